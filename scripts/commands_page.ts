@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { NEEDS_MACHINE, NEEDS_NO_SERVER } from '../server/src/admin/commands.ts';
+import { NEEDS_MACHINE, NEEDS_NO_SERVER } from '../server/src/cli/commands.ts';
 import { EXIT_HELP } from '../server/src/cli/exit.ts';
 import { createProgram } from '../server/src/cli/program.ts';
 import { OPTIONS } from '../server/src/config/options.ts';

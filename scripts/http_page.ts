@@ -1,6 +1,6 @@
 import { DEFAULT_PATHS } from '../core/src/options/options.ts';
 import { ENDPOINTS } from '../core/src/server/endpoints.ts';
-import { openApiDocument } from '../server/src/admin/openapi.ts';
+import { openApiDocument } from '../server/src/http/openapi.ts';
 
 const ISSUER = 'https://login.example.com';
 

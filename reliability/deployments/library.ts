@@ -41,5 +41,5 @@ export async function registerPerson(cluster: Cluster, name: string): Promise<st
     ['user', 'add', name, '--password-stdin', '--json', '--claim', `name=${name}`],
     'correct horse battery',
   );
-  return (JSON.parse(added) as { sub: string }).sub;
+  return (JSON.parse(added) as { user: { sub: string } }).user.sub;
 }

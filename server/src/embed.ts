@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AuthorizationServer, type Claims, type GetUserClaims, pathOf } from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
+import { endAccess, MAX_CLAIMS_LENGTH, removePerson, setPersonDisabled } from './admin/user_rules.ts';
 import { type Configuration, embeddedConfiguration } from './config/configuration.ts';
 import { OPTION_NAMES, OPTIONS } from './config/options.ts';
 import { type Provider, readProviders } from './config/providers.ts';
@@ -10,7 +11,6 @@ import { type People, userClaims } from './data/people.ts';
 import { type Directory, DirectoryFault, type DirectoryUser } from './directory/contract.ts';
 import { refuseInsecureIssuer } from './instance/instance.ts';
 import { type Log, LogOutput, logTo } from './log/log.ts';
-import { endAccess, MAX_CLAIMS_LENGTH, removePerson, setPersonDisabled } from './operations/people.ts';
 import {
   refuseContradictoryDirectory,
   refuseContradictoryMail,

@@ -3,12 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
-import {
-  EVERYTHING_PERMITTED,
-  performPlan,
-  planFor,
-  readDesiredState,
-} from '../src/operations/desired_state.ts';
+import { performPlan, planFor, readDesiredState } from '../src/admin/desired_state.ts';
+import { localParts } from '../src/cli/local_calls.ts';
 import { type AdminServer, ALL_SCOPES, type Answered, AUDIENCE, startAdmin } from './harness/admin.ts';
 import { basic, postForm } from './harness/protocol.ts';
 
@@ -473,14 +469,11 @@ describe('no state reaches further than the token of its caller', () => {
 });
 
 describe('between the plan and its changes', () => {
-  const parts = () => ({
-    ...admin.instance.actingAs('cli'),
-    configuration: admin.configuration,
-  });
+  const parts = () => localParts({ ...admin.instance.actingAs('cli'), configuration: admin.configuration });
   async function planned(document: object, prune = false, secrets = new Map<string, string>()) {
     const read = readDesiredState(document);
     assert.ok('state' in read);
-    const found = await planFor(parts(), read.state, { prune, secrets, permission: EVERYTHING_PERMITTED });
+    const found = await planFor(parts(), read.state, { prune, secrets });
     assert.ok('changes' in found);
     return found;
   }

@@ -1,7 +1,7 @@
 // Operations of the admin API on factors, emails, secrets, registration tokens, and imports and exports of users.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { MAX_LINES } from '../src/admin/api_operation.ts';
+import { MAX_LINES } from '../src/admin/operation.ts';
 import { type AdminServer, ALL_SCOPES, startAdmin } from './harness/admin.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
 

@@ -21,7 +21,7 @@ test('the configuration file of the page adds stored claims to tokens and respon
   const words = [...ADD_PERSON.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
   assert.equal((await grantd(folder, words, { input: 'correct horse battery' })).code, 0);
   await prints('client', 'add', 'shop', '--scope', 'openid', '--scope', 'read', '--scope', 'write');
-  const { secret } = JSON.parse(
+  const { client_secret: secret } = JSON.parse(
     await prints('client', 'add', 'api', '--resource', 'https://api.example', '--json'),
   );
   const issue = async (...scopes: string[]) => {

@@ -63,7 +63,7 @@ for (const { database, isRemote } of PLACES) {
         servers.set(folder, server);
         const scopes = Object.keys(ADMIN_SCOPES).flatMap((scope) => ['--scope', scope]);
         const add = ['client', 'add', 'ops', '--api', `${server.url}/admin`, ...scopes, '--json'];
-        const { secret } = JSON.parse(await grantdPrints(folder, add));
+        const { client_secret: secret } = JSON.parse(await grantdPrints(folder, add));
         writeFileSync(join(folder, 'ops.secret'), secret, { mode: 0o600 });
       }
       return folder;
@@ -142,8 +142,8 @@ for (const { database, isRemote } of PLACES) {
         assert.equal((await tokenFor('the-next-secret')).status, 200);
         assert.equal((await tokenFor(REPORTS_SECRET)).status, 200);
         const { secrets } = JSON.parse(await grantdPrints(folder, ['client', 'show', 'reports', '--json']));
-        const left = Date.parse(secrets[1].endsAt) - Date.now();
-        assert.ok(left > 23 * 3600_000 && left <= 24 * 3600_000, secrets[1].endsAt);
+        const left = Date.parse(secrets[1].ends_at) - Date.now();
+        assert.ok(left > 23 * 3600_000 && left <= 24 * 3600_000, secrets[1].ends_at);
         assert.deepEqual(asked(await applied(folder)), []);
       });
 
@@ -189,7 +189,7 @@ for (const { database, isRemote } of PLACES) {
         'remove client reports',
       ]);
       const ids = JSON.parse(await grantdPrints(folder, ['client', 'list', '--json'])).map(
-        ({ id }: { id: string }) => id,
+        ({ client_id: id }: { client_id: string }) => id,
       );
       // The client that sends the file stays too.
       const sender = isRemote ? ['ops'] : [];
@@ -258,7 +258,7 @@ ${clients}`);
       ]);
       const members = async () =>
         JSON.parse(await grantdPrints(folder, ['user', 'list', '--group', 'staff', '--json'])).map(
-          ({ name }: { name: string }) => name,
+          ({ username }: { username: string }) => username,
         );
       assert.deepEqual(await members(), ['bob', 'carol']);
 

@@ -4,17 +4,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, type TestContext, test } from 'node:test';
 import { StorageFault } from '@grantd/core';
+import { Caller } from '../src/admin/caller.ts';
+import { performPlan, planFor, readDesiredState } from '../src/admin/desired_state.ts';
+import type { OperationParts } from '../src/admin/operation.ts';
+import { localParts } from '../src/cli/local_calls.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { databaseOf } from '../src/data/database_of.ts';
 import { ADMIN_SCOPES } from '../src/instance/admin_access.ts';
 import { openInstance } from '../src/instance/instance.ts';
-import {
-  EVERYTHING_PERMITTED,
-  performPlan,
-  planFor,
-  readDesiredState,
-} from '../src/operations/desired_state.ts';
-import type { OperationParts } from '../src/operations/operation.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
 import { environmentOf, grantd, type RunningServer, Workbench } from './harness/program.ts';
@@ -70,9 +67,11 @@ for (const database of DATABASES) {
             processes.map(async (parts, at) => {
               const read = readDesiredState(fileWith(at === 0 ? 'one' : 'two'));
               assert.ok('state' in read);
-              const permission = { ...EVERYTHING_PERMITTED, keepsAdministrator };
-              const planning = { prune: true, secrets: new Map(), permission };
-              const plan = await planFor(parts, read.state, planning);
+              const { adminGroup } = parts.configuration.settings;
+              const local = localParts(parts);
+              const caller = keepsAdministrator ? Caller.ofConsole('nobody', adminGroup ?? '') : local.caller;
+              const planning = { prune: true, secrets: new Map() };
+              const plan = await planFor({ ...local, caller }, read.state, planning);
               assert.ok('changes' in plan);
               return plan;
             }),
@@ -95,8 +94,8 @@ for (const database of DATABASES) {
       });
       assert.ok('state' in read);
       const plan = async (groups = parts.groups) => {
-        const planning = { prune: false, secrets: new Map(), permission: EVERYTHING_PERMITTED };
-        const planned = await planFor({ ...parts, groups }, read.state, planning);
+        const planning = { prune: false, secrets: new Map() };
+        const planned = await planFor({ ...localParts(parts), groups }, read.state, planning);
         assert.ok('changes' in planned);
         return planned;
       };
@@ -135,7 +134,7 @@ for (const database of DATABASES) {
       const api = ['--issuer', ISSUER, '--admin-api', ...ADMINS];
       const servers = [await workbench.start(folder, api), await workbench.start(folder, api)] as const;
       const scopes = Object.keys(ADMIN_SCOPES).flatMap((scope) => ['--scope', scope]);
-      const { secret } = JSON.parse(
+      const { client_secret: secret } = JSON.parse(
         await grantdPrints(folder, ['client', 'add', 'ops', '--api', `${ISSUER}/admin`, ...scopes, '--json']),
       );
       const form = { grant_type: 'client_credentials', resource: `${ISSUER}/admin` };

@@ -90,7 +90,7 @@ for (const database of ANY_DATABASE) {
         '--json',
         String(accessToken),
       ]);
-      assert.match(JSON.parse(explained).record.sessionId, /^[\w-]{22}$/);
+      assert.match(JSON.parse(explained).record.session_id, /^[\w-]{22}$/);
     });
 
     test('a POST of the request works as a GET does (OpenID Connect Core §3.1.2.1)', async () => {

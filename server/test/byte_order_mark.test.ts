@@ -116,7 +116,7 @@ test('configuration, providers, certificates, clients, users and standard input 
   await grantdPrints(folder, ['user', 'import', '-'], `${MARK}{"username":"eli"}\n`);
   const users = JSON.parse(await grantdPrints(folder, ['user', 'list', '--json']));
   assert.deepEqual(
-    users.map(({ name }: { name: string }) => name),
+    users.map(({ username }: { username: string }) => username),
     ['ann', 'bea', 'cat', 'dot', 'eli'],
   );
   write('keys.json', '{"keys":[]}');

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { AdministrableStorage, ClientRegistry, NewClient } from '@grantd/core';
-import { localAdministration } from '../src/cli/administration.ts';
 import { removeClient, rotateSecret, setDisabled, updateClient } from '../src/cli/client.ts';
 import type { AdministrationParts } from '../src/cli/command.ts';
+import { localCalls } from '../src/cli/local_calls.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { Refused } from '../src/config/refused.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
@@ -40,7 +40,7 @@ async function open(t: TestContext, meanwhile: (clients: ClientRegistry, reading
     return read;
   };
   const storage: AdministrableStorage = { ...instance.storage, clients: { ...clients, get } };
-  const admin = localAdministration({ ...instance, storage, configuration });
+  const admin = localCalls({ ...instance, storage, configuration });
   const parts: AdministrationParts = { admin, isJson: true };
   const printed: string[] = [];
   t.mock.method(console, 'log', (line: string) => void printed.push(line));
@@ -60,7 +60,10 @@ test('client update brings back no secret that was replaced since it read the cl
   await updateClient(parts, 'shop', RENAMED);
   const shop = await stored();
   assert.deepEqual([shop?.name, shop?.secrets], ['Store', [{ hash: 'rotated' }]]);
-  assert.deepEqual(printed, ['{"id":"shop"}']);
+  assert.deepEqual(
+    printed.map((line) => JSON.parse(line).client_name),
+    ['Store'],
+  );
 });
 
 test('client update says that it updated nothing if others change the client again and again', async (t) => {

@@ -20,7 +20,8 @@ test('every command of docs/clients.md registers its client', async () => {
   assert.ok(COMMANDS.length >= 10, `${COMMANDS.length} commands`);
   for (const command of COMMANDS) assert.match(await grantdPrints(folder, command), /\S/, command.join(' '));
   const listed = JSON.parse(await grantdPrints(folder, ['client', 'list', '--json']));
-  assert.deepEqual(listed.map(({ id }: { id: string }) => id).sort(), COMMANDS.map(([, , id]) => id).sort());
+  const ids = listed.map(({ client_id: id }: { client_id: string }) => id);
+  assert.deepEqual(ids.sort(), COMMANDS.map(([, , id]) => id).sort());
 });
 
 test('docs/mcp.md: its API is registered, and its client registers and reaches the sign-in page', async () => {

@@ -97,32 +97,33 @@ describe('settings of a client', () => {
       ...['--id-token-signed-response-alg', 'ES256', '--rotate-refresh-tokens', 'false'],
       ...['--backchannel-logout-uri', 'https://shop.example/logout', '--assertion-audience', 'endpoint'],
     );
-    assert.deepEqual(added, { id: 'shop' });
-    assert.deepEqual(await show('shop'), {
-      id: 'shop',
-      name: 'Shop',
-      grantTypes: ['authorization_code', 'refresh_token'],
-      scopes: ['openid', 'email'],
-      redirectUris: [CALLBACK, `${CALLBACK}/2`],
+    const { warnings, ...shown } = added;
+    assert.deepEqual([warnings, 'client_secret' in added], [[], false]);
+    assert.deepEqual(await show('shop'), shown);
+    assert.deepEqual(shown, {
+      client_id: 'shop',
+      client_name: 'Shop',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      scope: 'openid email',
+      redirect_uris: [CALLBACK, `${CALLBACK}/2`],
       resource: 'https://api.shop.example',
-      accessTokenFormat: 'opaque',
-      idTokenAlgorithm: 'ES256',
-      rotateRefreshTokens: false,
-      metadata: {
-        token_endpoint_auth_method: 'private_key_jwt',
-        contacts: ['a@shop.example', 'b@shop.example'],
-        jwks: { keys: [jwk] },
-        token_endpoint_auth_signing_alg: 'ES256',
-        default_max_age: 60,
-        require_auth_time: true,
-        post_logout_redirect_uris: ['https://shop.example/bye'],
-        backchannel_logout_uri: 'https://shop.example/logout',
-        backchannel_logout_session_required: false,
-        brand_color: '#00aa7f',
-        assertion_audience: 'endpoint',
-        'client_name#de': 'Laden = gut',
-      },
-      type: 'confidential',
+      access_token_format: 'opaque',
+      id_token_signed_response_alg: 'ES256',
+      rotate_refresh_tokens: false,
+      token_endpoint_auth_method: 'private_key_jwt',
+      contacts: ['a@shop.example', 'b@shop.example'],
+      jwks: { keys: [jwk] },
+      token_endpoint_auth_signing_alg: 'ES256',
+      default_max_age: 60,
+      require_auth_time: true,
+      post_logout_redirect_uris: ['https://shop.example/bye'],
+      backchannel_logout_uri: 'https://shop.example/logout',
+      backchannel_logout_session_required: false,
+      brand_color: '#00aa7f',
+      assertion_audience: 'endpoint',
+      'client_name#de': 'Laden = gut',
+      ...{ type: 'confidential', registered_itself: false },
     });
     const lines = (await grantdPrints(folder, ['client', 'show', 'shop'])).split('\n');
     for (const line of [/^name +Shop$/, /^default max age +60$/, /^client name#de +Laden = gut$/])
@@ -134,40 +135,33 @@ describe('settings of a client', () => {
 
   test('client update changes what is said, unsets what is named, and keeps everything else', async () => {
     const before = await show('shop');
-    assert.deepEqual(
-      await printsJson(
-        ...['client', 'update', 'shop', '--name', 'Store', '--redirect-uri', `${CALLBACK}/3`],
-        ...['--unset', 'brand-color', '--unset', 'client_name#de', '--unset', 'contact'],
-        ...['--unset', 'default_max_age', '--unset', '--resource'],
-      ),
-      { id: 'shop' },
+    const updated = await printsJson(
+      ...['client', 'update', 'shop', '--name', 'Store', '--redirect-uri', `${CALLBACK}/3`],
+      ...['--unset', 'brand-color', '--unset', 'client_name#de', '--unset', 'contact'],
+      ...['--unset', 'default_max_age', '--unset', '--resource'],
     );
-    const { resource: _, metadata, ...rest } = before;
-    const {
-      brand_color: __,
-      'client_name#de': ___,
-      contacts: ____,
-      default_max_age: _____,
-      ...kept
-    } = metadata;
-    assert.deepEqual(await show('shop'), {
-      ...rest,
-      name: 'Store',
-      redirectUris: [`${CALLBACK}/3`],
-      metadata: kept,
-    });
+    assert.equal('client_secret' in updated, false);
+    const unset = ['brand_color', 'client_name#de', 'contacts', 'default_max_age', 'resource'];
+    const kept = Object.fromEntries(Object.entries(before).filter(([name]) => !unset.includes(name)));
+    const changed = { ...kept, client_name: 'Store', redirect_uris: [`${CALLBACK}/3`] };
+    assert.deepEqual(await show('shop'), changed);
   });
 
   test('client update gives a client that needs a secret one, takes it from one that does not, and leaves it otherwise', async () => {
     const update = async (...flags: string[]) => printsJson('client', 'update', 'shop', ...flags);
-    const { secret } = await update('--auth-method', 'client_secret_post', '--unset', 'auth-signing-alg');
+    const { client_secret: secret } = await update(
+      '--auth-method',
+      'client_secret_post',
+      '--unset',
+      'auth-signing-alg',
+    );
     assert.match(secret, /^grantd_cs_/);
-    assert.deepEqual(await update('--name', 'Shop'), { id: 'shop' });
-    assert.deepEqual(await update('--unset', 'auth-method'), { id: 'shop' });
+    assert.equal((await update('--name', 'Shop')).client_secret, undefined);
+    assert.equal((await update('--unset', 'auth-method')).client_secret, undefined);
     assert.equal((await show('shop')).type, 'confidential');
-    assert.deepEqual(await update('--auth-method', 'none'), { id: 'shop' });
+    assert.equal((await update('--auth-method', 'none')).client_secret, undefined);
     assert.equal((await show('shop')).type, 'public');
-    const { secret: another } = await update('--unset', 'auth-method');
+    const { client_secret: another } = await update('--unset', 'auth-method');
     assert.match(another, /^grantd_cs_/, 'without a method, a client needs a secret');
     assert.equal((await show('shop')).type, 'confidential');
   });
@@ -177,8 +171,8 @@ describe('settings of a client', () => {
     await grantdPrints(folder, [
       ...['client', 'update', 'machine', '--grant', 'authorization_code', '--redirect-uri', CALLBACK],
     ]);
-    const { grantTypes, redirectUris } = await show('machine');
-    assert.deepEqual([grantTypes, redirectUris], [['authorization_code'], [CALLBACK]]);
+    const { grant_types: grants, redirect_uris: uris } = await show('machine');
+    assert.deepEqual([grants, uris], [['authorization_code'], [CALLBACK]]);
   });
 
   test('http redirect URIs off loopback need --insecure-redirect-uris, and wildcards are refused', async () => {
@@ -329,10 +323,13 @@ describe('settings of a client', () => {
   test('client remove ends its tokens, also when its identifier is given again', async () => {
     await grantdPrints(folder, ['client', 'add', 'gone', '--scope', 'read']);
     const token = await grantdPrints(folder, ['token', 'issue', '--client', 'gone']);
-    assert.deepEqual(await printsJson('client', 'remove', 'gone', '--yes'), { id: 'gone', removed: true });
+    assert.deepEqual(await printsJson('client', 'remove', 'gone', '--yes'), {
+      client_id: 'gone',
+      removed: true,
+    });
     await grantdPrints(folder, ['client', 'add', 'gone', '--scope', 'read']);
     const explained = JSON.parse(await grantdPrints(folder, ['token', 'explain', token, '--json']));
-    assert.equal(explained.alive, false);
+    assert.equal(explained.active, false);
     for (const args of [
       ['remove', '--yes'],
       ['update', '--name', 'x'],

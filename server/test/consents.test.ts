@@ -53,7 +53,7 @@ for (const database of ANY_DATABASE) {
     /** The clients in a user's consents, as the operator sees them. */
     async function consentsOf(name: string): Promise<readonly string[]> {
       const shown = JSON.parse(await grantdPrints(server.folder, ['user', 'show', name, '--json']));
-      return shown.consents.map(({ clientId }: { readonly clientId: string }) => clientId);
+      return shown.consents.map(({ client_id: id }: { readonly client_id: string }) => id);
     }
 
     test('consent is not asked for again in any browser, unless more is requested', async () => {

@@ -12,7 +12,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
-import { localAdministration } from '../src/cli/administration.ts';
+import { auditBefore } from '../src/admin/audit.ts';
+import { addClient, registrationFrom } from '../src/admin/client_rules.ts';
+import { call } from '../src/admin/in_process.ts';
+import { revokeAll, revokeToken } from '../src/admin/tokens.ts';
+import { requirePerson } from '../src/admin/user_rules.ts';
+import { localCalls } from '../src/cli/local_calls.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
 import { openConsole } from '../src/console/console.ts';
@@ -22,10 +27,6 @@ import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { openInstance } from '../src/instance/instance.ts';
 import { logTo, RequestLog } from '../src/log/log.ts';
 import { History } from '../src/monitoring/history.ts';
-import { auditBefore } from '../src/operations/audit.ts';
-import { addClient, registrationFrom } from '../src/operations/clients.ts';
-import { requirePerson } from '../src/operations/people.ts';
-import { revokeAll, revokeToken } from '../src/operations/tokens.ts';
 import { openPages } from '../src/pages/pages.ts';
 import { refuseOpenAdministration } from '../src/serve/exposure.ts';
 import { requestListener } from '../src/serve/http_server.ts';
@@ -606,15 +607,14 @@ describe('groups', () => {
 
     const warnings: string[] = [];
     const parts = { ...own.instance.actingAs('cli'), configuration: own.configuration };
-    const commands = localAdministration(parts, (some) => warnings.push(...some));
-    await commands.leaveGroup(await commands.requireGroup('admins'), rest, () => {});
-    const none =
+    const commands = localCalls(parts, (warning) => warnings.push(warning));
+    await call(commands, 'removeMember', { group: 'admins', sub: rest.subject });
+    const none = 
       'no administrator is left who can sign in: grantd group add-member "admins" USERNAME adds one';
     assert.deepEqual(warnings, [none]);
-    await own.addUser('carol', ['admins']);
-    const carol = await commands.requirePerson('carol');
-    await commands.setPersonDisabled(carol, true);
-    await commands.removePerson(carol);
+    const { subject: sub } = await own.addUser('carol', ['admins']);
+    await call(commands, 'disableUser', { sub });
+    await call(commands, 'removeUser', { sub });
     assert.deepEqual(warnings, [none, none, none]);
   });
 

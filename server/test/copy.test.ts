@@ -80,7 +80,7 @@ async function tokensFrom(response: Response): Promise<{ access_token: string; r
 }
 
 interface ShownConsent {
-  readonly clientId: string;
+  readonly client_id: string;
   readonly entries: readonly [{ readonly scopes: readonly string[] }];
 }
 
@@ -258,7 +258,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       const shown = JSON.parse(await prints(['user', 'show', 'alice', '--json']));
       assert.ok(shown.sessions.length > 0);
       assert.deepEqual(
-        shown.consents.map(({ clientId, entries: [{ scopes }] }: ShownConsent) => [clientId, scopes]),
+        shown.consents.map(({ client_id: id, entries: [{ scopes }] }: ShownConsent) => [id, scopes]),
         [['demo-web', ['openid', 'offline_access']]],
       );
     });

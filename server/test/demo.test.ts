@@ -137,10 +137,10 @@ for (const database of ANY_DATABASE) {
     test('has the clients, grants and redirect URIs that its documents name', async () => {
       const { stdout } = await grantd(server.folder, ['client', 'list', '--json']);
       const clients = (JSON.parse(stdout) as Record<string, unknown>[]).map((client) => ({
-        id: client.id,
+        id: client.client_id,
         type: client.type,
-        grants: client.grantTypes,
-        redirectUris: client.redirectUris,
+        grants: client.grant_types,
+        redirectUris: client.redirect_uris,
         isApi: client.resource !== undefined,
       }));
       const code = ['authorization_code', 'refresh_token'];
@@ -190,7 +190,7 @@ for (const database of ANY_DATABASE) {
       const second = await workbench.start(folder, ['--demo', '--port', String(first.port)]);
       assert.equal((await introspect(second.url, token)).sub, sub);
       const spa = await grantd(folder, ['client', 'show', 'demo-spa', '--json']);
-      assert.ok(JSON.parse(spa.stdout).disabledAt);
+      assert.ok(JSON.parse(spa.stdout).disabled_at);
     });
 
     test('is what a later start without --demo warns of, until it is removed', async () => {

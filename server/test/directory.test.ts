@@ -78,9 +78,9 @@ for (const database of DATABASES) {
       assert.ok(isSignedIn(await signIn('ada')));
       const first = await shown('ada');
       assert.deepEqual(
-        [first.claims, first.groups, first.hasPassword, first.directoryId],
+        [first.claims, first.groups, first.has_password, first.directory_id],
         [
-          { preferred_username: 'ada', name: 'Ada Byron', email: 'ada@example.com', email_verified: false },
+          { name: 'Ada Byron', email: 'ada@example.com', email_verified: false },
           ['staff'],
           false,
           'id-of-ada',
@@ -98,7 +98,7 @@ for (const database of DATABASES) {
       assert.equal(second.sub, first.sub);
       assert.deepEqual(
         [second.claims, second.groups],
-        [{ preferred_username: 'ada.l', name: 'Ada Lovelace', nickname: 'Countess' }, ['local', 'ops']],
+        [{ name: 'Ada Lovelace', nickname: 'Countess' }, ['local', 'ops']],
       );
       const events = await prints('events', 'list', '--json');
       assert.match(events, /"person_added"[^}]*"server"/);
@@ -168,7 +168,7 @@ for (const database of DATABASES) {
       // By another name, the entry is found. Its username belongs to someone else here.
       assert.equal((await signIn('dan@example.com', passwordOf('dan'))).status, 403);
       await server.logged(({ reason }) => reason === 'directory_name_taken', 'whose name it is');
-      assert.equal((await shown('dan')).directoryId, undefined);
+      assert.equal((await shown('dan')).directory_id, undefined);
     });
 
     test('an outage is a page with 503 and no attempt, and local users still sign in', async () => {
@@ -463,7 +463,7 @@ for (const database of DATABASES) {
       assert.equal((await signIn('ida', who.password)).status, 403);
       assert.ok(isSignedIn(await signIn('i.dalton')));
       const linked = await shown('i.dalton');
-      assert.deepEqual([linked.sub, linked.directoryId], [sub, 'id-of-i.dalton']);
+      assert.deepEqual([linked.sub, linked.directory_id], [sub, 'id-of-i.dalton']);
       const { who: other } = await newPerson(server, 'ian');
       const taken = await grantd(server.folder, [
         'directory',
@@ -480,7 +480,7 @@ for (const database of DATABASES) {
         'correct horse',
       );
       assert.ok(isSignedIn(await signIn('i.dalton', 'correct horse')));
-      assert.equal((await shown('i.dalton')).directoryId, undefined);
+      assert.equal((await shown('i.dalton')).directory_id, undefined);
     });
 
     test('directory test shows what a sign-in would bring, or says what is wrong', async () => {

@@ -66,7 +66,7 @@ for (const database of DATABASES) {
 
     test('client rotate-secret lets the old secret work until it ends, with --now not at all', async () => {
       const secretFrom = async (...args: string[]): Promise<string> =>
-        JSON.parse(await prints('client', ...args, '--json')).secret;
+        JSON.parse(await prints('client', ...args, '--json')).client_secret;
       const statusesOf = async (...secrets: string[]) => {
         const grant = { grant_type: 'client_credentials' };
         const ask = async (used: string) =>

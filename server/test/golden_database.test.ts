@@ -70,10 +70,10 @@ for (const version of readdirSync(GOLDEN).filter((name) => name !== 'README.md')
         assert.equal(isConsent(await browser.get(url)), false);
       }
       const users = JSON.parse(await grantdPrints(folder, ['user', 'list', '--json']));
-      const ada = users.find(({ name }: { name: string }) => name === 'ada');
+      const ada = users.find(({ username }: { username: string }) => username === 'ada');
       assert.equal(ada.sub, sub);
-      const eve = users.find(({ name }: { name: string }) => name === 'eve');
-      assert.ok(eve.disabledAt);
+      const eve = users.find(({ username }: { username: string }) => username === 'eve');
+      assert.ok(eve.disabled_at);
       const alice = JSON.parse(await grantdPrints(folder, ['user', 'show', 'alice', '--json']));
       assert.equal(alice.consents.length, 1);
     });

@@ -308,7 +308,7 @@ for (const database of ANY_DATABASE) {
     test('grantd user end-sessions ends them, and the running server notifies the applications', async () => {
       const { browser, web, shop } = await signedIn('lena');
       const printed = await grantdPrints(server.folder, ['user', 'end-sessions', 'lena', '--json']);
-      assert.equal(JSON.parse(printed).sessionsEnded, 1);
+      assert.equal(JSON.parse(printed).sessions_ended, 1);
       assert.ok(await isSignedOut(browser));
       assert.equal(await isActive(web.access_token), false);
       const { sid } = payloadOf(shop.id_token);

@@ -166,7 +166,7 @@ describe('the log', () => {
       password: 'wonderland',
       wrongPassword: 'a-wrong-password',
       clientSecret: 'demo-web-secret',
-      newSecret: String(JSON.parse(stdout).secret),
+      newSecret: String(JSON.parse(stdout).client_secret),
       basic: authorization.slice('Basic '.length),
       formToken: hiddenFields(login).form_token ?? '',
       ...Object.fromEntries(browser.cookies),

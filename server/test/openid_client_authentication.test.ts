@@ -90,7 +90,7 @@ test('RFC 7523: client_secret_jwt of openid-client, from grantd client add', asy
     ],
     '--json',
   ]);
-  const { secret } = JSON.parse(added);
+  const { client_secret: secret } = JSON.parse(added);
   assert.match(secret, /^grantd_cs_[\w-]{86}$/);
   const authenticates = async (text: string) => {
     const configuration = await discovered(running, id, client.ClientSecretJwt(text));
@@ -100,7 +100,7 @@ test('RFC 7523: client_secret_jwt of openid-client, from grantd client add', asy
   await assert.rejects(authenticates(`${secret}x`), { status: 401 });
 
   const rotated = JSON.parse(await grantdPrints(folder, ['client', 'rotate-secret', id, '--now', '--json']));
-  assert.equal(await authenticates(rotated.secret), 'bearer');
+  assert.equal(await authenticates(rotated.client_secret), 'bearer');
   await assert.rejects(authenticates(secret), { status: 401 });
 
   const short = await grantd(folder, ['client', 'rotate-secret', id, '--secret-stdin'], {
@@ -112,7 +112,7 @@ test('RFC 7523: client_secret_jwt of openid-client, from grantd client add', asy
   await grantdPrints(folder, ['client', 'update', id, '--auth-method', 'client_secret_basic', '--json']);
   const changed = ['client', 'update', id, '--auth-method', 'client_secret_jwt', '--json'];
   const again = JSON.parse(await grantdPrints(folder, changed));
-  assert.equal(await authenticates(again.secret), 'bearer');
+  assert.equal(await authenticates(again.client_secret), 'bearer');
   const shown = await grantdPrints(folder, ['client', 'show', id, '--json']);
   assert.equal(shown.includes('sealed'), false);
 });
@@ -121,7 +121,7 @@ test('RFC 7523: a client with client_secret_jwt moves to a new server secret, an
   const folder = workbench.folder();
   let running = await workbench.start(folder, []);
   const add = ['client', 'add', 'mac', '--auth-method', 'client_secret_jwt', '--scope', 'read', '--json'];
-  const { secret } = JSON.parse(await grantdPrints(folder, add));
+  const { client_secret: secret } = JSON.parse(await grantdPrints(folder, add));
   const authenticates = async () => {
     const configuration = await discovered(running, 'mac', client.ClientSecretJwt(secret));
     return (await client.clientCredentialsGrant(configuration, { scope: 'read' })).token_type;

@@ -220,7 +220,7 @@ test('§5.3.2 client commands check the profile, and name the flag', async () =>
   writeFileSync(file, JSON.stringify({ keys: [(await newSigningKey('ES256')).publicKey] }));
   await prints(['update', 'shop', ...profile, '--jwks-file', file]);
   const shown = JSON.parse(await prints(['show', 'shop', '--json']));
-  assert.equal(shown.metadata.profile, 'fapi2-security');
+  assert.equal(shown.profile, 'fapi2-security');
   assert.match(await prints(['show', 'shop']), /^profile +fapi2-security$/m);
 });
 

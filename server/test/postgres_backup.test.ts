@@ -189,10 +189,10 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     assert.deepEqual(shown.missing, []);
     assert.ok(shown.replayed.applied >= 2);
     for (const token of [first, second]) assert.equal(state(await inTarget('token', 'explain', token)), 'no');
-    const clients: { id: string; disabledAt?: string }[] = JSON.parse(
+    const clients: { client_id: string; disabled_at?: string }[] = JSON.parse(
       await inTarget('client', 'list', '--json'),
     );
-    assert.ok(clients.find(({ id }) => id === 'demo-api')?.disabledAt);
+    assert.ok(clients.find(({ client_id: id }) => id === 'demo-api')?.disabled_at);
     assert.deepEqual(JSON.parse(await inTarget('user', 'show', 'alice', '--json')).sessions, []);
   });
 

@@ -237,7 +237,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
 
     await grantdPrints(folder, ['client', 'add', 'web', '--scope', 'a']);
     const listed = await grantd(folder, ['client', 'list', '--json'], withoutSecret);
-    assert.equal(JSON.parse(listed.stdout)[0].id, 'web');
+    assert.equal(JSON.parse(listed.stdout)[0].client_id, 'web');
     const person = { ...withoutSecret, input: 'correct horse' };
     assert.equal((await grantd(folder, ['user', 'add', 'bob', '--password-stdin'], person)).code, 0);
     for (const args of [
@@ -279,9 +279,11 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
       all.map(({ code, stderr }) => [code, /Error|rejected/.test(stderr)]),
       names.map(() => [0, false]),
     );
-    const clients: { id: string }[] = JSON.parse(await grantdPrints(folder, ['client', 'list', '--json']));
+    const clients: { client_id: string }[] = JSON.parse(
+      await grantdPrints(folder, ['client', 'list', '--json']),
+    );
     assert.deepEqual(
-      clients.map(({ id }) => id),
+      clients.map(({ client_id: id }) => id),
       names,
     );
     const versions = await ask({ url: databaseOf(folder) }, 'SELECT version FROM grantd.program_schema');

@@ -224,7 +224,9 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
 
     before(async () => {
       const folder = workbench.folder();
-      const { secret } = JSON.parse(await grantdPrints(folder, [...CLIENT, '--issuer', ISSUER]));
+      const { client_secret: secret } = JSON.parse(
+        await grantdPrints(folder, [...CLIENT, '--issuer', ISSUER]),
+      );
       authorization = basic('api', secret);
       const server = await workbench.start(folder, ['--issuer', ISSUER, '--trusted-proxies', '127.0.0.1']);
       front = recorder(() => server.port, recorded);
@@ -315,7 +317,7 @@ describe('a new server secret, by restarts of two servers in turn, under load', 
     const present = environmentOf(folder).GRANTD_SECRET ?? '';
     let environment: Environment = { GRANTD_SHUTDOWN_DELAY: '2' };
     const prints = (...args: string[]) => grantdPrints(folder, args, '', environment);
-    const { secret } = JSON.parse(await prints(...CLIENT, '--issuer', ISSUER));
+    const { client_secret: secret } = JSON.parse(await prints(...CLIENT, '--issuer', ISSUER));
     const [one, two] = [await freePort(), await freePort()];
     const servers = new Map<number, RunningServer>();
     const start = async (port: number) => {

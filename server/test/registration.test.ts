@@ -144,8 +144,8 @@ describe('registration', () => {
     const server = await workbench.start(folder, ['--registration', 'token']);
     const environment = { GRANTD_REGISTRATION: 'token' };
     const made = ['client', 'registration-token', '--lifetime', '60', '--once', '--json'];
-    const { token, isForOne } = JSON.parse(await grantdPrints(folder, made, '', environment));
-    assert.equal(isForOne, true);
+    const { token, once } = JSON.parse(await grantdPrints(folder, made, '', environment));
+    assert.equal(once, true);
     const members = { redirect_uris: ['https://shop.example/callback'] };
     assert.equal((await post(server, members)).status, 401);
     assert.equal((await post(server, members, token)).status, 201);

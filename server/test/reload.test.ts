@@ -78,7 +78,7 @@ function send(
 async function addClient(folder: string): Promise<string> {
   const flags = ['--name', 'Load', '--grant', 'client_credentials', '--scope', 'load', '--json'];
   const added = JSON.parse(await grantdPrints(folder, ['client', 'add', 'load', ...flags, ...CONFIG]));
-  return basic('load', added.secret);
+  return basic('load', added.client_secret);
 }
 
 const token = (port: number, agent: Agent, authorization: string) =>

@@ -106,14 +106,14 @@ test('--replay-events applies what ended after the backup, so that nothing of it
   assert.deepEqual(sessions, []);
   assert.match((await grantd(other, ['user', 'show', 'eve'])).stderr, /there is no user eve/);
   const clients = JSON.parse(await grantdPrints(other, ['client', 'list', '--json'])) as {
-    id: string;
-    disabledAt?: string;
+    client_id: string;
+    disabled_at?: string;
   }[];
   assert.equal(
-    clients.some(({ id }) => id === 'gone'),
+    clients.some(({ client_id: id }) => id === 'gone'),
     false,
   );
-  assert.ok(clients.find(({ id }) => id === 'off')?.disabledAt);
+  assert.ok(clients.find(({ client_id: id }) => id === 'off')?.disabled_at);
 
   const list: { number: number }[] = JSON.parse(events);
   writeFileSync(

@@ -40,7 +40,9 @@ for (const database of ANY_DATABASE) {
       server = await workbench.start(folder, ['--demo', '--config', 'grantd.json']);
       const secrets: string[] = [];
       for (const command of COMMANDS) {
-        const { secret } = JSON.parse(await grantdPrints(folder, [...command.split(' '), '--json']));
+        const { client_secret: secret } = JSON.parse(
+          await grantdPrints(folder, [...command.split(' '), '--json']),
+        );
         secrets.push(basic(/add (\S+)/.exec(command)?.[1] ?? '', secret));
       }
       [bank = '', shop = ''] = secrets;
@@ -109,7 +111,7 @@ for (const database of ANY_DATABASE) {
       const account = await browser.get(`${server.url}/account`);
       assert.ok(account.html.includes(`Pay ${name('123.50')} ${name('EUR')} to ${name('Merchant A')}`));
       const shown = JSON.parse(await grantdPrints(server.folder, ['user', 'show', 'ada', '--json']));
-      assert.deepEqual(shown.consents[0].entries[0].authorizationDetails, [PAYMENT]);
+      assert.deepEqual(shown.consents[0].entries[0].authorization_details, [PAYMENT]);
     });
 
     test('§3 users are asked for the same details again, and for scopes only once', async () => {
@@ -210,7 +212,7 @@ test('§6, §10 machines and clients that register themselves get only types tha
 
     const machine = ['client', 'add', 'machine', '--grant', 'client_credentials', '--json'];
     const allowed = Object.keys(types).map((type) => `--authorization-details-type=${type}`);
-    const { secret } = JSON.parse(await grantdPrints(folder, [...machine, ...allowed]));
+    const { client_secret: secret } = JSON.parse(await grantdPrints(folder, [...machine, ...allowed]));
     const ask = async (type: string) => {
       const form = { grant_type: 'client_credentials', authorization_details: JSON.stringify([{ type }]) };
       const response = await postForm(`${server.url}/token`, form, basic('machine', secret));

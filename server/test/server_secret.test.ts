@@ -23,8 +23,8 @@ interface StatusRow {
   readonly secret: string;
   readonly use: string;
   readonly clients: readonly string[];
-  readonly signingKeys: readonly string[];
-  readonly pairwiseSecret: boolean;
+  readonly signing_keys: readonly string[];
+  readonly pairwise_secret: boolean;
 }
 
 /** Adds the clients as rows. Every tenth has a hash of schema version 4, which does not name its server secret. */
@@ -116,7 +116,7 @@ for (const database of DATABASES) {
         postForm(
           `${server.url}/token`,
           { grant_type: 'refresh_token', refresh_token: token },
-          basic('web', web.secret),
+          basic('web', web.client_secret),
         );
 
       const refused = await grantd(folder, ['secrets', 'drop'], { environment: secrets });
@@ -143,8 +143,12 @@ for (const database of DATABASES) {
       const [first, second, ...others] = await status();
       assert.ok(first && second);
       assert.deepEqual([first.use, second.use], ['used for new values', 'accepted']);
-      assert.deepEqual([second.signingKeys, second.pairwiseSecret], [[], false], 'sealed anew by the start');
-      assert.equal(first.signingKeys.length > 0 && first.pairwiseSecret, true);
+      assert.deepEqual(
+        [second.signing_keys, second.pairwise_secret],
+        [[], false],
+        'sealed anew by the start',
+      );
+      assert.equal(first.signing_keys.length > 0 && first.pairwise_secret, true);
       assert.deepEqual([second.clients.length, others[0]?.clients.length], [181, 20]);
       const early = await grantd(folder, ['secrets', 'drop'], { environment: secrets });
       assert.equal(early.code, 1);
@@ -155,7 +159,7 @@ for (const database of DATABASES) {
       assert.equal((await refresh(tokens.refreshToken)).status, 200);
       await restart();
       const [, after, ...unknown] = await status();
-      assert.deepEqual([after?.clients, after?.signingKeys, unknown], [[], [], []]);
+      assert.deepEqual([after?.clients, after?.signing_keys, unknown], [[], [], []]);
       assert.match(
         await prints('secrets', 'status'),
         /^nothing depends on [\w-]{8}: you can run grantd secrets drop$/m,

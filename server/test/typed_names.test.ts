@@ -267,7 +267,7 @@ describe('white space around what people type', () => {
       else assert.equal(code, 0, `${filled.join(' ')}: ${stderr}`);
     }
     const added = JSON.parse(await grantdPrints(server.folder, ['user', 'show', 'added', '--json']));
-    assert.deepEqual([added.name, added.claims.email], ['added', 'added@example.com']);
+    assert.deepEqual([added.username, added.claims.email], ['added', 'added@example.com']);
   });
 
   test('an import and a file of groups take them too', async () => {

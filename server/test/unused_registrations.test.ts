@@ -39,10 +39,10 @@ describe('registrations', () => {
   const age = (id: string, days: number) =>
     inDatabase('UPDATE clients SET registered_at = registered_at - ? WHERE id = ?', days * 24 * 60 * 60, id);
   const names = async () => {
-    const clients: readonly { name?: string }[] = JSON.parse(
+    const clients: readonly { client_name?: string }[] = JSON.parse(
       await grantdPrints(folder, ['client', 'list', '--json']),
     );
-    return clients.flatMap(({ name }) => name ?? []).sort();
+    return clients.flatMap(({ client_name: name }) => name ?? []).sort();
   };
   const prune = async (...flags: readonly string[]) =>
     JSON.parse(await grantdPrints(folder, ['client', 'prune', ...flags, '--json']));
@@ -62,7 +62,7 @@ describe('registrations', () => {
     const plan = await prune('--unused-for', '7d', '--dry-run');
     assert.equal(plan.removed, false);
     assert.deepEqual(
-      plan.clients.map(({ name }: { name: string }) => name),
+      plan.clients.map(({ client_name: name }: { client_name: string }) => name),
       ['old'],
     );
     assert.deepEqual((await prune('--unused-for', '30d', '--dry-run')).clients, []);

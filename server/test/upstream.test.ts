@@ -975,7 +975,7 @@ for (const database of ANY_DATABASE) {
         isAt(await newcomer('yan-new'), '/account');
         const names = JSON.parse(await grantdPrints(folder, ['user', 'list', '--search', 'yan', '--json']));
         assert.deepEqual(
-          names.map(({ name }: { name: string }) => name),
+          names.map(({ username }: { username: string }) => username),
           ['yan-2'],
         );
       } finally {

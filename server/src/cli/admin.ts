@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { openApiDocument } from '../admin/openapi.ts';
 import { addFlags, type GivenFlags, readConfiguration } from '../config/configuration.ts';
+import { openApiDocument } from '../http/openapi.ts';
 import { defaultIssuer } from '../instance/instance.ts';
 
 export function adminCommands(): Command {

@@ -4,28 +4,27 @@ import { createInterface } from 'node:readline/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Command } from 'commander';
 import { Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
-import { type GivenFlags, typedPath } from '../config/configuration.ts';
-import { readPrivateText } from '../config/private_file.ts';
-import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import { readTextFile } from '../config/text_file.ts';
-import { isUsableSecret, SECRET_FORM } from '../operations/clients.ts';
+import { isUsableSecret, SECRET_FORM } from '../admin/client_rules.ts';
 import {
   type DesiredState,
-  type ExportedState,
   type FilePath,
   type FileProblem,
   readDesiredState,
-  type ShownChange,
   schemaOfFile,
-} from '../operations/desired_state.ts';
-import type { ShownPlan, StateOrder, StateProgress } from './administration.ts';
+} from '../admin/desired_state.ts';
+import { type AdminCalls, all, call } from '../admin/in_process.ts';
+import { InvalidInput } from '../admin/operation_refused.ts';
+import type { PlanView } from '../admin/state.ts';
+import type { Document as DocumentOf } from '../admin/table.ts';
+import { type GivenFlags, typedPath } from '../config/configuration.ts';
+import { Refused } from '../config/refused.ts';
+import { readTextFile } from '../config/text_file.ts';
 import {
   type AdministrationParts,
   databaseFlags,
   endProgress,
   printOne,
   readStandardInput,
-  showProgress,
   warn,
   withAdministration,
 } from './command.ts';
@@ -97,7 +96,10 @@ grantd serve reads (--providers).
 }
 
 /** A file that was read. */
-interface ReadFile extends Pick<StateOrder, 'document' | 'state' | 'secrets'> {
+interface ReadFile {
+  readonly content: Readonly<Record<string, unknown>>;
+  /** The secrets to which the file refers, by client ID. */
+  readonly secrets: ReadonlyMap<string, string>;
   /** Formats problems, with the lines of the file. */
   report(problems: readonly FileProblem[]): BadUsage;
 }
@@ -112,7 +114,7 @@ async function readFile(path: string): Promise<ReadFile> {
   const text = isInput ? await readStandardInput('a YAML or JSON file') : contentOf(path, at);
   const { content, state, report } = stateIn(isInput ? 'standard input' : path, text);
   const folder = isInput ? typedPath(process.env, '.') : dirname(at);
-  return { document: content, state, report, secrets: secretsOf(state, folder, report) };
+  return { content: Object(content ?? {}), report, secrets: secretsOf(state, folder, report) };
 }
 
 /** @throws {BadUsage} the text has no valid form */
@@ -194,41 +196,48 @@ interface ApplyOptions {
 
 async function apply(
   parts: AdministrationParts,
-  { report, ...file }: ReadFile,
+  { report, content, secrets }: ReadFile,
   { mode, prune }: ApplyOptions,
 ): Promise<void> {
   const { admin } = parts;
-  const order = { ...file, prune };
-  const planned = mode === 'apply' ? undefined : await admin.planState(order);
-  const shown = planned ?? (await showingProgress((progress) => admin.applyState(order, progress)));
-  if ('problems' in shown) throw report(shown.problems);
-  const { changes, unchanged } = shown;
-  const isSure = planned === undefined || (mode === 'ask' && (await isConfirmed(changes, unchanged)));
-  if (isSure && planned !== undefined && 'perform' in planned && changes.length > 0)
-    await showingProgress((progress) => planned.perform(progress));
-  const summary = `${counted(changes.length, 'change')}, ${unchanged} unchanged`;
-  const isDone = isSure || changes.length === 0;
-  if (mode === 'ask') console.log(isDone ? `done: ${summary}` : 'nothing was changed');
-  else
-    printOne(parts, { applied: isSure, unchanged, changes }, [
-      ...changes.flatMap(linesOf),
-      isSure ? `done: ${summary}` : `not applied: ${summary}`,
-    ]);
-}
-
-async function showingProgress<T>(work: (progress: StateProgress) => Promise<T>): Promise<T> {
+  const order = { state: content, secrets: Object.fromEntries(secrets), prune };
+  const applied = async (version: string) => {
+    const { document } = await admin.versioned('applyState', order, version).finally(endProgress);
+    warn(document.warnings);
+    return document;
+  };
   try {
-    return await work({
-      warn: (warning) => warn([warning]),
-      onChange: ({ kind, name }, index, count) => showProgress(`${index + 1} of ${count}: ${kind} ${name}`),
-    });
-  } finally {
-    endProgress();
+    const planned = mode === 'apply' ? undefined : await admin.versioned('planState', order);
+    const { changes, unchanged } = planned?.document ?? (await applied('*'));
+    const isSure = planned === undefined || (mode === 'ask' && (await isConfirmed(changes, unchanged)));
+    if (isSure && planned !== undefined && changes.length > 0) await applied(planned.version);
+    const summary = `${counted(changes.length, 'change')}, ${unchanged} unchanged`;
+    const isDone = isSure || changes.length === 0;
+    if (mode === 'ask') console.log(isDone ? `done: ${summary}` : 'nothing was changed');
+    else
+      printOne(parts, { applied: isSure, unchanged, changes }, [
+        ...changes.flatMap(linesOf),
+        isSure ? `done: ${summary}` : `not applied: ${summary}`,
+      ]);
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error;
+    throw report(error.errors.map((one) => ({ path: pathIn(one.in), problem: one.detail })));
   }
 }
 
+/** The place in the file that a JSON Pointer in the input refers to. */
+function pathIn(pointer: string): readonly string[] {
+  const names = pointer
+    .split('/')
+    .slice(1)
+    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const [member, ...path] = names;
+  if (member === 'state') return path;
+  return member === 'secrets' && path[0] !== undefined ? ['clients', path[0], 'secret'] : names;
+}
+
 /** Shows the plan on the terminal and asks. */
-async function isConfirmed(changes: ShownPlan['changes'], unchanged: number): Promise<boolean> {
+async function isConfirmed(changes: PlanView['changes'], unchanged: number): Promise<boolean> {
   if (changes.length === 0) return true;
   console.log([...changes.flatMap(linesOf), `${unchanged} unchanged`].join('\n'));
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
@@ -243,7 +252,7 @@ function counted(count: number, what: string): string {
 
 const SIGNS = { add: '+', change: '~', remove: '-' } as const;
 
-function linesOf({ action, kind, name, members }: ShownChange): readonly string[] {
+function linesOf({ action, kind, name, members }: PlanView['changes'][number]): readonly string[] {
   return [
     `${SIGNS[action]} ${kind} ${name}`,
     ...members.map(({ name: member, before, after }) => {
@@ -324,11 +333,24 @@ members of that group.
     .action((path: string | undefined, flags: GivenFlags) =>
       withAdministration(flags, 'needs_database', async (parts) => {
         if (path !== undefined) return writeExport(parts, path);
-        const { groups, clients, scope_texts, ...rest } = await parts.admin.exportState(new Set());
-        const exported = { groups, clients, scope_texts };
-        console.log(parts.isJson ? JSON.stringify(exported) : newFile({ ...exported, ...rest }).trimEnd());
+        const { state, with_secret: withSecret } = await call(parts.admin, 'exportState', {});
+        console.log(parts.isJson ? JSON.stringify(state) : newFile({ ...state, withSecret }).trimEnd());
       }),
     );
+}
+
+type ExportedState = DocumentOf<'exportState'>['state'] & { readonly withSecret: readonly string[] };
+
+/** @param withMembers names of the groups whose members are listed, because the file already lists some */
+async function exportedState(admin: AdminCalls, withMembers: ReadonlySet<string>): Promise<ExportedState> {
+  const { state, with_secret: withSecret } = await call(admin, 'exportState', {});
+  const groups: (readonly [name: string, group: Readonly<Record<string, unknown>>])[] = [];
+  for (const [name, group] of Object.entries(state.groups)) {
+    const members = withMembers.has(name) ? await all(admin, 'listUsers', { group: name }) : undefined;
+    const names = members?.map(({ username }) => username);
+    groups.push([name, { ...group, ...(names !== undefined && { members: names }) }]);
+  }
+  return { ...state, groups: Object.fromEntries(groups), withSecret };
 }
 
 const YAML_FORM = { lineWidth: 0, flowCollectionPadding: false } as const;
@@ -337,7 +359,7 @@ async function writeExport(parts: AdministrationParts, path: string): Promise<vo
   const at = typedPath(process.env, path);
   const present = existsSync(at) ? contentOf(path, at) : undefined;
   const document = present === undefined ? undefined : updatable(path, present);
-  const exported = await parts.admin.exportState(document ? groupsWithMembers(document) : new Set());
+  const exported = await exportedState(parts.admin, document ? groupsWithMembers(document) : new Set());
   const text =
     document === undefined
       ? newFile(exported, extname(path) === '.json')

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { EVENT_TYPES } from '@grantd/core';
 import { oneOf } from '@grantd/core/options';
 import { type Command as AnyCommand, Command } from 'commander';
+import { auditBefore, auditEventView, verifyAudit } from '../admin/audit.ts';
+import { ocsfOf } from '../admin/ocsf.ts';
 import type { GivenFlags } from '../config/configuration.ts';
 import type { AuditFilter, AuditProblem, ChainLink } from '../data/audit.ts';
 import { askStorage } from '../data/tables.ts';
-import { auditBefore, exportedEvent, verifyAudit } from '../operations/audit.ts';
-import { ocsfOf } from '../operations/ocsf.ts';
 import { type CommandParts, databaseFlags, printList, printOne, timeOf, withInstance } from './command.ts';
 import { BadUsage } from './exit.ts';
 
@@ -169,7 +169,7 @@ async function list(
   limit: number,
 ): Promise<void> {
   const { events } = await auditBefore(parts, before, filter, { most: limit });
-  printList(parts, events.map(exportedEvent), {
+  printList(parts, events.map(auditEventView), {
     NUMBER: ({ number }) => String(number),
     AT: ({ at }) => at,
     TYPE: ({ type }) => type,
@@ -217,7 +217,7 @@ async function print(
   format: 'jsonl' | 'ocsf',
 ): Promise<void> {
   for await (const event of auditTrail.after(after, filter)) {
-    const line = JSON.stringify(format === 'ocsf' ? ocsfOf(event, issuer) : exportedEvent(event));
+    const line = JSON.stringify(format === 'ocsf' ? ocsfOf(event, issuer) : auditEventView(event));
     if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
   }
 }

@@ -1,9 +1,11 @@
-import { authenticationMethodsOf, type ClientRecord, documentOf } from '@grantd/core';
+import { authenticationMethodsOf } from '@grantd/core';
 import { seconds } from '@grantd/core/options';
 import { Command, Option } from 'commander';
+import * as clients from '../admin/client_rules.ts';
+import type { ClientView } from '../admin/clients.ts';
+import { all, call } from '../admin/in_process.ts';
+import type { Document } from '../admin/table.ts';
 import type { GivenFlags } from '../config/configuration.ts';
-import type { WantedSecret } from '../operations/clients.ts';
-import * as clients from '../operations/clients.ts';
 import { addClientFlags, namingFlags, withoutMembers } from './client_flags.ts';
 import { addPruneCommand } from './client_prune.ts';
 import {
@@ -24,8 +26,6 @@ import {
   type Output,
   printList,
   printOne,
-  showProgress,
-  timeOf,
   warn,
   withAdministration,
 } from './command.ts';
@@ -121,7 +121,7 @@ with a secret after the change, and has none, the command generates one and prin
   databaseFlags(group.command('show <ID>').description('show a client')).action(
     (id: string, flags: GivenFlags) =>
       withAdministration(flags, 'needs_database', async (parts) =>
-        showClient(parts, await parts.admin.requireClient(id)),
+        showClient(parts, await call(parts.admin, 'getClient', { client_id: id })),
       ),
   );
   databaseFlags(
@@ -161,39 +161,46 @@ async function addClient(
   parts: AdministrationParts,
   id: string,
   members: clients.Members,
-  wanted: WantedSecret,
+  wanted: clients.WantedSecret,
 ): Promise<void> {
-  const { secret, warnings } = await namingFlags(() => parts.admin.addClient(id, members, wanted));
-  warn(warnings);
-  printSecret(parts, id, secret, `added ${id}`);
+  const given = { ...members, client_id: id, ...suppliedIn(wanted) };
+  const added = await namingFlags(() => call(parts.admin, 'addClient', given));
+  warn(added.warnings);
+  printSecret(parts, added, `added ${id}`);
+}
+
+function suppliedIn(wanted: clients.WantedSecret): { readonly client_secret?: string } {
+  return wanted === 'generate' ? {} : { client_secret: wanted.supplied };
 }
 
 /** @throws {Refused} the client does not exist, or concurrent changes won every attempt */
 export async function updateClient(
   parts: AdministrationParts,
   id: string,
-  change: clients.ClientChange,
+  { members, unset }: clients.ClientChange,
 ): Promise<void> {
-  const onUsers = (users: number) => showProgress(`${users} users checked`);
-  const { secret, warnings } = await namingFlags(() => parts.admin.updateClient(id, change, onUsers));
-  endProgress();
-  warn(warnings);
-  printSecret(parts, id, secret, `updated ${id}`);
+  const changes = { ...members, ...Object.fromEntries(unset.map((name) => [name, null])) };
+  const updated = await namingFlags(() =>
+    call(parts.admin, 'updateClient', { ...changes, client_id: id }),
+  ).finally(endProgress);
+  warn(updated.warnings);
+  printSecret(parts, updated, `updated ${id}`);
 }
 
-function printSecret(output: Output, id: string, secret: string | undefined, done: string): void {
+function printSecret(output: Output, shown: { readonly client_secret?: string }, done: string): void {
+  const { client_secret: secret } = shown;
   const lines = secret === undefined ? [done] : [`${done}. Its secret is shown only once:`, secret];
-  printOne(output, { id, ...(secret !== undefined && { secret }) }, lines);
+  printOne(output, shown, lines);
 }
 
 async function listClients(parts: AdministrationParts): Promise<void> {
-  printList(parts, (await parts.admin.listClients()).map(described), {
-    ID: ({ id }) => id,
-    NAME: ({ name }) => name ?? '',
+  printList(parts, await all(parts.admin, 'listClients', {}), {
+    ID: ({ client_id: id }) => id,
+    NAME: ({ client_name: name = '' }) => name,
     TYPE: ({ type }) => type,
-    GRANTS: ({ grantTypes }) => grantTypes.join(' '),
-    REGISTERED: ({ registeredItself }) => (registeredItself ? 'by itself' : ''),
-    DISABLED: ({ disabledAt }) => disabledAt ?? '',
+    GRANTS: ({ grant_types: grants = [] }) => grants.join(' '),
+    REGISTERED: ({ registered_itself: isSelfRegistered }) => (isSelfRegistered ? 'by itself' : ''),
+    DISABLED: ({ disabled_at: disabledAt = '' }) => disabledAt,
   });
 }
 
@@ -201,66 +208,36 @@ async function listClients(parts: AdministrationParts): Promise<void> {
 export async function rotateSecret(
   parts: AdministrationParts,
   id: string,
-  wanted: WantedSecret,
+  wanted: clients.WantedSecret,
   overlap: number,
 ): Promise<void> {
-  const { secret, oldEndsAtMs } = await namingFlags(() => parts.admin.rotateSecret(id, wanted, overlap));
-  const end = oldEndsAtMs === undefined ? 'at once' : `at ${timeOf(oldEndsAtMs)}`;
-  printSecret(parts, id, secret, `${id} has a new secret; the old one ends ${end}`);
+  const order = { client_id: id, overlap, ...suppliedIn(wanted) };
+  const rotated = await namingFlags(() => call(parts.admin, 'rotateClientSecret', order));
+  const { old_secret_ends_at: endsAt } = rotated;
+  const end = endsAt === undefined ? 'at once' : `at ${endsAt}`;
+  printSecret(parts, rotated, `${id} has a new secret; the old one ends ${end}`);
 }
 
 /** @throws {Refused} there is no such client */
 export async function removeClient(parts: AdministrationParts, id: string): Promise<void> {
-  await parts.admin.removeClient(id);
-  printOne(parts, { id, removed: true }, [`removed ${id} and revoked all its tokens`]);
+  await call(parts.admin, 'removeClient', { client_id: id });
+  printOne(parts, { client_id: id, removed: true }, [`removed ${id} and revoked all its tokens`]);
 }
 
 /** @throws {Refused} there is no such client */
 export async function setDisabled(parts: AdministrationParts, id: string, disabled: boolean): Promise<void> {
-  await parts.admin.setClientDisabled(id, disabled);
-  printOne(parts, { id, disabled }, [
-    disabled ? `disabled ${id} and revoked all its tokens` : `enabled ${id}`,
-  ]);
+  const client = await call(parts.admin, disabled ? 'disableClient' : 'enableClient', { client_id: id });
+  printOne(parts, client, [disabled ? `disabled ${id} and revoked all its tokens` : `enabled ${id}`]);
 }
 
-/** A client for display, without its digests. */
-export function described(client: ClientRecord) {
-  const {
-    secrets: _,
-    registrationTokenDigest: __,
-    generation: ___,
-    revision: ____,
-    registrationRevision: _____,
-    disabledAtMs: ______,
-    usedUntil: _______,
-    ...rest
-  } = client;
-  const { type, isSelfRegistered, disabledAtMs, secrets } = clients.stateOf(client);
-  return {
-    ...rest,
-    type,
-    ...(secrets !== undefined && { secrets: secrets.map(describedSecret) }),
-    ...(isSelfRegistered && { registeredItself: true }),
-    ...(disabledAtMs !== undefined && { disabledAt: timeOf(disabledAtMs) }),
-  };
-}
-
-type SecretState = NonNullable<ReturnType<typeof clients.stateOf>['secrets']>[number];
-
-/** A secret for display, without its hash. */
-function describedSecret({ serverSecret, createdAtMs, endsAtMs, lastUsedAtMs }: SecretState) {
-  return {
-    ...(createdAtMs !== undefined && { createdAt: timeOf(createdAtMs) }),
-    ...(endsAtMs !== undefined && { endsAt: timeOf(endsAtMs) }),
-    ...(lastUsedAtMs !== undefined && { lastUsedAt: timeOf(lastUsedAtMs) }),
-    ...(serverSecret !== undefined && { serverSecret }),
-  };
-}
+type SecretState = NonNullable<ClientView['secrets']>[number];
 
 /** `created 2026-…, last used 2026-…, ends 2026-…` */
-function secretInWords(secret: SecretState, clock: () => number = Date.now): string {
-  const { createdAt, endsAt, lastUsedAt } = describedSecret(secret);
-  const isOver = secret.endsAtMs !== undefined && secret.endsAtMs <= clock();
+function secretInWords(
+  { created_at: createdAt, last_used_at: lastUsedAt, ends_at: endsAt }: SecretState,
+  clock: () => number = Date.now,
+): string {
+  const isOver = endsAt !== undefined && Date.parse(endsAt) <= clock();
   return [
     createdAt === undefined ? 'created at an unknown time' : `created ${createdAt}`,
     lastUsedAt === undefined ? 'no recorded use' : `last used ${lastUsedAt}`,
@@ -268,40 +245,31 @@ function secretInWords(secret: SecretState, clock: () => number = Date.now): str
   ].join(', ');
 }
 
-function showClient(output: Output, client: ClientRecord): void {
-  const { id, type, registeredItself, disabledAt } = described(client);
-  const {
-    redirect_uris: redirectUris,
-    grant_types: grants,
-    client_name: name,
-    ...others
-  } = documentOf(client);
-  const { response_types: _, scope, resource, ...settings } = others;
-  const rows = Object.entries(settings).map(([setting, value]) => [
-    labelOf(setting),
-    setting === 'jwks' ? client.metadata?.jwks?.keys.map(keyInWords).join(', ') : textOf(value),
-  ]);
+function showClient(output: Output, client: Document<'getClient'>): void {
+  const { client_id: id, client_name: name, type, secrets = [], ...others } = client;
+  const { registered_itself: isSelfRegistered, disabled_at: disabledAt, jwks, ...document } = others;
+  const { redirect_uris: redirectUris, grant_types: grants, scope = '', resource, ...rest } = document;
+  const { response_types: _, token_endpoint_auth_method: method, ...settings } = rest;
+  const rows = Object.entries(settings).map(([setting, value]) => [labelOf(setting), textOf(value)]);
   printOne(
     output,
-    described(client),
+    client,
     labelled({
       id,
       name,
       type,
       grants: grants?.join(' '),
-      scopes: scope ?? '',
+      scopes: scope,
       'redirect URIs': redirectUris?.join(' ') || undefined,
       resource,
       // Derived, because a default is not stored.
-      'token endpoint auth method': authenticationMethodsOf(client).join(', '),
+      'token endpoint auth method': method ?? authenticationMethodsOf({}).join(', '),
       ...Object.fromEntries(
-        (clients.stateOf(client).secrets ?? []).map((one, index) => [
-          index === 0 ? 'secret' : `secret ${index + 1}`,
-          secretInWords(one),
-        ]),
+        secrets.map((one, index) => [index === 0 ? 'secret' : `secret ${index + 1}`, secretInWords(one)]),
       ),
+      ...(jwks !== undefined && { jwks: jwks.keys.map(keyInWords).join(', ') }),
       ...Object.fromEntries(rows),
-      registered: registeredItself && 'by itself',
+      registered: isSelfRegistered ? 'by itself' : undefined,
       disabled: disabledAt,
     }),
   );
@@ -354,7 +322,7 @@ async function makeRegistrationToken(
   lifetime: number,
   isForOne: boolean,
 ): Promise<void> {
-  const { token, expiresAtMs, warnings } = await parts.admin.newRegistrationToken(lifetime, isForOne);
-  warn(warnings);
-  printOne(parts, { token, expiresAt: timeOf(expiresAtMs), isForOne }, [token]);
+  const made = await call(parts.admin, 'newRegistrationToken', { lifetime, once: isForOne });
+  warn(made.warnings);
+  printOne(parts, made, [made.token]);
 }

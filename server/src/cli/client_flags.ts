@@ -1,9 +1,9 @@
 import { MEMBER_NAMES, type MemberName, type MetadataMember, memberOf } from '@grantd/core';
 import { MEMBER_TEXTS } from '@grantd/core/options';
 import { type Command, Option } from 'commander';
+import { InvalidInput } from '../admin/operation_refused.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { readTextFile } from '../config/text_file.ts';
-import { InvalidInput } from '../operations/operation.ts';
 import { collect } from './command.ts';
 import { BadUsage } from './exit.ts';
 

@@ -1,14 +1,14 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
+import type { UnusedClientView } from '../admin/clients.ts';
+import { call } from '../admin/in_process.ts';
 import type { GivenFlags } from '../config/configuration.ts';
-import type { UnusedClient } from '../operations/clients.ts';
 import {
   type AdministrationParts,
   databaseFlags,
   endProgress,
   printOne,
   showProgress,
-  timeOf,
   withAdministration,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
@@ -71,8 +71,8 @@ async function prune(
   clock: () => number = Date.now,
 ): Promise<void> {
   // The same time for plan and removal, so that no client is removed that was not shown.
-  const unusedSince = Math.floor(clock() / 1000) - unusedFor;
-  const clients = await parts.admin.listUnusedClients(unusedSince);
+  const unusedSince = new Date((Math.floor(clock() / 1000) - unusedFor) * 1000).toISOString();
+  const { items: clients } = await call(parts.admin, 'listUnusedClients', { unused_since: unusedSince });
   const lines = clients.map(lineOf);
   if (mode === 'ask') console.log([...lines, counted(clients.length)].join('\n'));
   const isSure =
@@ -81,7 +81,7 @@ async function prune(
   const summary = isSure ? `${counted(removed.length)} removed` : `${counted(clients.length)}: none removed`;
   if (mode === 'ask') console.log(summary);
   else
-    printOne(parts, { removed: isSure, clients: (isSure ? removed : clients).map(shown) }, [
+    printOne(parts, { removed: isSure, clients: isSure ? removed : clients }, [
       ...(isSure ? removed : clients).map(lineOf),
       summary,
     ]);
@@ -90,14 +90,15 @@ async function prune(
 /** Removes only what is still unused. @returns those that were removed */
 async function remove(
   parts: AdministrationParts,
-  clients: readonly UnusedClient[],
-  unusedSince: number,
-): Promise<readonly UnusedClient[]> {
-  const removed: UnusedClient[] = [];
+  clients: readonly UnusedClientView[],
+  unusedSince: string,
+): Promise<readonly UnusedClientView[]> {
+  const removed: UnusedClientView[] = [];
   for (let start = 0; start < clients.length; start += REMOVED_AT_ONCE) {
-    const ids = clients.slice(start, start + REMOVED_AT_ONCE).map(({ id }) => id);
-    const gone = new Set(await parts.admin.removeUnusedClients(ids, unusedSince));
-    removed.push(...clients.filter(({ id }) => gone.has(id)));
+    const ids = clients.slice(start, start + REMOVED_AT_ONCE).map(({ client_id: id }) => id);
+    const order = { client_ids: ids, unused_since: unusedSince };
+    const gone = new Set((await call(parts.admin, 'removeUnusedClients', order)).removed);
+    removed.push(...clients.filter(({ client_id: id }) => gone.has(id)));
     showProgress(`${removed.length} of ${clients.length} clients removed`);
   }
   endProgress();
@@ -106,19 +107,15 @@ async function remove(
 
 const REMOVED_AT_ONCE = 100;
 
-async function isConfirmed(clients: readonly UnusedClient[]): Promise<boolean> {
+async function isConfirmed(clients: readonly UnusedClientView[]): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(`Remove ${counted(clients.length)}? [y/N] `);
   terminal.close();
   return /^y(es)?$/i.test(answer.trim());
 }
 
-function lineOf({ id, name, usedUntil }: UnusedClient): string {
-  return `- ${id}${name === undefined ? '' : ` ${JSON.stringify(name)}`}, unused since ${timeOf(usedUntil * 1000)}`;
-}
-
-function shown({ id, name, usedUntil }: UnusedClient) {
-  return { id, ...(name !== undefined && { name }), unusedSince: timeOf(usedUntil * 1000) };
+function lineOf({ client_id: id, client_name: name, unused_since: since }: UnusedClientView): string {
+  return `- ${id}${name === undefined ? '' : ` ${JSON.stringify(name)}`}, unused since ${since}`;
 }
 
 function counted(count: number): string {

@@ -1,7 +1,5 @@
 import { hasSecret } from '@grantd/core';
 import { seconds } from '@grantd/core/options';
-import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
-import { serverWithoutDatabase } from '../instance/instance.ts';
 import {
   type ClientChange,
   DEFAULT_OVERLAP,
@@ -11,7 +9,9 @@ import {
   registrationFrom,
   SECRET_FORM,
   type WantedSecret,
-} from '../operations/clients.ts';
+} from '../admin/client_rules.ts';
+import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
+import { serverWithoutDatabase } from '../instance/instance.ts';
 import { memberNamed, membersOf, namingFlags, withoutMembers } from './client_flags.ts';
 import { readStandardInput } from './command.ts';
 import { BadUsage } from './exit.ts';

@@ -1,5 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import type { AdminCalls } from '../admin/in_process.ts';
+import { InvalidInput } from '../admin/operation_refused.ts';
 import { addFlags, type Configuration, type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import type { OptionName } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
@@ -7,9 +9,7 @@ import { utf8Of } from '../config/text_file.ts';
 import type { Database } from '../data/database.ts';
 import { databaseOf, requireCreatable, warnOfPasswordInFlag } from '../data/database_of.ts';
 import { defaultIssuer, type Instance, issuerToAdminister, openInstance } from '../instance/instance.ts';
-import { InvalidInput } from '../operations/operation.ts';
 import { useCatalogues } from '../texts/texts.ts';
-import type { Administration } from './administration.ts';
 import { BadUsage } from './exit.ts';
 
 export interface CommandParts extends Instance, Output {
@@ -43,7 +43,7 @@ export async function withInstance(
 
 /** What commands need that work both on the database and through the admin API. */
 export interface AdministrationParts extends Output {
-  readonly admin: Administration;
+  readonly admin: AdminCalls;
 }
 
 /**
@@ -58,16 +58,13 @@ export async function withAdministration(
   const { url, database } = flags;
   if (typeof url !== 'string')
     return withInstance(flags, need, async ({ isJson, ...parts }) => {
-      const { localAdministration } = await import('./administration.ts');
-      return work({ admin: localAdministration(parts, warn), isJson });
+      const { localCalls } = await import('./local_calls.ts');
+      return work({ admin: localCalls(parts, (warning) => warn([warning])), isJson });
     });
   if (database !== undefined) throw new BadUsage('--url and --database exclude each other');
-  const [{ remoteAdministration }, { AdminClient }] = await Promise.all([
-    import('./remote_administration.ts'),
-    import('./remote_call.ts'),
-  ]);
-  const client = await AdminClient.open(url, process.env);
-  await work({ admin: remoteAdministration(client), isJson: flags.json === true });
+  const { AdminClient } = await import('./remote_call.ts');
+  const admin = await AdminClient.open(url, process.env);
+  await work({ admin, isJson: flags.json === true });
 }
 
 async function issuerOf(

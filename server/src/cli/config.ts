@@ -1,8 +1,8 @@
 import { Command } from 'commander';
+import { shownOption } from '../admin/server.ts';
 import { addFlags, type GivenFlags, readOptions } from '../config/configuration.ts';
 import { OPTION_NAMES } from '../config/options.ts';
 import { serverWithoutDatabase } from '../instance/instance.ts';
-import { shownOption } from '../operations/configuration.ts';
 import { printList, printOne } from './command.ts';
 import { serverConfiguration } from './serve.ts';
 

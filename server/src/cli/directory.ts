@@ -1,11 +1,11 @@
 import { Command } from 'commander';
+import { endAccess, requirePerson } from '../admin/user_rules.ts';
 import type { GivenFlags } from '../config/configuration.ts';
 import { OPTION_NAMES, type OptionName } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import { isName, NO_PASSWORD, nameAsKept } from '../data/people.ts';
 import { type DirectoryEntry, DirectoryFault, type SearchableDirectory } from '../directory/contract.ts';
 import { openDirectory } from '../directory/directory.ts';
-import { endAccess, requirePerson } from '../operations/people.ts';
 import { refuseContradictoryDirectory } from '../serve/exposure.ts';
 import { type CommandParts, databaseFlags, labelled, printOne, withInstance } from './command.ts';
 import { BadUsage } from './exit.ts';

@@ -1,8 +1,10 @@
-import { EVENT_TYPES } from '@grantd/core';
+import { EVENT_TYPES, type EventType } from '@grantd/core';
 import { oneOf } from '@grantd/core/options';
 import { Command } from 'commander';
+import { all } from '../admin/in_process.ts';
+import { cursorOf } from '../admin/operation.ts';
 import type { GivenFlags } from '../config/configuration.ts';
-import { type AdministrationParts, databaseFlags, printList, timeOf, withAdministration } from './command.ts';
+import { type AdministrationParts, databaseFlags, printList, withAdministration } from './command.ts';
 import { BadUsage } from './exit.ts';
 
 interface EventsFlags extends GivenFlags {
@@ -13,7 +15,7 @@ interface EventsFlags extends GivenFlags {
 
 interface Wanted {
   readonly after: number;
-  readonly type?: string;
+  readonly type?: EventType;
   readonly target?: string;
 }
 
@@ -38,11 +40,12 @@ audit list: it filters by user, client, actor, address and time, and prints the 
     .action(({ after = '0', type, target, ...flags }: EventsFlags) => {
       if (!/^\d{1,15}$/.test(after))
         throw new BadUsage(`--after: expected the number of an event, got ${JSON.stringify(after)}`);
-      if (type !== undefined && EVENT_TYPE.read(type) === undefined)
+      const known = EVENT_TYPES.find((one) => one === type);
+      if (type !== undefined && known === undefined)
         throw new BadUsage(`--type: expected ${EVENT_TYPE.expected}, got ${JSON.stringify(type)}`);
       const wanted = {
         after: Number(after),
-        ...(type !== undefined && { type }),
+        ...(known !== undefined && { type: known }),
         ...(target !== undefined && { target }),
       };
       return withAdministration(flags, 'needs_database', (parts) => listEvents(parts, wanted));
@@ -53,17 +56,12 @@ audit list: it filters by user, client, actor, address and time, and prints the 
 const EVENT_TYPE = oneOf(...EVENT_TYPES);
 
 async function listEvents(parts: AdministrationParts, { after, ...filter }: Wanted): Promise<void> {
-  const events = await parts.admin.listEvents(after, filter);
-  const shown = events.map(({ sequence, atMs, ...event }) => ({
-    number: sequence,
-    at: timeOf(atMs),
-    ...event,
-  }));
-  printList(parts, shown, {
+  const events = await all(parts.admin, 'listEvents', { ...filter, cursor: cursorOf(after) });
+  printList(parts, events, {
     NUMBER: ({ number }) => String(number),
-    AT: ({ at }) => at ?? '',
-    TYPE: (event) => event.type,
-    TARGET: (event) => event.target,
-    ACTOR: ({ actor }) => actor ?? '',
+    AT: ({ at }) => at,
+    TYPE: ({ type }) => type,
+    TARGET: ({ target }) => target,
+    ACTOR: ({ actor = '' }) => actor,
   });
 }

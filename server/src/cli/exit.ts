@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
+import { InvalidInput } from '../admin/operation_refused.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
-import { InvalidInput } from '../operations/operation.ts';
 
 /** Exit codes. Scripts rely on them. */
 export const EXIT = { done: 0, failed: 1, badUsage: 2 } as const;

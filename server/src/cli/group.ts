@@ -1,10 +1,10 @@
 import { SIGN_IN_POLICIES } from '@grantd/core';
 import { Command, Option } from 'commander';
+import * as groups from '../admin/groups.ts';
+import { all, call } from '../admin/in_process.ts';
+import type { Input } from '../admin/table.ts';
 import type { FurtherPolicy } from '../config/acr.ts';
 import type { GivenFlags } from '../config/configuration.ts';
-import type { Group, NewGroup } from '../data/groups.ts';
-import type { Person } from '../data/people.ts';
-import * as groups from '../operations/groups.ts';
 import {
   type AdministrationParts,
   databaseFlags,
@@ -12,11 +12,11 @@ import {
   namingFlags,
   printList,
   printOne,
-  timeOf,
   warn,
   withAdministration,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
+import { userNamed } from './user_named.ts';
 
 interface FactFlags extends GivenFlags {
   readonly description?: string;
@@ -45,7 +45,8 @@ export function groupCommands(): Command {
     .action(async (name: string, { description = '', signInPolicy, ...flags }: FactFlags) => {
       namingFlags(FLAGS, () => groups.requireGroupName(name));
       namingFlags(FLAGS, () => groups.requireDescription(description));
-      const group = { name, description, signInPolicy: policyIn(signInPolicy) ?? undefined };
+      const policy = policyIn(signInPolicy);
+      const group = { name, description, ...(policy && { sign_in_policy: policy }) };
       await withAdministration(flags, 'may_create_database', (parts) =>
         namingFlags(FLAGS, () => addGroup(parts, group)),
       );
@@ -63,7 +64,11 @@ export function groupCommands(): Command {
       if (description === undefined && signInPolicy === undefined)
         throw new BadUsage('name what to change: --description, --sign-in-policy or --no-sign-in-policy');
       if (description !== undefined) namingFlags(FLAGS, () => groups.requireDescription(description));
-      const change = { description, signInPolicy: policyIn(signInPolicy) };
+      const policy = policyIn(signInPolicy);
+      const change = {
+        ...(description !== undefined && { description }),
+        ...(policy !== undefined && { sign_in_policy: policy }),
+      };
       return withAdministration(flags, 'needs_database', (parts) =>
         namingFlags(FLAGS, () => changeGroup(parts, name, change)),
       );
@@ -91,7 +96,7 @@ export function groupCommands(): Command {
       .command('add-member <GROUP> <USER...>')
       .description('add users to a group. UserInfo shows the new group at once, and new tokens contain it'),
   ).action((name: string, users: readonly string[], flags: GivenFlags) =>
-    withAdministration(flags, 'needs_database', (parts) => changeMembers(parts, name, users, 'joinGroup')),
+    withAdministration(flags, 'needs_database', (parts) => changeMembers(parts, name, users, 'addMember')),
   );
   databaseFlags(
     commands
@@ -100,7 +105,7 @@ export function groupCommands(): Command {
         'remove users from a group, and revoke their tokens of the clients that they may no longer use',
       ),
   ).action((name: string, users: readonly string[], flags: GivenFlags) =>
-    withAdministration(flags, 'needs_database', (parts) => changeMembers(parts, name, users, 'leaveGroup')),
+    withAdministration(flags, 'needs_database', (parts) => changeMembers(parts, name, users, 'removeMember')),
   );
   return commands;
 }
@@ -118,22 +123,21 @@ function policyIn(given: string | false | undefined): FurtherPolicy | null | und
   return given === false ? null : SIGN_IN_POLICIES.find((one) => one === given);
 }
 
-async function addGroup(parts: AdministrationParts, group: NewGroup): Promise<void> {
-  const { createdAt: _, ...added } = shown(await parts.admin.addGroup(group));
-  printOne(parts, added, [`added the group ${group.name}`]);
+async function addGroup(parts: AdministrationParts, group: Input<'addGroup'>): Promise<void> {
+  printOne(parts, await call(parts.admin, 'addGroup', group), [`added the group ${group.name}`]);
 }
 
 async function changeGroup(
   parts: AdministrationParts,
   name: string,
-  change: groups.GroupChange,
+  change: Omit<Input<'updateGroup'>, 'group'>,
 ): Promise<void> {
-  const group = await parts.admin.changeGroup(name, change);
-  printOne(parts, shown(group), [`updated the group ${group.name}`]);
+  const group = await call(parts.admin, 'updateGroup', { ...change, group: name });
+  printOne(parts, group, [`updated the group ${group.name}`]);
 }
 
 async function listGroups(parts: AdministrationParts): Promise<void> {
-  printList(parts, (await parts.admin.listGroups()).map(shown), {
+  printList(parts, await all(parts.admin, 'listGroups', {}), {
     NAME: ({ name }) => name,
     MEMBERS: ({ members }) => String(members),
     DESCRIPTION: ({ description }) => description,
@@ -141,53 +145,55 @@ async function listGroups(parts: AdministrationParts): Promise<void> {
 }
 
 async function showGroup(parts: AdministrationParts, name: string): Promise<void> {
-  const group = await parts.admin.requireGroup(name);
-  const clients = await parts.admin.clientsFor(group.name);
+  const group = await call(parts.admin, 'getGroup', { group: name });
+  const clients = (await all(parts.admin, 'listClients', {}))
+    .filter(({ allowed_groups: allowed = [] }) => allowed.includes(group.name))
+    .map(({ client_id: id }) => id);
   printOne(
     parts,
-    { ...shown(group), clients },
+    { ...group, clients },
     labelled({
       name: group.name,
       description: group.description || undefined,
-      'sign-in policy': group.signInPolicy,
+      'sign-in policy': group.sign_in_policy,
       members: `${group.members} (grantd user list --group ${JSON.stringify(group.name)})`,
       clients: clients.join(' ') || undefined,
-      added: timeOf(group.createdAtMs),
+      added: group.created_at,
     }),
   );
 }
 
-async function removeGroup(parts: AdministrationParts, name: string): Promise<void> {
-  const group = await parts.admin.removeGroup(name);
-  printOne(parts, { name: group.name, removed: true, members: group.members }, [
-    `removed the group ${group.name}, which had ${inWords(group.members)}`,
+async function removeGroup(parts: AdministrationParts, given: string): Promise<void> {
+  const { name, members } = await call(parts.admin, 'getGroup', { group: given });
+  await call(parts.admin, 'removeGroup', { group: name });
+  printOne(parts, { name, removed: true, members }, [
+    `removed the group ${name}, which had ${inWords(members)}`,
   ]);
 }
 
 /** Looks up every user before the first change. */
 async function changeMembers(
   parts: AdministrationParts,
-  name: string,
-  users: readonly string[],
-  change: 'joinGroup' | 'leaveGroup',
+  given: string,
+  names: readonly string[],
+  change: 'addMember' | 'removeMember',
 ): Promise<void> {
-  const group = await parts.admin.requireGroup(name);
-  const people: Person[] = [];
-  for (const user of users) people.push(await parts.admin.requirePerson(user));
-  const outcomes: groups.MemberOutcome[] = [];
-  for (const person of people) outcomes.push(await parts.admin[change](group, person, (one) => warn([one])));
-  const lines = outcomes.map(({ name: user, changed, revoked }) => {
-    if (!changed) return `${user} ${revoked === undefined ? 'is already in' : 'was not in'} ${group.name}`;
-    if (revoked === undefined) return `added ${user} to ${group.name}`;
+  const { name: group } = await call(parts.admin, 'getGroup', { group: given });
+  const users = [];
+  for (const name of names) users.push(await userNamed(parts.admin, name));
+  const members = [];
+  for (const { sub, username } of users) {
+    const { warnings, ...outcome } = await call(parts.admin, change, { group, sub });
+    warn(warnings);
+    members.push({ username, ...outcome });
+  }
+  const lines = members.map(({ username, changed, revoked }) => {
+    if (!changed) return `${username} ${revoked === undefined ? 'is already in' : 'was not in'} ${group}`;
+    if (revoked === undefined) return `added ${username} to ${group}`;
     const clients = revoked.length === 0 ? '' : ` and revoked their tokens of ${revoked.join(', ')}`;
-    return `removed ${user} from ${group.name}${clients}`;
+    return `removed ${username} from ${group}${clients}`;
   });
-  printOne(parts, { group: group.name, members: outcomes }, lines);
-}
-
-function shown({ name, description, signInPolicy, members, createdAtMs }: Group) {
-  const policy = signInPolicy !== undefined && { signInPolicy };
-  return { name, description, ...policy, members, createdAt: timeOf(createdAtMs) };
+  printOne(parts, { group, members }, lines);
 }
 
 function inWords(members: number): string {

@@ -1,7 +1,8 @@
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core';
 import { Command, Option } from 'commander';
+import { call } from '../admin/in_process.ts';
 import type { GivenFlags } from '../config/configuration.ts';
-import { type AdministrationParts, databaseFlags, printList, timeOf, withAdministration } from './command.ts';
+import { type AdministrationParts, databaseFlags, printList, withAdministration } from './command.ts';
 
 interface RotateFlags extends GivenFlags {
   readonly algorithm?: SigningAlgorithm;
@@ -39,26 +40,19 @@ and rotates no key. With --now, it rotates anyway: use it if someone may have co
 }
 
 async function listKeys(parts: AdministrationParts): Promise<void> {
-  const listed = (await parts.admin.listKeys()).map(
-    ({ kid, algorithm, status, createdAtMs, retiredAtMs }) => ({
-      kid,
-      algorithm,
-      status,
-      createdAt: timeOf(createdAtMs),
-      ...(retiredAtMs !== undefined && { retiredAt: timeOf(retiredAtMs) }),
-    }),
-  );
-  printList(parts, listed, {
+  const { items } = await call(parts.admin, 'listKeys', {});
+  printList(parts, items, {
     KID: ({ kid }) => kid,
     ALGORITHM: ({ algorithm }) => algorithm,
     STATUS: ({ status }) => status,
-    CREATED: ({ createdAt }) => createdAt ?? '',
-    RETIRED: ({ retiredAt }) => retiredAt ?? '',
+    CREATED: ({ created_at: createdAt }) => createdAt,
+    RETIRED: ({ retired_at: retiredAt = '' }) => retiredAt,
   });
 }
 
 /** @throws {Refused} clients may not know a next key yet; then no key is rotated */
 async function rotateKeys(parts: AdministrationParts, { algorithm, now }: RotateFlags): Promise<void> {
-  const rotated = await parts.admin.rotateKeys(algorithm, now === true);
-  printList(parts, rotated, { ALGORITHM: (key) => key.algorithm, 'SIGNS NOW': (key) => key.kid });
+  const order = { ...(algorithm !== undefined && { algorithm }), now: now === true };
+  const { items } = await call(parts.admin, 'rotateKeys', order);
+  printList(parts, items, { ALGORITHM: (key) => key.algorithm, 'SIGNS NOW': (key) => key.kid });
 }

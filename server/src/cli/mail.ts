@@ -1,13 +1,13 @@
 import { Command } from 'commander';
+import { call } from '../admin/in_process.ts';
+import * as mails from '../admin/mails.ts';
 import type { GivenFlags } from '../config/configuration.ts';
-import * as mails from '../operations/mails.ts';
 import {
   type AdministrationParts,
   databaseFlags,
   namingFlags,
   printList,
   printOne,
-  timeOf,
   withAdministration,
 } from './command.ts';
 
@@ -57,35 +57,26 @@ export function mailCommands(): Command {
 }
 
 async function listMails(parts: AdministrationParts, failed: boolean): Promise<void> {
-  const rows = (await parts.admin.listMails(failed)).map(rowOf);
-  printList(parts, rows, {
+  const { items } = await call(parts.admin, 'listMails', { failed });
+  printList(parts, items, {
     ID: ({ id }) => id,
     TEMPLATE: ({ template }) => template,
     RECIPIENT: ({ recipient }) => recipient,
     STATE: ({ state }) => state,
     ATTEMPTS: ({ attempts }) => String(attempts),
-    'LAST ERROR': ({ lastError = '' }) => lastError,
+    'LAST ERROR': ({ last_error: lastError = '' }) => lastError,
   });
 }
 
-function rowOf({ createdAtMs, dueAtMs, failedAtMs, lastError, ...mail }: mails.ListedMail) {
-  return {
-    ...{ id: mail.id, template: mail.template, recipient: mail.recipient },
-    ...{ state: mail.state, attempts: mail.attempts, createdAt: timeOf(createdAtMs) },
-    ...(failedAtMs === undefined ? { dueAt: timeOf(dueAtMs) } : { failedAt: timeOf(failedAtMs) }),
-    ...(lastError !== undefined && { lastError }),
-  };
-}
-
 async function retry(parts: AdministrationParts, id: string): Promise<void> {
-  await parts.admin.retryMail(id);
+  await call(parts.admin, 'retryMail', { mail: id });
   printOne(parts, { id, retried: true }, [`email ${id} is due again; a running server sends it`]);
 }
 
 async function test(parts: AdministrationParts, address: string): Promise<void> {
-  const { server, tls, answer } = await namingFlags({}, () => parts.admin.testMail(address));
-  printOne(parts, { sent: true, server, tls, answer }, [
-    `connected to ${server} with ${tls}`,
-    `the server accepted the email to ${address}: ${answer}`,
+  const sent = await namingFlags({}, () => call(parts.admin, 'testMail', { address }));
+  printOne(parts, sent, [
+    `connected to ${sent.server} with ${sent.tls}`,
+    `the server accepted the email to ${address}: ${sent.answer}`,
   ]);
 }

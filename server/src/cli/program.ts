@@ -1,6 +1,6 @@
 import { Command, Help, Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { COMMAND_OPERATIONS, NEEDS_MACHINE } from '../admin/commands.ts';
+import { COMMAND_OPERATIONS, NEEDS_MACHINE } from './commands.ts';
 import { BadUsage, EXIT_HELP } from './exit.ts';
 
 /** Columns for names and flags. Longer ones get a line of their own, so that the descriptions keep their width. */

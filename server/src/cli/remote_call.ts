@@ -1,14 +1,25 @@
 // Requests to the admin API of a server.
 import { createPrivateKey, type KeyObject, type webcrypto } from 'node:crypto';
 import * as openid from 'openid-client';
-import type { ApiOperation, ApiStream } from '../admin/api_operation.ts';
-import { API_OPERATIONS, API_STREAMS } from '../admin/api_operations.ts';
+import type { AdminCalls, StreamInput, StreamLine, Versioned } from '../admin/in_process.ts';
+import { MAX_LINES } from '../admin/operation.ts';
+import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import {
+  type AnyOperation,
+  type AnyStream,
+  type Document,
+  type Input,
+  OPERATIONS,
+  type OperationId,
+  STREAMS,
+  type StreamId,
+} from '../admin/table.ts';
+import { bodyIn, pathNames } from '../admin/validation.ts';
 import { ADMIN_VARIABLES, typedPath } from '../config/configuration.ts';
 import { isLoopback } from '../config/options.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { Refused } from '../config/refused.ts';
 import { adminAudience } from '../instance/admin_access.ts';
-import { InvalidInput, OperationRefused } from '../operations/operation.ts';
 import { BadUsage } from './exit.ts';
 
 /** Seconds for a token. */
@@ -16,19 +27,6 @@ const TOKEN_TIMEOUT = 30;
 
 /** Seconds for an operation. Imports take long. */
 const OPERATION_TIMEOUT = 600;
-
-/** A request of an operation, by the table of the admin API. */
-export interface RemoteRequest {
-  readonly path?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string | undefined>>;
-  /** JSON, or lines as text. */
-  readonly body?: unknown;
-  /** The only version to which a change applies. Default: every version */
-  readonly version?: string;
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: the schemas of the API say what it is, and tests compare it
-type Answer = any;
 
 interface Problem {
   readonly code?: string;
@@ -41,18 +39,8 @@ interface Problem {
 /** Sends a request with the access token. */
 type Send = (url: URL, method: string, headers: Headers, body: string | undefined) => Promise<Response>;
 
-/** What is wrong with several values of a request. */
-export class InvalidValues extends InvalidInput {
-  /** `in` is a JSON Pointer in the body, or the name of a parameter. */
-  readonly errors: readonly { readonly in: string; readonly detail: string }[];
-
-  constructor(member: string, problem: string, errors: InvalidValues['errors']) {
-    super(member, problem);
-    this.errors = errors;
-  }
-}
-
-export class AdminClient {
+export class AdminClient implements AdminCalls {
+  readonly maxLines = MAX_LINES;
   readonly #base: string;
   readonly #send: Send;
 
@@ -72,44 +60,34 @@ export class AdminClient {
     return new AdminClient(base, await senderOf(url, base, environment));
   }
 
-  /**
-   * Performs an operation.
-   * @returns the body of its response; `undefined` for none
-   * @throws {InvalidInput | OperationRefused} as the operation does on the server
-   * @throws {Refused} the token does not permit it, or the server does not answer
-   */
-  async call(id: string, request: RemoteRequest = {}): Promise<Answer> {
-    return (await this.versioned(id, request)).answer;
-  }
-
-  /** Performs an operation whose response has a version. */
-  async versioned(
-    id: string,
-    request: RemoteRequest,
-  ): Promise<{ readonly answer: Answer; readonly version: string }> {
-    const response = await this.#response(id, request);
-    const text = await response.text();
+  async versioned<Id extends OperationId>(
+    id: Id,
+    input: Input<Id>,
+    version = '*',
+  ): Promise<Versioned<Document<Id>>> {
+    const operation: AnyOperation = OPERATIONS[id];
+    const body = bodyIn(operation, input);
+    const text = body && { type: 'application/json', text: JSON.stringify(body) };
+    const response = await this.#response(operation, input, text, version);
+    const answered = await response.text();
     return {
-      answer: text === '' ? undefined : JSON.parse(text),
+      // The server’s answers fit the schemas of its operations.
+      document: (answered === '' ? undefined : JSON.parse(answered)) as Document<Id>,
       version: response.headers.get('etag') ?? '',
     };
   }
 
-  /** All items of a list with pages. */
-  async all(id: string, request: RemoteRequest = {}, most = Number.POSITIVE_INFINITY): Promise<Answer[]> {
-    const items: Answer[] = [];
-    for (let cursor: string | undefined; ; ) {
-      const limit = String(Math.min(MAX_PAGE, most - items.length));
-      const page = await this.call(id, { ...request, query: { ...request.query, limit, cursor } });
-      items.push(...page.items);
-      cursor = page.next_cursor;
-      if (cursor === undefined || items.length >= most) return items;
-    }
-  }
-
-  /** Yields the lines of a response, as values. @throws {Refused} the response has no end */
-  async *lines(id: string, request: RemoteRequest): AsyncGenerator<Answer> {
-    const { body } = await this.#response(id, request);
+  /** @throws {Refused} the response has no end */
+  async *lines<Id extends StreamId>(
+    id: Id,
+    input: StreamInput<Id>,
+    lines: AsyncIterable<string> | Iterable<string> = [],
+  ): AsyncGenerator<StreamLine<Id>> {
+    const operation: AnyStream = STREAMS[id];
+    const sent: string[] = [];
+    for await (const line of lines) sent.push(line);
+    const text = operation.bodyLine && { type: 'application/x-ndjson', text: sent.join('\n') };
+    const { body } = await this.#response(operation, input, text);
     const decoder = new TextDecoder();
     let rest = '';
     try {
@@ -124,22 +102,25 @@ export class AdminClient {
   }
 
   async #response(
-    id: string,
-    { path = {}, query = {}, body, version = '*' }: RemoteRequest,
+    operation: AnyOperation | AnyStream,
+    input: object,
+    body: { readonly type: string; readonly text: string } | undefined,
+    version = '*',
   ): Promise<Response> {
-    const operation = operationOf(id);
-    const filled = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) => pathPart(path[name] ?? ''));
+    const given: Readonly<Record<string, unknown>> = { ...input };
+    const filled = pathNames(operation).reduce(
+      (path, name) => path.replace(`{${name}}`, () => pathPart(String(given[name]))),
+      operation.path,
+    );
     const url = new URL(`${this.#base}${filled}`);
-    for (const [name, value] of Object.entries(query))
-      if (value !== undefined) url.searchParams.set(name, value);
+    for (const name of Object.keys(operation.query ?? {}))
+      if (given[name] !== undefined) url.searchParams.set(name, String(given[name]));
     const headers = new Headers();
     if (operation.needsVersion) headers.set('if-match', version);
-    const isText = typeof body === 'string';
-    if (body !== undefined) headers.set('content-type', isText ? 'application/x-ndjson' : 'application/json');
+    if (body !== undefined) headers.set('content-type', body.type);
     let response: Response;
     try {
-      const sent = body === undefined ? undefined : isText ? body : JSON.stringify(body);
-      response = await this.#send(url, operation.method, headers, sent);
+      response = await this.#send(url, operation.method, headers, body?.text);
     } catch (error) {
       throw error instanceof openid.WWWAuthenticateChallengeError
         ? this.#refusal(error.status, await problemIn(error.response), operation)
@@ -158,29 +139,17 @@ export class AdminClient {
   #refusal(
     status: number,
     { code, title, detail, advice, errors = [] }: Problem,
-    { scope }: Pick<ApiOperation, 'scope'>,
+    { scope }: Pick<AnyOperation, 'scope'>,
   ): Error {
-    const [first, ...others] = errors;
-    if ((code === 'invalid_input' || code === 'invalid_request') && first !== undefined) {
-      const more = others.map((one) => `; ${memberOf(one.in)}: ${one.detail}`).join('');
-      return new InvalidValues(memberOf(first.in), `${first.detail}${more}`, errors);
-    }
+    if ((code === 'invalid_input' || code === 'invalid_request') && errors.length > 0)
+      return InvalidInput.of(errors);
     const problem = (detail ?? title ?? `status ${status}`).replace(/\.$/, '');
-    if (code === 'version_mismatch') return new OperationRefused('changed', problem, advice);
+    if (code === 'version_mismatch') return new OperationRefused('outdated', problem, advice);
     if (code === 'not_found' || code === 'conflict') return new OperationRefused(code, problem, advice);
     const sentences = [title?.replace(/\.$/, ''), detail && problem].filter(Boolean).join(': ');
     const needed = status === 403 ? ` The command needs a token with ${scope}.` : '';
     return new Refused(`${this.#base} refused the request with ${status}. ${sentences || problem}.${needed}`);
   }
-}
-
-/** Items of a page. */
-const MAX_PAGE = 200;
-
-function operationOf(id: string): ApiOperation | ApiStream {
-  const found = [...API_OPERATIONS, ...API_STREAMS].find((one) => one.id === id);
-  if (found === undefined) throw new TypeError(`there is no operation ${id}`);
-  return found;
 }
 
 /**
@@ -203,11 +172,6 @@ async function problemIn(response: Response): Promise<Problem> {
   return type.startsWith('application/problem+json')
     ? JSON.parse(text)
     : { detail: 'it has no admin API: start the server with --admin-api, and see --admin-from' };
-}
-
-/** `/claims/email` as `claims.email`. */
-function memberOf(pointer: string): string {
-  return pointer.replace(/^\//, '').replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 function requireIssuer(url: string): void {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
+import { all, call } from '../admin/in_process.ts';
+import { inWords, isText, type ScopeView, scopeProblem, TEXT_FORM } from '../admin/scopes.ts';
 import type { GivenFlags } from '../config/configuration.ts';
-import type { ScopeText } from '../data/consents.ts';
-import { inWords, isText, scopeProblem, TEXT_FORM } from '../operations/scopes.ts';
 import {
   type AdministrationParts,
   collect,
@@ -21,13 +21,13 @@ interface ScopeFlags extends GivenFlags {
 
 export function scopeCommands(): Command {
   const group = new Command('scope').description('describe scopes on the pages that users see');
-  const named = (name: string, description: string) =>
+  const command = (name: string, description: string) =>
     databaseFlags(group.command(`${name} <scope>`).description(description)).option(
       '--api <CLIENT>',
       'client ID of the API that declares the scope. Without --api, the scope belongs to the server itself',
     );
-  const withTexts = (command: Command) =>
-    command
+  const withTexts = (one: Command) =>
+    one
       .option(
         '--name <TEXT>',
         "what the scope allows, in a few words. '#de=TEXT' is the text in German; repeatable",
@@ -39,7 +39,7 @@ export function scopeCommands(): Command {
         collect,
       );
 
-  withTexts(named('add', 'add the texts that pages, such as the consent page, show for a scope'))
+  withTexts(command('add', 'add the texts that pages, such as the consent page, show for a scope'))
     .addHelpText(
       'after',
       `
@@ -48,15 +48,15 @@ Example:
     )
     .action((scope: string, flags: ScopeFlags) => run(flags, (parts) => addScope(parts, scope, flags)));
   withTexts(
-    named(
+    command(
       'update',
       "change the texts of a scope. An empty value removes a text: --name '#de=' removes the German name",
     ),
   ).action((scope: string, flags: ScopeFlags) => run(flags, (parts) => updateScope(parts, scope, flags)));
-  named('show', 'show the texts of a scope').action((scope: string, flags: ScopeFlags) =>
-    run(flags, async (parts) => show(parts, await parts.admin.requireScopeTexts({ scope, api: flags.api }))),
+  command('show', 'show the texts of a scope').action((scope: string, flags: ScopeFlags) =>
+    run(flags, async (parts) => show(parts, await call(parts.admin, 'getScopeTexts', named(scope, flags)))),
   );
-  named('remove', 'remove the texts of a scope. Pages then show only its name').action(
+  command('remove', 'remove the texts of a scope. Pages then show only its name').action(
     (scope: string, flags: ScopeFlags) => run(flags, (parts) => removeScope(parts, scope, flags)),
   );
   databaseFlags(group.command('list').description('list all scopes that have texts')).action(
@@ -74,24 +74,26 @@ async function addScope(parts: AdministrationParts, scope: string, flags: ScopeF
   if (!texts.name) throw new BadUsage('--name: expected a text without a language tag');
   const problem = scopeProblem(scope);
   if (problem !== undefined) throw new BadUsage(`${scope}: ${problem}`);
-  show(parts, await parts.admin.addScopeTexts({ scope, api: flags.api }, texts));
+  const given = Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''));
+  show(parts, await call(parts.admin, 'addScopeTexts', { ...named(scope, flags), texts: given }));
 }
 
 async function updateScope(parts: AdministrationParts, scope: string, flags: ScopeFlags): Promise<void> {
   const changes = textsOf(flags);
   if (Object.keys(changes).length === 0) throw new BadUsage('nothing to update: add --name or --description');
   if (changes.name === '') throw new BadUsage('--name: the text without a language tag is required');
-  show(parts, await parts.admin.changeScopeTexts({ scope, api: flags.api }, changes));
+  const change = Object.fromEntries(Object.entries(changes).map(([name, text]) => [name, text || null]));
+  show(parts, await call(parts.admin, 'updateScopeTexts', { ...change, ...named(scope, flags) }));
 }
 
-async function removeScope(parts: AdministrationParts, scope: string, { api }: ScopeFlags): Promise<void> {
-  const text = { scope, api };
-  await parts.admin.removeScopeTexts(text);
-  printOne(parts, named(text), [`removed the texts of ${inWords(text)}`]);
+async function removeScope(parts: AdministrationParts, scope: string, flags: ScopeFlags): Promise<void> {
+  const text = named(scope, flags);
+  await call(parts.admin, 'removeScopeTexts', text);
+  printOne(parts, text, [`removed the texts of ${inWords({ scope, api: flags.api })}`]);
 }
 
 async function listScopes(parts: AdministrationParts): Promise<void> {
-  printList(parts, (await parts.admin.listScopeTexts()).map(described), {
+  printList(parts, await all(parts.admin, 'listScopeTexts', {}), {
     SCOPE: ({ scope }) => scope,
     API: ({ api = '' }) => api,
     NAME: ({ texts }) => texts.name ?? '',
@@ -116,14 +118,10 @@ function textsOf(flags: ScopeFlags): Readonly<Record<string, string>> {
   return texts;
 }
 
-function show(parts: AdministrationParts, text: ScopeText): void {
-  printOne(parts, described(text), labelled({ scope: text.scope, api: text.api, ...text.texts }));
+function show(parts: AdministrationParts, text: ScopeView): void {
+  printOne(parts, text, labelled({ scope: text.scope, api: text.api, ...text.texts }));
 }
 
-function described({ texts, ...text }: ScopeText) {
-  return { ...named(text), texts };
-}
-
-function named({ scope, api }: Pick<ScopeText, 'scope' | 'api'>) {
+function named(scope: string, { api }: ScopeFlags) {
   return { scope, ...(api !== undefined && { api }) };
 }

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
+import { call } from '../admin/in_process.ts';
+import { dependentsInWords, dependentsOfAccepted } from '../admin/secrets.ts';
 import type { GivenFlags } from '../config/configuration.ts';
-import { dependentsInWords, dependentsOfAccepted } from '../operations/secrets.ts';
 import {
   type AdministrationParts,
   databaseFlags,
@@ -59,15 +60,15 @@ processes protect with it. See docs/secrets.md for all steps.`,
 }
 
 async function showStatus(parts: AdministrationParts): Promise<void> {
-  const rows = await parts.admin.secretStatus();
+  const { items: rows } = await call(parts.admin, 'listSecrets', {});
   printList(parts, rows, {
     SECRET: ({ secret }) => secret,
     USE: ({ use }) => use,
     CLIENTS: ({ clients }) => String(clients.length),
-    'SIGNING KEYS': ({ signingKeys }) => String(signingKeys.length),
-    'PAIRWISE SECRET': ({ pairwiseSecret }) => (pairwiseSecret ? 'yes' : ''),
-    'AUTHENTICATOR APPS': ({ authenticatorApps }) => String(authenticatorApps),
-    'AUDIT TRAIL': ({ auditTrail }) => (auditTrail ? 'yes' : ''),
+    'SIGNING KEYS': (row) => String(row.signing_keys.length),
+    'PAIRWISE SECRET': (row) => (row.pairwise_secret ? 'yes' : ''),
+    'AUTHENTICATOR APPS': (row) => String(row.authenticator_apps),
+    'AUDIT TRAIL': (row) => (row.audit_trail ? 'yes' : ''),
   });
   if (parts.isJson) return;
   const accepted = rows.filter(({ use }) => use === 'accepted');
@@ -85,16 +86,15 @@ async function showStatus(parts: AdministrationParts): Promise<void> {
 
 /** @throws {BadUsage} `generate` is set although the secret is in a file */
 async function rotate(parts: AdministrationParts, generate: boolean): Promise<void> {
-  await namingFlags({ generate: '--generate' }, () =>
-    parts.admin.rotateSecrets(generate, (rotation) => {
-      if ('source' in rotation) return explainRotation(parts, rotation);
-      const { file, fingerprint, accepted } = rotation;
-      printOne(parts, { file, fingerprint, accepted }, [
-        `${file} now starts with the new secret ${fingerprint}; ${accepted.join(', ')} stays accepted.`,
-        'Restart the server now. Until then, it rejects client secrets that a command creates. Then follow grantd secrets status.',
-      ]);
-    }),
+  const rotation = await namingFlags({ generate: '--generate' }, () =>
+    call(parts.admin, 'rotateSecrets', { generate }),
   );
+  const { file, fingerprint, accepted = [], source = '', secret } = rotation;
+  if (file === undefined) return explainRotation(parts, { source, ...(secret !== undefined && { secret }) });
+  printOne(parts, rotation, [
+    `${file} now starts with the new secret ${fingerprint}; ${accepted.join(', ')} stays accepted.`,
+    'Restart the server now. Until then, it rejects client secrets that a command creates. Then follow grantd secrets status.',
+  ]);
 }
 
 /** Prints only a new secret, because the operator already knows the present ones. */
@@ -122,15 +122,14 @@ function explainRotation(
 }
 
 async function drop(parts: AdministrationParts, force: boolean): Promise<void> {
-  await parts.admin.dropSecrets(force, (outcome) => {
-    const { fingerprint } = outcome;
-    if ('source' in outcome)
-      return printOne(parts, outcome, [
-        `Set ${outcome.source} to only its first secret (${fingerprint}), and reload or restart every process.`,
-      ]);
-    printOne(parts, outcome, [
-      `${outcome.file} now contains only the secret ${fingerprint}; ${outcome.dropped.join(', ')} is dropped.`,
-      'Restart the server, so that it no longer accepts dropped secrets.',
+  const outcome = await call(parts.admin, 'dropSecrets', { force });
+  const { fingerprint, file, dropped = [], source } = outcome;
+  if (file === undefined)
+    return printOne(parts, outcome, [
+      `Set ${source} to only its first secret (${fingerprint}), and reload or restart every process.`,
     ]);
-  });
+  printOne(parts, outcome, [
+    `${file} now contains only the secret ${fingerprint}; ${dropped.join(', ')} is dropped.`,
+    'Restart the server, so that it no longer accepts dropped secrets.',
+  ]);
 }

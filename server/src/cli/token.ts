@@ -1,10 +1,12 @@
-import type { Explanation, OperatorIssue, RevocationResult } from '@grantd/core';
+import type { OperatorIssue } from '@grantd/core';
 import { type Kind, seconds, wholeNumber } from '@grantd/core/options';
 import { Command } from 'commander';
+import { type AdminCalls, call } from '../admin/in_process.ts';
+import type { Input } from '../admin/table.ts';
+import type { ExplanationView } from '../admin/tokens.ts';
+import { requirePerson } from '../admin/user_rules.ts';
 import type { GivenFlags } from '../config/configuration.ts';
-import { requirePerson } from '../operations/people.ts';
-import type * as tokens from '../operations/tokens.ts';
-import type { Administration } from './administration.ts';
+import { Refused } from '../config/refused.ts';
 import {
   type AdministrationParts,
   type CommandParts,
@@ -20,6 +22,7 @@ import {
   withInstance,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
+import { userNamed } from './user_named.ts';
 
 export function tokenCommands(): Command {
   const group = new Command('token').description('explain, revoke and issue tokens');
@@ -47,7 +50,7 @@ Without TOKEN, or with -, the command reads the token from standard input. For a
 }
 
 async function explain(parts: AdministrationParts, token: string): Promise<void> {
-  const explanation = await parts.admin.explainToken(token);
+  const explanation = await call(parts.admin, 'explainToken', { token });
   printOne(parts, explanation, await linesOf(explanation, parts.admin));
 }
 
@@ -61,38 +64,49 @@ const KINDS = {
 } as const;
 
 /** Why the token is inactive: the stable reason code and its meaning. */
-function reasonText({ reason, explanation }: Explanation): string {
+function reasonText({ reason, explanation }: ExplanationView): string {
   return `${reason}: ${explanation}`;
 }
 
-async function linesOf(token: Explanation, admin: Administration): Promise<readonly string[]> {
-  const { kind, alive, record, claims } = token;
+/** @returns `undefined` if the user was removed, or the caller may not see users */
+async function usernameOf(admin: AdminCalls, sub: string): Promise<string | undefined> {
+  try {
+    return (await call(admin, 'getUser', { sub })).username;
+  } catch (error) {
+    if (error instanceof Refused) return undefined;
+    throw error;
+  }
+}
+
+async function linesOf(token: ExplanationView, admin: AdminCalls): Promise<readonly string[]> {
+  const { kind, active, record, claims } = token;
   const isOther = kind === 'id_token' || kind === 'logout_token';
-  const subject = record?.subject;
-  const person = subject === undefined ? undefined : await admin.personOf(subject);
+  const sub = record?.sub;
+  const username = sub === undefined ? undefined : await usernameOf(admin, sub);
+  const endsAt = isOther ? timeOf(Number(claims?.exp) * 1000) : record?.expires_at;
   return labelled({
     what: KINDS[kind],
-    alive: alive ? 'yes' : 'no',
-    ...(!alive && { because: reasonText(token) }),
-    since: timeOf(token.sinceMs),
+    alive: active ? 'yes' : 'no',
+    ...(!active && { because: reasonText(token) }),
+    since: token.since,
     id: record?.id,
-    client: record?.clientId,
-    person: person === undefined ? subject : `${person.name} (sub ${subject})`,
+    client: record?.client_id,
+    person: username === undefined ? sub : `${username} (sub ${sub})`,
     scopes: record?.scopes.join(' '),
     ...(isOther && { client: String(claims?.aud), person: String(claims?.sub) }),
     'bound to': boundTo(token),
     audience: [claims?.aud ?? record?.resources ?? []].flat().join(' ') || undefined,
-    issued: timeOf(record?.issuedAtMs),
-    expires: timeOf(record ? record.expiresAt * 1000 : isOther ? Number(claims?.exp) * 1000 : undefined),
+    issued: record?.issued_at,
+    expires: endsAt,
     'family ends': timeOf(typeof claims?.family_exp === 'number' ? claims.family_exp * 1000 : undefined),
-    grant: record?.grantId,
-    session: record?.sessionId,
+    grant: record?.grant_id,
+    session: record?.session_id,
   });
 }
 
 /** What the token is bound to, by its record or its claims. */
-function boundTo({ record, claims }: Explanation): string | undefined {
-  const cnf = record?.confirmation ?? claims?.cnf;
+function boundTo({ record, claims }: ExplanationView): string | undefined {
+  const cnf = record?.cnf ?? claims?.cnf;
   if (cnf === undefined || cnf === null) return undefined;
   const { jkt, 'x5t#S256': certificate, ...others } = Object(cnf);
   if (Object.keys(others).length > 0) return JSON.stringify(cnf);
@@ -257,34 +271,33 @@ async function revokeOne(
   token: string,
   { count, dryRun }: RevokeFlags,
 ): Promise<void> {
-  const { before, result } = await parts.admin.revokeToken(token, dryRun === true);
-  const counted = count || dryRun ? { alive: before.alive ? 1 : 0 } : {};
-  if (result === undefined) {
-    const line = before.alive ? 'active: it would be revoked' : `already inactive; ${reasonText(before)}`;
-    printOne(parts, { dryRun, ...counted }, [line]);
+  const before = await call(parts.admin, 'explainToken', { token });
+  const counted = count || dryRun ? { active: before.active ? 1 : 0 } : {};
+  if (dryRun) {
+    const line = before.active ? 'active: it would be revoked' : `already inactive; ${reasonText(before)}`;
+    printOne(parts, { dry_run: dryRun, ...counted }, [line]);
     return;
   }
-  printOne(parts, { ...result, ...counted, wasAlive: before.alive }, [doneTo(before, result)]);
+  const done = await call(parts.admin, 'revokeToken', { token });
+  printOne(parts, { ...done, ...counted }, [doneTo(before, done.revoked)]);
 }
 
 /** An inactive token may still belong to an active pair or grant, which ends with it. */
-function doneTo(before: Explanation, { revoked }: RevocationResult): string {
+function doneTo(before: ExplanationView, revoked: boolean): string {
   if (!revoked) return `nothing was revoked; ${reasonText(before)}`;
   const what = before.kind.replace('_', ' ');
-  if (before.alive) return `revoked the ${what}`;
+  if (before.active) return `revoked the ${what}`;
   return `the ${what} was already inactive (${before.reason}); revoked the tokens that belong to it`;
 }
 
 async function revokeAll(parts: AdministrationParts, flags: RevokeFlags): Promise<void> {
   const { wanted, whose, otherwise } = await targetOf(parts, flags);
   const { count, dryRun, issuedBefore } = flags;
-  const { revoked, alive } = await parts.admin.revokeAll(wanted, {
-    counts: count === true,
-    isDryRun: dryRun === true,
-  });
-  const counted = alive === undefined ? {} : { alive };
+  const order = { ...wanted, count: count === true, dry_run: dryRun === true };
+  const { revoked, active } = await call(parts.admin, 'revokeAll', order);
+  const counted = active === undefined ? {} : { active };
   if (dryRun) {
-    printOne(parts, { dryRun, ...counted }, [`${alive} active: they would be revoked`]);
+    printOne(parts, { dry_run: dryRun, ...counted }, [`${active} active: they would be revoked`]);
     return;
   }
   if (!revoked) {
@@ -292,12 +305,12 @@ async function revokeAll(parts: AdministrationParts, flags: RevokeFlags): Promis
     return;
   }
   const unknown = issuedBefore === undefined ? ' (--count prints how many)' : '';
-  const howMany = alive === undefined ? unknown : ` (${alive} were active)`;
+  const howMany = active === undefined ? unknown : ` (${active} were active)`;
   printOne(parts, { revoked: true, ...counted }, [`revoked all tokens ${whose}${howMany}`]);
 }
 
 interface Target {
-  readonly wanted: tokens.MassRevocation;
+  readonly wanted: Input<'revokeAll'>;
   readonly whose: string;
   /** The reason if nothing was revoked. */
   readonly otherwise: string;
@@ -309,27 +322,26 @@ async function targetOf(
   clock: () => number = Date.now,
 ): Promise<Target> {
   if (user !== undefined) {
-    const person = await parts.admin.requirePerson(user);
-    const { name } = person;
-    return { wanted: { person }, whose: `of ${name}`, otherwise: `there is no user ${name} any more` };
+    const { username, sub } = await userNamed(parts.admin, user);
+    return { wanted: { sub }, whose: `of ${username}`, otherwise: `there is no user ${username} any more` };
   }
   if (client !== undefined)
     return {
-      wanted: { clientId: client },
+      wanted: { client_id: client },
       whose: `of the client ${client}`,
       otherwise: `there is no client ${client} any more`,
     };
   if (grantId !== undefined)
     return {
-      wanted: { grantId },
+      wanted: { grant_id: grantId },
       whose: `of the grant ${grantId}`,
       otherwise: `there is no grant ${grantId}, or its last token has expired`,
     };
-  const issuedBeforeMs = pointInTime('--issued-before', issuedBefore ?? '', clock());
+  const before = timeOf(pointInTime('--issued-before', issuedBefore ?? '', clock())) ?? '';
   return {
-    wanted: { issuedBeforeMs },
-    whose: `issued before ${timeOf(issuedBeforeMs)}`,
-    otherwise: `all tokens issued before ${timeOf(issuedBeforeMs)} are already revoked`,
+    wanted: { issued_before: before },
+    whose: `issued before ${before}`,
+    otherwise: `all tokens issued before ${before} are already revoked`,
   };
 }
 

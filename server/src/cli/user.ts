@@ -1,12 +1,12 @@
 import { Command } from 'commander';
+import type { FactorsView, LockView } from '../admin/factors.ts';
+import { type AdminCalls, call } from '../admin/in_process.ts';
+import type { Document, Input } from '../admin/table.ts';
+import * as people from '../admin/user_rules.ts';
 import type { GivenFlags } from '../config/configuration.ts';
-import { claimsOf, NO_PASSWORD } from '../data/people.ts';
-import type { ListedFactors } from '../operations/factors.ts';
-import * as people from '../operations/people.ts';
+import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { claimTypeOf, isOfClaimType } from '../people/import_lines.ts';
-import type { Lock } from '../people/locks.ts';
 import { DEFAULT_LANGUAGE, languages } from '../texts/texts.ts';
-import type { UserToAdd } from './administration.ts';
 import {
   type AdministrationParts,
   collect,
@@ -15,13 +15,13 @@ import {
   namingFlags,
   printOne,
   readStandardInput,
-  timeOf,
   warn,
   withAdministration,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
 import { addImportCommands } from './user_import.ts';
 import { addListCommand } from './user_list.ts';
+import { userNamed } from './user_named.ts';
 
 interface PasswordFlags extends GivenFlags {
   readonly passwordStdin?: true;
@@ -51,10 +51,8 @@ export function userCommands(): Command {
   grantd user add bob --password-stdin --claim name="Bob Builder" --email bob@example.com < password.txt`,
     )
     .action(async (name: string, flags: UserAddFlags) => {
-      const person = await personFrom(name, flags);
-      await withAdministration(flags, 'may_create_database', (parts) =>
-        addPerson(parts, person, flags.addGroup ?? []),
-      );
+      const user = await userFrom(name, flags);
+      await withAdministration(flags, 'may_create_database', (parts) => addUser(parts, user));
     });
   databaseFlags(
     group
@@ -83,9 +81,10 @@ export function userCommands(): Command {
       const { email: typed = '', language } = flags;
       const email = typed.trim();
       namingFlags(FLAGS, () => people.requireInvitation({ name, email, language }));
-      const claims = people.claimsAfter({}, changeOf(flags));
+      const { claims } = changeOf({ ...flags, email: undefined });
+      const invitation = { email, language };
       await withAdministration(flags, 'may_create_database', (parts) =>
-        invite(parts, { name, claims, email, language }),
+        addUser(parts, { username: name, claims, invitation }),
       );
     });
   const update = databaseFlags(
@@ -215,10 +214,11 @@ export function userCommands(): Command {
   return group;
 }
 
-async function personFrom(name: string, flags: UserAddFlags): Promise<UserToAdd> {
+async function userFrom(name: string, flags: UserAddFlags): Promise<Input<'addUser'>> {
   namingFlags(FLAGS, () => people.requireUsername(name));
-  const claims = people.claimsAfter({}, changeOf(flags));
-  return { name, claims, password: await typedPassword(flags) };
+  const { claims, joined: groups } = changeOf(flags);
+  const password = await typedPassword(flags);
+  return { username: name, password, claims, ...(groups.length > 0 && { groups }) };
 }
 
 /** Names of values of the operations, as users of the command line know them. */
@@ -233,38 +233,28 @@ async function typedPassword({ passwordStdin }: PasswordFlags): Promise<string> 
   return password;
 }
 
-async function addPerson(
-  parts: AdministrationParts,
-  newPerson: UserToAdd,
-  groupNames: readonly string[],
-): Promise<void> {
-  const { person, warnings } = await parts.admin.addPerson(newPerson, groupNames);
-  warn(warnings);
-  const { name, subject } = person;
-  printOne(parts, { name, sub: subject }, [`added ${name}, sub ${subject}`]);
-}
-
-/** @throws {Refused} the user exists and has a password, or has another address */
-async function invite(parts: AdministrationParts, invitation: people.Invitation): Promise<void> {
-  const { person, isAdded, mailId, warnings } = await parts.admin.invitePerson(invitation);
-  warn(warnings);
-  const { name, subject } = person;
-  printOne(parts, { name, sub: subject, mailId }, [
-    `${isAdded ? 'added and invited' : 'invited'} ${name}, sub ${subject}; the link goes to ${invitation.email}`,
-  ]);
+/** @throws {Refused} the user exists and has a password, or has another address than in the invitation */
+async function addUser(parts: AdministrationParts, order: Input<'addUser'>): Promise<void> {
+  const added = await call(parts.admin, 'addUser', order);
+  warn(added.warnings);
+  const { username, sub } = added.user;
+  const done = added.invitation
+    ? `${added.invitation.is_new ? 'added and invited' : 'invited'} ${username}, sub ${sub}; the link goes to ${order.invitation?.email}`
+    : `added ${username}, sub ${sub}`;
+  printOne(parts, added, [done]);
 }
 
 async function setDisabled(parts: AdministrationParts, typed: string, disabled: boolean): Promise<void> {
-  const person = await parts.admin.requirePerson(typed);
-  const { name } = person;
-  await parts.admin.setPersonDisabled(person, disabled);
-  const done = disabled ? `disabled ${name} and revoked all their tokens` : `enabled ${name}`;
-  printOne(parts, { name, sub: person.subject, disabled }, [done]);
+  const { username, sub } = await userNamed(parts.admin, typed);
+  const user = await call(parts.admin, disabled ? 'disableUser' : 'enableUser', { sub });
+  printOne(parts, user, [
+    disabled ? `disabled ${username} and revoked all their tokens` : `enabled ${username}`,
+  ]);
 }
 
 interface ClaimFlags extends GivenFlags {
   readonly claim?: readonly string[];
-  readonly email?: string;
+  readonly email?: string | undefined;
   readonly emailVerified?: boolean;
   readonly phone?: string;
   readonly phoneVerified?: boolean;
@@ -335,22 +325,25 @@ export function changeOf({ claim = [], removeClaim = [], ...flags }: UserUpdateF
 async function updatePerson(
   parts: AdministrationParts,
   name: string,
-  change: people.PersonChange,
+  { username, claims: set, removed, joined, left }: people.PersonChange,
 ): Promise<void> {
-  const { username, claims, removed, joined, left } = change;
-  if (username === undefined && [...Object.keys(claims), ...removed, ...joined, ...left].length === 0)
-    throw new BadUsage('nothing to update: grantd user update --help lists the settings');
-  const before = await parts.admin.requirePerson(name);
-  const { person, warnings } = await parts.admin.updatePerson(before, change);
-  warn(warnings);
-  const shown = {
-    name: person.name,
-    sub: person.subject,
-    claims: claimsOf(person),
-    ...(person.groups !== undefined && { groups: person.groups }),
+  const { admin } = parts;
+  const claims = { ...set, ...Object.fromEntries(removed.map((claim) => [claim, null])) };
+  const changes = {
+    ...(username !== undefined && { username }),
+    ...(Object.keys(claims).length > 0 && { claims }),
   };
-  const renamed = person.name === before.name ? '' : `; the new username is ${person.name}`;
-  printOne(parts, shown, [`updated ${before.name}${renamed}`]);
+  if (Object.keys(changes).length + joined.length + left.length === 0)
+    throw new BadUsage('nothing to update: grantd user update --help lists the settings');
+  const before = await userNamed(admin, name);
+  const { sub } = before;
+  for (const group of [...joined, ...left]) await call(admin, 'getGroup', { group });
+  if (Object.keys(changes).length > 0) warn((await call(admin, 'updateUser', { sub, ...changes })).warnings);
+  for (const group of joined) warn((await call(admin, 'addMember', { group, sub })).warnings);
+  for (const group of left) await call(admin, 'removeMember', { group, sub });
+  const user = await call(admin, 'getUser', { sub });
+  const renamed = user.username === before.username ? '' : `; the new username is ${user.username}`;
+  printOne(parts, user, [`updated ${before.username}${renamed}`]);
 }
 
 /**
@@ -376,217 +369,180 @@ function asJson(text: string): unknown {
   }
 }
 
+/** Prints what an operation has done to a user. */
+function printDone(
+  parts: AdministrationParts,
+  { username, sub }: Pick<Document<'getUser'>, 'username' | 'sub'>,
+  document: object,
+  lines: readonly string[],
+): void {
+  printOne(parts, { username, sub, ...document }, lines);
+}
+
 async function endSessions(parts: AdministrationParts, typed: string): Promise<void> {
-  const person = await parts.admin.requirePerson(typed);
-  const { name } = person;
-  const { ended, remaining } = await parts.admin.endSessions(person);
-  const clients = [...new Set(remaining.map(({ clientId }) => clientId))].sort();
-  const lines = [
-    ended === 0 ? `${name} was not signed in anywhere` : `ended ${sessionsInWords(ended)} of ${name}`,
+  const user = await userNamed(parts.admin, typed);
+  const { username, sub } = user;
+  const document = await call(parts.admin, 'endSessions', { sub });
+  const { sessions_ended: ended, remaining_grants: remaining } = document;
+  const clients = [...new Set(remaining.map(({ client_id: id }) => id))].sort();
+  printDone(parts, user, document, [
+    ended === 0 ? `${username} was not signed in anywhere` : `ended ${sessionsInWords(ended)} of ${username}`,
     ...(remaining.length === 0
       ? []
       : [
-          `${clients.join(', ')} still ${clients.length === 1 ? 'has' : 'have'} tokens that do not depend on a session (offline_access): grantd user end-access ${name} ends them too`,
+          `${clients.join(', ')} still ${clients.length === 1 ? 'has' : 'have'} tokens that do not depend on a session (offline_access): grantd user end-access ${username} ends them too`,
         ]),
-  ];
-  printOne(parts, { name, sub: person.subject, sessionsEnded: ended, remainingGrants: remaining }, lines);
+  ]);
 }
 
 async function endAccess(parts: AdministrationParts, typed: string): Promise<void> {
-  const person = await parts.admin.requirePerson(typed);
-  const { name } = person;
-  const ended = await parts.admin.endAccess(person);
-  printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
-    `ended ${sessionsInWords(ended)} of ${name} and revoked all their tokens`,
+  const user = await userNamed(parts.admin, typed);
+  const document = await call(parts.admin, 'endAccess', { sub: user.sub });
+  printDone(parts, user, document, [
+    `ended ${sessionsInWords(document.sessions_ended)} of ${user.username} and revoked all their tokens`,
   ]);
 }
 
 async function unlock(parts: AdministrationParts, typed: string): Promise<void> {
-  const person = await parts.admin.requirePerson(typed);
-  const { name } = person;
-  const locks = await parts.admin.unlockPerson(person);
-  printOne(parts, { name, sub: person.subject, wereLocked: locks.map(shownLock) }, [
-    locks.length === 0 ? `${name} was not locked` : `unlocked ${name}`,
+  const user = await userNamed(parts.admin, typed);
+  const { items } = await call(parts.admin, 'unlockUser', { sub: user.sub });
+  printDone(parts, user, { were_locked: items }, [
+    items.length === 0 ? `${user.username} was not locked` : `unlocked ${user.username}`,
   ]);
 }
 
-const STEPS_IN_WORDS: Readonly<Record<Lock['step'], string>> = {
+const STEPS_IN_WORDS: Readonly<Record<LockView['step'], string>> = {
   password: 'the password',
   code: 'codes',
   mailed_link: 'mailed links',
 };
-
-function shownLock({ step, places, endsAtMs }: Lock) {
-  return { step, places, endsAt: timeOf(endsAtMs) };
-}
 
 export async function setPassword(
   parts: AdministrationParts,
   typed: string,
   password: string,
 ): Promise<void> {
-  const person = await parts.admin.requirePerson(typed);
-  const { name } = person;
-  const ended = await parts.admin.setPassword(person, password);
-  printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
-    `changed the password of ${name}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
+  const user = await userNamed(parts.admin, typed);
+  const document = await call(parts.admin, 'setPassword', { sub: user.sub, password });
+  const ended = sessionsInWords(document.sessions_ended);
+  printDone(parts, user, document, [
+    `changed the password of ${user.username}, ended ${ended} and revoked all their tokens`,
   ]);
 }
 
-/** @throws {Refused} there is no such person */
-async function resetFactors(parts: AdministrationParts, name: string): Promise<void> {
-  const person = await parts.admin.requirePerson(name);
-  const { name: kept, subject } = person;
-  const { wereThere, ended } = await parts.admin.resetFactors(person);
+/** @throws {Refused} there is no such user */
+async function resetFactors(parts: AdministrationParts, typed: string): Promise<void> {
+  const user = await userNamed(parts.admin, typed);
+  const document = await call(parts.admin, 'resetFactors', { sub: user.sub });
+  const { factors_removed: wereThere, sessions_ended: ended } = document;
   const done = wereThere ? 'removed the passkeys, authenticator app and recovery codes' : 'found no factors';
-  printOne(parts, { name: kept, sub: subject, factorsRemoved: wereThere, sessionsEnded: ended }, [
-    `${done} of ${kept}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
+  printDone(parts, user, document, [
+    `${done} of ${user.username}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
   ]);
 }
 
-/** @throws {Refused} there is no such person */
-async function confirmFactors(parts: AdministrationParts, name: string): Promise<void> {
-  const person = await parts.admin.requirePerson(name);
-  const { name: kept, subject } = person;
-  const factorsConfirmed = await parts.admin.confirmFactors(person);
-  printOne(parts, { name: kept, sub: subject, factorsConfirmed }, [
-    factorsConfirmed ? `the factors of ${kept} count now` : `${kept} has no factors that wait`,
+/** @throws {Refused} there is no such user */
+async function confirmFactors(parts: AdministrationParts, typed: string): Promise<void> {
+  const user = await userNamed(parts.admin, typed);
+  const document = await call(parts.admin, 'confirmFactors', { sub: user.sub });
+  printDone(parts, user, document, [
+    document.factors_confirmed
+      ? `the factors of ${user.username} count now`
+      : `${user.username} has no factors that wait`,
   ]);
 }
 
-/** @throws {Refused} there is no such person */
-async function removePerson(parts: AdministrationParts, name: string): Promise<void> {
-  const person = await parts.admin.requirePerson(name);
-  const { name: kept, subject } = person;
-  const ended = await parts.admin.removePerson(person);
-  printOne(parts, { name: kept, sub: subject, removed: true, sessionsEnded: ended }, [
-    `removed ${kept}, ended ${sessionsInWords(ended)} and revoked all their tokens; sub ${subject} is never reused`,
+/** @throws {Refused} there is no such user */
+async function removePerson(parts: AdministrationParts, typed: string): Promise<void> {
+  const user = await userNamed(parts.admin, typed);
+  const document = await call(parts.admin, 'removeUser', { sub: user.sub });
+  const ended = sessionsInWords(document.sessions_ended);
+  printDone(parts, user, { removed: true, ...document }, [
+    `removed ${user.username}, ended ${ended} and revoked all their tokens; sub ${user.sub} is never reused`,
   ]);
 }
 
-async function unlink(parts: AdministrationParts, typed: string, id: string): Promise<void> {
-  const person = await parts.admin.requirePerson(typed);
-  const { name } = person;
-  const { provider, label, ended } = await parts.admin.unlinkPerson(person, id);
-  printOne(parts, { name, sub: person.subject, provider, label, sessionsEnded: ended }, [
-    `removed the link of ${name} to ${label} at ${provider}, and ended ${sessionsInWords(ended)}`,
+async function unlink(parts: AdministrationParts, typed: string, link: string): Promise<void> {
+  const user = await userNamed(parts.admin, typed);
+  const document = await call(parts.admin, 'removeLink', { sub: user.sub, link });
+  const { provider, label, sessions_ended: ended } = document;
+  printDone(parts, user, document, [
+    `removed the link of ${user.username} to ${label} at ${provider}, and ended ${sessionsInWords(ended)}`,
   ]);
+}
+
+/** @returns `undefined` if a command does not have the secret with which the server counts attempts */
+async function locksOf(admin: AdminCalls, sub: string): Promise<readonly LockView[] | undefined> {
+  try {
+    return (await call(admin, 'listLocks', { sub })).items;
+  } catch (error) {
+    // Commands that only read need no secret, so one on PostgreSQL may not have it.
+    if (error instanceof Refused || error instanceof ConfigurationRefused) return undefined;
+    throw error;
+  }
 }
 
 async function showPerson(parts: AdministrationParts, name: string): Promise<void> {
-  const { person, sessions, consents, links, factors: ownFactors, locks } = await parts.admin.detailsOf(name);
-  const { subject } = person;
-  const factorsInUse = shownFactors(ownFactors);
-  const shown = {
-    name: person.name,
-    sub: subject,
-    claims: claimsOf(person),
-    ...(person.groups !== undefined && { groups: person.groups }),
-    createdAt: timeOf(person.createdAtMs),
-    disabledAt: timeOf(person.disabledAtMs),
-    ...(person.passwordHash === NO_PASSWORD && { hasPassword: false }),
-    ...(person.directoryId !== undefined && { directoryId: person.directoryId }),
-    ...(links.length > 0 && {
-      links: links.map(({ id, provider, upstreamIssuer, upstreamSub, label, linkedAtMs }) => ({
-        ...{ id, provider, issuer: upstreamIssuer, sub: upstreamSub, label },
-        linkedAt: timeOf(linkedAtMs),
-      })),
-    }),
-    ...(factorsInUse !== undefined && { factors: factorsInUse }),
-    ...(locks === undefined || locks.length > 0 ? { locks: locks?.map(shownLock) ?? 'unknown' } : {}),
-    sessions: sessions.map(({ id, userAgent, signedInAtMs, lastSeenAtMs }) => ({
-      id,
-      userAgent,
-      signedInAt: timeOf(signedInAtMs),
-      lastSeenAt: timeOf(lastSeenAtMs),
-    })),
-    consents: consents.map(({ clientId, entries }) => ({
-      clientId,
-      entries: entries.map(({ scopes, resources, claims, details, givenAtMs }) => ({
-        ...{ scopes, resources, claims },
-        authorizationDetails: details.map((detail): { readonly type: string } => JSON.parse(detail)),
-        givenAt: timeOf(givenAtMs),
-      })),
-    })),
-  };
-  printOne(parts, shown, [
+  const { admin } = parts;
+  const user = await userNamed(admin, name);
+  const { sub, claims } = user;
+  const [{ items: sessions }, { items: consents }, { items: links }, factors, locks] = await Promise.all([
+    call(admin, 'listSessions', { sub }),
+    call(admin, 'listConsents', { sub }),
+    call(admin, 'listLinks', { sub }),
+    call(admin, 'getFactors', { sub }),
+    locksOf(admin, sub),
+  ]);
+  printOne(parts, { ...user, sessions, consents, links, factors, locks: locks ?? 'unknown' }, [
     ...labelled({
-      name: shown.name,
-      sub: subject,
-      added: shown.createdAt,
-      disabled: shown.disabledAt,
-      groups: person.groups?.join(', '),
-      password: person.passwordHash === NO_PASSWORD ? 'none' : undefined,
-      directory: person.directoryId,
+      name: user.username,
+      sub,
+      added: user.created_at,
+      disabled: user.disabled_at,
+      groups: user.groups.join(', ') || undefined,
+      password: user.has_password ? undefined : 'none',
+      directory: user.directory_id,
     }),
-    ...(factorsInUse === undefined ? [] : factorLines(factorsInUse)),
-    ...lockLines(locks, person.name),
-    ...Object.entries(shown.claims).map(([claim, value]) => `claim ${claim}: ${JSON.stringify(value)}`),
-    ...(shown.links ?? []).map(
-      ({ id, provider, label, linkedAt }) => `link ${id}: ${label} at ${provider}, since ${linkedAt}`,
+    ...factorLines(factors),
+    ...lockLines(locks, user.username),
+    ...Object.entries({ preferred_username: user.username, ...claims }).map(
+      ([claim, value]) => `claim ${claim}: ${JSON.stringify(value)}`,
     ),
-    ...shown.sessions.map(
+    ...links.map(
+      ({ id, provider, label, linked_at: linkedAt }) =>
+        `link ${id}: ${label} at ${provider}, since ${linkedAt}`,
+    ),
+    ...sessions.map(
       (one) =>
-        `session ${one.id}: signed in ${one.signedInAt}, last seen ${one.lastSeenAt}, ${one.userAgent}`,
+        `session ${one.id}: signed in ${one.signed_in_at}, last seen ${one.last_seen_at}, ${one.user_agent}`,
     ),
-    ...shown.consents.flatMap(({ clientId, entries }) =>
-      entries.map(({ scopes, resources, authorizationDetails, givenAt }) => {
-        const rights = [...scopes, ...authorizationDetails.map(({ type }) => type)].join(' ');
+    ...consents.flatMap(({ client_id: clientId, entries }) =>
+      entries.map(({ scopes, resources, authorization_details: details, given_at: givenAt }) => {
+        const rights = [...scopes, ...details.map(({ type }) => String(type))].join(' ');
         return [`${clientId} since ${givenAt}: ${rights}`, ...resources].join(', for ');
       }),
     ),
   ]);
 }
 
-interface FactorsShown {
-  readonly passkeys: readonly {
-    readonly name: string;
-    readonly addedAt: string | undefined;
-    readonly lastUsedAt: string | undefined;
-    readonly backedUp: boolean;
-  }[];
-  readonly authenticatorAppAddedAt: string | undefined;
-  readonly recoveryCodes: number;
-  readonly countFrom: string | undefined;
+/** What a user signs in with besides the password. */
+function factorLines(factors: FactorsView): readonly string[] {
+  const { passkeys, authenticator_app_added_at: addedAt, recovery_codes: codes, count_from: from } = factors;
+  const lines = passkeys.map((one) => {
+    const use = one.last_used_at === undefined ? 'never used' : `last used ${one.last_used_at}`;
+    return `passkey ${JSON.stringify(one.name)}: added ${one.added_at}, ${use}`;
+  });
+  if (addedAt !== undefined) lines.push(`authenticator app: added ${addedAt}`);
+  if (from !== undefined) lines.push(`changed with a recovery code: counts in full from ${from}`);
+  return lines.length === 0 ? [] : [...lines, `recovery codes: ${codes} unused`];
 }
 
-/** What a user signs in with besides the password; `undefined` for nothing. */
-function shownFactors({
-  passkeys,
-  authenticatorAppAddedAtMs,
-  recoveryCodes,
-  countFromMs,
-}: ListedFactors): FactorsShown | undefined {
-  if ([passkeys[0], authenticatorAppAddedAtMs, countFromMs].every((one) => one === undefined))
-    return undefined;
-  return {
-    passkeys: passkeys.map(({ name, createdAtMs, lastUsedAtMs, isBackedUp }) => ({
-      ...{ name, addedAt: timeOf(createdAtMs), lastUsedAt: timeOf(lastUsedAtMs), backedUp: isBackedUp },
-    })),
-    authenticatorAppAddedAt: timeOf(authenticatorAppAddedAtMs),
-    recoveryCodes,
-    countFrom: timeOf(countFromMs),
-  };
-}
-
-function factorLines(factors: FactorsShown): readonly string[] {
-  const { passkeys, authenticatorAppAddedAt, recoveryCodes, countFrom } = factors;
-  const lines = passkeys.map(
-    ({ name, addedAt, lastUsedAt }) =>
-      `passkey ${JSON.stringify(name)}: added ${addedAt}, ${lastUsedAt === undefined ? 'never used' : `last used ${lastUsedAt}`}`,
-  );
-  if (authenticatorAppAddedAt !== undefined)
-    lines.push(`authenticator app: added ${authenticatorAppAddedAt}`);
-  if (countFrom !== undefined) lines.push(`changed with a recovery code: counts in full from ${countFrom}`);
-  return [...lines, `recovery codes: ${recoveryCodes} unused`];
-}
-
-function lockLines(locks: readonly Lock[] | undefined, name: string): readonly string[] {
+function lockLines(locks: readonly LockView[] | undefined, name: string): readonly string[] {
   if (locks === undefined)
     return ['locked: unknown, because this command does not have the secret of the server (GRANTD_SECRET)'];
   return locks.map(
-    ({ step, places, endsAtMs }) =>
-      `locked: too many attempts for ${STEPS_IN_WORDS[step]} from ${places === 1 ? '1 place' : `${places} places`}, until ${timeOf(endsAtMs)} (grantd user unlock ${name})`,
+    ({ step, places, ends_at: endsAt }) =>
+      `locked: too many attempts for ${STEPS_IN_WORDS[step]} from ${places === 1 ? '1 place' : `${places} places`}, until ${endsAt} (grantd user unlock ${name})`,
   );
 }
 

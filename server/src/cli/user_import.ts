@@ -3,10 +3,11 @@ import { createReadStream, createWriteStream, rmSync, type WriteStream } from 'n
 import { createInterface } from 'node:readline';
 import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import type { AdminCalls } from '../admin/in_process.ts';
+import { ImportCounts, readLine, type UserLine } from '../admin/user_lines.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
 import { readTextFile, utf8Of } from '../config/text_file.ts';
-import { ImportCounts, readLine } from '../operations/people_lines.ts';
 import type { LineReport, NumberedLine } from '../people/import.ts';
 import {
   convertUser,
@@ -16,6 +17,7 @@ import {
   providersIn,
   usersIn,
 } from '../people/import_formats.ts';
+import type { ImportLine } from '../people/import_lines.ts';
 import {
   type AdministrationParts,
   databaseFlags,
@@ -152,7 +154,7 @@ async function importPeople(parts: AdministrationParts, wish: ImportWish): Promi
     if (lines % 500 === 0) showProgress(`${lines} users`);
   };
   try {
-    id = await parts.admin.importPeople(wish, await linesOf(wish), onLine);
+    id = await importLines(parts.admin, wish, await linesOf(wish), onLine);
   } catch (error) {
     endProgress();
     if (lastLine > 0)
@@ -178,6 +180,98 @@ async function importPeople(parts: AdministrationParts, wish: ImportWish): Promi
     throw new Refused(
       `${exists + failed} of ${lines} lines were not imported: ${wish.report === undefined ? 'use --report FILE to see all of them' : `${wish.report} says why`}.`,
     );
+}
+
+/** Lines that are read, and not reported yet: where they are in the file, and what they say. */
+type SentLines = Map<number, { readonly line: number; readonly read: ImportLine }>;
+
+/**
+ * Sends the lines of a file in as many imports as they need.
+ * @param onLine receives what became of each line
+ * @returns the identifiers of the imports in events, with a space between them
+ */
+async function importLines(
+  admin: AdminCalls,
+  { isDryRun, updates, createsGroups }: ImportWish,
+  lines: AsyncIterable<NumberedLine> | Iterable<NumberedLine>,
+  onLine: (report: LineReport) => void,
+): Promise<string> {
+  const wish = { dry_run: isDryRun, update: updates, create_groups: createsGroups };
+  const ids: string[] = [];
+  const reading = asynchronous(lines);
+  for (let isMore = true; isMore; ) {
+    const sent: SentLines = new Map();
+    const readable = async function* (): AsyncGenerator<string> {
+      for (let count = 1; count <= admin.maxLines; count++) {
+        const read = await nextReadable(reading, onLine);
+        if (read === undefined) {
+          isMore = false;
+          return;
+        }
+        sent.set(count, read);
+        yield JSON.stringify(sentLine(read.read));
+      }
+    };
+    let isWhole = false;
+    for await (const report of admin.lines('importUsers', wish, readable())) {
+      if ('import' in report) {
+        isWhole = true;
+        ids.push(report.import);
+        continue;
+      }
+      const { line = 0, read } = sent.get(report.line) ?? {};
+      sent.delete(report.line);
+      onLine({ ...report, line, ...withWarnings(report, read) });
+    }
+    if (!isWhole) throw new Refused('the server stopped during the import.');
+  }
+  return ids.join(' ');
+}
+
+/** The next line that can be sent. Reports those before it that cannot. */
+async function nextReadable(
+  reading: AsyncIterator<NumberedLine>,
+  onLine: (report: LineReport) => void,
+): Promise<{ readonly line: number; readonly read: ImportLine } | undefined> {
+  for (;;) {
+    const next = await reading.next();
+    if (next.done === true) return undefined;
+    const { line, read } = next.value;
+    if (!('reason' in read)) return { line, read };
+    const { isSkipped, ...problem } = read;
+    onLine({ line, outcome: isSkipped ? 'skipped' : 'failed', ...problem });
+  }
+}
+
+async function* asynchronous<T>(items: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T> {
+  yield* items;
+}
+
+function sentLine({
+  digest: _,
+  warnings: __,
+  passwordHash,
+  directoryId,
+  links,
+  ...line
+}: ImportLine): UserLine {
+  return {
+    ...line,
+    ...(passwordHash !== undefined && { password_hash: passwordHash }),
+    ...(directoryId !== undefined && { directory_id: directoryId }),
+    ...(links !== undefined && {
+      links: links.map(({ provider, upstreamIssuer, upstreamSub, label }) => ({
+        ...{ provider, issuer: upstreamIssuer, sub: upstreamSub, label },
+      })),
+    }),
+  };
+}
+
+/** The server sees the converted line, and does not know what the command has left out. */
+function withWarnings({ outcome, warnings = [] }: Omit<LineReport, 'line'>, read: ImportLine | undefined) {
+  const own = ['failed', 'unchanged'].includes(outcome) ? [] : (read?.warnings ?? []);
+  const both = [...new Set([...own, ...warnings])];
+  return both.length > 0 ? { warnings: both } : {};
 }
 
 /** Characters of a whole document, which is read at once. */
@@ -267,8 +361,10 @@ async function exportPeople(
   path: string | undefined,
   { withPasswordHashes, group: groupName }: ExportFlags,
 ): Promise<void> {
-  const lines = parts.admin.exportPeople({ group: groupName, withHashes: withPasswordHashes === true });
-  const reading = lines[Symbol.asyncIterator]();
+  const reading = parts.admin.lines('exportUsers', {
+    ...(groupName !== undefined && { group: groupName }),
+    with_password_hashes: withPasswordHashes === true,
+  });
   // The group is looked up before a file is created.
   let next = await reading.next();
   const file = path === undefined ? undefined : await newFile('FILE', path);

@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
+import { all } from '../admin/in_process.ts';
+import { cursorOf } from '../admin/operation.ts';
+import type { Input } from '../admin/table.ts';
 import type { GivenFlags } from '../config/configuration.ts';
-import { claimsOf, nameAsKept } from '../data/people.ts';
-import type { Listed, ListWish } from '../operations/people.ts';
-import { type AdministrationParts, databaseFlags, printList, timeOf, withAdministration } from './command.ts';
+import { nameAsKept } from '../data/people.ts';
+import { type AdministrationParts, databaseFlags, printList, withAdministration } from './command.ts';
 import { BadUsage } from './exit.ts';
 
 /** Adds the command `list`. */
@@ -45,32 +47,27 @@ function listWishOf({ search, group, state, limit, after }: UserListFlags): List
     throw new BadUsage(`--limit: expected a whole number from 1, got ${JSON.stringify(limit)}`);
   if (search === '') throw new BadUsage('--search: expected a part of a name or address');
   return {
-    ...(search !== undefined && { search }),
-    ...(group !== undefined && { group }),
-    ...(state !== undefined && { state }),
-    ...(most !== undefined && { limit: most }),
-    ...(after !== undefined && { after: nameAsKept(after) }),
+    input: {
+      ...(search !== undefined && { search }),
+      ...(group !== undefined && { group }),
+      ...(state !== undefined && { state }),
+      // A cursor is the last name of the page before.
+      ...(after !== undefined && { cursor: cursorOf(nameAsKept(after)) }),
+    },
+    most,
   };
 }
 
-async function listPeople(parts: AdministrationParts, wish: ListWish): Promise<void> {
-  const people = (await parts.admin.listPeople(wish)).map(describedPerson);
-  printList(parts, people, {
-    NAME: ({ name }) => name,
+interface ListWish {
+  readonly input: Input<'listUsers'>;
+  readonly most: number | undefined;
+}
+
+async function listPeople(parts: AdministrationParts, { input, most }: ListWish): Promise<void> {
+  printList(parts, await all(parts.admin, 'listUsers', input, most), {
+    NAME: ({ username }) => username,
     SUB: ({ sub }) => sub,
-    ADDED: ({ createdAt }) => createdAt ?? '',
-    DISABLED: ({ disabledAt }) => disabledAt ?? '',
+    ADDED: ({ created_at: createdAt }) => createdAt,
+    DISABLED: ({ disabled_at: disabledAt = '' }) => disabledAt,
   });
-}
-
-function describedPerson(person: Listed) {
-  const disabledAt = timeOf(person.disabledAtMs);
-  return {
-    name: person.name,
-    sub: person.subject,
-    claims: claimsOf(person),
-    ...(person.groups !== undefined && { groups: person.groups }),
-    createdAt: timeOf(person.createdAtMs),
-    ...(disabledAt !== undefined && { disabledAt }),
-  };
 }

@@ -1,9 +1,10 @@
 // Who may use the console, and what its pages get.
 
 import type { AuthorizationServer } from '@grantd/core';
+import type { OperationParts } from '../admin/operation.ts';
+import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import type { History } from '../monitoring/history.ts';
-import { InvalidInput, type OperationParts, OperationRefused } from '../operations/operation.ts';
 import { openAccount, type Wanted } from '../pages/account_frame.ts';
 import type { BrowserSession } from '../pages/browser_sessions.ts';
 import type { SealedValues } from '../pages/browser_state.ts';

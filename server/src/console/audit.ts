@@ -1,8 +1,8 @@
 import { EVENT_TYPES } from '@grantd/core';
 import { html } from 'hono/html';
+import { auditBefore, auditEventView } from '../admin/audit.ts';
+import { InvalidInput } from '../admin/operation_refused.ts';
 import type { AuditEvent, AuditFilter } from '../data/audit.ts';
-import { auditBefore, exportedEvent } from '../operations/audit.ts';
-import { InvalidInput } from '../operations/operation.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
@@ -52,7 +52,7 @@ export async function downloadAudit({ c, parts, view }: Visit): Promise<Response
   const filters = filtersIn(c.req.query());
   const before = numberIn(c.req.query('before'));
   const { events, next } = await auditBefore(parts, before, filterOf(filters), DOWNLOAD);
-  const lines: object[] = events.map(exportedEvent);
+  const lines: object[] = events.map(auditEventView);
   if (next !== undefined) {
     const url = new URL(downloadUrl(view.base, { ...filters, before: String(next) }), parts.issuer);
     lines.push({ truncated: true, next: url.href });

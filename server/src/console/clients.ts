@@ -1,7 +1,7 @@
 import { type ClientRecord, documentOf } from '@grantd/core';
 import { html } from 'hono/html';
-import { requireClient, setClientDisabled, stateOf } from '../operations/clients.ts';
-import { revokeAll } from '../operations/tokens.ts';
+import { requireClient, setClientDisabled, stateOf } from '../admin/client_rules.ts';
+import { revokeAll } from '../admin/tokens.ts';
 import { named } from '../pages/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
 import { textsIn } from '../texts/texts.ts';

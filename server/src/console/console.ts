@@ -2,13 +2,13 @@
 
 import type { AuthorizationServer } from '@grantd/core';
 import type { Hono } from 'hono';
+import { requireAdminGroup } from '../admin/groups.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { networkCheck } from '../config/options.ts';
 import { actingAs } from '../data/acting.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import { askedStorage } from '../data/tables.ts';
 import type { Instance } from '../instance/instance.ts';
-import { requireAdminGroup } from '../operations/groups.ts';
 import { SealedValues } from '../pages/browser_state.ts';
 import { refuseMethod, renderProblem } from '../pages/error_page.ts';
 import type { PageEnvironment, PageParts } from '../pages/page_parts.ts';

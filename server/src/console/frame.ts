@@ -1,6 +1,6 @@
 import { isJsonObject } from '@grantd/core/options';
 import { html } from 'hono/html';
-import type { RefusalKind } from '../operations/operation.ts';
+import type { RefusalKind } from '../admin/operation_refused.ts';
 import { named, personLine, personShown } from '../pages/application_shown.ts';
 import { operatorMark } from '../pages/brand.ts';
 import type { BrowserSession } from '../pages/browser_sessions.ts';
@@ -74,7 +74,7 @@ interface ConsoleContent {
   readonly heading?: Html;
   readonly lead?: string;
   readonly isProblem?: boolean;
-  readonly status?: 400 | 404 | 409;
+  readonly status?: 400 | 403 | 404 | 409;
   readonly body: Html;
   /** Style rules besides those of all pages of the console. */
   readonly style?: string;
@@ -131,16 +131,23 @@ interface RefusedView extends ConsoleView {
   readonly detail?: string;
 }
 
-const STATUS = { not_found: 404, conflict: 409, changed: 409, invalid: 400 } as const;
+/** What a page says, and its status. */
+const REFUSALS = {
+  not_found: ['not_found', 404],
+  conflict: ['conflict', 409],
+  changed: ['changed', 409],
+  outdated: ['changed', 409],
+  forbidden: ['conflict', 403],
+  invalid: ['invalid', 400],
+} as const;
 
 /** Says why an operation was refused. Nothing was changed. */
 export function refusedPage({ kind, detail, ...view }: RefusedView, setting: PageSetting): Page {
-  const { refused } = textsIn(setting.language).console;
+  const [reason, status] = REFUSALS[kind];
+  const { title, text } = textsIn(setting.language).console.refused[reason];
   return consoleFrame(view, setting, {
-    title: refused[kind].title,
-    isProblem: true,
-    status: STATUS[kind],
-    body: html`${problemLine(refused[kind].text)}${
+    ...{ title, isProblem: true, status },
+    body: html`${problemLine(text)}${
       detail === undefined ? '' : html`\n<p class="note" lang="en"><bdi>${detail}</bdi></p>`
     }`,
   });

@@ -1,6 +1,5 @@
 import { SIGN_IN_POLICIES } from '@grantd/core';
 import { html } from 'hono/html';
-import type { Group } from '../data/groups.ts';
 import {
   addGroup,
   changeGroup,
@@ -12,9 +11,12 @@ import {
   removeGroup,
   requireGroup,
   requireNotAdminGroup,
-} from '../operations/groups.ts';
-import { changedByOthers, InvalidInput, OperationRefused } from '../operations/operation.ts';
-import { type Listed, pagesOf, requireSubject } from '../operations/people.ts';
+  requireSubject,
+} from '../admin/groups.ts';
+import { changedByOthers } from '../admin/operation.ts';
+import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import { type Listed, pagesOf } from '../admin/user_rules.ts';
+import type { Group } from '../data/groups.ts';
 import { named } from '../pages/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
 import type { Texts } from '../texts/en.ts';

@@ -1,7 +1,7 @@
 import type { SigningAlgorithm } from '@grantd/core';
 import { html } from 'hono/html';
-import { listKeys, rotateKeys, type ShownKey, secondsUntilRotation } from '../operations/keys.ts';
-import { OperationRefused } from '../operations/operation.ts';
+import { type KeyView, listKeys, rotateKeys, secondsUntilRotation } from '../admin/keys.ts';
+import { OperationRefused } from '../admin/operation_refused.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
@@ -29,7 +29,7 @@ export async function showKeys({ c, parts, setting, view }: Visit): Promise<Resp
   return renderPage(c, rotatePage({ ...view, rotated: ask, keys: asked, waitSeconds }, setting));
 }
 
-function current(keys: readonly ShownKey[]): readonly ShownKey[] {
+function current(keys: readonly KeyView[]): readonly KeyView[] {
   return keys.filter(({ status }) => status === 'current');
 }
 
@@ -59,13 +59,13 @@ export async function submitKeys(visit: Visit): Promise<Response> {
   );
 }
 
-function idsOf(keys: readonly ShownKey[]): string {
+function idsOf(keys: readonly KeyView[]): string {
   return keys.map(({ kid }) => kid).join(' ');
 }
 
 export interface KeysView extends ConsoleView {
   /** In the order of `listKeys`. */
-  readonly keys: readonly ShownKey[];
+  readonly keys: readonly KeyView[];
   readonly nowMs: number;
 }
 
@@ -97,8 +97,10 @@ function keysOf({ keys, nowMs }: KeysView, algorithm: SigningAlgorithm, texts: T
 ${own.map((key) => keyRow(key, nowMs, texts))}</ul>`;
 }
 
-function keyRow({ kid, status, createdAtMs, retiredAtMs }: ShownKey, nowMs: number, texts: Texts): Html {
+function keyRow({ kid, status, ...key }: KeyView, nowMs: number, texts: Texts): Html {
   const { console: words, formats } = texts;
+  const createdAtMs = Date.parse(key.created_at);
+  const retiredAtMs = key.retired_at === undefined ? undefined : Date.parse(key.retired_at);
   const age = html`<time datetime="${new Date(createdAtMs).toISOString()}" title="${formats.instant(createdAtMs)}">${formats.past(createdAtMs, nowMs)}</time>`;
   return html`<li><span class="badge${status === 'current' ? ' good' : ''}">${words.keyStatus[status]}</span>
 <p><code>${kid}</code></p>
@@ -109,7 +111,7 @@ interface RotateView extends ConsoleView {
   /** An algorithm, or `all`. */
   readonly rotated: string;
   /** The keys that stop to sign. */
-  readonly keys: readonly ShownKey[];
+  readonly keys: readonly KeyView[];
   /** Seconds until all clients know the next keys. */
   readonly waitSeconds: number;
 }

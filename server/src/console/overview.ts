@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
+import { revokeAll } from '../admin/tokens.ts';
+import { pagesOf } from '../admin/user_rules.ts';
 import type { Sample } from '../monitoring/history.ts';
-import { pagesOf } from '../operations/people.ts';
-import { revokeAll } from '../operations/tokens.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';

@@ -1,8 +1,8 @@
 import type { Explanation } from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
 import { html } from 'hono/html';
+import { endOf, explainToken, revokeToken } from '../admin/tokens.ts';
 import type { AuditEvent } from '../data/audit.ts';
-import { endOf, explainToken, revokeToken } from '../operations/tokens.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';

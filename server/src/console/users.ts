@@ -1,19 +1,18 @@
 import type { GrantRecord } from '@grantd/core';
 import { html } from 'hono/html';
-import type { Consent } from '../data/consents.ts';
-import type { StoredSession } from '../data/sessions.ts';
-import { requireNotAdministrator } from '../operations/groups.ts';
-import { OperationRefused } from '../operations/operation.ts';
+import { requireNotAdministrator, requireSubject } from '../admin/groups.ts';
+import { OperationRefused } from '../admin/operation_refused.ts';
+import { revokeAll } from '../admin/tokens.ts';
 import {
   consentsOf,
   endSessionsOf,
   type Listed,
   pagesOf,
-  requireSubject,
   setPersonDisabled,
   withState,
-} from '../operations/people.ts';
-import { revokeAll } from '../operations/tokens.ts';
+} from '../admin/user_rules.ts';
+import type { Consent } from '../data/consents.ts';
+import type { StoredSession } from '../data/sessions.ts';
 import { browserText } from '../pages/account_sessions.ts';
 import { named } from '../pages/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';

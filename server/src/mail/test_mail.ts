@@ -1,6 +1,7 @@
+import { requireAddress } from '../admin/mails.ts';
+import type { OperationParts, SentTest } from '../admin/operation.ts';
+import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import { newIdentifier } from '../data/tables.ts';
-import { requireAddress, type SentTest } from '../operations/mails.ts';
-import { InvalidInput, type OperationParts, OperationRefused } from '../operations/operation.ts';
 import { DEFAULT_LANGUAGE } from '../texts/texts.ts';
 
 /**

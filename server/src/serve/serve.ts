@@ -475,10 +475,10 @@ async function recordConfiguration(
 
 /** Loads the admin API, if it is on. */
 async function adminListener(
-  ...[instance, surroundings]: Parameters<typeof import('../admin/admin_api.ts')['openAdminApi']>
+  ...[instance, surroundings]: Parameters<typeof import('../http/admin_api.ts')['openAdminApi']>
 ): Promise<Routes['admin']> {
   if (!surroundings.configuration.settings.adminApi) return undefined;
-  const { openAdminApi } = await import('../admin/admin_api.ts');
+  const { openAdminApi } = await import('../http/admin_api.ts');
   return openAdminApi(instance, surroundings);
 }
 

@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openAdminApi } from '../../src/admin/admin_api.ts';
+import { addClient, registrationFrom } from '../../src/admin/client_rules.ts';
 import { readConfiguration } from '../../src/config/configuration.ts';
 import { sqliteDatabase } from '../../src/data/sqlite_database.ts';
+import { openAdminApi } from '../../src/http/admin_api.ts';
 import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../../src/instance/admin_access.ts';
 import { openInstance } from '../../src/instance/instance.ts';
 import { logTo, RequestLog } from '../../src/log/log.ts';
 import { testMail } from '../../src/mail/test_mail.ts';
-import { addClient, registrationFrom } from '../../src/operations/clients.ts';
 import { requestListener } from '../../src/serve/http_server.ts';
 import { cheapHash } from './cheap_hash.ts';
 

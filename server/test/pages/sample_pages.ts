@@ -485,18 +485,24 @@ const CONSOLE_SAMPLES = Array.from({ length: 360 }, (_, at): HistorySample => {
 const CONSOLE_KEYS = [
   {
     ...({ algorithm: 'ES256', status: 'current' } as const),
-    ...{ kid: 'wW3pV0rXBu0M4dSHmH4mTrcvzM9k2W0mPDXyHEBq3QY', createdAtMs: NOW_MS - 30 * DAY_MS },
+    ...{
+      kid: 'wW3pV0rXBu0M4dSHmH4mTrcvzM9k2W0mPDXyHEBq3QY',
+      created_at: new Date(NOW_MS - 30 * DAY_MS).toISOString(),
+    },
   },
   {
     ...({ algorithm: 'ES256', status: 'next' } as const),
-    ...{ kid: '1hqWc4WbJm3cW0Yb7mXw5zWvYFz5nJb1Rr0uVqT9y2E', createdAtMs: NOW_MS - 2 * DAY_MS },
+    ...{
+      kid: '1hqWc4WbJm3cW0Yb7mXw5zWvYFz5nJb1Rr0uVqT9y2E',
+      created_at: new Date(NOW_MS - 2 * DAY_MS).toISOString(),
+    },
   },
   {
     ...({ algorithm: 'ES256', status: 'retired' } as const),
     ...{
       kid: 'Zq0T5sK2yMhXw1c9EJr7pBv3uLd8oGf4aNi6RtUeSxY',
-      createdAtMs: NOW_MS - 90 * DAY_MS,
-      retiredAtMs: NOW_MS - 2 * DAY_MS,
+      created_at: new Date(NOW_MS - 90 * DAY_MS).toISOString(),
+      retired_at: new Date(NOW_MS - 2 * DAY_MS).toISOString(),
     },
   },
 ];

@@ -1,27 +1,75 @@
+// Signing keys.
 import {
   type AuthorizationServer,
   type KeyRecord,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
 } from '@grantd/core';
-import { type OperationParts, OperationRefused } from './operation.ts';
+import { type OperationParts, operation } from './operation.ts';
+import { OperationRefused } from './operation_refused.ts';
+import {
+  flag,
+  named,
+  object,
+  oneOf,
+  optionalTime,
+  text,
+  time,
+  timeOf,
+  type ValueOf,
+  whole,
+} from './schema.ts';
 
-/** A signing key without its private part. */
-export type ShownKey = Omit<KeyRecord, 'sealedPrivateKey' | 'publicJwk'>;
+const algorithm = oneOf(SIGNING_ALGORITHMS, 'The algorithm of the key.');
+
+const KEY = object({
+  kid: text('The key ID.'),
+  algorithm,
+  status: oneOf(
+    ['next', 'current', 'retired'],
+    'Whether the key will sign, signs now, or only verifies earlier signatures.',
+  ),
+  created_at: time('When the key was made.'),
+  'retired_at?': time('When the key stopped signing.'),
+});
+export type KeyView = ValueOf<typeof KEY>;
+const KEYS = whole('Keys', KEY, 'The signing keys of the server.');
+const KEY_ROTATION = named(
+  'KeyRotation',
+  object({
+    'algorithm?': oneOf(SIGNING_ALGORITHMS, 'The algorithm whose keys to rotate. Default: all algorithms that have keys.'),
+    'now?': flag(
+      'Whether to rotate even if some clients may not have fetched the next key yet. These clients then reject tokens that the key signs. Default: false.',
+    ),
+  }),
+);
+const ROTATED_KEYS = whole(
+  'RotatedKeys',
+  object({ algorithm, kid: text('The ID of the key that signs now.') }),
+  'The keys that sign now, one object per algorithm.',
+);
+
+function keyView({ kid, algorithm: signsWith, status, createdAtMs, retiredAtMs }: KeyRecord): KeyView {
+  return {
+    ...{ kid, algorithm: signsWith, status },
+    created_at: timeOf(createdAtMs),
+    ...optionalTime('retired_at', retiredAtMs),
+  };
+}
 
 const STATUS_ORDER: readonly KeyRecord['status'][] = ['current', 'next', 'retired'];
 
 /** The keys of each algorithm together: the current one, the next one, and then retired ones, newest first. */
-export async function listKeys({ storage }: Pick<OperationParts, 'storage'>): Promise<readonly ShownKey[]> {
+export async function listKeys({ storage }: Pick<OperationParts, 'storage'>): Promise<readonly KeyView[]> {
   const keys = await storage.keys.list();
   return keys
-    .map(({ sealedPrivateKey: _, publicJwk: __, ...shown }) => shown)
     .toSorted(
       (one, other) =>
         SIGNING_ALGORITHMS.indexOf(one.algorithm) - SIGNING_ALGORITHMS.indexOf(other.algorithm) ||
         STATUS_ORDER.indexOf(one.status) - STATUS_ORDER.indexOf(other.status) ||
         other.createdAtMs - one.createdAtMs,
-    );
+    )
+    .map(keyView);
 }
 
 /** A key that signs now. */
@@ -86,3 +134,29 @@ export async function rotateKeys(
   }
   return rotated;
 }
+
+export const KEY_OPERATIONS = {
+  listKeys: operation({
+    method: 'GET',
+    path: '/keys',
+    scope: 'grantd:keys:read',
+    summary:
+      'List the signing keys. Each algorithm has a current key, which signs, a next key, which will replace it, and retired keys, which only verify earlier signatures',
+    status: 200,
+    output: KEYS,
+    perform: async (parts) => ({ document: { items: await listKeys(parts) } }),
+  }),
+  rotateKeys: operation({
+    method: 'POST',
+    path: '/keys/rotate',
+    scope: 'grantd:keys:write',
+    summary: 'Start signing with the next keys. Tokens that the old keys signed stay valid',
+    body: KEY_ROTATION,
+    isBodyOptional: true,
+    status: 200,
+    output: ROTATED_KEYS,
+    perform: async ({ ownServer: server }, { algorithm: only, now = false }) => ({
+      document: { items: await rotateKeys({ server }, only, now) },
+    }),
+  }),
+};

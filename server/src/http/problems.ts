@@ -1,4 +1,5 @@
 // How the admin API refuses requests (RFC 9457).
+import type { ValueProblem } from '../admin/operation_refused.ts';
 
 /** Every problem, by its code. */
 export const PROBLEMS = {
@@ -24,13 +25,6 @@ export const PROBLEMS = {
 } as const;
 
 export type ProblemCode = keyof typeof PROBLEMS;
-
-/** One invalid value of a request. */
-export interface ValueProblem {
-  /** JSON Pointer in the body (RFC 6901), or the name of a parameter or header. */
-  readonly in: string;
-  readonly detail: string;
-}
 
 export interface ProblemDetails {
   readonly detail?: string;

@@ -22,14 +22,9 @@ import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { SessionEnding } from '../people/sessions.ts';
 import { languageFor, languages } from '../texts/texts.ts';
-import { joinGroup, leaveGroup, requireGroup } from './groups.ts';
-import {
-  changedByOthers,
-  InvalidInput,
-  MAX_ATTEMPTS,
-  type OperationParts,
-  OperationRefused,
-} from './operation.ts';
+import { joinGroup, leaveGroup, requireGroup, requireSubject } from './groups.ts';
+import { changedByOthers, MAX_ATTEMPTS, type OperationParts } from './operation.ts';
+import { InvalidInput, OperationRefused } from './operation_refused.ts';
 
 const MIN_PASSWORD_CHARACTERS = 8;
 
@@ -97,6 +92,15 @@ export function requireClaims(claims: Claims): void {
   }
 }
 
+/** Applications see a stored claim `groups` instead of the memberships, so it would forge them. */
+export function requireNoGroups(claims: Claims): void {
+  if (Object.hasOwn(claims, 'groups'))
+    throw new InvalidInput(
+      'claims.groups',
+      'applications would see it instead of the user’s groups: add the user to groups with PUT /groups/{group}/members/{sub}',
+    );
+}
+
 /** Claims with the claim that says whether they are verified. */
 const VERIFIED_BY = { email: 'email_verified', phone_number: 'phone_number_verified' };
 
@@ -122,17 +126,6 @@ export async function requirePerson(
   const person = await people.byName(name);
   if (person === undefined)
     throw new OperationRefused('not_found', `there is no user ${name}`, 'grantd user list shows all users.');
-  return person;
-}
-
-/** @throws {OperationRefused} the user does not exist */
-export async function requireSubject(
-  { people }: Pick<OperationParts, 'people'>,
-  subject: string,
-): Promise<Person> {
-  const person = await people.bySubject(subject);
-  if (person === undefined)
-    throw new OperationRefused('not_found', `there is no user with the sub ${subject}`);
   return person;
 }
 

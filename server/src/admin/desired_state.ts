@@ -31,7 +31,7 @@ import {
   revokeForOthers,
   schemaOfKind,
   unfetchable,
-} from './clients.ts';
+} from './client_rules.ts';
 import {
   administratorWarnings,
   includesAdminGroup,
@@ -43,9 +43,10 @@ import {
   requireGroupName,
   WITHOUT_GROUP,
 } from './groups.ts';
-import { InvalidInput, MAX_ATTEMPTS, type OperationParts, requireReachable } from './operation.ts';
-import { pagesOf } from './people.ts';
+import { type AdminParts, MAX_ATTEMPTS, type OperationParts, requireReachable } from './operation.ts';
+import { InvalidInput } from './operation_refused.ts';
 import { textsProblem } from './scopes.ts';
+import { pagesOf } from './user_rules.ts';
 
 /** Where a value is in the file, as names from the top. */
 export type FilePath = readonly string[];
@@ -364,6 +365,8 @@ interface Change extends ShownChange {
   perform(warn: Warn): Promise<void>;
 }
 
+type PlanParts = OperationParts & Pick<AdminParts, 'caller'>;
+
 /** The changes, in an order in which each can be made, and the number of things that are as the file wants them. */
 export interface Plan {
   readonly changes: readonly Change[];
@@ -375,45 +378,25 @@ export interface StateProblems {
   readonly problems: readonly FileProblem[];
 }
 
-/** What the sender of a file may do. Each method throws if the change is not permitted. */
-export interface Permission {
-  /** Receives each client that is changed, as it is and as it will be, and each whose secret is compared. */
-  requireClient(client: Pick<NewClient, 'id' | 'scopes'>): void;
-  /** Receives the name of each group whose policy or members change, or that is removed. */
-  requireGroup(name: string): void;
-  /** The client that sends the file. It stays although the file omits it, because it could not undo its removal. */
-  readonly sender: string | undefined;
-  /** Whether an administrator must stay. Commands may take the last one, because they can also add one. */
-  readonly keepsAdministrator: boolean;
-}
-
-/** On the machine of the server, everything is permitted. */
-export const EVERYTHING_PERMITTED: Permission = {
-  requireClient() {},
-  requireGroup() {},
-  sender: undefined,
-  keepsAdministrator: false,
-};
-
 export interface Planning {
   /** Whether to remove what the file’s sections leave out. */
   readonly prune: boolean;
   /** The secrets to which the file refers, by client ID. */
   readonly secrets: ReadonlyMap<string, string>;
-  readonly permission: Permission;
 }
 
 /**
  * Compares the database with a file. Changes nothing.
  * @returns the plan, or everything that the server would refuse
- * @throws what the permission throws
+ * @throws {OperationRefused} the caller may not make a change
  */
 export async function planFor(
-  parts: OperationParts,
+  parts: PlanParts,
   state: DesiredState,
   planning: Planning,
 ): Promise<Plan | StateProblems> {
-  const { prune, permission } = planning;
+  const { prune } = planning;
+  const { caller } = parts;
   const problems: FileProblem[] = [];
   const changes: (Change | undefined)[] = [];
   const desired = state.clients ?? [];
@@ -422,7 +405,8 @@ export async function planFor(
     prune &&
     state.clients !== undefined &&
     registrationTokenDigest === undefined &&
-    id !== permission.sender &&
+    // The client that sends the file stays although the file omits it, because it could not undo its removal.
+    id !== caller.clientId &&
     !desired.some((one) => one.id === id);
   const resources = [
     adminAudience(parts.issuer),
@@ -459,7 +443,7 @@ export async function planFor(
   for (const { id, scopeTexts } of desired) changes.push(...planTexts(parts, id, scopeTexts, stored, prune));
   changes.push(...planTexts(parts, undefined, state.scopeTexts, stored, prune));
   for (const client of [...registered.values()].filter(isPruned)) {
-    permission.requireClient(client);
+    caller.requireClient(client);
     changes.push(removal(parts, client));
   }
   const kept = [...registered.values()].filter((client) => !isPruned(client));
@@ -468,8 +452,8 @@ export async function planFor(
       const { allowed_groups: allowed } = desired.find((one) => one.id === id)?.members ?? { ...metadata };
       return Array.isArray(allowed) && allowed.includes(group.name);
     });
-    permission.requireGroup(group.name);
-    const isKept = permission.keepsAdministrator && includesAdminGroup(parts, [group.name]);
+    caller.requireGroup(group.name);
+    const isKept = parts.caller.keepsAdministrator && includesAdminGroup(parts, [group.name]);
     if (isKept)
       problems.push({
         path: ['groups'],
@@ -541,10 +525,10 @@ function isApi({ members }: DesiredClient): boolean {
  * added them elsewhere.
  */
 async function planGroup(
-  parts: OperationParts,
+  parts: PlanParts,
   { name, description, signInPolicy, members }: DesiredGroup,
   stored: readonly Group[],
-  { prune, permission }: Planning,
+  { prune }: Planning,
 ): Promise<PlannedClient | FileProblem[]> {
   const path = ['groups', name];
   const before = stored.find((one) => nameKey(one.name) === nameKey(name));
@@ -574,14 +558,14 @@ async function planGroup(
   ];
   if (before !== undefined && differences.length === 0) return { changes: [undefined] };
   // With its policy or members, others could become what only the members of a group are.
-  if (differences.some((one) => one.name !== 'description')) permission.requireGroup(name);
+  if (differences.some((one) => one.name !== 'description')) parts.caller.requireGroup(name);
   const takesAdministrators = leaving.length > 0 && includesAdminGroup(parts, [name]);
   const disabled = takesAdministrators
     ? await parts.storage.disabledSubjects(wanted.map(({ subject }) => subject))
     : undefined;
   // If the file leaves one, a file that is applied at the same time does not take this one.
   const keepsOne = disabled !== undefined && disabled.size < wanted.length;
-  if (takesAdministrators && !keepsOne && permission.keepsAdministrator)
+  if (takesAdministrators && !keepsOne && parts.caller.keepsAdministrator)
     return [{ path: [...path, 'members'], problem: 'no administrator who can sign in would be left' }];
   const perform = async (warn: Warn) => {
     const facts = { description, signInPolicy };
@@ -634,10 +618,10 @@ interface ClientPlanning extends Planning {
 type PlannedClient = { readonly changes: readonly (Change | undefined)[] };
 
 async function planClient(
-  parts: OperationParts,
+  parts: PlanParts,
   { id, members, secret, isDisabled }: DesiredClient,
   before: ClientRecord | undefined,
-  { resources, groupNames, secrets, permission }: ClientPlanning,
+  { resources, groupNames, secrets }: ClientPlanning,
 ): Promise<PlannedClient | FileProblem[]> {
   const path = ['clients', id];
   if (before?.registrationTokenDigest !== undefined)
@@ -682,7 +666,7 @@ async function planClient(
   const text = secret && secrets.get(id);
   // Before the comparison of the secret, whose outcome confirms a guess.
   if (changed.length > 0 || before === undefined || isDisabled !== wasDisabled || text !== undefined)
-    for (const one of [before, after]) if (one !== undefined) permission.requireClient(one);
+    for (const one of [before, after]) if (one !== undefined) parts.caller.requireClient(one);
   const kept = needsSecret ? usableSecrets(after.metadata, before?.secrets) : undefined;
   const isKnown =
     text !== undefined && kept !== undefined && (await server.operator.isClientSecret(text, kept));
@@ -849,65 +833,47 @@ function planTexts(
 
 // ── Exporting ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** An exported client, without its secret. */
-interface ExportedClient extends Members {
-  readonly disabled?: true;
-  readonly scope_texts?: Readonly<Record<string, Texts>>;
-}
-
-interface ExportedGroup {
-  readonly description?: string;
-  readonly sign_in_policy?: FurtherPolicy;
-  readonly members?: readonly string[];
-}
-
 /** The database in the form of a file, without the clients that registered themselves. */
 export interface ExportedState {
-  readonly groups: Readonly<Record<string, ExportedGroup>>;
-  readonly clients: Readonly<Record<string, ExportedClient>>;
+  readonly groups: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly clients: Readonly<Record<string, Members>>;
   readonly scope_texts: Readonly<Record<string, Texts>>;
-  /** IDs of the clients that have a secret. */
-  readonly withSecret: ReadonlySet<string>;
 }
 
-/** @param withMembers names of the groups whose members are listed, because the file already lists some */
+/** Without the members of groups, which lists of users have. @returns also the IDs of the clients that have a secret */
 export async function exportedState(
   parts: OperationParts,
-  withMembers: ReadonlySet<string> = new Set(),
-): Promise<ExportedState> {
-  const { storage, scopeTexts } = parts;
-  const groups: (readonly [name: string, ExportedGroup])[] = [];
-  for (const { name, description, signInPolicy } of await parts.groups.list()) {
-    const members = withMembers.has(name) ? await others(parts, name, []) : undefined;
-    const group = {
+): Promise<{ readonly state: ExportedState; readonly withSecret: readonly string[] }> {
+  const groups = (await parts.groups.list()).map(({ name, description, signInPolicy }) => [
+    name,
+    {
       ...(description !== '' && { description }),
       ...(signInPolicy !== undefined && { sign_in_policy: signInPolicy }),
-      ...(members !== undefined && { members: members.map((one) => one.name) }),
-    };
-    groups.push([name, group]);
-  }
-  const stored = await scopeTexts.list();
+    },
+  ]);
+  const texts = await parts.scopeTexts.list();
   const textsOf = (api: string | undefined) =>
-    Object.fromEntries(stored.filter((text) => text.api === api).map(({ scope, texts }) => [scope, texts]));
-  const clients = (await storage.clients.list()).filter(
+    Object.fromEntries(texts.filter((one) => one.api === api).map((one) => [one.scope, one.texts]));
+  const clients = (await parts.storage.clients.list()).filter(
     ({ registrationTokenDigest }) => registrationTokenDigest === undefined,
   );
+  const shown = clients.map((client) => {
+    const own = textsOf(client.id);
+    return [
+      client.id,
+      {
+        ...comparable(client),
+        ...(client.disabledAtMs !== undefined && { disabled: true as const }),
+        ...(Object.keys(own).length > 0 && { scope_texts: own }),
+      },
+    ];
+  });
   return {
-    groups: Object.fromEntries(groups),
-    clients: Object.fromEntries(
-      clients.map((client) => {
-        const texts = textsOf(client.id);
-        return [
-          client.id,
-          {
-            ...comparable(client),
-            ...(client.disabledAtMs !== undefined && { disabled: true as const }),
-            ...(Object.keys(texts).length > 0 && { scope_texts: texts }),
-          },
-        ];
-      }),
-    ),
-    scope_texts: textsOf(undefined),
-    withSecret: new Set(clients.filter(({ secrets }) => secrets !== undefined).map(({ id }) => id)),
+    state: {
+      groups: Object.fromEntries(groups),
+      clients: Object.fromEntries(shown),
+      scope_texts: textsOf(undefined),
+    },
+    withSecret: clients.filter(({ secrets }) => secrets !== undefined).map(({ id }) => id),
   };
 }

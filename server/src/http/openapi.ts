@@ -1,10 +1,32 @@
 // The description of the admin API (OpenAPI 3.1), from the table of its operations.
 import packageJson from '../../package.json' with { type: 'json' };
+import { list, named, nameOf, object, type Schema, text } from '../admin/schema.ts';
+import { ALL_OPERATIONS, type AnyOperation, type AnyStream } from '../admin/table.ts';
 import { ADMIN_SCOPES, adminAudience } from '../instance/admin_access.ts';
-import type { ApiOperation, ApiStream } from './api_operation.ts';
-import { API_OPERATIONS, API_STREAMS } from './api_operations.ts';
 import { PROBLEMS, type ProblemCode } from './problems.ts';
-import { nameOf, PROBLEM, type Schema } from './schemas.ts';
+
+/** RFC 9457. */
+const PROBLEM = named('Problem', {
+  type: 'object',
+  required: ['type', 'title', 'status', 'code'],
+  properties: {
+    type: text('A URI that identifies the problem. It leads to the problem in the OpenAPI description.', {
+      format: 'uri-reference',
+    }),
+    title: text('The meaning of the code.'),
+    status: { type: 'integer', description: 'The status of the response.' },
+    code: text('The stable name of the problem.'),
+    detail: text('What is wrong with this request.'),
+    advice: text('A command that solves the problem.'),
+    errors: list(
+      object({
+        in: text('The place of the value: a JSON Pointer in the body, or the name of a parameter.'),
+        detail: text('What is wrong with the value.'),
+      }),
+      'The invalid values.',
+    ),
+  },
+});
 
 /** A JSON object per line. */
 export const LINES_TYPE = 'application/x-ndjson';
@@ -51,10 +73,10 @@ export function openApiDocument(issuer: string): Readonly<Record<string, unknown
     return { $ref: `#/components/schemas/${name}` };
   };
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const operation of [...API_OPERATIONS, ...API_STREAMS]) {
+  for (const [id, operation] of ALL_OPERATIONS) {
     paths[operation.path] = {
       ...paths[operation.path],
-      [operation.method.toLowerCase()]: described(operation, refer),
+      [operation.method.toLowerCase()]: described(id, operation, refer),
     };
   }
   const problemSchema = refer(PROBLEM);
@@ -67,7 +89,7 @@ export function openApiDocument(issuer: string): Readonly<Record<string, unknown
     },
     servers: [{ url: base }],
     security: [{ oauth2: [] }],
-    tags: [...new Set([...API_OPERATIONS, ...API_STREAMS].map(tagOf))].map((name) => ({ name })),
+    tags: [...new Set(ALL_OPERATIONS.map(([, operation]) => tagOf(operation)))].map((name) => ({ name })),
     paths,
     components: {
       schemas,
@@ -118,12 +140,12 @@ function inlined(value: unknown, refer: (schema: Schema) => unknown): unknown {
   );
 }
 
-function tagOf({ path }: Pick<ApiOperation, 'path'>): string {
+function tagOf({ path }: Pick<AnyOperation, 'path'>): string {
   return path.split('/')[1] ?? '';
 }
 
 /** Problems by which an operation can be refused. */
-function problemsOf(operation: ApiOperation | ApiStream): readonly ProblemCode[] {
+function problemsOf(operation: AnyOperation | AnyStream): readonly ProblemCode[] {
   const { method, path, query, needsVersion } = operation;
   const body = 'stream' in operation ? operation.bodyLine : operation.body;
   const isWrite = method !== 'GET';
@@ -153,20 +175,21 @@ function lines(line: Schema, refer: (schema: Schema) => unknown) {
 }
 
 /** Content by media type. @returns `undefined` for none */
-function contentsOf(operation: ApiOperation | ApiStream, refer: (schema: Schema) => unknown) {
+function contentsOf(operation: AnyOperation | AnyStream, refer: (schema: Schema) => unknown) {
   if ('stream' in operation) {
     const { bodyLine, line } = operation;
     return { body: bodyLine && lines(bodyLine, refer), response: lines(line, refer) };
   }
-  const { body, response } = operation;
+  const { body, output } = operation;
   return {
     body: body && Object.fromEntries(mediaTypesOf(operation).map((type) => [type, { schema: refer(body) }])),
-    response: response && { 'application/json': { schema: refer(response) } },
+    response: output && { 'application/json': { schema: refer(output) } },
   };
 }
 
-function described(operation: ApiOperation | ApiStream, refer: (schema: Schema) => unknown) {
-  const { id, method, path, scope, otherScopes = [], summary, query = {}, isBodyOptional } = operation;
+function described(id: string, operation: AnyOperation | AnyStream, refer: (schema: Schema) => unknown) {
+  const { method, path, scope, otherScopes = [], summary, query = {} } = operation;
+  const isBodyOptional = 'isBodyOptional' in operation && operation.isBodyOptional;
   const { status, hasVersion, needsVersion } = operation;
   const isRepeatable = method === 'POST' && !('stream' in operation);
   const contents = contentsOf(operation, refer);
@@ -211,6 +234,6 @@ function described(operation: ApiOperation | ApiStream, refer: (schema: Schema) 
 }
 
 /** The accepted media types of the body. */
-export function mediaTypesOf({ method }: Pick<ApiOperation, 'method'>): readonly string[] {
+export function mediaTypesOf({ method }: Pick<AnyOperation, 'method'>): readonly string[] {
   return method === 'PATCH' ? ['application/merge-patch+json', 'application/json'] : ['application/json'];
 }

@@ -1,5 +1,4 @@
 import {
-  type AuthorizationServer,
   type ClientIdentity,
   ClientMetadataError,
   type ClientRecord,
@@ -27,22 +26,16 @@ import { Refused } from '../config/refused.ts';
 import { ADMIN_CLIENT_ID, adminProblem } from '../instance/admin_access.ts';
 import { AccessEnding } from '../people/groups.ts';
 import {
+  type ClientBuilder,
   changedByOthers,
-  InvalidInput,
   MAX_ATTEMPTS,
   type OperationParts,
-  OperationRefused,
   requireReachable,
 } from './operation.ts';
+import { InvalidInput, OperationRefused } from './operation_refused.ts';
 
 /** Client metadata by member name, as given. */
 export type Members = Readonly<Record<string, unknown>>;
-
-/** The part of the server that validates metadata and builds client records. */
-interface ClientBuilder {
-  readonly issuer: string;
-  readonly operator: Pick<AuthorizationServer['operator'], 'clientFrom'>;
-}
 
 const CLIENT_ID = /^[\x21-\x7E]{1,200}$/;
 

@@ -1,8 +1,6 @@
 // The admin API: what the command line does, over HTTP, for clients with tokens of this server.
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Validator } from '@cfworker/json-schema';
 import {
   type AuthorizationServer,
   hasResource,
@@ -20,6 +18,22 @@ import {
   protect,
   tokenOf,
 } from '@grantd/protect/node';
+import { Caller } from '../admin/caller.ts';
+import { PartlyApplied } from '../admin/desired_state.ts';
+import { requireAdminGroup } from '../admin/groups.ts';
+import { etagOf, versionCheck } from '../admin/in_process.ts';
+import {
+  type AdminParts,
+  MAX_LINE_LENGTH,
+  type OperationParts,
+  type Outcome,
+  readCursor,
+  type SentTest,
+} from '../admin/operation.ts';
+import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import type { Schema } from '../admin/schema.ts';
+import { ALL_OPERATIONS, type AnyOperation, type AnyStream } from '../admin/table.ts';
+import { errorsOf, requireFitting } from '../admin/validation.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { networkCheck } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
@@ -28,26 +42,11 @@ import { askedStorage } from '../data/tables.ts';
 import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
-import { PartlyApplied } from '../operations/desired_state.ts';
-import { requireAdminGroup } from '../operations/groups.ts';
-import type { SentTest } from '../operations/mails.ts';
-import { InvalidInput, type OperationParts, OperationRefused } from '../operations/operation.ts';
 import { clientAddress } from '../pages/page_parts.ts';
-import {
-  type ApiAnswer,
-  type ApiCall,
-  type ApiOperation,
-  type ApiParts,
-  type ApiStream,
-  MAX_LINE_LENGTH,
-  readCursor,
-} from './api_operation.ts';
-import { API_OPERATIONS, API_STREAMS } from './api_operations.ts';
 import { LINES_TYPE, mediaTypesOf, openApiDocument } from './openapi.ts';
 import { PROBLEMS, Problem, type ProblemCode } from './problems.ts';
 import { RepeatedRequests, type StoredAnswer } from './repeated_requests.ts';
 import { RequestLimit } from './request_limit.ts';
-import type { Schema } from './schemas.ts';
 
 interface Surroundings {
   readonly configuration: Configuration;
@@ -65,23 +64,6 @@ export type AdminListener = (
   response: ServerResponse,
   requestId: string,
 ) => Promise<boolean>;
-
-/** What is known about the sender of a request. */
-interface Caller {
-  readonly clientId: string;
-  /** The user for whom the client acts. */
-  readonly subject: string | undefined;
-  /** Of the token, as far as the client still has them. */
-  readonly scopes: readonly string[];
-}
-
-/**
- * Whose requests get each other’s stored responses. The scopes are a part of it, because a stored response is sent
- * without the checks of its operation.
- */
-function identityOf({ clientId, subject, scopes }: Caller): string {
-  return JSON.stringify([clientId, subject, scopes.toSorted()]);
-}
 
 /** The name of the API in challenges. */
 const REALM = 'admin';
@@ -132,25 +114,22 @@ export async function openAdminApi(
       }
       const { operation, parameters } = routed(request, below);
       const caller = await api.admit(operation, request, response);
-      requestLog.about({ ...about, clientId: caller.clientId });
+      requestLog.about({ ...about, ...(caller.clientId !== undefined && { clientId: caller.clientId }) });
       limit.count(`client ${caller.clientId}`);
       if ('stream' in operation) {
-        await streamed(
-          operation,
-          api.streamCallOf(operation, request, parameters, caller),
-          request,
-          response,
-        );
+        const input = streamInput(operation, request, parameters);
+        await streamed(operation, api.partsFor(operation, request, caller), input, request, response);
         return true;
       }
-      const { call, body } = await api.callOf(operation, request, parameters, caller);
-      const perform = async () => answerOf(operation, base, await operation.perform(call));
+      const { input, body } = await inputOf(operation, request, parameters);
+      const parts = api.partsFor(operation, request, caller);
+      const perform = async () => answerOf(operation, base, await operation.perform(parts, input));
       const key = operation.method === 'POST' ? headerOf(request, 'idempotency-key') : undefined;
       const target = `${operation.method} ${request.url}`;
       const { answer, isRepeated } =
         key === undefined
           ? { answer: await perform(), isRepeated: false }
-          : await repeated.once({ caller: identityOf(caller), target, body, key }, perform);
+          : await repeated.once({ caller: caller.identity, target, body, key }, perform);
       const replayed = isRepeated ? { 'idempotency-replayed': 'true' } : {};
       send(request, response, { ...answer, headers: { ...answer.headers, ...replayed } });
     } catch (error) {
@@ -220,7 +199,7 @@ class AdminApi {
    * @throws {Problem} the client or user may not use the API
    */
   async admit(
-    { scope, otherScopes = [] }: Pick<ApiOperation, 'scope' | 'otherScopes'>,
+    { scope, otherScopes = [] }: Pick<AnyOperation, 'scope' | 'otherScopes'>,
     request: NodeRequest,
     response: ServerResponse,
   ): Promise<Caller> {
@@ -246,12 +225,12 @@ class AdminApi {
     // Further scopes that an operation needs must still be the client’s too.
     const kept = scopes.filter((one) => client.scopes.includes(one));
     const subject = claims[SUBJECT];
-    if (typeof subject !== 'string') return { clientId, scopes: kept, subject: undefined };
     const { adminGroup } = this.#surroundings.configuration.settings;
+    if (typeof subject !== 'string') return Caller.ofApi(clientId, undefined, kept, adminGroup);
     const person = adminGroup === undefined ? undefined : await people.bySubject(subject);
     if (adminGroup === undefined || person?.groups?.includes(adminGroup) !== true)
       throw new Problem('insufficient_scope', { detail: 'the user is not an administrator' });
-    return { clientId, scopes: kept, subject };
+    return Caller.ofApi(clientId, subject, kept, adminGroup);
   }
 
   #verified(
@@ -265,114 +244,83 @@ class AdminApi {
     return promise;
   }
 
-  /** @throws {Problem} a parameter, a header or the body is not as expected */
-  async callOf(
-    operation: ApiOperation,
-    request: NodeRequest,
-    path: ApiCall['path'],
-    caller: Caller,
-  ): Promise<{ readonly call: ApiCall; readonly body: string }> {
-    const query = queryIn(operation, request);
-    const { maxBodyBytes = MAX_BODY_BYTES } = operation;
-    const body =
-      maxBodyBytes === MAX_BODY_BYTES ? await shortBody(request) : await longBody(request, maxBodyBytes);
-    if (Buffer.byteLength(body) > maxBodyBytes)
-      throw new Problem('body_too_large', {
-        detail: `expected at most ${maxBodyBytes} bytes`,
-        headers: { connection: 'close' },
-      });
-    const call = this.#callOf(
-      operation,
-      request,
-      { path, query, body: bodyIn(operation, request, body) },
-      caller,
-    );
-    return { call, body };
-  }
-
   /**
-   * The call of an operation that reads and writes lines.
-   * @throws {Problem} a parameter or a header is not as expected
+   * What an operation gets: its changes are recorded with the caller as actor.
+   * @throws {Problem} If-Match is missing, or not for this operation
    */
-  streamCallOf(
-    operation: ApiStream,
+  partsFor(
+    { needsVersion }: Pick<AnyOperation, 'needsVersion'>,
     request: IncomingMessage,
-    path: ApiCall['path'],
     caller: Caller,
-  ): ApiCall {
-    if (operation.bodyLine !== undefined) requireType(request, [LINES_TYPE]);
-    if (headerOf(request, 'idempotency-key') !== undefined)
-      throw new Problem('invalid_request', {
-        errors: [{ in: 'Idempotency-Key', detail: 'this operation can be repeated without it' }],
-      });
-    const query = queryIn(operation, request);
-    return this.#callOf(operation, request, { path, query, body: undefined }, caller);
-  }
-
-  #callOf(
-    operation: Pick<ApiOperation, 'needsVersion'>,
-    request: IncomingMessage,
-    read: Pick<ApiCall, 'path' | 'query' | 'body'>,
-    caller: Caller,
-  ): ApiCall {
+  ): AdminParts {
     const wanted = headerOf(request, 'if-match');
-    if (!operation.needsVersion && wanted !== undefined)
+    if (!needsVersion && wanted !== undefined)
       throw new Problem('invalid_request', {
         errors: [{ in: 'If-Match', detail: 'this operation cannot depend on a version' }],
       });
-    if (operation.needsVersion && wanted === undefined)
+    if (needsVersion && wanted === undefined)
       throw new Problem('version_required', {
         detail: 'send the ETag of the version that the change is for',
       });
-    const hasScopes = (scopes: readonly AdminScope[]) =>
-      scopes.every((scope) => caller.scopes.includes(scope));
-    return {
-      ...read,
-      parts: this.#partsFor(caller),
-      clientId: caller.clientId,
-      callerSubject: caller.subject,
-      hasScopes,
-      requireVersion(version, details = { detail: 'read it again, then repeat the change' }) {
-        if (wanted === undefined || wanted === '*' || wanted.split(/\s*,\s*/).includes(etagOf(version)))
-          return;
-        throw new Problem('version_mismatch', details);
-      },
-      requireScopes(scopes) {
-        const missing = scopes.find((scope) => !caller.scopes.includes(scope));
-        if (missing !== undefined)
-          throw new Problem('insufficient_scope', {
-            detail: `the operation also needs the scope ${missing}`,
-          });
-      },
-    };
-  }
-
-  /** The parts of operations, whose changes are recorded with the caller as actor. */
-  #partsFor({ clientId, subject }: Caller): ApiParts {
     const { configuration, server, isReady, testMail } = this.#surroundings;
-    // Encoded, because a client ID can contain what follows it: another subject.
-    const client = encodeURIComponent(clientId);
-    const actor = `api:${subject === undefined ? client : `${client}/${subject}`}` as const;
-    const acting = this.#instance.actingAs(actor);
+    const acting = this.#instance.actingAs(caller.actor);
     const parts = {
       ...acting,
       storage: askedStorage(acting.storage),
       configuration,
-      server: async () => actingAs(actor, server),
+      server: async () => actingAs(caller.actor, server),
       ownServer: () => acting.server(),
+      clientBuilder: async () => server,
       isReady,
-      actor,
+      caller,
+      requireVersion: versionCheck(wanted),
     };
     return { ...parts, testMail: (address) => testMail(parts, address) };
   }
+}
+
+/** Parameters of the path. */
+type PathParameters = Readonly<Record<string, string>>;
+
+/** @throws {Problem} a parameter, a header or the body is not as expected */
+async function inputOf(
+  operation: AnyOperation,
+  request: NodeRequest,
+  path: PathParameters,
+): Promise<{ readonly input: never; readonly body: string }> {
+  const query = queryIn(operation, request);
+  const { maxBodyBytes = MAX_BODY_BYTES } = operation;
+  const body =
+    maxBodyBytes === MAX_BODY_BYTES ? await shortBody(request) : await longBody(request, maxBodyBytes);
+  if (Buffer.byteLength(body) > maxBodyBytes)
+    throw new Problem('body_too_large', {
+      detail: `expected at most ${maxBodyBytes} bytes`,
+      headers: { connection: 'close' },
+    });
+  const input = { ...Object(bodyIn(operation, request, body)), ...query, ...path };
+  // It fits the schemas of the operation.
+  return { input: input as never, body };
+}
+
+/**
+ * The input of an operation that reads and writes lines.
+ * @throws {Problem} a parameter or a header is not as expected
+ */
+function streamInput(operation: AnyStream, request: IncomingMessage, path: PathParameters): never {
+  if (operation.bodyLine !== undefined) requireType(request, [LINES_TYPE]);
+  if (headerOf(request, 'idempotency-key') !== undefined)
+    throw new Problem('invalid_request', {
+      errors: [{ in: 'Idempotency-Key', detail: 'this operation can be repeated without it' }],
+    });
+  return { ...queryIn(operation, request), ...path } as never;
 }
 
 /** @throws {Problem} there is no such path, or it has another method */
 function routed(
   request: IncomingMessage,
   path: string,
-): { readonly operation: ApiOperation | ApiStream; readonly parameters: ApiCall['path'] } {
-  const matching = [...API_OPERATIONS, ...API_STREAMS].flatMap((operation) => {
+): { readonly operation: AnyOperation | AnyStream; readonly parameters: PathParameters } {
+  const matching = ALL_OPERATIONS.flatMap(([, operation]) => {
     const parameters = parametersIn(operation.path, path);
     return parameters === undefined ? [] : [{ operation, parameters }];
   });
@@ -389,7 +337,7 @@ function routed(
 }
 
 /** The parameters of a path that fits a template. @returns `undefined` if it does not */
-function parametersIn(template: string, path: string): ApiCall['path'] | undefined {
+function parametersIn(template: string, path: string): PathParameters | undefined {
   const [names, values] = [template.split('/'), path.split('/')];
   if (names.length !== values.length) return undefined;
   const parameters: Record<string, string> = {};
@@ -445,10 +393,10 @@ async function longBody(request: IncomingMessage, most: number): Promise<string>
 
 /** @throws {Problem} a parameter is unknown, repeated or invalid */
 function queryIn(
-  { query: parameters = {} }: Pick<ApiOperation, 'query'>,
+  { query: parameters = {} }: Pick<AnyOperation, 'query'>,
   { url = '' }: IncomingMessage,
-): ApiCall['query'] {
-  const read: Record<string, unknown> = { limit: parameters.limit?.schema.default ?? 0 };
+): Readonly<Record<string, unknown>> {
+  const read: Record<string, unknown> = {};
   const given = new URLSearchParams(queryOf({ url }));
   for (const name of new Set(given.keys())) {
     const refuse = (detail: string): never => {
@@ -458,16 +406,23 @@ function queryIn(
     const [text = '', ...others] = given.getAll(name);
     if (schema === undefined) return refuse('there is no such parameter');
     if (others.length > 0) return refuse('expected it once');
-    const value = schema.type === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text;
+    const value = parameterIn(schema, text);
     const [error] = errorsOf(schema, value);
     if (error !== undefined || text.includes('\0')) return refuse(error?.detail ?? 'expected no NUL');
-    read[name] = name === 'cursor' ? (readCursor(text) ?? refuse('expected next_cursor of a page')) : value;
+    if (name === 'cursor' && readCursor(text) === undefined) return refuse('expected next_cursor of a page');
+    read[name] = value;
   }
-  return read as unknown as ApiCall['query'];
+  return read;
+}
+
+/** The value of a parameter. A text that is none of its type stays a text, which the schema refuses. */
+function parameterIn({ type }: Schema, text: string): unknown {
+  if (type === 'integer' && /^\d{1,15}$/.test(text)) return Number(text);
+  return type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text;
 }
 
 /** @throws {Problem} the body is not JSON of the expected form */
-function bodyIn(operation: ApiOperation, request: IncomingMessage, body: string): unknown {
+function bodyIn(operation: AnyOperation, request: IncomingMessage, body: string): unknown {
   const { body: schema, isBodyOptional } = operation;
   if (schema === undefined || (body === '' && isBodyOptional)) {
     if (body !== '') throw new Problem('invalid_request', { detail: 'expected no body' });
@@ -475,8 +430,7 @@ function bodyIn(operation: ApiOperation, request: IncomingMessage, body: string)
   }
   requireType(request, mediaTypesOf(operation));
   const value = parsed(body);
-  const errors = errorsOf(schema, value);
-  if (errors.length > 0) throw new Problem('invalid_input', { errors });
+  requireFitting(schema, value);
   return value;
 }
 
@@ -520,51 +474,10 @@ function isStorable(value: unknown): boolean {
   return true;
 }
 
-const validators = new WeakMap<Schema, Validator>();
-
-/** Where a value does not fit its schema. Messages name the schema’s rule, never the value. */
-function errorsOf(
-  schema: Schema,
-  value: unknown,
-): readonly { readonly in: string; readonly detail: string }[] {
-  let validator = validators.get(schema);
-  if (validator === undefined) {
-    validator = new Validator({ ...schema }, '2020-12', false);
-    validators.set(schema, validator);
-  }
-  const { valid, errors } = validator.validate(value);
-  if (valid) return [];
-  // The outermost errors only repeat that there are inner ones.
-  const deepest = Math.max(...errors.map(({ instanceLocation }) => instanceLocation.split('/').length));
-  const inner = errors.filter(({ instanceLocation }) => instanceLocation.split('/').length === deepest);
-  const shown = inner.map(({ instanceLocation, keyword, keywordLocation }) => ({
-    in: instanceLocation.replace(/^#/, ''),
-    detail: `expected ${expectedBy(schema, keyword, keywordLocation)}`,
-  }));
-  return [...new Map(shown.map((one) => [JSON.stringify(one), one])).values()].slice(0, 20);
-}
-
-/** The rule that a value breaks, from the schema. */
-function expectedBy(schema: Schema, keyword: string, location: string): string {
-  const names = location
-    .split('/')
-    .slice(1)
-    .map((name) => decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~'));
-  let rule: unknown = schema;
-  for (const name of names)
-    rule = typeof rule === 'object' && rule !== null ? Reflect.get(rule, name) : undefined;
-  if (keyword === 'additionalProperties' || keyword === 'false') return 'no such member';
-  return `${keyword} ${JSON.stringify(rule)}`;
-}
-
-function etagOf(version: object): string {
-  return `"${createHash('sha256').update(JSON.stringify(version)).digest('base64url').slice(0, 27)}"`;
-}
-
 function answerOf(
-  { status }: ApiOperation,
+  { status }: AnyOperation,
   base: string,
-  { body, version, location }: ApiAnswer,
+  { document: body, version, location }: Outcome<unknown>,
 ): StoredAnswer {
   return {
     status,
@@ -586,8 +499,9 @@ class CallerLeft extends Error {
 
 /** Performs an operation on lines. The status is sent with the first line, so that earlier problems have their own. */
 async function streamed(
-  operation: ApiStream,
-  call: ApiCall,
+  operation: AnyStream,
+  parts: AdminParts,
+  input: never,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -599,7 +513,7 @@ async function streamed(
         'content-type': LINES_TYPE,
       });
   };
-  const write = async (line: object) => {
+  const write = async (line: unknown) => {
     if (response.destroyed) throw new CallerLeft();
     begin();
     if (response.write(`${JSON.stringify(line)}\n`)) return;
@@ -609,7 +523,7 @@ async function streamed(
     waiting.abort();
   };
   const isHead = request.method === 'HEAD';
-  if (!isHead) await operation.stream(call, linesIn(request), write);
+  if (!isHead) await operation.stream(parts, input, linesIn(request), write);
   begin();
   response.end();
   // What is left of a body that is too long is not read.
@@ -635,6 +549,8 @@ const PROBLEM_OF_REFUSAL = {
   not_found: 'not_found',
   conflict: 'conflict',
   changed: 'conflict',
+  outdated: 'version_mismatch',
+  forbidden: 'insufficient_scope',
 } as const satisfies Record<OperationRefused['kind'], ProblemCode>;
 
 function problemOf(error: unknown): Problem {
@@ -642,10 +558,7 @@ function problemOf(error: unknown): Problem {
   if (error instanceof PartlyApplied) return problemOf(error.reason).with(error.progress);
   if (error instanceof OperationRefused)
     return new Problem(PROBLEM_OF_REFUSAL[error.kind], { detail: error.problem, advice: error.advice });
-  if (error instanceof InvalidInput)
-    return new Problem('invalid_input', {
-      errors: [{ in: pointerTo(error.member), detail: error.problem }],
-    });
+  if (error instanceof InvalidInput) return new Problem('invalid_input', { errors: error.errors });
   if (error instanceof OAuthError) return problemOfToken(error);
   if (error instanceof StorageFault || error instanceof AuthorizationServerFault)
     return new Problem('unavailable', { headers: { 'retry-after': '1' } });
@@ -660,11 +573,6 @@ function problemOfToken({ code, description, status, headers }: OAuthError): Pro
   const details = { detail: description, headers: Object.fromEntries(texts) };
   if (code === 'insufficient_scope') return new Problem('insufficient_scope', details);
   return new Problem(status === 400 ? 'invalid_request' : 'invalid_token', details);
-}
-
-/** `claims.email` as a JSON Pointer. */
-function pointerTo(member: string): string {
-  return `/${member.replaceAll('~', '~0').replaceAll('/', '~1').replace('.', '/')}`;
 }
 
 function sendProblem(

@@ -1,3 +1,5 @@
+// Groups of users, their members, and the group of administrators.
+import { SIGN_IN_POLICIES } from '@grantd/core';
 import type { FurtherPolicy } from '../config/acr.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
@@ -5,13 +7,87 @@ import type { Group, NewGroup } from '../data/groups.ts';
 import { nameProblem, type Person } from '../data/people.ts';
 import { AccessEnding, membersWhoSignIn } from '../people/groups.ts';
 import {
+  type AdminParts,
   changedByOthers,
-  InvalidInput,
   MAX_ATTEMPTS,
   type OperationParts,
-  OperationRefused,
+  operation,
+  PAGING,
+  pageOf,
   requireReachable,
 } from './operation.ts';
+import { InvalidInput, OperationRefused } from './operation_refused.ts';
+import {
+  count,
+  flag,
+  named,
+  object,
+  oneOf,
+  optional,
+  page,
+  text,
+  texts,
+  time,
+  timeOf,
+  type ValueOf,
+  WARNINGS,
+} from './schema.ts';
+
+// ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
+
+export const MAX_DESCRIPTION = 500;
+
+const name = text('The name of the group. It cannot be changed later.', { minLength: 1, maxLength: 128 });
+const description = text('What the group is for.', { maxLength: MAX_DESCRIPTION });
+const ABOUT_POLICY =
+  'What a sign-in of a member needs, if that is stricter than the server’s option signInPolicy: a second factor if the user has added one, a second factor from everyone, or a passkey.';
+const policy = oneOf(SIGN_IN_POLICIES, ABOUT_POLICY);
+
+const GROUP = named(
+  'Group',
+  object({
+    name,
+    description,
+    'sign_in_policy?': policy,
+    members: count('Number of members.'),
+    created_at: time('When the group was added.'),
+  }),
+);
+export type GroupView = ValueOf<typeof GROUP>;
+const GROUPS = page('Groups', GROUP);
+const NEW_GROUP = named('NewGroup', object({ name, 'description?': description, 'sign_in_policy?': policy }));
+const GROUP_CHANGE = named(
+  'GroupChange',
+  object({
+    'description?': description,
+    'sign_in_policy?': oneOf(
+      [...SIGN_IN_POLICIES, null],
+      `${ABOUT_POLICY} With null, the option alone decides.`,
+    ),
+  }),
+);
+const MEMBERSHIP = named(
+  'Membership',
+  object({
+    changed: flag(
+      'Whether the request changed anything. False if the user already was a member (PUT), or was none (DELETE).',
+    ),
+    'revoked?': texts(
+      'IDs of the clients that the user may no longer use. The server has revoked the user’s tokens for them.',
+    ),
+    warnings: WARNINGS,
+  }),
+);
+
+function groupView({ name, description, signInPolicy, members, createdAtMs }: Group): GroupView {
+  return {
+    ...{ name, description },
+    ...optional('sign_in_policy', signInPolicy),
+    ...{ members, created_at: timeOf(createdAtMs) },
+  };
+}
+
+// ── Rules ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** @throws {InvalidInput} the text cannot name a group */
 export function requireGroupName(name: string): void {
@@ -19,8 +95,6 @@ export function requireGroupName(name: string): void {
   if (expected !== undefined)
     throw new InvalidInput('name', `expected ${expected}, got ${JSON.stringify(name)}`);
 }
-
-export const MAX_DESCRIPTION = 500;
 
 /** @throws {InvalidInput} the text cannot describe a group */
 export function requireDescription(description: string): void {
@@ -196,6 +270,13 @@ export async function administratorWarnings(
   ];
 }
 
+/** Warns a caller who has perhaps just taken the last administrator. @param left groups that have lost a member */
+export async function warnIfNoneIsLeft(parts: AdminParts, left: readonly string[] = []): Promise<void> {
+  const { caller } = parts;
+  if (caller.keepsAdministrator || !left.some((group) => caller.isAdminGroup(group))) return;
+  for (const warning of await administratorWarnings(parts)) caller.warn(warning);
+}
+
 /**
  * Removes an administrator for another one, who stays. So one always remains, also if two remove each other at the same
  * time.
@@ -214,6 +295,17 @@ export async function removeAdministrator(
   if (ended === undefined && (await parts.people.bySubject(by))?.groups?.includes(group.name) !== true)
     throw new OperationRefused('changed', 'you are no longer an administrator');
   return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
+}
+
+/** @throws {OperationRefused} the user does not exist */
+export async function requireSubject(
+  { people }: Pick<OperationParts, 'people'>,
+  subject: string,
+): Promise<Person> {
+  const person = await people.bySubject(subject);
+  if (person === undefined)
+    throw new OperationRefused('not_found', `there is no user with the sub ${subject}`);
+  return person;
 }
 
 /** @throws {OperationRefused} the group does not exist */
@@ -251,3 +343,127 @@ export async function clientsFor(
 function removedMeanwhile(name: string): OperationRefused {
   return new OperationRefused('changed', `another command has just removed the group ${name}`);
 }
+
+// ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
+
+export const GROUP_OPERATIONS = {
+  listGroups: operation({
+    method: 'GET',
+    path: '/groups',
+    scope: 'grantd:groups:read',
+    summary: 'List groups, sorted by name',
+    query: PAGING,
+    status: 200,
+    output: GROUPS,
+    perform: async ({ groups }, paging) =>
+      pageOf(await groups.list(), paging, (group) => group.name, groupView),
+  }),
+  addGroup: operation({
+    method: 'POST',
+    path: '/groups',
+    scope: 'grantd:groups:write',
+    summary: 'Add a group. Its name cannot be changed later',
+    body: NEW_GROUP,
+    status: 201,
+    output: GROUP,
+    hasVersion: true,
+    async perform(parts, { name: wanted, description: about = '', sign_in_policy: signInPolicy }) {
+      const group = groupView(
+        await addGroup(parts, {
+          name: wanted,
+          description: about,
+          ...optional('signInPolicy', signInPolicy),
+        }),
+      );
+      return { document: group, version: group, location: `/groups/${encodeURIComponent(group.name)}` };
+    },
+  }),
+  getGroup: operation({
+    method: 'GET',
+    path: '/groups/{group}',
+    scope: 'grantd:groups:read',
+    summary: 'Show a group',
+    status: 200,
+    output: GROUP,
+    hasVersion: true,
+    async perform(parts, { group: given }) {
+      const group = groupView(await requireGroup(parts, given));
+      return { document: group, version: group };
+    },
+  }),
+  updateGroup: operation({
+    method: 'PATCH',
+    path: '/groups/{group}',
+    scope: 'grantd:groups:write',
+    summary: 'Change the description and policy of a group',
+    body: GROUP_CHANGE,
+    status: 200,
+    output: GROUP,
+    hasVersion: true,
+    needsVersion: true,
+    async perform(parts, { group: given, description: about, sign_in_policy: signInPolicy }) {
+      const wanted = { description: about, signInPolicy };
+      const group = groupView(
+        await changeGroup(parts, given, wanted, (before) => {
+          // A weaker policy for administrators could let others take over their accounts.
+          if (signInPolicy !== undefined) parts.caller.requireGroup(before.name);
+          parts.requireVersion(groupView(before));
+        }),
+      );
+      return { document: group, version: group };
+    },
+  }),
+  removeGroup: operation({
+    method: 'DELETE',
+    path: '/groups/{group}',
+    scope: 'grantd:groups:write',
+    summary:
+      'Delete a group with its memberships. If a client is restricted to the group, the server rejects the request',
+    status: 204,
+    async perform(parts, { group: given }) {
+      const { name: stored } = await requireGroup(parts, given);
+      parts.caller.requireGroup(stored);
+      if (parts.caller.keepsAdministrator) requireNotAdminGroup(parts, stored);
+      await removeGroup(parts, stored);
+      if (parts.caller.isAdminGroup(stored)) parts.caller.warn(WITHOUT_GROUP);
+      return { document: undefined };
+    },
+  }),
+  addMember: operation({
+    method: 'PUT',
+    path: '/groups/{group}/members/{sub}',
+    scope: 'grantd:groups:write',
+    summary: 'Add a user to a group. UserInfo shows the new group at once',
+    status: 200,
+    output: MEMBERSHIP,
+    async perform(parts, { group: given, sub }) {
+      const group = await requireGroup(parts, given);
+      parts.caller.requireGroup(group.name);
+      const person = await requireSubject(parts, sub);
+      const warnings: string[] = [];
+      const { changed } = await joinGroup(parts, group, person, (warning) => warnings.push(warning));
+      return { document: { changed, warnings } };
+    },
+  }),
+  removeMember: operation({
+    method: 'DELETE',
+    path: '/groups/{group}/members/{sub}',
+    scope: 'grantd:groups:write',
+    summary:
+      'Remove a user from a group. If the user may then no longer use a client, the server revokes the user’s tokens for it',
+    status: 200,
+    output: MEMBERSHIP,
+    async perform(parts, { group: given, sub }) {
+      const { caller } = parts;
+      const group = await requireGroup(parts, given);
+      caller.requireGroup(group.name);
+      const person = await requireSubject(parts, sub);
+      const { changed, revoked = [] } =
+        caller.keepsAdministrator && caller.isAdminGroup(group.name)
+          ? await leaveAdministrators(parts, person)
+          : await leaveGroup(parts, group, person);
+      await warnIfNoneIsLeft(parts, [group.name]);
+      return { document: { changed, revoked, warnings: [] } };
+    },
+  }),
+};

@@ -1,0 +1,135 @@
+// Who performs an operation, and the rules about administrators. Operations ask the caller, and faces make one.
+import type { NewClient } from '@grantd/core';
+import type { Person } from '../data/people.ts';
+import { ADMIN_SCOPES, type AdminScope, isAdminScope } from '../instance/admin_access.ts';
+import type { ActorKind } from '../log/log.ts';
+import { OperationRefused } from './operation_refused.ts';
+
+const EVERY_SCOPE = Object.keys(ADMIN_SCOPES) as readonly AdminScope[];
+
+interface CallerFacts {
+  /** Who is recorded with changes. */
+  readonly actor: ActorKind;
+  /** The scopes that the caller has now. */
+  readonly scopes: readonly string[];
+  /** The client that calls the admin API. */
+  readonly clientId?: string | undefined;
+  /** The user who acts, by a token or in the console. */
+  readonly subject?: string | undefined;
+  readonly adminGroup: string | undefined;
+  /** Receives what a caller who may remove the last administrator should know afterwards. */
+  readonly warn?: (warning: string) => void;
+}
+
+export class Caller {
+  readonly actor: ActorKind;
+  readonly clientId: string | undefined;
+  readonly subject: string | undefined;
+  readonly warn: (warning: string) => void;
+  readonly #scopes: ReadonlySet<string>;
+  readonly #adminGroup: string | undefined;
+
+  constructor({ actor, scopes, adminGroup, ...facts }: CallerFacts) {
+    this.actor = actor;
+    this.clientId = facts.clientId;
+    this.subject = facts.subject;
+    this.warn = facts.warn ?? (() => {});
+    this.#scopes = new Set(scopes);
+    this.#adminGroup = adminGroup;
+  }
+
+  /** A client of the admin API, perhaps for a user. @param scopes those of the token that the client still has */
+  static ofApi(
+    clientId: string,
+    subject: string | undefined,
+    scopes: readonly string[],
+    adminGroup: string | undefined,
+  ): Caller {
+    // Encoded, because a client ID can contain what follows it: another subject.
+    const client = encodeURIComponent(clientId);
+    const actor = `api:${subject === undefined ? client : `${client}/${subject}`}` as const;
+    return new Caller({ actor, scopes, clientId, subject, adminGroup });
+  }
+
+  /** An administrator in the console. */
+  static ofConsole(subject: string, adminGroup: string): Caller {
+    const actor = `console:${subject}` as const;
+    return new Caller({ actor, scopes: EVERY_SCOPE, subject, adminGroup });
+  }
+
+  /** A command on the server’s machine. */
+  static ofCommandLine(adminGroup: string | undefined, warn: (warning: string) => void): Caller {
+    return new Caller({ actor: 'cli', scopes: EVERY_SCOPE, adminGroup, warn });
+  }
+
+  /** Whether it is a command on the server’s machine, which could as well change the database itself. */
+  get isOnMachine(): boolean {
+    return this.actor === 'cli';
+  }
+
+  /** Whether an administrator must stay. A command may remove the last one, because it can also add one. */
+  get keepsAdministrator(): boolean {
+    return !this.isOnMachine;
+  }
+
+  /** Whose requests get each other’s stored responses, which are sent without the checks of their operation. */
+  get identity(): string {
+    return JSON.stringify([this.clientId, this.subject, [...this.#scopes].toSorted()]);
+  }
+
+  has(scopes: readonly AdminScope[]): boolean {
+    return scopes.every((scope) => this.#scopes.has(scope));
+  }
+
+  get hasEveryScope(): boolean {
+    return this.has(EVERY_SCOPE);
+  }
+
+  /** @throws {OperationRefused} a scope is missing */
+  requireScopes(scopes: readonly AdminScope[]): void {
+    const missing = scopes.find((scope) => !this.#scopes.has(scope));
+    if (missing !== undefined)
+      throw new OperationRefused('forbidden', `the operation also needs the scope ${missing}`);
+  }
+
+  requireEveryScope(): void {
+    this.requireScopes(EVERY_SCOPE);
+  }
+
+  /** Whether this is the group of administrators. */
+  isAdminGroup(name: string): boolean {
+    return name === this.#adminGroup;
+  }
+
+  isAdministrator({ groups = [] }: Pick<Person, 'groups'>): boolean {
+    return groups.some((group) => this.isAdminGroup(group));
+  }
+
+  /** A caller who can change the group of administrators can become one. @throws {OperationRefused} */
+  requireGroup(name: string): void {
+    if (this.isAdminGroup(name)) this.requireEveryScope();
+  }
+
+  /** A caller who can change an administrator can act as one. @throws {OperationRefused} */
+  requirePerson(person: Pick<Person, 'groups'>): void {
+    if (this.isAdministrator(person)) this.requireEveryScope();
+  }
+
+  /**
+   * Users change how they sign in, and what that protects, on the pages of their account, which ask for every factor. A
+   * token does not tell what its user has shown since.
+   * @throws {OperationRefused} it is the caller
+   */
+  requireAnother({ subject }: Pick<Person, 'subject'>): void {
+    if (subject === this.subject)
+      throw new OperationRefused(
+        'forbidden',
+        'a token does not change how its own user signs in. Use the page /account/security, or the token of another operator',
+      );
+  }
+
+  /** A caller who can change a client can act as it. @throws {OperationRefused} */
+  requireClient({ scopes }: Pick<NewClient, 'scopes'>): void {
+    this.requireScopes(scopes.filter(isAdminScope));
+  }
+}

@@ -1,0 +1,232 @@
+// How users sign in besides the password (factors, links to providers), and what too many attempts have locked.
+import type { Person } from '../data/people.ts';
+import type { UpstreamIdentity } from '../data/upstream_identities.ts';
+import { LOCKED_STEPS, type Lock, Locks } from '../people/locks.ts';
+import { requireSubject } from './groups.ts';
+import { type AdminParts, change, type OperationParts, operation } from './operation.ts';
+import {
+  count,
+  flag,
+  list,
+  named,
+  object,
+  oneOf,
+  optionalTime,
+  text,
+  time,
+  timeOf,
+  type ValueOf,
+  whole,
+} from './schema.ts';
+import { endedSessions } from './sessions.ts';
+import { confirmFactors, resetFactors, unlinkPerson } from './user_rules.ts';
+
+// ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
+
+const FACTORS = named(
+  'Factors',
+  object({
+    passkeys: list(
+      object({
+        name: text('The name that the user chose.'),
+        added_at: time('When the user added the passkey.'),
+        'last_used_at?': time('When the user last signed in with it.'),
+        backed_up: flag('Whether the passkey is backed up, for example by a password manager.'),
+      }),
+      'The passkeys of the user.',
+    ),
+    'authenticator_app_added_at?': time('When the user set up an authenticator app.'),
+    recovery_codes: count('Number of unused recovery codes.'),
+    'count_from?': time(
+      'When all changes of these factors count, if the user has made some with a recovery code. `POST /users/{sub}/factors/confirm` lets them count at once.',
+    ),
+  }),
+);
+export type FactorsView = ValueOf<typeof FACTORS>;
+
+const CONFIRMED_FACTORS = named(
+  'ConfirmedFactors',
+  object({ factors_confirmed: flag('Whether the user had factors that did not count yet.') }),
+);
+
+const RESET_FACTORS = named(
+  'ResetFactors',
+  object({ factors_removed: flag('Whether the user had any factors.'), sessions_ended: endedSessions }),
+);
+
+const link = {
+  id: text('The ID of the link. DELETE /users/{sub}/links/{link} takes it.'),
+  provider: text('The identity provider.'),
+  issuer: text('The issuer of the identity provider.'),
+  upstream_sub: text('The user’s identifier at the provider.'),
+  label: text('The user’s name or address at the provider.'),
+  linked_at: time('When the link was added.'),
+};
+const LINK = object(link);
+export type LinkView = ValueOf<typeof LINK>;
+const LINKS = whole('Links', LINK, 'The user’s links to accounts at identity providers.');
+const REMOVED_LINK = named(
+  'RemovedLink',
+  object({ provider: link.provider, label: link.label, sessions_ended: endedSessions }),
+);
+
+const LOCK = object({
+  step: oneOf(
+    LOCKED_STEPS,
+    'The step that is refused: the password, a code (of an authenticator app, or a recovery code), or a mailed link that is opened in another browser.',
+  ),
+  places: count('Number of IP addresses, /64 networks and known browsers from which it is refused.'),
+  ends_at: time('When the last of them is let in again.'),
+});
+export type LockView = ValueOf<typeof LOCK>;
+const LOCKS = whole('Locks', LOCK, 'What is refused after too many attempts. Empty if nothing is.');
+
+// ── Documents ─────────────────────────────────────────────────────────────────────────────────────────────
+
+async function factorsView(
+  { factors, clock }: Pick<OperationParts, 'factors' | 'clock'>,
+  { subject }: Pick<Person, 'subject'>,
+): Promise<FactorsView> {
+  const [passkeys, totp, { recoveryCodes, held }] = await Promise.all([
+    factors.passkeysOf(subject),
+    factors.totpOf(subject),
+    factors.of(subject),
+  ]);
+  const times = [held.untilMs, totp?.countsFromMs ?? 0, ...passkeys.map(({ countsFromMs }) => countsFromMs)];
+  const countFromMs = Math.max(...times);
+  return {
+    passkeys: passkeys.map(({ name, createdAtMs, lastUsedAtMs, isBackedUp }) => ({
+      name,
+      added_at: timeOf(createdAtMs),
+      ...optionalTime('last_used_at', lastUsedAtMs),
+      backed_up: isBackedUp,
+    })),
+    ...optionalTime('authenticator_app_added_at', totp?.createdAtMs),
+    recovery_codes: recoveryCodes,
+    ...optionalTime('count_from', countFromMs > clock() ? countFromMs : undefined),
+  };
+}
+
+function linkView({ upstreamIssuer, upstreamSub, linkedAtMs, ...identity }: UpstreamIdentity): LinkView {
+  return {
+    ...{ id: identity.id, provider: identity.provider, issuer: upstreamIssuer, upstream_sub: upstreamSub },
+    ...{ label: identity.label, linked_at: timeOf(linkedAtMs) },
+  };
+}
+
+function lockView({ step, places, endsAtMs }: Lock): LockView {
+  return { step, places, ends_at: timeOf(endsAtMs) };
+}
+
+// ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
+
+/** @throws {Refused} the secret, with which attempts are counted, is not set */
+function locksIn({ attempts, secret }: Pick<OperationParts, 'attempts' | 'secret'>): Locks {
+  return new Locks(attempts, secret());
+}
+
+/** The user whose way to sign in the caller may change. */
+async function changeable(parts: AdminParts, subject: string): Promise<Person> {
+  const person = await requireSubject(parts, subject);
+  parts.caller.requirePerson(person);
+  parts.caller.requireAnother(person);
+  return person;
+}
+
+export const FACTOR_OPERATIONS = {
+  getFactors: operation({
+    method: 'GET',
+    path: '/users/{sub}/factors',
+    scope: 'grantd:users:read',
+    summary: 'Show the factors of a user: passkeys, authenticator app and recovery codes',
+    status: 200,
+    output: FACTORS,
+    perform: async (parts, { sub }) => ({
+      document: await factorsView(parts, await requireSubject(parts, sub)),
+    }),
+  }),
+  resetFactors: change({
+    method: 'DELETE',
+    path: '/users/{sub}/factors',
+    scope: 'grantd:users:write',
+    summary:
+      'Remove a user’s factors (passkeys, authenticator app and recovery codes), end their sessions and revoke all their tokens',
+    status: 200,
+    output: RESET_FACTORS,
+    prepare: (parts, { sub }) => changeable(parts, sub),
+    async write(parts, person) {
+      const { wereThere, ended } = await resetFactors(parts, person);
+      return { document: { factors_removed: wereThere, sessions_ended: ended } };
+    },
+  }),
+  confirmFactors: change({
+    method: 'POST',
+    path: '/users/{sub}/factors/confirm',
+    scope: 'grantd:users:write',
+    summary:
+      'Let the factors of a user count at once that the user has added or removed with a recovery code',
+    status: 200,
+    output: CONFIRMED_FACTORS,
+    prepare: (parts, { sub }) => changeable(parts, sub),
+    write: async (parts, person) => ({
+      document: { factors_confirmed: await confirmFactors(parts, person) },
+    }),
+  }),
+  listLinks: operation({
+    method: 'GET',
+    path: '/users/{sub}/links',
+    scope: 'grantd:users:read',
+    summary: 'List the links of a user: accounts at identity providers with which the user can sign in',
+    status: 200,
+    output: LINKS,
+    async perform(parts, { sub }) {
+      const { subject } = await requireSubject(parts, sub);
+      return { document: { items: (await parts.upstreamIdentities.ofSubject(subject)).map(linkView) } };
+    },
+  }),
+  removeLink: change({
+    method: 'DELETE',
+    path: '/users/{sub}/links/{link}',
+    scope: 'grantd:users:write',
+    summary:
+      'Remove a user’s link to an account at an identity provider, and end the sessions in which the user signed in with this account',
+    status: 200,
+    output: REMOVED_LINK,
+    prepare: (parts, { sub }) => changeable(parts, sub),
+    async write(parts, person, { link: id }) {
+      const { provider, label, ended } = await unlinkPerson(parts, person, id);
+      return { document: { provider, label, sessions_ended: ended } };
+    },
+  }),
+  listLocks: operation({
+    method: 'GET',
+    path: '/users/{sub}/locks',
+    scope: 'grantd:users:read',
+    summary:
+      'Show which steps of a sign-in the server refuses to a user after too many attempts, and until when',
+    status: 200,
+    output: LOCKS,
+    async perform(parts, { sub }) {
+      const person = await requireSubject(parts, sub);
+      return { document: { items: (await locksIn(parts).of(person)).map(lockView) } };
+    },
+  }),
+  unlockUser: change({
+    method: 'DELETE',
+    path: '/users/{sub}/locks',
+    scope: 'grantd:users:write',
+    summary:
+      'Let a user sign in again after too many attempts. The counts of wrong passwords and codes start again everywhere. The response has what was refused',
+    status: 200,
+    output: LOCKS,
+    async prepare(parts, { sub }) {
+      const person = await requireSubject(parts, sub);
+      parts.caller.requirePerson(person);
+      return { person, before: await locksIn(parts).of(person) };
+    },
+    async write(parts, { person, before }) {
+      await locksIn(parts).unlock(person);
+      return { document: { items: before.map(lockView) } };
+    },
+  }),
+};

@@ -1,0 +1,300 @@
+// An operation of administration, and what all operations share. HTTP, command line and console call the same ones.
+import type { AuthorizationServer } from '@grantd/core';
+import { type SignInPolicy, unreachablePolicy } from '../config/acr.ts';
+import type { Configuration } from '../config/configuration.ts';
+import type { AdminScope } from '../instance/admin_access.ts';
+import type { Instance } from '../instance/instance.ts';
+import type { Caller } from './caller.ts';
+import { InvalidInput, OperationRefused } from './operation_refused.ts';
+import type { Flat, Schema, ValueOf } from './schema.ts';
+
+/** The parts of an instance that operations use. Its changes are recorded with the actor of the instance. */
+export interface OperationParts
+  extends Pick<
+    Instance,
+    | 'issuer'
+    | 'clock'
+    | 'storage'
+    | 'people'
+    | 'importedPeople'
+    | 'attempts'
+    | 'groups'
+    | 'scopeTexts'
+    | 'sessions'
+    | 'consents'
+    | 'mails'
+    | 'mailedLinks'
+    | 'auditTrail'
+    | 'factors'
+    | 'upstreamIdentities'
+    | 'database'
+    | 'secret'
+    | 'secretDependents'
+  > {
+  readonly configuration: Configuration;
+  server(): Promise<AuthorizationServer>;
+}
+
+/** The part of the server that validates metadata and builds client records. */
+export interface ClientBuilder {
+  readonly issuer: string;
+  readonly operator: Pick<AuthorizationServer['operator'], 'clientFrom'>;
+}
+
+/** How a test email was sent. */
+export interface SentTest {
+  /** Host and port. */
+  readonly server: string;
+  readonly tls: string;
+  readonly answer: string;
+}
+
+/** What an operation gets, on behalf of its caller. */
+export interface AdminParts extends OperationParts {
+  readonly caller: Caller;
+  /** Whether the server can answer requests. */
+  readonly isReady: () => Promise<boolean>;
+  /** A server whose changes are recorded with the caller as actor. */
+  readonly ownServer: OperationParts['server'];
+  /** Builds and checks clients. */
+  readonly clientBuilder: () => Promise<ClientBuilder>;
+  /** Shows how far a long operation has come. */
+  readonly progress?: (text: string) => void;
+  /** Sends a test email. @throws {InvalidInput} the address is none, or the server has no SMTP server */
+  readonly testMail: (address: string) => Promise<SentTest>;
+  /**
+   * Requires that the caller has seen this version of what the operation changes.
+   * @throws {OperationRefused} it has seen another one
+   */
+  requireVersion(version: object, problem?: readonly [problem: string, advice?: string]): void;
+}
+
+export interface Parameter<T = unknown> {
+  readonly schema: Schema<T>;
+  readonly about: string;
+}
+
+type Parameters = Readonly<Record<string, Parameter>>;
+
+/** What an operation has done. */
+export interface Outcome<O> {
+  readonly document: O;
+  /** What the ETag is made of. */
+  readonly version?: object;
+  /** Path of a new thing, below the API. */
+  readonly location?: string;
+}
+
+/** What the faces need to know about an operation besides what it does. */
+interface Described {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below the API, with parameters in braces. */
+  readonly path: string;
+  readonly scope: AdminScope;
+  /** Scopes that also admit a caller, if the operation checks which ones its input needs. */
+  readonly otherScopes?: readonly AdminScope[];
+  readonly summary: string;
+  /** Parameters of the query. */
+  readonly query?: Parameters;
+  /** Maximum bytes of the body. Default: `MAX_BODY_BYTES` */
+  readonly maxBodyBytes?: number;
+  /** Whether the outcome has a version. */
+  readonly hasVersion?: true;
+  /** Whether the caller must say which version the change is for. */
+  readonly needsVersion?: true;
+}
+
+/** An operation: input and document are typed by its schemas. */
+export interface Operation<I, O> extends Described {
+  readonly body?: Schema;
+  /** Whether the body may be missing. */
+  readonly isBodyOptional?: true;
+  readonly status: 200 | 201 | 204;
+  readonly output?: Schema<O>;
+  readonly perform: (parts: AdminParts, input: I) => Promise<Outcome<O>>;
+}
+
+/** An operation whose response has a JSON object per line, written as they come. */
+export interface StreamOperation<I, L> extends Described {
+  readonly status: 200;
+  /** The form of a line of the response. */
+  readonly line: Schema<L>;
+  /** The form of a line of the body, if the operation reads one. */
+  readonly bodyLine?: Schema;
+  /**
+   * @param lines of the body, at most `MAX_LINES`
+   * @param write resolves when the caller can take more
+   * @throws what it throws before the first line is a problem. Later, it ends the connection.
+   */
+  readonly stream: (
+    parts: AdminParts,
+    input: I,
+    lines: AsyncIterable<string> | Iterable<string>,
+    write: (line: L) => Promise<void>,
+  ) => Promise<void>;
+}
+
+type PathNames<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | PathNames<Rest>
+  : never;
+
+/** Parameters of path and query together with the members of the body. No two have the same name. */
+type InputOf<P extends string, Q extends Parameters, B> = Flat<
+  { readonly [Name in PathNames<P>]: string } & {
+    readonly [Name in keyof Q]?: ValueOf<Q[Name]['schema']>;
+  } & B
+>;
+
+/**
+ * An operation that reads, or whose changes need no preparation.
+ * @param defined its schemas give the types of its input and document
+ */
+export function operation<const P extends string, const Q extends Parameters, B, O>(
+  defined: Omit<Operation<never, O>, 'path' | 'query' | 'body' | 'perform'> & {
+    readonly path: P;
+    readonly query?: Q;
+    readonly body?: Schema<B>;
+    perform(parts: AdminParts, input: InputOf<P, Q, B>): Promise<Outcome<O>>;
+  },
+): Operation<InputOf<P, Q, B>, O> {
+  return defined;
+}
+
+/**
+ * An operation that changes something in two parts.
+ * @param defined `prepare` looks up, checks, hashes and fetches, and changes nothing. `write` gets its result, and awaits
+ * nothing but the store
+ */
+export function change<const P extends string, const Q extends Parameters, B, O, R>({
+  prepare,
+  write,
+  ...defined
+}: Omit<Operation<never, O>, 'path' | 'query' | 'body' | 'perform'> & {
+  readonly path: P;
+  readonly query?: Q;
+  readonly body?: Schema<B>;
+  prepare(parts: AdminParts, input: InputOf<P, Q, B>): Promise<R>;
+  write(parts: AdminParts, prepared: R, input: InputOf<P, Q, B>): Promise<Outcome<O>>;
+}): Operation<InputOf<P, Q, B>, O> {
+  return {
+    ...defined,
+    perform: async (parts, input) => write(parts, await prepare(parts, input), input),
+  };
+}
+
+export function stream<const P extends string, const Q extends Parameters, L>(
+  defined: Omit<StreamOperation<never, L>, 'path' | 'query' | 'stream'> & {
+    readonly path: P;
+    readonly query?: Q;
+    stream: StreamOperation<InputOf<P, Q, unknown>, L>['stream'];
+  },
+): StreamOperation<InputOf<P, Q, unknown>, L> {
+  return defined;
+}
+
+/** Maximum lines of a body. */
+export const MAX_LINES = 10_000;
+
+/** Maximum characters of a line that is kept. */
+export const MAX_LINE_LENGTH = 64 * 1024;
+
+/** Maximum events that one request reads. */
+export const MAX_EVENTS_READ = 20_000;
+
+// ── Paging ────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const DEFAULT_LIMIT = 50;
+export const MAX_LIMIT = 200;
+
+const LIMIT: Parameter<number> = {
+  schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
+  about: `Maximum number of items in the response, at most ${MAX_LIMIT}. Default: ${DEFAULT_LIMIT}.`,
+};
+const CURSOR: Parameter<string> = {
+  schema: { type: 'string', minLength: 1, maxLength: 500 },
+  about:
+    'To get the next page of a list: next_cursor of the response with the previous page. Default: the first page.',
+};
+export const PAGING = { limit: LIMIT, cursor: CURSOR };
+
+interface Paging {
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly next_cursor?: string;
+}
+
+/** The cursor of a page that begins after this key or number. */
+export function cursorOf(value: string | number): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+/** @returns `undefined` if it is no cursor of this server */
+export function readCursor(cursor: string): string | number | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    const isPlace = typeof value === 'string' || Number.isSafeInteger(value);
+    return isPlace && cursorOf(value as string | number) === cursor ? (value as string | number) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where a page begins. @throws {InvalidInput} the cursor is not one of this server */
+export function placeOf({ cursor }: Paging): string | number | undefined {
+  if (cursor === undefined) return undefined;
+  const place = readCursor(cursor);
+  if (place === undefined) throw new InvalidInput('cursor', 'expected next_cursor of a page');
+  return place;
+}
+
+/** One page of a list that is read as a whole, sorted by a key. */
+export function pageOf<T, D>(
+  all: readonly T[],
+  paging: Paging,
+  keyOf: (one: T) => string,
+  show: (one: T) => D,
+): Outcome<Page<D>> {
+  const { limit = DEFAULT_LIMIT } = paging;
+  const place = placeOf(paging);
+  const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0);
+  const after = place === undefined ? undefined : String(place);
+  const sorted = all.toSorted((one, other) => compare(keyOf(one), keyOf(other)));
+  const rest = after === undefined ? sorted : sorted.filter((one) => keyOf(one) > after);
+  const items = rest.slice(0, limit);
+  const last = items.at(-1);
+  return paged(items.map(show), rest.length > limit && last ? keyOf(last) : undefined);
+}
+
+export function paged<T>(items: readonly T[], next: string | number | undefined): Outcome<Page<T>> {
+  return { document: { items, ...(next !== undefined && { next_cursor: cursorOf(next) }) } };
+}
+
+// ── Checks ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Attempts of a change that others may get in front of. */
+export const MAX_ATTEMPTS = 5;
+
+/** Others changed the thing between each read and write. */
+export function changedByOthers(name: string, outcome = 'Nothing was updated'): OperationRefused {
+  return new OperationRefused('changed', `other commands keep changing ${name}. ${outcome}`, 'try again.');
+}
+
+/** @throws {InvalidInput} no sign-in at this server can meet the policy */
+export function requireReachable(
+  { configuration, issuer }: Pick<OperationParts, 'configuration' | 'issuer'>,
+  policy: SignInPolicy | undefined,
+): void {
+  const problem = unreachablePolicy(policy, configuration, issuer);
+  if (problem !== undefined) throw new InvalidInput('sign_in_policy', problem);
+}
+
+/** @returns milliseconds since 1970 @throws {InvalidInput} it is no time */
+export function timeIn(member: string, text: string): number {
+  const time = Date.parse(text);
+  if (Number.isNaN(time)) throw new InvalidInput(member, 'expected a time such as 2026-01-31T12:00:00Z');
+  return time;
+}

@@ -1,0 +1,69 @@
+// How operations refuse. Each face shows it in its own way.
+import { Refused } from '../config/refused.ts';
+
+/**
+ * Why an operation was refused: `not_found`, `conflict` with what is stored, `changed` in the meantime, `outdated` if the
+ * caller has seen another version, or `forbidden` to this caller.
+ */
+export type RefusalKind = 'not_found' | 'conflict' | 'changed' | 'outdated' | 'forbidden';
+
+/** The operation cannot be done with what is stored now. Nothing was changed. */
+export class OperationRefused extends Refused {
+  readonly kind: RefusalKind;
+  /** What is wrong, without advice for users of the command line. */
+  readonly problem: string;
+  readonly advice: string | undefined;
+
+  /** @param advice for users of the command line, after a colon */
+  constructor(kind: RefusalKind, problem: string, advice?: string) {
+    super(advice === undefined ? `${problem}.` : `${problem}: ${advice}`);
+    this.kind = kind;
+    this.problem = problem;
+    this.advice = advice;
+  }
+}
+
+/** One invalid value. */
+export interface ValueProblem {
+  /** JSON Pointer in the input (RFC 6901), or the name of a parameter or header. */
+  readonly in: string;
+  readonly detail: string;
+}
+
+/** A value is invalid, whatever is stored. */
+export class InvalidInput extends Error {
+  override readonly name = 'InvalidInput';
+  /** The name of the value. */
+  readonly member: string;
+  /** Follows the name and a colon. */
+  readonly problem: string;
+  readonly errors: readonly ValueProblem[];
+
+  constructor(
+    member: string,
+    problem: string,
+    errors: readonly ValueProblem[] = [{ in: pointerTo(member), detail: problem }],
+  ) {
+    super(`${member}: ${problem}`);
+    this.member = member;
+    this.problem = problem;
+    this.errors = errors;
+  }
+
+  /** @param errors at least one */
+  static of(errors: readonly ValueProblem[]): InvalidInput {
+    const [first = { in: '', detail: 'invalid' }, ...others] = errors;
+    const more = others.map((one) => `; ${memberOf(one.in)}: ${one.detail}`).join('');
+    return new InvalidInput(memberOf(first.in), `${first.detail}${more}`, errors);
+  }
+}
+
+/** `claims.email` as a JSON Pointer. */
+function pointerTo(member: string): string {
+  return `/${member.replaceAll('~', '~0').replaceAll('/', '~1').replace('.', '/')}`;
+}
+
+/** `/claims/email` as `claims.email`. */
+function memberOf(pointer: string): string {
+  return pointer.replace(/^\//, '').replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
+}

@@ -1,0 +1,137 @@
+// Sessions and access of users: browser sessions, grants that outlive them, and consents.
+
+import type { Consent } from '../data/consents.ts';
+import type { StoredSession } from '../data/sessions.ts';
+import { validSessions } from '../people/sessions.ts';
+import { requireSubject } from './groups.ts';
+import { change, operation } from './operation.ts';
+import { count, list, named, object, text, texts, time, timeOf, type ValueOf, whole } from './schema.ts';
+import { consentsOf, endAccess, endSessions } from './user_rules.ts';
+
+const SESSION = object({
+  id: text('The ID of the session.'),
+  user_agent: text('The browser, as its header User-Agent names it.'),
+  signed_in_at: time('When the user signed in.'),
+  last_seen_at: time('When the browser last used the session.'),
+});
+export type SessionView = ValueOf<typeof SESSION>;
+const SESSIONS = whole('Sessions', SESSION, 'The user’s sessions in browsers.');
+
+export const endedSessions = count('Number of sessions that the request ended.');
+export const ENDED_SESSIONS = named('EndedSessions', object({ sessions_ended: endedSessions }));
+const SESSIONS_END = named(
+  'SessionsEnd',
+  object({
+    sessions_ended: endedSessions,
+    remaining_grants: list(
+      object({
+        id: text('The ID of the grant. POST /tokens/revoke-all takes it.'),
+        client_id: text('The client that has the grant.'),
+      }),
+      'Grants that no session ends, such as those with offline_access. Their tokens stay active.',
+    ),
+  }),
+);
+
+const CONSENT = object({
+  client_id: text('The ID of the client.'),
+  entries: list(
+    object({
+      scopes: texts('The scopes that the user allowed.'),
+      resources: texts('URIs of the APIs that the user allowed.'),
+      claims: texts('The claims that the client requested by name, and that the user allowed.'),
+      authorization_details: list<Readonly<Record<string, unknown>>>(
+        { type: 'object' },
+        'The authorization details that the user allowed.',
+      ),
+      given_at: time('When the user decided.'),
+    }),
+    'What the user has allowed this client, one object per decision.',
+  ),
+});
+export type ConsentView = ValueOf<typeof CONSENT>;
+const CONSENTS = whole('Consents', CONSENT, 'What the user has allowed clients, one object per client.');
+
+function sessionView({ id, userAgent, signedInAtMs, lastSeenAtMs }: StoredSession): SessionView {
+  return {
+    ...{ id, user_agent: userAgent },
+    ...{ signed_in_at: timeOf(signedInAtMs), last_seen_at: timeOf(lastSeenAtMs) },
+  };
+}
+
+function consentView({ clientId, entries }: Consent): ConsentView {
+  return {
+    client_id: clientId,
+    entries: entries.map(({ scopes, resources, claims, details, givenAtMs }) => ({
+      ...{ scopes, resources, claims },
+      authorization_details: details.map((detail): ConsentDetail => JSON.parse(detail)),
+      given_at: timeOf(givenAtMs),
+    })),
+  };
+}
+
+type ConsentDetail = ConsentView['entries'][number]['authorization_details'][number];
+
+export const SESSION_OPERATIONS = {
+  listSessions: operation({
+    method: 'GET',
+    path: '/users/{sub}/sessions',
+    scope: 'grantd:users:read',
+    summary: 'List the browser sessions of a user, the most recently used first',
+    status: 200,
+    output: SESSIONS,
+    async perform(parts, { sub }) {
+      const { subject } = await requireSubject(parts, sub);
+      return { document: { items: (await validSessions(parts, subject, parts.clock())).map(sessionView) } };
+    },
+  }),
+  endSessions: change({
+    method: 'DELETE',
+    path: '/users/{sub}/sessions',
+    scope: 'grantd:users:write',
+    summary:
+      'End all browser sessions of a user, and revoke the tokens that depend on them at once. Grants that no session ends stay, such as those with offline_access: the response lists them, and POST /users/{sub}/end-access ends them too',
+    status: 200,
+    output: SESSIONS_END,
+    async prepare(parts, { sub }) {
+      const person = await requireSubject(parts, sub);
+      parts.caller.requirePerson(person);
+      return person;
+    },
+    async write(parts, person) {
+      const { ended, remaining } = await endSessions(parts, person);
+      const grants = remaining.map(({ id, clientId }) => ({ id, client_id: clientId }));
+      return { document: { sessions_ended: ended, remaining_grants: grants } };
+    },
+  }),
+  endAccess: change({
+    method: 'POST',
+    path: '/users/{sub}/end-access',
+    scope: 'grantd:users:write',
+    summary:
+      'End all access of a user at once: all sessions, and all tokens and codes, including those with offline_access. The user can sign in again',
+    status: 200,
+    output: ENDED_SESSIONS,
+    async prepare(parts, { sub }) {
+      const person = await requireSubject(parts, sub);
+      parts.caller.requirePerson(person);
+      return person;
+    },
+    write: async (parts, person) => ({
+      document: { sessions_ended: (await endAccess(parts, person)).ended },
+    }),
+  }),
+  listConsents: operation({
+    method: 'GET',
+    path: '/users/{sub}/consents',
+    scope: 'grantd:users:read',
+    summary:
+      'List the consents of a user: the access that the user has allowed to clients, as far as it is still valid',
+    status: 200,
+    output: CONSENTS,
+    async perform(parts, { sub }) {
+      const { subject } = await requireSubject(parts, sub);
+      return { document: { items: (await consentsOf(parts, subject)).map(consentView) } };
+    },
+  }),
+};

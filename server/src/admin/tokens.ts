@@ -1,0 +1,353 @@
+// Tokens: what they are, and their revocation.
+import type {
+  AuthorizationCodeRecord,
+  EventType,
+  Explanation,
+  RevocationResult,
+  RevocationTarget,
+  TokenRecord,
+} from '@grantd/core';
+import type { AuditEvent } from '../data/audit.ts';
+import type { Person } from '../data/people.ts';
+import { requireClient } from './client_rules.ts';
+import { requireSubject } from './groups.ts';
+import { type OperationParts, operation, timeIn } from './operation.ts';
+import { InvalidInput } from './operation_refused.ts';
+import {
+  anyObject,
+  count,
+  flag,
+  named,
+  object,
+  oneOf,
+  optional,
+  optionalTime,
+  type Schema,
+  text,
+  texts,
+  time,
+  timeOf,
+  type ValueOf,
+} from './schema.ts';
+import { endAccess } from './user_rules.ts';
+
+// ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
+
+const token = text('The token.', { minLength: 1, maxLength: 16_384 });
+
+const TOKEN = named('Token', object({ token }));
+const STORED_TOKEN = object(
+  {
+    id: text('The jti of a JWT, or the digest of an opaque token.'),
+    client_id: text('The ID of the client.'),
+    'sub?': text('The subject identifier of the user.'),
+    'username?': text('The username.'),
+    scopes: texts('The scopes of the token.'),
+    'resources?': texts('URIs of the APIs that the token is for.'),
+    'cnf?': anyObject('The key or certificate to which the token is bound.'),
+    issued_at: time('When the token was issued.'),
+    'expires_at?': time('When the token expires.'),
+    'grant_id?': text('The ID of the grant that the token belongs to.'),
+    'session_id?': text('The ID of the session in which the token was issued.'),
+    'family_id?': text('The ID that a refresh token shares with all its successors and their access tokens.'),
+    'pair_id?': text('The ID that a refresh token shares with the access tokens issued with it.'),
+    'superseded_at?': time('When a successor replaced the refresh token.'),
+    'successor_id?': text('The ID of the refresh token that replaced this one.'),
+    'redeemed_at?': time('When the client redeemed the code.'),
+    'revoked_at?': time('When the token was revoked.'),
+  },
+  { description: 'The stored data about the token.' },
+);
+const EXPLANATION = named(
+  'Explanation',
+  object({
+    kind: oneOf(
+      ['access_token', 'refresh_token', 'authorization_code', 'id_token', 'logout_token', 'unknown'],
+      'The kind of token.',
+    ),
+    active: flag('Whether the token is active.'),
+    'reason?': text('Why the token is inactive, as a reason code (grantd help reason-codes).'),
+    'explanation?': text('The reason in a sentence.'),
+    'since?': time('Since when the token has been inactive.'),
+    'record?': STORED_TOKEN,
+    'claims?': anyObject('Claims of a JWT whose signature is valid.'),
+  }),
+);
+export type ExplanationView = ValueOf<typeof EXPLANATION>;
+
+const REVOCATION = named(
+  'Revocation',
+  object({
+    token,
+    'dry_run?': flag('Whether to revoke nothing, and only say whether the token is active. Default: false.'),
+  }),
+);
+const REVOKED_TOKEN = named(
+  'RevokedToken',
+  object({
+    revoked: flag('Whether the request revoked anything.'),
+    was_active: flag('Whether the token was active before the request.'),
+    'token_id?': text('The ID of the revoked token.'),
+    'reason?': text('Why nothing was revoked, as a reason code (grantd help reason-codes).'),
+  }),
+);
+
+const massRevocation = object({
+  'sub?': text('Revokes all tokens of a user and ends their sessions.'),
+  'client_id?': text('Revokes all tokens of a client.'),
+  'grant_id?': text('Revokes all tokens of a grant.'),
+  'issued_before?': time(
+    'Revokes all tokens that were issued before this time, which may not be in the future.',
+    { maxLength: 40 },
+  ),
+  'dry_run?': flag(
+    'Whether to revoke nothing, and only count the active tokens that a request without dry_run would revoke. Default: false.',
+  ),
+  'count?': flag(
+    'Whether to count the active tokens before revoking them. The count reads the rows of all these tokens, so it takes longer. Default: false.',
+  ),
+});
+const MASS_REVOCATION = named<Schema<ValueOf<typeof massRevocation>>>('MassRevocation', {
+  ...massRevocation,
+  description: 'Set exactly one of sub, client_id, grant_id and issued_before.',
+  oneOf: ['sub', 'client_id', 'grant_id', 'issued_before'].map((name) => ({ required: [name] })),
+});
+const REVOKED_TOKENS = named(
+  'RevokedTokens',
+  object({
+    revoked: flag('Whether the request revoked anything.'),
+    'active?': count(
+      'Number of the tokens that were active before the request. Present if the request has count or dry_run.',
+    ),
+  }),
+);
+
+// ── Documents ─────────────────────────────────────────────────────────────────────────────────────────────
+
+function explanationView({ alive, sinceMs, record, ...token }: Explanation): ExplanationView {
+  return {
+    kind: token.kind,
+    active: alive,
+    ...optional('reason', token.reason),
+    ...optional('explanation', token.explanation),
+    ...optionalTime('since', sinceMs),
+    ...optional('record', record && recordView(record)),
+    ...optional('claims', token.claims),
+  };
+}
+
+function recordView(stored: TokenRecord | AuthorizationCodeRecord): ValueOf<typeof STORED_TOKEN> {
+  const record: Partial<TokenRecord & Pick<AuthorizationCodeRecord, 'redeemedAtMs'>> = stored;
+  const { expiresAt, claims, confirmation } = record;
+  return {
+    id: stored.id,
+    client_id: stored.clientId,
+    scopes: stored.scopes,
+    ...optional('sub', record.subject),
+    ...optional('username', typeof claims?.username === 'string' ? claims.username : undefined),
+    ...optional('resources', record.resources),
+    ...optional('cnf', confirmation && { ...confirmation }),
+    issued_at: timeOf(stored.issuedAtMs),
+    ...optionalTime('expires_at', expiresAt === undefined ? undefined : expiresAt * 1000),
+    ...optional('grant_id', record.grantId),
+    ...optional('session_id', record.sessionId),
+    ...optional('family_id', record.familyId),
+    ...optional('pair_id', record.pairId),
+    ...optionalTime('superseded_at', record.supersededAtMs),
+    ...optional('successor_id', record.successorId),
+    ...optionalTime('redeemed_at', record.redeemedAtMs),
+    ...optionalTime('revoked_at', record.revokedAtMs),
+  };
+}
+
+// ── Rules ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Explains what a token is and whether it is active. */
+export async function explainToken(
+  parts: Pick<OperationParts, 'server'>,
+  token: string,
+): Promise<Explanation> {
+  return (await parts.server()).operator.explainToken(token);
+}
+
+/** The events that can make a token inactive, by the reason that its explanation gives. */
+const ENDINGS: Readonly<Partial<Record<NonNullable<Explanation['reason']>, readonly EventType[]>>> = {
+  revoked: ['token_revoked', 'family_revoked', 'code_revoked'],
+  grant_revoked: ['grant_revoked', 'token_revoked', 'code_revoked'],
+  session_revoked: ['session_revoked', 'session_ended'],
+  subject_revoked: ['subject_revoked', 'subject_disabled'],
+  subject_disabled: ['subject_disabled'],
+  client_revoked: ['client_revoked', 'client_disabled'],
+  client_disabled: ['client_disabled'],
+  issued_before_cutoff: ['issued_before_revoked'],
+};
+
+/** Milliseconds by which the time of an event may differ from the time that is stored with the token. */
+const SAME_MOMENT_MS = 1000;
+
+/** About how many events to read for the end of a token. */
+const MAX_EVENTS_READ = 20_000;
+
+/**
+ * Finds the event that has made a token inactive.
+ * @returns `undefined` if it is not among the latest events, or if several could be it
+ */
+export async function endOf(
+  { auditTrail }: Pick<OperationParts, 'auditTrail'>,
+  { reason, sinceMs, record }: Explanation,
+): Promise<AuditEvent | undefined> {
+  const types = reason && ENDINGS[reason];
+  if (types === undefined || sinceMs === undefined || record === undefined) return undefined;
+  // A cutoff can be earlier than the command that sets it.
+  const untilMs = reason === 'issued_before_cutoff' ? undefined : sinceMs + SAME_MOMENT_MS;
+  const found: AuditEvent[] = [];
+  const times = { sinceMs: sinceMs - SAME_MOMENT_MS, untilMs };
+  for await (const event of auditTrail.before(undefined, times, MAX_EVENTS_READ))
+    if (types.includes(event.type)) found.push(event);
+  const { id, pairId, familyId, grantId, sessionId, subject, clientId } = {
+    ...{ pairId: undefined, familyId: undefined },
+    ...record,
+  };
+  const targets = [id, pairId, familyId, grantId, sessionId, subject, clientId, String(sinceMs)];
+  const named = found.find(({ target }) => targets.includes(target));
+  if (named !== undefined) return named;
+  // The revocation of another token of the grant can have ended this one too.
+  const distanceOf = ({ atMs }: AuditEvent) => Math.abs(atMs - sinceMs);
+  const [closest, next] = found
+    .filter((one) => one.clientId === clientId && one.subject === subject)
+    .toSorted((one, other) => distanceOf(one) - distanceOf(other));
+  const isClear = closest !== undefined && (next === undefined || distanceOf(closest) < distanceOf(next));
+  return isClear ? closest : undefined;
+}
+
+interface RevokedToken extends Pick<RevocationResult, 'revoked'> {
+  readonly result: RevocationResult | undefined;
+  readonly before: Explanation;
+}
+
+/** Revokes a token. @param isDryRun only explains it */
+export async function revokeToken(
+  parts: Pick<OperationParts, 'server'>,
+  token: string,
+  isDryRun: boolean,
+): Promise<RevokedToken> {
+  const server = await parts.server();
+  const before = await server.operator.explainToken(token);
+  if (isDryRun) return { before, result: undefined, revoked: false };
+  // Only the hint finds a code. Other tokens are found without a hint.
+  const order = before.kind === 'authorization_code' ? ({ hint: 'auth_code' } as const) : {};
+  const result = await server.revokeToken(token, order);
+  return { before, result, revoked: result.revoked };
+}
+
+/** The tokens that one revocation ends. */
+export type MassRevocation =
+  /** The sessions of the user also end. */
+  | { readonly person: Person }
+  | { readonly clientId: string }
+  | { readonly grantId: string }
+  | { readonly issuedBeforeMs: number };
+
+interface MassRevocationOptions {
+  /** Counts the live tokens first. Reads all rows. */
+  readonly counts: boolean;
+  readonly isDryRun: boolean;
+}
+
+interface RevokedTokens {
+  readonly revoked: boolean;
+  /** The number of live tokens before, if counted. */
+  readonly alive: number | undefined;
+}
+
+/**
+ * Revokes all tokens of a user, client or grant, or all that were issued before a time.
+ * @throws {OperationRefused} there is no such client
+ * @throws {InvalidInput} the time is in the future, and would also revoke tokens that are issued until then
+ */
+export async function revokeAll(
+  parts: OperationParts,
+  wanted: MassRevocation,
+  { counts, isDryRun }: MassRevocationOptions,
+): Promise<RevokedTokens> {
+  const target = targetOf(wanted);
+  if ('clientId' in wanted) await requireClient(parts, wanted.clientId);
+  if ('issuedBeforeMs' in wanted && wanted.issuedBeforeMs > parts.clock())
+    throw new InvalidInput('issued_before', 'expected a time that is not in the future');
+  const alive = counts || isDryRun ? await parts.storage.countAlive(target) : undefined;
+  if (isDryRun) return { revoked: false, alive };
+  const { revoked } =
+    'person' in wanted
+      ? await endAccess(parts, wanted.person)
+      : { revoked: await parts.storage.revokeAll(target) };
+  return { revoked, alive };
+}
+
+function targetOf(wanted: MassRevocation): RevocationTarget {
+  if ('person' in wanted) return { principal: 'subject', id: wanted.person.subject };
+  if ('clientId' in wanted) return { principal: 'client', id: wanted.clientId };
+  return 'grantId' in wanted ? { principal: 'grant', id: wanted.grantId } : wanted;
+}
+
+// ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
+
+async function targetFrom(
+  parts: OperationParts,
+  { sub, client_id: clientId, grant_id: grantId, issued_before: before }: ValueOf<typeof massRevocation>,
+): Promise<MassRevocation> {
+  if (sub !== undefined) return { person: await requireSubject(parts, sub) };
+  if (clientId !== undefined) return { clientId };
+  if (grantId !== undefined) return { grantId };
+  return { issuedBeforeMs: timeIn('issued_before', before ?? '') };
+}
+
+export const TOKEN_OPERATIONS = {
+  explainToken: operation({
+    method: 'POST',
+    path: '/tokens/explain',
+    scope: 'grantd:tokens:read',
+    summary: 'Show what a token is, whether it is active, and if not, why and since when',
+    body: TOKEN,
+    status: 200,
+    output: EXPLANATION,
+    perform: async (parts, { token: given }) => ({
+      document: explanationView(await explainToken(parts, given)),
+    }),
+  }),
+  revokeToken: operation({
+    method: 'POST',
+    path: '/tokens/revoke',
+    scope: 'grantd:tokens:write',
+    summary:
+      'Revoke a token. For an access token, the server also revokes the tokens that were issued with it, and the current refresh token that replaced theirs. For a refresh token, it also revokes all other tokens of the grant',
+    body: REVOCATION,
+    status: 200,
+    output: REVOKED_TOKEN,
+    async perform(parts, { token: given, dry_run: isDryRun = false }) {
+      const { revoked, before, result } = await revokeToken(parts, given, isDryRun);
+      const { tokenId, reason } = { tokenId: undefined, reason: undefined, ...result };
+      return {
+        document: {
+          ...{ revoked, was_active: before.alive },
+          ...optional('token_id', tokenId),
+          ...optional('reason', reason),
+        },
+      };
+    },
+  }),
+  revokeAll: operation({
+    method: 'POST',
+    path: '/tokens/revoke-all',
+    scope: 'grantd:tokens:write',
+    summary:
+      'Revoke many tokens: all of a user, of a client or of a grant, or all that were issued before a given time. With dry_run, the server only counts them',
+    body: MASS_REVOCATION,
+    status: 200,
+    output: REVOKED_TOKENS,
+    async perform(parts, { dry_run: isDryRun = false, count: counts = false, ...wanted }) {
+      const target = await targetFrom(parts, wanted);
+      const { revoked, alive } = await revokeAll(parts, target, { counts, isDryRun });
+      return { document: { revoked, ...optional('active', alive) } };
+    },
+  }),
+};

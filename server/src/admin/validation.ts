@@ -1,0 +1,70 @@
+// Checks inputs against the schemas of operations.
+import { Validator } from '@cfworker/json-schema';
+import { InvalidInput, type ValueProblem } from './operation_refused.ts';
+import type { Schema } from './schema.ts';
+import type { AnyOperation } from './table.ts';
+
+const validators = new WeakMap<Schema, Validator>();
+
+/** Where a value does not fit its schema. Messages name the schema’s rule, never the value. */
+export function errorsOf(schema: Schema, value: unknown): readonly ValueProblem[] {
+  let validator = validators.get(schema);
+  if (validator === undefined) {
+    validator = new Validator({ ...schema }, '2020-12', false);
+    validators.set(schema, validator);
+  }
+  const { valid, errors } = validator.validate(value);
+  if (valid) return [];
+  // The outermost errors only repeat that there are inner ones.
+  const deepest = Math.max(...errors.map(({ instanceLocation }) => instanceLocation.split('/').length));
+  const inner = errors.filter(({ instanceLocation }) => instanceLocation.split('/').length === deepest);
+  const shown = inner.map(({ instanceLocation, keyword, keywordLocation }) => ({
+    in: instanceLocation.replace(/^#/, ''),
+    detail: `expected ${expectedBy(schema, keyword, keywordLocation)}`,
+  }));
+  return [...new Map(shown.map((one) => [JSON.stringify(one), one])).values()].slice(0, 20);
+}
+
+/** The rule that a value breaks, from the schema. */
+function expectedBy(schema: Schema, keyword: string, location: string): string {
+  const names = location
+    .split('/')
+    .slice(1)
+    .map((name) => decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~'));
+  let rule: unknown = schema;
+  for (const name of names)
+    rule = typeof rule === 'object' && rule !== null ? Reflect.get(rule, name) : undefined;
+  if (keyword === 'additionalProperties' || keyword === 'false') return 'no such member';
+  return `${keyword} ${JSON.stringify(rule)}`;
+}
+
+/** @throws {InvalidInput} the body does not fit its schema */
+export function requireFitting(schema: Schema, body: unknown): void {
+  const errors = errorsOf(schema, body);
+  if (errors.length > 0) throw InvalidInput.of(errors);
+}
+
+/** The names of an operation’s parameters in its path. */
+export function pathNames({ path }: Pick<AnyOperation, 'path'>): readonly string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+}
+
+/** The part of an input that is the body. @returns `undefined` if the operation has none, or needs none */
+export function bodyIn(
+  operation: AnyOperation,
+  input: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> | undefined {
+  const { body, isBodyOptional, query = {} } = operation;
+  if (body === undefined) return undefined;
+  const others = new Set([...pathNames(operation), ...Object.keys(query)]);
+  const given = Object.fromEntries(
+    Object.entries(input).filter(([name, value]) => !others.has(name) && value !== undefined),
+  );
+  return isBodyOptional && Object.keys(given).length === 0 ? undefined : given;
+}
+
+/** @throws {InvalidInput} the body in the input does not fit its schema */
+export function requireBody(operation: AnyOperation, input: Readonly<Record<string, unknown>>): void {
+  const body = bodyIn(operation, input);
+  if (operation.body !== undefined && body !== undefined) requireFitting(operation.body, body);
+}
