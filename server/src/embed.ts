@@ -7,7 +7,7 @@ import { type Configuration, embeddedConfiguration } from './config/configuratio
 import { OPTION_NAMES, OPTIONS } from './config/options.ts';
 import { type Provider, readProviders } from './config/providers.ts';
 import { ConfigurationRefused } from './config/refused.ts';
-import { type People, userClaims } from './data/people.ts';
+import { claimsOf, type People, userClaims } from './data/people.ts';
 import { type Directory, DirectoryFault, type DirectoryUser } from './directory/contract.ts';
 import { refuseInsecureIssuer } from './instance/instance.ts';
 import { type Log, LogOutput, logTo } from './log/log.ts';
@@ -222,7 +222,10 @@ function currentClaims(users: HostUsers, people: People): GetUserClaims {
     const user = await found(users, person.directoryId);
     if (user === undefined || user.isDisabled) return undefined;
     const { groups } = person;
-    return { ...(groups !== undefined && { groups }), ...user.claims };
+    return {
+      ...(groups !== undefined && { groups }),
+      ...claimsOf({ name: person.name, claims: user.claims }),
+    };
   };
 }
 

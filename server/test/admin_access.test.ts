@@ -1,11 +1,13 @@
 // Who may use the admin API.
 import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { updateClient } from '../src/admin/client_rules.ts';
 import { InvalidInput } from '../src/admin/operation_refused.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
+import { claimsOf } from '../src/data/people.ts';
 import { ADMIN_SCOPES } from '../src/instance/admin_access.ts';
 import { refuseOpenAdministration } from '../src/serve/exposure.ts';
 import {
@@ -542,4 +544,113 @@ test('options that would let clients help themselves to the admin API are refuse
   );
   assert.match(refused({ GRANTD_DEFAULT_AUDIENCE: AUDIENCE }) ?? '', /^GRANTD_DEFAULT_AUDIENCE: expected/);
   assert.match(refused({ GRANTD_ADMIN_GROUP: 'admins' }) ?? '', /expected --admin-api or --console with it$/);
+});
+
+test('users need the sign-in of the console for the API, and clients that act for themselves do not', async (t) => {
+  const admin = await startAdmin({
+    ...{ GRANTD_ADMIN_GROUP: 'admins', GRANTD_CONSOLE_SIGN_IN_POLICY: 'second_factor' },
+  });
+  t.after(() => admin.close());
+  const alice = await admin.addUser('alice', ['admins']);
+  const redirect = { redirect_uris: ['https://console.example/cb'], allowed_groups: ['admins'] };
+  await admin.add('console', { ...redirect, scope: ALL_SCOPES.join(' '), apis: [AUDIENCE] });
+  const order = { clientId: 'console', subject: alice.subject, format: 'opaque' } as const;
+  const tokenWith = async (acr: string | undefined) => {
+    const [issued] = await admin.server.operator.issueTokens({
+      ...{ ...order, scopes: ['grantd:keys:read'], resources: [AUDIENCE] },
+    });
+    const database = new DatabaseSync(admin.database.name);
+    const set = "UPDATE tokens SET claims = json_set(coalesce(claims, '{}'), '$.acr', ?) WHERE subject = ?";
+    if (acr !== undefined) database.prepare(set).run(acr, alice.subject);
+    database.close();
+    return issued?.accessToken ?? '';
+  };
+  for (const acr of [undefined, 'urn:grantd:acr:password']) {
+    const { status, headers, body } = await admin.send('GET', '/admin/keys', { token: await tokenWith(acr) });
+    assert.deepEqual([status, body.code], [401, 'insufficient_user_authentication']);
+    // RFC 9470 §3
+    assert.equal(
+      headers.get('www-authenticate'),
+      'Bearer realm="admin", error="insufficient_user_authentication", error_description="the user must sign in as for the console", acr_values="urn:grantd:acr:multi-factor phr"',
+    );
+  }
+  for (const acr of ['urn:grantd:acr:multi-factor', 'phr']) {
+    const { status } = await admin.send('GET', '/admin/keys', { token: await tokenWith(acr) });
+    assert.equal(status, 200, acr);
+  }
+  assert.equal((await admin.send('GET', '/admin/keys')).status, 200);
+  await admin.instance.groups.change(
+    'admins',
+    { description: '', signInPolicy: 'phishing_resistant' },
+    { description: '' },
+  );
+  const weaker = await admin.send('GET', '/admin/keys', {
+    token: await tokenWith('urn:grantd:acr:multi-factor'),
+  });
+  assert.equal(weaker.status, 401, 'the policy of a group counts too');
+});
+
+test('the texts of the scopes of this API are changed only by a caller with every scope', async (t) => {
+  const admin = await startAdmin();
+  t.after(() => admin.close());
+  const token = await admin.tokenOf(['grantd:scopes:write']);
+  const texts = { name: 'See your name' };
+  const headers = { 'if-match': '*' };
+  for (const scope of Object.keys(ADMIN_SCOPES)) {
+    const path = `/admin/scopes/${encodeURIComponent(scope)}`;
+    const state = { scope_texts: { [scope]: texts } };
+    const changes = (sent: { readonly token?: string }) => [
+      () => admin.send('POST', '/admin/scopes', { ...sent, body: { scope, texts } }),
+      () => admin.send('PATCH', path, { ...sent, headers, body: { description: 'Harmless' } }),
+      () => admin.send('POST', '/admin/state/apply', { ...sent, headers, body: { state } }),
+      () => admin.send('DELETE', path, sent),
+    ];
+    for (const change of changes({ token })) {
+      const { status, body } = await change();
+      assert.deepEqual([status, body.code], [403, 'insufficient_scope'], scope);
+    }
+    for (const change of changes({})) assert.ok((await change()).status < 300, scope);
+  }
+  const own = await admin.send('POST', '/admin/scopes', { token, body: { scope: 'read', texts } });
+  assert.equal(own.status, 201);
+});
+
+test('no claim is set, imported or brought along that says who a user is', async (t) => {
+  const admin = await startAdmin();
+  t.after(() => admin.close());
+  const { subject } = await admin.addUser('eve');
+  const headers = { 'if-match': '*' };
+  const password = 'correct horse';
+  const own = [
+    ...['sub', 'preferred_username', 'username', 'iss', 'aud', 'azp', 'client_id', 'scope', 'jti', 'sid'],
+    ...['nonce', 'exp', 'iat', 'nbf', 'auth_time', 'acr', 'amr', 'cnf', 'act', 'may_act', 'events'],
+    'token_type',
+  ];
+  for (const name of own) {
+    const claims = { [name]: 'root', nickname: 'Eve' };
+    for (const answered of [
+      await admin.send('PATCH', `/admin/users/${subject}`, { headers, body: { claims } }),
+      await admin.send('POST', '/admin/users', { body: { username: 'eve2', password, claims } }),
+    ])
+      assert.deepEqual([answered.status, answered.body.errors?.[0].in], [422, `/claims/${name}`]);
+    const { body: report } = await admin.send('POST', '/admin/imports/users', {
+      headers: { 'content-type': 'application/x-ndjson' },
+      body: `${JSON.stringify({ username: `imported ${name}`, claims })}\n`,
+    });
+    const [first] = String(report).split('\n').map((line) => (line === '' ? {} : JSON.parse(line)));
+    const imported = await admin.instance.people.byName(`imported ${name}`);
+    if (name === 'sub') assert.deepEqual([first.outcome, imported], ['failed', undefined]);
+    else
+      assert.deepEqual(
+        [first.warnings, imported?.claims],
+        [[`claims: ${name}: left out: it comes from the server`], { nickname: 'Eve' }],
+      );
+  }
+  assert.deepEqual((await admin.instance.people.bySubject(subject))?.claims, {});
+  // As an earlier version, or the application around grantd, has them.
+  const forged = Object.fromEntries(own.map((name) => [name, 'root']));
+  assert.deepEqual(claimsOf({ name: 'eve', claims: { ...forged, nickname: 'Eve' } }), {
+    nickname: 'Eve',
+    preferred_username: 'eve',
+  });
 });

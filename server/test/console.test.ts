@@ -18,6 +18,7 @@ import { call } from '../src/admin/in_process.ts';
 import { revokeAll, revokeToken } from '../src/admin/tokens.ts';
 import { requirePerson } from '../src/admin/user_rules.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
+import { testMail } from '../src/mail/test_mail.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
 import { openConsole } from '../src/console/console.ts';
@@ -58,7 +59,9 @@ async function startConsole(
   const server = await instance.server();
   const history = new History();
   const clock = { skewSeconds: 0 };
-  const surroundings = { configuration, server, isReady: async () => true, clock, history };
+  const surroundings = {
+    ...{ configuration, server, isReady: async () => true, clock, history, testMail },
+  };
   await assert.rejects(
     openConsole(instance, surroundings),
     new Refused('GRANTD_ADMIN_GROUP: there is no group admins: add it first with grantd group add "admins".'),

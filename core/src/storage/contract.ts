@@ -478,6 +478,14 @@ export interface AuditOptions {
   readonly issuance?: boolean;
 }
 
+/** A condition of a host, which must hold in the transaction of each change that is made while it is set. */
+export interface HostCondition<C = unknown> {
+  /** Called when a write begins, in the context of its caller. */
+  now(): C | undefined;
+  /** Called inside the transaction. @throws if the condition does not hold; then nothing is changed */
+  require(condition: C): void;
+}
+
 /** The tokens of a principal, or all tokens that were issued before a time. */
 export type RevocationTarget =
   | { readonly principal: Principal; readonly id: string }

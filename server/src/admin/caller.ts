@@ -1,5 +1,6 @@
 // Who performs an operation, and the rules about administrators. Operations ask the caller, and faces make one.
-import type { NewClient } from '@grantd/core';
+import type { ClientRecord, NewClient } from '@grantd/core';
+import { ConditionBroken, isNoMember, isRevision, under } from '../data/conditions.ts';
 import type { Person } from '../data/people.ts';
 import { ADMIN_SCOPES, type AdminScope, isAdminScope } from '../instance/admin_access.ts';
 import type { ActorKind } from '../log/log.ts';
@@ -116,6 +117,47 @@ export class Caller {
   }
 
   /**
+   * Changes a user, if the caller may still do so inside the transaction of the change.
+   * @param work one write, without what follows from it
+   * @throws {OperationRefused} the user has become an administrator since `requirePerson`
+   */
+  async changePerson<T>(
+    issuer: string,
+    { subject }: Pick<Person, 'subject'>,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const group = this.#adminGroup;
+    if (group === undefined || this.hasEveryScope) return work();
+    try {
+      return await under(isNoMember(issuer, subject, group), work);
+    } catch (error) {
+      if (!(error instanceof ConditionBroken)) throw error;
+      throw new OperationRefused(
+        'forbidden',
+        'the user has just become an administrator: the operation needs every scope',
+      );
+    }
+  }
+
+  /**
+   * Changes a client, if it is still the one that `requireClient` has seen.
+   * @returns `undefined` if it is not
+   */
+  async changeClient<T>(
+    issuer: string,
+    { id, revision = 0 }: Pick<ClientRecord, 'id' | 'revision'>,
+    work: () => Promise<T>,
+  ): Promise<{ readonly outcome: T } | undefined> {
+    if (this.hasEveryScope) return { outcome: await work() };
+    try {
+      return { outcome: await under(isRevision(issuer, id, revision), work) };
+    } catch (error) {
+      if (error instanceof ConditionBroken) return undefined;
+      throw error;
+    }
+  }
+
+  /**
    * Users change how they sign in, and what that protects, on the pages of their account, which ask for every factor. A
    * token does not tell what its user has shown since.
    * @throws {OperationRefused} it is the caller
@@ -126,6 +168,11 @@ export class Caller {
         'forbidden',
         'a token does not change how its own user signs in. Use the page /account/security, or the token of another operator',
       );
+  }
+
+  /** A caller who can describe a scope of the admin API can mislead administrators into granting it. @throws {OperationRefused} */
+  requireScopeTexts(scope: string): void {
+    if (isAdminScope(scope)) this.requireEveryScope();
   }
 
   /** A caller who can change a client can act as it. @throws {OperationRefused} */

@@ -25,7 +25,7 @@ import { flagOf } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import { ADMIN_CLIENT_ID, adminProblem } from '../instance/admin_access.ts';
 import { AccessEnding } from '../people/groups.ts';
-import {
+import { type AdminParts,
   type ClientBuilder,
   changedByOthers,
   MAX_ATTEMPTS,
@@ -375,10 +375,24 @@ export async function rotateSecret(
 }
 
 /** Also revokes all tokens of the client. @throws {OperationRefused} there is no such client */
-export async function removeClient(parts: OperationParts, id: string): Promise<void> {
-  await requireClient(parts, id);
-  if (!(await parts.storage.clients.remove(id)))
-    throw new OperationRefused('changed', `another command has just removed ${id}`);
+export async function removeClient(parts: AdminParts, id: string): Promise<void> {
+  const isRemoved = await changePermitted(parts, id, async () => parts.storage.clients.remove(id));
+  if (!isRemoved) throw new OperationRefused('changed', `another command has just removed ${id}`);
+}
+
+/**
+ * Changes a client that the caller may change, also at the moment of the change.
+ * @throws {OperationRefused} there is no such client, or the caller may not change it
+ */
+async function changePermitted<T>(parts: AdminParts, id: string, work: () => Promise<T>): Promise<T> {
+  const { caller, issuer } = parts;
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    const client = await requireClient(parts, id);
+    caller.requireClient(client);
+    const done = await caller.changeClient(issuer, client, work);
+    if (done !== undefined) return done.outcome;
+  }
+  throw changedByOthers(id, 'Nothing was done');
 }
 
 /** An unused client that registered itself. */
@@ -424,12 +438,11 @@ export async function removeUnusedClients(
 
 /** Disabling also revokes all tokens of the client. @throws {OperationRefused} there is no such client */
 export async function setClientDisabled(
-  parts: OperationParts,
+  parts: AdminParts,
   id: string,
   disabled: boolean,
 ): Promise<ClientRecord> {
-  await requireClient(parts, id);
-  await parts.storage.setDisabled('client', id, disabled);
+  await changePermitted(parts, id, async () => parts.storage.setDisabled('client', id, disabled));
   // If the client was removed at the same time, it was neither disabled nor enabled.
   return requireClient(parts, id);
 }

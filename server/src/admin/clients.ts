@@ -253,7 +253,6 @@ function disabling(action: 'disable' | 'enable', summary: string) {
     output: CLIENT,
     hasVersion: true,
     async perform(parts, { client_id: id }) {
-      parts.caller.requireClient(await requireClient(parts, id));
       const client = await setClientDisabled(parts, id, action === 'disable');
       return { document: clientView(client), version: versionOf(client) };
     },
@@ -362,7 +361,6 @@ export const CLIENT_OPERATIONS = {
     summary: 'Remove a client and revoke all its tokens at once',
     status: 204,
     async perform(parts, { client_id: id }) {
-      parts.caller.requireClient(await requireClient(parts, id));
       await removeClient(parts, id);
       return { document: undefined };
     },

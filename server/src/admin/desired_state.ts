@@ -17,6 +17,7 @@ import {
 import { isJsonObject, MEMBER_TEXTS, similarName } from '@grantd/core/options';
 import type { FurtherPolicy } from '../config/acr.ts';
 import { Refused } from '../config/refused.ts';
+import { ConditionBroken, isRevision, under } from '../data/conditions.ts';
 import type { ScopeText } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
 import { nameAsKept, nameKey, type Person } from '../data/people.ts';
@@ -504,11 +505,11 @@ function listed(changes: readonly ShownChange[]): string {
 export async function performPlan(
   { changes }: Plan,
   warn: Warn,
-  onChange: (change: ShownChange, index: number, count: number) => void = () => {},
+  onChange: (change: ShownChange, index: number, count: number) => void | Promise<void> = () => {},
 ): Promise<void> {
   for (const [index, change] of changes.entries()) {
-    onChange(change, index, changes.length);
     try {
+      await onChange(change, index, changes.length);
       await change.perform(warn);
     } catch (error) {
       throw error instanceof Error ? new PartlyApplied(error, changes, index) : error;
@@ -782,7 +783,7 @@ function canonical(name: string, value: unknown): string | undefined {
     : JSON.stringify(value);
 }
 
-function removal({ storage: { clients } }: OperationParts, before: ClientRecord): Change {
+function removal({ storage: { clients }, issuer }: OperationParts, before: ClientRecord): Change {
   const { id } = before;
   return {
     action: 'remove',
@@ -791,15 +792,21 @@ function removal({ storage: { clients } }: OperationParts, before: ClientRecord)
     members: [],
     async perform() {
       const current = await clients.get(id);
-      if (!current || !isSameClient(current, before) || !(await clients.remove(id)))
-        throw changedMeanwhile(`client ${id}`);
+      if (!current || !isSameClient(current, before)) throw changedMeanwhile(`client ${id}`);
+      const { revision = 0 } = current;
+      const remove = async () => clients.remove(id);
+      const isRemoved = await under(isRevision(issuer, id, revision), remove).catch((error: unknown) => {
+        if (error instanceof ConditionBroken) return false;
+        throw error;
+      });
+      if (!isRemoved) throw changedMeanwhile(`client ${id}`);
     },
   };
 }
 
 /** @returns for each text its change, or `undefined` if it is as wanted */
 function planTexts(
-  { scopeTexts }: OperationParts,
+  { scopeTexts, caller }: PlanParts,
   api: string | undefined,
   wanted: ReadonlyMap<string, Texts> | undefined,
   stored: readonly ScopeText[],
@@ -808,6 +815,7 @@ function planTexts(
   if (wanted === undefined) return [];
   const own = stored.filter((text) => text.api === api);
   const change = (scope: string, rest: Pick<Change, 'action' | 'members'>, work: () => Promise<boolean>) => {
+    caller.requireScopeTexts(scope);
     const name = api === undefined ? scope : `${scope} of ${api}`;
     const perform = async () => {
       if (!(await work())) throw changedMeanwhile(`the texts of ${name}`);

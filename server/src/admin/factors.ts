@@ -19,7 +19,7 @@ import {
   whole,
 } from './schema.ts';
 import { endedSessions } from './sessions.ts';
-import { confirmFactors, resetFactors, unlinkPerson } from './user_rules.ts';
+import { asPermitted, confirmFactors, resetFactors, unlinkPerson } from './user_rules.ts';
 
 // ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -225,7 +225,7 @@ export const FACTOR_OPERATIONS = {
       return { person, before: await locksIn(parts).of(person) };
     },
     async write(parts, { person, before }) {
-      await locksIn(parts).unlock(person);
+      await asPermitted(parts, person, () => locksIn(parts).unlock(person));
       return { document: { items: before.map(lockView) } };
     },
   }),

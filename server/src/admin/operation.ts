@@ -56,6 +56,11 @@ export interface AdminParts extends OperationParts {
   readonly isReady: () => Promise<boolean>;
   /** A server whose changes are recorded with the caller as actor. */
   readonly ownServer: OperationParts['server'];
+  /**
+   * Asks again whether the caller may still act, as everything does that takes longer than a request.
+   * @throws if the caller may not
+   */
+  readonly requireCaller: () => Promise<void>;
   /** Builds and checks clients. */
   readonly clientBuilder: () => Promise<ClientBuilder>;
   /** Shows how far a long operation has come. */

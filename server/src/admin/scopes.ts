@@ -215,6 +215,7 @@ export const SCOPE_OPERATIONS = {
     output: SCOPE_TEXTS,
     hasVersion: true,
     async perform(parts, { scope, api, texts }) {
+      parts.caller.requireScopeTexts(scope);
       const shown = scopeView(await addScopeTexts(parts, { scope, api }, texts));
       const query = api === undefined ? '' : `?api=${encodeURIComponent(api)}`;
       return { document: shown, version: shown, location: `/scopes/${encodeURIComponent(scope)}${query}` };
@@ -246,6 +247,7 @@ export const SCOPE_OPERATIONS = {
     hasVersion: true,
     needsVersion: true,
     async perform(parts, { scope, api, ...given }) {
+      parts.caller.requireScopeTexts(scope);
       const changes = Object.fromEntries(
         Object.entries(given).map(([member, value]) => [member, value ?? '']),
       );
@@ -266,6 +268,7 @@ export const SCOPE_OPERATIONS = {
     query: { api: API },
     status: 204,
     async perform(parts, { scope, api }) {
+      parts.caller.requireScopeTexts(scope);
       await removeScopeTexts(parts, { scope, api });
       return { document: undefined };
     },

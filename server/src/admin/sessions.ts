@@ -6,7 +6,7 @@ import { validSessions } from '../people/sessions.ts';
 import { requireSubject } from './groups.ts';
 import { change, operation } from './operation.ts';
 import { count, list, named, object, text, texts, time, timeOf, type ValueOf, whole } from './schema.ts';
-import { consentsOf, endAccess, endSessions } from './user_rules.ts';
+import { asPermitted, consentsOf, endAccess, endSessions } from './user_rules.ts';
 
 const SESSION = object({
   id: text('The ID of the session.'),
@@ -118,7 +118,9 @@ export const SESSION_OPERATIONS = {
       return person;
     },
     write: async (parts, person) => ({
-      document: { sessions_ended: (await endAccess(parts, person)).ended },
+      document: {
+        sessions_ended: (await endAccess(parts, person, (work) => asPermitted(parts, person, work))).ended,
+      },
     }),
   }),
   listConsents: operation({

@@ -218,7 +218,10 @@ export const STATE_OPERATIONS = {
       await performPlan(
         planned,
         (warning) => warnings.push(warning),
-        ({ kind, name }, index, total) => parts.progress?.(`${index + 1} of ${total}: ${kind} ${name}`),
+        async ({ kind, name }, index, total) => {
+          parts.progress?.(`${index + 1} of ${total}: ${kind} ${name}`);
+          await parts.requireCaller();
+        },
       );
       return { document: { ...shown, warnings }, version: shown };
     },

@@ -242,7 +242,14 @@ async function importUsers(
     for (const one of waiting.splice(0)) await write(one);
   };
   const wish = { id, isDryRun, createsGroups, keepsOldNames: caller.hasEveryScope, updates };
-  const work = await PeopleImport.open({ ...parts, languageOf, ending: new SessionEnding(parts) }, wish);
+  const work = await PeopleImport.open(
+    {
+      ...parts,
+      ...{ languageOf, ending: new SessionEnding(parts) },
+      changePerson: (person, change) => caller.changePerson(parts.issuer, person, change),
+    },
+    wish,
+  );
   async function* flushing(): AsyncGenerator<NumberedLine> {
     for await (const one of numbered(parts, input, lines)) {
       await flush();
@@ -256,6 +263,17 @@ async function importUsers(
     await flush();
   }
   await write({ import: id, dry_run: isDryRun, ...counts.byOutcome });
+}
+
+/** The same pages. Asks before each whether the caller may still read. */
+async function* askedBefore(
+  pages: AsyncIterable<readonly Listed[]>,
+  { requireCaller }: Pick<AdminParts, 'requireCaller'>,
+): AsyncGenerator<readonly Listed[]> {
+  for await (const page of pages) {
+    await requireCaller();
+    yield page;
+  }
 }
 
 export const USER_STREAMS = {
@@ -310,7 +328,7 @@ export const USER_STREAMS = {
       if (withHashes) parts.caller.requireEveryScope();
       const group = given === undefined ? undefined : (await requireGroup(parts, given)).name;
       const pages = pagesOf(parts, optional('group', group));
-      for await (const one of exportedLines(parts, pages, withHashes)) await write(one);
+      for await (const one of exportedLines(parts, askedBefore(pages, parts), withHashes)) await write(one);
     },
   }),
 };

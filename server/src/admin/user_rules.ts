@@ -4,6 +4,7 @@ import type { Group } from '../data/groups.ts';
 import type { Notice } from '../data/mails.ts';
 import {
   claimsAsKept,
+  isOwnClaim,
   type NewPerson,
   NO_PASSWORD,
   nameAsKept,
@@ -13,7 +14,6 @@ import {
 } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
-import type { Instance } from '../instance/instance.ts';
 import { counts } from '../people/consents.ts';
 import { setDisabled } from '../people/enabling.ts';
 import { claimTypeOf, hasPrototypeMember, isOfClaimType } from '../people/import_lines.ts';
@@ -23,7 +23,7 @@ import { PersonRemoval } from '../people/removal.ts';
 import { SessionEnding } from '../people/sessions.ts';
 import { languageFor, languages } from '../texts/texts.ts';
 import { joinGroup, leaveGroup, requireGroup, requireSubject } from './groups.ts';
-import { changedByOthers, MAX_ATTEMPTS, type OperationParts } from './operation.ts';
+import { type AdminParts, changedByOthers, MAX_ATTEMPTS, type OperationParts } from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
 
 const MIN_PASSWORD_CHARACTERS = 8;
@@ -84,6 +84,13 @@ export function requireClaims(claims: Claims): void {
   if (hasPrototypeMember(claims)) throw new InvalidInput('claims', 'expected no member __proto__');
   for (const [name, value] of Object.entries(claims)) {
     if (name === 'sub') throw new InvalidInput('claims.sub', 'sub is random and cannot be chosen');
+    if (isOwnClaim(name))
+      throw new InvalidInput(
+        `claims.${name}`,
+        name === 'preferred_username'
+          ? 'it is the username: change the username instead'
+          : 'it comes from the server, so that applications can rely on it',
+      );
     const kind = claimTypeOf(name);
     if (kind !== undefined && !isOfClaimType(value, kind.type))
       throw new InvalidInput(`claims.${name}`, `expected ${kind.expected}, got ${JSON.stringify(value)}`);
@@ -236,7 +243,7 @@ type RequireVersion = (person: Person) => void;
  * won every attempt
  */
 export async function updatePerson(
-  parts: OperationParts,
+  parts: OperationParts & ChangeParts,
   before: Person,
   change: PersonChange,
   requireVersion?: RequireVersion,
@@ -260,7 +267,7 @@ export async function updatePerson(
 
 /** Changes name and claims. @throws {OperationRefused} as `updatePerson` */
 async function changeRow(
-  parts: OperationParts,
+  parts: OperationParts & ChangeParts,
   found: Person,
   change: PersonChange,
   requireVersion: RequireVersion | undefined,
@@ -281,7 +288,7 @@ async function changeRow(
       name: nameAsKept(change.username ?? name),
       claims: claimsAfter(claims, change),
     };
-    const outcome = await parts.people.update(updated);
+    const outcome = await asPermitted(parts, person, () => parts.people.update(updated));
     if (outcome === 'name_taken') throw nameTaken(updated.name);
     if (outcome === 'updated') return { ...updated, revision: revision + 1 };
     person = await parts.people.bySubject(found.subject);
@@ -291,13 +298,25 @@ async function changeRow(
   throw changedByOthers(found.name);
 }
 
+/** Parts of a change to a user. Without a caller, everything is permitted. */
+type ChangeParts = Pick<OperationParts, 'issuer'> & Partial<Pick<AdminParts, 'caller'>>;
+
+/** Makes a change to a user as long as the caller may. What follows from the change needs no further right. */
+export function asPermitted<T>(
+  { issuer, caller }: ChangeParts,
+  person: Pick<Person, 'subject'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  return caller === undefined ? work() : caller.changePerson(issuer, person, work);
+}
+
 /** Disabling also revokes all tokens of the user and ends their sessions. */
 export async function setPersonDisabled(
-  parts: Pick<OperationParts, 'sessions' | 'storage' | 'mailedLinks'>,
+  parts: Pick<OperationParts, 'sessions' | 'storage' | 'mailedLinks'> & ChangeParts,
   person: Pick<Person, 'subject'>,
   disabled: boolean,
 ): Promise<void> {
-  await setDisabled(parts, person.subject, disabled);
+  await asPermitted(parts, person, () => setDisabled(parts, person.subject, disabled));
   if (disabled) await endSessionsOf(parts, person);
 }
 
@@ -322,10 +341,12 @@ export interface EndedSessions {
 
 /** Ends all sessions of a user, and finds the access that stays. */
 export async function endSessions(
-  parts: Pick<OperationParts, 'sessions' | 'storage'>,
+  parts: Pick<OperationParts, 'sessions' | 'storage'> & ChangeParts,
   person: Pick<Person, 'subject'>,
 ): Promise<EndedSessions> {
-  const ended = await endSessionsOf(parts, person);
+  const { subject } = person;
+  const begin = <T>(work: () => Promise<T>) => asPermitted(parts, person, work);
+  const ended = (await new SessionEnding({ ...parts, begin }).end({ subject })).length;
   const grants = await askStorage(() => parts.storage.grantsOf(person.subject));
   return { ended, remaining: grants.map(({ id, clientId }) => ({ id, clientId })) };
 }
@@ -341,12 +362,15 @@ interface EndedAccess {
 /**
  * Ends all access of a user: all sessions, and every token and code, including those with `offline_access`. The user can
  * sign in again.
+ * @param begin makes the writes that need a right. Default: none does, because it follows from another change
  */
 export async function endAccess(
   { sessions, storage }: Pick<OperationParts, 'sessions' | 'storage'>,
   { subject }: Pick<Person, 'subject'>,
+  begin?: <T>(work: () => Promise<T>) => Promise<T>,
 ): Promise<EndedAccess> {
-  const { ends, revoked } = await new SessionEnding({ sessions, storage }).endAccess(subject);
+  const ending = new SessionEnding({ sessions, storage, ...(begin !== undefined && { begin }) });
+  const { ends, revoked } = await ending.endAccess(subject);
   return { ended: ends.length, revoked };
 }
 
@@ -357,7 +381,7 @@ export async function endAccess(
  * @throws {OperationRefused} the user has no such link
  */
 export async function unlinkPerson(
-  parts: OperationParts & Pick<Instance, 'upstreamIdentities'>,
+  parts: OperationParts & ChangeParts,
   person: Person,
   id: string,
 ): Promise<UpstreamIdentity & { readonly ended: number }> {
@@ -367,7 +391,9 @@ export async function unlinkPerson(
   const linked = (await upstreamIdentities.ofSubject(subject)).find((one) => one.id === id);
   const change = linked && ({ change: 'provider_unlinked', name: linked.provider } as const);
   const notice = change && (await noticeTo(parts, person, 'factor_changed', change));
-  const unlinked = await upstreamIdentities.unlink(id, subject, 'any_link', notice);
+  const unlinked = await asPermitted(parts, person, () =>
+    upstreamIdentities.unlink(id, subject, 'any_link', notice),
+  );
   if (unlinked === undefined)
     throw new OperationRefused(
       'not_found',
@@ -385,12 +411,13 @@ export async function unlinkPerson(
  * @throws {OperationRefused} the user was removed in the meantime
  */
 export async function setPassword(
-  parts: OperationParts,
+  parts: OperationParts & ChangeParts,
   person: Person,
   passwordHash: string,
 ): Promise<number> {
   const notice = await noticeTo(parts, person, 'password_changed', {});
-  if (!(await parts.people.setPasswordHash(person.subject, passwordHash, undefined, notice)))
+  const set = () => parts.people.setPasswordHash(person.subject, passwordHash, undefined, notice);
+  if (!(await asPermitted(parts, person, set)))
     throw new OperationRefused('not_found', `there is no user ${person.name} any more`);
   // After the change, no session can start with the old password. Someone with it may have granted access that outlives
   // sessions.
@@ -401,11 +428,11 @@ export async function setPassword(
  * Removes the passkeys, the app and the recovery codes of a user, ends their sessions and revokes all their tokens.
  */
 export async function resetFactors(
-  parts: OperationParts & Pick<Instance, 'factors'>,
+  parts: OperationParts & ChangeParts,
   person: Person,
 ): Promise<{ readonly wereThere: boolean; readonly ended: number }> {
   const notice = await noticeTo(parts, person, 'factor_changed', { change: 'factors_reset' });
-  const wereThere = await parts.factors.reset(person.subject, notice);
+  const wereThere = await asPermitted(parts, person, () => parts.factors.reset(person.subject, notice));
   // After the reset, no session can start with the old factors. A thief may have used them.
   const { ended } = await endAccess(parts, person);
   return { wereThere, ended };
@@ -413,10 +440,10 @@ export async function resetFactors(
 
 /** Lets the factors of a user count that they have added with a recovery code. @returns whether any had to wait */
 export function confirmFactors(
-  { factors, clock }: OperationParts & Pick<Instance, 'factors'>,
-  { subject }: Pick<Person, 'subject'>,
+  parts: OperationParts & ChangeParts,
+  person: Pick<Person, 'subject'>,
 ): Promise<boolean> {
-  return factors.confirm(subject, clock());
+  return asPermitted(parts, person, () => parts.factors.confirm(person.subject, parts.clock()));
 }
 
 /** The language of an email to a user with this claim `locale`. */
@@ -440,16 +467,12 @@ async function noticeTo<T extends 'password_changed' | 'factor_changed'>(
 
 /** Deletes a user’s data, revokes all their tokens and ends their sessions. @returns the number of sessions */
 export function removePerson(
-  {
-    people,
-    consents,
-    storage,
-    sessions,
-  }: Pick<OperationParts, 'people' | 'consents' | 'storage' | 'sessions'>,
-  { subject }: Pick<Person, 'subject'>,
-): Promise<number> {
+  parts: Pick<OperationParts, 'people' | 'consents' | 'storage' | 'sessions'> & ChangeParts,
+  person: Pick<Person, 'subject'>): Promise<number> {
+  const { people, consents, storage, sessions } = parts;
   const ending = new SessionEnding({ sessions, storage });
-  return new PersonRemoval({ people, consents, ending, storage }).remove(subject);
+  const begin = <T>(work: () => Promise<T>) => asPermitted(parts, person, work);
+  return new PersonRemoval({ people, consents, ending, storage, begin }).remove(person.subject);
 }
 
 /** A user with their state. */

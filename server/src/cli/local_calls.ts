@@ -19,6 +19,7 @@ export function localParts(parts: OperationParts, warn: Warn = () => {}): Omit<A
   return {
     ...parts,
     caller: Caller.ofCommandLine(settings.adminGroup, warn),
+    requireCaller: async () => {},
     ownServer: () => parts.server(),
     // A server over the database would first make its signing keys.
     clientBuilder: () => serverWithoutDatabase({ ...configuration, settings }, 'cli'),

@@ -1,7 +1,8 @@
 // Who may use the console, and what its pages get.
 
 import type { AuthorizationServer } from '@grantd/core';
-import type { OperationParts } from '../admin/operation.ts';
+import { versionCheck } from '../admin/in_process.ts';
+import type { AdminParts } from '../admin/operation.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import type { History } from '../monitoring/history.ts';
@@ -34,7 +35,7 @@ export interface ConsoleParts {
   /** Seals a pasted token for the next form, so that no page contains it. */
   readonly tokens: SealedValues;
   /** The parts of operations, whose changes are recorded with the operator as actor. */
-  partsOf(subject: string): OperationParts;
+  partsOf(subject: string): Omit<AdminParts, 'requireVersion'>;
   /** A server whose changes are recorded likewise. */
   serverOf(subject: string): Promise<AuthorizationServer>;
 }
@@ -43,7 +44,7 @@ export interface ConsoleParts {
 export interface Visit {
   readonly c: PageContext;
   readonly console: ConsoleParts;
-  readonly parts: OperationParts;
+  readonly parts: AdminParts;
   readonly session: BrowserSession;
   readonly setting: ReturnType<typeof pageSetting>;
   readonly view: ConsoleView;
@@ -70,7 +71,7 @@ export function page(
         : new URLSearchParams();
     const setting = pageSetting(c, pages);
     const view = await consoleView(c, pages, session, current);
-    const parts = consoleParts.partsOf(session.person.subject);
+    const parts = { ...consoleParts.partsOf(session.person.subject), requireVersion: versionCheck('*') };
     try {
       // No stored text has one, and PostgreSQL would refuse the query like an outage.
       const given = [...new URL(c.req.url).searchParams, ...form];

@@ -2,7 +2,9 @@
 
 import type { AuthorizationServer } from '@grantd/core';
 import type { Hono } from 'hono';
+import { Caller } from '../admin/caller.ts';
 import { requireAdminGroup } from '../admin/groups.ts';
+import type { OperationParts, SentTest } from '../admin/operation.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { networkCheck } from '../config/options.ts';
 import { actingAs } from '../data/acting.ts';
@@ -28,6 +30,10 @@ interface Surroundings {
   readonly isReady: () => Promise<boolean>;
   readonly clock: Pick<ClockWatch, 'skewSeconds'>;
   readonly history: ConsoleParts['history'];
+  readonly testMail: (
+    parts: Pick<OperationParts, 'configuration' | 'issuer'>,
+    address: string,
+  ) => Promise<SentTest>;
 }
 
 /**
@@ -37,7 +43,7 @@ interface Surroundings {
  */
 export async function openConsole(
   instance: Instance,
-  { configuration, server, isReady, clock, history }: Surroundings,
+  { configuration, server, isReady, clock, history, testMail }: Surroundings,
 ): Promise<(app: Hono<PageEnvironment>, pages: PageParts) => void> {
   await requireAdminGroup(instance, configuration);
   const { adminGroup = '', adminFrom } = configuration.settings;
@@ -55,6 +61,12 @@ export async function openConsole(
           storage: askedStorage(acting.storage),
           configuration,
           server: async () => actingAs(actorOf(subject), server),
+          caller: Caller.ofConsole(subject, adminGroup),
+          requireCaller: async () => {},
+          ownServer: () => acting.server(),
+          clientBuilder: async () => server,
+          isReady,
+          testMail: (address) => testMail({ configuration, issuer: instance.issuer }, address),
         };
       },
       serverOf: (subject) => instance.actingAs(actorOf(subject)).server(),

@@ -80,6 +80,8 @@ const GROUPS_SQL = {
     WHERE m.issuer = $1 AND m.subject = $2 AND m.ended_at_ms IS NULL AND g.sign_in_policy IS NOT NULL`,
   remove: 'DELETE FROM grantd.groups WHERE issuer = $1 AND name = $2 RETURNING name',
 
+  // Changes that depend on what the user is a member of wait for it, and it for them.
+  holdPerson: 'UPDATE grantd.people SET name = name WHERE issuer = $1 AND subject = $2',
   // Of a user whose membership is just being ended, it ends the end.
   addMember: `
     INSERT INTO grantd.group_members (issuer, subject, group_name, added_at_ms)
@@ -151,14 +153,17 @@ export function groupsTable(tables: ProgramTables, issuer: string): Groups {
         .map(policyIn)
         .filter((one) => one !== undefined),
     remove: (name) => change({ type: 'group_removed', target: name }, GROUPS_SQL.remove, name),
-    addMember: (membership, nowMs) =>
-      change(
-        memberAct('group_member_added', membership),
-        GROUPS_SQL.addMember,
-        membership.subject,
-        membership.group,
-        nowMs,
-      ),
+    async addMember(membership, nowMs) {
+      const { subject, group } = membership;
+      const [, added] = await tables.write(
+        [GROUPS_SQL.holdPerson, issuer, subject],
+        recorded(
+          [GROUPS_SQL.addMember, issuer, subject, group, nowMs],
+          memberAct('group_member_added', membership),
+        ),
+      );
+      return added?.length === 1;
+    },
     async beginEnd(membership, nowMs, remaining) {
       const { subject, group } = membership;
       const act = memberAct('group_member_removed', membership);

@@ -302,8 +302,27 @@ function verifiedEmailOf({ email, email_verified: isVerified }: Claims): string 
 }
 
 /** A user’s stored claims for UserInfo. */
-export function claimsOf({ name, claims }: Person): Claims {
-  return { preferred_username: name, ...claims };
+export function claimsOf({ name, claims }: Pick<Person, 'name' | 'claims'>): Claims {
+  return { ...withoutOwnClaims(claims), preferred_username: name };
+}
+
+/**
+ * Claims that say who the user is, or what the server knows about the sign-in. Applications find accounts by them, so they
+ * come from the user’s record, and no value that is stored or brought along stands in for them.
+ */
+const OWN_CLAIMS: ReadonlySet<string> = new Set([
+  ...['sub', 'preferred_username', 'username', 'iss', 'aud', 'azp', 'client_id', 'scope', 'jti', 'sid', 'nonce'],
+  ...['exp', 'iat', 'nbf', 'auth_time', 'acr', 'amr', 'cnf', 'act', 'may_act', 'events', 'token_type'],
+]);
+
+/** Whether a claim comes from the server alone. */
+export function isOwnClaim(name: string): boolean {
+  return OWN_CLAIMS.has(name);
+}
+
+/** Without claims that come from the server alone. */
+export function withoutOwnClaims(claims: Claims): Claims {
+  return Object.fromEntries(Object.entries(claims).filter(([name]) => !isOwnClaim(name)));
 }
 
 /**

@@ -16,9 +16,10 @@ import {
   storedState,
 } from '@grantd/core/internal/storage/postgres/schema';
 import { eventOf, insertEvent, openPostgresStorage, type PostgresDeadlines } from '@grantd/core/postgres';
-import { Client, Pool } from 'pg';
+import { Client, escapeLiteral, Pool } from 'pg';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { originOf } from '../log/log.ts';
+import { conditionNow, conditionText } from './conditions.ts';
 import {
   type Database,
   directionOf,
@@ -62,7 +63,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
   const address = addressOf(url);
   const { pool, close } = openPool(url, options, options.onConnectionLost);
   const deadlines = deadlinesOf(options);
-  const connections = new PostgresConnections(pool, deadlines);
+  const connections = new PostgresConnections(pool, deadlines, hostCondition);
   const assumptions: MigrationAssumption[] = [];
   const schemas = async (): Promise<Schemas | undefined> => {
     await requireConnection(pool, address);
@@ -113,6 +114,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
           ...deadlines,
           eventRetentionSeconds: KEPT_BY_SWEEPS,
           audit: { originOf: originOf(actor), issuance: options.recordsIssuance ?? true },
+          hostCondition,
         });
         await reportAssumptions(storage, assumptions);
         await migratePostgres(connections, PROGRAM_TABLES);
@@ -138,6 +140,12 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
 }
 
 const CLOCK_SQL = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms';
+
+/** What the transaction that begins now depends on. */
+function hostCondition(): string | undefined {
+  const condition = conditionNow();
+  return condition && conditionText(condition, escapeLiteral);
+}
 
 async function postgresSchemas(connections: PostgresConnections): Promise<Schemas | undefined> {
   const library = await storedState(connections, STORE_TABLES);

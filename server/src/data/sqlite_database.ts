@@ -16,6 +16,7 @@ import { SQLITE_STORE_TABLES } from '@grantd/core/internal/storage/sqlite/schema
 import { openSqliteStorage, type SqliteConnection } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
 import { originOf } from '../log/log.ts';
+import { ConditionBroken, conditionNow, type WriteCondition } from './conditions.ts';
 import {
   type Database,
   directionOf,
@@ -119,12 +120,14 @@ export function sqliteDatabase(
           isCorrupt = true;
           markDamaged(path, message);
         };
+        let requireCondition = (_: WriteCondition): void => {};
         const storage = asDatabase(path, () =>
           openSqliteStorage({
             ...{ path, issuer, onAssumption, onCorruption },
             hostTables: { tables: SQLITE_PROGRAM_TABLES, migrate: migrateProgramTables },
             eventRetentionSeconds: KEPT_BY_SWEEPS,
             audit: { originOf: originOf(actor), issuance: recordsIssuance },
+            hostCondition: { now: conditionNow, require: (condition: WriteCondition) => requireCondition(condition) },
             ...(checkpointPages !== undefined && { checkpointPages }),
           }),
         );
@@ -133,6 +136,7 @@ export function sqliteDatabase(
         requireNotCopied(storage.connection.database, path);
         const file = new StoredFile(path);
         const tables = sqliteProgramTables(storage.connection, originOf(actor));
+        requireCondition = tables.requireCondition;
         const data = programData(tables, issuer, storage);
         reportSharedNames(await data.people.keyNames());
         return {
@@ -250,7 +254,7 @@ function requireSecretFile(path: string): readonly string[] {
 export function sqliteProgramTables(
   { database, reads, transaction, addEvent }: SqliteConnection,
   origin = originOf(undefined),
-): ProgramTables {
+): ProgramTables & { requireCondition(condition: WriteCondition): void } {
   const remembered = new CachedRows<readonly TableRow[]>(reads);
   const prepared = new Map<string, PreparedCall>();
 
@@ -289,6 +293,11 @@ export function sqliteProgramTables(
     return rows;
   };
 
+  // SQLite has one writer at a time, so the lock of the condition is the transaction itself.
+  const requireCondition = ({ breach }: WriteCondition): void => {
+    if (run(breach).length > 0) throw new ConditionBroken();
+  };
+
   /**
    * Reads from the cache. Only single rows are cached: lists may be long, and names that are not found are unlimited.
    */
@@ -304,13 +313,15 @@ export function sqliteProgramTables(
     read: (...call) => reads.read(() => look(call)),
     write(...calls) {
       // Not inside the transaction, which runs in the context of the queue.
-      const cause = origin();
+      const [cause, condition] = [origin(), conditionNow()];
       return transaction(() =>
-        overwritingDeleted(database, () =>
-          calls.map((call) => (isRecorded(call) ? runAndRecord(call, cause) : run(call))),
-        ),
+        overwritingDeleted(database, () => {
+          if (condition !== undefined) requireCondition(condition);
+          return calls.map((call) => (isRecorded(call) ? runAndRecord(call, cause) : run(call)));
+        }),
       );
     },
+    requireCondition,
   };
 }
 

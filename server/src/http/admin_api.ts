@@ -1,6 +1,8 @@
 // The admin API: what the command line does, over HTTP, for clients with tokens of this server.
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   type AuthorizationServer,
   hasResource,
@@ -34,6 +36,7 @@ import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import type { Schema } from '../admin/schema.ts';
 import { ALL_OPERATIONS, type AnyOperation, type AnyStream } from '../admin/table.ts';
 import { errorsOf, requireFitting } from '../admin/validation.ts';
+import { rpIdOf, strictestOf } from '../config/acr.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { networkCheck } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
@@ -43,6 +46,7 @@ import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../instance/admin_
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
 import { clientAddress } from '../pages/page_parts.ts';
+import { classesFor, factorsNow } from '../people/acr.ts';
 import { LINES_TYPE, mediaTypesOf, openApiDocument } from './openapi.ts';
 import { PROBLEMS, Problem, type ProblemCode } from './problems.ts';
 import { RepeatedRequests, type StoredAnswer } from './repeated_requests.ts';
@@ -54,6 +58,8 @@ interface Surroundings {
   readonly requestLog: RequestLog;
   readonly isReady: () => Promise<boolean>;
   readonly testMail: (parts: OperationParts, address: string) => Promise<SentTest>;
+  /** Milliseconds for which a response waits for its reader. Default: 30 s. */
+  readonly slowReaderMs?: number;
   /** Returns the certificate of a request’s client. */
   readonly clientCertificate: ((request: NodeRequest) => PresentedCertificate | undefined) | undefined;
 }
@@ -77,7 +83,7 @@ const SUBJECT = 'grantd:subject';
  */
 export async function openAdminApi(
   instance: Instance,
-  { requestLog, ...surroundings }: Surroundings,
+  { requestLog, slowReaderMs = SLOW_READER_MS, ...surroundings }: Surroundings,
 ): Promise<AdminListener> {
   const { configuration } = surroundings;
   const { settings } = configuration;
@@ -118,7 +124,8 @@ export async function openAdminApi(
       limit.count(`client ${caller.clientId}`);
       if ('stream' in operation) {
         const input = streamInput(operation, request, parameters);
-        await streamed(operation, api.partsFor(operation, request, caller), input, request, response);
+        const parts = api.partsFor(operation, request, caller);
+        await streamed(operation, parts, input, request, response, slowReaderMs);
         return true;
       }
       const { input, body } = await inputOf(operation, request, parameters);
@@ -135,6 +142,11 @@ export async function openAdminApi(
     } catch (error) {
       // The caller disconnected during its request.
       if ((request.destroyed && !request.complete) || error instanceof CallerLeft) return true;
+      if (error instanceof CallerTooSlow) {
+        requestLog.about({ ...about, reason: 'slow_reader' });
+        response.destroy();
+        return true;
+      }
       const problem = problemOf(error);
       requestLog.about({ ...about, reason: problem.code });
       if (problem.code === 'internal') requestLog.failure(requestId, 'unexpected', error);
@@ -155,6 +167,7 @@ class AdminApi {
   /** By the scope that a token needs; `undefined` for operations that several scopes admit. */
   readonly #admission: ReadonlyMap<AdminScope | undefined, ReturnType<typeof protect>>;
   readonly #audience: string;
+  readonly #tokens: EmbeddedAccessTokens;
 
   constructor(instance: Instance, surroundings: Omit<Surroundings, 'requestLog'>) {
     const { server, clientCertificate } = surroundings;
@@ -173,6 +186,7 @@ class AdminApi {
         },
       },
     });
+    this.#tokens = tokens;
     const options: NodeProtectionOptions = {
       tokens,
       realm: REALM,
@@ -199,12 +213,39 @@ class AdminApi {
    * @throws {Problem} the client or user may not use the API
    */
   async admit(
-    { scope, otherScopes = [] }: Pick<AnyOperation, 'scope' | 'otherScopes'>,
+    operation: Pick<AnyOperation, 'scope' | 'otherScopes'>,
     request: NodeRequest,
     response: ServerResponse,
   ): Promise<Caller> {
+    const { scope, otherScopes = [] } = operation;
     const only = otherScopes.length === 0 ? scope : undefined;
-    const { claims, scopes, clientId = '' } = await this.#verified(only, request, response);
+    return this.#callerOf(operation, request, await this.#verified(only, request, response));
+  }
+
+  /**
+   * Asks again about the caller of a request that goes on.
+   * @throws {OAuthError | Problem} the caller may no longer do what it was admitted to
+   */
+  async #readmit(
+    operation: Pick<AnyOperation, 'scope' | 'otherScopes'>,
+    request: NodeRequest,
+    caller: Caller,
+  ): Promise<void> {
+    const [, scheme = '', token = ''] = /^(\w+) (\S+)$/.exec(headerOf(request, 'authorization') ?? '') ?? [];
+    const { der } = this.#surroundings.clientCertificate?.(request) ?? {};
+    const certificate = der && createHash('sha256').update(der).digest('base64url');
+    const verified = await this.#tokens.verify(token, schemeOf(scheme), certificate);
+    const now = await this.#callerOf(operation, request, verified);
+    if (now.identity !== caller.identity)
+      throw new Problem('insufficient_scope', { detail: 'the caller has lost rights since the request began' });
+  }
+
+  /** @throws {OAuthError | Problem} the client or user may not use the API */
+  async #callerOf(
+    { scope, otherScopes = [] }: Pick<AnyOperation, 'scope' | 'otherScopes'>,
+    request: NodeRequest,
+    { claims, scopes, clientId = '' }: VerifiedAccessToken,
+  ): Promise<Caller> {
     const admitting = [scope, ...otherScopes].filter((one) => scopes.includes(one));
     if (admitting.length === 0)
       throw new Problem('insufficient_scope', {
@@ -230,7 +271,26 @@ class AdminApi {
     const person = adminGroup === undefined ? undefined : await people.bySubject(subject);
     if (adminGroup === undefined || person?.groups?.includes(adminGroup) !== true)
       throw new Problem('insufficient_scope', { detail: 'the user is not an administrator' });
+    await this.#requireSignIn(subject, claims.acr, request);
     return Caller.ofApi(clientId, subject, kept, adminGroup);
+  }
+
+  /**
+   * Users need the same sign-in as for the console.
+   * @throws {Problem} the sign-in of the token is not enough (RFC 9470 §3)
+   */
+  async #requireSignIn(subject: string, acr: unknown, request: NodeRequest): Promise<void> {
+    const { groups, factors, issuer } = this.#instance;
+    const { settings } = this.#surroundings.configuration;
+    const { signInPolicy, consoleSignInPolicy } = settings;
+    const policy = strictestOf(signInPolicy, consoleSignInPolicy, ...(await groups.policiesOf(subject)));
+    const has = factorsNow(await factors.of(subject), rpIdOf(settings, issuer) !== undefined, Date.now());
+    const accepted = classesFor(policy, has);
+    if (accepted.length === 0 || accepted.some((one) => one === acr)) return;
+    const error = 'insufficient_user_authentication';
+    const detail = 'the user must sign in as for the console';
+    const challenge = `${challengeScheme(request)} realm="${REALM}", error="${error}", error_description="${detail}", acr_values="${accepted.join(' ')}"`;
+    throw new Problem(error, { detail, headers: { 'www-authenticate': challenge } });
   }
 
   #verified(
@@ -249,10 +309,11 @@ class AdminApi {
    * @throws {Problem} If-Match is missing, or not for this operation
    */
   partsFor(
-    { needsVersion }: Pick<AnyOperation, 'needsVersion'>,
-    request: IncomingMessage,
+    operation: Pick<AnyOperation, 'needsVersion' | 'scope' | 'otherScopes'>,
+    request: NodeRequest,
     caller: Caller,
   ): AdminParts {
+    const { needsVersion } = operation;
     const wanted = headerOf(request, 'if-match');
     if (!needsVersion && wanted !== undefined)
       throw new Problem('invalid_request', {
@@ -273,6 +334,7 @@ class AdminApi {
       clientBuilder: async () => server,
       isReady,
       caller,
+      requireCaller: () => this.#readmit(operation, request, caller),
       requireVersion: versionCheck(wanted),
     };
     return { ...parts, testMail: (address) => testMail(parts, address) };
@@ -497,6 +559,14 @@ class CallerLeft extends Error {
   override readonly name = 'CallerLeft';
 }
 
+/** The caller does not read the response. */
+class CallerTooSlow extends Error {
+  override readonly name = 'CallerTooSlow';
+}
+
+/** Milliseconds for which a response waits for its reader. */
+const SLOW_READER_MS = 30_000;
+
 /** Performs an operation on lines. The status is sent with the first line, so that earlier problems have their own. */
 async function streamed(
   operation: AnyStream,
@@ -504,6 +574,7 @@ async function streamed(
   input: never,
   request: IncomingMessage,
   response: ServerResponse,
+  slowReaderMs: number,
 ): Promise<void> {
   const begin = () => {
     if (!response.headersSent)
@@ -519,8 +590,15 @@ async function streamed(
     if (response.write(`${JSON.stringify(line)}\n`)) return;
     const waiting = new AbortController();
     const { signal } = waiting;
-    await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
+    const isSlow = await Promise.race([
+      once(response, 'drain', { signal }).then(() => false),
+      once(response, 'close', { signal }).then(() => false),
+      pause(slowReaderMs, true, { signal, ref: false }),
+    ]);
     waiting.abort();
+    // A reader that takes its time would be sent what it may no longer read.
+    if (isSlow) throw new CallerTooSlow();
+    await parts.requireCaller();
   };
   const isHead = request.method === 'HEAD';
   if (!isHead) await operation.stream(parts, input, linesIn(request), write);
@@ -593,10 +671,18 @@ function sendProblem(
   });
 }
 
+/** The scheme with which a request presents its token. */
+function challengeScheme(request: IncomingMessage): 'DPoP' | 'Bearer' {
+  return schemeOf(headerOf(request, 'authorization')?.split(' ', 1)[0] ?? '');
+}
+
+function schemeOf(text: string): 'DPoP' | 'Bearer' {
+  return /^dpop$/i.test(text) ? 'DPoP' : 'Bearer';
+}
+
 /** The challenge to a token that was admitted, and lacks what its operation needs further (RFC 6750 §3). */
 function scopeChallenge(request: IncomingMessage): string {
-  const scheme = /^dpop /i.test(headerOf(request, 'authorization') ?? '') ? 'DPoP' : 'Bearer';
-  return `${scheme} realm="${REALM}", error="insufficient_scope"`;
+  return `${challengeScheme(request)} realm="${REALM}", error="insufficient_scope"`;
 }
 
 function send(

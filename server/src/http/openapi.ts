@@ -152,6 +152,7 @@ function problemsOf(operation: AnyOperation | AnyStream): readonly ProblemCode[]
   return [
     'invalid_request',
     'invalid_token',
+    'insufficient_user_authentication',
     'insufficient_scope',
     ...(path.includes('{') || query?.group !== undefined || body !== undefined
       ? (['not_found'] as const)

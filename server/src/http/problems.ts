@@ -5,6 +5,10 @@ import type { ValueProblem } from '../admin/operation_refused.ts';
 export const PROBLEMS = {
   invalid_request: { status: 400, title: 'The request is malformed.' },
   invalid_token: { status: 401, title: 'The access token is missing, invalid or not for this API.' },
+  insufficient_user_authentication: {
+    status: 401,
+    title: 'The user of the token must sign in with another factor.',
+  },
   insufficient_scope: { status: 403, title: 'The token does not permit this operation.' },
   not_found: { status: 404, title: 'The requested object does not exist.' },
   method_not_allowed: { status: 405, title: 'The path does not support this method.' },

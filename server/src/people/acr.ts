@@ -131,6 +131,12 @@ export function reachableLevel({ passkeys, hasTotp, passkeyCounts }: FactorsNow)
   return hasTotp || passkeys > 0 ? MULTI_FACTOR : PASSWORD;
 }
 
+/** The classes of sign-ins that meet a policy, weakest first; empty if each sign-in does. */
+export function classesFor(policy: SignInPolicy, has: FactorsNow): readonly string[] {
+  const level = levelOfPolicy(policy, reachableLevel(has));
+  return level === PASSWORD ? [] : ACRS.filter((one) => one.level >= level).map(({ acr }) => acr);
+}
+
 /** A further step up to a level, a factor that the user has yet to add, or a class that this server cannot reach. */
 export type MissingStep =
   | {

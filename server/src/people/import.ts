@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AdministrableStorage } from '@grantd/core';
+import { Refused } from '../config/refused.ts';
 import type { Groups } from '../data/groups.ts';
 import {
   IMPORT_BATCH,
@@ -8,7 +9,7 @@ import {
   type NamedPerson,
 } from '../data/imported_people.ts';
 import type { MailedLinks, Mails, NewMail } from '../data/mails.ts';
-import { NO_PASSWORD, nameAsKept, nameKey, nameProblem, type People } from '../data/people.ts';
+import { NO_PASSWORD, nameAsKept, nameKey, nameProblem, type People, type Person } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
 import { askStorage, newIdentifier } from '../data/tables.ts';
 import type { NewIdentity, UpstreamIdentities } from '../data/upstream_identities.ts';
@@ -52,6 +53,10 @@ interface Parts {
   readonly groups: Groups;
   readonly storage: AdministrableStorage;
   readonly ending: Pick<SessionEnding, 'endAccess'>;
+  /** Asks again whether the import may go on. @throws if it may not */
+  readonly requireCaller?: () => Promise<void>;
+  /** Makes a change to a user, if it may still be made. @throws {Refused} it may not */
+  readonly changePerson?: <T>(person: Pick<Person, 'subject'>, work: () => Promise<T>) => Promise<T>;
 }
 
 interface Wish {
@@ -161,7 +166,8 @@ export class PeopleImport {
 
   async #importBatch(batch: readonly Candidate[], report: Report): Promise<void> {
     if (batch.length === 0) return;
-    const { importedPeople, storage } = this.#parts;
+    const { importedPeople, storage, requireCaller } = this.#parts;
+    await requireCaller?.();
     const found = await importedPeople.byNameKeys(batch.map(({ key }) => key));
     const byKey = new Map(found.map((person) => [person.nameKey, person]));
     const existing = new Map<string, NamedPerson>();
@@ -301,32 +307,41 @@ export class PeopleImport {
     if (difference === 'subject')
       return { outcome: 'failed', subject, reason: 'subject: a user keeps their subject identifier' };
     if (this.#wish.isDryRun) return { outcome: 'updated', subject };
-    return this.#update(said, person, isDisabled);
+    try {
+      return await this.#update(said, person, isDisabled);
+    } catch (error) {
+      // The user has become one whom the import may not change.
+      if (error instanceof Refused) return { outcome: 'failed', subject, reason: error.message };
+      throw error;
+    }
   }
 
   async #update(said: ImportLine, person: NamedPerson, isDisabled: boolean): Promise<LineOutcome> {
     const { people, importedPeople, upstreamIdentities, ending, groups } = this.#parts;
+    const { changePerson = (_, work) => work() } = this.#parts;
+    const change = <T>(work: () => Promise<T>) => changePerson(person, work);
     const { subject, groups: before = [] } = person;
     const { username: name, claims, passwordHash, disabled, groups: wanted, directoryId } = said;
     const warnings: string[] = [];
     if (name !== person.name || !isDeepStrictEqual(claims, person.claims)) {
-      const outcome = await people.update({ ...person, name, claims });
+      const outcome = await change(() => people.update({ ...person, name, claims }));
       if (outcome !== 'updated')
         return { outcome: 'failed', subject, reason: 'another command has just changed the user: try again' };
     }
     for (const group of wanted?.filter((one) => !before.includes(one)) ?? [])
-      await groups.addMember({ subject, group }, this.#parts.clock());
+      await change(() => groups.addMember({ subject, group }, this.#parts.clock()));
     for (const group of wanted === undefined ? [] : before.filter((one) => !wanted.includes(one)))
-      await this.#access.leaveGroup({ subject, group });
-    if (disabled !== undefined && disabled !== isDisabled) await setDisabled(this.#parts, subject, disabled);
+      await change(() => this.#access.leaveGroup({ subject, group }));
+    if (disabled !== undefined && disabled !== isDisabled)
+      await change(() => setDisabled(this.#parts, subject, disabled));
     for (const link of await this.#missingLinks(said, person))
-      if ((await upstreamIdentities.link(link, subject, this.#parts.clock())) === undefined)
+      if ((await change(() => upstreamIdentities.link(link, subject, this.#parts.clock()))) === undefined)
         warnings.push(takenLinkWarning(link));
     const isNewEntry = directoryId !== undefined && directoryId !== person.directoryId;
-    if (isNewEntry && !(await people.setDirectoryId(subject, directoryId)))
+    if (isNewEntry && !(await change(() => people.setDirectoryId(subject, directoryId))))
       return { outcome: 'failed', subject, reason: 'directory_id: the entry belongs to another user' };
     const isNewHash = passwordHash !== undefined && passwordHash !== person.passwordHash;
-    if (isNewHash) await people.setPasswordHash(subject, passwordHash);
+    if (isNewHash) await change(() => people.setPasswordHash(subject, passwordHash));
     const isNewPassword = isNewHash || isNewEntry;
     if (isNewPassword || (disabled === true && !isDisabled)) {
       await ending.endAccess(subject);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Claims, STANDARD_CLAIMS_BY_SCOPE } from '@grantd/core';
-import { claimsAsKept, isName, nameAsKept, nameProblem } from '../data/people.ts';
+import { claimsAsKept, isName, isOwnClaim, nameAsKept, nameProblem } from '../data/people.ts';
 import type { NewIdentity } from '../data/upstream_identities.ts';
 import { isAddress } from './mailing.ts';
 import { readPasswordHash } from './password_formats.ts';
@@ -83,7 +83,7 @@ export function readImportLine(value: unknown, found: readonly string[] = []): I
   const name = nameAsKept(String(username));
   const unusual = nameProblem(name);
   if (unusual !== undefined) warnings.push(`username: nobody else can have such a name: expected ${unusual}`);
-  const kept = claimsAsKept(claimsOfTypes(claims as Claims, warnings));
+  const kept = claimsAsKept(claimsOfTypes(claims as Claims, name, warnings));
   const line = {
     username: name,
     ...(subject !== undefined && { subject: String(subject) }),
@@ -171,12 +171,14 @@ function invitedWith({ email }: Claims, warnings: string[]): { readonly invite?:
 }
 
 /** Claims with the types that clients expect. A value that cannot be converted is left out. */
-function claimsOfTypes(claims: Claims, warnings: string[]): Claims {
+function claimsOfTypes(claims: Claims, username: string, warnings: string[]): Claims {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(claims)) {
     const kind = claimTypeOf(name);
     const converted = kind === undefined ? value : asClaimType(value, kind.type);
-    if (converted !== undefined) kept[name] = converted;
+    if (name === 'preferred_username' && value === username) continue;
+    if (isOwnClaim(name)) warnings.push(`claims: ${name}: left out: it comes from the server`);
+    else if (converted !== undefined) kept[name] = converted;
     else if (kind !== undefined) warnings.push(`claims: ${name}: left out: expected ${kind.expected}`);
   }
   return kept;

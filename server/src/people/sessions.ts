@@ -48,6 +48,7 @@ const BATCH_SIZE = 50;
  * ended. If a process dies midway, another one finishes.
  */
 export class SessionEnding {
+  readonly #begin: <T>(work: () => Promise<T>) => Promise<T>;
   readonly #sessions: Sessions;
   readonly #storage: Pick<AdministrableStorage, 'revokeAll' | 'grantsOf'>;
   readonly #clock: () => number;
@@ -56,7 +57,10 @@ export class SessionEnding {
     readonly sessions: Sessions;
     readonly storage: Pick<AdministrableStorage, 'revokeAll' | 'grantsOf'>;
     readonly clock?: () => number;
+    /** Makes the writes with which an ending begins, if they depend on something. The rest follows from them. */
+    readonly begin?: <T>(work: () => Promise<T>) => Promise<T>;
   }) {
+    this.#begin = parts.begin ?? ((work) => work());
     this.#sessions = parts.sessions;
     this.#storage = parts.storage;
     this.#clock = parts.clock ?? Date.now;
@@ -67,7 +71,7 @@ export class SessionEnding {
    * @throws {StorageFault} some may not have ended completely, but all are invalid
    */
   async end(of: SessionsToEnd): Promise<readonly SessionEnd[]> {
-    const begun = await this.#sessions.beginEnd(of, this.#clock());
+    const begun = await this.#begin(() => this.#sessions.beginEnd(of, this.#clock()));
     const ends: SessionEnd[] = [];
     for (const session of begun) ends.push(await this.#finish(session));
     return 'id' in of ? ends : [...ends, ...(await this.#endExpired(of))];
@@ -83,7 +87,8 @@ export class SessionEnding {
     subject: string,
   ): Promise<{ readonly ends: readonly SessionEnd[]; readonly revoked: boolean }> {
     const ends = await this.end({ subject });
-    const revoked = await askStorage(() => this.#storage.revokeAll({ principal: 'subject', id: subject }));
+    const all = { principal: 'subject', id: subject } as const;
+    const revoked = await this.#begin(() => askStorage(() => this.#storage.revokeAll(all)));
     return { ends, revoked };
   }
 

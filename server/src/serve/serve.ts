@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { AuthorizationServer, FetchDocument, GetUserClaims } from '@grantd/core';
 import { tlsCertificateOf } from '@grantd/core/node';
+import type { OperationParts } from '../admin/operation.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { isMeasured, isPostgresUrl, type OptionName, type Settings } from '../config/options.ts';
 import { type Provider, readProviders } from '../config/providers.ts';
@@ -371,13 +372,16 @@ export async function openService(
     const watch = watchDatabase(instance);
     const readiness = { settings, instance, log, isInPlace: watch.isInPlace };
     const isReady = readinessCheck(readiness);
+    const testMail = async (parts: Pick<OperationParts, 'configuration' | 'issuer'>, address: string) =>
+      (await import('../mail/test_mail.ts')).testMail(parts, address);
     const admin = await adminListener(instance, {
       ...{ configuration, server, requestLog, clientCertificate },
       isReady: async () => !isEnding() && isReady(),
-      testMail: async (parts, address) => (await import('../mail/test_mail.ts')).testMail(parts, address),
+      testMail,
     });
     const addConsole = await consolePages(instance, {
-      ...{ configuration, server, history, clock },
+        ...{ configuration, server, history, clock },
+        testMail,
       isReady: async () => !isEnding() && isReady(),
     });
     const sweepLog = { info: log.info.bind(log), error: log.error.bind(log), swept: monitor?.swept };

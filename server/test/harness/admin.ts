@@ -39,12 +39,16 @@ function bodyOf(type: string, text: string): unknown {
 }
 
 /** A server with the admin API in this process, on a new database. */
-export async function startAdmin(options: Readonly<Record<string, string>> = {}) {
+export async function startAdmin(
+  options: Readonly<Record<string, string>> = {},
+  { slowReaderMs }: { readonly slowReaderMs?: number } = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-admin-'));
   const configuration = readConfiguration(
     {},
     {
       ...{ GRANTD_ISSUER: ADMIN_ISSUER, GRANTD_ADMIN_API: 'true', GRANTD_SECRET: 's'.repeat(32) },
+      GRANTD_CONSOLE_SIGN_IN_POLICY: 'password',
       ...options,
     },
   );
@@ -67,6 +71,7 @@ export async function startAdmin(options: Readonly<Record<string, string>> = {})
     isReady: async () => true,
     testMail: (parts, address) => testMail(parts, address),
     clientCertificate: undefined,
+    ...(slowReaderMs !== undefined && { slowReaderMs }),
   });
   const http = createServer(
     requestListener({

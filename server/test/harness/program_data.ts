@@ -30,6 +30,14 @@ export async function openDatabases(
   return [await first.open(ISSUER), ...(await Promise.all(others.map((other) => other.open(ISSUER))))];
 }
 
+/** A new database that is not open yet. */
+export async function newDatabase(t: TestContext, { name }: TestDatabase): Promise<Database> {
+  const make = name === 'SQLite' ? newFile(t) : await newPostgres();
+  const database = make();
+  t.after(() => database.close());
+  return database;
+}
+
 export async function openDatabase(t: TestContext, database: TestDatabase): Promise<OpenDatabase> {
   const [opened] = await openDatabases(t, database);
   if (opened === undefined) throw new TypeError('one was asked for');

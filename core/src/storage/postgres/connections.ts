@@ -46,11 +46,18 @@ export class PostgresConnections {
   readonly #deadlines: Deadlines;
   readonly #limits: string;
   readonly #begin: string;
+  readonly #condition: () => string | undefined;
   #isPrepared = true;
   #isClosed = false;
 
-  constructor(pool: PostgresPool, deadlines: PostgresDeadlines = {}) {
+  /** @param condition returns SQL with which a transaction begins, called in the context of its caller */
+  constructor(
+    pool: PostgresPool,
+    deadlines: PostgresDeadlines = {},
+    condition: () => string | undefined = () => undefined,
+  ) {
     this.#pool = pool;
+    this.#condition = condition;
     this.#deadlines = deadlinesOf(deadlines);
     const ms = Math.ceil(this.#deadlines.statementTimeoutMs);
     // A process that is paused inside a transaction must not hold its locks for longer than a caller waits.
@@ -60,7 +67,7 @@ export class PostgresConnections {
 
   /** The same pool with another timeout, for slow statements. @param statementTimeoutMs milliseconds */
   withStatementTimeout(statementTimeoutMs: number): PostgresConnections {
-    return new PostgresConnections(this.#pool, { ...this.#deadlines, statementTimeoutMs });
+    return new PostgresConnections(this.#pool, { ...this.#deadlines, statementTimeoutMs }, this.#condition);
   }
 
   /** A statement that only reads. */
@@ -93,10 +100,11 @@ export class PostgresConnections {
    * its outcome may be unknown.
    */
   async write(calls: readonly PostgresCall[]): Promise<readonly PostgresResult[]> {
+    const begin = this.#beginning();
     return this.#attempt((client) =>
       watched(client, async () => {
         const [, ...results] = await this.#send(client, [
-          () => client.query({ text: this.#begin }),
+          () => client.query({ text: begin }),
           ...calls.map((call) => () => this.#query(client, call)),
           () => client.query({ text: 'COMMIT' }),
         ]);
@@ -111,10 +119,11 @@ export class PostgresConnections {
     first: readonly PostgresCall[],
     next: (found: readonly PostgresResult[]) => Continuation<T>,
   ): Promise<T> {
+    const begin = this.#beginning();
     return this.#attempt((client) =>
       watched(client, async () => {
         const [, ...found] = await this.#send(client, [
-          () => client.query({ text: this.#begin }),
+          () => client.query({ text: begin }),
           ...first.map((call) => () => this.#query(client, call)),
         ]);
         const { calls, outcome } = next(found);
@@ -156,6 +165,11 @@ export class PostgresConnections {
         requireCommitted(committed);
       }),
     );
+  }
+
+  #beginning(): string {
+    const condition = this.#condition();
+    return condition === undefined ? this.#begin : `${this.#begin}; ${condition}`;
   }
 
   /** Rejects all later calls. The pool's owner ends the pool. */

@@ -72,6 +72,11 @@ export interface PostgresStorageOptions extends PostgresDeadlines {
    * record only what ended tokens.
    */
   readonly audit?: AuditOptions;
+  /**
+   * Returns SQL with which a transaction begins, called in the context of its caller. If it fails, nothing is changed. For
+   * hosts that keep tables in the same database.
+   */
+  readonly hostCondition?: () => string | undefined;
   /** Receives what a migration assumed, once, when opening brought the tables up to date. */
   readonly onAssumption?: (assumption: MigrationAssumption) => void;
 }
@@ -84,6 +89,7 @@ const OPTIONS: KindsOf<PostgresStorageOptions> = {
   statementTimeoutMs: milliseconds(1),
   eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
   onAssumption: anyFunction,
+  hostCondition: anyFunction,
   audit: anyValue,
 };
 
@@ -112,7 +118,7 @@ const STATEMENTS: readonly string[] = [
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<AdministrableStorage> {
   requireKinds(options, OPTIONS);
   const { pool, issuer, clock = Date.now } = options;
-  const connections = new PostgresConnections(pool, options);
+  const connections = new PostgresConnections(pool, options, options.hostCondition);
   await assertSound(connections);
   const version = await migratePostgres(connections, STORE_TABLES);
   if (version > 0 && version < ALLOWED_APIS_SINCE) options.onAssumption?.('clients_allowed_every_api');

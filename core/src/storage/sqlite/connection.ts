@@ -34,7 +34,9 @@ export const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite'
 export type Transaction = <T>(work: () => T) => Promise<T>;
 
 /** Runs `work` as a `Transaction`. It receives the origin of the change, if the store is audited. */
-export type TransactionOfOrigin = <T>(work: (origin: EventOrigin | undefined) => T) => Promise<T>;
+export type TransactionOfOrigin = <T>(
+  work: (origin: EventOrigin | undefined, checked?: unknown) => T,
+) => Promise<T>;
 
 /** Runs the lookups of one turn of the event loop together. */
 export interface Reads {

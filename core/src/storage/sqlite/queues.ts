@@ -7,7 +7,7 @@ import type {
   StatementSync,
 } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import type { AuditOptions } from '../contract.ts';
+import type { AuditOptions, HostCondition } from '../contract.ts';
 import { asFault, asRejection } from '../faults.ts';
 import { canUse } from '../migrations.ts';
 import { isBusy, type Reads, type Transaction, type TransactionOfOrigin } from './connection.ts';
@@ -269,11 +269,11 @@ export class WriteQueue {
     });
 
   /** Transactions with the origin of each change, which is asked for when the write begins. */
-  transactionOf(audit?: Pick<AuditOptions, 'originOf'>): TransactionOfOrigin {
+  transactionOf(audit?: Pick<AuditOptions, 'originOf'>, host?: HostCondition): TransactionOfOrigin {
     return (work) => {
       // Not inside the transaction, which runs in the context of an earlier write.
-      const origin = audit?.originOf();
-      return this.transaction(() => work(origin));
+      const [origin, condition] = [audit?.originOf(), host?.now()];
+      return this.transaction(() => work(origin, condition && host?.require(condition)));
     };
   }
 

@@ -11,7 +11,7 @@ import {
   wholeNumber,
 } from '../../protocol/option_kinds.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
-import type { AdministrableStorage, AuditOptions, MigrationAssumption } from '../contract.ts';
+import type { AdministrableStorage, AuditOptions, HostCondition, MigrationAssumption } from '../contract.ts';
 import { unguarded } from '../faults.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
 import { CachedTokens } from './cached_tokens.ts';
@@ -66,6 +66,8 @@ export interface SqliteStorageOptions {
    * record only what ended tokens.
    */
   readonly audit?: AuditOptions;
+  /** What must hold in the transaction of a change, for hosts that keep tables in the same file. */
+  readonly hostCondition?: HostCondition;
   /**
    * After how many pages a commit of this handle copies SQLite's log into the database file, which takes some
    * milliseconds. Default: 1000, as in SQLite.
@@ -92,6 +94,7 @@ const OPTIONS: KindsOf<SqliteStorageOptions> = {
   onAssumption: anyFunction,
   hostTables: anyValue,
   onCorruption: anyFunction,
+  hostCondition: anyValue,
   audit: anyValue,
 };
 
@@ -185,6 +188,7 @@ function storageOn(
     eventRetentionSeconds = DEFAULT_EVENT_RETENTION_SECONDS,
     onCorruption,
     hostTables,
+    hostCondition,
     audit,
   }: SqliteStorageOptions,
 ): SqliteStorage {
@@ -198,7 +202,7 @@ function storageOn(
   const reads = new ReadQueue(database, writes, checks);
   // The queues check tables that change from now on. They must be usable already.
   for (const tables of allTables) usableState(database, path, tables);
-  const transaction = writes.transactionOf(audit);
+  const transaction = writes.transactionOf(audit, hostCondition);
   const recordsIssuance = audit !== undefined && audit.issuance !== false;
   const handle: SqliteHandle = {
     ...{ database, issuerId, clock, transaction, reads, recordsIssuance },

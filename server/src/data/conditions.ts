@@ -1,0 +1,87 @@
+// What a change depends on, checked inside the transaction that makes it (ADR 150). A right that is asked for before a
+// change may be gone when the change is made.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { TableCall } from './tables.ts';
+
+/** A condition of the transactions that run under it. */
+export interface WriteCondition {
+  /** Locks the row that says whether the condition holds, until the end of the transaction. */
+  readonly lock: TableCall;
+  /** Returns a row if the condition does not hold. */
+  readonly breach: TableCall;
+}
+
+/** The condition did not hold, and nothing was changed. */
+export class ConditionBroken extends Error {
+  override readonly name = 'ConditionBroken';
+}
+
+const conditions = new AsyncLocalStorage<WriteCondition>();
+
+/** The condition of a transaction that begins now. */
+export function conditionNow(): WriteCondition | undefined {
+  return conditions.getStore();
+}
+
+/**
+ * Makes changes, each in a transaction in which the condition holds.
+ * @param condition `undefined` for changes that depend on nothing
+ * @throws {ConditionBroken} it did not hold
+ */
+export async function under<T>(condition: WriteCondition | undefined, work: () => Promise<T>): Promise<T> {
+  if (condition === undefined) return work();
+  try {
+    return await conditions.run(condition, work);
+  } catch (error) {
+    // Stores report all that fails inside of a transaction as faults.
+    for (let cause = error; cause instanceof Error; cause = cause.cause) {
+      if (cause instanceof ConditionBroken) throw cause;
+      if ('code' in cause && cause.code === DIVISION_BY_ZERO) throw new ConditionBroken('', { cause });
+    }
+    throw error;
+  }
+}
+
+/** SQLSTATE of the statement that PostgreSQL fails in if a condition does not hold. */
+const DIVISION_BY_ZERO = '22012';
+
+/**
+ * The statements of a condition as one text, which can be sent together with the beginning of a transaction. PostgreSQL
+ * fails in the last one if the condition does not hold.
+ * @param literal a text as a literal of SQL
+ */
+export function conditionText(
+  { lock, breach }: WriteCondition,
+  literal: (text: string) => string,
+): string {
+  const inlined = ([sql, ...values]: TableCall) =>
+    sql.replaceAll(/\$(\d+)/g, (_, number) => {
+      const value = values[Number(number) - 1];
+      return typeof value === 'string' ? literal(value) : String(value);
+    });
+  return `${inlined(lock)}; SELECT 1 / (1 - CAST(EXISTS (${inlined(breach)}) AS integer))`;
+}
+
+/** That a user is not in a group. */
+export function isNoMember(issuer: string, subject: string, group: string): WriteCondition {
+  return {
+    lock: ['UPDATE grantd.people SET name = name WHERE issuer = $1 AND subject = $2', issuer, subject],
+    breach: [
+      `SELECT 1 FROM grantd.group_members
+      WHERE issuer = $1 AND subject = $2 AND group_name = $3 AND ended_at_ms IS NULL`,
+      ...[issuer, subject, group],
+    ],
+  };
+}
+
+/** That a client is as it was read. */
+export function isRevision(issuer: string, clientId: string, revision: number): WriteCondition {
+  const one = 'issuer_id = (SELECT id FROM grantd.issuers WHERE issuer = $1) AND id = $2';
+  return {
+    lock: [`UPDATE grantd.clients SET id = id WHERE ${one}`, issuer, clientId],
+    breach: [
+      `SELECT 1 FROM grantd.clients WHERE ${one} AND coalesce(revision, 0) <> $3`,
+      ...[issuer, clientId, revision],
+    ],
+  };
+}
