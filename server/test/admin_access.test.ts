@@ -637,7 +637,9 @@ test('no claim is set, imported or brought along that says who a user is', async
       headers: { 'content-type': 'application/x-ndjson' },
       body: `${JSON.stringify({ username: `imported ${name}`, claims })}\n`,
     });
-    const [first] = String(report).split('\n').map((line) => (line === '' ? {} : JSON.parse(line)));
+    const [first] = String(report)
+      .split('\n')
+      .map((line) => (line === '' ? {} : JSON.parse(line)));
     const imported = await admin.instance.people.byName(`imported ${name}`);
     if (name === 'sub') assert.deepEqual([first.outcome, imported], ['failed', undefined]);
     else

@@ -35,7 +35,9 @@ async function linesOf(response: IncomingMessage) {
 
 /** Lines of an import, more than the server gathers for one transaction. */
 function importLines(name: string, count: number): string {
-  return Array.from({ length: count }, (_, at) => `${JSON.stringify({ username: `${name}${at}` })}\n`).join('');
+  return Array.from({ length: count }, (_, at) => `${JSON.stringify({ username: `${name}${at}` })}\n`).join(
+    '',
+  );
 }
 
 const BATCH = 502;

@@ -6,7 +6,7 @@ import { Caller } from '../src/admin/caller.ts';
 import { inProcess } from '../src/admin/in_process.ts';
 import type { AdminParts } from '../src/admin/operation.ts';
 import { OperationRefused } from '../src/admin/operation_refused.ts';
-import { ALL_OPERATIONS, type Input, type OperationId, OPERATIONS } from '../src/admin/table.ts';
+import { ALL_OPERATIONS, type Input, OPERATIONS, type OperationId } from '../src/admin/table.ts';
 import { localParts } from '../src/cli/local_calls.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { adminAudience } from '../src/instance/admin_access.ts';

@@ -25,7 +25,8 @@ import { flagOf } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import { ADMIN_CLIENT_ID, adminProblem } from '../instance/admin_access.ts';
 import { AccessEnding } from '../people/groups.ts';
-import { type AdminParts,
+import {
+  type AdminParts,
   type ClientBuilder,
   changedByOthers,
   MAX_ATTEMPTS,

@@ -468,7 +468,8 @@ async function noticeTo<T extends 'password_changed' | 'factor_changed'>(
 /** Deletes a user’s data, revokes all their tokens and ends their sessions. @returns the number of sessions */
 export function removePerson(
   parts: Pick<OperationParts, 'people' | 'consents' | 'storage' | 'sessions'> & ChangeParts,
-  person: Pick<Person, 'subject'>): Promise<number> {
+  person: Pick<Person, 'subject'>,
+): Promise<number> {
   const { people, consents, storage, sessions } = parts;
   const ending = new SessionEnding({ sessions, storage });
   const begin = <T>(work: () => Promise<T>) => asPermitted(parts, person, work);

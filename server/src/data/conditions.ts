@@ -50,10 +50,7 @@ const DIVISION_BY_ZERO = '22012';
  * fails in the last one if the condition does not hold.
  * @param literal a text as a literal of SQL
  */
-export function conditionText(
-  { lock, breach }: WriteCondition,
-  literal: (text: string) => string,
-): string {
+export function conditionText({ lock, breach }: WriteCondition, literal: (text: string) => string): string {
   const inlined = ([sql, ...values]: TableCall) =>
     sql.replaceAll(/\$(\d+)/g, (_, number) => {
       const value = values[Number(number) - 1];

@@ -311,7 +311,19 @@ export function claimsOf({ name, claims }: Pick<Person, 'name' | 'claims'>): Cla
  * come from the user’s record, and no value that is stored or brought along stands in for them.
  */
 const OWN_CLAIMS: ReadonlySet<string> = new Set([
-  ...['sub', 'preferred_username', 'username', 'iss', 'aud', 'azp', 'client_id', 'scope', 'jti', 'sid', 'nonce'],
+  ...[
+    'sub',
+    'preferred_username',
+    'username',
+    'iss',
+    'aud',
+    'azp',
+    'client_id',
+    'scope',
+    'jti',
+    'sid',
+    'nonce',
+  ],
   ...['exp', 'iat', 'nbf', 'auth_time', 'acr', 'amr', 'cnf', 'act', 'may_act', 'events', 'token_type'],
 ]);
 

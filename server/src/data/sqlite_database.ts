@@ -127,7 +127,10 @@ export function sqliteDatabase(
             hostTables: { tables: SQLITE_PROGRAM_TABLES, migrate: migrateProgramTables },
             eventRetentionSeconds: KEPT_BY_SWEEPS,
             audit: { originOf: originOf(actor), issuance: recordsIssuance },
-            hostCondition: { now: conditionNow, require: (condition: WriteCondition) => requireCondition(condition) },
+            hostCondition: {
+              now: conditionNow,
+              require: (condition: WriteCondition) => requireCondition(condition),
+            },
             ...(checkpointPages !== undefined && { checkpointPages }),
           }),
         );

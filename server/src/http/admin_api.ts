@@ -237,7 +237,9 @@ class AdminApi {
     const verified = await this.#tokens.verify(token, schemeOf(scheme), certificate);
     const now = await this.#callerOf(operation, request, verified);
     if (now.identity !== caller.identity)
-      throw new Problem('insufficient_scope', { detail: 'the caller has lost rights since the request began' });
+      throw new Problem('insufficient_scope', {
+        detail: 'the caller has lost rights since the request began',
+      });
   }
 
   /** @throws {OAuthError | Problem} the client or user may not use the API */
