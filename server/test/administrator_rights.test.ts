@@ -84,7 +84,7 @@ async function stateOf({ people, storage, sessions, factors, upstreamIdentities 
   return {
     person,
     principal: await storage.getPrincipalState('subject', sub),
-    sessions: (await sessions.ofSubject(sub)).length,
+    sessions: (await sessions.ofSubject(sub, Date.now())).length,
     factors: await factors.of(sub),
     links: (await upstreamIdentities.ofSubject(sub)).length,
   };

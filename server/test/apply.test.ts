@@ -565,7 +565,7 @@ clients:
       writeFileSync(join(folder, file), content);
       const apply = (...flags: string[]) => grantd(folder, ['apply', '-f', file, '--prune', ...flags]);
       const isRead = (await apply('--yes')).code === 0;
-      await grantd(folder, ['client', 'remove', 'a']);
+      await grantd(folder, ['client', 'remove', 'a', '--yes']);
       await grantdPrints(folder, ['client', 'add', 'c', '--public', '--redirect-uri', 'http://127.0.0.1/c']);
       const { code, stderr } = await grantd(folder, ['export', file]);
       const [, message] = refused[name] ?? [];
@@ -579,7 +579,7 @@ clients:
         assert.match(stderr, message);
         assert.equal(readFileSync(join(folder, file), 'utf8'), content);
       }
-      for (const id of ['b', 'c']) await grantd(folder, ['client', 'remove', id]);
+      for (const id of ['b', 'c']) await grantd(folder, ['client', 'remove', id, '--yes']);
     }
     rmSync(join(folder, 'state.json'));
     await grantdPrints(folder, ['export', 'state.json']);

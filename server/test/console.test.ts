@@ -612,7 +612,7 @@ describe('groups', () => {
     const parts = { ...own.instance.actingAs('cli'), configuration: own.configuration };
     const commands = localCalls(parts, (warning) => warnings.push(warning));
     await call(commands, 'removeMember', { group: 'admins', sub: rest.subject });
-    const none = 
+    const none =
       'no administrator is left who can sign in: grantd group add-member "admins" USERNAME adds one';
     assert.deepEqual(warnings, [none]);
     const { subject: sub } = await own.addUser('carol', ['admins']);

@@ -212,7 +212,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     test('copies what every command prints: tokens and why they are dead, clients, users, keys, events', async () => {
       assert.deepEqual(await told(storage), asItWas);
       assert.deepEqual(
-        asItWas.explained.map(({ alive }) => alive),
+        asItWas.explained.map(({ active }) => active),
         Object.keys(tokens).map((name) => name !== 'revoked' && name !== 'disabled'),
       );
       assert.equal(asItWas.events.filter(({ type }) => /_(?:revoked|disabled)$/.test(type)).length, 3);
@@ -233,7 +233,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       const next = await tokensFrom(await refresh(server, tokens.refresh));
       assert.equal((await introspect(server.url, next.access_token)).active, true);
       const { record, reason } = await explain(tokens.refresh);
-      assert.deepEqual([typeof record.supersededAtMs, reason], ['number', 'superseded']);
+      assert.deepEqual([typeof record.superseded_at, reason], ['string', 'superseded']);
       await tokensFrom(await refresh(server, next.refresh_token));
     });
 

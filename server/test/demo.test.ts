@@ -205,7 +205,7 @@ for (const database of ANY_DATABASE) {
       const clients = ['demo-web', 'demo-api', 'demo-spa', 'demo-machine'];
       const all = [...clients.map((id) => `the client ${id}`), 'the user alice'];
       assert.equal(await warning(), all.join(', '));
-      for (const id of clients) await grantd(folder, ['client', 'remove', id]);
+      for (const id of clients) await grantd(folder, ['client', 'remove', id, '--yes']);
       assert.equal(await warning(), 'the user alice');
       await grantd(folder, ['user', 'remove', 'alice', '--yes']);
       assert.equal(await warning(), undefined);

@@ -139,7 +139,13 @@ const CLIENT_CHANGE = named<Schema<Members>>('ClientChange', {
   description:
     'The members of the client’s metadata to change. A member that is null is reset to its default (RFC 7396).',
   minProperties: 1,
-  properties: metadataProperties(SETTABLE, true),
+  properties: {
+    ...metadataProperties(SETTABLE, true),
+    set_by_operator: {
+      type: 'null',
+      description: 'Lets a client that registered itself change again what an operator has set.',
+    },
+  },
   patternProperties: translations(true),
   additionalProperties: false,
 });

@@ -87,6 +87,11 @@ function groupView({ name, description, signInPolicy, members, createdAtMs }: Gr
   };
 }
 
+/** The version of a group. Other members make no other version. */
+export function groupVersion({ name, description, signInPolicy }: Group): object {
+  return { name, description, ...optional('sign_in_policy', signInPolicy) };
+}
+
 // ── Rules ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** @throws {InvalidInput} the text cannot name a group */
@@ -218,22 +223,6 @@ export function requireNotAdminGroup(parts: Pick<OperationParts, 'configuration'
 }
 
 /**
- * Leaving the group is the only step by which a server takes an administrator, because only there it can make sure that
- * one remains.
- * @throws {OperationRefused} they are an administrator
- */
-export function requireNotAdministrator(
-  parts: Pick<OperationParts, 'configuration'>,
-  { groups }: Pick<Person, 'groups'>,
-): void {
-  if (includesAdminGroup(parts, groups))
-    throw new OperationRefused(
-      'conflict',
-      'an administrator cannot be disabled: first remove them from the group of administrators',
-    );
-}
-
-/**
  * Removes a user from the group of administrators while another administrator stays.
  * @throws {OperationRefused} there is no other one who can sign in
  */
@@ -283,7 +272,7 @@ export async function warnIfNoneIsLeft(parts: AdminParts, left: readonly string[
  * @param by subject of the other one
  * @throws {OperationRefused} they are the same, or the other one is no longer an administrator; nobody is removed
  */
-export async function removeAdministrator(
+async function removeAdministrator(
   parts: OperationParts,
   group: Group,
   { name, subject }: Person,
@@ -344,6 +333,16 @@ function removedMeanwhile(name: string): OperationRefused {
   return new OperationRefused('changed', `another command has just removed the group ${name}`);
 }
 
+/**
+ * Removes an administrator. A user who does so stays one, so that one always remains. A command may take the last one.
+ * @throws {OperationRefused} no administrator would remain
+ */
+async function leaveAdminGroup(parts: AdminParts, group: Group, person: Person): Promise<MemberOutcome> {
+  const { caller } = parts;
+  if (caller.subject !== undefined) return removeAdministrator(parts, group, person, caller.subject);
+  return caller.keepsAdministrator ? leaveAdministrators(parts, person) : leaveGroup(parts, group, person);
+}
+
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
 
 export const GROUP_OPERATIONS = {
@@ -368,14 +367,10 @@ export const GROUP_OPERATIONS = {
     output: GROUP,
     hasVersion: true,
     async perform(parts, { name: wanted, description: about = '', sign_in_policy: signInPolicy }) {
-      const group = groupView(
-        await addGroup(parts, {
-          name: wanted,
-          description: about,
-          ...optional('signInPolicy', signInPolicy),
-        }),
-      );
-      return { document: group, version: group, location: `/groups/${encodeURIComponent(group.name)}` };
+      const facts = { name: wanted, description: about, ...optional('signInPolicy', signInPolicy) };
+      const group = await addGroup(parts, facts);
+      const location = `/groups/${encodeURIComponent(group.name)}`;
+      return { document: groupView(group), version: groupVersion(group), location };
     },
   }),
   getGroup: operation({
@@ -387,8 +382,8 @@ export const GROUP_OPERATIONS = {
     output: GROUP,
     hasVersion: true,
     async perform(parts, { group: given }) {
-      const group = groupView(await requireGroup(parts, given));
-      return { document: group, version: group };
+      const group = await requireGroup(parts, given);
+      return { document: groupView(group), version: groupVersion(group) };
     },
   }),
   updateGroup: operation({
@@ -403,14 +398,12 @@ export const GROUP_OPERATIONS = {
     needsVersion: true,
     async perform(parts, { group: given, description: about, sign_in_policy: signInPolicy }) {
       const wanted = { description: about, signInPolicy };
-      const group = groupView(
-        await changeGroup(parts, given, wanted, (before) => {
-          // A weaker policy for administrators could let others take over their accounts.
-          if (signInPolicy !== undefined) parts.caller.requireGroup(before.name);
-          parts.requireVersion(groupView(before));
-        }),
-      );
-      return { document: group, version: group };
+      const group = await changeGroup(parts, given, wanted, (before) => {
+        // A weaker policy for administrators could let others take over their accounts.
+        if (signInPolicy !== undefined) parts.caller.requireGroup(before.name);
+        parts.requireVersion(groupVersion(before));
+      });
+      return { document: groupView(group), version: groupVersion(group) };
     },
   }),
   removeGroup: operation({
@@ -458,10 +451,9 @@ export const GROUP_OPERATIONS = {
       const group = await requireGroup(parts, given);
       caller.requireGroup(group.name);
       const person = await requireSubject(parts, sub);
-      const { changed, revoked = [] } =
-        caller.keepsAdministrator && caller.isAdminGroup(group.name)
-          ? await leaveAdministrators(parts, person)
-          : await leaveGroup(parts, group, person);
+      const { changed, revoked = [] } = caller.isAdminGroup(group.name)
+        ? await leaveAdminGroup(parts, group, person)
+        : await leaveGroup(parts, group, person);
       await warnIfNoneIsLeft(parts, [group.name]);
       return { document: { changed, revoked, warnings: [] } };
     },

@@ -14,6 +14,7 @@ import {
   oneOf,
   optionalTime,
   text,
+  texts,
   time,
   timeOf,
   type ValueOf,
@@ -37,7 +38,13 @@ const KEYS = whole('Keys', KEY, 'The signing keys of the server.');
 const KEY_ROTATION = named(
   'KeyRotation',
   object({
-    'algorithm?': oneOf(SIGNING_ALGORITHMS, 'The algorithm whose keys to rotate. Default: all algorithms that have keys.'),
+    'algorithm?': oneOf(
+      SIGNING_ALGORITHMS,
+      'The algorithm whose keys to rotate. Default: all algorithms that have keys.',
+    ),
+    'from?': texts(
+      'IDs of the keys that sign now, as far as they are to be replaced. An algorithm whose current key is another one is left as it is. Default: all current keys.',
+    ),
     'now?': flag(
       'Whether to rotate even if some clients may not have fetched the next key yet. These clients then reject tokens that the key signs. Default: false.',
     ),
@@ -155,8 +162,15 @@ export const KEY_OPERATIONS = {
     isBodyOptional: true,
     status: 200,
     output: ROTATED_KEYS,
-    perform: async ({ ownServer: server }, { algorithm: only, now = false }) => ({
-      document: { items: await rotateKeys({ server }, only, now) },
-    }),
+    async perform(parts, { algorithm: only, from, now = false }) {
+      const signing =
+        from === undefined
+          ? []
+          : (await listKeys(parts)).filter(({ kid, status }) => status === 'current' && from.includes(kid));
+      const replaced = Object.fromEntries(signing.map((key) => [key.algorithm, key.kid]));
+      if (from !== undefined && signing.length < from.length)
+        throw new OperationRefused('changed', 'other keys sign now');
+      return { document: { items: await rotateKeys({ server: parts.ownServer }, only, now, replaced) } };
+    },
   }),
 };

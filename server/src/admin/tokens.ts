@@ -26,7 +26,6 @@ import {
   text,
   texts,
   time,
-  timeOf,
   type ValueOf,
 } from './schema.ts';
 import { endAccess } from './user_rules.ts';
@@ -45,7 +44,7 @@ const STORED_TOKEN = object(
     scopes: texts('The scopes of the token.'),
     'resources?': texts('URIs of the APIs that the token is for.'),
     'cnf?': anyObject('The key or certificate to which the token is bound.'),
-    issued_at: time('When the token was issued.'),
+    'issued_at?': time('When the token was issued. Missing if it is not known.'),
     'expires_at?': time('When the token expires.'),
     'grant_id?': text('The ID of the grant that the token belongs to.'),
     'session_id?': text('The ID of the session in which the token was issued.'),
@@ -136,7 +135,7 @@ function explanationView({ alive, sinceMs, record, ...token }: Explanation): Exp
   };
 }
 
-function recordView(stored: TokenRecord | AuthorizationCodeRecord): ValueOf<typeof STORED_TOKEN> {
+function recordView(stored: NonNullable<Explanation['record']>): ValueOf<typeof STORED_TOKEN> {
   const record: Partial<TokenRecord & Pick<AuthorizationCodeRecord, 'redeemedAtMs'>> = stored;
   const { expiresAt, claims, confirmation } = record;
   return {
@@ -147,7 +146,7 @@ function recordView(stored: TokenRecord | AuthorizationCodeRecord): ValueOf<type
     ...optional('username', typeof claims?.username === 'string' ? claims.username : undefined),
     ...optional('resources', record.resources),
     ...optional('cnf', confirmation && { ...confirmation }),
-    issued_at: timeOf(stored.issuedAtMs),
+    ...optionalTime('issued_at', stored.issuedAtMs),
     ...optionalTime('expires_at', expiresAt === undefined ? undefined : expiresAt * 1000),
     ...optional('grant_id', record.grantId),
     ...optional('session_id', record.sessionId),

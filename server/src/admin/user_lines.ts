@@ -1,5 +1,5 @@
 // Imports and exports of users, a JSON object per line.
-import { NO_PASSWORD, nameKey } from '../data/people.ts';
+import { NO_PASSWORD, nameKey, withoutOwnClaims } from '../data/people.ts';
 import { newIdentifier } from '../data/tables.ts';
 import { type LineReport, type NumberedLine, type Outcome, PeopleImport } from '../people/import.ts';
 import { convertUser, IMPORT_FORMATS, type ImportFormat, isOneDocument } from '../people/import_formats.ts';
@@ -143,7 +143,7 @@ export async function* exportedLines(
       yield {
         username: name,
         subject,
-        claims,
+        claims: withoutOwnClaims(claims),
         ...(groups !== undefined && { groups }),
         ...(disabledAtMs !== undefined && { disabled: true }),
         ...(withHash && passwordHash !== NO_PASSWORD && { password_hash: passwordHash }),

@@ -17,7 +17,8 @@ import { InvalidInput } from '../admin/operation_refused.ts';
 import type { PlanView } from '../admin/state.ts';
 import type { Document as DocumentOf } from '../admin/table.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
-import { Refused } from '../config/refused.ts';
+import { readPrivateText } from '../config/private_file.ts';
+import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { readTextFile } from '../config/text_file.ts';
 import {
   type AdministrationParts,

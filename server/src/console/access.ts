@@ -1,9 +1,8 @@
 // Who may use the console, and what its pages get.
-
-import type { AuthorizationServer } from '@grantd/core';
-import { versionCheck } from '../admin/in_process.ts';
+import { inProcess, type Versioned, versionCheck } from '../admin/in_process.ts';
 import type { AdminParts } from '../admin/operation.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import type { Document, Input, OperationId } from '../admin/table.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import type { History } from '../monitoring/history.ts';
 import { openAccount, type Wanted } from '../pages/account_frame.ts';
@@ -36,8 +35,6 @@ export interface ConsoleParts {
   readonly tokens: SealedValues;
   /** The parts of operations, whose changes are recorded with the operator as actor. */
   partsOf(subject: string): Omit<AdminParts, 'requireVersion'>;
-  /** A server whose changes are recorded likewise. */
-  serverOf(subject: string): Promise<AuthorizationServer>;
 }
 
 /** A request of an operator. */
@@ -45,6 +42,12 @@ export interface Visit {
   readonly c: PageContext;
   readonly console: ConsoleParts;
   readonly parts: AdminParts;
+  /**
+   * Performs an operation as the operator.
+   * @param version the only version that a change is for. Default: every version
+   * @throws {OperationRefused | InvalidInput} a page says so
+   */
+  call<Id extends OperationId>(id: Id, input: Input<Id>, version?: string): Promise<Versioned<Document<Id>>>;
   readonly session: BrowserSession;
   readonly setting: ReturnType<typeof pageSetting>;
   readonly view: ConsoleView;
@@ -77,7 +80,8 @@ export function page(
       const given = [...new URL(c.req.url).searchParams, ...form];
       const [name] = given.find((pair) => pair.some((text) => text.includes('\0'))) ?? [];
       if (name !== undefined) throw new InvalidInput(JSON.stringify(name), 'expected no NUL');
-      return await answer({ c, console: consoleParts, parts, session, setting, view, form });
+      const call: Visit['call'] = (...given) => inProcess(parts).versioned(...given);
+      return await answer({ c, console: consoleParts, parts, call, session, setting, view, form });
     } catch (error) {
       if (error instanceof OperationRefused)
         return renderPage(c, refusedPage({ ...view, kind: error.kind, detail: error.problem }, setting));

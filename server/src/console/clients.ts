@@ -1,6 +1,6 @@
 import { type ClientRecord, documentOf } from '@grantd/core';
 import { html } from 'hono/html';
-import { requireClient, setClientDisabled, stateOf } from '../admin/client_rules.ts';
+import { requireClient, stateOf } from '../admin/client_rules.ts';
 import { revokeAll } from '../admin/tokens.ts';
 import { named } from '../pages/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
@@ -45,21 +45,21 @@ export async function showClients(visit: Visit): Promise<Response> {
 
 /** `POST /console/clients`: does what `do` says with the client in `id`. */
 export async function submitClients(visit: Visit): Promise<Response> {
-  const { parts, form, view } = visit;
-  const { id } = await requireClient(parts, form.get('id') ?? '');
+  const { call, form, view } = visit;
+  const id = form.get('id') ?? '';
   return perform(
     visit,
     {
       async disable() {
-        await setClientDisabled(parts, id, true);
+        await call('disableClient', { client_id: id });
         return 'client_disabled';
       },
       async enable() {
-        await setClientDisabled(parts, id, false);
+        await call('enableClient', { client_id: id });
         return 'client_enabled';
       },
       async revoke() {
-        await revokeAll(parts, { clientId: id }, { counts: false, isDryRun: false });
+        await call('revokeAll', { client_id: id });
         return 'tokens_revoked';
       },
     },

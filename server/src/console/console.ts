@@ -69,7 +69,6 @@ export async function openConsole(
           testMail: (address) => testMail({ configuration, issuer: instance.issuer }, address),
         };
       },
-      serverOf: (subject) => instance.actingAs(actorOf(subject)).server(),
     };
     const at = (path: string) => `${pages.basePath}/console${path}`;
     const reading = refuseMethod(pages, 'GET, HEAD');

@@ -1,19 +1,14 @@
 import { SIGN_IN_POLICIES } from '@grantd/core';
 import { html } from 'hono/html';
 import {
-  addGroup,
-  changeGroup,
   clientsFor,
-  joinGroup,
-  leaveGroup,
+  groupVersion,
   MAX_DESCRIPTION,
-  removeAdministrator,
-  removeGroup,
   requireGroup,
   requireNotAdminGroup,
   requireSubject,
 } from '../admin/groups.ts';
-import { changedByOthers } from '../admin/operation.ts';
+import { etagOf } from '../admin/in_process.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import { type Listed, pagesOf } from '../admin/user_rules.ts';
 import type { Group } from '../data/groups.ts';
@@ -65,36 +60,31 @@ export async function showGroups(visit: Visit): Promise<Response> {
 
 /** `POST /console/groups`: adds the group in `name`, or does what `do` says with it. */
 export async function submitGroups(visit: Visit): Promise<Response> {
-  const { c, console: of, parts, session, setting, form, view } = visit;
+  const { c, call, parts, setting, form, view } = visit;
   const name = form.get('name') ?? '';
   if (form.get('do') === 'add') {
     const typed = { name: name.trim(), description: (form.get('description') ?? '').trim() };
-    const problem = await problemOf(() => addGroup(parts, typed));
+    const problem = await problemOf(() => call('addGroup', typed));
     if (problem !== undefined)
       return renderPage(c, groupsPage({ ...(await listOf(visit)), typed, problem }, setting));
     return perform(visit, { add: async () => 'group_added' }, thingUrl(view.base, 'groups', typed.name));
   }
   const group = await requireGroup(parts, name);
-  if (form.get('do') === 'join') {
-    const username = (form.get('username') ?? '').trim();
-    if ((await parts.people.byName(username)) === undefined)
-      return renderPage(c, groupPage({ ...(await groupOf(visit, group)), username }, setting));
-  }
+  const username = (form.get('username') ?? '').trim();
+  const joining = form.get('do') === 'join' ? await parts.people.byName(username) : undefined;
+  if (form.get('do') === 'join' && joining === undefined)
+    return renderPage(c, groupPage({ ...(await groupOf(visit, group)), username }, setting));
   const isRemoval = form.get('do') === 'remove';
   const changes: Readonly<Record<string, () => Promise<ConsoleNotice>>> = {
     async join() {
-      const person = await parts.people.byName((form.get('username') ?? '').trim());
-      if (person === undefined) return 'nothing_changed';
-      const { changed } = await joinGroup(parts, group, person, () => {});
-      return changed ? 'member_added' : 'nothing_changed';
+      const membership = { group: group.name, sub: joining?.subject ?? '' };
+      const { document } = await call('addMember', membership);
+      return document.changed ? 'member_added' : 'nothing_changed';
     },
     async leave() {
-      const person = await requireSubject(parts, form.get('sub') ?? '');
-      const isOfAdministrators = group.name === of.adminGroup;
-      const { changed } = isOfAdministrators
-        ? await removeAdministrator(parts, group, person, session.person.subject)
-        : await leaveGroup(parts, group, person);
-      return changed ? 'member_removed' : 'nothing_changed';
+      const membership = { group: group.name, sub: form.get('sub') ?? '' };
+      const { document } = await call('removeMember', membership);
+      return document.changed ? 'member_removed' : 'nothing_changed';
     },
     async change() {
       const policy = form.get('policy') ?? '';
@@ -102,15 +92,13 @@ export async function submitGroups(visit: Visit): Promise<Response> {
       const description = (form.get('description') ?? '').trim();
       if (description === group.description && signInPolicy === (group.signInPolicy ?? null))
         return 'nothing_changed';
-      const shown = form.get('shown');
-      await changeGroup(parts, group.name, { description, signInPolicy }, (current) => {
-        if (shownStateOf(current) !== shown) throw changedByOthers(`the group ${group.name}`);
-      });
+      const wanted = { group: group.name, description, sign_in_policy: signInPolicy };
+      // A form that shows something else changes nothing.
+      await call('updateGroup', wanted, form.get('shown') ?? '');
       return 'group_changed';
     },
     async remove() {
-      requireNotAdminGroup(parts, group.name);
-      await removeGroup(parts, group.name);
+      await call('removeGroup', { group: group.name });
       return 'group_removed';
     },
   };
@@ -119,11 +107,6 @@ export async function submitGroups(visit: Visit): Promise<Response> {
     changes,
     isRemoval ? urlOf(view.base, 'groups') : thingUrl(view.base, 'groups', group.name),
   );
-}
-
-/** What can be changed, as the form showed it. A form that shows something else changes nothing. */
-function shownStateOf({ description, signInPolicy }: Group): string {
-  return JSON.stringify([description, signInPolicy ?? null]);
 }
 
 type AddProblem = 'taken' | 'invalid';
@@ -277,7 +260,7 @@ ${hiddenFields(view, { name: group.name })}${username === undefined ? '' : probl
 function changeForm(view: GroupView, { console: words }: Texts): Html {
   const { base, group } = view;
   return html`<form method="post" action="${urlOf(base, 'groups')}" class="fields">
-${hiddenFields(view, { name: group.name, shown: shownStateOf(group) })}<label for="description">${words.description}</label>
+${hiddenFields(view, { name: group.name, shown: etagOf(groupVersion(group)) })}<label for="description">${words.description}</label>
 <input id="description" name="description" value="${group.description}" maxlength="${String(MAX_DESCRIPTION)}" autocomplete="off">
 <label for="policy">${words.signInPolicy}</label>
 <select id="policy" name="policy" aria-describedby="policy-text">

@@ -1,6 +1,6 @@
 import type { SigningAlgorithm } from '@grantd/core';
 import { html } from 'hono/html';
-import { type KeyView, listKeys, rotateKeys, secondsUntilRotation } from '../admin/keys.ts';
+import { type KeyView, listKeys, secondsUntilRotation } from '../admin/keys.ts';
 import { OperationRefused } from '../admin/operation_refused.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
 import type { Texts } from '../texts/en.ts';
@@ -38,7 +38,7 @@ function current(keys: readonly KeyView[]): readonly KeyView[] {
  * someone else’s rotation, rotates nothing.
  */
 export async function submitKeys(visit: Visit): Promise<Response> {
-  const { console: of, parts, session, form, view } = visit;
+  const { call, parts, form, view } = visit;
   return perform(
     visit,
     {
@@ -46,12 +46,12 @@ export async function submitKeys(visit: Visit): Promise<Response> {
         const all = current(await listKeys(parts));
         const rotated = form.get('rotated');
         const wanted = all.filter(({ algorithm }) => rotated === 'all' || rotated === algorithm);
-        const from = Object.fromEntries(wanted.map(({ algorithm, kid }) => [algorithm, kid]));
         if (wanted.length === 0 || form.get('keys') !== idsOf(wanted))
           throw new OperationRefused('changed', 'other keys sign now');
         const algorithm = rotated === 'all' ? undefined : wanted[0]?.algorithm;
-        const server = () => of.serverOf(session.person.subject);
-        await rotateKeys({ server }, algorithm, form.get('now') === 'yes', from);
+        const from = wanted.map(({ kid }) => kid);
+        const order = { ...(algorithm !== undefined && { algorithm }), from, now: form.get('now') === 'yes' };
+        await call('rotateKeys', order);
         return 'keys_rotated';
       },
     },

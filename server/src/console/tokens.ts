@@ -1,7 +1,7 @@
 import type { Explanation } from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
 import { html } from 'hono/html';
-import { endOf, explainToken, revokeToken } from '../admin/tokens.ts';
+import { endOf, explainToken } from '../admin/tokens.ts';
 import type { AuditEvent } from '../data/audit.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
 import type { Texts } from '../texts/en.ts';
@@ -33,7 +33,7 @@ const SEALED_FOR_MS = 10 * 60 * 1000;
  * (`do=revoke`). After the first form, the browser has the token only sealed.
  */
 export async function submitTokens(visit: Visit): Promise<Response> {
-  const { c, parts, session, setting, view, form } = visit;
+  const { c, call, parts, session, setting, view, form } = visit;
   const does = form.get('do') ?? 'explain';
   const token = does === 'explain' ? (form.get('token') ?? '').trim() : await openToken(visit);
   if (token === undefined || token === '')
@@ -43,7 +43,7 @@ export async function submitTokens(visit: Visit): Promise<Response> {
     );
   const { tokens } = visit.console;
   const sealed = await tokens.seal({ token, sessionId: session.id, atMs: parts.clock() });
-  const revoked = does === 'revoke' ? (await revokeToken(parts, token, false)).revoked : undefined;
+  const revoked = does === 'revoke' ? (await call('revokeToken', { token })).document.revoked : undefined;
   const explanation = await explainToken(parts, token);
   const subject = subjectOf(explanation);
   const person = subject === undefined ? undefined : await parts.people.bySubject(subject);

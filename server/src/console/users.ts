@@ -1,16 +1,9 @@
 import type { GrantRecord } from '@grantd/core';
 import { html } from 'hono/html';
-import { requireNotAdministrator, requireSubject } from '../admin/groups.ts';
+import { requireSubject } from '../admin/groups.ts';
 import { OperationRefused } from '../admin/operation_refused.ts';
 import { revokeAll } from '../admin/tokens.ts';
-import {
-  consentsOf,
-  endSessionsOf,
-  type Listed,
-  pagesOf,
-  setPersonDisabled,
-  withState,
-} from '../admin/user_rules.ts';
+import { consentsOf, type Listed, pagesOf, withState } from '../admin/user_rules.ts';
 import type { Consent } from '../data/consents.ts';
 import type { StoredSession } from '../data/sessions.ts';
 import { browserText } from '../pages/account_sessions.ts';
@@ -89,36 +82,34 @@ async function requireGrant({ parts }: Visit, subject: string, id: string | unde
 
 /** `POST /console/users`: does what `do` says with the user in `sub`. */
 export async function submitUsers(visit: Visit): Promise<Response> {
-  const { parts, form, view } = visit;
-  const person = await requireSubject(parts, form.get('sub') ?? '');
-  const { subject } = person;
+  const { call, form, view } = visit;
+  const sub = form.get('sub') ?? '';
   return perform(
     visit,
     {
       async disable() {
-        requireNotAdministrator(parts, person);
-        await setPersonDisabled(parts, person, true);
+        await call('disableUser', { sub });
         return 'user_disabled';
       },
       async enable() {
-        await setPersonDisabled(parts, person, false);
+        await call('enableUser', { sub });
         return 'user_enabled';
       },
       async end_sessions() {
-        await endSessionsOf(parts, person);
+        await call('endSessions', { sub });
         return 'sessions_ended';
       },
       async revoke() {
-        await revokeAll(parts, { person }, { counts: false, isDryRun: false });
+        await call('revokeAll', { sub });
         return 'tokens_revoked';
       },
       async end_grant() {
-        const grant = await requireGrant(visit, subject, form.get('grant') ?? '');
-        await revokeAll(parts, { grantId: grant.id }, { counts: false, isDryRun: false });
+        const grant = await requireGrant(visit, sub, form.get('grant') ?? '');
+        await call('revokeAll', { grant_id: grant.id });
         return 'grant_ended';
       },
     },
-    thingUrl(view.base, 'users', subject),
+    thingUrl(view.base, 'users', sub),
   );
 }
 

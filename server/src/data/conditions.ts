@@ -19,9 +19,7 @@ export class ConditionBroken extends Error {
 const conditions = new AsyncLocalStorage<WriteCondition>();
 
 /** The condition of a transaction that begins now. */
-export function conditionNow(): WriteCondition | undefined {
-  return conditions.getStore();
-}
+export const conditionNow: () => WriteCondition | undefined = conditions.getStore.bind(conditions);
 
 /**
  * Makes changes, each in a transaction in which the condition holds.

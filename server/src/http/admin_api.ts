@@ -282,11 +282,11 @@ class AdminApi {
    * @throws {Problem} the sign-in of the token is not enough (RFC 9470 §3)
    */
   async #requireSignIn(subject: string, acr: unknown, request: NodeRequest): Promise<void> {
-    const { groups, factors, issuer } = this.#instance;
+    const { groups, factors, issuer, clock } = this.#instance;
     const { settings } = this.#surroundings.configuration;
     const { signInPolicy, consoleSignInPolicy } = settings;
     const policy = strictestOf(signInPolicy, consoleSignInPolicy, ...(await groups.policiesOf(subject)));
-    const has = factorsNow(await factors.of(subject), rpIdOf(settings, issuer) !== undefined, Date.now());
+    const has = factorsNow(await factors.of(subject), rpIdOf(settings, issuer) !== undefined, clock());
     const accepted = classesFor(policy, has);
     if (accepted.length === 0 || accepted.some((one) => one === acr)) return;
     const error = 'insufficient_user_authentication';

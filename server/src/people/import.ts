@@ -9,7 +9,15 @@ import {
   type NamedPerson,
 } from '../data/imported_people.ts';
 import type { MailedLinks, Mails, NewMail } from '../data/mails.ts';
-import { NO_PASSWORD, nameAsKept, nameKey, nameProblem, type People, type Person } from '../data/people.ts';
+import {
+  NO_PASSWORD,
+  nameAsKept,
+  nameKey,
+  nameProblem,
+  type People,
+  type Person,
+  withoutOwnClaims,
+} from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
 import { askStorage, newIdentifier } from '../data/tables.ts';
 import type { NewIdentity, UpstreamIdentities } from '../data/upstream_identities.ts';
@@ -395,7 +403,7 @@ function differenceOf(
 ): string | undefined {
   if (subject !== undefined && subject !== person.subject) return 'subject';
   if (username !== person.name) return 'username';
-  if (!isDeepStrictEqual(claims, person.claims)) return 'claim';
+  if (!isDeepStrictEqual(claims, withoutOwnClaims(person.claims))) return 'claim';
   if (groups !== undefined && !isDeepStrictEqual(groups, person.groups ?? [])) return 'group';
   if (disabled !== undefined && disabled !== isDisabled) return 'state';
   if (directoryId !== undefined && directoryId !== person.directoryId) return 'entry in the directory';

@@ -380,8 +380,8 @@ export async function openService(
       testMail,
     });
     const addConsole = await consolePages(instance, {
-        ...{ configuration, server, history, clock },
-        testMail,
+      ...{ configuration, server, history, clock },
+      testMail,
       isReady: async () => !isEnding() && isReady(),
     });
     const sweepLog = { info: log.info.bind(log), error: log.error.bind(log), swept: monitor?.swept };
