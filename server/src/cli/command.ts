@@ -59,7 +59,7 @@ export async function withAdministration(
   if (typeof url !== 'string')
     return withInstance(flags, need, async ({ isJson, ...parts }) => {
       const { localCalls } = await import('./local_calls.ts');
-      return work({ admin: localCalls(parts, (warning) => warn([warning])), isJson });
+      return work({ admin: localCalls(parts, (warning) => warn([warning]), showProgress), isJson });
     });
   if (database !== undefined) throw new BadUsage('--url and --database exclude each other');
   const { AdminClient } = await import('./remote_call.ts');

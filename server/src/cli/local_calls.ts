@@ -3,13 +3,16 @@ import { Caller } from '../admin/caller.ts';
 import { type AdminCalls, inProcess } from '../admin/in_process.ts';
 import type { AdminParts, OperationParts } from '../admin/operation.ts';
 import { serverWithoutDatabase } from '../instance/instance.ts';
-import { showProgress } from './command.ts';
 
 type Warn = (warning: string) => void;
 
 /** @param warn receives what the operator should look at besides the outcome */
-export function localCalls(parts: OperationParts, warn: Warn = () => {}): AdminCalls {
-  return inProcess(localParts(parts, warn));
+export function localCalls(
+  parts: OperationParts,
+  warn: Warn = () => {},
+  progress?: AdminParts['progress'],
+): AdminCalls {
+  return inProcess({ ...localParts(parts, warn), ...(progress !== undefined && { progress }) });
 }
 
 /** What operations get on the server’s machine. */
@@ -24,7 +27,6 @@ export function localParts(parts: OperationParts, warn: Warn = () => {}): Omit<A
     // A server over the database would first make its signing keys.
     clientBuilder: () => serverWithoutDatabase({ ...configuration, settings }, 'cli'),
     isReady: async () => true,
-    progress: showProgress,
     testMail: async (address) => (await import('../mail/test_mail.ts')).testMail(parts, address),
   };
 }
