@@ -186,7 +186,16 @@ for (const database of DATABASES) {
       });
       const form = await process.open();
       const [serial = '', mac = ''] = form.token.split('.');
-      for (const token of ['', mac, `.${mac}`, `${mac}.${serial}`, `A${serial.slice(1)}x.${mac}`]) {
+      const other = `${serial.startsWith('A') ? 'B' : 'A'}${serial.slice(1)}`;
+      for (const token of [
+        '',
+        mac,
+        `.${mac}`,
+        `${mac}.${serial}`,
+        `${other}.${mac}`,
+        `${serial}x.${mac}`,
+        `${serial}=.${mac}`,
+      ]) {
         await process.send({ ...form, token });
         await process.send({ ...form, token });
       }

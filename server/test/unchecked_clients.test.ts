@@ -136,7 +136,11 @@ describe('a client that registered itself', () => {
     assertUnchecked(login);
     assert.match(login.html, /<p class="operator">.*<bdi>Musterstadt<\/bdi><\/p>/);
     assert.match(login.html, /to continue to <bdi class="name">Example Inc\. Security<\/bdi>/);
-    assert.doesNotMatch(login.html, /href="https:\/\/stranger\.example/, 'no link of its choice');
+    assert.match(
+      login.html,
+      /<a [^>]*href="https:\/\/stranger\.example[^>]*target="_blank" rel="noopener[^>]*>/,
+      'its policy, with the operator’s words',
+    );
     const consent = await browser.submit(login, { ...ALICE });
     assert.ok(isConsent(consent));
     assertUnchecked(consent);

@@ -88,7 +88,7 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
           : [
               [
                 words.clock,
-                html`<span class="badge bad">${words.clockSkew(view.skewSeconds)}</span>`,
+                html`<span class="badge bad">${view.skewSeconds > 0 ? words.clockAhead(view.skewSeconds) : words.clockBehind(-view.skewSeconds)}</span>`,
               ] as const,
             ]),
       ]),

@@ -125,6 +125,8 @@ export class FormTokens {
     const browser = this.#cookies.get(c, FORM_COOKIE);
     if (browser === undefined || token === undefined) return false;
     const serial = Buffer.from(serialOf(token), 'base64url');
+    // Other texts of the same bytes would each be another form.
+    if (serial.toString('base64url') !== serialOf(token)) return false;
     const number = serial.subarray(0, SERIAL_BYTES);
     const keys = await this.#secret.keys('form_token');
     return keys.some((key) => isEqual(seriesMac(key, browser, number), serial.subarray(SERIAL_BYTES)));

@@ -730,8 +730,8 @@ export const DE: Texts = {
     ready: 'Bereit',
     notReady: 'Nicht bereit: Die Datenbank antwortet nicht',
     clock: 'Uhr',
-    clockSkew: (seconds) =>
-      `geht ${Math.abs(seconds)} Sekunden ${seconds > 0 ? 'vor' : 'nach'}: Stellen Sie die Uhr dieses Servers`,
+    clockAhead: (seconds) => `geht ${seconds} Sekunden vor: Stellen Sie die Uhr dieses Servers`,
+    clockBehind: (seconds) => `geht ${seconds} Sekunden nach: Stellen Sie die Uhr dieses Servers`,
     issuer: 'Aussteller',
     figures: 'Zahlen',
     groups: 'Gruppen',

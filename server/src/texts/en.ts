@@ -736,8 +736,8 @@ export const EN = {
     ready: 'Ready',
     notReady: 'Not ready: the database does not answer',
     clock: 'Clock',
-    clockSkew: (seconds: number) =>
-      `${Math.abs(seconds)} seconds ${seconds > 0 ? 'ahead' : 'behind'}: set the clock of this server`,
+    clockAhead: (seconds: number) => `${seconds} seconds ahead: set the clock of this server`,
+    clockBehind: (seconds: number) => `${seconds} seconds behind: set the clock of this server`,
     issuer: 'Issuer',
     figures: 'Figures',
     groups: 'Groups',
