@@ -61,6 +61,7 @@ export function programData(
   issuer: string,
   storage: Pick<AdministrableStorage, 'clients' | 'eventsAfter'>,
   disk?: FullDisk,
+  clock: () => number = Date.now,
 ): ProgramData {
   const consents = consentsTable(tables, issuer);
   const consentSweep = new ConsentSweep({ consents, clients: storage.clients });
@@ -89,7 +90,7 @@ export function programData(
     auditTrail: new AuditTrail(tables, issuer, storage),
     requireWritable: writeCheck(tables, issuer, disk),
     async sweepProgram(limit, { unusedFor = 0, untilMs = Infinity } = {}) {
-      const nowMs = Math.min(Date.now(), untilMs);
+      const nowMs = Math.min(clock(), untilMs);
       const rows = await sweepProgram(tables, issuer, nowMs, limit);
       return rows + (await consentSweep.sweep(limit)) + (await sweepUnused(limit, unusedFor, nowMs));
     },

@@ -127,13 +127,14 @@ export function writeCheck(
   tables: ProgramTables,
   issuer: string,
   disk: FullDisk = { failures: 0, probe: [] },
+  clock: () => number = Date.now,
 ): () => Promise<void> {
   let goodUntilMs = Number.NEGATIVE_INFINITY;
   let failuresBefore = 0;
   let pending: Promise<void> | undefined;
   const write = async (): Promise<void> => {
     const { failures, probe } = disk;
-    await tables.write([WRITE, issuer, Date.now()], ...(failures === failuresBefore ? [] : probe));
+    await tables.write([WRITE, issuer, clock()], ...(failures === failuresBefore ? [] : probe));
     // A statement that failed meanwhile needs another probe.
     failuresBefore = failures;
     goodUntilMs = performance.now() + GOOD_FOR_MS;
