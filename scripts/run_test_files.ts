@@ -13,8 +13,8 @@ export interface RunOptions {
   readonly isInterrupted?: () => boolean;
   /** Default: two more than there are cores, because files often wait. */
   readonly processes?: number;
-  /** A file that takes longer fails. Default: 300,000 milliseconds. */
-  readonly longestFileMs?: number;
+  /** Milliseconds. A file that takes longer fails. */
+  readonly longestFileMs: number;
 }
 
 /**
@@ -32,8 +32,8 @@ export async function runTestFiles(
     running = new Set(),
     isInterrupted = () => false,
     processes = availableParallelism() + 2,
-    longestFileMs = 300_000,
-  }: RunOptions = {},
+    longestFileMs,
+  }: RunOptions,
 ): Promise<boolean> {
   const startedAt = performance.now();
   const { early = [], later = [] } = Object.groupBy(files, (file) => (beginsEarly(file) ? 'early' : 'later'));

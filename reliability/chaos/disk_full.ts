@@ -1,4 +1,5 @@
 import type { Workbench } from '../../server/test/harness/program.ts';
+import type { PostgresDiskFullReport } from './postgres_disk_full_stage.ts';
 import { onSmallDisk, whyNoFullDisk } from './small_disk.ts';
 
 export interface DiskFullReport {
@@ -24,4 +25,17 @@ export async function diskFull(workbench: Workbench): Promise<DiskFullReport | s
   const reason = whyNoFullDisk(folder);
   if (reason !== undefined) return reason;
   return JSON.parse(await onSmallDisk(folder, MEGABYTES, new URL('disk_full_stage.ts', import.meta.url)));
+}
+
+/** Enough for a new database of PostgreSQL, which takes 8 MB. */
+const POSTGRES_MEGABYTES = 24;
+
+/** @returns the reason if this machine cannot mount a disk for PostgreSQL, whose user is another one */
+export async function postgresDiskFull(workbench: Workbench): Promise<PostgresDiskFullReport | string> {
+  const folder = workbench.folder();
+  const reason =
+    process.getuid?.() === 0 ? whyNoFullDisk(folder) : 'only root can give PostgreSQL a small disk';
+  if (reason !== undefined) return reason;
+  const stage = new URL('postgres_disk_full_stage.ts', import.meta.url);
+  return JSON.parse(await onSmallDisk(folder, POSTGRES_MEGABYTES, stage));
 }

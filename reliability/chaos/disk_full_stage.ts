@@ -1,5 +1,5 @@
 /** Runs on the small disk of `disk_full.ts`: fills it while a server works there, and makes room again. */
-import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Workbench } from '../../server/test/harness/program.ts';
@@ -12,6 +12,7 @@ import { introspect, post } from '../load/protocol.ts';
 import { CLIENTS } from '../load/registrations.ts';
 import type { DiskFullReport } from './disk_full.ts';
 import { countUnlike } from './ledger.ts';
+import { fill } from './small_disk.ts';
 
 const TOKENS = 300;
 const KEPT = 20;
@@ -126,17 +127,4 @@ async function write(path: string, form: Readonly<Record<string, string>>): Prom
   else if (answer.status !== 200 && answer.status !== 503)
     faults.push(`${path} was answered by ${answer.status}`);
   return answer !== 'lost' && answer.status === 200;
-}
-
-/** Writes a file until the disk has no byte left. */
-function fill(path: string): void {
-  const file = openSync(path, 'w');
-  for (const bytes of [65_536, 4096, 512, 1]) {
-    try {
-      for (;;) writeSync(file, Buffer.alloc(bytes, 1));
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
-    }
-  }
-  closeSync(file);
 }

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 
 /** Root needs only a mount namespace. Other users also need a user namespace, in which they count as root. */
@@ -32,4 +33,17 @@ export async function onSmallDisk(folder: string, megabytes: number, script: URL
   const ended = await code;
   if (ended !== 0) throw new Error(`${script.pathname} on a small disk ended with ${ended}`);
   return printed;
+}
+
+/** Writes a file until the disk has no byte left. */
+export function fill(path: string): void {
+  const file = openSync(path, 'w');
+  for (const bytes of [65_536, 4096, 512, 1]) {
+    try {
+      for (;;) writeSync(file, Buffer.alloc(bytes, 1));
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
+    }
+  }
+  closeSync(file);
 }

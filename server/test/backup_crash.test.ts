@@ -2,7 +2,7 @@
 // Begins early: backups are killed and repeated.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
@@ -47,7 +47,7 @@ async function killedAtMoments(
   }
 }
 
-test('a killed backup leaves a complete backup or none, and the next one clears up', async () => {
+test('a killed backup leaves a complete backup or none, and the next one clears up or names what is left', async () => {
   const folder = workbench.folder();
   const server = await workbench.start(folder, ['--demo']);
   await grantdPrints(folder, ['token', 'issue', '--client', 'demo-machine', '--count', '3000', '--opaque']);
@@ -61,6 +61,14 @@ test('a killed backup leaves a complete backup or none, and the next one clears 
   });
   await grantdPrints(folder, ['backup', 'b.age', '--recipient', recipient]);
   assert.equal(existsSync(`${file}.partial`), false);
+
+  writeFileSync(join(folder, 'other.partial'), 'a download');
+  writeFileSync(join(folder, 'earlier.age.partial'), readFileSync(file).subarray(0, 1000));
+  const { stderr } = await grantd(folder, ['backup', 'later.age', '--recipient', recipient]);
+  assert.equal(
+    stderr.match(/^grantd: .*/gm)?.join('\n'),
+    `grantd: ${join(folder, 'earlier.age.partial')} is an unfinished backup: delete it, unless another backup is running.`,
+  );
   const left = readdirSync(join(folder, 'grantd-data')).filter((name) => name.startsWith('grantd.db-backup'));
   assert.deepEqual(left, ['grantd.db-backup.lock']);
   await server.stop();

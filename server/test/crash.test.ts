@@ -17,7 +17,7 @@ after(() => workbench.clear());
 
 for (const deployment of deployments(workbench)) {
   test(`after each kill -9 of a server on ${deployment.name}, all that it had acknowledged holds`, {
-    timeout: 120_000,
+    timeout: KILLS * 60_000,
     skip: deployment.unavailable() ?? false,
   }, async () => {
     const flags = ['--refresh-grace', String(GRACE_SECONDS), ...QUICK_SIGNATURES];

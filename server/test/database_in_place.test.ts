@@ -212,3 +212,23 @@ test('after the first sign of corruption every response is 503, and no start ser
     );
   }
 });
+
+test('after a crash, a damaged file is refused before the first response', async () => {
+  const folder = workbench.folder();
+  const path = databaseOf(folder);
+  const first = await workbench.start(folder);
+  await first.stop('SIGKILL');
+  const flags = ['--port', String(first.port)];
+  // A sound file is served. In the end, its log is empty.
+  await (await workbench.start(folder, flags)).stop();
+  const database = new DatabaseSync(path);
+  const row = database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'grants'").get();
+  database.close();
+  await (await workbench.start(folder, flags)).stop('SIGKILL');
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(4096, 'x'), 0, undefined, (Number(row?.rootpage) - 1) * 4096);
+  closeSync(file);
+  const { code, stdout, stderr } = await grantd(folder, ['serve', ...flags]);
+  assert.match(stderr, /grantd: the database \S+ is corrupt \(.+\): stop every program that uses it/);
+  assert.deepEqual({ code, stdout }, { code: 1, stdout: '' });
+});

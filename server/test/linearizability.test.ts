@@ -20,7 +20,7 @@ after(() => workbench.clear());
 
 for (const deployment of deployments(workbench)) {
   test(`RFC 7009 §2 on ${deployment.name}, no process shows a token alive once its revocation was acknowledged`, {
-    timeout: 120_000,
+    timeout: HISTORIES * 400,
     skip: deployment.unavailable() ?? false,
   }, async () => {
     const cluster = await deployment.start({ processes: 3, flags: FLAGS });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { closeSync, existsSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
@@ -16,7 +16,6 @@ async function linesUntil(
   path: string,
   intervalSeconds: number,
   isSeen: (lines: readonly object[]) => boolean,
-  checksFirst = false,
 ): Promise<readonly object[]> {
   const lines: object[] = [];
   const log = {
@@ -25,7 +24,7 @@ async function linesUntil(
   };
   const ending = new AbortController();
   const swept = sweepInThread(
-    { path, issuer, intervalSeconds, checksFirst, unusedFor: 0, sweepUntilMs: Date.now },
+    { path, issuer, intervalSeconds, unusedFor: 0, sweepUntilMs: Date.now },
     log,
     ending.signal,
   );
@@ -49,24 +48,6 @@ test('a thread sweeps expired rows, reports their number, and ends on request, h
     ['live'],
   );
   await storage.close();
-});
-
-test('after a crash a thread looks through the file, and marks it if it is damaged', async () => {
-  const path = join(workbench.folder(), 'grantd.db');
-  openSqliteStorage({ path, issuer, clock: () => Date.now() - 2 * 60 * 1000 }).close();
-  const isMarked = () => existsSync(`${path}-corrupt`);
-  const database = new DatabaseSync(path);
-  database.exec(`INSERT INTO one_time_identifiers (issuer_id, id, expires_at) VALUES (1, 'expired', 1)`);
-  const row = database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'grants'").get();
-  database.close();
-  await linesUntil(path, 86_400, ({ length }) => length > 0, true);
-  assert.equal(isMarked(), false);
-
-  const file = openSync(path, 'r+');
-  writeSync(file, Buffer.alloc(4096, 'x'), 0, undefined, (Number(row?.rootpage) - 1) * 4096);
-  closeSync(file);
-  await linesUntil(path, 86_400, isMarked, true);
-  assert.equal(isMarked(), true);
 });
 
 test('a thread that fails is reported and replaced', async () => {

@@ -160,7 +160,7 @@ test('a database that is replaced ends all workers, with 1, and is reported once
   assert.deepEqual(requests.statuses(), ['503', '503', '503']);
   assert.match(
     stderr.slice(before.length),
-    /^grantd: the database \S+grantd\.db .* was replaced or deleted .*\n$/,
+    /^grantd: the database \S+grantd\.db .* was replaced or deleted, .*\n$/,
   );
   assert.deepEqual(eventsOf(server, 'worker_died'), []);
 });

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import {
   type Configuration,
@@ -17,6 +17,7 @@ import {
   newIdentity,
   passphraseOf,
   readPassphrase,
+  unfinishedIn,
 } from '../data/backup_file.ts';
 import { type StoredIn, storedIn } from '../data/database_of.ts';
 import { readSecretFile, secretFileOf } from '../data/secrets.ts';
@@ -132,6 +133,8 @@ async function writeBackup(file: string | undefined, given: BackupFlags): Promis
     ...(secrets !== undefined && { secrets }),
     onProgress: showProgress,
   }).finally(endProgress);
+  for (const path of unfinishedIn(dirname(typedPath(process.env, file))))
+    console.error(`grantd: ${path} is an unfinished backup: delete it, unless another backup is running.`);
   const { bytes, takenAtMs, issuer, lastEvent } = written;
   const shown = { file, issuer, takenAt: timeOf(takenAtMs), lastEvent, bytes, secret: secrets !== undefined };
   printOne({ isJson: flags.json === true }, shown, [

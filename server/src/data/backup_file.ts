@@ -1,4 +1,5 @@
-import { createWriteStream, openAsBlob, statSync } from 'node:fs';
+import { closeSync, createWriteStream, openAsBlob, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { isJsonObject } from '@grantd/core/options';
 import type { Decrypter, Encrypter } from 'age-encryption';
@@ -78,6 +79,30 @@ export async function sealBackup(
 
 /** The end of the name of a backup that is not finished. */
 export const PARTIAL = '.partial';
+
+/** How each file of age begins. */
+const AGE = 'age-encryption.org/';
+
+/** The backups in a folder that are not finished: their process was killed, or still runs. */
+export function unfinishedIn(folder: string): readonly string[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(PARTIAL))
+    .map((name) => join(folder, name))
+    .filter((path) => {
+      const beginning = beginningOf(path, AGE.length);
+      return beginning === '' || beginning === AGE;
+    });
+}
+
+function beginningOf(path: string, length: number): string {
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(length);
+    return bytes.toString('latin1', 0, readSync(file, bytes));
+  } finally {
+    closeSync(file);
+  }
+}
 
 interface BackupParts {
   readonly manifest: BackupManifest;

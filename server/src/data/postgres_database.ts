@@ -62,6 +62,12 @@ interface PostgresDatabaseOptions extends PostgresLimits {
 export function postgresDatabase(url: string, options: PostgresDatabaseOptions): Database {
   const address = addressOf(url);
   const { pool, close } = openPool(url, options, options.onConnectionLost);
+  const disk = { failures: 0, probe: SPACE_PROBE };
+  pool.on('connect', ({ connection }) =>
+    connection.on('errorMessage', (error: unknown) => {
+      if (codeOf(error) === DISK_FULL) disk.failures += 1;
+    }),
+  );
   const deadlines = deadlinesOf(options);
   const connections = new PostgresConnections(pool, deadlines, hostCondition);
   const assumptions: MigrationAssumption[] = [];
@@ -123,7 +129,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
           requireUsableTables(connections, PROGRAM_TABLES),
           originOf(actor),
         );
-        const data = programData(tables, issuer, storage);
+        const data = programData(tables, issuer, storage, disk);
         reportSharedNames(await data.people.keyNames());
         return {
           storage,
@@ -138,6 +144,21 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
     close,
   };
 }
+
+/** SQLSTATE of a statement that found no space on the disk. */
+const DISK_FULL = '53100';
+
+/**
+ * Needs a megabyte in new files, and gives it back. It is unlogged, because PostgreSQL ends if its write-ahead log finds
+ * no space.
+ */
+const SPACE_PROBE: readonly TableCall[] = [
+  [
+    `CREATE UNLOGGED TABLE grantd.space_probe AS
+     SELECT repeat('x', 1000) AS filler FROM generate_series(1, 1000)`,
+  ],
+  ['DROP TABLE grantd.space_probe'],
+];
 
 const CLOCK_SQL = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms';
 

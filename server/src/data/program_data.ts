@@ -9,7 +9,7 @@ import { type MailedLinks, type Mails, mailedLinksTable, mailsTable } from './ma
 import { type Attempts, attemptsTable, type People, peopleTable } from './people.ts';
 import { pairwiseSecretTable, type StoredPairwiseSecret } from './secrets.ts';
 import { type LogoutDeliveries, logoutDeliveriesTable, type Sessions, sessionsTable } from './sessions.ts';
-import { askStorage, type ProgramTables, writeCheck } from './tables.ts';
+import { askStorage, type FullDisk, type ProgramTables, writeCheck } from './tables.ts';
 import { type UpstreamIdentities, upstreamIdentitiesTable } from './upstream_identities.ts';
 
 /** The program’s own data of one issuer, in addition to the library’s store. */
@@ -52,11 +52,15 @@ export interface SweepingBounds {
 /** Seconds: a day, because a client may be in the middle of an authorization. */
 const SHORTEST_UNUSED_TIME = 24 * 60 * 60;
 
-/** @param storage the library’s store in the same database */
+/**
+ * @param storage the library’s store in the same database
+ * @param disk as for `writeCheck`
+ */
 export function programData(
   tables: ProgramTables,
   issuer: string,
   storage: Pick<AdministrableStorage, 'clients' | 'eventsAfter'>,
+  disk?: FullDisk,
   clock: () => number = Date.now,
 ): ProgramData {
   const consents = consentsTable(tables, issuer);
@@ -84,7 +88,7 @@ export function programData(
     upstreamIdentities: upstreamIdentitiesTable(tables, issuer),
     pairwiseSecret: pairwiseSecretTable(tables, issuer),
     auditTrail: new AuditTrail(tables, issuer, storage),
-    requireWritable: writeCheck(tables, issuer),
+    requireWritable: writeCheck(tables, issuer, disk),
     async sweepProgram(limit, { unusedFor = 0, untilMs = Infinity } = {}) {
       const nowMs = Math.min(clock(), untilMs);
       const rows = await sweepProgram(tables, issuer, nowMs, limit);

@@ -109,24 +109,38 @@ const WRITE = `
 /** Milliseconds for which a successful write serves further probes. */
 const GOOD_FOR_MS = 5_000;
 
+/** A database server whose small writes can succeed on a full disk, because its files have room inside. */
+export interface FullDisk {
+  /** How many statements of this process have failed because the disk was full. */
+  failures: number;
+  /** Fails if the disk is full. Changes nothing. */
+  readonly probe: readonly TableCall[];
+}
+
 /**
  * Checks whether the database accepts writes. It writes a row, because a full disk only shows when the file grows.
  * Concurrent probes share one write.
+ * @param disk once a statement has failed on it, its probe must succeed too
  * @returns a function that rejects with a `StorageFault` if writes fail
  */
 export function writeCheck(
   tables: ProgramTables,
   issuer: string,
+  disk: FullDisk = { failures: 0, probe: [] },
   clock: () => number = Date.now,
 ): () => Promise<void> {
   let goodUntilMs = Number.NEGATIVE_INFINITY;
+  let failuresBefore = 0;
   let pending: Promise<void> | undefined;
   const write = async (): Promise<void> => {
-    await tables.write([WRITE, issuer, clock()]);
+    const { failures, probe } = disk;
+    await tables.write([WRITE, issuer, clock()], ...(failures === failuresBefore ? [] : probe));
+    // A statement that failed meanwhile needs another probe.
+    failuresBefore = failures;
     goodUntilMs = performance.now() + GOOD_FOR_MS;
   };
   return async () => {
-    if (performance.now() < goodUntilMs) return;
+    if (performance.now() < goodUntilMs && disk.failures === failuresBefore) return;
     pending ??= write().finally(() => {
       pending = undefined;
     });

@@ -50,7 +50,7 @@ import { type Reload, reloader } from './reload.ts';
 import type { BackupPlan } from './scheduled_backups.ts';
 import { sealOnce, sealPeriodically } from './sealer.ts';
 import { announce, type Connections, type Ending, finish, listenForEnd, type Started } from './shutdown.ts';
-import { sweepInThread } from './sweep_in_thread.ts';
+import { checkInThread, sweepInThread } from './sweep_in_thread.ts';
 import { type SweepLog, sweepable, sweepPeriodically } from './sweeper.ts';
 import { lowerV8Threads } from './thread_priorities.ts';
 import type { TlsFiles } from './tls.ts';
@@ -355,6 +355,12 @@ export async function openService(
     const instance = await openInstance(configuration, database, issuer, 'server', {
       ...{ secretOfStart, traced, claimsOf: users?.claimsOf },
     });
+    // In a reload, an open database looks like one after a crash.
+    if (sweeps && !isReload && instance.isAfterCrash === true && database.file !== undefined) {
+      await checkInThread(database.file, log);
+      // Refuses a marked file.
+      await database.storedIssuer();
+    }
     await refuseKnownPasswords(configuration, instance);
     // Before this process records anything.
     const clock = new ClockWatch(instance, { log });
@@ -420,16 +426,7 @@ export async function openService(
         work = Promise.all([
           unfinished.run(signal),
           clock.run(signal),
-          // An open database looks like one after a crash.
-          sweeps
-            ? sweep(
-                { ...instance, ...(isReload && { isAfterCrash: false }) },
-                settings,
-                clock,
-                sweepLog,
-                signal,
-              )
-            : undefined,
+          sweeps ? sweep(instance, settings, clock, sweepLog, signal) : undefined,
           sweeps
             ? backUp(instance.issuer, storedIn(settings, environment), settings, backupPlan, log, signal)
             : undefined,
@@ -576,7 +573,7 @@ function databaseReplaced(name: string): Refused {
 }
 
 async function sweep(
-  { database, issuer, storage, sweepProgram, isAfterCrash = false }: Instance,
+  { database, issuer, storage, sweepProgram }: Instance,
   { sweepInterval: intervalSeconds, unusedRegistrationLifetime: unusedFor }: Settings,
   clock: ClockWatch,
   log: SweepLog,
@@ -590,8 +587,7 @@ async function sweep(
     const bounds = () => ({ unusedFor, untilMs: sweepUntilMs() });
     return sweepPeriodically(sweepable(storage, sweepProgram, bounds), intervalSeconds, log, signal);
   }
-  const checksFirst = isAfterCrash;
-  return sweepInThread({ path, issuer, unusedFor, sweepUntilMs, intervalSeconds, checksFirst }, log, signal);
+  return sweepInThread({ path, issuer, unusedFor, sweepUntilMs, intervalSeconds }, log, signal);
 }
 
 /** Loads the module of scheduled backups only if the server makes any. */

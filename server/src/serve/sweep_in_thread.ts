@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { causeOf } from '../log/log.ts';
 import type { SweepLog } from './sweeper.ts';
-import type { SweepingMessage, SweepingOrder } from './sweeping_thread.ts';
+import type { CheckingOrder, SweepingMessage, SweepingOrder } from './sweeping_thread.ts';
 
 /** Has this file’s extension, because the program runs both from source and compiled. */
 const PROGRAM = new URL(`sweeping_thread${extname(import.meta.filename)}`, import.meta.url);
@@ -19,7 +19,6 @@ const YOUNG_GENERATION_MB = 4;
 export async function sweepInThread(
   {
     intervalSeconds,
-    checksFirst,
     sweepUntilMs,
     ...files
   }: Omit<SweepingOrder, 'untilMs'> & {
@@ -30,10 +29,9 @@ export async function sweepInThread(
   log: SweepLog,
   signal: AbortSignal,
 ): Promise<void> {
-  for (let isFirst = true; !signal.aborted; isFirst = false) {
+  while (!signal.aborted) {
     try {
-      const order = { ...files, checksFirst: isFirst && checksFirst, untilMs: sweepUntilMs() };
-      await runThread(order, log, signal);
+      await runThread({ ...files, untilMs: sweepUntilMs() }, log, signal);
     } catch (error) {
       log.error({ event: 'sweep_failed', cause: causeOf(error) });
     }
@@ -42,7 +40,12 @@ export async function sweepInThread(
   }
 }
 
-function runThread(order: SweepingOrder, log: SweepLog, signal: AbortSignal): Promise<void> {
+/** Checks an SQLite file after a crash, and marks it if it is damaged, while this thread answers 503. */
+export function checkInThread(path: string, log: SweepLog): Promise<void> {
+  return runThread({ path, isChecked: true }, log, new AbortController().signal);
+}
+
+function runThread(order: SweepingOrder | CheckingOrder, log: SweepLog, signal: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const thread = new Worker(PROGRAM, {
     workerData: order,

@@ -1,4 +1,4 @@
-/** The thread of `sweepInThread`: sweeps once with its own database handle. Any message stops it early. */
+/** The thread of `sweepInThread`: sweeps or checks once with its own database handle. Any message stops a sweep early. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { checkAfterCrash, sqliteDatabase } from '../data/sqlite_database.ts';
 import { type Sweep, sweepable, sweepOnce } from './sweeper.ts';
@@ -7,12 +7,16 @@ export interface SweepingOrder {
   /** The database file. */
   readonly path: string;
   readonly issuer: string;
-  /** Whether to check the file first, because the previous process crashed. */
-  readonly checksFirst: boolean;
   /** Seconds after which a registration is unused; 0 keeps all. */
   readonly unusedFor: number;
   /** Milliseconds since 1970, as in `SweepingBounds`. */
   readonly untilMs: number;
+}
+
+export interface CheckingOrder {
+  /** The database file. */
+  readonly path: string;
+  readonly isChecked: true;
 }
 
 /** A message for the program’s log. */
@@ -34,7 +38,7 @@ const CHECKPOINT_PAGES = 100;
 
 if (parentPort === null) throw new Error('sweeping_thread.ts runs as a thread');
 const port = parentPort;
-const { path, issuer, checksFirst, ...bounds }: SweepingOrder = workerData;
+const order: SweepingOrder | CheckingOrder = workerData;
 const ending = new AbortController();
 port.once('message', () => ending.abort());
 
@@ -44,17 +48,21 @@ const log = {
   error: (line: object) => send({ level: 'error', line }),
   swept: (line: Sweep) => send({ level: 'swept', line }),
 };
-const database = sqliteDatabase(path, { checkpointPages: CHECKPOINT_PAGES });
-try {
-  if (checksFirst) checkAfterCrash(path);
-  const { storage, sweepProgram } = await database.open(issuer);
-  await sweepOnce(
-    sweepable(storage, sweepProgram, () => bounds),
-    log,
-    ending.signal,
-    STEPS,
-  );
-} finally {
-  await database.close();
-  port.close();
+if ('isChecked' in order) checkAfterCrash(order.path);
+else await sweep(order);
+port.close();
+
+async function sweep({ path, issuer, ...bounds }: SweepingOrder): Promise<void> {
+  const database = sqliteDatabase(path, { checkpointPages: CHECKPOINT_PAGES });
+  try {
+    const { storage, sweepProgram } = await database.open(issuer);
+    await sweepOnce(
+      sweepable(storage, sweepProgram, () => bounds),
+      log,
+      ending.signal,
+      STEPS,
+    );
+  } finally {
+    await database.close();
+  }
 }
