@@ -77,6 +77,8 @@ function sample<V>(
 
 /** Members that are not external texts, or are validated before a page shows them. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set([
+  'created_at',
+  'retired_at',
   'problem',
   'reason',
   'done',
