@@ -6,13 +6,14 @@ import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_docu
 import { isJsonObject, type JsonObject, parseJson } from '../http/http.ts';
 import type { Clock } from '../platform/environment.ts';
 import {
+  type ClientAlgorithm,
   ENCRYPTION_ALGORITHMS,
   type EncryptionAlgorithm,
-  type SigningAlgorithm,
+  namesOf,
 } from '../protocol/client_metadata.ts';
 
 /** Algorithms that a key can be used with. */
-export type KeyAlgorithm = SigningAlgorithm | EncryptionAlgorithm;
+export type KeyAlgorithm = ClientAlgorithm | EncryptionAlgorithm;
 
 /**
  * Bits of an RSA modulus, which is the product of odd primes (RFC 8017 §3.1). Shorter ones can be broken (RFC 7518 §3.3), longer ones cost too much
@@ -47,14 +48,22 @@ export function fitsAlgorithm(jwk: JWK, algorithm: KeyAlgorithm): boolean {
   const isEncryption = ENCRYPTION_ALGORITHMS.some((one) => one === algorithm);
   if (use !== undefined && use !== (isEncryption ? 'enc' : 'sig')) return false;
   if (operations !== undefined && !isEncryption && !operations.includes('verify')) return false;
-  if (alg !== undefined && alg !== algorithm && !(algorithm === 'EdDSA' && alg === 'Ed25519')) return false;
+  if (alg !== undefined && !namesOf(algorithm).includes(alg)) return false;
   switch (algorithm) {
     case 'RS256':
+    case 'RS384':
+    case 'RS512':
     case 'PS256':
+    case 'PS384':
+    case 'PS512':
     case 'RSA-OAEP-256':
       return kty === 'RSA';
     case 'ES256':
       return kty === 'EC' && crv === 'P-256';
+    case 'ES384':
+      return kty === 'EC' && crv === 'P-384';
+    case 'ES512':
+      return kty === 'EC' && crv === 'P-521';
     case 'EdDSA':
       return kty === 'OKP' && crv === 'Ed25519';
     case 'ECDH-ES':
@@ -67,7 +76,7 @@ export function fitsAlgorithm(jwk: JWK, algorithm: KeyAlgorithm): boolean {
 /** Finds the key that made a signature: by `kid`, or without one, the only key for the algorithm. */
 export function keyThatSigned(
   keys: readonly JWK[],
-  algorithm: SigningAlgorithm,
+  algorithm: ClientAlgorithm,
   keyId: string | undefined,
 ): JWK | undefined {
   const fitting = keys.filter((jwk) => fitsAlgorithm(jwk, algorithm));
