@@ -44,23 +44,21 @@ function base64url(bytes: ArrayBuffer): string {
 }
 
 /** RFC 7518 §3.3 to §3.5, RFC 8037 §3.1. */
-function schemeOf(algorithm: Algorithm): AlgorithmIdentifier | RsaPssParams | EcdsaParams {
+function schemeOf({ algorithm: { name } }: CryptoKey, algorithm: Algorithm) {
   const bits = algorithm.slice(2);
-  if (algorithm.startsWith('RS')) return 'RSASSA-PKCS1-v1_5';
-  if (algorithm.startsWith('PS')) return { name: 'RSA-PSS', saltLength: Number(bits) / 8 };
-  return algorithm.startsWith('ES') ? { name: 'ECDSA', hash: `SHA-${bits}` } : 'Ed25519';
+  return { name, hash: `SHA-${bits}`, saltLength: Number(bits) / 8 }; // each name takes what it needs
 }
 
 export const verifierOf: CryptoPort['verifierOf'] = async (publicJwk, algorithm) => {
   const key = await imported(publicJwk, algorithm);
-  const scheme = schemeOf(algorithm);
+  const scheme = schemeOf(key, algorithm);
   return (signingInput, signature) =>
     crypto.subtle.verify(scheme, key, new Uint8Array(signature), new TextEncoder().encode(signingInput));
 };
 
 export const signerOf: CryptoPort['signerOf'] = async (privateJwk, algorithm) => {
   const key = await imported(privateJwk, algorithm);
-  const scheme = schemeOf(algorithm);
+  const scheme = schemeOf(key, algorithm);
   return async (signingInput) =>
     new Uint8Array(await crypto.subtle.sign(scheme, key, new TextEncoder().encode(signingInput)));
 };

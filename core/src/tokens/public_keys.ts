@@ -49,29 +49,19 @@ export function fitsAlgorithm(jwk: JWK, algorithm: KeyAlgorithm): boolean {
   if (use !== undefined && use !== (isEncryption ? 'enc' : 'sig')) return false;
   if (operations !== undefined && !isEncryption && !operations.includes('verify')) return false;
   if (alg !== undefined && !namesOf(algorithm).includes(alg)) return false;
-  switch (algorithm) {
-    case 'RS256':
-    case 'RS384':
-    case 'RS512':
-    case 'PS256':
-    case 'PS384':
-    case 'PS512':
-    case 'RSA-OAEP-256':
-      return kty === 'RSA';
-    case 'ES256':
-      return kty === 'EC' && crv === 'P-256';
-    case 'ES384':
-      return kty === 'EC' && crv === 'P-384';
-    case 'ES512':
-      return kty === 'EC' && crv === 'P-521';
-    case 'EdDSA':
-      return kty === 'OKP' && crv === 'Ed25519';
-    case 'ECDH-ES':
-    case 'ECDH-ES+A128KW':
-    case 'ECDH-ES+A256KW':
-      return kty === 'EC' || (kty === 'OKP' && crv === 'X25519');
-  }
+  const curve = CURVES[algorithm];
+  if (curve !== undefined) return crv === curve && kty === (curve === 'Ed25519' ? 'OKP' : 'EC');
+  if (algorithm.startsWith('ECDH')) return kty === 'EC' || (kty === 'OKP' && crv === 'X25519');
+  return kty === 'RSA';
 }
+
+/** Algorithms with keys of one curve. */
+const CURVES: Partial<Record<KeyAlgorithm, string>> = {
+  ES256: 'P-256',
+  ES384: 'P-384',
+  ES512: 'P-521',
+  EdDSA: 'Ed25519',
+};
 
 /** Finds the key that made a signature: by `kid`, or without one, the only key for the algorithm. */
 export function keyThatSigned(
