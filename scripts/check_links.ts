@@ -3,6 +3,7 @@
 // - Links and pictures of every Markdown file: the file exists, and so does the heading of an anchor.
 // - Paths such as `core/src/server/endpoints.ts` in pages and in comments. Decisions, the changelog and results may name files
 //   that are gone.
+// - The list of folders in CONTRIBUTING.md: it names each one once.
 //
 // Prints each breach and exits with 1 if there is one. `check_links.ts FOLDER` checks another tree.
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
@@ -45,11 +46,27 @@ if (process.argv[2] === undefined)
 for (const source of globSync(SOURCES, { exclude: isGenerated }).sort())
   checkPaths(source, commentsOf(read(source)));
 
+if (existsSync('CONTRIBUTING.md')) checkFolders('CONTRIBUTING.md', read('CONTRIBUTING.md'));
+
 for (const breach of breaches) console.error(breach);
 process.exitCode = breaches.length === 0 ? 0 : 1;
 
 function read(file: string): string {
   return readFileSync(file, 'utf8');
+}
+
+/** Folders that the list must name: those at the top, and those of the two large packages. */
+function checkFolders(page: string, text: string): void {
+  const named = Array.from(text.matchAll(/^ {4}([\w/]+)\/ {2,}\S/gm), ([, folder = '']) => folder);
+  const folders = globSync(['*', '{core,server}/src/*']).filter(
+    (path) => statSync(path).isDirectory() && !isGenerated(path) && !basename(path).startsWith('.'),
+  );
+  for (const folder of folders) {
+    const times = named.filter((one) => one === folder).length;
+    if (times !== 1) breaches.push(`${page}: names the folder ${folder}/ ${times} times instead of once`);
+  }
+  for (const folder of named)
+    if (!existsSync(folder)) breaches.push(`${page}: there is no folder ${folder}/`);
 }
 
 function checkLinks(page: string, text: string): void {

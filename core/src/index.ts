@@ -93,6 +93,8 @@ export {
   type AssertionAlgorithm,
   type AssertionAudience,
   type AuthenticationMethod,
+  CLIENT_ALGORITHMS,
+  type ClientAlgorithm,
   type EncryptionAlgorithm,
   GRANT_TYPES,
   type GrantType,

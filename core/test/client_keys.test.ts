@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DocumentError, type FetchDocument, type FetchedDocument, type SigningAlgorithm } from '@grantd/core';
+import { type ClientAlgorithm, DocumentError, type FetchDocument, type FetchedDocument } from '@grantd/core';
 import {
   CompactEncrypt,
   calculateJwkThumbprint,
@@ -78,7 +78,7 @@ test('OpenID Connect Core §10.1 without a kid only one key of the algorithm may
 test('RFC 7517 §4 a key for another algorithm, use or operation is no key, whatever its kid', async () => {
   const { jwk } = await newKey('RS256', { kid: 'one' });
   const curve = await newKey('ES384', { kid: 'one' });
-  const find = (key: JWK, algorithm: SigningAlgorithm = 'RS256') =>
+  const find = (key: JWK, algorithm: ClientAlgorithm = 'RS256') =>
     offline().forVerifying(inline(key), algorithm, 'one');
   assert.ok(await find({ ...jwk, alg: 'RS256', use: 'sig', key_ops: ['verify'] }));
   assert.equal(await find({ ...jwk, alg: 'PS256' }), undefined);
@@ -111,7 +111,7 @@ test('RFC 7517 §5 a key of an unknown curve or type, or with unreadable members
   const rsa = await newKey('RS256', { kid: 'one' });
   const elliptic = await newKey('ES256', { kid: 'one' });
   const edwards = await newKey('EdDSA', { kid: 'one' }, { crv: 'Ed25519' });
-  const find = ({ jwk }: { readonly jwk: JWK }, members: object, algorithm: SigningAlgorithm) =>
+  const find = ({ jwk }: { readonly jwk: JWK }, members: object, algorithm: ClientAlgorithm) =>
     offline().forVerifying(inline({ ...jwk, ...members } as JWK), algorithm, 'one');
   assert.ok(await find(elliptic, {}, 'ES256'));
   assert.ok(await find(edwards, { alg: 'Ed25519' }, 'EdDSA'));

@@ -221,7 +221,7 @@ test('§5.3.1, §6.2 options that contradict the profile are refused at the star
   for (const [options, name, expected] of [
     [{ strictRequestObjects: false }, 'strictRequestObjects', 'true'],
     [{ introspectionPolicy: 'any_client' }, 'introspectionPolicy', 'audience or a function'],
-    [{ idTokenAlgorithm: 'RS256' }, 'idTokenAlgorithm', 'one of PS256, ES256, EdDSA'],
+    [{ idTokenAlgorithm: 'RS256' }, 'idTokenAlgorithm', 'one of PS256, ES256, EdDSA, Ed25519'],
   ] as const)
     assert.throws(() => new AuthorizationServer({ ...required, ...options }), {
       name: 'ConfigurationError',

@@ -4,11 +4,11 @@ import { describe, test } from 'node:test';
 import {
   AuthorizationServer,
   type AuthorizationServerOptions,
+  CLIENT_ALGORITHMS,
   type ClientCertificate,
   type ClientMetadata,
   ConfigurationError,
   type ProfileName,
-  SIGNING_ALGORITHMS,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { decodeJwt, decodeProtectedHeader, exportJWK, exportPKCS8, importPKCS8, SignJWT } from 'jose';
@@ -357,7 +357,7 @@ for (const [way, options, own] of WAYS) {
     test('§5.4.1 (1) clients sign with PS256, ES256 or EdDSA: assertions, proofs and request objects', async (t) => {
       const { world, bank } = await opened(t);
       const used = { assertions: [] as string[], proofs: [] as string[] };
-      for (const algorithm of SIGNING_ALGORITHMS) {
+      for (const algorithm of [...CLIENT_ALGORITHMS, 'Ed25519']) {
         const pushed = await bank.push({}, { algorithm });
         if (pushed.status === 201) used.assertions.push(algorithm);
         else assertRefused(world, pushed, CLIENT_REFUSED, 'assertion_algorithm_refused');
@@ -365,7 +365,7 @@ for (const [way, options, own] of WAYS) {
         if (redeemed.status === 200) used.proofs.push(algorithm);
         else assert.equal(world.lastReason, 'dpop_algorithm_refused');
       }
-      const allowed = ['PS256', 'ES256', 'EdDSA'];
+      const allowed = ['PS256', 'ES256', 'EdDSA', 'Ed25519'];
       assert.deepEqual(used, { assertions: allowed, proofs: allowed });
       const response = await bank.post(
         '/par',
@@ -458,8 +458,8 @@ const CONTRADICTIONS = [
   [{ clientAssertionAlgorithms: ['HS256'] }, 'clientAssertionAlgorithms', 'a list of PS256, ES256, EdDSA'],
   [{ dpopAlgorithms: ['RS256'] }, 'dpopAlgorithms', 'a list of PS256, ES256, EdDSA'],
   [{ dpopAlgorithms: [] }, 'dpopAlgorithms', 'an algorithm, or the option clientCertificates'],
-  [{ accessTokenAlgorithm: 'RS256' }, 'accessTokenAlgorithm', 'one of PS256, ES256, EdDSA'],
-  [{ idTokenAlgorithm: 'RS256' }, 'idTokenAlgorithm', 'one of PS256, ES256, EdDSA'],
+  [{ accessTokenAlgorithm: 'RS256' }, 'accessTokenAlgorithm', 'one of PS256, ES256, EdDSA, Ed25519'],
+  [{ idTokenAlgorithm: 'RS256' }, 'idTokenAlgorithm', 'one of PS256, ES256, EdDSA, Ed25519'],
   [{ useOpaqueRefreshTokens: false }, 'useOpaqueRefreshTokens', 'true'],
 ] as const satisfies readonly (readonly [Partial<AuthorizationServerOptions>, string, string])[];
 
@@ -550,18 +550,18 @@ test('§5.2.1 (1) http is possible on loopback, for development', () => {
 
 test('§5.3.2.1 (1), RFC 8414 §2 the metadata say what the profile leaves', async (t) => {
   const { serverMetadata } = (await openWorld(t, { profile: PROFILE })).server;
-  const allowed = ['PS256', 'ES256', 'EdDSA'];
+  const allowed = ['PS256', 'ES256', 'EdDSA', 'Ed25519'];
   const expected = {
     token_endpoint_auth_methods_supported: ['private_key_jwt'],
-    token_endpoint_auth_signing_alg_values_supported: [...allowed, 'Ed25519'],
+    token_endpoint_auth_signing_alg_values_supported: allowed,
     introspection_endpoint_auth_methods_supported: ['private_key_jwt'],
     revocation_endpoint_auth_methods_supported: ['private_key_jwt'],
     introspection_signing_alg_values_supported: allowed,
     authorization_signing_alg_values_supported: allowed,
     id_token_signing_alg_values_supported: allowed,
     userinfo_signing_alg_values_supported: allowed,
-    request_object_signing_alg_values_supported: [...allowed, 'Ed25519'],
-    dpop_signing_alg_values_supported: [...allowed, 'Ed25519'],
+    request_object_signing_alg_values_supported: allowed,
+    dpop_signing_alg_values_supported: allowed,
     require_pushed_authorization_requests: true,
     authorization_response_iss_parameter_supported: true,
     code_challenge_methods_supported: ['S256'],
@@ -711,8 +711,8 @@ test('§5.3.2.1 (3, 4, 6), §5.3.2.2 (3, 8), §5.4.1 (1) registration refuses ot
       { require_pushed_authorization_requests: false },
       'require_pushed_authorization_requests: expected true',
     ],
-    [{ id_token_signed_response_alg: 'RS256' }, `id_token_signed_response_alg: ${algorithms}`],
-    [{ userinfo_signed_response_alg: 'RS256' }, `userinfo_signed_response_alg: ${algorithms}`],
+    [{ id_token_signed_response_alg: 'RS256' }, `id_token_signed_response_alg: ${algorithms}, Ed25519`],
+    [{ userinfo_signed_response_alg: 'RS256' }, `userinfo_signed_response_alg: ${algorithms}, Ed25519`],
     [{ request_object_signing_alg: 'RS256' }, `request_object_signing_alg: ${algorithms}`],
     [{ token_endpoint_auth_signing_alg: 'RS256' }, `token_endpoint_auth_signing_alg: ${algorithms}`],
   ] as const) {
@@ -750,7 +750,7 @@ test('§5.3.2 an operator gives a client its profile, and the client cannot take
     [{ assertion_audience: 'endpoint' }, 'assertion_audience: expected issuer'],
     [
       { access_token_signed_response_alg: 'RS256' },
-      'access_token_signed_response_alg: expected one of PS256, ES256, EdDSA',
+      'access_token_signed_response_alg: expected one of PS256, ES256, EdDSA, Ed25519',
     ],
   ] as const)
     await assert.rejects(operator.clientFrom({ id: 'bank' }, { ...members, profile: PROFILE, ...more }), {

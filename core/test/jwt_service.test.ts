@@ -30,7 +30,7 @@ import { MEMORY, SQLITE } from './harness/stores.ts';
 import { FUNCTION } from './harness/transports/function.ts';
 import { ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
 
-const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'] as const;
 const NEW_SECRET = 'the secret that follows it, with more than 32 characters';
 const STORES = [MEMORY, SQLITE];
 
@@ -69,7 +69,7 @@ async function verifies(world: World, token: string): Promise<boolean> {
 }
 
 for (const algorithm of ALGORITHMS) {
-  const standard = algorithm === 'EdDSA' ? 'RFC 8037 §3.1' : 'RFC 7518 §3.1';
+  const standard = { EdDSA: 'RFC 8037 §3.1', Ed25519: 'RFC 9864 §2.2' }[String(algorithm)] ?? 'RFC 7518 §3.1';
   test(`${standard} ${algorithm} signs and verifies`, async (t) => {
     const jwt = openStore(t).service();
     const claims = { sub: 'alice', nested: { list: [1, 'ä'] } };
@@ -262,7 +262,7 @@ for (const store of STORES) {
       tokens.push(token);
 
       const after = await published();
-      assert.equal(after.length, rotation + 8);
+      assert.equal(after.length, rotation + 2 * ALGORITHMS.length);
       assert.deepEqual(
         before.filter((one) => !after.includes(one)),
         [],
@@ -335,7 +335,7 @@ for (const store of STORES) {
     const { storage, server, service } = openStore(t, store);
     for (const algorithm of ALGORITHMS) await service().sign({}, { type: 'JWT', algorithm });
     const records = await storage.keys.list();
-    assert.equal(records.length, 8);
+    assert.equal(records.length, 2 * ALGORITHMS.length);
     for (const { publicJwk, sealedPrivateKey } of records) {
       for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']) assert.equal(member in publicJwk, false);
       const { alg, enc } = decodeProtectedHeader(sealedPrivateKey);

@@ -18,6 +18,7 @@ const SOUND: Readonly<Record<string, string>> = {
   'docs/guide.md': '# Guide\n\n## 2. Run `the server`\n\n## Again\n\n## Again\n\n[second](#again-1)',
   'docs/picture.svg': '<svg/>',
   'docs/adr/0001-first.md': 'It was in `core/src/gone.ts`.',
+  'CONTRIBUTING.md': ['# Folders', '', '    core/   library', '    docs/   pages'].join('\n'),
   'core/src/form.ts': '// docs/guide.md describes it.\nexport const path = "core/src/planted.ts";\n',
 };
 
@@ -33,6 +34,24 @@ const PLANTED: readonly (readonly [breach: string, file: string, text: string, r
   ],
   ['an anchor of its own page', 'a.md', '# A\n[b](#b)', 'a.md:2: a.md has no heading for #b'],
   ['a path in a page', 'a.md', 'see `core/src/gone.ts`', 'a.md:1: there is no core/src/gone.ts'],
+  [
+    'a folder that the list leaves out',
+    'server/src/cli/a.ts',
+    '',
+    'CONTRIBUTING.md: names the folder server/ 0 times instead of once\nCONTRIBUTING.md: names the folder server/src/cli/ 0 times instead of once',
+  ],
+  [
+    'a folder that the list names twice',
+    'CONTRIBUTING.md',
+    '    core/  a\n    docs/  b\n    core/  c',
+    'CONTRIBUTING.md: names the folder core/ 2 times instead of once',
+  ],
+  [
+    'a folder of the list that is gone',
+    'CONTRIBUTING.md',
+    '    core/  a\n    docs/  b\n    gone/  c',
+    'CONTRIBUTING.md: there is no folder gone/',
+  ],
   ['a path in a comment', 'core/src/a.ts', 'x; // see docs/b.md', 'core/src/a.ts:1: there is no docs/b.md'],
 ];
 

@@ -93,6 +93,7 @@ test('§3.1.3.6 at_hash is the left half of the hash that belongs to the algorit
     ['PS256', 'sha256'],
     ['ES256', 'sha256'],
     ['EdDSA', 'sha512'],
+    ['Ed25519', 'sha512'],
   ] as const;
   for (const [algorithm, hash] of cases) {
     const id = `client-${algorithm}`;

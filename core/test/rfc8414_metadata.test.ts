@@ -23,9 +23,12 @@ const CONFIDENTIAL_METHODS = [
   'client_secret_jwt',
   'private_key_jwt',
 ];
-const SIGNING = ['RS256', 'PS256', 'ES256', 'EdDSA'];
+const SIGNING = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
 /** The signature algorithms for clients. Ed25519 is another name of EdDSA. */
-const ACCEPTED = [...SIGNING, 'Ed25519'];
+const ACCEPTED = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+];
 /** The algorithms of client assertions. */
 const ASSERTION = ['HS256', 'HS384', 'HS512', ...ACCEPTED];
 const ENCRYPTION = ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'];
@@ -55,7 +58,7 @@ const OAUTH_DOCUMENT = {
   revocation_endpoint_auth_methods_supported: [...CONFIDENTIAL_METHODS, 'none'],
   revocation_endpoint_auth_signing_alg_values_supported: ASSERTION,
   code_challenge_methods_supported: ['S256'],
-  dpop_signing_alg_values_supported: ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'],
+  dpop_signing_alg_values_supported: ACCEPTED,
   authorization_response_iss_parameter_supported: true,
   authorization_signing_alg_values_supported: SIGNING,
   authorization_encryption_alg_values_supported: ENCRYPTION,
@@ -295,10 +298,11 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', ON_MEMORY, (spec)
     assert.deepEqual([status, headers], [200, expectedHeaders]);
     const { keys, ...others } = JSON.parse(body);
     assert.deepEqual(others, {});
-    assert.equal(keys.length, 8, 'of each algorithm the key that signs now, and the one that will be next');
+    assert.equal(keys.length, 10, 'of each algorithm the key that signs now, and the one that will be next');
     for (const { n, x, y, kid, ...key } of keys) {
       const { alg } = key;
-      const kind = { ES256: { kty: 'EC', crv: 'P-256' }, EdDSA: { kty: 'OKP', crv: 'Ed25519' } }[String(alg)];
+      const edwards = { kty: 'OKP', crv: 'Ed25519' };
+      const kind = { ES256: { kty: 'EC', crv: 'P-256' }, EdDSA: edwards, Ed25519: edwards }[String(alg)];
       assert.deepEqual(key, { ...(kind ?? { kty: 'RSA', e: 'AQAB' }), alg, use: 'sig' });
       assert.equal(Buffer.from(n ?? x, 'base64url').length, n === undefined ? 32 : 256);
       assert.equal(y !== undefined, alg === 'ES256');
@@ -399,7 +403,7 @@ test('§2 what an authorization request may be and must be is in the document', 
 
 test('RFC 7517 §5 every algorithm that signs has its keys in the set, of the right kind', async (t) => {
   const world = await openWorld(t);
-  for (const algorithm of ['PS256', 'ES256', 'EdDSA'] as const) {
+  for (const algorithm of ['PS256', 'ES256', 'EdDSA', 'Ed25519'] as const) {
     const { server } = await secondServer(world, { accessTokenAlgorithm: algorithm });
     await server.prepare();
     const [issued] = await server.operator.issueTokens({ clientId: 'machine' });
@@ -421,6 +425,7 @@ test('RFC 7517 §5 every algorithm that signs has its keys in the set, of the ri
   );
   assert.deepEqual([...new Set(kinds)].sort(), [
     'EC P-256 ES256',
+    'OKP Ed25519 Ed25519',
     'OKP Ed25519 EdDSA',
     'RSA  PS256',
     'RSA  RS256',

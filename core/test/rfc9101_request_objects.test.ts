@@ -1,7 +1,13 @@
 // § refers to RFC 9101.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { DocumentError, type FetchDocument, type HttpResponse, type NewClient } from '@grantd/core';
+import {
+  CLIENT_ALGORITHMS,
+  DocumentError,
+  type FetchDocument,
+  type HttpResponse,
+  type NewClient,
+} from '@grantd/core';
 import { documentFetcher } from '@grantd/core/node';
 import { CompactEncrypt, CompactSign, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 import {
@@ -137,8 +143,8 @@ test('§4 a parameter of the wrong kind does not count as absent', async (t) => 
 test('§6.2 every algorithm in the metadata works, each with a matching key', async (t) => {
   const world = await openWorld(t);
   const told = world.server.serverMetadata.request_object_signing_alg_values_supported;
-  assert.deepEqual(told, ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']);
-  for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
+  assert.deepEqual(told, [...CLIENT_ALGORITHMS, 'Ed25519']);
+  for (const algorithm of CLIENT_ALGORITHMS) {
     const { sign } = await addSigningClient(world, { id: algorithm }, algorithm);
     const stage = { world, sign } as Stage;
     for (const alg of algorithm === 'EdDSA' ? [algorithm, 'Ed25519'] : [algorithm]) {
@@ -184,7 +190,7 @@ test('an object without signature is invalid_request_object, whatever the client
   // No signature, or `none` in another spelling.
   const [header = '', payload = ''] = (await stage.sign(SIGNED)).split('.');
   assert.deepEqual(await refusedObject(stage, `${header}.${payload}.`), WRONG_SIGNATURE);
-  for (const alg of ['None', 'NONE', 'nOnE', '', 'HS256', 'RS512', 'ES256K']) {
+  for (const alg of ['None', 'NONE', 'nOnE', '', 'HS256', 'RS1', 'ES256K']) {
     const head = Buffer.from(JSON.stringify({ alg, typ: 'JWT' })).toString('base64url');
     const description = 'the algorithm of the request object is not allowed';
     assert.deepEqual(await refusedObject(stage, `${head}.${payload}.`), invalid(description), alg);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AdministrableStorage, TokenRecord } from '@grantd/core';
 import { OAuthError } from '@grantd/core';
-import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { decodeJwt, exportJWK, SignJWT } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { formOf, USUAL } from './harness/authorization_endpoint.ts';
 import { BreakableStore } from './harness/breakable_store.ts';
@@ -60,7 +60,7 @@ function withoutOnce(storage: AdministrableStorage): AdministrableStorage {
   };
 }
 
-const ALGS = 'RS256 PS256 ES256 EdDSA Ed25519';
+const ALGS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519';
 
 /** Of every response to a request with a proof. */
 const NONCE = /^[\w-]{43}$/;
@@ -628,13 +628,8 @@ specification('DPoP: proofs (RFC 9449)', ON_MEMORY, (spec) => {
   });
 
   spec('§4.2, §5.1 every listed algorithm is accepted, EdDSA by both of its names', async (world) => {
-    for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'])
+    for (const algorithm of ALGS.split(' '))
       assert.equal((await machine(world, { algorithm })).status, 200, algorithm);
-    const { privateKey, publicKey } = await generateKeyPair('Ed25519');
-    const proof = await new SignJWT({ jti: 'x', htm: 'POST', htu: TOKEN_URL, iat: world.clock.seconds })
-      .setProtectedHeader({ alg: 'Ed25519', typ: 'dpop+jwt', jwk: await exportJWK(publicKey) })
-      .sign(privateKey);
-    assert.equal((await machine(world, proof)).status, 200, 'Ed25519');
   });
 
   spec(

@@ -4,7 +4,11 @@ import { test } from 'node:test';
 import { exportJWK, generateKeyPair } from 'jose';
 import * as node from '../src/crypto/node.ts';
 import * as web from '../src/crypto/web.ts';
-import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../src/protocol/client_metadata.ts';
+import {
+  CLIENT_ALGORITHMS,
+  type ClientAlgorithm,
+  type SigningAlgorithm,
+} from '../src/protocol/client_metadata.ts';
 
 const INPUT = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9';
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING };
@@ -13,7 +17,10 @@ type Signing = readonly [digest: string | null, how: Omit<SignKeyObjectInput, 'k
 
 /** The right parameters of each algorithm by RFC 7518 §3 and RFC 8037 §3.1, and wrong ones. */
 const SIGNING: Readonly<
-  Record<SigningAlgorithm, { readonly right: Signing; readonly wrong: Readonly<Record<string, Signing>> }>
+  Record<
+    ClientAlgorithm | SigningAlgorithm,
+    { readonly right: Signing; readonly wrong: Readonly<Record<string, Signing>> }
+  >
 > = {
   RS256: {
     right: ['sha256', {}],
@@ -39,7 +46,40 @@ const SIGNING: Readonly<
       'over SHA-384': ['sha384', { dsaEncoding: 'ieee-p1363' }],
     },
   },
+  RS384: { right: ['sha384', {}], wrong: { 'over SHA-256': ['sha256', {}], 'over SHA-512': ['sha512', {}] } },
+  RS512: { right: ['sha512', {}], wrong: { 'over SHA-256': ['sha256', {}], 'over SHA-384': ['sha384', {}] } },
+  PS384: {
+    right: ['sha384', { ...PSS, saltLength: 48 }],
+    wrong: {
+      'over SHA-256': ['sha256', { ...PSS, saltLength: 32 }],
+      'with a short salt': ['sha384', { ...PSS, saltLength: 32 }],
+      'padded as RS384': ['sha384', {}],
+    },
+  },
+  PS512: {
+    right: ['sha512', { ...PSS, saltLength: 64 }],
+    wrong: {
+      'over SHA-256': ['sha256', { ...PSS, saltLength: 32 }],
+      'with a short salt': ['sha512', { ...PSS, saltLength: 32 }],
+      'padded as RS512': ['sha512', {}],
+    },
+  },
+  ES384: {
+    right: ['sha384', { dsaEncoding: 'ieee-p1363' }],
+    wrong: {
+      'encoded as DER': ['sha384', { dsaEncoding: 'der' }],
+      'over SHA-256': ['sha256', { dsaEncoding: 'ieee-p1363' }],
+    },
+  },
+  ES512: {
+    right: ['sha512', { dsaEncoding: 'ieee-p1363' }],
+    wrong: {
+      'encoded as DER': ['sha512', { dsaEncoding: 'der' }],
+      'over SHA-256': ['sha256', { dsaEncoding: 'ieee-p1363' }],
+    },
+  },
   EdDSA: { right: [null, {}], wrong: {} },
+  Ed25519: { right: [null, {}], wrong: {} },
 };
 
 /** Changes to a signature by an attacker or by accident. */
@@ -61,7 +101,7 @@ function spoiled(signature: Uint8Array): Readonly<Record<string, Uint8Array>> {
   };
 }
 
-for (const algorithm of SIGNING_ALGORITHMS) {
+for (const algorithm of [...CLIENT_ALGORITHMS, 'Ed25519'] as const) {
   test(`RFC 7515 §5.2 ${algorithm}: both ports accept what the key has signed, and nothing else`, async () => {
     const pair = () =>
       generateKeyPair(algorithm, { extractable: true, ...(algorithm === 'EdDSA' && { crv: 'Ed25519' }) });

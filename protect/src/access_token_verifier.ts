@@ -6,9 +6,10 @@ import type { FetchDocument } from '@grantd/core/internal/http/fetch_document';
 import type { Clock } from '@grantd/core/internal/platform/environment';
 import type { Claims } from '@grantd/core/internal/protocol/claims';
 import {
+  type ClientAlgorithm,
+  clientAlgorithmOf,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
-  signingAlgorithmOf,
 } from '@grantd/core/internal/protocol/client_metadata';
 import {
   anyFunction,
@@ -60,7 +61,7 @@ export interface AccessTokenVerifierOptions extends RequestOptions {
   readonly jwksUri?: string;
   /** The issuer's keys as a JWK set. With this option, the verifier fetches nothing. Default: fetches them. */
   readonly jwks?: unknown;
-  /** Accepted `alg` values. Default: RS256, PS256, ES256, EdDSA. */
+  /** Accepted `alg` values. `EdDSA` and `Ed25519` each stand for both. Default: RS256, PS256, ES256, EdDSA. */
   readonly algorithms?: readonly SigningAlgorithm[];
   /** Seconds by which the clocks of the API and the issuer may differ, from 0 to 300. Default: 0. */
   readonly clockTolerance?: number;
@@ -89,7 +90,7 @@ const VERIFIER_OPTIONS: KindsOf<AccessTokenVerifierOptions> = {
 export class AccessTokenVerifier implements AccessTokens {
   readonly #issuer: string;
   readonly #audience: readonly string[];
-  readonly #algorithms: readonly SigningAlgorithm[];
+  readonly #algorithms: readonly (ClientAlgorithm | undefined)[];
   readonly #clockTolerance: number;
   readonly #clock: Clock;
   readonly #keys: IssuerKeys;
@@ -101,7 +102,7 @@ export class AccessTokenVerifier implements AccessTokens {
     const policy = requireIssuer(options);
     this.#issuer = policy.issuer;
     this.#audience = requireAudience(options.audience);
-    this.#algorithms = requireAlgorithms('algorithms', algorithms);
+    this.#algorithms = requireAlgorithms('algorithms', algorithms, SIGNING_ALGORITHMS).map(clientAlgorithmOf);
     this.#clockTolerance = requireTolerance(options.clockTolerance);
     this.#clock = clock;
     const parts = { policy, fetchDocument: documentsBy(guarded(options)), clock };
@@ -117,7 +118,7 @@ export class AccessTokenVerifier implements AccessTokens {
     const { algorithm: alg, keyId, type, isExtended } = readJwtHeader(token) ?? {};
     if (isExtended === undefined) throw refusedToken('malformed');
     if (type !== JWT_TYPES.access_token) throw refusedToken('wrong_type');
-    const algorithm = signingAlgorithmOf(alg);
+    const algorithm = clientAlgorithmOf(alg);
     if (algorithm === undefined || !this.#algorithms.includes(algorithm) || isExtended)
       throw refusedToken('bad_signature');
 
@@ -170,7 +171,7 @@ class IssuerKeys {
   readonly #source: KeySource;
   readonly #remote: RemoteKeySets;
   /** Imported keys. They are dropped together with the key set that they came from. */
-  readonly #imported = new WeakMap<JWK, Map<SigningAlgorithm, Promise<Verifies | undefined>>>();
+  readonly #imported = new WeakMap<JWK, Map<ClientAlgorithm, Promise<Verifies | undefined>>>();
 
   constructor(source: KeySource, parts: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
     this.#source = source;
@@ -183,7 +184,7 @@ class IssuerKeys {
    * @returns `undefined` if the issuer has no such key
    * @throws {DocumentError} the keys cannot be fetched
    */
-  async find(algorithm: SigningAlgorithm, keyId: string | undefined): Promise<Verifies | undefined> {
+  async find(algorithm: ClientAlgorithm, keyId: string | undefined): Promise<Verifies | undefined> {
     const choose = (keys: readonly JWK[]) => keyThatSigned(keys, algorithm, keyId);
     const jwk =
       'keys' in this.#source
@@ -192,8 +193,8 @@ class IssuerKeys {
     return jwk && this.#import(jwk, algorithm);
   }
 
-  #import(jwk: JWK, algorithm: SigningAlgorithm): Promise<Verifies | undefined> {
-    const made = this.#imported.get(jwk) ?? new Map<SigningAlgorithm, Promise<Verifies | undefined>>();
+  #import(jwk: JWK, algorithm: ClientAlgorithm): Promise<Verifies | undefined> {
+    const made = this.#imported.get(jwk) ?? new Map<ClientAlgorithm, Promise<Verifies | undefined>>();
     this.#imported.set(jwk, made);
     const verifies = made.get(algorithm) ?? imported(jwk, algorithm);
     made.set(algorithm, verifies);
@@ -202,7 +203,7 @@ class IssuerKeys {
 }
 
 /** @returns `undefined` if the key is invalid, for example a point that is not on its curve */
-async function imported(jwk: JWK, algorithm: SigningAlgorithm): Promise<Verifies | undefined> {
+async function imported(jwk: JWK, algorithm: ClientAlgorithm): Promise<Verifies | undefined> {
   try {
     return await verifierOf(withoutUse(jwk), algorithm);
   } catch {

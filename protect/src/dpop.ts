@@ -15,7 +15,7 @@ import { type HttpRequest, headerValue, pathOf } from '@grantd/core/internal/htt
 import { RecentlyUsed } from '@grantd/core/internal/platform/cache';
 import { CLIENT_CLOCK_AHEAD, type Clock } from '@grantd/core/internal/platform/environment';
 import { dpopKeyOf } from '@grantd/core/internal/protocol/claims';
-import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core/internal/protocol/client_metadata';
+import { CLIENT_ALGORITHMS, type ClientAlgorithm } from '@grantd/core/internal/protocol/client_metadata';
 import {
   anyFunction,
   anyText,
@@ -34,8 +34,8 @@ export interface DpopOptions {
    * the client requested, which a proxy may have changed, and the `Host` header cannot be trusted.
    */
   readonly baseUrl: string;
-  /** Accepted `alg` values of proofs. Default: RS256, PS256, ES256, EdDSA. */
-  readonly algorithms?: readonly SigningAlgorithm[];
+  /** Accepted `alg` values of proofs. Default: RS, PS and ES with 256, 384 and 512, and EdDSA by both names. */
+  readonly algorithms?: readonly ClientAlgorithm[];
   /** Seconds for which a proof is accepted after its time of issue, from 1 to 3600. Default: 120. */
   readonly proofLifetime?: number;
   /**
@@ -73,7 +73,7 @@ const DPOP_OPTIONS: KindsOf<DpopOptions> = {
 export class DpopProofs {
   /** `alg` values of proofs. */
   readonly algorithms: readonly string[];
-  readonly #algorithms: readonly SigningAlgorithm[];
+  readonly #algorithms: readonly ClientAlgorithm[];
   readonly #baseUrl: string;
   readonly #origin: string;
   readonly #lifetime: number;
@@ -85,8 +85,8 @@ export class DpopProofs {
   /** @throws {ConfigurationError} an option is wrong; the message names it */
   constructor(options: DpopOptions, clock: Clock) {
     requireKinds(options, DPOP_OPTIONS, 'dpop');
-    const { algorithms = SIGNING_ALGORITHMS, proofLifetime = 120, maxProofs = 100_000 } = options;
-    this.#algorithms = requireAlgorithms('dpop.algorithms', algorithms);
+    const { algorithms = CLIENT_ALGORITHMS, proofLifetime = 120, maxProofs = 100_000 } = options;
+    this.#algorithms = requireAlgorithms('dpop.algorithms', algorithms, CLIENT_ALGORITHMS);
     this.algorithms = proofAlgorithms(this.#algorithms);
     this.#baseUrl = requireBaseUrl(options.baseUrl);
     this.#origin = new URL(this.#baseUrl).origin;

@@ -2,7 +2,7 @@
 import type { Signs } from '@grantd/core/internal/crypto/port';
 import { ConfigurationError } from '@grantd/core/internal/http/errors';
 import { type Clock, secondsOf } from '@grantd/core/internal/platform/environment';
-import { type SigningAlgorithm, signingAlgorithmOf } from '@grantd/core/internal/protocol/client_metadata';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core/internal/protocol/client_metadata';
 import {
   anyText,
   anyValue,
@@ -79,9 +79,12 @@ function byPrivateKey(
   issuer: string,
   clock: Clock,
 ): () => Promise<Authentication> {
-  const algorithm = signingAlgorithmOf(privateKey.alg);
+  const algorithm = SIGNING_ALGORITHMS.find((one) => one === privateKey.alg);
   if (algorithm === undefined || privateKey.d === undefined)
-    throw new ConfigurationError('credentials', 'a private key as JWK with alg RS256, PS256, ES256 or EdDSA');
+    throw new ConfigurationError(
+      'credentials',
+      'a private key as JWK with alg RS256, PS256, ES256, EdDSA or Ed25519',
+    );
   const header = { alg: algorithm, ...(privateKey.kid !== undefined && { kid: privateKey.kid }) };
   let signer: Promise<Signs> | undefined;
   const forget = () => {

@@ -11,7 +11,6 @@ import {
 } from '@grantd/core/internal/http/fetch_document';
 import { isJsonObject, type JsonObject, parseJson } from '@grantd/core/internal/http/http';
 import type { Clock } from '@grantd/core/internal/platform/environment';
-import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core/internal/protocol/client_metadata';
 import {
   anyFunction,
   anyValue,
@@ -194,12 +193,13 @@ export function requireUrl(option: string, url: string): string {
 }
 
 /** @throws {ConfigurationError} an algorithm that is not supported, or none */
-export function requireAlgorithms(
+export function requireAlgorithms<Algorithm extends string>(
   option: string,
-  algorithms: readonly SigningAlgorithm[],
-): readonly SigningAlgorithm[] {
-  if (algorithms.length > 0 && algorithms.every((one) => SIGNING_ALGORITHMS.includes(one))) return algorithms;
-  throw new ConfigurationError(option, `some of ${SIGNING_ALGORITHMS.join(', ')}`);
+  algorithms: readonly Algorithm[],
+  supported: readonly Algorithm[],
+): readonly Algorithm[] {
+  if (algorithms.length > 0 && algorithms.every((one) => supported.includes(one))) return algorithms;
+  throw new ConfigurationError(option, `some of ${supported.join(', ')}`);
 }
 
 /** @throws {ConfigurationError} no audience, or an empty one */

@@ -33,7 +33,7 @@ import { API, AskedServer, apiToken, CREDENTIALS } from './harness/resource_serv
 
 const DPOP: DpopOptions = { baseUrl: API };
 const NOTES = `${API}/notes`;
-const ALGS = 'RS256 PS256 ES256 EdDSA Ed25519';
+const ALGS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519';
 const NONCE_SECRET = 'a secret of the API with more than 32 characters';
 const OTHER_SECRET = 'the next secret of the API, also with more than 32';
 const WITH_NONCES: DpopOptions = { ...DPOP, nonceSecret: NONCE_SECRET };
@@ -475,7 +475,10 @@ test('wrong options of DPoP are refused at once', async (t) => {
     [{ baseUrl: '/notes' }, 'dpop.baseUrl: expected an http or https URL'],
     [{ baseUrl: `${API}?x` }, 'dpop.baseUrl: expected an http or https URL without query and fragment'],
     [{ ...DPOP, algorithms: [] }, 'dpop.algorithms: expected a text or a list of texts, got an empty list'],
-    [{ ...DPOP, algorithms: ['HS256'] }, 'dpop.algorithms: expected some of RS256, PS256, ES256, EdDSA'],
+    [
+      { ...DPOP, algorithms: ['HS256'] },
+      'dpop.algorithms: expected some of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA',
+    ],
     [{ ...DPOP, proofLifetime: 0 }, 'dpop.proofLifetime: expected a number from 1 to 3600'],
     [{ ...DPOP, maxProofs: 0 }, 'dpop.maxProofs: expected a number from 1 to 1000000'],
     [

@@ -345,6 +345,21 @@ test('an algorithm that is not on the list is refused, although the key is known
   assert.deepEqual(await refusal(tokens.verify(await forge())), invalid('bad_signature'));
 });
 
+test('RFC 9864 §2.2 a token signed with Ed25519 may say so by either name, and so may the key and the list', async () => {
+  const { privateKey, publicJwk } = await clientKey('EdDSA');
+  const { now } = await openForge();
+  const claims = { iss: ISSUER, aud: API, sub: 'alice', client_id: 'web', iat: now, exp: now + 60 };
+  for (const alg of ['EdDSA', 'Ed25519'])
+    for (const ofKey of ['EdDSA', 'Ed25519', undefined])
+      for (const algorithms of [['EdDSA'], ['Ed25519'], undefined] as const) {
+        const jwks = { keys: [{ ...publicJwk, ...(ofKey !== undefined && { alg: ofKey }) }] };
+        const { tokens } = await openForge({ jwks, ...(algorithms && { algorithms }) });
+        const header = { alg, typ: 'at+jwt', kid: publicJwk.kid ?? '' };
+        const token = await new SignJWT(claims).setProtectedHeader(header).sign(privateKey);
+        assert.equal((await tokens.verify(token)).sub, 'alice', `${alg} ${ofKey} ${algorithms}`);
+      }
+});
+
 test('a key that a token carries or names is not looked at', async () => {
   const { tokens } = await openForge();
   const { privateKey, publicJwk } = await clientKey('ES256', 'the key of somebody else');

@@ -176,11 +176,34 @@ for (const database of ANY_DATABASE) {
       for (const other of [{ decision: 'deny' }, { decision: 'allow', again: 'in another window' }]) {
         const page = await browser.submit(consent, other);
         assert.equal(page.status, 400);
-        assert.match(page.html, /You have already answered this/);
+        assert.match(page.html, /You have already allowed this/);
       }
       const again = await browser.get(login.url);
       assert.match(again.html, /You have already answered this/, 'back to the sign-in page');
       await redeem(server.url, pkce, new URL(answers[0]?.url ?? ''));
+    });
+
+    test('another answer to an answered request says what was decided, and decides nothing', async () => {
+      for (const [first, second, title] of [
+        ['allow', 'deny', /You have already allowed this/],
+        ['deny', 'allow', /You have already denied this/],
+        ['deny', 'deny', /You have already denied this/],
+      ] as const) {
+        const name = `${first}-${second}`;
+        const { who, browser } = await newPerson(server, name);
+        const consent = await browser.submit(await browser.get(urlWith()), who);
+        assert.ok(isConsent(consent));
+        const { url } = await browser.submit(consent, { decision: first });
+        const before = await consentsOf(name);
+        assert.deepEqual(before, first === 'allow' ? ['demo-web'] : []);
+        const page = await browser.submit(consent, { decision: second, again: 'after the back button' });
+        assert.equal(page.status, 400);
+        assert.match(page.html, title);
+        const [, way] = /id="to-application" class="button" href="([^"]*)"/.exec(page.html) ?? [];
+        assert.equal(way, `${new URL(url).origin}/`, 'where the first answer led');
+        assert.deepEqual(await consentsOf(name), before);
+        if (first === 'allow') assert.ok((await redeem(server.url, pkce, new URL(url))).access_token);
+      }
     });
 
     test('a page with a pushed request_uri can be reloaded before and after sign-in', async () => {

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { OwnPasswords } from '../src/people/own_passwords.ts';
 import { Browser, hiddenFields, isLogin, type Page, unescaped } from './harness/browser.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
-import { grantdPrints } from './harness/commands.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
 import { withDatabaseOf } from './harness/stored.ts';
@@ -157,6 +157,32 @@ for (const database of ANY_DATABASE) {
         async ({ people }) => (await people.bySubject(subject))?.passwordHash,
       );
       assert.equal(hash, '');
+    });
+
+    test('no invitation asks for a password that its user could not use', async () => {
+      const { folder } = server;
+      const invite = (name: string, environment = {}) =>
+        grantd(folder, ['user', 'invite', name, '--email', `${name.split('@')[0]}@mail.example`], {
+          environment,
+        });
+      const knowing = { GRANTD_PROVIDERS: join(folder, 'providers.json') };
+      await add('guest', { hash: '', link: true, email: 'guest@mail.example' });
+      for (const name of ['carol@corp.example', 'CAROL@Corp.Example', 'guest']) {
+        const { code, stderr } = await invite(name, knowing);
+        assert.equal(code, 1, name);
+        assert.match(stderr, /signs in through an identity provider, so there is no password to choose/);
+      }
+      const found = await withDatabaseOf(server, ({ people }) => people.byName('carol@corp.example'));
+      assert.equal(found, undefined, 'nothing was added');
+      assert.equal((await invite('visitor', knowing)).code, 0);
+
+      // A command that does not know the providers, and an import.
+      assert.equal((await invite('dora@corp.example')).code, 0);
+      const html = await sent();
+      assert.ok(html.includes('visitor@mail.example'));
+      assert.ok(!html.includes('dora@mail.example'));
+      const failed = await grantd(folder, ['mail', 'list', '--failed', '--json']);
+      assert.match(failed.stdout, /signs in through an identity provider, so there is no password/);
     });
 
     test('a posted password of a name of a provider’s domain is refused, whether there is such a user or not', async () => {

@@ -5,7 +5,7 @@ import { DocumentError, fetchBody } from '../http/fetch_document.ts';
 import type { Form } from '../http/form.ts';
 import { CLIENT_CLOCK_AHEAD, secondsOf } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
-import { type SigningAlgorithm, signingAlgorithmOf } from '../protocol/client_metadata.ts';
+import { type ClientAlgorithm, clientAlgorithmOf } from '../protocol/client_metadata.ts';
 import { algorithmsOf, profileOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from '../tokens/jwt.ts';
@@ -105,7 +105,7 @@ function readHeader({ requestObjectAlgorithms }: AuthorizationContext, client: C
   if (header === undefined) throw malformed();
   if (header.algorithm === 'none')
     throw invalid('the request object is not signed', 'request_object_malformed');
-  const algorithm = signingAlgorithmOf(header.algorithm);
+  const algorithm = clientAlgorithmOf(header.algorithm);
   const registered = client.metadata?.request_object_signing_alg;
   const isAllowed =
     algorithm !== undefined && algorithmsOf(client, requestObjectAlgorithms).includes(algorithm);
@@ -120,7 +120,7 @@ async function verifiedClaims(
   { clientKeys }: ClientContext,
   client: ClientRecord,
   jwt: string,
-  algorithm: SigningAlgorithm,
+  algorithm: ClientAlgorithm,
   keyId: string | undefined,
 ): Promise<Claims> {
   const key = await keyOf(clientKeys, client, algorithm, keyId);
@@ -137,7 +137,7 @@ async function verifiedClaims(
 async function keyOf(
   clientKeys: ClientContext['clientKeys'],
   client: ClientRecord,
-  algorithm: SigningAlgorithm,
+  algorithm: ClientAlgorithm,
   keyId: string | undefined,
 ) {
   try {

@@ -4,7 +4,7 @@ import { OAuthError, type OAuthErrorDetails, type RefusalReason, StorageFault } 
 import type { ServerEvent } from '../http/events.ts';
 import { RecentlyUsed } from '../platform/cache.ts';
 import { type Clock, equalInConstantTime } from '../platform/environment.ts';
-import type { AssertionAlgorithm, SigningAlgorithm } from '../protocol/client_metadata.ts';
+import type { AssertionAlgorithm, ClientAlgorithm } from '../protocol/client_metadata.ts';
 import { underProfile } from '../protocol/profile.ts';
 import {
   type ClientRecord,
@@ -50,7 +50,7 @@ export interface ClientContext extends TokenContext {
   /** Maximum lifetime of assertions, in seconds. */
   readonly clientAssertionLifetime: number;
   /** Algorithms of DPoP proofs. Empty if DPoP is off. */
-  readonly dpopAlgorithms: readonly SigningAlgorithm[];
+  readonly dpopAlgorithms: readonly ClientAlgorithm[];
   readonly dpopNonces: DpopNonces;
   /** Seconds for which a proof is accepted after its `iat`. */
   readonly dpopProofLifetime: number;

@@ -4,10 +4,10 @@ import { importJWK } from 'jose/key/import';
 import type { RefusalReason } from '../http/errors.ts';
 import { DocumentError } from '../http/fetch_document.ts';
 import {
+  CLIENT_ALGORITHMS,
+  type ClientAlgorithm,
+  clientAlgorithmOf,
   macAlgorithmOf,
-  SIGNING_ALGORITHMS,
-  type SigningAlgorithm,
-  signingAlgorithmOf,
 } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { verifiedPayload } from '../tokens/jwt.ts';
@@ -15,14 +15,14 @@ import { assertionMethod, type ClaimedAssertion } from './assertion.ts';
 import type { ClientContext } from './client.ts';
 
 /** Authenticates a client by a JWT that it signed with its private key (RFC 7523 §2.2, OpenID Connect Core §9). */
-export const privateKeyJwt = assertionMethod<SigningAlgorithm>({
+export const privateKeyJwt = assertionMethod<ClientAlgorithm>({
   method: 'private_key_jwt',
   proof: 'key',
-  assertionAlgorithms: SIGNING_ALGORITHMS,
+  assertionAlgorithms: CLIENT_ALGORITHMS,
   missingFrom: ({ jwks, jwks_uri: uri }) =>
     (jwks ?? uri) === undefined ? 'needs jwks or jwks_uri' : undefined,
   isFor: (alg) => macAlgorithmOf(alg) === undefined,
-  algorithmOf: signingAlgorithmOf,
+  algorithmOf: clientAlgorithmOf,
   async verify(context, client, claimed) {
     const { assertion, algorithm } = claimed;
     const found: FoundKey = client ? await findKey(context, client, claimed) : { reason: 'client_unknown' };
@@ -39,7 +39,7 @@ type FoundKey = { readonly key: CryptoKey } | { readonly reason: RefusalReason; 
 async function findKey(
   { clientKeys }: ClientContext,
   client: ClientRecord,
-  { algorithm, keyId }: ClaimedAssertion<SigningAlgorithm>,
+  { algorithm, keyId }: ClaimedAssertion<ClientAlgorithm>,
 ): Promise<FoundKey> {
   const registered = client.metadata?.token_endpoint_auth_signing_alg ?? algorithm;
   if (registered !== algorithm) return { reason: 'assertion_algorithm_refused' };
@@ -57,15 +57,25 @@ async function findKey(
 /** A modulus of 2048 bits, all set. */
 const RSA: JWK = { kty: 'RSA', n: `${'_'.repeat(341)}w`, e: 'AQAB' };
 
-/** Public keys for clients that do not exist: the generators of the curves, and a large RSA modulus. */
-const KEYS: Readonly<Record<SigningAlgorithm, JWK>> = {
-  RS256: RSA,
-  PS256: RSA,
+/** Public keys for clients that do not exist: points of the curves, and a large RSA modulus. */
+const KEYS: Partial<Record<ClientAlgorithm, JWK>> = {
   ES256: {
     kty: 'EC',
     crv: 'P-256',
     x: 'axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY',
     y: 'T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU',
+  },
+  ES384: {
+    kty: 'EC',
+    crv: 'P-384',
+    x: 'A'.repeat(64),
+    y: 'wwZhD7CuWhWc9FwGBp8ipsXrNkHGAtQt6ixLT3VVB5NAbYDSuRrVT5BIvUh68a3h',
+  },
+  ES512: {
+    kty: 'EC',
+    crv: 'P-521',
+    x: 'A'.repeat(88),
+    y: 'AS3xNgFZSog-8tk15Eu5C_TWYZt05Sr3VS-XdpARwHGetDnPqyqI1A_lmivtH0NVcWmi0KLM0oDGB7krv1H_4LB4',
   },
   EdDSA: { kty: 'OKP', crv: 'Ed25519', x: 'WGZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmY' },
 };
@@ -74,8 +84,8 @@ const KEYS: Readonly<Record<SigningAlgorithm, JWK>> = {
  * Returns a key for the signature check of an assertion that is rejected anyway, so that unknown clients take as long
  * as wrong signatures. Anyone can sign with these keys, so ignore the result of the check.
  */
-async function standInKey(algorithm: SigningAlgorithm): Promise<CryptoKey> {
-  const key = await importJWK(KEYS[algorithm], algorithm);
+async function standInKey(algorithm: ClientAlgorithm): Promise<CryptoKey> {
+  const key = await importJWK(KEYS[algorithm] ?? RSA, algorithm);
   if (key instanceof Uint8Array) throw new TypeError('a stand-in key is symmetric');
   return key;
 }

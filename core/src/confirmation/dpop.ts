@@ -4,7 +4,7 @@ import { type ClientContext, type EndpointPaths, takeOnce } from '../clients/cli
 import { OAuthError } from '../http/errors.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
 import { CLIENT_CLOCK_AHEAD } from '../platform/environment.ts';
-import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
+import type { ClientAlgorithm } from '../protocol/client_metadata.ts';
 import { algorithmsOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
@@ -138,7 +138,7 @@ async function checkedProof(
   context: DpopContext,
   request: HttpRequest,
   endpoint: keyof EndpointPaths,
-  algorithms: readonly SigningAlgorithm[],
+  algorithms: readonly ClientAlgorithm[],
   status: 400 | 401,
 ): Promise<DpopProof | undefined> {
   const { issuer, mtlsOrigin, paths, dpopProofLifetime: lifetime } = context;

@@ -7,7 +7,7 @@ import { isJsonObject } from '../http/http.ts';
 import { RecentlyUsed } from '../platform/cache.ts';
 import { CLIENT_CLOCK_AHEAD, equalInConstantTime } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
-import { namesOf, type SigningAlgorithm, signingAlgorithmOf } from '../protocol/client_metadata.ts';
+import { type ClientAlgorithm, clientAlgorithmOf, namesOf } from '../protocol/client_metadata.ts';
 import { claimsOfJwt, isSignedWith, readJwtHeader } from '../tokens/jwt.ts';
 import { fitsAlgorithm, readPublicKey, thumbprintOf, withoutUse } from '../tokens/public_keys.ts';
 
@@ -28,7 +28,7 @@ export interface ExpectedProof {
   readonly method: string;
   /** Public URLs that the request may have, without query and fragment. */
   readonly urls: readonly string[];
-  readonly algorithms: readonly SigningAlgorithm[];
+  readonly algorithms: readonly ClientAlgorithm[];
   /** Seconds for which a proof is accepted after its `iat`. */
   readonly lifetime: number;
   /** Milliseconds since 1970. */
@@ -48,7 +48,7 @@ const MAX_PROOF_LENGTH = 8 * 1024;
 interface ProofKey {
   /** As the header names it. */
   readonly alg: string;
-  readonly algorithm: SigningAlgorithm;
+  readonly algorithm: ClientAlgorithm;
   readonly jkt: string;
   readonly verifies: Verifies;
 }
@@ -107,11 +107,11 @@ export async function verifyDpopProof(
 /** §4.3 (4, 5, 7) type, algorithm and a public key */
 async function readProofKey(
   header: string,
-  algorithms: readonly SigningAlgorithm[],
+  algorithms: readonly ClientAlgorithm[],
 ): Promise<ProofKey | ProofRefusal> {
   const { type, algorithm: alg, isExtended, key: jwk } = readJwtHeader(header) ?? {};
   if (type !== 'dpop+jwt' || isExtended !== false) return { reason: 'dpop_proof_malformed' };
-  const algorithm = signingAlgorithmOf(alg);
+  const algorithm = clientAlgorithmOf(alg);
   if (alg === undefined || algorithm === undefined || !algorithms.includes(algorithm))
     return { reason: 'dpop_algorithm_refused', value: alg };
   const key = isJsonObject(jwk) ? readPublicKey(jwk) : undefined;
@@ -121,7 +121,7 @@ async function readProofKey(
 }
 
 /** @returns `undefined` if the key is invalid, for example a point that is not on its curve */
-async function imported(key: JWK, algorithm: SigningAlgorithm): Promise<Verifies | undefined> {
+async function imported(key: JWK, algorithm: ClientAlgorithm): Promise<Verifies | undefined> {
   try {
     return await verifierOf(withoutUse(key), algorithm);
   } catch {
@@ -259,7 +259,7 @@ function refusedNonce(reason: RefusalReason, status: 400 | 401): OAuthError {
 }
 
 /** `alg` values of proofs, for metadata and challenges. */
-export function proofAlgorithms(algorithms: readonly SigningAlgorithm[]): readonly string[] {
+export function proofAlgorithms(algorithms: readonly ClientAlgorithm[]): readonly string[] {
   return algorithms.flatMap(namesOf);
 }
 

@@ -11,7 +11,6 @@ import {
   verify,
 } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { CryptoPort } from './port.ts';
 
 export const sha256: CryptoPort['sha256'] = (data) => hash('sha256', data, 'base64url');
@@ -41,28 +40,31 @@ interface Scheme {
 }
 
 /** RFC 7518 §3.3 to §3.5, RFC 8037 §3.1. */
-const SCHEMES: Readonly<Record<SigningAlgorithm, Scheme>> = {
-  RS256: { digest: 'sha256', form: { padding: constants.RSA_PKCS1_PADDING }, signsInPool: true },
-  PS256: {
-    digest: 'sha256',
-    form: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 },
-    signsInPool: true,
-  },
-  ES256: { digest: 'sha256', form: { dsaEncoding: 'ieee-p1363' }, signsInPool: false },
-  EdDSA: { digest: undefined, form: {}, signsInPool: false },
-};
+function schemeOf(algorithm: Parameters<CryptoPort['verifierOf']>[1]): Scheme {
+  const bits = algorithm.slice(2);
+  const digest = `sha${bits}`;
+  if (algorithm.startsWith('RS'))
+    return { digest, form: { padding: constants.RSA_PKCS1_PADDING }, signsInPool: true };
+  if (algorithm.startsWith('PS')) {
+    const form = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: Number(bits) / 8 };
+    return { digest, form, signsInPool: true };
+  }
+  return algorithm.startsWith('ES')
+    ? { digest, form: { dsaEncoding: 'ieee-p1363' }, signsInPool: false }
+    : { digest: undefined, form: {}, signsInPool: false };
+}
 
 const signInPool = promisify(sign);
 
 /** Verifies on the calling thread, because a switch to a thread of the pool would take longer. */
 export const verifierOf: CryptoPort['verifierOf'] = (publicJwk, algorithm) => {
-  const { digest, form } = SCHEMES[algorithm];
+  const { digest, form } = schemeOf(algorithm);
   const keyInForm = { key: createPublicKey({ key: publicJwk, format: 'jwk' }), ...form };
   return (signingInput, signature) => verify(digest, Buffer.from(signingInput), keyInForm, signature);
 };
 
 export const signerOf: CryptoPort['signerOf'] = (privateJwk, algorithm) => {
-  const { digest, form, signsInPool } = SCHEMES[algorithm];
+  const { digest, form, signsInPool } = schemeOf(algorithm);
   const keyInForm = { key: createPrivateKey({ key: privateJwk, format: 'jwk' }), ...form };
   return (signingInput) => {
     const bytes = Buffer.from(signingInput);

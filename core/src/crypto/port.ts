@@ -1,6 +1,6 @@
 // The cryptography that each runtime provides. `#crypto` selects node.ts or web.ts.
 import type { JWK } from 'jose';
-import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
+import type { ClientAlgorithm, SigningAlgorithm } from '../protocol/client_metadata.ts';
 
 /** Functions that each runtime provides. Some return promises, so callers must await the results. */
 export interface CryptoPort {
@@ -13,7 +13,7 @@ export interface CryptoPort {
   /** Derives a key of 32 bytes from a secret by HKDF-SHA-256 (RFC 5869 §2), without salt. */
   derivedKey(secret: string, use: string): Uint8Array<ArrayBuffer> | Promise<Uint8Array<ArrayBuffer>>;
   /** Returns a function that checks signatures with this key and only this algorithm. */
-  verifierOf(publicJwk: JWK, algorithm: SigningAlgorithm): Verifies | Promise<Verifies>;
+  verifierOf(publicJwk: JWK, algorithm: ClientAlgorithm | SigningAlgorithm): Verifies | Promise<Verifies>;
   /** Returns a function that signs with this key and only this algorithm. */
   signerOf(privateJwk: JWK, algorithm: SigningAlgorithm): Signs | Promise<Signs>;
 }

@@ -2,8 +2,9 @@
 import type { CryptoKey, JWK } from 'jose';
 import * as joseBase64url from 'jose/base64url';
 import { importJWK } from 'jose/key/import';
-import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { CryptoPort } from './port.ts';
+
+type Algorithm = Parameters<CryptoPort['verifierOf']>[1];
 
 export const sha256: CryptoPort['sha256'] = async (data) =>
   base64url(
@@ -43,31 +44,26 @@ function base64url(bytes: ArrayBuffer): string {
 }
 
 /** RFC 7518 §3.3 to §3.5, RFC 8037 §3.1. */
-const SCHEMES: Readonly<Record<SigningAlgorithm, AlgorithmIdentifier | RsaPssParams | EcdsaParams>> = {
-  RS256: 'RSASSA-PKCS1-v1_5',
-  PS256: { name: 'RSA-PSS', saltLength: 32 },
-  ES256: { name: 'ECDSA', hash: 'SHA-256' },
-  EdDSA: 'Ed25519',
-};
+function schemeOf({ algorithm: { name } }: CryptoKey, algorithm: Algorithm) {
+  const bits = algorithm.slice(2);
+  return { name, hash: `SHA-${bits}`, saltLength: Number(bits) / 8 }; // each name takes what it needs
+}
 
 export const verifierOf: CryptoPort['verifierOf'] = async (publicJwk, algorithm) => {
   const key = await imported(publicJwk, algorithm);
+  const scheme = schemeOf(key, algorithm);
   return (signingInput, signature) =>
-    crypto.subtle.verify(
-      SCHEMES[algorithm],
-      key,
-      new Uint8Array(signature),
-      new TextEncoder().encode(signingInput),
-    );
+    crypto.subtle.verify(scheme, key, new Uint8Array(signature), new TextEncoder().encode(signingInput));
 };
 
 export const signerOf: CryptoPort['signerOf'] = async (privateJwk, algorithm) => {
   const key = await imported(privateJwk, algorithm);
+  const scheme = schemeOf(key, algorithm);
   return async (signingInput) =>
-    new Uint8Array(await crypto.subtle.sign(SCHEMES[algorithm], key, new TextEncoder().encode(signingInput)));
+    new Uint8Array(await crypto.subtle.sign(scheme, key, new TextEncoder().encode(signingInput)));
 };
 
-async function imported(jwk: JWK, algorithm: SigningAlgorithm): Promise<CryptoKey> {
+async function imported(jwk: JWK, algorithm: Algorithm): Promise<CryptoKey> {
   const key = await importJWK(jwk, algorithm);
   if (key instanceof Uint8Array) throw new TypeError('a symmetric key cannot sign');
   return key;

@@ -9,6 +9,7 @@ import type { ClaimsByScope } from '../protocol/claims.ts';
 import type {
   AssertionAlgorithm,
   AssertionAudience,
+  ClientAlgorithm,
   GrantType,
   ProfileName,
   SigningAlgorithm,
@@ -167,16 +168,21 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
    * 443 (RFC 9101 §10.4.1). Default: none.
    */
   readonly requestUriHosts?: readonly string[];
-  /** Algorithms with which clients may sign request objects (RFC 9101 §6.2). Default: RS256, PS256, ES256, EdDSA. */
-  readonly requestObjectAlgorithms?: readonly SigningAlgorithm[];
+  /**
+   * Algorithms with which clients may sign request objects (RFC 9101 §6.2). Default: RS256, RS384, RS512, PS256, PS384,
+   * PS512, ES256, ES384, ES512, EdDSA.
+   */
+  readonly requestObjectAlgorithms?: readonly ClientAlgorithm[];
   /**
    * Algorithms of the assertions that authenticate clients. client_secret_jwt needs HS256, HS384 or HS512, and
-   * private_key_jwt needs one of the others (RFC 7523 §3). Default: RS256, PS256, ES256, EdDSA, HS256, HS384, HS512.
+   * private_key_jwt needs one of the others (RFC 7523 §3). Default: RS256, RS384, RS512, PS256, PS384, PS512, ES256,
+   * ES384, ES512, EdDSA, HS256, HS384, HS512.
    */
   readonly clientAssertionAlgorithms?: readonly AssertionAlgorithm[];
   /**
-   * Whether the server rejects RS256 signatures of clients. If true, it removes RS256 from requestObjectAlgorithms,
-   * clientAssertionAlgorithms and dpopAlgorithms (FAPI 2.0 Security Profile §5.4.1). Default: `false`.
+   * Whether the server rejects RS256, RS384 and RS512 signatures of clients. If true, it removes them from
+   * requestObjectAlgorithms, clientAssertionAlgorithms and dpopAlgorithms (FAPI 2.0 Security Profile §5.4.1). Default:
+   * `false`.
    */
   readonly refuseRs256FromClients?: boolean;
   /**
@@ -199,9 +205,10 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
   readonly useOpaqueRefreshTokens?: boolean;
   /**
    * Algorithms of the DPoP proofs with which clients bind tokens to a key. DPoP is off if the list is empty, or if the
-   * storage has no oneTimeIdentifiers (RFC 9449 §5.1). Default: RS256, PS256, ES256, EdDSA.
+   * storage has no oneTimeIdentifiers (RFC 9449 §5.1). Default: RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384,
+   * ES512, EdDSA.
    */
-  readonly dpopAlgorithms?: readonly SigningAlgorithm[];
+  readonly dpopAlgorithms?: readonly ClientAlgorithm[];
   /**
    * Whether DPoP proofs may (offered) or must (required) contain a nonce of this server. A nonce shows that the client
    * did not create the proof in advance (RFC 9449 §8). Default: `offered`.

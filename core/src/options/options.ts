@@ -16,6 +16,8 @@ import {
   ASSERTION_AUDIENCES,
   type AssertionAlgorithm,
   type AssertionAudience,
+  CLIENT_ALGORITHMS,
+  type ClientAlgorithm,
   GRANT_TYPES,
   type GrantType,
   isResourceUri,
@@ -116,8 +118,8 @@ export const SHARED_OPTIONS = {
     ),
     [],
   ),
-  requestObjectAlgorithms: setting(listOf<SigningAlgorithm>('SigningAlgorithm', SIGNING_ALGORITHMS, 1), [
-    ...SIGNING_ALGORITHMS,
+  requestObjectAlgorithms: setting(listOf<ClientAlgorithm>('ClientAlgorithm', CLIENT_ALGORITHMS, 1), [
+    ...CLIENT_ALGORITHMS,
   ]),
   clientAssertionAlgorithms: setting(
     listOf<AssertionAlgorithm>('AssertionAlgorithm', ASSERTION_ALGORITHMS, 1),
@@ -134,8 +136,8 @@ export const SHARED_OPTIONS = {
     [],
   ),
   useOpaqueRefreshTokens: setting(trueOrFalse, false),
-  dpopAlgorithms: setting(listOf<SigningAlgorithm>('SigningAlgorithm', SIGNING_ALGORITHMS), [
-    ...SIGNING_ALGORITHMS,
+  dpopAlgorithms: setting(listOf<ClientAlgorithm>('ClientAlgorithm', CLIENT_ALGORITHMS), [
+    ...CLIENT_ALGORITHMS,
   ]),
   dpopNonces: setting({ ...oneOf<DpopNonces>('offered', 'required'), type: 'DpopNonces' }, 'offered'),
   defaultAudience: settingWithoutDefault(

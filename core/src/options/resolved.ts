@@ -143,7 +143,7 @@ export function resolveOptions(options: AuthorizationServerOptions<Storage>): Re
 
 /**
  * Returns the algorithms with which clients may sign.
- * @throws {ConfigurationError} a list has only RS256, which is refused
+ * @throws {ConfigurationError} refuseRs256FromClients empties a list
  */
 function resolveClientAlgorithms({
   requestObjectAlgorithms,
@@ -152,28 +152,24 @@ function resolveClientAlgorithms({
   refuseRs256FromClients: isRefused,
   storage,
 }: Values) {
-  const proofs = withoutRs256('dpopAlgorithms', dpopAlgorithms, isRefused);
+  const proofs = withoutRs('dpopAlgorithms', dpopAlgorithms, isRefused);
   return {
-    requestObjectAlgorithms: withoutRs256('requestObjectAlgorithms', requestObjectAlgorithms, isRefused),
-    clientAssertionAlgorithms: withoutRs256(
-      'clientAssertionAlgorithms',
-      clientAssertionAlgorithms,
-      isRefused,
-    ),
+    requestObjectAlgorithms: withoutRs('requestObjectAlgorithms', requestObjectAlgorithms, isRefused),
+    clientAssertionAlgorithms: withoutRs('clientAssertionAlgorithms', clientAssertionAlgorithms, isRefused),
     // A proof can be used once, so storage must remember it.
     dpopAlgorithms: storage.oneTimeIdentifiers === undefined ? [] : proofs,
   };
 }
 
-function withoutRs256<Algorithm extends AssertionAlgorithm>(
+function withoutRs<Algorithm extends AssertionAlgorithm>(
   option: string,
   listed: readonly Algorithm[],
   isRefused: boolean,
 ): readonly Algorithm[] {
   if (!isRefused) return listed;
-  const allowed = listed.filter((one) => one !== 'RS256');
+  const allowed = listed.filter((one) => !one.startsWith('RS'));
   if (listed.length > 0 && allowed.length === 0)
-    throw new ConfigurationError(option, 'more than RS256, which refuseRs256FromClients refuses');
+    throw new ConfigurationError(option, 'an algorithm that refuseRs256FromClients does not refuse');
   return allowed;
 }
 

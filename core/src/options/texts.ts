@@ -1,7 +1,7 @@
 // What each option does, in words: for editors, the help of the command line and the documentation. The tables in
 // options.ts have the rest. A server does not load this file.
 
-import { ASSERTION_ALGORITHMS, SIGNING_ALGORITHMS } from '../protocol/client_metadata.ts';
+import { ASSERTION_ALGORITHMS, CLIENT_ALGORITHMS } from '../protocol/client_metadata.ts';
 import type { TextsOf } from '../protocol/option_kinds.ts';
 import type { HOST_OPTIONS, OIDC_OPTIONS, REGISTRATION_OPTIONS, SHARED_OPTIONS } from './options.ts';
 
@@ -70,7 +70,7 @@ export const SHARED_OPTION_TEXTS: TextsOf<typeof SHARED_OPTIONS> = {
     group: 'Endpoints',
     about: 'Algorithms with which clients may sign request objects.',
     section: 'RFC 9101 §6.2',
-    defaultInWords: SIGNING_ALGORITHMS.join(', '),
+    defaultInWords: CLIENT_ALGORITHMS.join(', '),
   },
   clientAssertionAlgorithms: {
     group: 'Endpoints',
@@ -82,7 +82,7 @@ export const SHARED_OPTION_TEXTS: TextsOf<typeof SHARED_OPTIONS> = {
   refuseRs256FromClients: {
     group: 'Endpoints',
     about:
-      'Whether the server rejects RS256 signatures of clients. If true, it removes RS256 from requestObjectAlgorithms, clientAssertionAlgorithms and dpopAlgorithms.',
+      'Whether the server rejects RS256, RS384 and RS512 signatures of clients. If true, it removes them from requestObjectAlgorithms, clientAssertionAlgorithms and dpopAlgorithms.',
     section: 'FAPI 2.0 Security Profile §5.4.1',
   },
   strictRequestObjects: {
@@ -120,7 +120,7 @@ export const SHARED_OPTION_TEXTS: TextsOf<typeof SHARED_OPTIONS> = {
     about:
       'Algorithms of the DPoP proofs with which clients bind tokens to a key. DPoP is off if the list is empty, or if the storage has no oneTimeIdentifiers.',
     section: 'RFC 9449 §5.1',
-    defaultInWords: SIGNING_ALGORITHMS.join(', '),
+    defaultInWords: CLIENT_ALGORITHMS.join(', '),
   },
   dpopNonces: {
     group: 'Tokens',

@@ -6,23 +6,24 @@ import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
 import { RESPONSE_MODES, type ResponseMode } from './authorization_parameters.ts';
 import {
-  ACCEPTED_ALGORITHMS,
+  ASSERTION_ALGORITHMS,
   ASSERTION_AUDIENCES,
   type AssertionAlgorithm,
   AUTHENTICATION_METHODS,
+  CLIENT_ALGORITHMS,
+  type ClientAlgorithm,
   CONTENT_ENCRYPTIONS,
+  clientAlgorithmOf,
   ENCRYPTION_ALGORITHMS,
   GRANT_TYPES,
   isPersonalScope,
   isResourceUri,
-  MAC_ALGORITHMS,
   MOST_KEYS,
   macAlgorithmOf,
+  namesOf,
   PROFILE_NAMES,
   SIGN_IN_POLICIES,
   SIGNING_ALGORITHMS,
-  type SigningAlgorithm,
-  signingAlgorithmOf,
   TOKEN_FORMATS,
 } from './client_metadata.ts';
 import { type Kind, oneOf, seconds, text, trueOrFalse } from './option_kinds.ts';
@@ -167,16 +168,16 @@ function hasCredentials(uri: string): boolean {
 /** Algorithms that the server signs with. */
 const serverSigning = oneOf(...SIGNING_ALGORITHMS);
 /** Algorithms that clients sign with. EdDSA has two names. */
-const clientSigning: Kind<SigningAlgorithm> = {
-  ...oneOf<string>(...ACCEPTED_ALGORITHMS),
-  fromText: signingAlgorithmOf,
-  read: signingAlgorithmOf,
+const clientSigning: Kind<ClientAlgorithm> = {
+  ...oneOf<string>(...CLIENT_ALGORITHMS.flatMap(namesOf)),
+  fromText: clientAlgorithmOf,
+  read: clientAlgorithmOf,
 };
 /** Algorithms of client assertions: with a private key, or with the client's secret. */
 const assertionSigning: Kind<AssertionAlgorithm> = {
-  ...oneOf<string>(...ACCEPTED_ALGORITHMS, ...MAC_ALGORITHMS),
-  fromText: (alg) => signingAlgorithmOf(alg) ?? macAlgorithmOf(alg),
-  read: (alg) => signingAlgorithmOf(alg) ?? macAlgorithmOf(alg),
+  ...oneOf<string>(...ASSERTION_ALGORITHMS.flatMap(namesOf)),
+  fromText: (alg) => clientAlgorithmOf(alg) ?? macAlgorithmOf(alg),
+  read: (alg) => clientAlgorithmOf(alg) ?? macAlgorithmOf(alg),
 };
 const keyManagement = oneOf(...ENCRYPTION_ALGORITHMS);
 const contentEncryption = oneOf(...CONTENT_ENCRYPTIONS);

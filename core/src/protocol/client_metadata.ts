@@ -54,26 +54,30 @@ export const MOST_KEYS = 32;
 export const TOKEN_FORMATS = ['jwt', 'opaque'] as const;
 export type TokenFormat = (typeof TOKEN_FORMATS)[number];
 
-export const SIGNING_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;
+/**
+ * Algorithms that the server signs with. Ed25519 is the newer name of EdDSA with this curve (RFC 9864 §2.2). Some
+ * libraries know only one of the names, so each has its own keys, and the client registers the one it knows.
+ */
+export const SIGNING_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'] as const;
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
 
-/**
- * A newer name of EdDSA with this curve (RFC 9864 §2.2). The server signs under the older name, which all libraries
- * know.
- */
-const ED25519 = 'Ed25519';
-
-/** `alg` values that the server accepts from clients. */
-export const ACCEPTED_ALGORITHMS = [...SIGNING_ALGORITHMS, ED25519] as const;
+/** Algorithms that clients sign with, by private key. EdDSA stands for both of its names. */
+export const CLIENT_ALGORITHMS = [
+  ...(['RS256', 'RS384', 'RS512'] as const),
+  ...(['PS256', 'PS384', 'PS512'] as const),
+  ...(['ES256', 'ES384', 'ES512'] as const),
+  'EdDSA',
+] as const;
+export type ClientAlgorithm = (typeof CLIENT_ALGORITHMS)[number];
 
 /** Returns the algorithm of an `alg` value, or `undefined` if it is not accepted. */
-export function signingAlgorithmOf(alg: unknown): SigningAlgorithm | undefined {
-  return alg === ED25519 ? 'EdDSA' : SIGNING_ALGORITHMS.find((one) => one === alg);
+export function clientAlgorithmOf(alg: unknown): ClientAlgorithm | undefined {
+  return alg === 'Ed25519' ? 'EdDSA' : CLIENT_ALGORITHMS.find((one) => one === alg);
 }
 
 /** Returns all `alg` values of an algorithm. */
-export function namesOf(algorithm: AssertionAlgorithm): readonly string[] {
-  return algorithm === 'EdDSA' ? [algorithm, ED25519] : [algorithm];
+export function namesOf(algorithm: string): readonly string[] {
+  return algorithm === 'EdDSA' ? [algorithm, 'Ed25519'] : [algorithm];
 }
 
 /** MACs of assertions by the client's secret (RFC 7518 §3.2). The server itself signs nothing with them. */
@@ -81,7 +85,7 @@ export const MAC_ALGORITHMS = ['HS256', 'HS384', 'HS512'] as const;
 export type MacAlgorithm = (typeof MAC_ALGORITHMS)[number];
 
 /** All algorithms of client assertions. */
-export const ASSERTION_ALGORITHMS = [...SIGNING_ALGORITHMS, ...MAC_ALGORITHMS] as const;
+export const ASSERTION_ALGORITHMS = [...CLIENT_ALGORITHMS, ...MAC_ALGORITHMS] as const;
 export type AssertionAlgorithm = (typeof ASSERTION_ALGORITHMS)[number];
 
 export function macAlgorithmOf(alg: unknown): MacAlgorithm | undefined {

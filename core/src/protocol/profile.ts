@@ -5,6 +5,7 @@ import { RESPONSE_MODES } from './authorization_parameters.ts';
 import { type ClientMetadata, type MemberName, memberOf } from './client_members.ts';
 import {
   type AssertionAlgorithm,
+  type ClientAlgorithm,
   PROFILE_NAMES,
   type ProfileName,
   type SigningAlgorithm,
@@ -84,7 +85,9 @@ function isEncrypted(url: string): boolean {
 const LIFETIMES: ProfiledLifetimes = { authorizationCode: 60, pushedRequest: 599 };
 
 /** §5.4.1. */
-const ALGORITHMS = ['PS256', 'ES256', 'EdDSA'] as const satisfies readonly SigningAlgorithm[];
+const CLIENT = ['PS256', 'ES256', 'EdDSA'] as const satisfies readonly ClientAlgorithm[];
+/** The same ones, each by all of its names. */
+const ALGORITHMS = [...CLIENT, 'Ed25519'] as const satisfies readonly SigningAlgorithm[];
 
 const SECURITY: Profile = {
   options: {
@@ -103,9 +106,9 @@ const SECURITY: Profile = {
     requirePushedAuthorizationRequests: only(true),
     pushedRequestLifetime: atMost(LIFETIMES.pushedRequest),
     // §5.4.1 (1). Refresh tokens that are JWTs are signed with RS256.
-    requestObjectAlgorithms: listOf(...ALGORITHMS),
-    clientAssertionAlgorithms: listOf(...ALGORITHMS),
-    dpopAlgorithms: listOf(...ALGORITHMS),
+    requestObjectAlgorithms: listOf(...CLIENT),
+    clientAssertionAlgorithms: listOf(...CLIENT),
+    dpopAlgorithms: listOf(...CLIENT),
     accessTokenAlgorithm: oneOf(...ALGORITHMS),
     idTokenAlgorithm: oneOf(...ALGORITHMS),
     useOpaqueRefreshTokens: only(true),
@@ -126,8 +129,8 @@ const SECURITY: Profile = {
     insecure_allow_missing_pkce: optional(only(false)),
     insecure_redirect_uris: optional(only(false)),
     // §5.4.1 (1)
-    token_endpoint_auth_signing_alg: optional(oneOf(...ALGORITHMS)),
-    request_object_signing_alg: optional(oneOf(...ALGORITHMS)),
+    token_endpoint_auth_signing_alg: optional(oneOf(...CLIENT)),
+    request_object_signing_alg: optional(oneOf(...CLIENT)),
     access_token_signed_response_alg: optional(oneOf(...ALGORITHMS)),
     id_token_signed_response_alg: optional(oneOf(...ALGORITHMS)),
     userinfo_signed_response_alg: optional(oneOf(...ALGORITHMS)),
@@ -254,7 +257,7 @@ export function algorithmsOf<Algorithm extends AssertionAlgorithm>(
   client: Pick<ClientRecord, 'metadata'>,
   listed: readonly Algorithm[],
 ): readonly Algorithm[] {
-  const allowed: readonly AssertionAlgorithm[] | undefined = profileOf(client)?.algorithms;
+  const allowed: readonly string[] | undefined = profileOf(client)?.algorithms;
   return allowed === undefined ? listed : listed.filter((one) => allowed.includes(one));
 }
 

@@ -17,6 +17,7 @@ import {
   type AssertionAudience,
   AUTHENTICATION_METHODS,
   type AuthenticationMethod,
+  type ClientAlgorithm,
   type ContentEncryption,
   DEFAULT_CONTENT_ENCRYPTION,
   ENCRYPTED_RESPONSES,
@@ -50,7 +51,7 @@ export interface RegistrationPolicy {
   /** Algorithms that the server can sign with. */
   readonly signingAlgorithms: readonly SigningAlgorithm[];
   /** Algorithms with which clients may sign request objects. */
-  readonly requestObjectAlgorithms: readonly SigningAlgorithm[];
+  readonly requestObjectAlgorithms: readonly ClientAlgorithm[];
   /** Algorithms with which clients may sign assertions. */
   readonly clientAssertionAlgorithms: readonly AssertionAlgorithm[];
   readonly authenticationMethods: readonly AuthenticationMethod[];

@@ -1,7 +1,7 @@
 // What endpoints receive: the checked options, and the services made from them.
 import type { ClientContext } from '../clients/client.ts';
 import type { FetchDocument } from '../http/fetch_document.ts';
-import type { AssertionAudience, GrantType, SigningAlgorithm } from '../protocol/client_metadata.ts';
+import type { AssertionAudience, ClientAlgorithm, GrantType } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { RegistrableClients } from '../storage/host_storage.ts';
@@ -33,7 +33,7 @@ export interface Context extends ClientContext {
   /** Accepted `aud` values at UserInfo; `undefined` accepts any. */
   readonly userInfoAudiences: readonly string[] | undefined;
   /** Algorithms with which clients may sign request objects. */
-  readonly requestObjectAlgorithms: readonly SigningAlgorithm[];
+  readonly requestObjectAlgorithms: readonly ClientAlgorithm[];
   /** Whether every request object needs `nbf` and `exp`, also one behind a `request_uri`. */
   readonly strictRequestObjects: boolean;
   /** Authentication context classes that a sign-in can reach. */

@@ -2,7 +2,7 @@
 import type { CryptoKey, JWK } from 'jose';
 import { DocumentError, type FetchDocument } from '../http/fetch_document.ts';
 import type { Clock } from '../platform/environment.ts';
-import { type EncryptionAlgorithm, MOST_KEYS, type SigningAlgorithm } from '../protocol/client_metadata.ts';
+import { type ClientAlgorithm, type EncryptionAlgorithm, MOST_KEYS } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import {
   fitsAlgorithm,
@@ -44,7 +44,7 @@ export class ClientKeys {
    */
   async forVerifying(
     client: KeyOwner,
-    algorithm: SigningAlgorithm,
+    algorithm: ClientAlgorithm,
     keyId: string | undefined,
   ): Promise<CryptoKey | undefined> {
     const choose = (keys: readonly JWK[]) => keyThatSigned(keys, algorithm, keyId);

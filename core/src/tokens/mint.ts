@@ -404,7 +404,7 @@ function idTokenAlgorithmOf(context: TokenContext, client: ClientRecord): Signin
  */
 async function leftHalfHash(token: string, algorithm: SigningAlgorithm): Promise<string> {
   const digest =
-    algorithm === 'EdDSA'
+    algorithm === 'EdDSA' || algorithm === 'Ed25519'
       ? new Uint8Array(await crypto.subtle.digest('SHA-512', new TextEncoder().encode(token)))
       : base64url.decode(await sha256(token));
   return base64url.encode(digest.subarray(0, digest.length / 2));

@@ -6,13 +6,14 @@ import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_docu
 import { isJsonObject, type JsonObject, parseJson } from '../http/http.ts';
 import type { Clock } from '../platform/environment.ts';
 import {
+  type ClientAlgorithm,
   ENCRYPTION_ALGORITHMS,
   type EncryptionAlgorithm,
-  type SigningAlgorithm,
+  namesOf,
 } from '../protocol/client_metadata.ts';
 
 /** Algorithms that a key can be used with. */
-export type KeyAlgorithm = SigningAlgorithm | EncryptionAlgorithm;
+export type KeyAlgorithm = ClientAlgorithm | EncryptionAlgorithm;
 
 /**
  * Bits of an RSA modulus, which is the product of odd primes (RFC 8017 §3.1). Shorter ones can be broken (RFC 7518 §3.3), longer ones cost too much
@@ -47,27 +48,25 @@ export function fitsAlgorithm(jwk: JWK, algorithm: KeyAlgorithm): boolean {
   const isEncryption = ENCRYPTION_ALGORITHMS.some((one) => one === algorithm);
   if (use !== undefined && use !== (isEncryption ? 'enc' : 'sig')) return false;
   if (operations !== undefined && !isEncryption && !operations.includes('verify')) return false;
-  if (alg !== undefined && alg !== algorithm && !(algorithm === 'EdDSA' && alg === 'Ed25519')) return false;
-  switch (algorithm) {
-    case 'RS256':
-    case 'PS256':
-    case 'RSA-OAEP-256':
-      return kty === 'RSA';
-    case 'ES256':
-      return kty === 'EC' && crv === 'P-256';
-    case 'EdDSA':
-      return kty === 'OKP' && crv === 'Ed25519';
-    case 'ECDH-ES':
-    case 'ECDH-ES+A128KW':
-    case 'ECDH-ES+A256KW':
-      return kty === 'EC' || (kty === 'OKP' && crv === 'X25519');
-  }
+  if (alg !== undefined && !namesOf(algorithm).includes(alg)) return false;
+  const curve = CURVES[algorithm];
+  if (curve !== undefined) return crv === curve && kty === (curve === 'Ed25519' ? 'OKP' : 'EC');
+  if (algorithm.startsWith('ECDH')) return kty === 'EC' || (kty === 'OKP' && crv === 'X25519');
+  return kty === 'RSA';
 }
+
+/** Algorithms with keys of one curve. */
+const CURVES: Partial<Record<KeyAlgorithm, string>> = {
+  ES256: 'P-256',
+  ES384: 'P-384',
+  ES512: 'P-521',
+  EdDSA: 'Ed25519',
+};
 
 /** Finds the key that made a signature: by `kid`, or without one, the only key for the algorithm. */
 export function keyThatSigned(
   keys: readonly JWK[],
-  algorithm: SigningAlgorithm,
+  algorithm: ClientAlgorithm,
   keyId: string | undefined,
 ): JWK | undefined {
   const fitting = keys.filter((jwk) => fitsAlgorithm(jwk, algorithm));

@@ -129,7 +129,7 @@ export interface SigningClient {
 export async function addSigningClient(
   { server, storage, clock }: World,
   client: Partial<NewClient> & { readonly id: string },
-  algorithm: 'RS256' | 'PS256' | 'ES256' | 'EdDSA' = 'ES256',
+  algorithm = 'ES256',
 ): Promise<SigningClient> {
   const { publicKey, privateKey } = await generateKeyPair(algorithm, { extractable: true });
   const jwk = { ...(await exportJWK(publicKey)), kid: `key of ${client.id}` };

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { ClientCertificate, ClientMetadata, NewClient, SigningAlgorithm } from '@grantd/core';
+import { CLIENT_ALGORITHMS, type ClientCertificate, type ClientMetadata, type NewClient } from '@grantd/core';
 import { SignJWT } from 'jose';
 import { codeIn, exactly, formOf, type Parameters, USUAL } from './authorization_endpoint.ts';
 import { type AssertionChanges, asParameters, assertionOf, clientKey } from './client_keys.ts';
@@ -15,7 +15,7 @@ export interface Sent {
   /** Of the TLS connection. */
   readonly certificate?: ClientCertificate;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly algorithm?: SigningAlgorithm;
+  readonly algorithm?: string;
 }
 
 /** A client that keeps FAPI 2.0: it authenticates by assertions, pushes its requests, and sends DPoP proofs. */
@@ -98,7 +98,7 @@ export class FapiClient {
   async requestObject(
     claims: Readonly<Record<string, unknown>> = {},
     header: Readonly<Record<string, unknown>> = {},
-    alg: SigningAlgorithm = 'ES256',
+    alg: string = 'ES256',
   ): Promise<Readonly<Record<string, string>>> {
     const { privateKey, publicJwk } = await clientKey(alg);
     const now = this.#world.clock.seconds;
@@ -132,7 +132,7 @@ export async function addFapiClient(
   metadata: ClientMetadata = {},
   client: Partial<NewClient> = {},
 ): Promise<FapiClient> {
-  const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'];
+  const algorithms = [...CLIENT_ALGORITHMS, 'Ed25519'];
   const keys = await Promise.all(algorithms.map(async (one) => (await clientKey(one)).publicJwk));
   const own = { jwks: { keys }, token_endpoint_auth_method: 'private_key_jwt', ...metadata } as const;
   const id = client.id ?? 'bank';

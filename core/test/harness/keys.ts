@@ -22,7 +22,7 @@ const CLIENT: NewClient = {
   redirectUris: [],
   accessTokenAlgorithm: 'EdDSA',
   idTokenAlgorithm: 'ES256',
-  metadata: { userinfo_signed_response_alg: 'PS256' },
+  metadata: { userinfo_signed_response_alg: 'PS256', introspection_signed_response_alg: 'Ed25519' },
 };
 
 async function generate(clock: SettableClock): Promise<readonly KeyRecord[]> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { NewClient } from '@grantd/core';
+import type { NewClient, SigningAlgorithm } from '@grantd/core';
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
 import type { TestResponse } from './transports/transport.ts';
 import { basic, CHALLENGE, type GrantedTokens, secretOf, type World } from './world.ts';
@@ -65,9 +65,6 @@ export async function verified(
   return { header: protectedHeader, payload };
 }
 
-export async function currentKeyId(
-  world: World,
-  algorithm: 'RS256' | 'ES256' | 'EdDSA' | 'PS256',
-): Promise<unknown> {
+export async function currentKeyId(world: World, algorithm: SigningAlgorithm): Promise<unknown> {
   return world.storage.keys.currentKeyId(algorithm);
 }

@@ -1,4 +1,5 @@
 import type { Claims, GrantRecord } from '@grantd/core';
+import { readProviderDomains } from '../config/providers.ts';
 import type { Consent } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
 import type { Notice } from '../data/mails.ts';
@@ -18,6 +19,7 @@ import { counts } from '../people/consents.ts';
 import { setDisabled } from '../people/enabling.ts';
 import { claimTypeOf, hasPrototypeMember, isOfClaimType } from '../people/import_lines.ts';
 import { isAddress, type MailParameters, MailQueue } from '../people/mailing.ts';
+import { OwnPasswords } from '../people/own_passwords.ts';
 import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { SessionEnding } from '../people/sessions.ts';
@@ -181,23 +183,24 @@ interface Invited extends ChangedPerson {
 /**
  * Adds a user without a password, or takes one who has none yet, and queues an email with a link to choose one.
  * @throws {InvalidInput} a value is invalid
- * @throws {OperationRefused} the user exists and has a password, or has another address
+ * @throws {OperationRefused} the user exists and has a password or another address, or signs in through a provider
  */
 export async function invitePerson(
   parts: OperationParts,
   { name, claims, email, language }: Invitation,
 ): Promise<Invited> {
   requireInvitation({ name, email, language });
+  const { configuration, upstreamIdentities: identities } = parts;
+  const providers = readProviderDomains(configuration, process.env);
+  const passwords = new OwnPasswords({ providers, identities });
+  if (!passwords.areAskedOf(name)) throw signsInElsewhere(name, 'an identity provider');
   const added = await parts.people.add({ name, claims, passwordHash: NO_PASSWORD });
   const person = added ?? (await parts.people.byName(name));
   if (person === undefined) throw nameTaken(name);
   if (added === undefined && (person.name !== nameAsKept(name) || person.passwordHash !== NO_PASSWORD))
     throw nameTaken(name);
-  if (person.directoryId !== undefined)
-    throw new OperationRefused(
-      'conflict',
-      `${name} signs in through the directory, so there is no password to choose`,
-    );
+  if (person.directoryId !== undefined) throw signsInElsewhere(name, 'the directory');
+  if (!(await passwords.mayReset(person))) throw signsInElsewhere(name, 'an identity provider');
   if (person.claims.email !== email)
     throw new OperationRefused(
       'conflict',
@@ -207,7 +210,7 @@ export async function invitePerson(
   const { subject } = person;
   const queue = new MailQueue({ mails: parts.mails, secret: parts.secret() });
   const mailId = await queue.add({ template: 'invite', to: email, subject, language, parameters: {} });
-  const { smtpUrl, demo } = parts.configuration.settings;
+  const { smtpUrl, demo } = configuration.settings;
   const waits = smtpUrl === undefined && !demo;
   return {
     person,
@@ -217,6 +220,13 @@ export async function invitePerson(
       ? ['the email waits until a server with --smtp-url (or --demo) runs on this database']
       : [],
   };
+}
+
+function signsInElsewhere(name: string, where: string): OperationRefused {
+  return new OperationRefused(
+    'conflict',
+    `${name} signs in through ${where}, so there is no password to choose`,
+  );
 }
 
 /** @throws {InvalidInput} a value is invalid */

@@ -109,9 +109,32 @@ const MAX_NAME = 40;
  * @throws {ConfigurationRefused} the file or a secret is unreadable, or has another form than expected
  */
 export function readProviders(
-  { settings, sourceOf }: Configuration,
+  configuration: Configuration,
   environment: NodeJS.ProcessEnv,
 ): readonly Provider[] {
+  const providers = entriesOf(configuration, environment).map(({ id, given, place, folder }) =>
+    readProvider(id, given, { place, folder, environment }),
+  );
+  const { settings, sourceOf } = configuration;
+  requireDistinctDomains(providers, `${sourceOf('providers')}: ${basename(settings.providers ?? '')}`);
+  return providers;
+}
+
+/**
+ * Reads only who is sent to a provider. The secrets of providers may be closed to those who run a command.
+ * @throws {ConfigurationRefused} the file is unreadable, or has another form than expected
+ */
+export function readProviderDomains(
+  configuration: Configuration,
+  environment: NodeJS.ProcessEnv,
+): readonly Pick<Provider, 'domains'>[] {
+  return entriesOf(configuration, environment).map(({ given, place }) => ({
+    domains: isJsonObject(given) ? domainsOf(reader(given, place)) : [],
+  }));
+}
+
+/** The members of the file. */
+function entriesOf({ settings, sourceOf }: Configuration, environment: NodeJS.ProcessEnv) {
   if (settings.providers === undefined) return [];
   const path = typedPath(environment, settings.providers);
   const source = sourceOf('providers');
@@ -123,16 +146,14 @@ export function readProviders(
   const entries = Object.entries(content);
   if (entries.length > MAX_PROVIDERS)
     throw new ConfigurationRefused(`${source}: ${path}: expected at most ${MAX_PROVIDERS} providers`);
-  const providers = entries.map(([id, given]) => {
+  return entries.map(([id, given]) => {
     const place = `${source}: ${basename(path)}: ${id}`;
     if (!/^[a-z0-9][a-z0-9_-]{0,31}$/.test(id))
       throw new ConfigurationRefused(
         `${place}: expected a name of at most 32 lower-case letters, digits, - and _`,
       );
-    return readProvider(id, given, { place, folder: dirname(path), environment });
+    return { id, given, place, folder: dirname(path) };
   });
-  requireDistinctDomains(providers, `${source}: ${basename(path)}`);
-  return providers;
 }
 
 /** The source of a value, for messages and references. */
@@ -192,7 +213,7 @@ function readProvider(id: string, given: unknown, origin: Origin): Provider {
     claims: { ...ownClaims(kind, mapping), ...mapping },
     trustedDomains: read('trusted_domains', `${DOMAINS}, or ["*"]`, isTrustedDomains) ?? [],
     createUsers: read('create_users', `true, false or ${DOMAINS}`, isSwitchOrDomains) ?? false,
-    domains: read('domains', DOMAINS, isDomains) ?? [],
+    domains: domainsOf(read),
     passAmr: read('pass_amr', 'true or false', isSwitch) ?? false,
     signsOut: read('sign_out', 'true or false', isSwitch) ?? true,
     parameters: parametersOf(read, place),
@@ -217,6 +238,10 @@ function reader(given: Readonly<Record<string, unknown>>, place: string): Read {
     if (value === undefined || is(value)) return value;
     throw new ConfigurationRefused(`${place}.${member}: expected ${expected}`);
   };
+}
+
+function domainsOf(read: Read): readonly string[] {
+  return read('domains', DOMAINS, isDomains) ?? [];
 }
 
 function required<T>(value: T | undefined, place: string, member: string, why = ''): T {

@@ -12,7 +12,7 @@ interface Parts {
 }
 
 /** The only process that performs a request. */
-interface Attempt<Answer> {
+export interface Attempt<Answer> {
   /** Stores the answer for those who repeat the request. */
   finish(answer: Answer, keptMs: number): Promise<void>;
   /** Frees the key, so that the request can be performed again. */

@@ -451,6 +451,8 @@ export const PAGE_REASONS = {
   provider_needed:
     'The user tried to remove the link to an identity provider, but they have no other way to sign in.',
   not_administrator: 'The user is not in the group of administrators, who may use the console.',
+  request_decided:
+    'The user went back in the browser and answered an authorization request again. The first answer counts.',
   session_over:
     'While the server handled the authorization request, the user’s session ended. The server has revoked the new grant.',
 } as const;

@@ -119,16 +119,16 @@ export class MailDeliverer {
     const { queue, smtp, report, operator } = this.#parts;
     const { id, template, attempts } = mail;
     const about = { mailId: id, template, attempts };
-    const addressed = await this.#address(mail);
-    if (addressed === undefined) return queue.mails.remove(id);
-    const language = languageOf(mail.language) ?? DEFAULT_LANGUAGE;
-    const rendered: RenderedMail = await renderMail(addressed.view, language, operator);
-    if (smtp === undefined) {
-      const sealed = await queue.seal({ to: addressed.to, ...rendered });
-      await queue.mails.putInMailbox(id, sealed, this.#clock());
-      return report({ type: 'mail_sent', ...about });
-    }
     try {
+      const addressed = await this.#address(mail);
+      if (addressed === undefined) return queue.mails.remove(id);
+      const language = languageOf(mail.language) ?? DEFAULT_LANGUAGE;
+      const rendered: RenderedMail = await renderMail(addressed.view, language, operator);
+      if (smtp === undefined) {
+        const sealed = await queue.seal({ to: addressed.to, ...rendered });
+        await queue.mails.putInMailbox(id, sealed, this.#clock());
+        return report({ type: 'mail_sent', ...about });
+      }
       await smtp.send(addressed.to, rendered, id);
     } catch (error) {
       if (!(error instanceof MailFailure)) throw error;
@@ -142,7 +142,10 @@ export class MailDeliverer {
     report({ type: 'mail_sent', ...about });
   }
 
-  /** @returns `undefined` if there is nothing to send: the address is unknown, or the user has changed since */
+  /**
+   * @returns `undefined` if there is nothing to send: the address is unknown, or the user has changed since
+   * @throws {MailFailure} the invited user could not sign in with a password. Only this process is sure to know the providers.
+   */
   async #address(mail: StoredMail): Promise<Addressed | undefined> {
     const { queue, people } = this.#parts;
     const parameters = await queue.open(mail);
@@ -170,8 +173,15 @@ export class MailDeliverer {
     }
     if (template === 'email_changed')
       return { to, view: { template, username, value: String(parameters.newAddress) } };
-    const isOwnPassword = person.passwordHash !== NO_PASSWORD || person.directoryId !== undefined;
-    if (template === 'invite' && isOwnPassword) return undefined;
+    if (template === 'invite') {
+      if (person.passwordHash !== NO_PASSWORD || person.directoryId !== undefined) return undefined;
+      if (!(await this.#parts.passwords.mayReset(person)))
+        throw new MailFailure(
+          'the user signs in through an identity provider, so there is no password to choose',
+          'no_password_here',
+          true,
+        );
+    }
     const url = await this.#parts.links.make({ purpose: template, address: to, person, ...browser });
     return { to, view: { template, username, links: [{ url }], validSeconds: validSeconds(template) } };
   }

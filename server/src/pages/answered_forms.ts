@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import { StorageFault } from '@grantd/core';
 import type { MiddlewareHandler } from 'hono';
-import type { AnsweredRequests } from '../data/answered_requests.ts';
+import type { AnsweredRequests, Attempt } from '../data/answered_requests.ts';
 import { SESSION_COOKIE } from './browser_sessions.ts';
 import { bodyOf, type PageContext, type PageEnvironment, type PageParts, requestIdOf } from './page_parts.ts';
 
@@ -77,10 +77,11 @@ export function answerOnce(parts: AnswerParts): MiddlewareHandler<PageEnvironmen
   };
 }
 
-type Attempt = Exclude<Awaited<ReturnType<AnswerParts['formAnswers']['begin']>>, { isSame: boolean }>;
-
-/** @returns the right to perform the form, or the answer of the process that has performed it */
-async function beginOrWait(answers: AnswerParts['formAnswers'], key: string): Promise<Attempt | FormAnswer> {
+/** @returns the right to perform what the key stands for, or the answer of the process that has performed it */
+export async function beginOrWait<Answer>(
+  answers: AnsweredRequests<Answer>,
+  key: string,
+): Promise<Attempt<Answer> | Answer> {
   for (;;) {
     const begun = await answers.begin(key, '', PENDING_MS);
     if (!('isSame' in begun)) return begun;
@@ -102,7 +103,7 @@ async function beginOrWait(answers: AnswerParts['formAnswers'], key: string): Pr
 async function remember(
   c: PageContext,
   { cookies, requestLog }: AnswerParts,
-  attempt: Attempt,
+  attempt: Attempt<FormAnswer>,
   before: string,
 ): Promise<FormAnswer | undefined> {
   const { status, headers } = c.res;

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { AuthorizationRequest } from '@grantd/core';
+import { type AuthorizationRequest, StorageFault } from '@grantd/core';
 import { html } from 'hono/html';
 import { requiredConsent } from '../people/consents.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
+import { beginOrWait } from './answered_forms.ts';
 import {
   applicationLinks,
   applicationShown,
@@ -22,6 +23,7 @@ import { answerWithCode, nextStep, proceed } from './authorization.ts';
 import { applicationMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { detailsList, detailsShown } from './details_shown.ts';
+import { renderProblem } from './error_page.ts';
 import {
   type AccessShown,
   type ApplicationShown,
@@ -33,7 +35,7 @@ import {
   renderPage,
 } from './layout.ts';
 import { toClient } from './leaving_page.ts';
-import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { type Decision, type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { type AuthorizationPage, openAuthorizationPage, verifiedForm } from './pending_page.ts';
 
 type Consenting = AuthorizationPage & { readonly sealed: string; readonly session: BrowserSession };
@@ -67,13 +69,19 @@ export function showConsent(parts: PageParts) {
   };
 }
 
-/** `POST /consent`: returns to the client with a code or an error. */
+/** Milliseconds for which another answer to the same request is told what the first one was. */
+const DECISION_KEPT_MS = 60 * 60 * 1000;
+
+/**
+ * `POST /consent`: returns to the client with a code or an error. Of several answers to one request, the first one counts.
+ * The others change nothing: a browser without scripts can go back and press another button.
+ */
 export function submitConsent(parts: PageParts) {
-  const { server, consents, requestLog, basePath, clock } = parts;
+  const { decisions, formTokens, requestLog, basePath } = parts;
   return async (c: PageContext): Promise<Response> => {
     const opened = await openConsenting(c, parts);
     if (opened instanceof Response) return opened;
-    const { sealed, authorization, session } = opened;
+    const { sealed, authorization, pending, session } = opened;
     const { subject } = session.person;
     const clientId = authorization.client.id;
     const answered = c.req.query('question') ?? '';
@@ -83,23 +91,64 @@ export function submitConsent(parts: PageParts) {
       clientId,
     });
 
-    const requestId = requestIdOf(c);
-    if (form.get('decision') !== 'allow') {
-      const description = 'the user denied access';
-      const refusal = await server.authorization.refuse(
-        authorization,
-        'access_denied',
-        description,
-        requestId,
-      );
-      return toClient(c, parts, refusal, authorization.uiLocales);
-    }
-    if (answered !== questionOf(authorization))
+    const decision = form.get('decision') === 'allow' ? 'allowed' : 'denied';
+    if (decision === 'allowed' && answered !== questionOf(authorization))
       return c.redirect(`${basePath}/consent?pending=${sealed}`, 303);
-    await consents.give({ subject, clientId }, requiredConsent(authorization), clock());
-    requestLog.pageEvent({ type: 'consent_given', page: 'consent', requestId, clientId, subject });
-    return (await answerWithCode(c, parts, opened, session)) ?? proceed(c, parts, opened, undefined);
+
+    const requestId = requestIdOf(c);
+    const browser = formTokens.browserOf(c) ?? '';
+    const key = await decisions.digest('consent', browser, JSON.stringify(pending.parameters));
+    const begun = await beginOrWait(decisions, key);
+    if (typeof begun === 'string') {
+      const event = { type: 'refused', page: 'consent', reason: 'request_decided' } as const;
+      requestLog.pageEvent({ ...event, requestId, clientId, subject });
+      return renderProblem(
+        c,
+        parts,
+        { problem: `request_${begun}` },
+        400,
+        clientId,
+        authorization.redirectUri,
+      );
+    }
+    let response: Response | undefined;
+    try {
+      response = await performed(c, parts, opened, decision);
+    } finally {
+      if (response === undefined) await begun.forget();
+    }
+    if (response === undefined) return proceed(c, parts, opened, undefined);
+    try {
+      await begun.finish(decision, DECISION_KEPT_MS);
+    } catch (error) {
+      if (!(error instanceof StorageFault)) throw error;
+      // The client may have its answer by now, so the user gets it too.
+      requestLog.failure(requestId, 'storage_unavailable', error);
+    }
+    return response;
   };
+}
+
+/** @returns the way back to the client; `undefined` if the session has already ended */
+async function performed(
+  c: PageContext,
+  parts: PageParts,
+  page: Consenting,
+  decision: Decision,
+): Promise<Response | undefined> {
+  const { server, consents, requestLog, clock } = parts;
+  const { authorization, session } = page;
+  const requestId = requestIdOf(c);
+  if (decision === 'denied') {
+    const description = 'the user denied access';
+    const refusal = await server.authorization.refuse(authorization, 'access_denied', description, requestId);
+    return toClient(c, parts, refusal, authorization.uiLocales);
+  }
+  const { subject } = session.person;
+  const clientId = authorization.client.id;
+  await consents.give({ subject, clientId }, requiredConsent(authorization), clock());
+  requestLog.pageEvent({ type: 'consent_given', page: 'consent', requestId, clientId, subject });
+  return answerWithCode(c, parts, page, session);
 }
 
 /** The request with the session of the user who answers it, or the response if an earlier page is not done. */

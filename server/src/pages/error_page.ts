@@ -72,16 +72,20 @@ export function refuseMethod(parts: PageParts, allowed: 'GET, HEAD' | 'GET, HEAD
   };
 }
 
-/** @param clientId the application that the user may want to return to */
+/**
+ * @param clientId the application that the user may want to return to
+ * @param redirectUri where its request leads, if it has no page of its own
+ */
 export async function renderProblem(
   c: PageContext,
   parts: PageParts,
   view: Omit<ProblemView, 'ways'>,
   status: ContentfulStatusCode,
   clientId?: string,
+  redirectUri?: string,
 ): Promise<Response> {
   const setting = pageSetting(c, parts);
-  const application = await applicationOf(parts, setting, clientId);
+  const application = await applicationOf(parts, setting, clientId, redirectUri);
   const ways = {
     home: `${parts.basePath}/`,
     account: `${parts.basePath}/account`,
@@ -104,13 +108,16 @@ async function applicationOf(
   { clients, basePath }: PageParts,
   { language }: PageSetting,
   clientId: string | undefined,
+  redirectUri: string | undefined,
 ): Promise<ProblemWays['application']> {
   if (clientId === undefined) return undefined;
   try {
     const client = await clients.get(clientId);
     if (!client) return undefined;
-    const { name, clientUri, isUnchecked } = applicationShown(client, language, basePath);
-    return isUnchecked === true || clientUri === undefined ? undefined : { name, uri: clientUri };
+    const shown = applicationShown(client, language, basePath);
+    // The redirect URI itself expects an answer.
+    const uri = shown.clientUri ?? (redirectUri && URL.parse('/', redirectUri)?.href);
+    return shown.isUnchecked === true || uri === undefined ? undefined : { name: shown.name, uri };
   } catch (error) {
     if (error instanceof StorageFault) return undefined;
     throw error;

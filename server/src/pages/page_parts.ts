@@ -16,6 +16,7 @@ import type { SignInPolicy } from '../config/acr.ts';
 import type { DetailsType } from '../config/details_types.ts';
 import { networkCheck } from '../config/options.ts';
 import type { Picture } from '../config/picture.ts';
+import type { AnsweredRequests } from '../data/answered_requests.ts';
 import type { Consents, ScopeTexts } from '../data/consents.ts';
 import type { Factors } from '../data/factors.ts';
 import type { Groups } from '../data/groups.ts';
@@ -49,6 +50,9 @@ import type {
 import type { Logos } from './logos.ts';
 import type { Font } from './theme.ts';
 
+/** What a user has answered on the consent page. */
+export type Decision = 'allowed' | 'denied';
+
 /** The parts that pages use. */
 export interface PageParts {
   readonly server: AuthorizationServer;
@@ -64,6 +68,7 @@ export interface PageParts {
   readonly detailsTypes: ReadonlyMap<string, DetailsType>;
   readonly withdrawal: ConsentWithdrawal;
   readonly formTokens: FormTokens;
+  readonly decisions: AnsweredRequests<Decision>;
   readonly knownBrowsers: KnownBrowsers;
   readonly pendingRequests: PendingRequests;
   /** Seals notices about the result of an action. */

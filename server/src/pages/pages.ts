@@ -60,7 +60,7 @@ import { Logos } from './logos.ts';
 import { showLogout, submitLogout } from './logout_page.ts';
 import { showMailbox } from './mailbox_page.ts';
 import type { Operator } from './operator.ts';
-import type { PageContext, PageEnvironment, PageParts } from './page_parts.ts';
+import type { Decision, PageContext, PageEnvironment, PageParts } from './page_parts.ts';
 import { clientAddress, networkOf, readRequest, requestIdOf } from './page_parts.ts';
 import { showSecond, submitSecond } from './second_page.ts';
 import {
@@ -172,6 +172,10 @@ export function openPages(
       ending: sessionEnding,
     }),
     formTokens: new FormTokens(cookies, secret),
+    decisions: new AnsweredRequests<Decision>({
+      ...{ apiRequests: instance.apiRequests, secret, clock },
+      use: 'answered_form',
+    }),
     knownBrowsers: new KnownBrowsers(cookies, secret),
     pendingRequests: new PendingRequests(secret, clock),
     notices: new SealedValues(secret, 'notice'),

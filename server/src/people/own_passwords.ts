@@ -26,7 +26,7 @@ export class OwnPasswords {
   }
 
   /**
-   * Whether a user may set a password by a link. A user of a directory or provider may not: the password would bypass its
+   * Whether a user may set a password by a link, also by that of an invitation. A user of a directory or provider may not: the password would bypass its
    * second factor, and outlast its user.
    */
   async mayReset(person: Person): Promise<boolean> {

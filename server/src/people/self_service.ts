@@ -33,7 +33,7 @@ export class SelfService {
     const { people, storage, passwords } = this.#parts;
     const person = link.subject === undefined ? undefined : await people.bySubject(link.subject);
     if (person === undefined || !isCurrent(link, person)) return undefined;
-    if (link.purpose === 'reset' && !(await passwords.mayReset(person))) return undefined;
+    if (link.purpose !== 'verify' && !(await passwords.mayReset(person))) return undefined;
     const state = await askStorage(() => storage.getPrincipalState('subject', person.subject));
     return state?.disabledAtMs === undefined ? person : undefined;
   }

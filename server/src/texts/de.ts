@@ -522,6 +522,16 @@ export const DE: Texts = {
       text: 'Die Anwendung hat ihre Antwort schon, deshalb wurde nichts weiter gesendet. Vielleicht sind Sie im Browser zurückgegangen oder haben eine Schaltfläche zweimal gedrückt.',
       help: 'Gehen Sie zurück zur Anwendung. Wenn Sie dort nicht angemeldet sind, melden Sie sich von dort aus noch einmal an.',
     },
+    request_allowed: {
+      title: 'Das haben Sie schon erlaubt',
+      text: 'Die Anwendung hat Zugriff und hat ihre Antwort schon. Was Sie jetzt gedrückt haben, ändert nichts.',
+      help: 'Gehen Sie zurück zur Anwendung. In Ihrem Konto können Sie ihren Zugriff beenden.',
+    },
+    request_denied: {
+      title: 'Das haben Sie schon abgelehnt',
+      text: 'Die Anwendung weiß, dass sie keinen Zugriff hat. Was Sie jetzt gedrückt haben, ändert nichts.',
+      help: 'Um den Zugriff doch zu erlauben, gehen Sie zurück zur Anwendung und melden Sie sich von dort aus noch einmal an.',
+    },
     form_foreign: {
       title: 'Bitte beginnen Sie von vorn',
       text: 'Dieses Formular wurde nicht für diesen Browser erstellt oder ist abgelaufen.',

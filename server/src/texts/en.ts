@@ -526,6 +526,16 @@ export const EN = {
       text: 'The application already has its answer, so nothing more was sent. You may have gone back in your browser or pressed a button twice.',
       help: 'Go back to the application. If you are not signed in there, sign in again from there.',
     },
+    request_allowed: {
+      title: 'You have already allowed this',
+      text: 'The application has access, and already has its answer. What you have pressed now changes nothing.',
+      help: 'Go back to the application. To end its access, open your account.',
+    },
+    request_denied: {
+      title: 'You have already denied this',
+      text: 'The application knows that it has no access. What you have pressed now changes nothing.',
+      help: 'To allow access after all, go back to the application and sign in again from there.',
+    },
     form_foreign: {
       title: 'Please start again',
       text: 'This form was not created for this browser, or it has expired.',

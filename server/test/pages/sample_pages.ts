@@ -121,6 +121,8 @@ const LANGUAGES_SHOWN = [
 ];
 
 const PROBLEMS: readonly Problem[] = [
+  'request_allowed',
+  'request_denied',
   'form_foreign',
   'link_invalid',
   'not_administrator',
