@@ -142,8 +142,7 @@ test('explainToken recognises an ID token, with its claims, and says what it is 
     kind: 'id_token',
     alive: false,
     reason: 'wrong_type',
-    explanation:
-      'An ID token tells its client who signed in. It grants no access, and only logout and prompts accept it.',
+    explanation: 'An ID token tells its client who signed in, and grants no access.',
   });
   assert.deepEqual([claims?.aud, claims?.sub], ['web', 'alice']);
 });

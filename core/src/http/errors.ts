@@ -195,29 +195,27 @@ export class ConfigurationError extends Error {
  * token explain`, never on the wire.
  */
 export const INACTIVE_REASONS = {
-  malformed:
-    'What was sent as a token cannot be a token of this server: its characters, form or prefix are wrong.',
+  malformed: 'This cannot be a token of this server: its characters, form or prefix are wrong.',
   unknown_key: 'The token names a signing key that this server does not have.',
-  bad_signature: 'The signature of the token does not verify, or its algorithm is not that of the key.',
+  bad_signature: 'The signature does not verify, or its algorithm is not that of the key.',
   verifier_rejected:
-    'The application’s jwtService.verify or accessTokenVerifier.verify rejected with an error of jose. It should resolve to { verified: false }, or throw an OAuthError. If jwtService.verify checks times, expired tokens cannot be revoked.',
+    'jwtService.verify or accessTokenVerifier.verify of the application rejected with an error of jose. It should resolve to { verified: false }.',
   wrong_issuer: 'The iss of the token is not the issuer that the server or API expects.',
-  wrong_type:
-    'The endpoint or API does not accept tokens of this type, for example an ID token in place of an access token.',
+  wrong_type: 'The endpoint or API does not accept tokens of this type, such as ID tokens.',
   not_yet_valid: 'The token is valid only from a later time (nbf).',
   no_record:
-    'Storage has no record of the token. It was never issued, or its record was deleted after expiry or by a revocation. An opaque token of an application is looked up by its SHA-256 digest, unless storage.tokens.keyedBy says that the table has the token itself.',
+    'Storage has no record of the token: it was never issued, or is deleted. An opaque token of an application is looked up by its SHA-256 digest, unless storage.tokens.keyedBy says otherwise.',
   sub_missing: 'The token is for a user, but its sub is missing or not a string.',
   confirmation_missing:
-    'The record of the token says that the token is bound to a key (DPoP), but does not name the key, because the storage does not keep the member confirmation of records.',
+    'The record says that the token is bound to a key (DPoP), but its confirmation does not name the key.',
   differs_from_issued:
-    'Storage has a record with the token’s identifier (jti), but the SHA-256 digest in the record is not the digest of this token.',
-  expired: 'The token has expired: its exp, or the expiry in its record, has passed.',
+    'The record with the token’s identifier (jti) has the SHA-256 digest of another token.',
+  expired: 'The exp of the token, or the expiry in its record, has passed.',
   expiry_unreadable: 'The exp of the token, or the expiry in its record, is not a number of seconds.',
   revoked:
-    'The token was revoked: by itself, or with its pair (the refresh token and the access tokens that were issued together), or with its family (a refresh token, all its successors, and their access tokens).',
-  superseded: 'The client has used the refresh token, so a new refresh token has replaced it (rotation).',
-  grant_revoked: 'The token’s grant, which is the access that the user gave to the client, was revoked.',
+    'The token was revoked: alone, with its pair (issued together), or with its family (a refresh token, its successors, and their access tokens).',
+  superseded: 'The client has used the refresh token, and a new one has replaced it (rotation).',
+  grant_revoked: 'The grant (the access that the user gave to the client) was revoked.',
   session_revoked: 'The session in which the token was issued has ended.',
   subject_revoked: 'All tokens of the user were revoked.',
   subject_disabled: 'The user is disabled or no longer exists.',
@@ -225,14 +223,12 @@ export const INACTIVE_REASONS = {
   client_disabled: 'The client is disabled.',
   client_gone: 'The client that the token was issued to no longer exists.',
   issued_before_cutoff:
-    'The operator revoked all tokens that were issued before a given time, and the token is older.',
+    'The operator revoked all tokens that were issued before a time, and the token is older.',
   code_unknown:
-    'No authorization code with this value exists. It was never issued, or expired more than a day ago.',
-  code_redeemed: 'The client has already exchanged the authorization code for tokens.',
-  authorization_code:
-    'The value is an authorization code. The server introspects only access and refresh tokens.',
-  policy:
-    'The option introspectionPolicy does not allow the client that sent the request to introspect this token.',
+    'No such authorization code exists. It was never issued, or expired more than ten minutes ago.',
+  code_redeemed: 'The client has already exchanged the code for tokens.',
+  authorization_code: 'The value is an authorization code, which the server does not introspect.',
+  policy: 'introspectionPolicy does not allow this client to introspect the token.',
 } as const;
 
 export type InactiveReason = keyof typeof INACTIVE_REASONS;

@@ -10,9 +10,8 @@ import { codeLife, findToken, lifeOf } from '../tokens/state.ts';
 
 /** JWTs of this server that grant no access, with their explanation. */
 const OTHER_JWTS = {
-  id_token:
-    'An ID token tells its client who signed in. It grants no access, and only logout and prompts accept it.',
-  logout_token: 'A logout token tells a client that a session has ended. It grants no access.',
+  id_token: 'An ID token tells its client who signed in, and grants no access.',
+  logout_token: 'A logout token tells a client that a session has ended.',
 } as const;
 
 type OtherJwt = keyof typeof OTHER_JWTS;
@@ -62,8 +61,7 @@ export async function explainToken(context: TokenContext, token: string): Promis
   return life.alive ? { ...known, alive: true } : { ...known, ...dead(life.reason, life.sinceMs) };
 }
 
-const CUT_OFF =
-  'The text looks cut off: its end is missing, for example because the copied line was wrapped. Copy the whole token.';
+const CUT_OFF = 'The text looks cut off: its end is missing. Copy the whole token.';
 
 const CUT_OPAQUE = /^grantd_(?:at|rt|ac)_[\w-]{0,42}$/;
 

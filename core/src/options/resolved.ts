@@ -206,7 +206,7 @@ function hasAmbiguousKeys({ jwtService, storage: { keys, tokens } }: Values): bo
 }
 
 const AMBIGUOUS_KEYS =
-  'storage.tokens.keyedBy: expected the kinds with opaque tokens, such as { refresh_token: "token" }, because the server verifies JWTs, and a jti must not be found as a token';
+  'storage.tokens.keyedBy: expected the kinds with opaque tokens, such as { refresh_token: "token" }, because the server verifies JWTs';
 
 /** A storage that says how it finds opaque tokens, without keys for JWTs. */
 function hasOpaqueTokensAlone({ keys, tokens }: Partial<Storage>): boolean {
