@@ -7,7 +7,7 @@ import { AnsweredRequests } from '../src/data/answered_requests.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import type { RequestLog } from '../src/log/log.ts';
-import { answerOnce, type FormAnswer } from '../src/pages/answered_forms.ts';
+import { answerOnce, type FormAnswer, sentForm } from '../src/pages/answered_forms.ts';
 import { Cookies, FormTokens } from '../src/pages/browser_state.ts';
 import { DATABASES } from './harness/databases.ts';
 import { openDatabases } from './harness/program_data.ts';
@@ -44,12 +44,10 @@ class Process {
       await next();
     });
     app.use(
-      answerOnce({
-        cookies,
-        formTokens,
-        formAnswers,
-        requestLog: requestLog as unknown as RequestLog,
-      }) as never,
+      answerOnce(
+        { cookies, formTokens, formAnswers, requestLog: requestLog as unknown as RequestLog },
+        sentForm({ formTokens }),
+      ) as never,
     );
     app.post('/form', () => {
       this.performed += 1;

@@ -41,6 +41,26 @@ test('a name leads to a provider in every spelling that finds its user', () => {
     assert.equal(passwords.areAskedOf(name), true, name);
 });
 
+test('a name leads to the provider of its domain, in the letters of whichever script', () => {
+  const passwords = new OwnPasswords({
+    // пример.рф, παράδειγμα.ελ and bücher.example: Cyrillic and Greek letters can look like Latin ones.
+    providers: ['xn--e1afmkfd.xn--p1ai', 'xn--hxajbheg2az3al.xn--qxam', 'xn--bcher-kva.example'].map(
+      (domain) => ({ domains: [domain] }),
+    ),
+    identities: { ofSubject: async () => [] },
+  });
+  for (const name of [
+    'иван@пример.рф',
+    'ИВАН@Пример.РФ',
+    'ivan@xn--e1afmkfd.xn--p1ai',
+    'ada@παράδειγμα.ελ',
+    'ada@bücher.example',
+    'ada@BÜCHER.example.',
+  ])
+    assert.equal(passwords.areAskedOf(name), false, name);
+  for (const name of ['иван@другой.рф', 'ada@bucher.example']) assert.equal(passwords.areAskedOf(name), true);
+});
+
 for (const database of ANY_DATABASE) {
   describe(`passwords beside an identity provider on ${database.name}`, { skip: database.absence }, () => {
     const workbench = new Workbench(database);
@@ -123,14 +143,18 @@ for (const database of ANY_DATABASE) {
       // Invited, and neither.
       const invited = await add('invited', { hash: '' });
       const ofDomain = await add('ada@corp.example', { email: 'ada@corp.example' });
+      // Whom the sign-in page sends to the provider, although they have never been there.
+      const expected = await add('expected', { hash: '', email: 'expected@Corp.Example' });
       const pages = [];
-      for (const { email } of [own, linked, both, invited, ofDomain]) pages.push((await ask(email)).status);
+      for (const { email } of [own, linked, both, invited, ofDomain, expected])
+        pages.push((await ask(email)).status);
       assert.deepEqual(new Set(pages), new Set([200]), 'the page does not tell');
       await ask('linked');
       await ask('ada@corp.example');
+      await ask('expected');
       const html = await sent();
       for (const { email } of [own, both, invited]) assert.ok(html.includes(email), email);
-      for (const { email } of [linked, ofDomain]) assert.ok(!html.includes(email), email);
+      for (const { email } of [linked, ofDomain, expected]) assert.ok(!html.includes(email), email);
     });
 
     test('a link for a password ends when the user signs in through a provider instead', async () => {

@@ -10,6 +10,7 @@ import { requireClaims } from '../src/admin/user_rules.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { type LineReport, PeopleImport } from '../src/people/import.ts';
+import { convertUser, type ImportFormat } from '../src/people/import_formats.ts';
 import { readImportLine } from '../src/people/import_lines.ts';
 import { readPasswordHash } from '../src/people/password_formats.ts';
 import { PasswordHasher } from '../src/people/password_hasher.ts';
@@ -713,6 +714,61 @@ describe('what an import leaves out is in the report', () => {
       1,
       'one invitation',
     );
+  });
+
+  test('an attribute of Keycloak is a claim, part of the address, or in the report', () => {
+    const convert = (attributes: Readonly<Record<string, readonly string[]>>) => {
+      const line = convertUser('keycloak', {
+        username: 'ida',
+        email: 'i@e.example',
+        emailVerified: true,
+        attributes,
+      });
+      return 'reason' in line ? assert.fail(line.reason) : line;
+    };
+    const parts = { street: ['1 High Street'], country: ['UK'] };
+    const address = { street_address: '1 High Street', country: 'UK' };
+    assert.deepEqual(convert(parts).claims.address, address);
+    assert.deepEqual(convert({ ...parts, address: ['By the river'] }).claims.address, {
+      formatted: 'By the river',
+      ...address,
+    });
+    assert.deepEqual(convert({ ...parts, address: ['1 High Street', 'UK'] }).claims.address, {
+      formatted: '1 High Street\nUK',
+      ...address,
+    });
+    for (const name of ['sub', 'groups', 'preferred_username']) {
+      const { claims, warnings } = convert({ [name]: ['root'] });
+      assert.deepEqual(claims, { email: 'i@e.example', email_verified: true });
+      assert.deepEqual(warnings, [`attributes: ${name}: not imported, because grantd sets this claim`]);
+    }
+  });
+
+  test('each format reports users who have nothing to sign in with', () => {
+    const warningsOf = (format: ImportFormat, user: object) => {
+      const line = convertUser(format, user);
+      return 'reason' in line ? assert.fail(line.reason) : line.warnings;
+    };
+    const nothing = 'sign-in: nothing to sign in with is imported: run grantd user set-password';
+    const lost: readonly (readonly [ImportFormat, object])[] = [
+      ['keycloak', { username: 'ida', email: 'i@e.example', emailVerified: false }],
+      ['keycloak', { username: 'ida', federatedIdentities: [{ identityProvider: 'saml', userId: '1' }] }],
+      ['auth0', { user_id: 'auth0|1', email: 'i@e.example', email_verified: false }],
+      [
+        'kratos',
+        { id: '1', traits: { email: 'i@e.example' }, credentials: { code: { identifiers: ['i'] } } },
+      ],
+    ];
+    for (const [format, user] of lost) assert.equal(warningsOf(format, user).at(-1), nothing, format);
+    // A link to a verified address lets them choose a password.
+    assert.deepEqual(
+      warningsOf('auth0', { user_id: 'auth0|1', email: 'i@e.example', email_verified: true }),
+      [],
+    );
+    assert.deepEqual(warningsOf('keycloak', { username: 'ida', federationLink: 'ldap' }), [
+      'federationLink: the entry in the directory is unknown: run grantd directory link',
+    ]);
+    assert.deepEqual(warningsOf('grantd', { username: 'ida' }), [], 'as its line says');
   });
 
   test('a dry run says the same, and invites nobody', async () => {

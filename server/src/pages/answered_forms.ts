@@ -1,4 +1,4 @@
-// A form that is sent twice is performed once: both requests get the same answer.
+// A form that is sent twice is performed once: both requests get the same answer. So is the answer of a provider.
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
@@ -38,20 +38,34 @@ type AnswerParts = Pick<PageParts, 'formTokens' | 'cookies' | 'requestLog'> & {
 };
 
 /**
- * Performs each sent form once. A second press, in whichever process, waits for the first one and gets its answer, for
- * some seconds and in the same session only. Comes before everything that the first press may have used up. Forms that
- * this server did not make for this browser pass, and are refused later.
+ * What a browser has sent, if this server may perform it only once. `undefined` for everything else, such as a form that
+ * this server did not make for this browser, which is refused later.
  */
-export function answerOnce(parts: AnswerParts): MiddlewareHandler<PageEnvironment> {
-  const { formTokens, formAnswers } = parts;
-  /** The forms that this process is performing, or whose answer it is waiting for. */
-  const pending = new Map<string, Promise<FormAnswer | undefined>>();
-  return async (c, next) => {
-    if (c.req.method !== 'POST') return next();
+type Sent = (c: PageContext) => Promise<readonly string[] | undefined>;
+
+/** A form that this server made for this browser, with what the user has typed. */
+export function sentForm({ formTokens }: Pick<AnswerParts, 'formTokens'>): Sent {
+  return async (c) => {
+    if (c.req.method !== 'POST') return undefined;
     const body = bodyOf(c);
     const token = new URLSearchParams(body).get('form_token') ?? undefined;
-    if (!(await formTokens.isOfBrowser(c, token))) return next();
-    const key = await formAnswers.digest(formTokens.browserOf(c) ?? '', c.get('plain').url, body);
+    if (!(await formTokens.isOfBrowser(c, token))) return undefined;
+    return [formTokens.browserOf(c) ?? '', c.get('plain').url, body];
+  };
+}
+
+/**
+ * Performs what is sent once. A second press, in whichever process, waits for the first one and gets its answer, for some
+ * seconds and in the same session only. Comes before everything that the first press may have used up.
+ */
+export function answerOnce(parts: AnswerParts, sent: Sent): MiddlewareHandler<PageEnvironment> {
+  const { formAnswers } = parts;
+  /** What this process is performing, or whose answer it is waiting for. */
+  const pending = new Map<string, Promise<FormAnswer | undefined>>();
+  return async (c, next) => {
+    const about = await sent(c);
+    if (about === undefined) return next();
+    const key = await formAnswers.digest(...about);
     for (let other = pending.get(key); other !== undefined; other = pending.get(key)) {
       const answer = await other;
       if (answer !== undefined) return repeat(c, parts, answer) ?? next();

@@ -33,7 +33,7 @@ import { showFactors, submitFactors } from './account_factors.ts';
 import { showAccount, submitAccount } from './account_overview.ts';
 import { showSecurity, submitSecurity } from './account_security.ts';
 import { showSessions, submitSessions } from './account_sessions.ts';
-import { answerOnce, type FormAnswer } from './answered_forms.ts';
+import { answerOnce, type FormAnswer, sentForm } from './answered_forms.ts';
 import { authorizePage } from './authorization.ts';
 import type { OperatorShown } from './brand.ts';
 import { BrowserSessions, userAgentOf } from './browser_sessions.ts';
@@ -66,6 +66,7 @@ import { showSecond, submitSecond } from './second_page.ts';
 import {
   receiveAnswer,
   receiveLogout,
+  sentAnswer,
   showConnect,
   showSignedOut,
   submitConnect,
@@ -260,7 +261,7 @@ export function openPages(
     use: 'answered_form',
   });
   return listenerOver(partsOfPages, {
-    answers: answerOnce({ ...partsOfPages, formAnswers }),
+    answers: (sent) => answerOnce({ ...partsOfPages, formAnswers }, sent),
     hasMailbox: settings.demo && settings.smtpUrl === undefined,
     addConsole,
   });
@@ -301,8 +302,8 @@ function prefersJson(accept: string | undefined): boolean {
 }
 
 interface Additions {
-  /** Gives a form that is sent again the answer that it had. */
-  readonly answers: MiddlewareHandler<PageEnvironment>;
+  /** Gives what is sent again the answer that it had. */
+  readonly answers: (sent: Parameters<typeof answerOnce>[1]) => MiddlewareHandler<PageEnvironment>;
   /** Whether a page shows the emails, for the demo. */
   readonly hasMailbox: boolean;
   readonly addConsole: Surroundings['addConsole'];
@@ -329,7 +330,7 @@ function listenerOver(parts: PageParts, { answers, hasMailbox, addConsole }: Add
 
   app.use(readRequest((c) => renderProblem(c, parts, { problem: 'too_large' }, 413)));
   app.use(rememberLanguage(parts));
-  app.use(answers);
+  app.use(answers(sentForm(parts)));
   app.get(at('/'), showHome(parts)).all(refuseForReading);
   app.all(at('/authorize'), authorizePage(parts));
   app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(refuseForForms);
@@ -363,7 +364,9 @@ function listenerOver(parts: PageParts, { answers, hasMailbox, addConsole }: Add
   if (upstream !== undefined) {
     const of = (path: string) => at(`/upstream/:provider/${path}`);
     app.post(of('sign_in'), submitProvider(parts, upstream)).all(refuseMethod(parts, 'POST'));
-    app.get(of('callback'), receiveAnswer(parts, upstream)).all(refuseForReading);
+    app
+      .get(of('callback'), answers(sentAnswer(upstream)), receiveAnswer(parts, upstream))
+      .all(refuseForReading);
     app
       .get(of('connect'), showConnect(parts, upstream))
       .post(submitConnect(parts, upstream))

@@ -201,7 +201,7 @@ export function receiveAnswer(parts: PageParts, of: UpstreamParts) {
     const connected = of.upstream.byId(c.req.param('provider') ?? '');
     if (connected === undefined) return renderProblem(c, parts, { problem: 'not_found' }, 404);
     const { provider, client } = connected;
-    const flow = await takeFlow(c, parts, of, provider);
+    const flow = await takeFlow(c, parts, of);
     if (flow === undefined) return refuse(c, parts, provider, 'provider_answer_foreign');
     let user: UpstreamUser;
     try {
@@ -217,22 +217,36 @@ export function receiveAnswer(parts: PageParts, of: UpstreamParts) {
   };
 }
 
-/** The flow that this browser began. Each can be used once, also by concurrent requests. */
-async function takeFlow(
+/** The flow that this browser began, and that the request answers. */
+async function flowIn(
   c: PageContext,
-  { clock }: PageParts,
-  { upstream, cookies, values }: UpstreamParts,
-  { id }: Provider,
-): Promise<Flow | undefined> {
+  { cookies, values }: UpstreamParts,
+): Promise<{ readonly flow: Flow; readonly sealed: string } | undefined> {
   const state = c.req.query('state') ?? '';
   if (!/^[\w-]{16,128}$/.test(state)) return undefined;
   const sealed = cookies.get(c, cookieOf(state));
   const flow = sealed === undefined ? undefined : flowOf(await values.open(sealed));
-  if (flow === undefined || flow.request.state !== state || flow.provider !== id) return undefined;
-  cookies.remove(c, cookieOf(state));
+  if (sealed === undefined || flow?.request.state !== state) return undefined;
+  return flow.provider === c.req.param('provider') ? { flow, sealed } : undefined;
+}
+
+/** The answer of a provider. After a second press at the provider, it comes twice, with two codes. */
+export function sentAnswer(of: UpstreamParts) {
+  return async (c: PageContext): Promise<readonly string[] | undefined> => {
+    const begun = await flowIn(c, of);
+    return begun && ['upstream', begun.sealed];
+  };
+}
+
+/** Takes a flow. Each can be used once, also by concurrent requests. */
+async function takeFlow(c: PageContext, { clock }: PageParts, of: UpstreamParts): Promise<Flow | undefined> {
+  const { flow } = (await flowIn(c, of)) ?? {};
+  if (flow === undefined) return undefined;
+  const { state } = flow.request;
+  of.cookies.remove(c, cookieOf(state));
   const endsAtMs = flow.begunAtMs + MAX_FLOW_MS;
   if (endsAtMs <= clock()) return undefined;
-  return (await upstream.takeState(state, Math.ceil(endsAtMs / 1000))) ? flow : undefined;
+  return (await of.upstream.takeState(state, Math.ceil(endsAtMs / 1000))) ? flow : undefined;
 }
 
 /** Signs in the user whom the provider names. */

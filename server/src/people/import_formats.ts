@@ -64,7 +64,16 @@ export function convertUser(
       isSkipped: converted.isSkipped === true,
       ...(typeof converted.username === 'string' && { username: converted.username }),
     };
-  return readImportLine(withoutAbsent(converted), warnings);
+  const read = readImportLine(withoutAbsent(converted), warnings);
+  return 'reason' in read ? read : { ...read, warnings: [...read.warnings, ...withoutWayIn(read)] };
+}
+
+/** What a user misses who has nothing to sign in with, and no verified address for a link to choose a password. */
+function withoutWayIn({ passwordHash, links, directoryId, invite, claims, warnings }: ImportLine): string[] {
+  const canSignIn = [passwordHash, links, directoryId, invite].some((one) => one !== undefined);
+  const isSaid = warnings.some((warning) => warning.includes('run grantd'));
+  if (canSignIn || claims.email_verified === true || isSaid) return [];
+  return ['sign-in: nothing to sign in with is imported: run grantd user set-password'];
 }
 
 type Converter = (user: Fields, warnings: string[], issuers: ProviderIssuers) => Fields;
@@ -175,7 +184,7 @@ function fromKeycloak(user: Fields, warnings: string[], issuers: ProviderIssuers
     username,
     subject: id,
     claims: withoutAbsent({
-      ...attributeClaims(user),
+      ...attributeClaims(user, warnings),
       email,
       email_verified: email === undefined ? undefined : emailVerified,
       given_name: firstName,
@@ -191,16 +200,27 @@ function fromKeycloak(user: Fields, warnings: string[], issuers: ProviderIssuers
   };
 }
 
-function attributeClaims({ attributes }: Fields): Fields {
+/** Claims that the server makes itself. An attribute of the same name would be taken for it. */
+const OWN_CLAIMS: ReadonlySet<string> = new Set(['sub', 'groups', 'preferred_username']);
+
+function attributeClaims({ attributes }: Fields, warnings: string[]): Fields {
   const entries = isObject(attributes) ? Object.entries(attributes) : [];
+  for (const [name] of entries)
+    if (OWN_CLAIMS.has(name))
+      warnings.push(`attributes: ${name}: not imported, because grantd sets this claim`);
   const given = entries
-    .filter(([name]) => !LDAP_ATTRIBUTES.has(name))
+    .filter(([name]) => !LDAP_ATTRIBUTES.has(name) && !OWN_CLAIMS.has(name))
     .map(([name, value]) => [KEYCLOAK_CLAIMS[name] ?? name, singleIn(value)] as const);
   const parts = given.filter(([name]) => Object.hasOwn(KEYCLOAK_ADDRESS, name));
   // A country alone can mean anything.
   if (!parts.some(([name]) => name !== 'country')) return Object.fromEntries(given);
-  const address = Object.fromEntries(parts.map(([name, value]) => [KEYCLOAK_ADDRESS[name] ?? name, value]));
-  return { address, ...Object.fromEntries(given.filter(([name]) => !Object.hasOwn(KEYCLOAK_ADDRESS, name))) };
+  const { address, ...others } = Object.fromEntries(
+    given.filter(([name]) => !Object.hasOwn(KEYCLOAK_ADDRESS, name)),
+  );
+  const whole =
+    address === undefined ? {} : (objectOf(address) ?? { formatted: [address].flat().join('\n') });
+  const named = parts.map(([name, value]) => [KEYCLOAK_ADDRESS[name] ?? name, value] as const);
+  return { ...others, address: { ...whole, ...Object.fromEntries(named) } };
 }
 
 /** Every user of a realm has its default roles, which grant access to Keycloak itself. */

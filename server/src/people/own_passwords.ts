@@ -1,6 +1,7 @@
 import type { Provider } from '../config/providers.ts';
 import { emailDomain, NO_PASSWORD, nameKey, type Person } from '../data/people.ts';
 import type { UpstreamIdentities } from '../data/upstream_identities.ts';
+import { verifiedAddressOf } from './mailing.ts';
 
 interface Parts {
   readonly providers: readonly Pick<Provider, 'domains'>[];
@@ -32,6 +33,8 @@ export class OwnPasswords {
   async mayReset(person: Person): Promise<boolean> {
     if (person.directoryId !== undefined || !this.areAskedOf(person.name)) return false;
     if (person.passwordHash !== NO_PASSWORD) return true;
+    // The provider of their address is their way in, also before they have used it.
+    if (!this.areAskedOf(verifiedAddressOf(person) ?? '')) return false;
     // A link counts also if its provider is no longer configured: the operator decides how its users sign in then.
     return (await this.#parts.identities.ofSubject(person.subject)).length === 0;
   }
@@ -42,6 +45,13 @@ export function providerOfAddress<P extends Pick<Provider, 'domains'>>(
   providers: readonly P[],
   address: string,
 ): P | undefined {
-  const domain = emailDomain(nameKey(address.trim()));
-  return providers.find(({ domains }) => domain !== undefined && domains.includes(domain));
+  const domain = domainKey(address.trim());
+  return providers.find(
+    ({ domains }) => domain !== undefined && domains.some((one) => domainKey(`user@${one}`) === domain),
+  );
+}
+
+/** The same for all domains that readers confuse, as `nameKey` is. @returns `undefined` without one */
+function domainKey(address: string): string | undefined {
+  return emailDomain(nameKey(address));
 }

@@ -1,7 +1,7 @@
 // The client of one identity provider: OpenID Connect Core by openid-client, or GitHub.
 import type { KeyObject, webcrypto } from 'node:crypto';
 import { isJsonObject } from '@grantd/core/options';
-import { JWKSNoMatchingKey } from 'jose/errors';
+import { JWKSNoMatchingKey, JWSSignatureVerificationFailed } from 'jose/errors';
 import { createRemoteJWKSet, customFetch as joseFetch } from 'jose/jwks/remote';
 import { compactVerify } from 'jose/jws/compact/verify';
 import { jwtVerify } from 'jose/jwt/verify';
@@ -176,7 +176,10 @@ export class UpstreamClient {
       const claims = tokens.claims();
       if (claims === undefined || tokens.id_token === undefined)
         throw new ProviderRefusal('provider_answer_invalid', 'no ID token');
-      await compactVerify(tokens.id_token, requireKeys(keys).find, { algorithms: algorithmsOf(metadata) });
+      const { id_token: idToken } = tokens;
+      await requireKeys(keys).verify('provider', (find) =>
+        compactVerify(idToken, find, { algorithms: algorithmsOf(metadata) }),
+      );
       const provedAtMs = provedAt(claims.auth_time, againSinceMs);
       const { asked, missing } = await this.#userInfo(tokens.access_token, claims);
       return {
@@ -227,15 +230,17 @@ export class UpstreamClient {
     const { metadata, keys } = await this.#ready();
     const { issuer } = metadata;
     const { payload, protectedHeader } = await this.#ask(() =>
-      jwtVerify(token, requireKeys(keys).find, {
-        issuer,
-        audience: this.#provider.clientId,
-        algorithms: algorithmsOf(metadata),
-        requiredClaims: ['iat', 'jti', 'events'],
-        maxTokenAge: MAX_LOGOUT_TOKEN_AGE,
-        clockTolerance: CLOCK_TOLERANCE,
-        currentDate: new Date(this.#clock()),
-      }),
+      requireKeys(keys).verify('anyone', (find) =>
+        jwtVerify(token, find, {
+          issuer,
+          audience: this.#provider.clientId,
+          algorithms: algorithmsOf(metadata),
+          requiredClaims: ['iat', 'jti', 'events'],
+          maxTokenAge: MAX_LOGOUT_TOKEN_AGE,
+          clockTolerance: CLOCK_TOLERANCE,
+          currentDate: new Date(this.#clock()),
+        }),
+      ),
     );
     const { iat = 0, exp = iat + MAX_LOGOUT_TOKEN_AGE, jti, sub, sid, events } = payload;
     const type = protectedHeader.typ?.toLowerCase().replace(/^application\//, '') ?? 'jwt';
@@ -476,16 +481,22 @@ async function bodyOf(response: Response): Promise<Buffer> {
 
 /** The keys with which a provider signs. */
 interface ProviderKeys {
-  readonly find: RemoteKeys;
+  /**
+   * Checks a signature.
+   * @param sender who has sent what is signed
+   * @param check receives the keys. It is called again if they may have been replaced
+   */
+  verify<T>(sender: 'provider' | 'anyone', check: (find: RemoteKeys) => Promise<T>): Promise<T>;
   /** The keys as they were last found. */
   readonly all: () => openid.ExportedJWKSCache['jwks'];
 }
 
-type RemoteKeys = (...about: Parameters<ReturnType<typeof createRemoteJWKSet>>) => Promise<CryptoKey>;
+type RemoteKeys = ReturnType<typeof createRemoteJWKSet>;
 
 /**
- * Fetches the keys again at once if a signature needs one that they lack, because the provider may have replaced its
- * keys. The next such signature waits a while, because anyone can send logout tokens with unknown keys.
+ * Fetches the keys again at once if none of them fits a signature, because the provider may have replaced them. Keys
+ * without `kid` look the same afterwards, and only the signature is wrong. The next such signature waits a while, because
+ * anyone can send logout tokens with unknown keys. These do not make the answers of the provider itself wait.
  */
 function providerKeys(uri: string, clock: () => number): ProviderKeys {
   const keys = createRemoteJWKSet(new URL(uri), {
@@ -500,17 +511,19 @@ function providerKeys(uri: string, clock: () => number): ProviderKeys {
         signal: options.signal,
       }),
   });
-  let askedAgainAtMs = -Infinity;
+  const askedAgainAtMs = { provider: -Infinity, anyone: -Infinity };
   return {
-    find: async (...about) => {
+    async verify(sender, check) {
       try {
-        return await keys(...about);
+        return await check(keys);
       } catch (error) {
-        const isTooEarly = clock() - askedAgainAtMs < RETRY_KEYS_AFTER_MS;
-        if (!(error instanceof JWKSNoMatchingKey) || isTooEarly) throw error;
-        askedAgainAtMs = clock();
+        const isReplaced =
+          error instanceof JWKSNoMatchingKey || error instanceof JWSSignatureVerificationFailed;
+        if (!isReplaced || clock() - askedAgainAtMs[sender] < RETRY_KEYS_AFTER_MS) throw error;
+        askedAgainAtMs.anyone = clock();
+        if (sender === 'provider') askedAgainAtMs.provider = clock();
         await keys.reload();
-        return keys(...about);
+        return check(keys);
       }
     },
     all: () => keys.jwks() ?? { keys: [] },

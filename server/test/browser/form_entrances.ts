@@ -171,7 +171,8 @@ function entrancesOf(
 
   async function withLink(purpose: 'reset' | 'verify', world: World): Promise<World> {
     const person = await personOf(world);
-    const address = purpose === 'verify' ? 'new@example.com' : `${person.name}@example.com`;
+    // An address belongs to one user.
+    const address = `${purpose === 'verify' ? 'new.' : ''}${person.name}@example.com`;
     const url = await withDatabaseOf(server, ({ mailedLinks }) =>
       new LinkBook({ links: mailedLinks, issuer: server.url }).make({ purpose, address, person }),
     );

@@ -18,7 +18,7 @@ interface Issued {
  */
 export class IdentityProvider {
   #keys: CryptoKeyPair;
-  #keyId = 'one';
+  #keyId: string | undefined = 'one';
   readonly #foreign: CryptoKeyPair;
   readonly #codes = new Map<string, Issued>();
   readonly #tokens = new Map<string, Claims>();
@@ -49,8 +49,11 @@ export class IdentityProvider {
     return provider;
   }
 
-  /** Replaces the key at once, without publishing the next one first. */
-  async replaceKey(keyId: string): Promise<void> {
+  /**
+   * Replaces the key at once, without publishing the next one first.
+   * @param keyId without one, neither the key nor what it signs has a `kid`
+   */
+  async replaceKey(keyId?: string): Promise<void> {
     this.#keys = await generateKeyPair('ES256');
     this.#keyId = keyId;
   }
@@ -106,7 +109,7 @@ export class IdentityProvider {
     const { privateKey } = isForeign ? this.#foreign : this.#keys;
     const payload = JSON.parse(JSON.stringify(claims)) as JWTPayload;
     return new SignJWT(payload)
-      .setProtectedHeader({ alg: 'ES256', kid: this.#keyId, ...header })
+      .setProtectedHeader({ alg: 'ES256', ...(this.#keyId !== undefined && { kid: this.#keyId }), ...header })
       .sign(privateKey);
   }
 
