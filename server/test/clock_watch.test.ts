@@ -1,9 +1,16 @@
 // What a process does whose clock is wrong.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
 import { ClockWatch } from '../src/data/clock_watch.ts';
+import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { DATABASES } from './harness/databases.ts';
-import { openDatabase } from './harness/program_data.ts';
+import { Workbench } from './harness/program.ts';
+import { ISSUER, openDatabase } from './harness/program_data.ts';
+
+const workbench = new Workbench();
+after(() => workbench.clear());
 
 const START_MS = 1_900_000_000_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -92,6 +99,36 @@ for (const database of DATABASES) {
     const untilMs = watch.sweepUntilMs();
     assert.ok(Math.abs(untilMs - Date.now()) < 45_000);
     assert.equal(await opened.storage.sweep(100, untilMs), 1);
+    // Below the store's own clock, as in a process that is ahead.
+    const earlierMs = watch.sweepUntilMs() - 60_000;
+    assert.equal(await opened.storage.sweep(100, earlierMs), 0);
+    await opened.sweepProgram(100, { unusedFor: 1, untilMs: earlierMs });
     assert.equal(await opened.storage.oneTimeIdentifiers.take('live', now + 120), false);
   });
 }
+
+test('SQLite: what processes with a wrong clock recorded before they soon ended counts for no later one', async (t) => {
+  const path = join(workbench.folder(), 'grantd.db');
+  const program = sqliteDatabase(path);
+  const opened = await program.open(ISSUER);
+  const database = new DatabaseSync(path);
+  t.after(() => Promise.all([database.close(), program.close()]));
+  const record = database.prepare(
+    "INSERT INTO events (issuer_id, sequence, at_ms, type, target) SELECT 1, coalesce(max(sequence), 0) + 1, ?, 'x', 'x' FROM events",
+  );
+  const limitAt = async (nowMs: number) => {
+    const watch = new ClockWatch(opened, { clock: () => nowMs, monotonic: () => 5 });
+    await watch.look();
+    return watch.sweepUntilMs();
+  };
+  for (const ms of [0, 1000, 70_000]) record.run(START_MS + ms);
+  assert.equal(await limitAt(START_MS + 40 * DAY_MS), START_MS + 100_000);
+  for (const ms of [0, 5000, 100_000]) record.run(START_MS + 40 * DAY_MS + ms);
+  assert.equal(await limitAt(START_MS + 40 * DAY_MS + 110_000), START_MS + 100_000);
+  record.run(START_MS + 40 * DAY_MS + 130_000);
+  assert.equal(
+    await limitAt(START_MS + 40 * DAY_MS + 200_000),
+    START_MS + 40 * DAY_MS + 160_000,
+    'after two minutes, nothing can tell',
+  );
+});

@@ -45,12 +45,11 @@ for (const database of DATABASES) {
       const other = await workbench.home();
       const { code, stderr } = await grantdProcess(other, ['client', 'list']);
       assert.equal(code, 1);
-      assert.match(
-        stderr,
-        new RegExp(
-          `the database ${database.calledAs} does not exist: start the server first \\(grantd serve\\)`,
-        ),
-      );
+      const problem =
+        database.name === 'SQLite'
+          ? 'does not exist: start the server first \\(grantd serve\\)'
+          : 'does not exist, or it is empty: start the server first \\(grantd serve --create\\)';
+      assert.match(stderr, new RegExp(`the database ${database.calledAs} ${problem}`));
       assert.equal(existsSync(join(other, 'grantd-data')), false);
     });
 
@@ -61,6 +60,19 @@ for (const database of DATABASES) {
       const { code, stderr } = await grantdProcess(other, ['client', 'add', 'y'], { environment });
       assert.equal(code, 1);
       assert.match(stderr, /encrypted with another server secret/);
+    });
+
+    test('no command says that a user is not locked if it has another secret than the server', async () => {
+      const other = await workbench.home();
+      assert.equal((await grantdProcess(other, ['client', 'add', 'x'])).code, 0);
+      const adding = ['user', 'add', 'bob', '--password-stdin'];
+      assert.equal((await grantdProcess(other, adding, { input: 'correct horse' })).code, 0);
+      const environment = { GRANTD_SECRET: 'x'.repeat(32) };
+      const unlock = await grantdProcess(other, ['user', 'unlock', 'bob'], { environment });
+      assert.deepEqual([unlock.code, unlock.stdout], [1, '']);
+      assert.match(unlock.stderr, /^grantd: the servers of this database have another secret: /);
+      const show = await grantdProcess(other, ['user', 'show', 'bob'], { environment });
+      assert.match(show.stdout, /\nlocked: unknown, /);
     });
   });
 }

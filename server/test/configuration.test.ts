@@ -594,6 +594,9 @@ test('an unknown name in the file is refused, with the name that was probably me
     () => readConfiguration({ config }, {}),
     refusal(/^prot in .*grantd\.json: no such option\. Did you mean port\?$/),
   );
+  // `secret` is its beginning, but further away.
+  const other = fileWith({ secretFil: 'x' });
+  assert.throws(() => readConfiguration({ config: other }, {}), refusal(/Did you mean secretFile\?$/));
 });
 
 test('a file that is missing, no JSON or no object is refused without a word of its content', () => {

@@ -32,6 +32,15 @@ test('a topic is its page as it is written, and links name the topics to which t
   assert.equal(await grantdPrints(folder, ['help', 'docs_of_nothing']).catch(() => 'refused'), 'refused');
 });
 
+test('no topic shows a comment or the source of a picture', async () => {
+  const shown = (await helpPages()).map(async ({ topic, markdown }) => [topic, await markdown()] as const);
+  const unreadable = /<!--|<img|!\[/;
+  const found = (await Promise.all(shown)).filter(([, source]) => unreadable.test(source));
+  assert.ok(found.length > 10);
+  for (const [topic] of found) assert.doesNotMatch(await grantdPrints(folder, ['help', topic]), unreadable);
+  assert.match(await grantdPrints(folder, ['help', 'sign-in']), /\(picture: The sign-in page on a phone: /);
+});
+
 test('a topic may be typed as its file is named; a command without a topic shows its own help', async () => {
   assert.equal(
     await grantdPrints(folder, ['help', 'admin_api.md']),

@@ -17,6 +17,8 @@ const SECRET = 'a secret of the server of 32 characters';
 
 test('parameters of the database URL that nothing reads are refused by config check and every command', async () => {
   const folder = workbench.folder();
+  const noCertificate = join(folder, 'no_certificate.pem');
+  writeFileSync(noCertificate, 'no certificate\n', { mode: 0o600 });
   for (const [parameters, message] of [
     ['sslmod=require', '--database: sslmod: no such parameter. Did you mean sslmode?'],
     ['connect_timeout=3', '--database: connect_timeout: no such parameter'],
@@ -28,6 +30,15 @@ test('parameters of the database URL that nothing reads are refused by config ch
     ['sslmode=', '--database: sslmode: expected disable,'],
     ['sslcert=cert.pem', '--database: sslcert: '],
     ['sslrootcert=ca.pem', '--database: sslrootcert: '],
+    ['sslmode=disable&sslmode=verify-full', '--database: sslmode: expected once'],
+    [
+      `sslrootcert=${noCertificate}`,
+      `--database: sslrootcert: ${noCertificate}: expected certificates in PEM`,
+    ],
+    [
+      `sslcert=${noCertificate}&sslkey=${noCertificate}`,
+      `--database: sslcert: ${noCertificate}: expected certificates in PEM`,
+    ],
   ] as const) {
     const flag = ['--database', `postgres://grantd@127.0.0.1:1/grantd?${parameters}`];
     for (const command of [
@@ -93,7 +104,7 @@ describe('a database on PostgreSQL with TLS', { skip: POSTGRESQL.absence }, () =
     return (await grantdProcess(folder, ['client', 'list'], { environment })).stderr;
   };
 
-  const REACHED = /^grantd: the database postgres:\S+ does not exist: [^\n]*\n$/;
+  const REACHED = /^grantd: the database postgres:\S+ does not exist, or it is empty: [^\n]*\n$/;
 
   test('checks its certificate and its name in every mode but no-verify, and warns of nothing', async () => {
     for (const [parameters, hostname, expected] of [

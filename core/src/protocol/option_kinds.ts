@@ -488,8 +488,10 @@ export function similarName(unknown: string, names: readonly string[]): string |
   for (const name of names) {
     const candidate = letters(name);
     const isBeginning = wanted.length >= 4 && (candidate.startsWith(wanted) || wanted.startsWith(candidate));
-    const distance = isBeginning ? 1 : editDistance(wanted, candidate);
-    if (distance > Math.max(1, Math.floor(wanted.length / 3))) continue;
+    const edits = editDistance(wanted, candidate);
+    // The beginning of a name stands for it, unless another one is nearer.
+    if (!isBeginning && edits > Math.max(1, Math.floor(wanted.length / 3))) continue;
+    const distance = isBeginning ? Math.min(edits, 1 + edits / 100) : edits;
     if (best === undefined || distance < best.distance) best = { name, distance };
   }
   return best?.name;

@@ -120,8 +120,13 @@ function lockView({ step, places, endsAtMs }: Lock): LockView {
 
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
 
-/** @throws {Refused} the secret, with which attempts are counted, is not set */
-function locksIn({ attempts, secret }: Pick<OperationParts, 'attempts' | 'secret'>): Locks {
+/** @throws {Refused} the secret, with which the servers count attempts, is not set, or another one is */
+async function locksIn({
+  attempts,
+  secret,
+  requireSecretOfServers,
+}: Pick<OperationParts, 'attempts' | 'secret' | 'requireSecretOfServers'>): Promise<Locks> {
+  await requireSecretOfServers();
   return new Locks(attempts, secret());
 }
 
@@ -208,7 +213,7 @@ export const FACTOR_OPERATIONS = {
     output: LOCKS,
     async perform(parts, { sub }) {
       const person = await requireSubject(parts, sub);
-      return { document: { items: (await locksIn(parts).of(person)).map(lockView) } };
+      return { document: { items: (await (await locksIn(parts)).of(person)).map(lockView) } };
     },
   }),
   unlockUser: change({
@@ -222,10 +227,10 @@ export const FACTOR_OPERATIONS = {
     async prepare(parts, { sub }) {
       const person = await requireSubject(parts, sub);
       parts.caller.requirePerson(person);
-      return { person, before: await locksIn(parts).of(person) };
+      return { person, before: await (await locksIn(parts)).of(person) };
     },
     async write(parts, { person, before }) {
-      await asPermitted(parts, person, () => locksIn(parts).unlock(person));
+      await asPermitted(parts, person, async () => (await locksIn(parts)).unlock(person));
       return { document: { items: before.map(lockView) } };
     },
   }),

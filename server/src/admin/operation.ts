@@ -29,6 +29,7 @@ export interface OperationParts
     | 'upstreamIdentities'
     | 'database'
     | 'secret'
+    | 'requireSecretOfServers'
     | 'secretDependents'
   > {
   readonly configuration: Configuration;

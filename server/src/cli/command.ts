@@ -75,14 +75,20 @@ async function issuerOf(
   const stored = await database.storedIssuer();
   if (stored !== undefined) return issuerToAdminister(settings.issuer, stored);
   if (need === 'needs_database') {
+    const serve = database.file === undefined ? 'grantd serve --create' : 'grantd serve';
     throw new Refused(
-      `the database ${database.name} does not exist: start the server first (grantd serve), or choose another with --database.`,
+      `the database ${absent(database)}: start the server first (${serve}), or choose another with --database.`,
     );
   }
   const issuer = settings.issuer ?? defaultIssuer(settings);
   await requireCreatable(settings, database);
   console.error(`grantd: creating the database ${database.name} for the issuer ${issuer}`);
   return issuer;
+}
+
+/** For messages: an empty database on a server looks like none. */
+export function absent({ name, file }: Database): string {
+  return `${name} does not exist${file === undefined ? ', or it is empty' : ''}`;
 }
 
 /** Options of every database command, so that scripts can pass the same flags to all of them. */

@@ -28,12 +28,14 @@ async function sweepNow(parts: CommandParts): Promise<void> {
   const clock = new ClockWatch(parts);
   await clock.look();
   const untilMs = clock.sweepUntilMs();
-  if (clock.skewSeconds !== 0 || parts.clock() - untilMs > MAX_SKEW_MS)
+  const says = `grantd: the clock says ${new Date(parts.clock()).toISOString()}, but `;
+  if (clock.skewSeconds < 0)
+    console.error(`${says}the database has newer times. Set the clock right: rows that expire by them stay.`);
+  else if (parts.clock() - untilMs > MAX_SKEW_MS || clock.skewSeconds > 0)
     console.error(
-      `grantd: the clock says ${new Date(parts.clock()).toISOString()}, but only rows that expired before ` +
-        `${new Date(untilMs).toISOString()} are deleted, ` +
+      `${says}only rows that expired before ${new Date(untilMs).toISOString()} are deleted, ` +
         'because the database has no newer time. If the clock is wrong, set it right. If nothing has happened since then, ' +
-        'the others are deleted after the next event.',
+        'the others are deleted some minutes after the next event.',
     );
   const bounds = () => ({ unusedFor, untilMs });
   const rows = await sweep(sweepable(parts.storage, parts.sweepProgram, bounds), { onBatch });

@@ -7,6 +7,9 @@ import type { HelpPage } from './help_pages.ts';
 /** A link of Markdown: its text and where it leads. */
 const LINK = /\[([^\]]+)\]\(<?([^)\s>]+)>?[^)]*\)/g;
 
+/** A picture, of which a terminal shows the description. */
+const PICTURE = /<img [^>]*?alt="([^"]*)"[^>]*>|!\[([^\]]*)\]\([^)]*\)/g;
+
 /** @param loaded creates the command line with the command of a name; `undefined` if there is none */
 export function helpCommand(loaded: (command: string) => Promise<Command | undefined>): Command {
   return new Command('help')
@@ -69,10 +72,14 @@ function listOf(pages: readonly HelpPage[]): readonly string[] {
   ];
 }
 
-/** The page as it is written. A link to another page names its topic, because paths lead nowhere here. */
+/**
+ * The page as it is written, without comments. A link to another page names its topic, and a picture is its description,
+ * because paths lead nowhere here.
+ */
 function textOf(path: string, markdown: string, pages: readonly HelpPage[]): string {
   return markdown
     .replaceAll(/<!--.*?-->\n?/gs, '')
+    .replaceAll(PICTURE, (_, ofTag?: string, ofMarkdown?: string) => `(picture: ${ofTag ?? ofMarkdown})`)
     .trimEnd()
     .replaceAll(LINK, (link, text: string, target: string) => {
       if (/^[a-z][a-z\d+.-]*:/i.test(target)) return link;

@@ -11,7 +11,7 @@ import {
 } from '../data/database.ts';
 import { databaseOf, warnOfPasswordInFlag } from '../data/database_of.ts';
 import { issuerToAdminister } from '../instance/instance.ts';
-import { collect, databaseFlags, type Output, printList, printOne } from './command.ts';
+import { absent, collect, databaseFlags, type Output, printList, printOne } from './command.ts';
 import { BadUsage } from './exit.ts';
 
 interface MigrationFlags extends GivenFlags {
@@ -168,7 +168,7 @@ async function withDatabase(flags: GivenFlags, work: (parts: Parts) => Promise<v
   try {
     const schemas = await database.schemas();
     if (schemas === undefined)
-      throw new Refused(`the database ${database.name} does not exist: choose another with --database.`);
+      throw new Refused(`the database ${absent(database)}: choose another with --database.`);
     const { issuer } = configuration.settings;
     await work({ database, schemas, issuer, isJson: flags.json === true });
   } finally {

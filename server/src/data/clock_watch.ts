@@ -11,6 +11,9 @@ export const MAX_SKEW_MS = 30_000;
 
 const LOOK_EVERY_MS = 60_000;
 
+/** Milliseconds after which a file's newest record counts as a time that has passed: that of two looks. */
+export const SETTLED_AFTER_MS = 2 * LOOK_EVERY_MS;
+
 interface Surroundings {
   /** Receives when a skew begins and ends. */
   readonly log?: Pick<Log, 'info' | 'warn'>;
@@ -32,8 +35,8 @@ interface Look {
 
 /**
  * Compares the clock of this process with that of a database server. For a file, it compares it with the monotonic clock,
- * and with the newest event or token. What was recorded since the last look does not count yet, because this process may
- * have recorded it.
+ * and with what was recorded. What was recorded since the last look does not count yet, because this process may have
+ * recorded it.
  */
 export class ClockWatch {
   readonly #referenceTime: OpenDatabase['referenceTime'];
@@ -61,12 +64,12 @@ export class ClockWatch {
   /** @throws {StorageFault} the database does not answer */
   async look(): Promise<void> {
     const askedAtMs = this.#monotonic();
-    const { atMs, isNow } = await this.#referenceTime();
+    const { atMs, isNow, settledMs } = await this.#referenceTime();
     const [nowMs, monotonicMs] = [this.#clock(), this.#monotonic()];
     const last = this.#last;
     const referenceMs = atMs ?? nowMs;
     if (isNow || last === undefined) {
-      this.#last = { nowMs, monotonicMs, referenceMs, passedMs: referenceMs };
+      this.#last = { nowMs, monotonicMs, referenceMs, passedMs: settledMs ?? referenceMs };
       const aheadMs = nowMs - referenceMs;
       this.#setSkew(isNow ? aheadMs : Math.min(0, aheadMs), monotonicMs - askedAtMs);
       return;
@@ -78,11 +81,13 @@ export class ClockWatch {
     this.#setSkew(Math.abs(jumpMs) > MAX_SKEW_MS ? jumpMs : Math.min(0, nowMs - referenceMs), 0);
   }
 
-  /** Milliseconds since 1970: rows that are needed until later stay. Call it after the first look. */
+  /** Whole milliseconds since 1970: rows that are needed until later stay. Call it after the first look. */
   sweepUntilMs(): number {
     const [nowMs, last] = [this.#clock(), this.#last];
     if (last === undefined) throw new Error('the clock was not compared yet');
-    return Math.min(nowMs, last.passedMs + this.#monotonic() - last.monotonicMs + MAX_SKEW_MS);
+    const limitMs = last.passedMs + this.#monotonic() - last.monotonicMs + MAX_SKEW_MS;
+    // Columns of PostgreSQL refuse fractions.
+    return Math.floor(Math.min(nowMs, limitMs));
   }
 
   /** Looks periodically until the signal. If the database does not answer, the next look may succeed. */

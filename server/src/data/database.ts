@@ -156,6 +156,11 @@ export interface ReferenceTime {
   readonly atMs: number | undefined;
   /** Whether a database server's clock says so now. Otherwise, it is the time of the newest event or token. */
   readonly isNow: boolean;
+  /**
+   * On a file whose records of the last minutes follow a gap: the newest time before it. Processes with a wrong clock, which
+   * soon ended, may have recorded the others.
+   */
+  readonly settledMs?: number | undefined;
 }
 
 /** One issuer’s part of a database. */

@@ -1,9 +1,9 @@
 import { unknownName } from '@grantd/core/options';
 import type { ClientConfig } from 'pg';
+import { readCertificates } from '../config/certificates_file.ts';
 import { typedPath } from '../config/configuration.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
-import { readTextFile } from '../config/text_file.ts';
 
 /** The parameters of a database URL. The driver ignores all others, such as `sslmod`. */
 const PARAMETERS = [
@@ -35,7 +35,7 @@ const MODES: Readonly<Record<string, 'off' | 'unchecked' | 'checked'>> = {
 /**
  * What the driver connects to. It reads PG… variables itself, such as PGPASSWORD.
  * @param source the option or flag of the URL, for messages
- * @throws {ConfigurationRefused} a parameter is unknown or invalid, or a file is unreadable
+ * @throws {ConfigurationRefused} a parameter is unknown, repeated or invalid, or a file is unreadable or has no certificate
  */
 export function connectionOf(
   url: string,
@@ -48,20 +48,23 @@ export function connectionOf(
   const unknown = [...given.keys()].find((name) => !PARAMETERS.some((one) => one === name));
   if (unknown !== undefined)
     throw new ConfigurationRefused(unknownName(`${source}: ${unknown}`, unknown, PARAMETERS, 'parameter'));
+  const repeated = [...given.keys()].find((name) => given.getAll(name).length > 1);
+  if (repeated !== undefined)
+    throw new ConfigurationRefused(`${source}: ${repeated}: expected once, because only one value can hold`);
   const take = (name: (typeof PARAMETERS)[number]) => {
     const value = given.get(name) ?? undefined;
     given.delete(name);
     return value;
   };
-  const takeFile = (name: FileParameter, read: typeof readPrivateText) => {
+  const takeFile = (name: FileParameter, read: (path: string, source: string) => string) => {
     const path = take(name);
     return path === undefined ? undefined : read(typedPath(environment, path), `${source}: ${name}`);
   };
   const ofUrl = take('sslmode');
   const mode = ofUrl ?? (environment.PGSSLMODE || undefined);
   const [ca, cert, key] = [
-    takeFile('sslrootcert', readPublicText),
-    takeFile('sslcert', readPublicText),
+    takeFile('sslrootcert', readCertificates),
+    takeFile('sslcert', readCertificates),
     takeFile('sslkey', readPrivateText),
   ];
   if ((cert === undefined) !== (key === undefined))
@@ -77,12 +80,4 @@ export function connectionOf(
     ssl:
       check === undefined || check === 'off' ? false : { ...files, rejectUnauthorized: check === 'checked' },
   };
-}
-
-function readPublicText(path: string, source: string): string {
-  try {
-    return readTextFile(path);
-  } catch (error) {
-    throw new ConfigurationRefused(`${source}: ${path}: expected a readable file`, { cause: error });
-  }
 }

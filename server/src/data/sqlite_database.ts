@@ -16,6 +16,7 @@ import { SQLITE_STORE_TABLES } from '@grantd/core/internal/storage/sqlite/schema
 import { openSqliteStorage, type SqliteConnection } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
 import { originOf } from '../log/log.ts';
+import { SETTLED_AFTER_MS } from './clock_watch.ts';
 import { ConditionBroken, conditionNow, type WriteCondition } from './conditions.ts';
 import {
   type Database,
@@ -147,7 +148,12 @@ export function sqliteDatabase(
           ...data,
           referenceTime: async () => {
             const [row] = await tables.read(NEWEST_SQL, issuer);
-            return { atMs: row?.at_ms == null ? undefined : Number(row.at_ms), isNow: false };
+            const [atMs, settledMs] = [row?.at_ms, row?.settled_ms].map((ms) =>
+              ms == null ? undefined : Number(ms),
+            );
+            const isAfterGap =
+              atMs !== undefined && settledMs !== undefined && atMs - settledMs > 2 * SETTLED_AFTER_MS;
+            return { atMs, isNow: false, settledMs: isAfterGap ? settledMs : undefined };
           },
           isInPlace: () => file.isInPlace() && !storage.connection.isOlderCopy(file.isChanged()),
           isDamaged: () => isCorrupt || isMarkedDamaged(path),
@@ -164,10 +170,17 @@ export function sqliteDatabase(
 
 /** Events and tokens are inserted in the order of their times, unless a clock was set. */
 const NEWEST_SQL = `
-  SELECT max(coalesce((SELECT at_ms FROM events WHERE issuer_id = i.id ORDER BY sequence DESC LIMIT 1), t.at_ms),
-    coalesce(t.at_ms, 0)) AS at_ms
-  FROM issuers i LEFT JOIN (SELECT issued_at_ms AS at_ms FROM tokens ORDER BY rowid DESC LIMIT 1) t ON 1
-  WHERE i.issuer = $1`;
+  WITH newest AS (
+    SELECT i.id, max(coalesce((SELECT at_ms FROM events WHERE issuer_id = i.id ORDER BY sequence DESC LIMIT 1), t.at_ms),
+      coalesce(t.at_ms, 0)) AS at_ms
+    FROM issuers i LEFT JOIN (SELECT issued_at_ms AS at_ms FROM tokens ORDER BY rowid DESC LIMIT 1) t ON 1
+    WHERE i.issuer = $1)
+  SELECT at_ms, (SELECT max(settled_ms) FROM (
+      SELECT max(at_ms) AS settled_ms FROM events WHERE issuer_id = newest.id AND at_ms < newest.at_ms - ${SETTLED_AFTER_MS}
+      UNION ALL
+      SELECT issued_at_ms FROM (SELECT issued_at_ms FROM tokens ORDER BY rowid DESC LIMIT 1000)
+      WHERE issued_at_ms < newest.at_ms - ${SETTLED_AFTER_MS})) AS settled_ms
+  FROM newest`;
 
 function sqliteSchemas(path: string): Schemas | undefined {
   const stored = readSqlite(path, (database) => ({

@@ -1,10 +1,10 @@
-import { randomBytes, X509Certificate } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Filter as LdapFilter } from 'ldapts';
+import { readCertificates } from '../config/certificates_file.ts';
 import { type Configuration, typedPath } from '../config/configuration.ts';
 import { isLoopback, type OptionName, type Settings } from '../config/options.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
-import { readTextFile } from '../config/text_file.ts';
 import {
   type DirectoryEntry,
   DirectoryFault,
@@ -123,7 +123,10 @@ export async function openDirectory(
     new LdapPool({
       urls,
       usesTls: ldapTls === 'required',
-      ca: ldapCa === undefined ? undefined : readCa(typedPath(environment, ldapCa), sourceOf('ldapCa')),
+      ca:
+        ldapCa === undefined
+          ? undefined
+          : readCertificates(typedPath(environment, ldapCa), sourceOf('ldapCa')),
       account: accountOf(configuration, environment, refuse),
       maxConnections: settings.ldapConnections,
       connectTimeoutMs: settings.ldapConnectTimeoutMs,
@@ -179,24 +182,6 @@ function accountOf(
     );
   if (password === '') return refuse(source, `${file}: expected a password, got an empty file`);
   return { dn, password };
-}
-
-/** @throws {ConfigurationRefused} the file is unreadable or has no certificate */
-function readCa(path: string, source: string): string {
-  let pem: string;
-  try {
-    pem = readTextFile(path);
-  } catch (error) {
-    throw new ConfigurationRefused(`${source}: ${path}: expected a readable file`, { cause: error });
-  }
-  const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  try {
-    for (const certificate of certificates) new X509Certificate(certificate);
-    if (certificates.length > 0) return pem;
-  } catch {
-    // Reported below.
-  }
-  throw new ConfigurationRefused(`${source}: ${path}: expected certificates in PEM`);
 }
 
 /** Puts escaped values into a filter. A value that contains a placeholder stays as it is. */

@@ -65,6 +65,11 @@ export interface Instance extends OpenDatabase {
   secret(): ProgramSecret;
   /** The secret’s texts, read once. If `secrets rotate` changes the file, the change applies at the next start. */
   secretTexts(): readonly string[];
+  /**
+   * Requires that the secret is that of the servers of this database: with another one, what they count cannot be found.
+   * @throws {Refused} it is not, or is not set
+   */
+  readonly requireSecretOfServers: () => Promise<void>;
   /** Reports what depends on each of the server’s secrets. Changes nothing. */
   secretDependents(): Promise<InstanceDependents>;
   /** Creates the server over this database and opens its keys. */
@@ -141,6 +146,13 @@ export async function openInstance(
     fetchDocument,
     secret: () => new ServerSecret<ProgramSecretUse>(secrets()),
     secretTexts: secrets,
+    async requireSecretOfServers() {
+      const secret = new ServerSecret<ProgramSecretUse>(secrets());
+      if ((await sealOfPairwiseSecret(withApis.pairwiseSecret, secret, issuer)) !== -1) return;
+      throw new Refused(
+        'the servers of this database have another secret: set the same one, in GRANTD_SECRET or with --secret-file.',
+      );
+    },
     async secretDependents() {
       // Read again: a running server may have changed the file, which it uses only from its next start.
       const secret = settings.secret ?? database.keptSecret();
