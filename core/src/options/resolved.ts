@@ -206,7 +206,7 @@ function hasAmbiguousKeys({ jwtService, storage: { keys, tokens } }: Values): bo
 }
 
 const AMBIGUOUS_KEYS =
-  'storage.tokens.keyedBy: expected the kinds with opaque tokens, such as { refresh_token: "token" }, because the server verifies JWTs';
+  'storage.tokens.keyedBy: expected the kinds with opaque tokens, such as { refresh_token: "token" }, because the jti of a JWT is no token';
 
 /** A storage that says how it finds opaque tokens, without keys for JWTs. */
 function hasOpaqueTokensAlone({ keys, tokens }: Partial<Storage>): boolean {
