@@ -206,12 +206,11 @@ export const INACTIVE_REASONS = {
   no_record:
     'Storage has no record of the token: it was never issued, or is deleted. An opaque token of an application is looked up by its SHA-256 digest, unless storage.tokens.keyedBy says otherwise.',
   sub_missing: 'The token is for a user, but its sub is missing or not a string.',
-  confirmation_missing:
-    'The record says that the token is bound to a key (DPoP), but its confirmation does not name the key.',
+  confirmation_missing: 'The record says that the token is bound to a key (DPoP), but does not name the key.',
   differs_from_issued:
     'The record with the token’s identifier (jti) has the SHA-256 digest of another token.',
   expired: 'The exp of the token, or the expiry in its record, has passed.',
-  expiry_unreadable: 'The exp of the token, or the expiry in its record, is not a number of seconds.',
+  expiry_unreadable: 'The exp of the token, or the expiry in its record, is no number of seconds.',
   revoked:
     'The token was revoked: alone, with its pair (issued together), or with its family (a refresh token, its successors, and their access tokens).',
   superseded: 'The client has used the refresh token, and a new one has replaced it (rotation).',
@@ -221,13 +220,12 @@ export const INACTIVE_REASONS = {
   subject_disabled: 'The user is disabled or no longer exists.',
   client_revoked: 'All tokens of the client were revoked.',
   client_disabled: 'The client is disabled.',
-  client_gone: 'The client that the token was issued to no longer exists.',
+  client_gone: 'The client of the token no longer exists.',
   issued_before_cutoff:
     'The operator revoked all tokens that were issued before a time, and the token is older.',
-  code_unknown:
-    'No such authorization code exists. It was never issued, or expired more than ten minutes ago.',
+  code_unknown: 'No such code exists: it was never issued, or expired more than ten minutes ago.',
   code_redeemed: 'The client has already exchanged the code for tokens.',
-  authorization_code: 'The value is an authorization code, which the server does not introspect.',
+  authorization_code: 'This is an authorization code, which the server does not introspect.',
   policy: 'introspectionPolicy does not allow this client to introspect the token.',
 } as const;
 
