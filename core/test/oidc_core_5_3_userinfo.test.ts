@@ -10,7 +10,7 @@ import { basic, ISSUER, OIDC_OFF, PEOPLE, specification, type World } from './ha
 
 const MISSING = bearerError(401, 'invalid_token', 'the access token is missing', {
   'www-authenticate':
-    'Bearer error="invalid_token", error_description="the access token is missing", DPoP algs="RS256 PS256 ES256 EdDSA Ed25519"',
+    'Bearer error="invalid_token", error_description="the access token is missing", DPoP algs="RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519"',
 });
 const MALFORMED = bearerError(401, 'invalid_token', 'the access token is malformed');
 const NOT_VALID = bearerError(401, 'invalid_token', 'the access token is not valid');

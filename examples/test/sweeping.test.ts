@@ -44,7 +44,8 @@ for (const file of [
     });
 
     for (const begunAt = performance.now(); performance.now() - begunAt < LONGEST_WAIT_MS; await pause(50)) {
-      if (await take()) return;
+      // One second longer, because what a sweep has forgotten stays refused for its time.
+      if (await storage.oneTimeIdentifiers.take('taken once', 61)) return;
       assert.equal(child.exitCode, null, 'it has ended');
     }
     assert.fail('it is still there');

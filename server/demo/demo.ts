@@ -66,7 +66,6 @@ export const DEMO_PERSON = {
     family_name: 'Liddell',
     middle_name: 'Pleasance',
     nickname: 'Al',
-    preferred_username: 'alice',
     profile: 'https://alice.example/',
     picture: 'https://alice.example/portrait.png',
     website: 'https://alice.example/',

@@ -21,7 +21,7 @@ import {
 import { basic, postForm } from './harness/protocol.ts';
 
 const TYPES = `${AUDIENCE}/openapi.json#/components/x-problems`;
-const ALGORITHMS = 'RS256 PS256 ES256 EdDSA Ed25519';
+const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519';
 
 function outcome({ status, headers, body }: Answered) {
   return { status, challenge: headers.get('www-authenticate'), body };

@@ -26,6 +26,7 @@ const NOT_WRITTEN_BY_OPERATORS: Readonly<Record<string, string>> = {
   'config/text_file.ts': 'the function that removes the mark',
   'console/chart_library.ts': 'a file of a package',
   'data/backup.ts': 'a secret that the program itself has written',
+  'data/backup_file.ts': 'the start of a sealed file',
   'serve/thread_priorities.ts': 'a file of the kernel',
   'serve/tls.ts': 'certificates, without the mark',
 };

@@ -20,8 +20,13 @@ test('a secret in a file is rotated by reloads, without a restart', { timeout: 1
   const run = (...args: string[]) => grantdPrints(folder, args, '', environment);
   const added = JSON.parse(await run('client', 'add', 'load', '--grant', 'client_credentials', '--json'));
   const authenticates = async () =>
-    (await postForm(`${server.url}/token`, { grant_type: 'client_credentials' }, basic('load', added.secret)))
-      .status === 200;
+    (
+      await postForm(
+        `${server.url}/token`,
+        { grant_type: 'client_credentials' },
+        basic('load', added.client_secret),
+      )
+    ).status === 200;
   assert.ok(await authenticates());
   assert.match(
     await run('secrets', 'rotate'),

@@ -57,11 +57,11 @@ export interface OAuthErrorDetails {
   readonly reason?: ReasonCode | undefined;
   /** The scope that the request needs (RFC 6750 §3). */
   readonly scope?: string | undefined;
-  /** Authentication context classes of which the sign-in needs one, most preferred first (RFC 9470 §3). */
+  /** Classes of which the sign-in needs one, most preferred first (RFC 9470 §3). */
   readonly acrValues?: readonly string[] | undefined;
   /** Maximum seconds since the sign-in (RFC 9470 §3). */
   readonly maxAge?: number | undefined;
-  /** Additional response headers. */
+  /** More headers. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** The client, if known; for events. */
   readonly clientId?: string | undefined;
@@ -146,7 +146,7 @@ export class OAuthError extends Error {
     this.asksBeforeLeaving = details.asksBeforeLeaving ?? false;
   }
 
-  /** Copies the error with additional headers. */
+  /** Copies the error with more headers. */
   withHeaders(headers: Readonly<Record<string, string | readonly string[]>>): OAuthError {
     return new OAuthError(this.code, this.description, {
       ...this,
@@ -199,7 +199,7 @@ export const INACTIVE_REASONS = {
   unknown_key: 'The token names a signing key that this server does not have.',
   bad_signature: 'The signature does not verify, or its algorithm is not that of the key.',
   verifier_rejected:
-    'jwtService.verify or accessTokenVerifier.verify of the application rejected with an error of jose. It should resolve to { verified: false }.',
+    'The application’s jwtService.verify or accessTokenVerifier.verify rejected with an error of jose. It should resolve to { verified: false }.',
   wrong_issuer: 'The iss of the token is not the issuer that the server or API expects.',
   wrong_type: 'The endpoint or API does not accept tokens of this type, such as ID tokens.',
   not_yet_valid: 'The token is valid only from a later time (nbf).',
@@ -226,7 +226,7 @@ export const INACTIVE_REASONS = {
   code_unknown: 'No such code exists: it was never issued, or expired more than ten minutes ago.',
   code_redeemed: 'The client has already exchanged the code for tokens.',
   authorization_code: 'This is an authorization code, which the server does not introspect.',
-  policy: 'introspectionPolicy does not allow this client to introspect the token.',
+  policy: 'The introspectionPolicy does not allow this client to introspect the token.',
 } as const;
 
 export type InactiveReason = keyof typeof INACTIVE_REASONS;

@@ -177,7 +177,7 @@ export function readToken(found: HostToken, kind: TokenKind, id: string): ReadTo
     const { claims, confirmation, ...members } = read(found as object, TOKEN, 'token');
     return {
       record: {
-        issuedAtMs: Number.NaN, // a cutoff in time ends the token
+        issuedAtMs: Number.NaN, // a cutoff ends the token
         ...members,
         ...(claims && { claims: withoutNulls(claims) }),
         ...(confirmation && { confirmation: readBinding(confirmation) }),

@@ -17,7 +17,13 @@ export function errorsOf(schema: Schema, value: unknown): readonly ValueProblem[
   if (valid) return [];
   // The outermost errors only repeat that there are inner ones.
   const deepest = Math.max(...errors.map(({ instanceLocation }) => instanceLocation.split('/').length));
-  const inner = errors.filter(({ instanceLocation }) => instanceLocation.split('/').length === deepest);
+  // Of a member that may also be null, the rule for its other values says enough.
+  const inner = errors.filter(
+    ({ instanceLocation, keyword, keywordLocation }) =>
+      instanceLocation.split('/').length === deepest &&
+      keyword !== 'anyOf' &&
+      !(keyword === 'type' && /\/anyOf\/\d+\/type$/.test(keywordLocation)),
+  );
   const shown = inner.map(({ instanceLocation, keyword, keywordLocation }) => ({
     in: instanceLocation.replace(/^#/, ''),
     detail: `expected ${expectedBy(schema, keyword, keywordLocation)}`,
@@ -35,6 +41,7 @@ function expectedBy(schema: Schema, keyword: string, location: string): string {
   for (const name of names)
     rule = typeof rule === 'object' && rule !== null ? Reflect.get(rule, name) : undefined;
   if (keyword === 'additionalProperties' || keyword === 'false') return 'no such member';
+  if (keyword === 'enum' && Array.isArray(rule)) return `one of ${rule.map(String).join(', ')}`;
   return `${keyword} ${JSON.stringify(rule)}`;
 }
 

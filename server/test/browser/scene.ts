@@ -57,10 +57,8 @@ async function open(
   const redirectUri = `${application.origin}/callback`;
   const folder = workbench.folder();
   const port = prepare && (await portAfter(workbench, folder, prepare));
-  const server = await workbench.start(folder, [
-    ...['--demo', ...flags],
-    ...(port === undefined ? [] : ['--port', port]),
-  ]);
+  const given = ['--demo', ...flags, ...(port === undefined ? [] : ['--port', port])];
+  const server = await workbench.start(folder, given, { PROVIDER_SECRET: 'of the pages' });
   const scopes = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'].map(
     (scope) => `--scope=${scope}`,
   );
