@@ -403,7 +403,7 @@ export const CLIENT_OPERATIONS = {
     method: 'GET',
     path: '/unused-clients',
     scope: 'grantd:clients:read',
-    summary: 'List clients that registered themselves and that nobody has used since a time',
+    summary: 'List clients that registered themselves and have not been used since a time',
     query: {
       unused_since: {
         schema: time(),
@@ -426,7 +426,7 @@ export const CLIENT_OPERATIONS = {
     method: 'POST',
     path: '/unused-clients/remove',
     scope: 'grantd:clients:write',
-    summary: 'Remove those of these clients that registered themselves and that nobody has used since a time',
+    summary: 'Remove those of these clients that registered themselves and have not been used since a time',
     body: UNUSED_CLIENTS_ORDER,
     status: 200,
     output: REMOVED_CLIENTS,

@@ -270,7 +270,7 @@ export async function warnIfNoneIsLeft(parts: AdminParts, left: readonly string[
  * Removes an administrator for another one, who stays. So one always remains, also if two remove each other at the same
  * time.
  * @param by subject of the other one
- * @throws {OperationRefused} they are the same, or the other one is no longer an administrator; nobody is removed
+ * @throws {OperationRefused} they are the same, or the other one is no longer an administrator. No user is removed
  */
 async function removeAdministrator(
   parts: OperationParts,

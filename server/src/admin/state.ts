@@ -149,7 +149,7 @@ async function planOf(
   const read = readDesiredState(document);
   if ('problems' in read) throw invalid('state', read.problems);
   const { state: desired } = read;
-  // A command on the server’s machine keeps nobody waiting.
+  // No other request waits for a command on the server’s machine.
   if (!parts.caller.isOnMachine) requireFewNames(desired);
   requireSectionScopes(parts, desired);
   const planned = await planFor(parts, desired, { prune, secrets: secretsFor(desired, given) });

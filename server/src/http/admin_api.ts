@@ -479,7 +479,7 @@ function queryIn(
   return read;
 }
 
-/** The value of a parameter. A text that is none of its type stays a text, which the schema refuses. */
+/** The value of a parameter. A text that does not fit its type stays a text, which the schema refuses. */
 function parameterIn({ type }: Schema, text: string): unknown {
   if (type === 'integer' && /^\d{1,15}$/.test(text)) return Number(text);
   return type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text;

@@ -69,7 +69,7 @@ export function showConsent(parts: PageParts) {
   };
 }
 
-/** Milliseconds for which another answer to the same request is told what the first one was. */
+/** Milliseconds in which another answer to the same request gets the first decision. */
 const DECISION_KEPT_MS = 60 * 60 * 1000;
 
 /**
