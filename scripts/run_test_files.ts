@@ -91,6 +91,9 @@ export async function runTestFiles(
   const sum = (name: 'passed' | 'failed' | 'skipped') => results.reduce((total, one) => total + one[name], 0);
   writeFileSync('.test-results/titles.json', JSON.stringify(titlesOf(results)));
   if (results.length > LISTED_SLOW_FILES) console.log(`The slowest files:\n${slowest(results)}`);
+  const failures = results.filter(({ failed }) => failed > 0);
+  if (failures.length > 0 && results.length > LISTED_SLOW_FILES)
+    console.log(`What has failed, once more:${failures.map(({ text }) => text).join('')}`);
   console.log(`${seconds(performance.now() - startedAt)} s`);
   console.log(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped`);
   return sum('failed') === 0 && results.length === files.length;
