@@ -15,13 +15,8 @@ import {
 
 export { type ClientCertificate, tlsCertificateOf } from '../http/http.ts';
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
-export {
-  addressUnit,
-  type DocumentFetcherOptions,
-  documentFetcher,
-  documentRefusal,
-  plainAddress,
-} from './document_fetcher.ts';
+export { type DocumentFetcherOptions, documentFetcher, documentRefusal } from './document_fetcher.ts';
+export { addressUnit, plainAddress } from './ip_addresses.ts';
 export type { NodeRequest } from './node_exchange.ts';
 export { sendResponse } from './node_exchange.ts';
 

@@ -16,7 +16,7 @@ import {
 } from '../admin/table.ts';
 import { bodyIn, pathNames } from '../admin/validation.ts';
 import { ADMIN_VARIABLES, typedPath } from '../config/configuration.ts';
-import { isLoopback } from '../config/options.ts';
+import { isLoopback } from '../config/networks.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { Refused } from '../config/refused.ts';
 import { adminAudience } from '../instance/admin_access.ts';

@@ -1,6 +1,7 @@
 import { SIGN_IN_POLICIES } from '@grantd/core';
 import type { Configuration } from './configuration.ts';
-import { flagOf, isLoopback, type Settings } from './options.ts';
+import { isLoopback } from './networks.ts';
+import { flagOf, type Settings } from './options.ts';
 import { ConfigurationRefused } from './refused.ts';
 
 /** Strength of a sign-in. Each level includes the lower ones. */

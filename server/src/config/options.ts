@@ -1,4 +1,3 @@
-import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import { extname } from 'node:path';
 import { type ApplicationClaim, type ClaimsByScope, isIssuer, SIGN_IN_POLICIES } from '@grantd/core';
 import {
@@ -21,6 +20,7 @@ import {
   wholeNumber,
 } from '@grantd/core/options';
 import { readDetailsTypes } from './details_types.ts';
+import { parseNetwork } from './networks.ts';
 import { PICTURE_TYPES } from './picture.ts';
 
 /** The accepted forms of a database URL, for messages that end in “expected …”. */
@@ -116,42 +116,6 @@ function readLdapGroups(
   const fits = ([dn, group]: [string, unknown]) =>
     dn.includes('=') && typeof group === 'string' && group !== '';
   return Object.entries(given).every(fits) ? (given as Readonly<Record<string, string>>) : undefined;
-}
-
-/** A range of IP addresses with a common prefix. */
-interface Network {
-  readonly address: string;
-  readonly prefixBits: number;
-  readonly family: 'ipv4' | 'ipv6';
-}
-
-/** Parses an IP address or a network in CIDR notation (RFC 4632 §3.1). @returns `undefined` if the text is neither */
-export function parseNetwork(text: string): Network | undefined {
-  const [, address = '', prefix] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-  const version = isIP(address);
-  if (version === 0) return undefined;
-  const bits = version === 4 ? 32 : 128;
-  const prefixBits = prefix === undefined ? bits : Number(prefix);
-  return prefixBits <= bits ? { address, prefixBits, family: `ipv${version === 4 ? 4 : 6}` } : undefined;
-}
-
-/** Whether an address belongs to one of these networks. */
-export function networkCheck(networks: readonly string[]): (address: string) => boolean {
-  const list = new BlockList();
-  for (const text of networks) {
-    const network = parseNetwork(text);
-    if (network === undefined) throw new TypeError(`${text} is not an IP address or network`);
-    list.addSubnet(network.address, network.prefixBits, network.family);
-  }
-  return (address) => list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
-}
-
-/** Whether a host is reachable only from this machine. */
-export function isLoopback(host: string): boolean {
-  const address = host.replace(/^\[(.*)\]$/, '$1');
-  if (isIPv4(address)) return address.startsWith('127.');
-  if (isIPv6(address)) return address === '::1' || address === '0:0:0:0:0:0:0:1';
-  return address === 'localhost' || address.endsWith('.localhost');
 }
 
 const PICTURE_ENDS = [...PICTURE_TYPES.keys()];

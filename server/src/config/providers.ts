@@ -4,7 +4,8 @@ import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
 import { isJsonObject, unknownName } from '@grantd/core/options';
 import { type Configuration, readJsonFile, typedPath } from './configuration.ts';
-import { isDomain, isLoopback } from './options.ts';
+import { isLoopback } from './networks.ts';
+import { isDomain } from './options.ts';
 import { readPrivateText } from './private_file.ts';
 import { ConfigurationRefused } from './refused.ts';
 

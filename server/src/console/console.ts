@@ -6,7 +6,7 @@ import { Caller } from '../admin/caller.ts';
 import { requireAdminGroup } from '../admin/groups.ts';
 import type { OperationParts, SentTest } from '../admin/operation.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { networkCheck } from '../config/options.ts';
+import { networkCheck } from '../config/networks.ts';
 import { actingAs } from '../data/acting.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import { askedStorage } from '../data/tables.ts';

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { Filter as LdapFilter } from 'ldapts';
 import { readCertificates } from '../config/certificates_file.ts';
 import { type Configuration, typedPath } from '../config/configuration.ts';
-import { isLoopback, type OptionName, type Settings } from '../config/options.ts';
+import { isLoopback } from '../config/networks.ts';
+import type { OptionName, Settings } from '../config/options.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
 import {

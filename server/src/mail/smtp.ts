@@ -1,5 +1,5 @@
 import type { Transporter } from 'nodemailer';
-import { isLoopback } from '../config/options.ts';
+import { isLoopback } from '../config/networks.ts';
 import type { RenderedMail } from '../people/mailing.ts';
 
 /** Milliseconds. The lease of an email is longer than all of them together. */

@@ -25,7 +25,8 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import packageJson from '../../package.json' with { type: 'json' };
-import { networkCheck, type Settings } from '../config/options.ts';
+import { networkCheck } from '../config/networks.ts';
+import type { Settings } from '../config/options.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
 import { type Log, logThrough } from '../log/log.ts';
 

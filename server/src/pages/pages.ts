@@ -4,6 +4,7 @@ import { addressUnit } from '@grantd/core/node';
 import { getRequestListener } from '@hono/node-server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { rpIdOf } from '../config/acr.ts';
+import { clientAddress, networkOf } from '../config/client_address.ts';
 import type { Settings } from '../config/options.ts';
 import type { Provider } from '../config/providers.ts';
 import { actingAs } from '../data/acting.ts';
@@ -61,7 +62,7 @@ import { showLogout, submitLogout } from './logout_page.ts';
 import { showMailbox } from './mailbox_page.ts';
 import type { Operator } from './operator.ts';
 import type { Decision, PageContext, PageEnvironment, PageParts } from './page_parts.ts';
-import { clientAddress, networkOf, readRequest, requestIdOf } from './page_parts.ts';
+import { readRequest, requestIdOf } from './page_parts.ts';
 import { showSecond, submitSecond } from './second_page.ts';
 import {
   receiveAnswer,

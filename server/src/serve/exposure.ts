@@ -1,6 +1,7 @@
 import { isSameResource } from '@grantd/core';
 import type { Configuration } from '../config/configuration.ts';
-import { isLoopback, type OptionName } from '../config/options.ts';
+import { isLoopback } from '../config/networks.ts';
+import type { OptionName } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { adminAudience, isAdminScope } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';

@@ -4,13 +4,13 @@ import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type AuthorizationServer, DEFAULT_PATHS, pathOf } from '@grantd/core';
 import { addressUnit, type MountOptions, mount, type NodeRequest } from '@grantd/core/node';
+import { clientAddress } from '../config/client_address.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
 import { causeOf, type Log, within } from '../log/log.ts';
-import { clientAddress } from '../pages/page_parts.ts';
 import type { Connections } from './shutdown.ts';
 import type { TlsFiles } from './tls.ts';
 

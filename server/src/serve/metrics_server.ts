@@ -2,7 +2,8 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { pathOf } from '@grantd/core';
-import { isLoopback, type Settings } from '../config/options.ts';
+import { isLoopback } from '../config/networks.ts';
+import type { Settings } from '../config/options.ts';
 import { causeOf, type Log } from '../log/log.ts';
 import type { Snapshot } from '../monitoring/meter.ts';
 import { prometheusText, TEXT_FORMAT } from '../monitoring/prometheus.ts';

@@ -1,7 +1,8 @@
 // Reads the client's certificate from the header in which a trusted proxy passes it (RFC 9440, RFC 8705 §6.5).
 import { X509Certificate } from 'node:crypto';
 import { type ClientCertificate, type NodeRequest, plainAddress } from '@grantd/core/node';
-import { networkCheck, type Settings } from '../config/options.ts';
+import { networkCheck } from '../config/networks.ts';
+import type { Settings } from '../config/options.ts';
 
 /** Why the header of a request does not count. */
 export type HeaderFault = 'untrusted_proxy' | 'malformed';
