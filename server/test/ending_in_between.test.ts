@@ -137,6 +137,7 @@ for (const database of DATABASES) {
           issuer: 'http://localhost',
           fetchDocument: documentFetcher(),
           secret: () => new ServerSecret(SECRET),
+          openWays: () => ({ providers: [], hasPasskeys: true, hasDirectory: false }),
         },
         {
           server,

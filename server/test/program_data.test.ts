@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Asked, ConsentSweep, covers } from '../src/data/consents.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
-import { type Attempts, type NewPerson, NO_PASSWORD, type Person } from '../src/data/people.ts';
+import type { Attempts, NewPerson, Person } from '../src/data/people.ts';
 import { MAX_SIGN_INS, SIGN_IN_KEPT_MS, type StoredSession } from '../src/data/sessions.ts';
 import type { WaysToSignIn } from '../src/data/ways_to_sign_in.ts';
+import { NO_PASSWORD } from '../src/data/ways_to_sign_in.ts';
 import { DATABASES } from './harness/databases.ts';
 import { addPerson, DUE, newId, openDatabase, openDatabases } from './harness/program_data.ts';
 

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { freePort } from '../../core/test/harness/free_port.ts';
-import { canBeIssuer } from '../src/people/upstream.ts';
+import { canBeIssuer } from '../src/people/ways_to_sign_in.ts';
 import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
 import { Browser, isConsent, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
 import { grantdPrints, grantd as grantdRuns } from './harness/commands.ts';

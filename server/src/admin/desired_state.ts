@@ -34,6 +34,7 @@ import {
   unfetchable,
 } from './client_rules.ts';
 import {
+  administratorsOf,
   administratorWarnings,
   includesAdminGroup,
   joinGroup,
@@ -561,11 +562,9 @@ async function planGroup(
   // With its policy or members, others could become what only the members of a group are.
   if (differences.some((one) => one.name !== 'description')) parts.caller.requireGroup(name);
   const takesAdministrators = leaving.length > 0 && includesAdminGroup(parts, [name]);
-  const disabled = takesAdministrators
-    ? await parts.storage.disabledSubjects(wanted.map(({ subject }) => subject))
-    : undefined;
   // If the file leaves one, a file that is applied at the same time does not take this one.
-  const keepsOne = disabled !== undefined && disabled.size < wanted.length;
+  const keepsOne =
+    takesAdministrators && (await administratorsOf(parts).whoSignIn(wanted).next()).done !== true;
   if (takesAdministrators && !keepsOne && parts.caller.keepsAdministrator)
     return [{ path: [...path, 'members'], problem: 'no administrator who can sign in would be left' }];
   const perform = async (warn: Warn) => {

@@ -5,7 +5,9 @@ import type { Configuration } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
 import type { Group, NewGroup } from '../data/groups.ts';
 import { nameProblem, type Person } from '../data/people.ts';
-import { AccessEnding, membersWhoSignIn } from '../people/groups.ts';
+import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
+import { Administrators, NoAdministratorLeft } from '../people/administrators.ts';
+import { AccessEnding } from '../people/groups.ts';
 import {
   type AdminParts,
   changedByOthers,
@@ -222,22 +224,65 @@ export function requireNotAdminGroup(parts: Pick<OperationParts, 'configuration'
     throw new OperationRefused('conflict', 'the group of administrators cannot be removed');
 }
 
+/** The administrators. Without the option `adminGroup` they are those of the group with the empty name, which has no members. */
+export function administratorsOf(parts: OperationParts): Administrators {
+  return new Administrators({ ...parts, group: parts.configuration.settings.adminGroup ?? '' });
+}
+
 /**
- * Removes a user from the group of administrators while another administrator stays.
- * @throws {OperationRefused} there is no other one who can sign in
+ * Removes a user from the group of administrators while another one who can sign in stays.
+ * @param by subject of the administrator who does so, and must stay one
+ * @throws {OperationRefused} there is no other one, or `by` is no longer one. No user is removed
  */
 export async function leaveAdministrators(
   parts: OperationParts,
-  { name, subject }: Person,
+  person: Person,
+  by?: string,
 ): Promise<MemberOutcome> {
-  const { adminGroup = '' } = parts.configuration.settings;
-  const ended = await new AccessEnding(parts).leaveUnlessLast({ subject, group: adminGroup });
-  if (ended === 'last')
+  const { name, subject } = person;
+  if (subject === by)
+    throw new OperationRefused('conflict', 'administrators cannot remove themselves: another one has to');
+  const leave = () => administratorsOf(parts).leave(new AccessEnding(parts), person, by);
+  const ended = await refusedIfLast(parts, person, leave);
+  if (ended === 'not_by') throw new OperationRefused('changed', 'you are no longer an administrator');
+  return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
+}
+
+/**
+ * Makes a change that may take ways to sign in from a user. Only a command may so take the last administrator.
+ * @param after changes the ways that count to those that count afterwards
+ * @param work one write
+ * @throws {OperationRefused} no administrator who can sign in would be left. Nothing was changed
+ */
+export async function takingWays<T>(
+  parts: OperationParts & Partial<Pick<AdminParts, 'caller'>>,
+  person: Person,
+  after: (ways: WaysToSignIn) => WaysToSignIn,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { caller } = parts;
+  if (caller?.keepsAdministrator === true)
+    return refusedIfLast(parts, person, () => administratorsOf(parts).keepOne(person, after, work));
+  const outcome = await work();
+  if (caller !== undefined) await warnIfNoneIsLeft({ ...parts, caller }, person.groups);
+  return outcome;
+}
+
+async function refusedIfLast<T>(
+  { configuration }: OperationParts,
+  { name }: Person,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof NoAdministratorLeft)) throw error;
+    const { adminGroup = '' } = configuration.settings;
     throw new OperationRefused(
       'conflict',
       `${name} is the last administrator who can sign in: first add another one to the group ${adminGroup}`,
     );
-  return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
+  }
 }
 
 /** What to tell an operator who has just removed the group of administrators. */
@@ -248,42 +293,22 @@ export const WITHOUT_GROUP =
  * Commands may take the last administrator, because commands can also add one.
  * @returns what to tell an operator who has just done so
  */
-export async function administratorWarnings(
-  parts: Pick<OperationParts, 'configuration' | 'people' | 'storage'>,
-): Promise<readonly string[]> {
+export async function administratorWarnings(parts: OperationParts): Promise<readonly string[]> {
   const { adminGroup } = parts.configuration.settings;
-  if (adminGroup === undefined) return [];
-  if ((await membersWhoSignIn(parts, adminGroup)).length > 0) return [];
+  if (adminGroup === undefined || (await administratorsOf(parts).canSignIn())) return [];
   return [
     `no administrator is left who can sign in: grantd group add-member ${JSON.stringify(adminGroup)} USERNAME adds one`,
   ];
 }
 
 /** Warns a caller who has perhaps just taken the last administrator. @param left groups that have lost a member */
-export async function warnIfNoneIsLeft(parts: AdminParts, left: readonly string[] = []): Promise<void> {
+export async function warnIfNoneIsLeft(
+  parts: OperationParts & Pick<AdminParts, 'caller'>,
+  left: readonly string[] = [],
+): Promise<void> {
   const { caller } = parts;
   if (caller.keepsAdministrator || !left.some((group) => caller.isAdminGroup(group))) return;
   for (const warning of await administratorWarnings(parts)) caller.warn(warning);
-}
-
-/**
- * Removes an administrator for another one, who stays. So one always remains, also if two remove each other at the same
- * time.
- * @param by subject of the other one
- * @throws {OperationRefused} they are the same, or the other one is no longer an administrator. No user is removed
- */
-async function removeAdministrator(
-  parts: OperationParts,
-  group: Group,
-  { name, subject }: Person,
-  by: string,
-): Promise<MemberOutcome> {
-  if (subject === by)
-    throw new OperationRefused('conflict', 'administrators cannot remove themselves: another one has to');
-  const ended = await new AccessEnding(parts).leaveGroup({ subject, group: group.name }, by);
-  if (ended === undefined && (await parts.people.bySubject(by))?.groups?.includes(group.name) !== true)
-    throw new OperationRefused('changed', 'you are no longer an administrator');
-  return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
 }
 
 /** @throws {OperationRefused} the user does not exist */
@@ -338,9 +363,8 @@ function removedMeanwhile(name: string): OperationRefused {
  * @throws {OperationRefused} no administrator would remain
  */
 async function leaveAdminGroup(parts: AdminParts, group: Group, person: Person): Promise<MemberOutcome> {
-  const { caller } = parts;
-  if (caller.subject !== undefined) return removeAdministrator(parts, group, person, caller.subject);
-  return caller.keepsAdministrator ? leaveAdministrators(parts, person) : leaveGroup(parts, group, person);
+  const { keepsAdministrator, subject } = parts.caller;
+  return keepsAdministrator ? leaveAdministrators(parts, person, subject) : leaveGroup(parts, group, person);
 }
 
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────

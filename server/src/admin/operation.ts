@@ -29,6 +29,7 @@ export interface OperationParts
     | 'upstreamIdentities'
     | 'database'
     | 'secret'
+    | 'openWays'
     | 'requireSecretOfServers'
     | 'secretDependents'
   > {

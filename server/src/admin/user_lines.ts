@@ -1,10 +1,11 @@
 // Imports and exports of users, a JSON object per line.
-import { NO_PASSWORD, nameKey, withoutOwnClaims } from '../data/people.ts';
+import { nameKey, withoutOwnClaims } from '../data/people.ts';
 import { newIdentifier } from '../data/tables.ts';
+import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { type LineReport, type NumberedLine, type Outcome, PeopleImport } from '../people/import.ts';
 import { convertUser, IMPORT_FORMATS, type ImportFormat, isOneDocument } from '../people/import_formats.ts';
 import { SessionEnding } from '../people/sessions.ts';
-import { requireGroup } from './groups.ts';
+import { requireGroup, takingWays } from './groups.ts';
 import { type AdminParts, MAX_LINES, type OperationParts, stream } from './operation.ts';
 import {
   count,
@@ -246,7 +247,10 @@ async function importUsers(
     {
       ...parts,
       ...{ languageOf, ending: new SessionEnding(parts) },
-      changePerson: (person, change) => caller.changePerson(parts.issuer, person, change),
+      changePerson(person, work, after) {
+        const change = () => caller.changePerson(parts.issuer, person, work);
+        return after === undefined ? change() : takingWays(parts, person, after, change);
+      },
     },
     wish,
   );

@@ -1,5 +1,4 @@
 import type { Claims, GrantRecord } from '@grantd/core';
-import { readProviderDomains } from '../config/providers.ts';
 import type { Consent } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
 import type { Notice } from '../data/mails.ts';
@@ -7,7 +6,6 @@ import {
   claimsAsKept,
   isOwnClaim,
   type NewPerson,
-  NO_PASSWORD,
   nameAsKept,
   nameProblem,
   type PeopleFilter,
@@ -15,6 +13,7 @@ import {
 } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
+import { NO_PASSWORD, type WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { counts } from '../people/consents.ts';
 import { setDisabled } from '../people/enabling.ts';
 import { claimTypeOf, hasPrototypeMember, isOfClaimType } from '../people/import_lines.ts';
@@ -23,8 +22,9 @@ import { OwnPasswords } from '../people/own_passwords.ts';
 import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { SessionEnding } from '../people/sessions.ts';
+import { underName } from '../people/ways_to_sign_in.ts';
 import { languageFor, languages } from '../texts/texts.ts';
-import { joinGroup, leaveGroup, requireGroup, requireSubject } from './groups.ts';
+import { joinGroup, leaveGroup, requireGroup, requireSubject, takingWays } from './groups.ts';
 import { type AdminParts, changedByOthers, MAX_ATTEMPTS, type OperationParts } from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
 
@@ -191,7 +191,7 @@ export async function invitePerson(
 ): Promise<Invited> {
   requireInvitation({ name, email, language });
   const { configuration, upstreamIdentities: identities } = parts;
-  const providers = readProviderDomains(configuration, process.env);
+  const { providers } = parts.openWays();
   const passwords = new OwnPasswords({ providers, identities });
   if (!passwords.areAskedOf(name)) throw signsInElsewhere(name, 'an identity provider');
   const added = await parts.people.add({ name, claims, passwordHash: NO_PASSWORD });
@@ -298,7 +298,10 @@ async function changeRow(
       name: nameAsKept(change.username ?? name),
       claims: claimsAfter(claims, change),
     };
-    const outcome = await asPermitted(parts, person, () => parts.people.update(updated));
+    const update = () => asPermitted(parts, found, () => parts.people.update(updated));
+    const outcome = await (updated.name === name
+      ? update()
+      : takingWays(parts, person, underName(parts.openWays(), updated.name), update));
     if (outcome === 'name_taken') throw nameTaken(updated.name);
     if (outcome === 'updated') return { ...updated, revision: revision + 1 };
     person = await parts.people.bySubject(found.subject);
@@ -386,9 +389,9 @@ export async function endAccess(
 
 /**
  * Removes a link to an identity provider, and ends the sessions that came through it. Unlike users, operators can remove
- * the only way to sign in.
+ * the only way to sign in, except that of the last administrator.
  * @returns the link, with the number of sessions
- * @throws {OperationRefused} the user has no such link
+ * @throws {OperationRefused} the user has no such link, or is the last administrator
  */
 export async function unlinkPerson(
   parts: OperationParts & ChangeParts,
@@ -401,9 +404,10 @@ export async function unlinkPerson(
   const linked = (await upstreamIdentities.ofSubject(subject)).find((one) => one.id === id);
   const change = linked && ({ change: 'provider_unlinked', name: linked.provider } as const);
   const notice = change && (await noticeTo(parts, person, 'factor_changed', change));
-  const unlinked = await asPermitted(parts, person, () =>
-    upstreamIdentities.unlink(id, subject, 'any_link', notice),
-  );
+  const unlink = () =>
+    asPermitted(parts, person, () => upstreamIdentities.unlink(id, subject, 'any_link', notice));
+  const others = (ways: WaysToSignIn) => ({ ...ways, links: ways.links.filter((one) => one !== id) });
+  const unlinked = await takingWays(parts, person, others, unlink);
   if (unlinked === undefined)
     throw new OperationRefused(
       'not_found',
@@ -436,13 +440,16 @@ export async function setPassword(
 
 /**
  * Removes the passkeys, the app and the recovery codes of a user, ends their sessions and revokes all their tokens.
+ * @throws {OperationRefused} the user is the last administrator, and signs in only with passkeys
  */
 export async function resetFactors(
   parts: OperationParts & ChangeParts,
   person: Person,
 ): Promise<{ readonly wereThere: boolean; readonly ended: number }> {
   const notice = await noticeTo(parts, person, 'factor_changed', { change: 'factors_reset' });
-  const wereThere = await asPermitted(parts, person, () => parts.factors.reset(person.subject, notice));
+  const reset = () => asPermitted(parts, person, () => parts.factors.reset(person.subject, notice));
+  const withoutPasskeys = (ways: WaysToSignIn) => ({ ...ways, hasPasskeys: false });
+  const wereThere = await takingWays(parts, person, withoutPasskeys, reset);
   // After the reset, no session can start with the old factors. A thief may have used them.
   const { ended } = await endAccess(parts, person);
   return { wereThere, ended };

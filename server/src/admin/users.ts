@@ -1,5 +1,6 @@
 // Users. Their rules are in user_rules.ts.
-import { claimsAsKept, NO_PASSWORD } from '../data/people.ts';
+import { claimsAsKept } from '../data/people.ts';
+import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { DEFAULT_LANGUAGE, LANGUAGE_FORM } from '../texts/texts.ts';
 import { leaveAdministrators, requireGroup, requireSubject, warnIfNoneIsLeft } from './groups.ts';
 import { type AdminParts, change, DEFAULT_LIMIT, operation, PAGING, paged, placeOf } from './operation.ts';

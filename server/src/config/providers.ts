@@ -122,16 +122,32 @@ export function readProviders(
 }
 
 /**
- * Reads only who is sent to a provider. The secrets of providers may be closed to those who run a command.
+ * Reads only what tells whose way in a provider is. Its secrets may be closed to those who run a command.
  * @throws {ConfigurationRefused} the file is unreadable, or has another form than expected
  */
-export function readProviderDomains(
+export function readProviderFacts(
   configuration: Configuration,
   environment: NodeJS.ProcessEnv,
-): readonly Pick<Provider, 'domains'>[] {
-  return entriesOf(configuration, environment).map(({ given, place }) => ({
-    domains: isJsonObject(given) ? domainsOf(reader(given, place)) : [],
-  }));
+): readonly Pick<Provider, 'id' | 'issuer' | 'domains'>[] {
+  return entriesOf(configuration, environment).map(({ id, given, place }) =>
+    providerFacts(id, requireObject(given, place), place),
+  );
+}
+
+function providerFacts(id: string, given: Readonly<Record<string, unknown>>, place: string) {
+  const read = reader(given, place);
+  const { kindName, kind } = kindOf(read);
+  return { id, issuer: issuerOf(kindName, kind, read, place), domains: domainsOf(read) };
+}
+
+function requireObject(given: unknown, place: string): Readonly<Record<string, unknown>> {
+  if (isJsonObject(given)) return given;
+  throw new ConfigurationRefused(`${place}: expected an object`);
+}
+
+function kindOf(read: Read): { readonly kindName: string; readonly kind: Kind } {
+  const kindName = read('kind', `one of ${Object.keys(KINDS).join(', ')}`, isKind) ?? 'generic';
+  return { kindName, kind: KINDS[kindName] ?? OPENID };
 }
 
 /** The members of the file. */
@@ -183,16 +199,15 @@ const MEMBERS = [
   'parameters',
 ] as const;
 
-function readProvider(id: string, given: unknown, origin: Origin): Provider {
+function readProvider(id: string, entry: unknown, origin: Origin): Provider {
   const { place } = origin;
-  if (!isJsonObject(given)) throw new ConfigurationRefused(`${place}: expected an object`);
+  const given = requireObject(entry, place);
   for (const member of Object.keys(given)) {
     if (!MEMBERS.some((one) => one === member || member.startsWith('name#')))
       throw new ConfigurationRefused(unknownName(`${place}.${member}`, member, MEMBERS, 'member'));
   }
   const read = reader(given, place);
-  const kindName = read('kind', `one of ${Object.keys(KINDS).join(', ')}`, isKind) ?? 'generic';
-  const kind = KINDS[kindName] ?? OPENID;
+  const { kind } = kindOf(read);
   const { protocol } = kind;
   const mapping =
     read(
@@ -201,9 +216,9 @@ function readProvider(id: string, given: unknown, origin: Origin): Provider {
       isMapping,
     ) ?? {};
   return {
-    ...{ id, protocol },
+    ...providerFacts(id, given, place),
+    protocol,
     names: namesOf(given, kind, read, place),
-    issuer: issuerOf(kindName, kind, read, place),
     clientId: required(
       read('client_id', 'the identifier of your client at the provider', isText),
       place,
@@ -214,7 +229,6 @@ function readProvider(id: string, given: unknown, origin: Origin): Provider {
     claims: { ...ownClaims(kind, mapping), ...mapping },
     trustedDomains: read('trusted_domains', `${DOMAINS}, or ["*"]`, isTrustedDomains) ?? [],
     createUsers: read('create_users', `true, false or ${DOMAINS}`, isSwitchOrDomains) ?? false,
-    domains: domainsOf(read),
     passAmr: read('pass_amr', 'true or false', isSwitch) ?? false,
     signsOut: read('sign_out', 'true or false', isSwitch) ?? true,
     parameters: parametersOf(read, place),

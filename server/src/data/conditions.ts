@@ -2,6 +2,7 @@
 // change may be gone when the change is made.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { TableCall } from './tables.ts';
+import { hasWay, type WaysToSignIn } from './ways_to_sign_in.ts';
 
 /** A condition of the transactions that run under it. */
 export interface WriteCondition {
@@ -78,5 +79,30 @@ export function isRevision(issuer: string, clientId: string, revision: number): 
       `SELECT 1 FROM grantd.clients WHERE ${one} AND coalesce(revision, 0) <> $3`,
       ...[issuer, clientId, revision],
     ],
+  };
+}
+
+/**
+ * That a user is a member of a group and can sign in.
+ * @param by another user who must be a member too
+ */
+export function stays(
+  issuer: string,
+  group: string,
+  { subject, ways }: { readonly subject: string; readonly ways: WaysToSignIn },
+  by = subject,
+): WriteCondition {
+  const isMember = (user: string) => `EXISTS (
+      SELECT 1 FROM grantd.group_members
+      WHERE issuer = $1 AND group_name = $2 AND subject = ${user} AND ended_at_ms IS NULL)`;
+  const holds = [isMember('$3'), isMember('$4'), hasWay(ways, { subject: '$3', firstLink: 5 })];
+  return {
+    // Each of two members may end the membership of the other. Whoever gets the lock second sees what the first has done.
+    lock: [
+      'UPDATE grantd.groups SET description = description WHERE issuer = $1 AND name = $2',
+      issuer,
+      group,
+    ],
+    breach: [`SELECT 1 WHERE NOT (${holds.join(' AND ')})`, issuer, group, subject, by, ...ways.links],
   };
 }

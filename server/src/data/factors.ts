@@ -3,7 +3,7 @@ import { type Notice, noticeCalls } from './mails.ts';
 import { personAct } from './people.ts';
 import { type ProgramSecret, seal, unseal } from './secrets.ts';
 import { type ProgramTables, recorded, type TableCall, type TableRow } from './tables.ts';
-import { hasAnotherWay, type WaysToSignIn } from './ways_to_sign_in.ts';
+import { hasWay, type WaysToSignIn } from './ways_to_sign_in.ts';
 
 /** A passkey (WebAuthn §4, discoverable credential) of a user. */
 export interface Passkey {
@@ -321,7 +321,7 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
     },
     async removePasskey(subject, id, ways, notice, hold) {
       const condition = (user: string, removed: string, firstLink: number) =>
-        hasAnotherWay(ways, { subject: user, removed, firstLink });
+        hasWay(ways, { subject: user, removed, firstLink });
       const { links } = ways;
       const removals = await tables.write(
         [SQL.holdPerson, issuer, subject],

@@ -47,10 +47,9 @@ export interface Groups {
   addMember(membership: Membership, nowMs: number): Promise<boolean>;
   /**
    * First step of ending a membership: the user is no longer a member.
-   * @param remaining another user, who must be a member in the same moment and so stays one
-   * @returns `false` if the user was not a member, or the other one is not
+   * @returns `false` if the user was not a member
    */
-  beginEnd(membership: Membership, nowMs: number, remaining?: string): Promise<boolean>;
+  beginEnd(membership: Membership, nowMs: number): Promise<boolean>;
   /** Last step: deletes the membership, unless the user was added again. */
   finishEnd(membership: Membership): Promise<void>;
   /** Memberships whose end was begun before a time and was not finished. */
@@ -93,15 +92,6 @@ const GROUPS_SQL = {
     RETURNING subject`,
   beginEnd: `
     UPDATE grantd.group_members SET ended_at_ms = $4 WHERE ${ONE_MEMBERSHIP} AND ended_at_ms IS NULL
-    RETURNING subject`,
-  // Each of two members may end the membership of the other. Whoever gets the lock second sees what the first has done.
-  lock: 'UPDATE grantd.groups SET description = description WHERE issuer = $1 AND name = $2',
-  beginEndWith: `
-    UPDATE grantd.group_members SET ended_at_ms = $4 WHERE ${ONE_MEMBERSHIP} AND ended_at_ms IS NULL
-    AND EXISTS (
-      SELECT 1 FROM grantd.group_members AS remaining
-      WHERE remaining.issuer = $1 AND remaining.group_name = $3 AND remaining.subject = $5
-      AND remaining.subject <> $2 AND remaining.ended_at_ms IS NULL)
     RETURNING subject`,
   finishEnd: `DELETE FROM grantd.group_members WHERE ${ONE_MEMBERSHIP} AND ended_at_ms IS NOT NULL`,
   halfEnded: `
@@ -164,15 +154,10 @@ export function groupsTable(tables: ProgramTables, issuer: string): Groups {
       );
       return added?.length === 1;
     },
-    async beginEnd(membership, nowMs, remaining) {
+    beginEnd(membership, nowMs) {
       const { subject, group } = membership;
       const act = memberAct('group_member_removed', membership);
-      if (remaining === undefined) return change(act, GROUPS_SQL.beginEnd, subject, group, nowMs);
-      const [, ended] = await tables.write(
-        [GROUPS_SQL.lock, issuer, group],
-        recorded([GROUPS_SQL.beginEndWith, issuer, subject, group, nowMs, remaining], act),
-      );
-      return ended?.length === 1;
+      return change(act, GROUPS_SQL.beginEnd, subject, group, nowMs);
     },
     async finishEnd({ subject, group }) {
       await tables.write([GROUPS_SQL.finishEnd, issuer, subject, group]);

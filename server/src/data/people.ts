@@ -16,6 +16,7 @@ import {
   type TableCall,
   type TableRow,
 } from './tables.ts';
+import { hasWay, NO_PASSWORD, type WaysToSignIn } from './ways_to_sign_in.ts';
 
 /**
  * A user who can sign in. The library’s store records whether the user is disabled, because tokens depend on it too.
@@ -37,9 +38,6 @@ export interface Person {
   readonly directoryId?: string;
 }
 
-/** The password hash of users without a password. No password fits it. */
-export const NO_PASSWORD = '';
-
 export interface NewPerson extends Pick<Person, 'name' | 'passwordHash' | 'claims' | 'directoryId'> {
   /**
    * Whether the user has shown that the verified email address is theirs. Then no other user may have it. Operators can
@@ -53,8 +51,6 @@ export interface PeopleFilter {
   /** Part of the username, e-mail address, name or phone number. */
   readonly search?: string;
   readonly group?: string;
-  /** Only users with a way to sign in. An invited user who has not chosen a password has none. */
-  readonly hasWay?: true;
   /** Only users whose name is sorted after this one. */
   readonly after?: string;
   /** Default: no limit. */
@@ -72,6 +68,8 @@ export interface People {
   /** The user with exactly this name, or else with a name that readers confuse with it. */
   byName(name: string): Promise<Person | undefined>;
   bySubject(subject: string): Promise<Person | undefined>;
+  /** Whether a user has one of these ways to sign in. An invited user who has not chosen a password has none. */
+  hasWay(subject: string, ways: WaysToSignIn): Promise<boolean>;
   /** Whether a user has or had this subject identifier. */
   isSubject(text: string): Promise<boolean>;
   /** The user with this entry in the directory, unless they have a local password. */
@@ -401,6 +399,8 @@ const PEOPLE_SQL = {
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key IN ($3, $4))
     ORDER BY CASE WHEN name = $2 THEN 0 WHEN name_key = $3 THEN 1 ELSE 2 END LIMIT 1`,
   bySubject: `SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND subject = $2`,
+  hasWay: (condition: string) =>
+    `SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $2 AND ${condition}`,
   isSubject: `
     SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $2
     UNION ALL SELECT 1 FROM grantd.removed_people WHERE issuer = $1 AND subject = $2`,
@@ -472,17 +472,6 @@ const PEOPLE_SQL = {
     WHERE issuer = $1 AND subject = $2 AND revision = $3 AND search_text IS NULL RETURNING subject`,
 };
 
-/** Whether a user has a password, here or in the directory, a passkey, or a link to a provider. */
-const HAS_WAY = `(password_hash <> '${NO_PASSWORD}' OR directory_id IS NOT NULL OR ${[
-  'passkeys',
-  'upstream_identities',
-]
-  .map(
-    (table) => `EXISTS (
-      SELECT 1 FROM grantd.${table} AS w WHERE w.issuer = people.issuer AND w.subject = people.subject)`,
-  )
-  .join(' OR ')})`;
-
 /** What a search looks for: the text, and its domain in Punycode and Unicode, because the stored one may be either. */
 function searchForms(search: string): readonly string[] {
   const lowered = lowerCase(search);
@@ -494,7 +483,7 @@ function searchForms(search: string): readonly string[] {
 }
 
 /** The statement for a list of users. Each combination of conditions is a statement, so that indexes can be used. */
-function listCall(issuer: string, { search, group, hasWay, after = '', limit }: PeopleFilter): TableCall {
+function listCall(issuer: string, { search, group, after = '', limit }: PeopleFilter): TableCall {
   const values: (string | number)[] = [issuer, after];
   const parameter = (value: string | number) => `$${values.push(value)}`;
   const conditions = ['issuer = $1', 'name > $2'];
@@ -509,7 +498,6 @@ function listCall(issuer: string, { search, group, hasWay, after = '', limit }: 
       SELECT 1 FROM grantd.group_members AS g
       WHERE g.issuer = people.issuer AND g.subject = people.subject AND g.group_name = ${parameter(group)}
         AND g.ended_at_ms IS NULL)`);
-  if (hasWay) conditions.push(HAS_WAY);
   const most = limit === undefined ? '' : `LIMIT ${parameter(limit)}`;
   return [
     `SELECT ${COLUMNS} FROM grantd.people WHERE ${conditions.join(' AND ')} ORDER BY name ${most}`,
@@ -554,6 +542,10 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
     // Earlier versions stored keys with a domain in Punycode.
     byName: (name) => findOne(PEOPLE_SQL.byName, nameAsKept(name), nameKey(name), likeLatin(lowerCase(name))),
     bySubject: (subject) => findOne(PEOPLE_SQL.bySubject, subject),
+    async hasWay(subject, ways) {
+      const condition = hasWay(ways, { subject: '$2', firstLink: 3 });
+      return (await tables.read(PEOPLE_SQL.hasWay(condition), issuer, subject, ...ways.links)).length > 0;
+    },
     isSubject: async (text) => (await tables.read(PEOPLE_SQL.isSubject, issuer, text)).length > 0,
     byDirectoryId: (id) => findOne(PEOPLE_SQL.byDirectoryId, id),
     async setDirectoryId(subject, id) {

@@ -9,7 +9,7 @@ import {
   recorded,
   type TableRow,
 } from './tables.ts';
-import { hasAnotherWay, type WaysToSignIn } from './ways_to_sign_in.ts';
+import { hasWay, type WaysToSignIn } from './ways_to_sign_in.ts';
 
 /** A user as an identity provider names them. */
 export interface UpstreamName {
@@ -206,7 +206,7 @@ export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): 
     },
     async unlink(id, subject, ways, notice) {
       const condition = (removed: string, firstLink: number) =>
-        ways === 'any_link' ? '1 = 1' : hasAnotherWay(ways, { subject: '$3', removed, firstLink });
+        ways === 'any_link' ? '1 = 1' : hasWay(ways, { subject: '$3', removed, firstLink });
       const links = ways === 'any_link' ? [] : ways.links;
       const removals = await tables.write(
         [SQL.holdPerson, issuer, subject],

@@ -1,4 +1,16 @@
-import { NO_PASSWORD } from './people.ts';
+import type { Provider } from '../config/providers.ts';
+
+/** The password hash of users without a password. No password fits it. */
+export const NO_PASSWORD = '';
+
+/** Which ways to sign in the configuration of the server opens. */
+export interface OpenWays {
+  readonly providers: readonly Pick<Provider, 'id' | 'issuer' | 'domains'>[];
+  /** Whether browsers can use passkeys at this server. */
+  readonly hasPasskeys: boolean;
+  /** Whether a directory checks passwords. */
+  readonly hasDirectory: boolean;
+}
 
 /** Which ways to sign in count for a user, by the configuration of the server. */
 export interface WaysToSignIn {
@@ -13,16 +25,16 @@ export interface WaysToSignIn {
 }
 
 /**
- * SQL that tells whether a user can still sign in after the removal of a link or passkey. It belongs into the statement
- * that removes, which `holdPerson` must precede. Otherwise two concurrent removals could each rely on what the other
- * removes.
+ * SQL that tells whether a user can sign in, perhaps after the removal of a link or passkey. It then belongs into the
+ * statement that removes, which `holdPerson` must precede. Otherwise two concurrent removals could each rely on what the
+ * other removes.
  * @param subject the parameter with the user, such as `$3`. `$1` is the issuer
- * @param removed the parameter with the ID of what is removed
+ * @param removed the parameter with the ID of what is removed. Default: nothing is
  * @param firstLink number of the first parameter with `ways.links`
  */
-export function hasAnotherWay(
+export function hasWay(
   { hasPasswords, hasPasskeys, hasDirectory, links }: WaysToSignIn,
-  { subject, removed, firstLink }: Readonly<{ subject: string; removed: string; firstLink: number }>,
+  { subject, removed = "''", firstLink }: Readonly<{ subject: string; removed?: string; firstLink: number }>,
 ): string {
   const has = (table: string, condition: string) =>
     `EXISTS (SELECT 1 FROM grantd.${table} WHERE issuer = $1 AND subject = ${subject} AND ${condition})`;

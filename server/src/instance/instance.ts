@@ -13,11 +13,12 @@ import type { CertificateReader } from '@grantd/core/client_certificates';
 import { memoryStorage } from '@grantd/core/memory';
 import { documentFetcher } from '@grantd/core/node';
 import { SHARED_OPTIONS } from '@grantd/core/options';
-import { acrValues, refuseUnreachablePolicy } from '../config/acr.ts';
+import { acrValues, refuseUnreachablePolicy, rpIdOf } from '../config/acr.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { requireTexts } from '../config/details_types.ts';
 import { isLoopback } from '../config/networks.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
+import { readProviderFacts } from '../config/providers.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { actingAs } from '../data/acting.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
@@ -31,6 +32,7 @@ import {
   pairwiseSecretOf,
   sealOfPairwiseSecret,
 } from '../data/secrets.ts';
+import type { OpenWays } from '../data/ways_to_sign_in.ts';
 import type { ActorKind } from '../log/log.ts';
 import { withAdminApi } from './admin_access.ts';
 
@@ -64,6 +66,11 @@ export interface Instance extends OpenDatabase {
   readonly fetchDocument: FetchDocument;
   /** @throws {Refused} the secret is not set */
   secret(): ProgramSecret;
+  /**
+   * The ways to sign in that the configuration opens.
+   * @throws {ConfigurationRefused} the file of the providers is unreadable
+   */
+  readonly openWays: () => OpenWays;
   /** The secret’s texts, read once. If `secrets rotate` changes the file, the change applies at the next start. */
   secretTexts(): readonly string[];
   /**
@@ -90,6 +97,10 @@ interface Surroundings {
   readonly traced?: ((fetchDocument: FetchDocument) => FetchDocument) | undefined;
   /** Where the claims of users come from. Default: the database. */
   readonly claimsOf?: ((people: People) => GetUserClaims) | undefined;
+  /** The identity providers of the running server. Default: read from their file. */
+  readonly providers?: OpenWays['providers'] | undefined;
+  /** Whether a directory checks passwords. Default: whether one is configured. */
+  readonly hasDirectory?: boolean | undefined;
   /** Default: the system's. */
   readonly clock?: (() => number) | undefined;
 }
@@ -110,6 +121,8 @@ export async function openInstance(
     secretOfStart = [],
     traced = (fetchDocument) => fetchDocument,
     claimsOf = userClaims,
+    providers,
+    hasDirectory = configuration.settings.ldapUrl !== undefined,
     clock = Date.now,
   }: Surroundings = {},
 ): Promise<Instance> {
@@ -146,6 +159,11 @@ export async function openInstance(
     database,
     fetchDocument,
     secret: () => new ServerSecret<ProgramSecretUse>(secrets()),
+    openWays: () => ({
+      providers: providers ?? readProviderFacts(configuration, process.env),
+      hasPasskeys: rpIdOf(settings, issuer) !== undefined,
+      hasDirectory,
+    }),
     secretTexts: secrets,
     async requireSecretOfServers() {
       const secret = new ServerSecret<ProgramSecretUse>(secrets());

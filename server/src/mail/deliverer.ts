@@ -1,7 +1,8 @@
 import type { AdministrableStorage } from '@grantd/core';
 import type { StoredMail } from '../data/mails.ts';
-import { isName, NO_PASSWORD, type People, type Person } from '../data/people.ts';
+import { isName, type People, type Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
+import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import type { Brand } from '../pages/brand.ts';
 import {
   FACTOR_CHANGES,

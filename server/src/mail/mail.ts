@@ -1,5 +1,4 @@
 import type { Settings } from '../config/options.ts';
-import type { Provider } from '../config/providers.ts';
 import type { Instance } from '../instance/instance.ts';
 import { causeOf, type Log } from '../log/log.ts';
 import type { Operator } from '../pages/operator.ts';
@@ -18,15 +17,15 @@ export interface MailService {
 interface Surroundings {
   readonly settings: Pick<Settings, 'smtpUrl' | 'mailFrom'>;
   readonly operator: Operator;
-  readonly providers: readonly Provider[];
   readonly log: Log;
 }
 
 /** Without an SMTP server, emails go to the mailbox of the demo. */
 export async function openMail(
-  { issuer, mails, mailedLinks, people, storage, secret, upstreamIdentities: identities }: Instance,
-  { settings: { smtpUrl, mailFrom = '' }, operator, providers, log }: Surroundings,
+  { openWays, issuer, mails, mailedLinks, people, storage, secret, upstreamIdentities: identities }: Instance,
+  { settings: { smtpUrl, mailFrom = '' }, operator, log }: Surroundings,
 ): Promise<MailService> {
+  const { providers } = openWays();
   const links = new LinkBook({ links: mailedLinks, issuer });
   const queue = new MailQueue({ mails, secret: secret(), onQueued: () => void deliverer.begin() });
   const deliverer = new MailDeliverer({

@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import { claimsOf } from '../data/people.ts';
+import { NoAdministratorLeft } from '../people/administrators.ts';
 import { counts } from '../people/consents.ts';
 import { verifiedAddressOf } from '../people/mailing.ts';
 import type { Texts } from '../texts/en.ts';
@@ -63,9 +64,12 @@ function isKeptElsewhere({ signInParts }: PageParts, { person }: BrowserSession)
 async function remove(c: PageContext, parts: PageParts, session: BrowserSession): Promise<Response> {
   const { person } = session;
   const setting = pageSetting(c, parts);
-  const { access, group = '' } = parts.administrators ?? {};
-  if ((await access?.leaveUnlessLast({ subject: person.subject, group })) === 'last')
+  try {
+    await parts.administrators?.of.leave(parts.administrators.access, person);
+  } catch (error) {
+    if (!(error instanceof NoAdministratorLeft)) throw error;
     return renderPage(c, { ...(await dataOf(c, parts, session, 'last_administrator')), status: 409 });
+  }
   // Notifies the applications, which the removal does not.
   void parts.notifyClients(await parts.sessionEnding.end({ subject: person.subject }));
   await parts.removal.remove(person.subject);

@@ -4,7 +4,6 @@ import { encode } from 'uqr';
 import { type Hold, MAX_PASSKEYS, type Passkey } from '../data/factors.ts';
 import type { Notice } from '../data/mails.ts';
 import type { Person } from '../data/people.ts';
-import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import type { PageReason } from '../log/log.ts';
 import { afterStep, byRecovery, levelOf, METHODS, restsOnRecovery } from '../people/acr.ts';
 import type { MailParameters } from '../people/mailing.ts';
@@ -216,7 +215,7 @@ async function removePasskey(
   id: string,
 ): Promise<Response> {
   const { subject } = session.person;
-  const ways = await waysToSignIn(parts, session.person);
+  const ways = await parts.waysOf(session.person);
   const notice = await removalNotice(c, parts, session, id);
   if (await parts.factors.removePasskey(subject, id, ways, notice, holdOf(parts, session)))
     return removed(c, parts, session, 'passkey_removed');
@@ -224,20 +223,6 @@ async function removePasskey(
   if (!isThere) return removed(c, parts, session, false);
   refuse(c, parts, session, 'passkey_needed');
   return back(c, parts, session, 'passkey_needed');
-}
-
-/** Which ways to sign in count for a user. */
-export async function waysToSignIn(
-  { passkeys, passwords, signInParts, upstream }: PageParts,
-  person: Person,
-): Promise<WaysToSignIn> {
-  const links = (await upstream?.upstream.usableLinks(person)) ?? [];
-  return {
-    hasPasswords: passwords.areAskedOf(person.name),
-    hasPasskeys: passkeys !== undefined,
-    hasDirectory: signInParts.directory !== undefined,
-    links: links.map(({ id }) => id),
-  };
 }
 
 /** @returns `undefined` if the user has no such passkey, or gets no emails */

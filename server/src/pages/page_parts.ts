@@ -21,7 +21,9 @@ import type { Factors } from '../data/factors.ts';
 import type { Groups } from '../data/groups.ts';
 import type { People, Person } from '../data/people.ts';
 import type { Sessions } from '../data/sessions.ts';
+import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import type { PageEvent, PageReason, RequestLog } from '../log/log.ts';
+import type { Administrators } from '../people/administrators.ts';
 import type { ConsentWithdrawal } from '../people/consents.ts';
 import type { AccessEnding } from '../people/groups.ts';
 import type { LinkBook, MailQueue } from '../people/mailing.ts';
@@ -83,7 +85,9 @@ export interface PageParts {
   readonly selfService: SelfService;
   readonly removal: PersonRemoval;
   /** `undefined` if the server has no group of administrators. */
-  readonly administrators: { readonly group: string; readonly access: AccessEnding } | undefined;
+  readonly administrators: { readonly of: Administrators; readonly access: AccessEnding } | undefined;
+  /** Which ways to sign in count for a user. */
+  readonly waysOf: (person: Person) => Promise<WaysToSignIn>;
   readonly passwords: OwnPasswords;
   readonly passwordRules: PasswordRules;
   /** `undefined` if the server sends no emails. */

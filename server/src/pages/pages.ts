@@ -6,7 +6,6 @@ import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { rpIdOf } from '../config/acr.ts';
 import { clientAddress, networkOf } from '../config/client_address.ts';
 import type { Settings } from '../config/options.ts';
-import type { Provider } from '../config/providers.ts';
 import { actingAs } from '../data/acting.ts';
 import { AnsweredRequests } from '../data/answered_requests.ts';
 import { clientAccess } from '../data/groups.ts';
@@ -14,6 +13,7 @@ import { askStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
+import { Administrators } from '../people/administrators.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { DirectorySignIn } from '../people/directory.ts';
 import { AccessEnding } from '../people/groups.ts';
@@ -27,6 +27,7 @@ import { SelfService } from '../people/self_service.ts';
 import { type NotifyClients, SessionEnding } from '../people/sessions.ts';
 import { AttemptLimits, failureRecorder } from '../people/sign_in.ts';
 import type { Upstream } from '../people/upstream.ts';
+import { waysOf } from '../people/ways_to_sign_in.ts';
 import { showApplications, submitApplications } from './account_applications.ts';
 import { showData, submitData } from './account_data.ts';
 import { showEmail, submitEmail } from './account_email.ts';
@@ -90,8 +91,6 @@ interface Surroundings {
   readonly directory: Directory | undefined;
   /** Adds the pages of the console; `undefined` if it is off. */
   readonly addConsole?: ((app: Hono<PageEnvironment>, parts: PageParts) => void) | undefined;
-  /** The configured identity providers. Default: none. */
-  readonly providers?: readonly Provider[];
   /** Opens sign-in through identity providers; `undefined` if none is configured. */
   readonly openUpstream: ((parts: { readonly ending: SessionEnding }) => Upstream) | undefined;
 }
@@ -113,6 +112,7 @@ type PageData = Pick<
   | 'secret'
   | 'fetchDocument'
   | 'upstreamIdentities'
+  | 'openWays'
 >;
 
 /** Creates the listener for all pages over one database. */
@@ -127,7 +127,6 @@ export function openPages(
     mail,
     directory,
     addConsole,
-    providers = [],
     openUpstream,
   }: Surroundings,
 ): PageListener {
@@ -146,6 +145,7 @@ export function openPages(
   const addressOf = clientAddress(settings.trustedProxies ?? []);
   const networkOfVisitor = (c: Context) => networkOf(addressOf((c as PageContext).env.incoming));
   const limits = new AttemptLimits(attempts, secret, clock);
+  const { providers } = instance.openWays();
   const passwords = new OwnPasswords({ providers, identities: instance.upstreamIdentities });
   const recordFailure = failureRecorder({ sessions, clock, limits, storage: instance.storage });
   const partsOfPages: PageParts = {
@@ -239,12 +239,13 @@ export function openPages(
       settings.adminGroup === undefined
         ? undefined
         : {
-            group: settings.adminGroup,
+            of: new Administrators({ ...instance, group: settings.adminGroup }),
             access: new AccessEnding({
               ...{ people, clock, storage: ownStorage },
               groups: actingAs('user', instance.groups),
             }),
           },
+    waysOf: (person) => waysOf(instance.openWays(), instance.upstreamIdentities, person),
     passwords,
     passwordRules: new PasswordRules(settings.passwordMinLength),
     mail,

@@ -9,7 +9,7 @@ import type { PageReason } from '../log/log.ts';
 import { FEDERATED } from '../people/acr.ts';
 import type { ConnectedProvider } from '../people/upstream.ts';
 import type { UpstreamRequest, UpstreamUser } from '../people/upstream_client.ts';
-import { factorNotice, waysToSignIn } from './account_factors.ts';
+import { factorNotice } from './account_factors.ts';
 import { accountForm, requireChange } from './account_form.ts';
 import { toAccount, toAccountPage } from './account_frame.ts';
 import { proceed } from './authorization.ts';
@@ -496,7 +496,7 @@ export function submitUnlink(parts: PageParts, of: UpstreamParts) {
     const connected = of.upstream.byId(provider);
     const name = connected ? providerName(connected.provider, pageSetting(c, parts).language) : provider;
     const notice = await factorNotice(c, parts, person, { change: 'provider_unlinked', name });
-    const ways = await waysToSignIn(parts, person);
+    const ways = await parts.waysOf(person);
     const ends = isOwn ? await of.upstream.unlink(id, person, session.id, ways, notice) : undefined;
     if (ends === undefined) {
       const isThere = (await of.upstream.identities.ofSubject(subject)).some((one) => one.id === id);

@@ -13,7 +13,7 @@ type Client = Pick<ClientRecord, 'id' | 'metadata'>;
 interface Parts {
   readonly groups: Pick<Groups, 'beginEnd' | 'finishEnd' | 'halfEnded'>;
   readonly people: Pick<People, 'bySubject' | 'list'>;
-  readonly storage: Pick<AdministrableStorage, 'clients' | 'grantsOf' | 'revokeGrants' | 'disabledSubjects'>;
+  readonly storage: Pick<AdministrableStorage, 'clients' | 'grantsOf' | 'revokeGrants'>;
   readonly clock?: () => number;
 }
 
@@ -33,30 +33,17 @@ export class AccessEnding {
 
   /**
    * Ends a membership, and revokes the user’s tokens for clients that they may no longer use.
-   * @param remaining another member who must stay: if they are none, nothing ends
+   * @param begin makes the write with which it ends, if that depends on something. The rest follows from it
    * @returns `undefined` if the user was not a member. Also then, it revokes what an earlier attempt has left.
    * @throws {StorageFault} the user is no longer a member; a server revokes the rest
    */
-  async leaveGroup(membership: Membership, remaining?: string): Promise<EndedMembership | undefined> {
-    const hasLeft = await this.#parts.groups.beginEnd(membership, this.#clock(), remaining);
+  async leaveGroup(
+    membership: Membership,
+    begin: <T>(work: () => Promise<T>) => Promise<T> = (work) => work(),
+  ): Promise<EndedMembership | undefined> {
+    const hasLeft = await begin(() => this.#parts.groups.beginEnd(membership, this.#clock()));
     const clientIds = await this.#finish(membership);
     return hasLeft || clientIds.length > 0 ? { clientIds } : undefined;
-  }
-
-  /**
-   * As `leaveGroup`, for administrators: another one who can sign in always stays, also if two leave at the same time.
-   * @returns `last` if there is none; then nothing ends
-   */
-  async leaveUnlessLast(membership: Membership): Promise<EndedMembership | 'last' | undefined> {
-    for (;;) {
-      const { subject, group } = membership;
-      if ((await this.#parts.people.bySubject(subject))?.groups?.includes(group) !== true) return undefined;
-      const other = (await membersWhoSignIn(this.#parts, group)).find((one) => one !== subject);
-      if (other === undefined) return 'last';
-      const ended = await this.leaveGroup(membership, other);
-      if (ended !== undefined) return ended;
-      // The other one has left meanwhile.
-    }
   }
 
   /** Finishes what dead processes began. @returns the memberships */
@@ -108,22 +95,6 @@ export class AccessEnding {
     if (!grants.some((grant) => grant.clientId === clientId)) return 0;
     return askStorage(() => storage.revokeGrants(subject, clientId));
   }
-}
-
-/** Members of a group who can sign in: they are not disabled, and have a way to sign in. */
-export async function membersWhoSignIn(
-  {
-    people,
-    storage,
-  }: {
-    readonly people: Pick<People, 'list'>;
-    readonly storage: Pick<AdministrableStorage, 'disabledSubjects'>;
-  },
-  group: string,
-): Promise<readonly string[]> {
-  const members = (await people.list({ group, hasWay: true })).map(({ subject }) => subject);
-  const disabled = await askStorage(() => storage.disabledSubjects(members));
-  return members.filter((one) => !disabled.has(one));
 }
 
 const USERS_PER_PAGE = 1000;

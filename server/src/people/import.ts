@@ -10,7 +10,6 @@ import {
 } from '../data/imported_people.ts';
 import type { MailedLinks, Mails, NewMail } from '../data/mails.ts';
 import {
-  NO_PASSWORD,
   nameAsKept,
   nameKey,
   nameProblem,
@@ -21,11 +20,13 @@ import {
 import type { ProgramSecret } from '../data/secrets.ts';
 import { askStorage, newIdentifier } from '../data/tables.ts';
 import type { NewIdentity, UpstreamIdentities } from '../data/upstream_identities.ts';
+import { NO_PASSWORD, type WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { setDisabled } from './enabling.ts';
 import { AccessEnding } from './groups.ts';
 import type { ImportLine, LineProblem } from './import_lines.ts';
 import { MailQueue } from './mailing.ts';
 import type { SessionEnding } from './sessions.ts';
+import { inDirectory } from './ways_to_sign_in.ts';
 
 /** What became of a line. `exists` and `failed` are problems. */
 export type Outcome = 'imported' | 'updated' | 'unchanged' | 'skipped' | 'exists' | 'failed';
@@ -63,8 +64,16 @@ interface Parts {
   readonly ending: Pick<SessionEnding, 'endAccess'>;
   /** Asks again whether the import may go on. @throws if it may not */
   readonly requireCaller?: () => Promise<void>;
-  /** Makes a change to a user, if it may still be made. @throws {Refused} it may not */
-  readonly changePerson?: <T>(person: Pick<Person, 'subject'>, work: () => Promise<T>) => Promise<T>;
+  /**
+   * Makes a change to a user, if it may still be made.
+   * @param after changes the ways to sign in that count, if the change can take some
+   * @throws {Refused} it may not
+   */
+  readonly changePerson?: <T>(
+    person: Person,
+    work: () => Promise<T>,
+    after?: (ways: WaysToSignIn) => WaysToSignIn,
+  ) => Promise<T>;
 }
 
 interface Wish {
@@ -327,9 +336,9 @@ export class PeopleImport {
   async #update(said: ImportLine, person: NamedPerson, isDisabled: boolean): Promise<LineOutcome> {
     const { people, importedPeople, upstreamIdentities, ending, groups } = this.#parts;
     const { changePerson = (_, work) => work() } = this.#parts;
-    const change = <T>(work: () => Promise<T>) => changePerson(person, work);
     const { subject, groups: before = [] } = person;
     const { username: name, claims, passwordHash, disabled, groups: wanted, directoryId } = said;
+    const change = <T>(work: () => Promise<T>) => changePerson(person, work);
     const warnings: string[] = [];
     if (name !== person.name || !isDeepStrictEqual(claims, person.claims)) {
       const outcome = await change(() => people.update({ ...person, name, claims }));
@@ -346,8 +355,11 @@ export class PeopleImport {
       if ((await change(() => upstreamIdentities.link(link, subject, this.#parts.clock()))) === undefined)
         warnings.push(takenLinkWarning(link));
     const isNewEntry = directoryId !== undefined && directoryId !== person.directoryId;
-    if (isNewEntry && !(await change(() => people.setDirectoryId(subject, directoryId))))
-      return { outcome: 'failed', subject, reason: 'directory_id: the entry belongs to another user' };
+    if (isNewEntry) {
+      const setEntry = () => people.setDirectoryId(subject, directoryId);
+      if (!(await changePerson(person, setEntry, inDirectory)))
+        return { outcome: 'failed', subject, reason: 'directory_id: the entry belongs to another user' };
+    }
     const isNewHash = passwordHash !== undefined && passwordHash !== person.passwordHash;
     if (isNewHash) await change(() => people.setPasswordHash(subject, passwordHash));
     const isNewPassword = isNewHash || isNewEntry;

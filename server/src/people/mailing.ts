@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { isJsonObject } from '@grantd/core/options';
 import type { LinkPurpose, MailedLink, MailedLinks, Mails, Notice, StoredMail } from '../data/mails.ts';
-import { NO_PASSWORD, type Person } from '../data/people.ts';
+import type { Person } from '../data/people.ts';
 import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
+import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 
 /** Milliseconds for which a mailed link is valid. It counts from the delivery attempt. */
 export const LINK_LIFETIMES_MS: Readonly<Record<LinkPurpose, number>> = {

@@ -1,6 +1,7 @@
 import type { Provider } from '../config/providers.ts';
-import { emailDomain, NO_PASSWORD, nameKey, type Person } from '../data/people.ts';
+import { emailDomain, nameKey, type Person } from '../data/people.ts';
 import type { UpstreamIdentities } from '../data/upstream_identities.ts';
+import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { verifiedAddressOf } from './mailing.ts';
 
 interface Parts {

@@ -4,7 +4,7 @@ import type { AdministrableStorage, Claims } from '@grantd/core';
 import type { Provider } from '../config/providers.ts';
 import type { ApiRequests } from '../data/api_requests.ts';
 import type { Notice } from '../data/mails.ts';
-import { emailDomain, NO_PASSWORD, nameProblem, type People, type Person } from '../data/people.ts';
+import { emailDomain, nameProblem, type People, type Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type {
   NewIdentity,
@@ -13,6 +13,7 @@ import type {
   UpstreamName,
 } from '../data/upstream_identities.ts';
 import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
+import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { FEDERATED } from './acr.ts';
 import type { DirectorySignIn } from './directory.ts';
 import { providerOfAddress } from './own_passwords.ts';
@@ -92,15 +93,6 @@ export class Upstream {
   toSignOutOf(identities: readonly UpstreamIdentity[]): ConnectedProvider | undefined {
     const linked = identities.map(({ provider }) => this.byId(provider));
     return linked.find((one) => one?.provider.signsOut && one.provider.protocol === 'openid');
-  }
-
-  /** The links with which a user can sign in. A link outlives the configuration of its provider. */
-  async usableLinks({ subject }: Pick<Person, 'subject'>): Promise<readonly UpstreamIdentity[]> {
-    const links = await this.#parts.identities.ofSubject(subject);
-    return links.filter(({ provider, upstreamIssuer }) => {
-      const issuer = this.byId(provider)?.provider.issuer;
-      return issuer !== undefined && canBeIssuer(new URL(upstreamIssuer), new URL(issuer));
-    });
   }
 
   /** Uses a `state` up, until it would have expired. @returns `false` if it was used before */
@@ -329,17 +321,3 @@ function namesFor(
 const METHODS: ReadonlySet<string> = new Set(
   'face fpt geo hwk iris kba mca mfa otp pin pop pwd rba retina sc sms swk tel user vbm wia'.split(' '),
 );
-
-/**
- * Whether metadata that are found at a configured URL can name an issuer. Discovery compares them as URLs, so one of the
- * two may have a slash after the host. With URLs of metadata documents and of Microsoft, it accepts every issuer.
- */
-export function canBeIssuer(issuer: URL, configured: URL): boolean {
-  const { href, origin, hostname } = configured;
-  return (
-    issuer.href === href ||
-    href.includes('/.well-known/') ||
-    origin === 'https://login.microsoftonline.com' ||
-    hostname.endsWith('.b2clogin.com')
-  );
-}

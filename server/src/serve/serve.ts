@@ -353,7 +353,8 @@ export async function openService(
     refusePlainIssuer(configuration, issuer);
     refuseForeignDemo(configuration, issuer, database.name);
     const instance = await openInstance(configuration, database, issuer, 'server', {
-      ...{ secretOfStart, traced, claimsOf: users?.claimsOf },
+      ...{ secretOfStart, traced, providers, claimsOf: users?.claimsOf },
+      hasDirectory: directory !== undefined,
     });
     // In a reload, an open database looks like one after a crash.
     if (sweeps && !isReload && instance.isAfterCrash === true && database.file !== undefined) {
@@ -373,7 +374,7 @@ export async function openService(
     }
     const requestLog = new RequestLog(log, SHOWN_ADDRESSES[settings.logAddresses]);
     const server = await instance.server(monitor?.events(requestLog.event) ?? requestLog.event);
-    const mail = await mailService(instance, { settings, operator, providers, log });
+    const mail = await mailService(instance, { settings, operator, log });
     const unfinished = unfinishedWork(instance, server, log, sweeps, mail);
     const watch = watchDatabase(instance);
     const readiness = { settings, instance, log, isInPlace: watch.isInPlace };
@@ -415,7 +416,7 @@ export async function openService(
           const { openPages } = await import('../pages/pages.ts');
           const { notifyClients } = unfinished;
           return openPages(instance, {
-            ...{ settings, server, requestLog, operator, providers, notifyClients, directory, addConsole },
+            ...{ settings, server, requestLog, operator, notifyClients, directory, addConsole },
             mail: mail && { queue: mail.queue, links: mail.links },
             openUpstream: await upstreamOf(instance, providers),
           });
@@ -501,7 +502,6 @@ async function mailService(
   }: {
     readonly settings: Settings;
     readonly operator: Operator;
-    readonly providers: readonly Provider[];
     readonly log: Log;
   },
 ): Promise<MailService | undefined> {
