@@ -1,33 +1,47 @@
-// Walks one introspection, one UserInfo, one revocation and one refresh through grantd, as a library on the memory
-// store and through the program on SQLite. Prints how many of grantd's files, functions and lines ran for each. Exits
-// with 1 if a walk exceeds its budget.
+// Walks requests through grantd, as a library on the memory store and through the program on SQLite. Prints how many of
+// grantd's files, functions and lines ran for each. Warns if a walk exceeds its budget, and exits with 1 if it exceeds it
+// by more than a tenth.
 //
 // `--files` lists the files. `--budget "program introspection=24,750"` sets another budget of files and lines.
 // `walk/executed.ts` says how lines are counted.
 import { parseArgs } from 'node:util';
 import { walks } from './walk/walk.ts';
 
-interface Budget {
+interface Size {
   readonly files: number;
   readonly lines: number;
+}
+
+interface Budget extends Size {
+  /** Allowed while a walk is still far from its budget. Default: a tenth more than the budget. */
+  readonly most?: Size;
 }
 
 const { values: flags } = parseArgs({
   options: { files: { type: 'boolean' }, budget: { type: 'string', multiple: true, default: [] } },
 });
 
-/** Files and lines at most. */
 const BUDGETS: Readonly<Record<string, Budget>> = {
-  'library introspection': { files: 16, lines: 550 },
-  'library UserInfo': { files: 18, lines: 400 },
-  'library revocation': { files: 16, lines: 500 },
-  'library introspection of a token that was not seen before': { files: 16, lines: 600 },
-  'library refresh': { files: 23, lines: 900 },
-  'program introspection': { files: 24, lines: 750 },
-  'program introspection of a token that was not seen before': { files: 26, lines: 900 },
-  'program UserInfo': { files: 26, lines: 600 },
-  'program revocation': { files: 26, lines: 900 },
-  'program refresh': { files: 32, lines: 1_100 },
+  'library introspection': { files: 15, lines: 500 },
+  'library UserInfo': { files: 17, lines: 364 },
+  'library revocation': { files: 15, lines: 455 },
+  'library introspection of a token that was not seen before': { files: 15, lines: 546 },
+  'library refresh': { files: 21, lines: 819 },
+  'library token request with DPoP': { files: 26, lines: 700 },
+  'program introspection': { files: 22, lines: 682 },
+  'program introspection of a token that was not seen before': { files: 24, lines: 819 },
+  'program UserInfo': { files: 24, lines: 546 },
+  'program revocation': { files: 24, lines: 819 },
+  'program refresh': { files: 29, lines: 1_000, most: { files: 32, lines: 1_100 } },
+  'program token request with DPoP': { files: 30, lines: 850, most: { files: 37, lines: 1_100 } },
+  'program password sign-in to the account page': {
+    ...{ files: 30, lines: 750 },
+    most: { files: 50, lines: 1_120 },
+  },
+  'program password sign-in to an application': {
+    ...{ files: 45, lines: 1_100 },
+    most: { files: 68, lines: 1_575 },
+  },
   ...Object.fromEntries(flags.budget.map(budgetIn)),
 };
 
@@ -36,16 +50,18 @@ let isExceeded = false;
 for (const { place, request, files } of await walks()) {
   const name = `${place} ${request}`;
   const ran = Object.values(files);
-  const found: Budget = { files: ran.length, lines: sum(ran.map(({ lines }) => lines.length)) };
+  const found: Size = { files: ran.length, lines: sum(ran.map(({ lines }) => lines.length)) };
   const functions = sum(ran.map((file) => file.functions.length));
   console.log(`${name}: ${found.files} files, ${functions} functions, ${found.lines} lines`);
   if (flags.files) for (const file of Object.keys(files)) console.log(`  ${file}`);
   const budget = BUDGETS[name] ?? { files: 0, lines: 0 };
   unused.delete(name);
   for (const part of ['files', 'lines'] as const) {
-    if (found[part] <= budget[part]) continue;
-    console.error(`${name}: ${found[part]} ${part}, at most ${budget[part]} are allowed`);
-    isExceeded = true;
+    const most = Math.floor(budget.most?.[part] ?? budget[part] * 1.1);
+    if (found[part] > most) isExceeded = true;
+    if (found[part] > most) console.error(`${name}: ${found[part]} ${part}, at most ${most} are allowed`);
+    else if (found[part] > budget[part])
+      console.log(`  warning: ${found[part]} ${part}, the budget is ${budget[part]}`);
   }
 }
 for (const name of unused) console.error(`there is no walk ${name}`);
@@ -58,5 +74,5 @@ function budgetIn(text: string): readonly [name: string, budget: Budget] {
 }
 
 function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, one) => total + one, 0);
+  return numbers.reduce((total, number) => total + number, 0);
 }

@@ -2,13 +2,15 @@
 // SQLite file that serves real HTTP, and asks V8 which code ran for one request.
 //
 // Its parent, `walk.ts`, reads the result from the IPC channel, because standard output is the program's log.
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AuthorizationServer, HttpRequest, NewClient, Storage } from '@grantd/core';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { Browser, formAction, hiddenFields } from '../../server/test/harness/browser.ts';
 import { type Executed, executedIn, inEach } from './executed.ts';
 import { type Call, firstCalls } from './first_calls.ts';
 
@@ -21,9 +23,11 @@ const AFTER_RESPONSE_MS = 60;
 /** Longer than `WRITE_DELAY_MS`, after which the server writes the first use of a client secret in the background. */
 const AFTER_FIRST_USE_MS = 300;
 
+const LONG_MS = 3_600_000;
+
 const WEB = {
   id: 'web',
-  grantTypes: ['authorization_code', 'refresh_token'],
+  grantTypes: ['authorization_code', 'refresh_token', 'client_credentials'],
   scopes: ['openid', 'profile', 'read'],
   redirectUris: ['https://web.example/callback'],
 } as const satisfies NewClient;
@@ -35,6 +39,16 @@ const API = {
   resource: 'https://api.example',
 } as const;
 const SECRET = 'a client secret of the walk';
+const ALICE = { username: 'alice', password: 'correct horse battery staple' };
+
+const AUTHORIZATION_REQUEST = new URLSearchParams({
+  client_id: WEB.id,
+  response_type: 'code',
+  redirect_uri: WEB.redirectUris[0],
+  scope: 'openid profile',
+  code_challenge: createHash('sha256').update(randomBytes(32)).digest('base64url'),
+  code_challenge_method: 'S256',
+});
 
 /** Kinds of requests that each need tokens of their own. */
 const REQUESTS_WITH_OWN_TOKENS = 3;
@@ -46,16 +60,27 @@ interface Tokens {
 
 /** A running grantd. */
 interface Place {
+  readonly issuer: string;
   readonly tokens: readonly Tokens[];
+  /** Requests that only this place answers. */
+  readonly others: Readonly<Record<string, Prepare>>;
   send(path: string, request: Omit<HttpRequest, 'url'>): Promise<void>;
   close(): Promise<void>;
 }
+
+/** Prepares a request, which is not counted. @returns a function that sends it */
+type Prepare = () => Promise<Send>;
+type Send = () => Promise<void>;
 
 export interface Walk {
   readonly place: 'library' | 'program';
   readonly request: string;
   readonly files: Executed;
 }
+
+// The program's regular work must not run: it would be counted in the request during which it runs.
+const { setInterval: repeat } = globalThis;
+Object.assign(globalThis, { setInterval: () => repeat(() => {}, LONG_MS).unref() });
 
 const root = dirname(dirname(import.meta.dirname));
 const inspector = new Session();
@@ -74,8 +99,8 @@ async function allWalks(): Promise<readonly Walk[]> {
     ['program', openProgram],
   ] as const) {
     const opened = await open();
-    for (const [request, send] of Object.entries(requestsTo(opened)))
-      walks.push({ place, request, files: await walked(send) });
+    for (const [request, prepare] of Object.entries({ ...(await requestsTo(opened)), ...opened.others }))
+      walks.push({ place, request, files: await walked(prepare) });
     await opened.close();
   }
   return walks;
@@ -84,8 +109,7 @@ async function allWalks(): Promise<readonly Walk[]> {
 /** In the library, where nothing else happens meanwhile, so that the order is always the same. */
 async function callsOfIntrospection(): Promise<readonly Call[]> {
   const library = await openLibrary();
-  const { introspection } = requestsTo(library);
-  if (introspection === undefined) throw new Error('there is no introspection');
+  const introspection = await (await requestsTo(library)).introspection();
   for (let time = 0; time < WARM_UP; time++) await introspection();
   await pause(AFTER_FIRST_USE_MS);
   await inspector.post('Profiler.takePreciseCoverage');
@@ -94,10 +118,11 @@ async function callsOfIntrospection(): Promise<readonly Call[]> {
   return firstCalls(root, result, introspection);
 }
 
-async function walked(send: () => Promise<void>): Promise<Executed> {
-  for (let time = 0; time < WARM_UP; time++) await send();
+async function walked(prepare: Prepare): Promise<Executed> {
+  for (let time = 0; time < WARM_UP; time++) await (await prepare())();
   const runs: Executed[] = [];
   for (let time = 0; time < REPEATED; time++) {
+    const send = await prepare();
     await pause(AFTER_RESPONSE_MS);
     await inspector.post('Profiler.takePreciseCoverage'); // and start counting again
     await send();
@@ -108,32 +133,55 @@ async function walked(send: () => Promise<void>): Promise<Executed> {
   return inEach(runs);
 }
 
-function requestsTo({ tokens, send }: Place): Readonly<Record<string, () => Promise<void>>> {
+async function requestsTo({ issuer, tokens, send }: Place) {
   let used = 0;
   const next = (): Required<Tokens> => {
     const { accessToken, refreshToken } = tokens[used++] ?? {};
     if (accessToken === undefined || refreshToken === undefined) throw new Error('too few tokens');
     return { accessToken, refreshToken };
   };
-  const post = (path: string, clientId: string, form: Readonly<Record<string, string>>) =>
+  const post = (
+    path: string,
+    clientId: string,
+    form: Readonly<Record<string, string>>,
+    headers: Readonly<Record<string, string>> = {},
+  ) =>
     send(path, {
       method: 'POST',
       headers: {
         'content-type': 'application/x-www-form-urlencoded',
         authorization: `Basic ${btoa(`${clientId}:${encodeURIComponent(SECRET)}`)}`,
+        ...headers,
       },
       body: new URLSearchParams(form).toString(),
     });
   const { accessToken: known } = next();
+  const tokenProof = await proofs(`${issuer}/token`);
   return {
-    introspection: () => post('/token/introspect', API.id, { token: known }),
-    'introspection of a token that was not seen before': () =>
+    introspection: async () => () => post('/token/introspect', API.id, { token: known }),
+    'introspection of a token that was not seen before': async () => () =>
       post('/token/introspect', API.id, { token: next().accessToken }),
-    UserInfo: () => send('/userinfo', { method: 'GET', headers: { authorization: `Bearer ${known}` } }),
-    revocation: () => post('/token/revoke', WEB.id, { token: next().accessToken }),
-    refresh: () =>
+    UserInfo: async () => () =>
+      send('/userinfo', { method: 'GET', headers: { authorization: `Bearer ${known}` } }),
+    revocation: async () => () => post('/token/revoke', WEB.id, { token: next().accessToken }),
+    refresh: async () => () =>
       post('/token', WEB.id, { grant_type: 'refresh_token', refresh_token: next().refreshToken }),
-  };
+    'token request with DPoP': async () => {
+      const dpop = await tokenProof();
+      return () => post('/token', WEB.id, { grant_type: 'client_credentials', scope: 'read' }, { dpop });
+    },
+  } satisfies Record<string, Prepare>;
+}
+
+/** @returns a function that makes proofs for POSTs to a URL (RFC 9449 §4.2) */
+async function proofs(htu: string): Promise<() => Promise<string>> {
+  const { privateKey, publicKey } = await generateKeyPair('ES256');
+  const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: await exportJWK(publicKey) };
+  return () =>
+    new SignJWT({ jti: randomUUID(), htm: 'POST', htu })
+      .setProtectedHeader(header)
+      .setIssuedAt()
+      .sign(privateKey);
 }
 
 /** A client with its API, and tokens of a user. */
@@ -167,9 +215,11 @@ async function openLibrary(): Promise<Place> {
     '/token': (request) => server.token(request),
   };
   return {
+    issuer,
     tokens: await prepared(server, storage.clients),
+    others: {},
     async send(url, request) {
-      requireSuccess(url, (await operations[url]?.({ ...request, url }))?.status);
+      requireStatus(200, url, (await operations[url]?.({ ...request, url }))?.status);
     },
     async close() {},
   };
@@ -181,6 +231,7 @@ async function openProgram(): Promise<Place> {
   const { databaseOf } = await import('../../server/src/data/database_of.ts');
   const { openInstance } = await import('../../server/src/instance/instance.ts');
   const { openLog } = await import('../../server/src/log/log.ts');
+  const { PasswordHasher } = await import('../../server/src/people/password_hasher.ts');
   const { createHttpServer, listenOn } = await import('../../server/src/serve/http_server.ts');
   const { serveDatabase } = await import('../../server/src/serve/serve.ts');
 
@@ -191,9 +242,9 @@ async function openProgram(): Promise<Place> {
   const issuer = `http://localhost:${port}`;
   const database = await databaseOf(configuration, environment);
   const instance = await openInstance(configuration, database, issuer, 'cli');
-  const subject = 'alice';
-  await instance.people.add({ name: subject, passwordHash: '', claims: { name: 'Alice' } });
-  const person = await instance.people.byName(subject);
+  const passwordHash = await new PasswordHasher().hash(ALICE.password);
+  await instance.people.add({ name: ALICE.username, passwordHash, claims: { name: 'Alice' } });
+  const person = await instance.people.byName(ALICE.username);
   const tokens = await prepared(await instance.server(), instance.storage.clients, person?.subject);
   await database.close();
 
@@ -219,7 +270,12 @@ async function openProgram(): Promise<Place> {
   );
   await Promise.race([ready.promise, served]);
   return {
+    issuer,
     tokens,
+    others: {
+      'password sign-in to the account page': () => signIn(issuer, '/account'),
+      'password sign-in to an application': () => signIn(issuer, `/authorize?${AUTHORIZATION_REQUEST}`),
+    },
     async send(path, { method, headers, body }) {
       const response = await fetch(`http://127.0.0.1:${port}${path}`, {
         method,
@@ -227,7 +283,7 @@ async function openProgram(): Promise<Place> {
         ...(typeof body === 'string' && { body }),
       });
       await response.text();
-      requireSuccess(path, response.status);
+      requireStatus(200, path, response.status);
     },
     async close() {
       asked.resolve('SIGTERM');
@@ -237,6 +293,17 @@ async function openProgram(): Promise<Place> {
   };
 }
 
-function requireSuccess(path: string, status: number | undefined): void {
-  if (status !== 200) throw new Error(`${path} answered ${status}`);
+/** Opens the sign-in page in a new browser. The walk begins when the user submits the page. */
+async function signIn(issuer: string, from: string): Promise<Send> {
+  const browser = new Browser(issuer);
+  const page = await browser.get(`${issuer}${from}`);
+  const body = new URLSearchParams({ ...hiddenFields(page), ...ALICE });
+  return async () => {
+    const { status } = await browser.send(new URL(formAction(page), page.url).href, { method: 'POST', body });
+    requireStatus(303, '/login', status);
+  };
+}
+
+function requireStatus(expected: number, path: string, status: number | undefined): void {
+  if (status !== expected) throw new Error(`${path} answered ${status}`);
 }

@@ -42,7 +42,8 @@ export class Browser {
     return this.post(new URL(formAction(page), page.url).href, { ...hiddenFields(page), ...fields });
   }
 
-  async #load(url: string, init: RequestInit): Promise<Page> {
+  /** Sends one request, without following a redirect. */
+  async send(url: string, init: RequestInit): Promise<Response> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const response = await fetch(url, {
       ...init,
@@ -50,6 +51,11 @@ export class Browser {
       headers: { ...this.#headers, ...(cookie !== '' && { cookie }) },
     });
     for (const line of response.headers.getSetCookie()) this.#keep(line);
+    return response;
+  }
+
+  async #load(url: string, init: RequestInit): Promise<Page> {
+    const response = await this.send(url, init);
     const html = await response.text();
     const location = response.headers.get('location');
     const { status, headers } = response;
