@@ -392,6 +392,31 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
+    '§2.2 what the operator set stays, also if a client could not register it',
+    async (world) => {
+      const client = await register(world, { redirect_uris: [CALLBACK] });
+      const { client_id } = client;
+      const http = 'http://intranet.example/x';
+      const metadata = {
+        ...{ tos_uri: http, post_logout_redirect_uris: [http], backchannel_logout_uri: http },
+        set_by_operator: [
+          ...['redirect_uris', 'tos_uri', 'post_logout_redirect_uris', 'backchannel_logout_uri'],
+          'insecure_redirect_uris',
+        ],
+        insecure_redirect_uris: true,
+      };
+      await changeClient(world, client_id, { redirectUris: [http], metadata });
+      const response = await configure(world, 'PUT', client, { client_id, redirect_uris: [CALLBACK] });
+      assert.deepEqual(registeredIn(response).metadata, {
+        ...BY_DEFAULT,
+        ...metadata,
+        redirect_uris: [http],
+      });
+    },
+    OPEN,
+  );
+
+  spec(
     '§2.2 a client may ask for the APIs that were open when it registered, whatever it says',
     async (world) => {
       const api = 'https://api.example';

@@ -47,6 +47,8 @@ interface MemberFacts {
   readonly isFetched?: true;
   /** Protects what the client receives. An unknown value is refused, because the default is no protection. */
   readonly isProtection?: true;
+  /** Of no use to protection. An unfit value is left out and refuses no registration, because the client works without. */
+  readonly isDispensable?: true;
   /** Has an effect only if the client has keys (`jwks` or `jwks_uri`). */
   readonly needsKeys?: true;
 }
@@ -203,17 +205,17 @@ const METADATA_MEMBERS = {
   grant_types: member(listOf(oneOf(...GRANT_TYPES)), { field: 'grantTypes' }),
   response_types: member(listOf(oneOf('code')), { isDerived: true }),
   client_name: member(visible(200), { field: 'name', isLocalizable: true }),
-  client_uri: member(webUri, { isLocalizable: true }),
-  logo_uri: member(webUri, { isLocalizable: true, isFetched: true }),
+  client_uri: member(webUri, { isLocalizable: true, isDispensable: true }),
+  logo_uri: member(webUri, { isLocalizable: true, isFetched: true, isDispensable: true }),
   scope: member(scope, { field: 'scopes' }),
   strict_scopes: member(trueOrFalse, {}),
-  contacts: member(listOf(visible(200)), {}),
-  policy_uri: member(webUri, { isLocalizable: true }),
-  tos_uri: member(webUri, { isLocalizable: true }),
+  contacts: member(listOf(visible(200)), { isDispensable: true }),
+  policy_uri: member(webUri, { isLocalizable: true, isDispensable: true }),
+  tos_uri: member(webUri, { isLocalizable: true, isDispensable: true }),
   jwks_uri: member(webUri, { isFetched: true }),
   jwks: member(keySet, {}),
-  software_id: member(visible(200), {}),
-  software_version: member(visible(200), {}),
+  software_id: member(visible(200), { isDispensable: true }),
+  software_version: member(visible(200), { isDispensable: true }),
 
   // OpenID Connect Dynamic Client Registration §2
   application_type: member(oneOf('web', 'native'), {}),
@@ -225,13 +227,13 @@ const METADATA_MEMBERS = {
   userinfo_signed_response_alg: member(serverSigning, {}),
   userinfo_encrypted_response_alg: member(keyManagement, { needsKeys: true, isProtection: true }),
   userinfo_encrypted_response_enc: member(contentEncryption, {}),
-  request_object_signing_alg: member(clientSigning, { needsKeys: true }),
+  request_object_signing_alg: member(clientSigning, { needsKeys: true, isDispensable: true }),
   token_endpoint_auth_signing_alg: member(assertionSigning, {}),
   default_max_age: member(seconds(0, MAX_AGE_SECONDS), {}),
   require_auth_time: member(trueOrFalse, {}),
   default_acr_values: member(listOf(visible(200)), {}),
-  initiate_login_uri: member(webUri, {}),
-  request_uris: member(listOf(webUri), { isFetched: true }),
+  initiate_login_uri: member(webUri, { isDispensable: true }),
+  request_uris: member(listOf(webUri), { isFetched: true, isDispensable: true }),
 
   // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, RFC 8705 §2.1.2, RFC 8705 §3.4, JARM §3, FAPI 2.0 Message Signing §5.3.3,
   // RFC 9396 §10, RFC 9701 §6
@@ -254,12 +256,12 @@ const METADATA_MEMBERS = {
   introspection_encrypted_response_enc: member(contentEncryption, {}),
 
   // RP-Initiated Logout §3.1, Back-Channel Logout §2.2
-  post_logout_redirect_uris: member(listOf(returnUri), {}),
+  post_logout_redirect_uris: member(listOf(returnUri), { isDispensable: true }),
   backchannel_logout_uri: member(webUriWithoutFragment, { isFetched: true }),
   backchannel_logout_session_required: member(trueOrFalse, {}),
 
   // This server's own
-  brand_color: member(color, {}),
+  brand_color: member(color, { isDispensable: true }),
   profile: operators(oneOf(...PROFILE_NAMES), {}),
   assertion_audience: operators(oneOf(...ASSERTION_AUDIENCES), {}),
   assertion_lifetime: operators(seconds(1, 24 * 60 * 60), {}),
@@ -302,15 +304,20 @@ export function isWebUrl(name: MemberName): boolean {
 }
 
 /**
- * Removes what is not offered from a value that a client sent: values of a list, or the whole value (RFC 7591 §3.2.1).
+ * Removes what is not offered, or is unfit, from a value that a client sent: values of a list, or the whole value (RFC
+ * 7591 §3.2.1).
  * @returns `undefined` if nothing is left. A value of a wrong type comes back as it is.
  */
-export function offeredValue({ kind, isProtection }: MetadataMember<unknown>, value: unknown): unknown {
-  if (kind.isChoice && typeof value === 'string' && !isProtection)
-    return kind.read(value) === undefined ? undefined : value;
+export function offeredValue(
+  { kind, isProtection, isDispensable }: MetadataMember<unknown>,
+  value: unknown,
+): unknown {
   const { each } = kind;
-  if (!each?.isChoice || !Array.isArray(value) || value.length === 0) return value;
-  const offered = value.filter((one) => typeof one !== 'string' || each.read(one) !== undefined);
+  const isOpen = ({ isChoice }: Kind<unknown>) => isDispensable === true || isChoice === true;
+  const isUnfit = (of: Kind<unknown>, one: unknown) => typeof one === 'string' && of.read(one) === undefined;
+  if (each === undefined) return isOpen(kind) && !isProtection && isUnfit(kind, value) ? undefined : value;
+  if (!Array.isArray(value) || !isOpen(each) || value.length === 0) return value;
+  const offered = value.filter((one) => !isUnfit(each, one));
   return offered.length > 0 ? offered : undefined;
 }
 

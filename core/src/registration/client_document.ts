@@ -133,7 +133,7 @@ export function readDocument(written: JsonObject, registrant: Registrant): Clien
         );
     }
     const offered = registrant === 'client' ? offeredValue(member, value) : value;
-    if (offered === undefined && !Array.isArray(value)) continue;
+    if (offered === undefined && (member.isDispensable || !Array.isArray(value))) continue;
     const read = base === 'jwks' ? readKeySet(value) : member.kind.read(offered);
     if (read === undefined) throw unfit(base, member);
     document[name] = read;

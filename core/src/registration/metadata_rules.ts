@@ -244,33 +244,44 @@ const requireLogoutInSector: Rule = (document, { registrant }) => {
     );
 };
 
-/** Rejects a URL at registration that the server would later refuse to fetch. */
-const requireReachable: Rule = (document, { canFetch, refusalOf }) => {
+const requireFetcher: Rule = (document, { canFetch }) => {
   for (const name of ['request_uris', 'backchannel_logout_uri'] as const) {
     if (document[name] !== undefined && !canFetch) throw unfit(name, CANNOT_FETCH);
   }
+};
+
+/** Users follow these URLs, or the server fetches them. The client may not change those of the operator. */
+const requireUsableUrls: Rule = (document, policy) => {
   for (const [name, value] of Object.entries(document)) {
-    if (!isFetched(name)) continue;
     const [base] = withoutTag(name);
-    const refusal = [value]
-      .flat()
-      .map((url) => refusalOf(String(url)))
-      .find((one) => one !== undefined);
-    if (refusal !== undefined) throw unfit(base, `this server does not fetch this URL: ${refusal}`);
+    if (policy.registrant === 'client' && isSetByOperator(document, name)) continue;
+    for (const url of [value].flat()) {
+      const problem = urlProblem(base, url, policy);
+      if (problem !== undefined) throw unfit(base, problem);
+    }
   }
 };
 
-/** Users follow these URLs, or the server fetches them. From self-registered clients they must be https. */
-const requireSecureUris: Rule = (document, { registrant, allowInsecureUris }) => {
-  if (registrant === 'operator' || allowInsecureUris) return;
-  for (const [name, value] of Object.entries(document)) {
-    const [base] = withoutTag(name);
-    if (!isMemberName(base) || !isWebUrl(base)) continue;
-    const uris: readonly unknown[] = Array.isArray(value) ? value : [value];
-    if (!uris.every((uri) => typeof uri === 'string' && new URL(uri).protocol === 'https:'))
-      throw unfit(base, 'expected https');
-  }
-};
+/**
+ * Why a URL cannot be used, if the member has URLs. From self-registered clients they must be https. At registration, the
+ * server rejects URLs that it would later refuse to fetch.
+ */
+export function urlProblem(
+  name: string,
+  url: unknown,
+  { registrant, allowInsecureUris, refusalOf }: RegistrationPolicy,
+): string | undefined {
+  if (!isMemberName(name) || !isWebUrl(name)) return undefined;
+  const isSecure = typeof url === 'string' && new URL(url).protocol === 'https:';
+  if (!isSecure && registrant === 'client' && !allowInsecureUris) return 'expected https';
+  const refusal = isFetched(name) ? refusalOf(String(url)) : undefined;
+  return refusal === undefined ? undefined : `this server does not fetch this URL: ${refusal}`;
+}
+
+/** Whether a client that registered itself may not change a member, because the operator has set it in its language. */
+export function isSetByOperator({ set_by_operator: set = [] }: ClientDocument, name: string): boolean {
+  return set.includes(name) || set.includes(withoutTag(name)[0]);
+}
 
 /** Users trust a client by its name, so an unchecked client must not have a name that looks like another one. */
 const requireReadableName: Rule = (document, { registrant }) => {
@@ -304,8 +315,8 @@ const RULES: readonly Rule[] = [
   requireWholeEncryption,
   requireSector,
   requireLogoutInSector,
-  requireSecureUris,
-  requireReachable,
+  requireFetcher,
+  requireUsableUrls,
 ];
 
 const CANNOT_FETCH = 'this server does not fetch URLs of clients';
@@ -340,15 +351,25 @@ function requireReturnUris(document: ClientDocument, policy: RegistrationPolicy)
       'expected https, or http on loopback; insecure_redirect_uris allows plain http for development',
     );
   }
-  const isNative = document.application_type === 'native';
-  const isAllowed = (uri: string) =>
-    isWebUri(uri, policy.allowInsecureUris) || (isNative && (isLoopbackUri(uri) || isPrivateUseUri(uri)));
-  const problem = isNative
-    ? 'expected https, http with a loopback host, or a private-use scheme with a period, for a native application'
-    : 'expected https, and not localhost, for a web application; native applications send application_type native';
-  if (!redirectUris.every(isAllowed))
-    throw new ClientMetadataError('redirect_uris', problem, 'invalid_redirect_uri');
-  if (!logoutUris.every(isAllowed)) throw new ClientMetadataError('post_logout_redirect_uris', problem);
+  if (isSetByOperator(document, 'redirect_uris') || redirectUris.every(returnUriCheck(document, policy)))
+    return;
+  throw new ClientMetadataError(
+    'redirect_uris',
+    document.application_type === 'native'
+      ? 'expected https, http with a loopback host, or a private-use scheme with a period, for a native application'
+      : 'expected https, and not localhost, for a web application; native applications send application_type native',
+    'invalid_redirect_uri',
+  );
+}
+
+/** To which URIs browsers may return, by the type of an application that registers itself. */
+export function returnUriCheck(
+  document: ClientDocument,
+  { allowInsecureUris }: Pick<RegistrationPolicy, 'allowInsecureUris'>,
+): (uri: string) => boolean {
+  const { application_type: type = usualApplicationType(document, { allowInsecureUris }) } = document;
+  return (uri) =>
+    isWebUri(uri, allowInsecureUris) || (type === 'native' && (isLoopbackUri(uri) || isPrivateUseUri(uri)));
 }
 
 /**

@@ -2,21 +2,30 @@
 import { acceptedAlgorithms } from '../clients/authentication.ts';
 import {
   type ClientDocument,
+  isMemberName,
   isServerAlgorithm,
   MEMBER_NAMES,
   type MemberName,
+  memberOf,
+  withoutTag,
 } from '../protocol/client_members.ts';
 import { type GrantType, REGISTERED_METHOD, requirementsOf } from '../protocol/client_metadata.ts';
 import { memberRulesOf, stricterProfile } from '../protocol/profile.ts';
 import { formatScope, parseScope } from '../protocol/records.ts';
 import { ClientMetadataError } from './client_document.ts';
-import { isPublic, type RegistrationPolicy } from './metadata_rules.ts';
+import {
+  isPublic,
+  isSetByOperator,
+  type RegistrationPolicy,
+  returnUriCheck,
+  urlProblem,
+} from './metadata_rules.ts';
 
 /**
- * Returns the metadata of a client without values that depend on this server and are not offered (§3.2.1). Clients send
- * all that they can do, so one value must not refuse the rest. The response says what was registered. What protects the
- * client, such as encryption or certificate-bound tokens, is not left out: the rules refuse it. The same holds for what a
- * profile decides.
+ * Returns the metadata of a client without values that this server does not offer, and without those that are unfit and
+ * dispensable (§3.2.1). Clients send all that they can do, so one value must not refuse the rest. The response says what
+ * was registered. What protects the client, such as encryption or certificate-bound tokens, is not left out: the rules
+ * refuse it. The same holds for what a profile decides.
  * @throws {ClientMetadataError} nothing workable is left
  */
 export function offeredValues(sent: ClientDocument, policy: RegistrationPolicy): ClientDocument {
@@ -51,6 +60,12 @@ export function offeredValues(sent: ClientDocument, policy: RegistrationPolicy):
   keepIf('subject_type', sent.subject_type !== 'pairwise' || policy.hasPairwiseSubjects);
   for (const name of ['request_uris', 'backchannel_logout_uri'] as const) keepIf(name, policy.canFetch);
 
+  for (const [name, value] of Object.entries(document)) {
+    const fit = fitValue(name, value, document, policy);
+    if (fit === undefined) delete document[name as MemberName];
+    else Object.assign(document, { [name]: fit });
+  }
+
   if (sent.grant_types !== undefined)
     document.grant_types = offeredGrants(sent.grant_types, isPublic(document), policy);
   const { scope, authorization_details_types: types } = sent;
@@ -65,6 +80,27 @@ export function offeredValues(sent: ClientDocument, policy: RegistrationPolicy):
       policy.authorizationDetailsTypes?.includes(one),
     );
   return document;
+}
+
+/** A value without what the rules would refuse and the client does not need. @returns `undefined` if nothing is left */
+function fitValue(
+  name: string,
+  value: unknown,
+  document: ClientDocument,
+  policy: RegistrationPolicy,
+): unknown {
+  const [base] = withoutTag(name);
+  if (!isMemberName(base) || !memberOf(base).isDispensable || isSetByOperator(document, name)) return value;
+  const { needsKeys } = memberOf(base);
+  if (needsKeys && document.jwks === undefined && document.jwks_uri === undefined) return undefined;
+  const isReturnUri = returnUriCheck(document, policy);
+  const isFit = (one: unknown) =>
+    base === 'post_logout_redirect_uris'
+      ? isReturnUri(String(one))
+      : urlProblem(base, one, policy) === undefined;
+  if (!Array.isArray(value)) return isFit(value) ? value : undefined;
+  const fit = value.filter(isFit);
+  return fit.length > 0 || value.length === 0 ? fit : undefined;
 }
 
 /** Returns the grants that the client may use, without those that need another one or a confidential client (§2.1). */
