@@ -1,11 +1,13 @@
 // The pages of the reference that are not in the repository, because they say what the code says. The website and
 // `grantd help` build them.
+import { certificationPage } from './certification_page.ts';
 import { commandsPage } from './commands_page.ts';
 import { errorsPage } from './errors_page.ts';
 import { httpPage } from './http_page.ts';
 import { reasonCodesPage } from './reason_codes_page.ts';
 
 const BUILT: Readonly<Record<string, () => string | Promise<string>>> = {
+  'docs/certification.md': certificationPage,
   'docs/commands.md': commandsPage,
   'docs/http.md': httpPage,
   'docs/errors.md': errorsPage,

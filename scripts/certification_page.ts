@@ -21,7 +21,7 @@ const RESULTS = {
   failed: '**fails**',
 } as const satisfies Record<Result, string>;
 
-/** docs/certification.md: counts what the plans of server/test/certification say of each module, which the tests check. */
+/** The page `certification`: counts what the plans of server/test/certification say of each module, which the tests check. */
 export function certificationPage(): string {
   return `# Certification
 
@@ -137,7 +137,7 @@ While the modules run:
 
 ## Run the FAPI 2.0 plans
 
-Start the server with the FAPI 2.0 profile, and with a second port for client certificates ([guide](mtls.md)):
+Start the server with the FAPI 2.0 profile, and with a second port for client certificates ([guide](bound_tokens.md#with-a-certificate)):
 
 \`\`\`json
 ${jsonText(FAPI_SETTINGS)}

@@ -14,7 +14,7 @@ export async function commandsPage(): Promise<string> {
 Every command of \`grantd\`, with its arguments and flags. Run \`npx grantd COMMAND --help\` to see the same text in a
 terminal. This page does not repeat the meaning of flags that [Configuration](configuration.md) explains.
 
-[What to type](deployment.md#what-to-type) says how to run a command with each kind of installation, and what its exit
+[What to type](production.md#what-to-type) says how to run a command with each kind of installation, and what its exit
 codes mean. For commands that cannot work through the admin API of a server, this page says why.
 
 ${commands.map((command) => part(command)).join('\n')}`;

@@ -8,13 +8,12 @@ import { flagOfMember } from '../server/src/cli/client_flags.ts';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
 import { schemaOfTheme } from '../server/src/pages/theme.ts';
 import { mapOfPages } from '../site/pages.ts';
-import { certificationPage } from './certification_page.ts';
-import { deploymentPage } from './deployment_page.ts';
 import { hostsPage } from './hosts_page.ts';
 import { libraryPage } from './library_page.ts';
 import { migrationPage } from './migration_page.ts';
 import { monitoringPage } from './monitoring_page.ts';
 import { libraryOptionsTable, optionsInterfaces } from './options_page.ts';
+import { productionPage } from './production_page.ts';
 import { publicNamesPage } from './public_names_page.ts';
 import { runtimesPage } from './runtimes_page.ts';
 import { pageWithWalk } from './walk_picture.ts';
@@ -30,8 +29,7 @@ for (const [path, text] of [
   ],
   ['docs/configuration.md', configuration()],
   ['docs/client_metadata.md', clientMetadata()],
-  ['docs/certification.md', certificationPage()],
-  ['docs/deployment.md', deploymentPage()],
+  ['docs/production.md', productionPage()],
   ['docs/hosts.md', hostsPage()],
   ['docs/library.md', libraryPage()],
   ['docs/migration.md', migrationPage()],
@@ -65,7 +63,7 @@ overrides a variable, and a variable overrides the file. If a value is wrong, or
 command fails. The error names the option and the expected value.
 
 To change the options of a running server, edit this file and send the server SIGHUP, for example with
-\`systemctl reload grantd\` ([how](deployment.md#change-the-configuration)). Options with the note “A change needs a
+\`systemctl reload grantd\` ([how](production.md#change-the-configuration)). Options with the note “A change needs a
 restart” keep their value until you restart the server.
 
 \`grantd config show\` prints every option with its value and its source. \`grantd config check\` makes the same checks of

@@ -126,7 +126,7 @@ The adapters have these options:
 | \`errors\` | With \`'render'\` (default), the adapter sends error responses. With \`'forward'\`, it passes errors to [the framework's error handling](#forwarded-errors) |
 | \`headers\` | function that takes the request and returns additional response headers |
 | \`id\` | function that takes the request and returns its identifier for events. Default: \`request.id\` on Node, none elsewhere |
-| \`clientCertificate\` | function that takes the request and returns the certificate that the client presented in the TLS handshake ([mutual TLS](mtls.md)) |
+| \`clientCertificate\` | function that takes the request and returns the certificate that the client presented in the TLS handshake ([mutual TLS](bound_tokens.md#with-a-certificate)) |
 | \`onFault\` | function that receives errors that lead to a 500 or 503 and that the server itself does not report: a body that cannot be read, a response that cannot be sent, or an error of your own operation. Default: \`mount\` passes them to the server's \`onEvent\`, \`handler\` writes them to the console |
 | \`strippedPath\` (only \`mount\`) | the start of the path, such as \`/auth\`, that a proxy or framework removes before your application gets the request. The adapter puts it back, so that it finds the endpoint. Requests with the whole path still work |
 | \`body\` (only Hono, h3, Next.js, Fetch) | function that takes the request and returns its body, as text or form. Pass it if your code has already read the body |

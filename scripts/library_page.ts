@@ -33,7 +33,7 @@ npm install PATH/grantd-core-VERSION.tgz
 
 If you check types with TypeScript, set \`"module": "nodenext"\` in \`tsconfig.json\`, or \`"moduleResolution": "bundler"\`. Imports such as \`./sqlite.ts\` need \`"allowImportingTsExtensions": true\` and \`"noEmit": true\`.
 
-The library depends on [jose](https://github.com/panva/jose). It loads [@cfworker/json-schema](https://github.com/cfworker/cfworker/tree/main/packages/json-schema) only for [rich authorization requests](rich_authorization_requests.md). To authenticate clients by [names in their certificates](mtls.md), install two more packages: [@peculiar/asn1-schema](https://github.com/PeculiarVentures/asn1-schema/tree/master/packages/schema) and [@peculiar/asn1-x509](https://github.com/PeculiarVentures/asn1-schema/tree/master/packages/x509).
+The library depends on [jose](https://github.com/panva/jose). It loads [@cfworker/json-schema](https://github.com/cfworker/cfworker/tree/main/packages/json-schema) only for [rich authorization requests](rich_authorization_requests.md). To authenticate clients by [names in their certificates](bound_tokens.md#with-a-certificate), install two more packages: [@peculiar/asn1-schema](https://github.com/PeculiarVentures/asn1-schema/tree/master/packages/schema) and [@peculiar/asn1-x509](https://github.com/PeculiarVentures/asn1-schema/tree/master/packages/x509).
 
 ## I have my own tokens
 
@@ -264,7 +264,7 @@ The steps in the diagram, in code:
 | put roles, groups or a tenant into tokens | [application claims](application_claims.md) |
 | protect an API with the tokens | [\`@grantd/protect\`](../protect/README.md) |
 | keep the tokens of a previous server | [\`previousServer\`](migration.md) |
-| authenticate clients by certificates, and bind tokens to them | [\`clientCertificates\`](mtls.md) |
+| authenticate clients by certificates, and bind tokens to them | [\`clientCertificates\`](bound_tokens.md#with-a-certificate) |
 | grant rights as JSON objects | [\`authorizationDetails\`](rich_authorization_requests.md) |
 
 [Configuration](configuration.md#options-of-the-library) lists all options. [Public names](public_names.md) lists everything that the packages export.

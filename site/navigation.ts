@@ -43,15 +43,9 @@ export const PARTS: readonly Part[] = [
   {
     title: 'How-to guides',
     pages: [
-      { path: 'docs/production.md', to: 'serve at an https address, on SQLite or PostgreSQL' },
       {
-        path: 'docs/deployment.md',
-        title: 'Deploy with systemd, containers or Kubernetes',
-        to: 'run grantd with systemd, in a container or on Kubernetes, behind a proxy',
-      },
-      {
-        path: 'docs/postgresql.md',
-        to: 'start with an empty PostgreSQL database, or move there from SQLite',
+        path: 'docs/production.md',
+        to: 'serve at an https address, with systemd, in containers or on Kubernetes, on SQLite or PostgreSQL',
       },
       { path: 'docs/monitoring.md', to: 'watch grantd with metrics, traces and alerts' },
       { path: 'docs/clients.md', to: 'connect Auth.js, Spring, oauth2-proxy and other clients' },
@@ -93,8 +87,10 @@ export const PARTS: readonly Part[] = [
       },
       { path: 'docs/registration.md', to: 'let clients register themselves' },
       { path: 'docs/mcp.md', to: 'let AI agents use your MCP server' },
-      { path: 'docs/dpop.md', to: 'bind tokens to a client’s key' },
-      { path: 'docs/mtls.md', to: 'authenticate clients by certificates' },
+      {
+        path: 'docs/bound_tokens.md',
+        to: 'bind tokens to a client’s key, and authenticate clients by certificates',
+      },
       { path: 'docs/fapi.md', to: 'require FAPI 2.0' },
       { path: 'docs/rich_authorization_requests.md', to: 'grant single rights, such as one payment' },
       {
@@ -129,7 +125,7 @@ export const PARTS: readonly Part[] = [
       { path: 'protect/README.md' },
       { path: 'docs/specification.md' },
       { path: 'docs/standards.md' },
-      { path: 'docs/certification.md' },
+      { path: 'docs/certification.md', title: 'Certification' },
       { path: 'docs/documents.md' },
       { path: 'docs/runtimes.md' },
       { path: 'CHANGELOG.md' },
@@ -149,8 +145,10 @@ export const PARTS: readonly Part[] = [
         path: 'docs/reliability.md',
         to: 'see what grantd guarantees through crashes and failovers, and how we test it',
       },
-      { path: 'docs/performance.md', to: 'see how fast grantd is on one core, and what to tune' },
-      { path: 'docs/scale.md', to: 'plan for millions of users' },
+      {
+        path: 'docs/performance.md',
+        to: 'see how fast grantd is on one core, what to tune, and how to plan for millions of users',
+      },
       { path: 'GLOSSARY.md', to: 'look up a term' },
       { path: 'docs/adr/README.md', to: 'read why we decided something' },
       { path: 'CONTRIBUTING.md', to: 'change grantd, and see how a request flows through the code' },

@@ -5,10 +5,10 @@ import { type Account, unprivilegedAccount } from '../../core/test/harness/postg
 import { eventually, Host } from './network.ts';
 import { type EtcdApi, POSTGRES_PROGRAMS } from './requirements.ts';
 
-/** Seconds. They keep a failover within half a minute: docs/scale.md explains each. */
+/** Seconds. They keep a failover within half a minute: docs/performance.md explains each. */
 const TIMES = { ttl: 20, loop_wait: 2, retry_timeout: 3 } as const;
 
-/** The cluster settings of docs/scale.md. */
+/** The cluster settings of docs/performance.md. */
 const SETTINGS = {
   ...TIMES,
   primary_start_timeout: 0,

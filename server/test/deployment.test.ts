@@ -27,7 +27,7 @@ const unit = read('deploy', 'systemd', 'grantd.service');
 test('the image and the guide have the pinned Node, and the image the settings of memory that the program has', () => {
   const pinned = JSON.parse(read('package.json')).dependencies.node;
   assert.match(dockerfile, new RegExp(`^ARG NODE=${pinned}$`, 'm'));
-  const installed = read('docs', 'deployment.md').match(/\bv\d+\.\d+\.\d+\b/g);
+  const installed = read('docs', 'production.md').match(/\bv\d+\.\d+\.\d+\b/g);
   assert.deepEqual(new Set(installed), new Set([`v${pinned}`]));
   for (const [name, value] of Object.entries(variables)) {
     assert.match(dockerfile, new RegExp(`\\b${name}=${value}\\b`));

@@ -7,6 +7,7 @@ import { dirname, join, matchesGlob } from 'node:path';
 import { test } from 'node:test';
 import type { Command } from 'commander';
 import { parseAllDocuments } from 'yaml';
+import { slugOf } from '../../site/pages.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { OPTIONS, variableOf } from '../src/config/options.ts';
@@ -21,7 +22,7 @@ const PAGES = globSync(
   },
 ).sort();
 
-/** Tests that run the blocks of a page as printed, by the languages that they run. */
+/** Tests that run the blocks of a page, or of a section of it, as printed, by the languages that they run. */
 const RUN: readonly (readonly [page: string, test: string, ...languages: string[]])[] = [
   ['README.md', 'server/test/readme.test.ts', 'sh', 'console'],
   ['CONTRIBUTING.md', 'server/test/exercises.test.ts', 'ts'],
@@ -29,7 +30,7 @@ const RUN: readonly (readonly [page: string, test: string, ...languages: string[
   ['docs/library.md', 'examples/test/package.test.ts', 'sh', 'console'],
   ['docs/clients.md', 'server/test/client_recipes.test.ts', 'apache'],
   ['docs/mcp.md', 'server/test/client_docs.test.ts', 'sh', 'http'],
-  ['docs/postgresql.md', 'server/test/postgres_start.test.ts', 'sh', 'sql'],
+  ['docs/production.md#start-with-nothing', 'server/test/postgres_start.test.ts', 'sh', 'sql'],
   ['docs/tutorials/*.md', 'server/test/tutorials.test.ts', 'sh', 'js', 'ts', 'console', 'html', 'http'],
   ['examples/README.md', 'examples/test/readme.test.ts', 'sh'],
   ['protect/README.md', 'protect/test/docs.test.ts', 'ts'],
@@ -44,6 +45,8 @@ const BLOCK =
 
 interface Block {
   readonly page: string;
+  /** The page with the anchor of the section. */
+  readonly section: string;
   /** Page and line. */
   readonly place: string;
   readonly language: string;
@@ -55,14 +58,31 @@ const BLOCKS: readonly Block[] = PAGES.flatMap((page) => {
   const text = readFileSync(join(ROOT, page), 'utf8');
   return [...text.matchAll(BLOCK)].map(({ groups = {}, index }) => {
     const { reason, indent = '', language = '', code = '' } = groups;
-    const line = text.slice(0, text.indexOf('```', index)).split('\n').length;
+    const before = text.slice(0, text.indexOf('```', index));
+    const line = before.split('\n').length;
+    const section = `${page}#${slugOf(
+      before
+        .match(/^##+ .+$/gm)
+        ?.at(-1)
+        ?.replace(/^#+ /, '') ?? '',
+    )}`;
     const place = `${page}:${line}`;
-    return { page, place, language, reason, code: code.replaceAll(new RegExp(`^${indent}`, 'gm'), '') };
+    return {
+      page,
+      section,
+      place,
+      language,
+      reason,
+      code: code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+    };
   });
 });
 
-const isRun = ({ page, language }: Block) =>
-  RUN.some(([pages, , ...languages]) => matchesGlob(page, pages) && languages.includes(language));
+const isRun = ({ page, section, language }: Block) =>
+  RUN.some(
+    ([pages, , ...languages]) =>
+      (section === pages || matchesGlob(page, pages)) && languages.includes(language),
+  );
 
 const checked = (...languages: readonly string[]) =>
   BLOCKS.filter((block) => languages.includes(block.language) && !isRun(block) && block.reason === undefined);
@@ -79,7 +99,7 @@ test('each block is run by a test, read by a check, or says why not', () => {
 test('each test that runs the blocks of a page names the page', () => {
   for (const [page, file] of RUN) {
     const source = readFileSync(join(ROOT, file), 'utf8');
-    const name = page.includes('*') ? 'tutorials' : page.replace(/^.*\//, '');
+    const name = page.includes('*') ? 'tutorials' : page.replace(/^.*\/|#.*$/g, '');
     assert.ok(source.includes(name), `${file} does not name ${page}`);
   }
 });

@@ -92,8 +92,9 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     }
   });
 
-  test('docs/postgresql.md starts with nothing: its statements and commands work in their order', async () => {
-    const page = readFileSync(join(import.meta.dirname, '../../docs/postgresql.md'), 'utf8');
+  test('docs/production.md starts with nothing: its statements and commands work in their order', async () => {
+    const guide = readFileSync(join(import.meta.dirname, '../../docs/production.md'), 'utf8');
+    const page = guide.slice(guide.indexOf('\n### Start with nothing\n'));
     const { url } = await sharedPostgres();
     const name = `test_${randomBytes(6).toString('hex')}`;
     const password = 'the password of the role';

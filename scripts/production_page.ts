@@ -4,10 +4,10 @@ import { OPTIONS } from '../server/src/config/options.ts';
 
 const TABLE = /(?<=^\| change of \| takes effect \|\n\| --- \| --- \|\n)(?:\|.*\n)*/m;
 
-/** `docs/deployment.md` with a row for each kind of change that a reload may not make. */
-export function deploymentPage(): string {
-  const page = readFileSync('docs/deployment.md', 'utf8');
-  if (!TABLE.test(page)) throw new Error('docs/deployment.md has no table of changes');
+/** `docs/production.md` with a row for each kind of change that a reload may not make. */
+export function productionPage(): string {
+  const page = readFileSync('docs/production.md', 'utf8');
+  if (!TABLE.test(page)) throw new Error('docs/production.md has no table of changes');
   const options = Object.entries<Option<unknown, unknown>>(OPTIONS);
   const names = (isNamed: (option: Option<unknown, unknown>) => boolean) =>
     options
