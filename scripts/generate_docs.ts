@@ -6,7 +6,7 @@ import { MEMBER_NAMES, memberOf } from '@grantd/core';
 import { describeOption, MEMBER_TEXTS, type Option } from '@grantd/core/options';
 import { flagOfMember } from '../server/src/cli/client_flags.ts';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
-import { schemaOfTheme } from '../server/src/pages/theme.ts';
+import { schemaOfTheme } from '../server/src/pages/drawing/theme.ts';
 import { mapOfPages } from '../site/pages.ts';
 import { hostsPage } from './hosts_page.ts';
 import { libraryPage } from './library_page.ts';

@@ -62,11 +62,16 @@ const PLANTED: readonly (readonly [
   [
     'a circle of folders in the program',
     {
-      'server/src/pages/pages.ts': "import './login/login.ts';",
-      'server/src/pages/login/login.ts': "import '../html.ts';",
+      'server/src/pages/pages.ts': "import './sign_in/sign_in.ts';",
+      'server/src/pages/sign_in/sign_in.ts': "import '../html.ts';",
       'server/src/pages/html.ts': '',
     },
     /server\/src\/pages is part of a circle of imports between folders/,
+  ],
+  [
+    'a flow of pages that imports another one',
+    { 'server/src/pages/sign_in/sign_in.ts': "import '../consent/consent.ts';" },
+    /sign_in\/sign_in\.ts imports server\/src\/pages\/consent\/consent\.ts, which is in another slice/,
   ],
   [
     'a later layer of the program',

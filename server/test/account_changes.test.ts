@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
@@ -457,14 +457,11 @@ async function passkeyIds(server: RunningServer, subject: string): Promise<reado
   return passkeys.map(({ id }) => id);
 }
 
-/** The routes of the pages that receive forms, as `pages.ts` adds them. */
+/** The routes of the pages that receive forms, as the flows add them. */
 function routesWithForms(): string[] {
-  const source = readFileSync(new URL('../src/pages/pages.ts', import.meta.url), 'utf8');
-  const statements = source.slice(source.indexOf('function listenerOver')).split(';');
-  return statements
-    .filter((statement) => statement.includes('.post('))
-    .map((statement) => {
-      const [, kind, path = ''] = /\b(at|of)\('([^']*)'\)/.exec(statement) ?? assert.fail(statement);
-      return kind === 'of' ? `/upstream/:provider/${path}` : path;
-    });
+  const folder = join(import.meta.dirname, '..', 'src', 'pages');
+  return globSync('**/*.ts', { cwd: folder }).flatMap((file) => {
+    const source = readFileSync(join(folder, file), 'utf8');
+    return [...source.matchAll(/\broutes\.(?:form|post)\(\s*'([^']*)'/g)].map(([, path = '']) => path);
+  });
 }

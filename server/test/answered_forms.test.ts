@@ -7,8 +7,8 @@ import { AnsweredRequests } from '../src/data/answered_requests.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import type { RequestLog } from '../src/log/log.ts';
-import { answerOnce, type FormAnswer, sentForm } from '../src/pages/answered_forms.ts';
-import { Cookies, FormTokens } from '../src/pages/browser_state.ts';
+import { Cookies } from '../src/pages/browser/cookies.ts';
+import { answerOnce, type FormAnswer, FormTokens, sentForm } from '../src/pages/browser/forms.ts';
 import { DATABASES } from './harness/databases.ts';
 import { openDatabases } from './harness/program_data.ts';
 
@@ -45,7 +45,7 @@ class Process {
     });
     app.use(
       answerOnce(
-        { cookies, formTokens, formAnswers, requestLog: requestLog as unknown as RequestLog },
+        { cookies, formAnswers, requestLog: requestLog as unknown as RequestLog },
         sentForm({ formTokens }),
       ) as never,
     );

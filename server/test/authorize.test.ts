@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
 import { readSecretFile } from '../src/data/secrets.ts';
-import { PendingRequests } from '../src/pages/browser_state.ts';
-import { REVEAL_SCRIPT } from '../src/pages/fields.ts';
-import { SEND_SCRIPT } from '../src/pages/layout.ts';
+import { PendingRequests } from '../src/pages/browser/pending.ts';
+import { REVEAL_SCRIPT } from '../src/pages/drawing/fields.ts';
+import { SEND_SCRIPT } from '../src/pages/drawing/layout.ts';
 import {
   ALICE,
   Browser,

@@ -5,8 +5,9 @@ import { describe, type TestContext, test } from 'node:test';
 import { Hono } from 'hono';
 import type { OpenDatabase } from '../src/data/database.ts';
 import type { Person } from '../src/data/people.ts';
-import { BrowserSessions } from '../src/pages/browser_sessions.ts';
-import { Cookies } from '../src/pages/browser_state.ts';
+import { Cookies } from '../src/pages/browser/cookies.ts';
+import { BrowserSessions } from '../src/pages/browser/sessions.ts';
+import { SessionValidity } from '../src/people/session_validity.ts';
 import { SessionEnding } from '../src/people/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
 import { DUE, openDatabase } from './harness/program_data.ts';
@@ -27,9 +28,10 @@ class World {
     const clock = () => this.nowMs;
     const ending = new SessionEnding({ sessions, storage, clock });
     const browserSessions = new BrowserSessions({
-      ...{ sessions, ending, people, storage, clock },
+      ...{ sessions, ending, people, clock },
       cookies: new Cookies('http://localhost'),
       lifetimes: LIFETIMES,
+      validity: new SessionValidity({ sessions, storage, lifetimes: LIFETIMES, clock }),
       networkOf: () => '203.0.113.0/24',
     });
     this.#app = new Hono()
@@ -256,5 +258,5 @@ test('browsers, commands, the admin API and the console list sessions by one rul
   const listing = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
     .filter((file) => /sessions\s*\.ofSubject\(/.test(readFileSync(join(folder, file), 'utf8')));
-  assert.deepEqual(listing, [join('people', 'sessions.ts')]);
+  assert.deepEqual(listing, [join('people', 'session_validity.ts')]);
 });

@@ -73,7 +73,7 @@ async function startConsole(
     ...{ settings: configuration.settings, server, requestLog, operator: {} },
     notifyClients: async () => new Map(),
     ...{ mail: undefined, directory: undefined, openUpstream: undefined },
-    addConsole: await openConsole(instance, surroundings),
+    consoleFlow: await openConsole(instance, surroundings),
   });
   const http = createServer(requestListener({ server, requestLog, pages, health: async () => false }));
   await new Promise<void>((listening) => http.listen(0, '127.0.0.1', listening));

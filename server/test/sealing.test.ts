@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
 import { seal, unseal } from '../src/data/secrets.ts';
-import { openNotice, sealNotice } from '../src/pages/account_frame.ts';
-import { SealedValues } from '../src/pages/browser_state.ts';
+import { SealedValues } from '../src/pages/browser/cookies.ts';
+import { openNotice, sealNotice } from '../src/pages/steps/account_visits.ts';
 
 describe('a sealed text', () => {
   const [key, another] = [randomBytes(32), randomBytes(32)];

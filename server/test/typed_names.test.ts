@@ -1,6 +1,6 @@
 // Usernames and addresses as people type them: with white space around them, and in another spelling.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Command } from 'commander';
@@ -125,14 +125,14 @@ describe('white space around what people type', () => {
 
   /** What is typed into the forms of each file, by the file. */
   const FORMS: Readonly<Record<string, () => Promise<void>>> = {
-    async 'pages/login_page.ts'() {
+    async 'pages/sign_in/first_step.ts'() {
       const { who, browser } = await person('ada');
       for (let attempt = 0; attempt < 12; attempt += 1)
         assert.ok(!isLogin(await signIn(new Browser(server.url), { ...who, username: `\u00a0Ada \t` })));
       const wrong = await signIn(browser, { username: 'ada ', password: 'wrong' });
       assert.match(wrong.html, /name="username" value="ada"/);
     },
-    async 'pages/forgot_page.ts'() {
+    async 'pages/recovery/recovery.ts'() {
       const { email } = await person('ben');
       for (const typed of [' ben ', ` ${email.toUpperCase()} `]) {
         const browser = new Browser(server.url);
@@ -143,7 +143,7 @@ describe('white space around what people type', () => {
       await browser.submit(await browser.get(`${server.url}/sign-up`), { email: ' new@example.com ' });
       assert.match(await mailTo('new@example.com'), /\/link\?token=/);
     },
-    async 'pages/link_page.ts'() {
+    async 'pages/recovery/link.ts'() {
       const owner = await person('cyd');
       // The first sign-in replaces the cheap hash of the tests, and a new hash ends links.
       await signIn(owner.browser, owner.who);
@@ -159,7 +159,7 @@ describe('white space around what people type', () => {
       await visitor.submit(page, { username: ' newer ', new_password: 'quartz falcon kettle' });
       assert.match(await grantdPrints(server.folder, ['user', 'list']), /^newer {2}/m);
     },
-    async 'pages/account_email.ts'() {
+    async 'pages/account/email.ts'() {
       const { who, browser } = await person('dan');
       await signIn(browser, who);
       const page = await browser.get(`${server.url}/account/email`);
@@ -170,9 +170,7 @@ describe('white space around what people type', () => {
 
   test('each form that takes a name or an address is tried', () => {
     const folder = join(import.meta.dirname, '..', 'src');
-    const files = ['pages', 'console'].flatMap((part) =>
-      readdirSync(join(folder, part)).map((file) => `${part}/${file}`),
-    );
+    const files = globSync('{pages,console}/**/*.ts', { cwd: folder });
     const taking = files.filter((file) =>
       /form\.get\('(username|email|address|user)'\)/.test(readFileSync(join(folder, file), 'utf8')),
     );

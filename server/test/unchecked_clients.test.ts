@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { SEND_SCRIPT } from '../src/pages/layout.ts';
+import { SEND_SCRIPT } from '../src/pages/drawing/layout.ts';
 import { ALICE, Browser, isConsent, isLogin, leavingLink, type Page } from './harness/browser.ts';
 import { addClient } from './harness/clients.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';

@@ -2,7 +2,7 @@
 
 import type { Consent } from '../data/consents.ts';
 import type { StoredSession } from '../data/sessions.ts';
-import { validSessions } from '../people/sessions.ts';
+import { validSessions } from '../people/session_validity.ts';
 import { requireSubject } from './groups.ts';
 import { change, operation } from './operation.ts';
 import { count, list, named, object, text, texts, time, timeOf, type ValueOf, whole } from './schema.ts';

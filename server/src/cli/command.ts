@@ -28,7 +28,7 @@ export async function withInstance(
   const configuration = readConfiguration(flags, process.env);
   warnOfPasswordInFlag(configuration);
   if (configuration.settings.languages !== undefined) {
-    const { readCatalogues } = await import('../pages/languages.ts');
+    const { readCatalogues } = await import('../pages/drawing/languages.ts');
     useCatalogues(await readCatalogues(configuration, process.env));
   }
   const database = await databaseOf(configuration, process.env);

@@ -5,15 +5,14 @@ import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import type { Document, Input, OperationId } from '../admin/table.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import type { History } from '../monitoring/history.ts';
-import { openAccount, type Wanted } from '../pages/account_frame.ts';
-import type { BrowserSession } from '../pages/browser_sessions.ts';
-import type { SealedValues } from '../pages/browser_state.ts';
-import { PageProblem } from '../pages/error_page.ts';
-import { pageSetting, renderPage } from '../pages/layout.ts';
-import { missingOf } from '../pages/missing_step.ts';
-import type { PageContext, PageParts } from '../pages/page_parts.ts';
-import { verifiedForm } from '../pages/pending_page.ts';
-import { toNewSignIn } from '../pages/upstream_pages.ts';
+import type { SealedValues } from '../pages/browser/cookies.ts';
+import type { FormTokens } from '../pages/browser/forms.ts';
+import { type PageContext, PageProblem, type Visitors } from '../pages/browser/request.ts';
+import type { BrowserSession } from '../pages/browser/sessions.ts';
+import type { Drawing } from '../pages/drawing/drawing.ts';
+import { type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import type { AccountVisits, Wanted } from '../pages/steps/account_visits.ts';
+import type { MissingSteps } from '../people/missing_steps.ts';
 import {
   type ConsoleNotice,
   type ConsolePageName,
@@ -23,9 +22,22 @@ import {
   toConsole,
 } from './frame.ts';
 
+/** What the console needs of the other pages. */
+export interface PagesOfConsole {
+  readonly drawing: Drawing;
+  readonly formTokens: FormTokens;
+  readonly visitors: Visitors;
+  readonly visits: AccountVisits;
+  readonly missing: MissingSteps;
+  /** Seals notices about the result of a change. */
+  readonly notices: SealedValues;
+  /** Milliseconds. */
+  readonly clock: () => number;
+}
+
 /** What all requests to the console share. */
 export interface ConsoleParts {
-  readonly pages: PageParts;
+  readonly pages: PagesOfConsole;
   readonly adminGroup: string;
   readonly isReady: () => Promise<boolean>;
   readonly clock: Pick<ClockWatch, 'skewSeconds'>;
@@ -49,7 +61,7 @@ export interface Visit {
    */
   call<Id extends OperationId>(id: Id, input: Input<Id>, version?: string): Promise<Versioned<Document<Id>>>;
   readonly session: BrowserSession;
-  readonly setting: ReturnType<typeof pageSetting>;
+  readonly setting: PageSetting;
   readonly view: ConsoleView;
   /** The submitted form, whose token is verified; empty for `GET`. */
   readonly form: URLSearchParams;
@@ -70,9 +82,9 @@ export function page(
     if (session instanceof Response) return session;
     const form =
       c.req.method === 'POST'
-        ? await verifiedForm(c, pages, { page: 'console', about: [session.id] })
+        ? await pages.formTokens.verified(c, { page: 'console', about: [session.id] })
         : new URLSearchParams();
-    const setting = pageSetting(c, pages);
+    const setting = pages.drawing.setting(c);
     const view = await consoleView(c, pages, session, current);
     const parts = { ...consoleParts.partsOf(session.person.subject), requireVersion: versionCheck('*') };
     try {
@@ -101,29 +113,27 @@ async function openSession(
   { pages, adminGroup }: ConsoleParts,
 ): Promise<BrowserSession | Response> {
   const wanted = wantedPage(c, pages);
-  const session = await openAccount(c, pages, wanted);
+  const session = await pages.visits.open(c, wanted);
   if (session instanceof Response) return session;
   // Read from the database with the session, so that leaving the group ends the access at once.
   if (session.person.groups?.includes(adminGroup) !== true)
     throw new PageProblem('console', 'not_administrator');
-  if (session.signedInAtMs + MAX_SIGN_IN_AGE_MS <= pages.clock()) return toNewSignIn(c, pages, wanted);
+  if (session.signedInAtMs + MAX_SIGN_IN_AGE_MS <= pages.clock()) return pages.visits.toNewSignIn(c, wanted);
   // A user who needs a second factor and has none adds it first.
-  if ((await missingOf(pages, session.person, session.amr, { pending: wanted })) === undefined)
+  if ((await pages.missing.of(session.person, session.amr, { pending: wanted })) === undefined)
     return session;
-  const pending = { ...wanted, kind: 'account', begunAtMs: pages.clock() } as const;
-  const sealed = (await pages.pendingRequests.seal(pending)) ?? '';
-  return c.redirect(`${pages.basePath}/account/security?pending=${sealed}`, 303);
+  return pages.visits.toEnrolment(c, wanted);
 }
 
 /** Longer ones would not fit into the cookie of a sign-in at a provider. */
 const MAX_PATH_LENGTH = 500;
 
 /** The page to which a sign-in leads back: this one with its query, or after a form the page that shows the form. */
-function wantedPage(c: PageContext, { basePath }: PageParts): Wanted & { readonly page: 'console' } {
+function wantedPage(c: PageContext, { drawing }: PagesOfConsole): Wanted & { readonly page: 'console' } {
   const { pathname, search, searchParams } = new URL(c.req.url);
   // Only this browser session has had the notice.
   const isPlain = c.req.method === 'GET' && !searchParams.has('notice');
-  const first = `${basePath}/console`;
+  const first = `${drawing.basePath}/console`;
   const below = pathname.startsWith(first) ? `${pathname.slice(first.length)}${isPlain ? search : ''}` : '';
   return { page: 'console', ...(below !== '' && below.length <= MAX_PATH_LENGTH && { below }) };
 }

@@ -3,7 +3,7 @@ import { html } from 'hono/html';
 import { auditBefore, auditEventView } from '../admin/audit.ts';
 import { InvalidInput } from '../admin/operation_refused.ts';
 import type { AuditEvent, AuditFilter } from '../data/audit.ts';
-import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';

@@ -2,8 +2,8 @@ import { type ClientRecord, documentOf } from '@grantd/core';
 import { html } from 'hono/html';
 import { requireClient, stateOf } from '../admin/client_rules.ts';
 import { revokeAll } from '../admin/tokens.ts';
-import { named } from '../pages/application_shown.ts';
-import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
+import { named } from '../pages/drawing/application_shown.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { textsIn } from '../texts/texts.ts';
 import { perform, type Visit } from './access.ts';
 import {

@@ -1,7 +1,7 @@
 // The operator's console: web pages below ISSUER/console, over the operations that the command line also uses.
 
 import type { AuthorizationServer } from '@grantd/core';
-import type { Hono } from 'hono';
+import type { MiddlewareHandler } from 'hono';
 import { Caller } from '../admin/caller.ts';
 import { requireAdminGroup } from '../admin/groups.ts';
 import type { OperationParts, SentTest } from '../admin/operation.ts';
@@ -11,10 +11,10 @@ import { actingAs } from '../data/acting.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import { askedStorage } from '../data/tables.ts';
 import type { Instance } from '../instance/instance.ts';
-import { SealedValues } from '../pages/browser_state.ts';
-import { refuseMethod, renderProblem } from '../pages/error_page.ts';
-import type { PageEnvironment, PageParts } from '../pages/page_parts.ts';
-import { type ConsoleParts, page } from './access.ts';
+import { SealedValues } from '../pages/browser/cookies.ts';
+import type { PageEnvironment } from '../pages/browser/request.ts';
+import type { Flow } from '../pages/drawing/drawing.ts';
+import { type ConsoleParts, type PagesOfConsole, page } from './access.ts';
 import { downloadAudit, showAudit } from './audit.ts';
 import { showFigures, showLibrary } from './charts.ts';
 import { showClients, submitClients } from './clients.ts';
@@ -38,19 +38,19 @@ interface Surroundings {
 
 /**
  * Opens the console over one database.
- * @returns adds its pages to the others
+ * @returns the flow of its pages
  * @throws {Refused} the group of administrators does not exist
  */
 export async function openConsole(
   instance: Instance,
   { configuration, server, isReady, clock, history, testMail }: Surroundings,
-): Promise<(app: Hono<PageEnvironment>, pages: PageParts) => void> {
+): Promise<(pages: PagesOfConsole) => Flow> {
   await requireAdminGroup(instance, configuration);
   const { adminGroup = '', adminFrom } = configuration.settings;
   const isAdmitted = networkCheck(adminFrom);
   const actorOf = (subject: string) => `console:${subject}` as const;
 
-  return (app, pages) => {
+  return (pages) => {
     const parts: ConsoleParts = {
       ...{ pages, adminGroup, isReady, clock, history },
       tokens: new SealedValues(instance.secret(), 'console_token'),
@@ -70,39 +70,36 @@ export async function openConsole(
         };
       },
     };
-    const at = (path: string) => `${pages.basePath}/console${path}`;
-    const reading = refuseMethod(pages, 'GET, HEAD');
-    const forms = refuseMethod(pages, 'GET, HEAD, POST');
-    for (const path of [at(''), at('/*')])
-      app.use(path, async (c, next) =>
-        isAdmitted(pages.clientAddress(c.env.incoming))
-          ? next()
-          : renderProblem(c, pages, { problem: 'not_found' }, 404),
-      );
-    app.get(at(''), page(parts, 'overview', showOverview)).all(reading);
-    app.get(at('/figures'), page(parts, 'overview', showFigures)).all(reading);
-    app.get(at('/uplot.js'), showLibrary).all(reading);
-    app
-      .get(at('/tokens'), page(parts, 'tokens', showTokens))
-      .post(page(parts, 'tokens', submitTokens))
-      .all(forms);
-    app
-      .get(at('/users'), page(parts, 'users', showUsers))
-      .post(page(parts, 'users', submitUsers))
-      .all(forms);
-    app
-      .get(at('/groups'), page(parts, 'groups', showGroups))
-      .post(page(parts, 'groups', submitGroups))
-      .all(forms);
-    app
-      .get(at('/keys'), page(parts, 'keys', showKeys))
-      .post(page(parts, 'keys', submitKeys))
-      .all(forms);
-    app
-      .get(at('/clients'), page(parts, 'clients', showClients))
-      .post(page(parts, 'clients', submitClients))
-      .all(forms);
-    app.get(at('/audit'), page(parts, 'audit', showAudit)).all(reading);
-    app.get(at('/audit.jsonl'), page(parts, 'audit', downloadAudit)).all(reading);
+    const admit: MiddlewareHandler<PageEnvironment> = async (c, next) =>
+      isAdmitted(pages.visitors.addressOf(c))
+        ? next()
+        : pages.drawing.problem(c, { problem: 'not_found' }, 404);
+    return {
+      mount(routes) {
+        for (const path of ['/console', '/console/*']) routes.before(path, admit);
+        routes.page('/console', page(parts, 'overview', showOverview));
+        routes.page('/console/figures', page(parts, 'overview', showFigures));
+        routes.page('/console/uplot.js', showLibrary);
+        routes.form(
+          '/console/tokens',
+          page(parts, 'tokens', showTokens),
+          page(parts, 'tokens', submitTokens),
+        );
+        routes.form('/console/users', page(parts, 'users', showUsers), page(parts, 'users', submitUsers));
+        routes.form(
+          '/console/groups',
+          page(parts, 'groups', showGroups),
+          page(parts, 'groups', submitGroups),
+        );
+        routes.form('/console/keys', page(parts, 'keys', showKeys), page(parts, 'keys', submitKeys));
+        routes.form(
+          '/console/clients',
+          page(parts, 'clients', showClients),
+          page(parts, 'clients', submitClients),
+        );
+        routes.page('/console/audit', page(parts, 'audit', showAudit));
+        routes.page('/console/audit.jsonl', page(parts, 'audit', downloadAudit));
+      },
+    };
   };
 }

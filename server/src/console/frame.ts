@@ -1,11 +1,14 @@
 import { isJsonObject } from '@grantd/core/options';
 import { html } from 'hono/html';
 import type { RefusalKind } from '../admin/operation_refused.ts';
-import { named, personLine, personShown } from '../pages/application_shown.ts';
-import { operatorMark } from '../pages/brand.ts';
-import type { BrowserSession } from '../pages/browser_sessions.ts';
-import type { Page, PageSetting, PersonShown } from '../pages/layout.ts';
-import type { PageContext, PageParts } from '../pages/page_parts.ts';
+import type { SealedValues } from '../pages/browser/cookies.ts';
+import type { FormTokens } from '../pages/browser/forms.ts';
+import type { PageContext } from '../pages/browser/request.ts';
+import type { BrowserSession } from '../pages/browser/sessions.ts';
+import { named, personLine, personShown } from '../pages/drawing/application_shown.ts';
+import { operatorMark } from '../pages/drawing/brand.ts';
+import type { Drawing } from '../pages/drawing/drawing.ts';
+import type { Page, PageSetting, PersonShown } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
@@ -32,9 +35,15 @@ export interface ConsoleView {
   readonly notice?: ConsoleNotice;
 }
 
+interface FrameNeeds {
+  readonly drawing: Drawing;
+  readonly formTokens: FormTokens;
+  readonly notices: SealedValues;
+}
+
 export async function consoleView(
   c: PageContext,
-  { basePath, formTokens, notices }: PageParts,
+  { drawing: { basePath }, formTokens, notices }: FrameNeeds,
   session: BrowserSession,
   current: ConsolePageName,
 ): Promise<ConsoleView> {
@@ -59,7 +68,7 @@ function isNotice(value: unknown): value is ConsoleNotice {
 /** Shows a page after a change. The notice is sealed, because anyone can make up a URL. */
 export async function toConsole(
   c: PageContext,
-  { notices }: PageParts,
+  { notices }: Pick<FrameNeeds, 'notices'>,
   session: BrowserSession,
   url: string,
   notice: ConsoleNotice,

@@ -2,7 +2,7 @@ import type { SigningAlgorithm } from '@grantd/core';
 import { html } from 'hono/html';
 import { type KeyView, listKeys, secondsUntilRotation } from '../admin/keys.ts';
 import { OperationRefused } from '../admin/operation_refused.ts';
-import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';

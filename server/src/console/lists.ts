@@ -1,6 +1,6 @@
 // Lists of users, clients and groups, which share one shape.
 import { html } from 'hono/html';
-import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';

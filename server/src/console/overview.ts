@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import { revokeAll } from '../admin/tokens.ts';
 import { pagesOf } from '../admin/user_rules.ts';
 import type { Sample } from '../monitoring/history.ts';
-import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';

@@ -3,7 +3,7 @@ import { isJsonObject } from '@grantd/core/options';
 import { html } from 'hono/html';
 import { endOf, explainToken } from '../admin/tokens.ts';
 import type { AuditEvent } from '../data/audit.ts';
-import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';

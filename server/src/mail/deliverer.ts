@@ -3,7 +3,7 @@ import type { StoredMail } from '../data/mails.ts';
 import { isName, type People, type Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
-import type { Brand } from '../pages/brand.ts';
+import type { Brand } from '../pages/drawing/brand.ts';
 import {
   FACTOR_CHANGES,
   isAddress,

@@ -1,5 +1,5 @@
 import { html, raw } from 'hono/html';
-import { type Brand, isColor, textOn } from '../pages/brand.ts';
+import { type Brand, isColor, textOn } from '../pages/drawing/brand.ts';
 import type { FactorChange, RenderedMail } from '../people/mailing.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';

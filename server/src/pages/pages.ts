@@ -1,14 +1,15 @@
+// All pages: makes what the flows need over one database, and mounts the flows.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AdministrableStorage, type AuthorizationServer, pathOf, preferencesOf } from '@grantd/core';
-import { addressUnit } from '@grantd/core/node';
 import { getRequestListener } from '@hono/node-server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { rpIdOf } from '../config/acr.ts';
-import { clientAddress, networkOf } from '../config/client_address.ts';
+import { clientAddress } from '../config/client_address.ts';
 import type { Settings } from '../config/options.ts';
 import { actingAs } from '../data/acting.ts';
 import { AnsweredRequests } from '../data/answered_requests.ts';
 import { clientAccess } from '../data/groups.ts';
+import type { Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';
 import type { Instance } from '../instance/instance.ts';
@@ -17,6 +18,8 @@ import { Administrators } from '../people/administrators.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { DirectorySignIn } from '../people/directory.ts';
 import { AccessEnding } from '../people/groups.ts';
+import type { LinkBook, MailQueue } from '../people/mailing.ts';
+import { MissingSteps } from '../people/missing_steps.ts';
 import { OwnPasswords } from '../people/own_passwords.ts';
 import { Passkeys } from '../people/passkeys.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
@@ -24,57 +27,37 @@ import { PasswordRules } from '../people/passwords.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { SecondFactors } from '../people/second_factors.ts';
 import { SelfService } from '../people/self_service.ts';
+import { SessionValidity } from '../people/session_validity.ts';
 import { type NotifyClients, SessionEnding } from '../people/sessions.ts';
 import { AttemptLimits, failureRecorder } from '../people/sign_in.ts';
 import type { Upstream } from '../people/upstream.ts';
 import { waysOf } from '../people/ways_to_sign_in.ts';
-import { showApplications, submitApplications } from './account_applications.ts';
-import { showData, submitData } from './account_data.ts';
-import { showEmail, submitEmail } from './account_email.ts';
-import { showFactors, submitFactors } from './account_factors.ts';
-import { showAccount, submitAccount } from './account_overview.ts';
-import { showSecurity, submitSecurity } from './account_security.ts';
-import { showSessions, submitSessions } from './account_sessions.ts';
-import { answerOnce, type FormAnswer, sentForm } from './answered_forms.ts';
-import { authorizePage } from './authorization.ts';
-import type { OperatorShown } from './brand.ts';
-import { BrowserSessions, userAgentOf } from './browser_sessions.ts';
+import { accountFlow } from './account/account.ts';
+import { Cookies, HalfSignIns, KnownBrowsers, OpenedLink, SealedValues } from './browser/cookies.ts';
+import { answerOnce, type FormAnswer, FormTokens, sentForm } from './browser/forms.ts';
+import { PendingPages, PendingRequests } from './browser/pending.ts';
 import {
-  Cookies,
-  FormTokens,
-  HalfSignIns,
-  KnownBrowsers,
-  OpenedLink,
-  PendingRequests,
-  SealedValues,
-} from './browser_state.ts';
-import { showChoice, submitChoice } from './choose_account_page.ts';
-import { showConsent, submitConsent } from './consent_page.ts';
-import { showDenied, submitDenied } from './denied_page.ts';
-import { answerError, refuseMethod, renderProblem } from './error_page.ts';
-import { showForgot, showSignUp, submitForgot, submitSignUp } from './forgot_page.ts';
-import { showHome } from './home_page.ts';
-import { rememberLanguage } from './layout.ts';
-import { showLink, submitLink } from './link_page.ts';
-import { showLogin, submitLogin } from './login_page.ts';
-import { showFont, showLogo } from './logo_page.ts';
-import { Logos } from './logos.ts';
-import { showLogout, submitLogout } from './logout_page.ts';
-import { showMailbox } from './mailbox_page.ts';
-import type { Operator } from './operator.ts';
-import type { Decision, PageContext, PageEnvironment, PageParts } from './page_parts.ts';
-import { readRequest, requestIdOf } from './page_parts.ts';
-import { showSecond, submitSecond } from './second_page.ts';
-import {
-  receiveAnswer,
-  receiveLogout,
-  sentAnswer,
-  showConnect,
-  showSignedOut,
-  submitConnect,
-  submitProvider,
-  submitUnlink,
-} from './upstream_pages.ts';
+  type PageContext,
+  type PageEnvironment,
+  readRequest,
+  requestIdOf,
+  Visitors,
+} from './browser/request.ts';
+import { BrowserSessions } from './browser/sessions.ts';
+import { consentFlow, type Decision } from './consent/consent.ts';
+import type { OperatorShown } from './drawing/brand.ts';
+import { Drawing, type Flow, PageRoutes } from './drawing/drawing.ts';
+import { rememberLanguage } from './drawing/layout.ts';
+import { Logos } from './drawing/logos.ts';
+import type { Operator } from './drawing/operator.ts';
+import { homeFlow } from './home/home.ts';
+import { logoutFlow } from './logout/logout.ts';
+import { providersFlow } from './providers/providers.ts';
+import { SignInsUnderWay } from './providers/under_way.ts';
+import { recoveryFlow } from './recovery/recovery.ts';
+import { signInFlow } from './sign_in/sign_in.ts';
+import { AccountVisits } from './steps/account_visits.ts';
+import { AuthorizationSteps } from './steps/authorization.ts';
 
 type PageListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
@@ -86,13 +69,24 @@ interface Surroundings {
   readonly operator: Operator;
   readonly notifyClients: NotifyClients;
   /** `undefined` if the server sends no emails. */
-  readonly mail: PageParts['mail'];
+  readonly mail: { readonly queue: MailQueue; readonly links: LinkBook } | undefined;
   /** `undefined` if all users are local. */
   readonly directory: Directory | undefined;
-  /** Adds the pages of the console; `undefined` if it is off. */
-  readonly addConsole?: ((app: Hono<PageEnvironment>, parts: PageParts) => void) | undefined;
+  /** The pages of the console; `undefined` if it is off. */
+  readonly consoleFlow?: ((needs: OfConsole) => Flow) | undefined;
   /** Opens sign-in through identity providers; `undefined` if none is configured. */
   readonly openUpstream: ((parts: { readonly ending: SessionEnding }) => Upstream) | undefined;
+}
+
+/** What the console gets of the pages. */
+interface OfConsole {
+  readonly drawing: Drawing;
+  readonly formTokens: FormTokens;
+  readonly visitors: Visitors;
+  readonly visits: AccountVisits;
+  readonly missing: MissingSteps;
+  readonly notices: SealedValues;
+  readonly clock: () => number;
 }
 
 /** The parts of an instance that pages use. */
@@ -126,146 +120,165 @@ export function openPages(
     notifyClients,
     mail,
     directory,
-    addConsole,
+    consoleFlow,
     openUpstream,
   }: Surroundings,
 ): PageListener {
-  const { issuer, people, sessions, consents, scopeTexts, attempts, fetchDocument } = instance;
+  const { issuer, people, groups, sessions, consents, scopeTexts, attempts, apiRequests } = instance;
+  const { ownPeople, ownFactors: factors } = instance;
   const storage = guardedStorage(instance);
+  const clients = storage;
   const secret = instance.secret();
-  const cookies = new Cookies(issuer);
   const clock = Date.now;
   const basePath = new URL(issuer).pathname.replace(/\/$/, '');
+
+  // The rules.
   const ownStorage = actingAs('user', instance.storage);
   const sessionEnding = new SessionEnding({ sessions, storage: ownStorage, clock });
   const lifetimes = { idle: settings.sessionIdleLifetime, absolute: settings.sessionLifetime };
+  const validity = new SessionValidity({ sessions, storage, lifetimes, clock });
   const hasher = new PasswordHasher();
-  const { ownPeople, ownFactors: factors } = instance;
-  const rpId = rpIdOf(settings, issuer);
-  const addressOf = clientAddress(settings.trustedProxies ?? []);
-  const networkOfVisitor = (c: Context) => networkOf(addressOf((c as PageContext).env.incoming));
   const limits = new AttemptLimits(attempts, secret, clock);
-  const { providers } = instance.openWays();
-  const passwords = new OwnPasswords({ providers, identities: instance.upstreamIdentities });
-  const recordFailure = failureRecorder({ sessions, clock, limits, storage: instance.storage });
-  const partsOfPages: PageParts = {
-    server,
-    requestLog,
-    notifyClients,
-    cookies,
-    clock,
-    sessions,
-    sessionEnding,
-    consents,
-    scopeTexts,
-    detailsTypes: new Map(Object.entries(settings.authorizationDetails ?? {})),
-    clients: storage,
-    mayUse: clientAccess(people),
-    grants: storage,
-    operator: operatorShown(operator, issuer, basePath),
-    operatorLogo: operator.logo,
-    operatorFont: operator.theme?.font,
-    logos: new Logos({ fetchDocument, clock }),
-    basePath,
-    withdrawal: new ConsentWithdrawal({ consents, storage: ownStorage, clock }),
-    browserSessions: new BrowserSessions({
-      ...{ cookies, sessions, people, storage, lifetimes, clock },
-      networkOf: networkOfVisitor,
-      ending: sessionEnding,
-    }),
-    formTokens: new FormTokens(cookies, secret),
-    decisions: new AnsweredRequests<Decision>({
-      ...{ apiRequests: instance.apiRequests, secret, clock },
-      use: 'answered_form',
-    }),
-    knownBrowsers: new KnownBrowsers(cookies, secret),
-    pendingRequests: new PendingRequests(secret, clock),
-    notices: new SealedValues(secret, 'notice'),
-    signInParts: {
-      people,
-      storage,
-      hasher,
-      limits,
-      passwords,
-      directory:
-        directory &&
-        new DirectorySignIn({
-          ...{ directory, people, clock, groups: instance.groups, clients: instance.storage.clients },
-          access: new AccessEnding({ people, clock, groups: instance.groups, storage: instance.storage }),
-        }),
-    },
-    factors,
-    passkeys:
-      rpId === undefined
-        ? undefined
-        : new Passkeys({
-            ...{ issuer, rpId, rpName: operator.name ?? rpId, factors, secret, clock },
-            storage: instance.storage,
-          }),
-    secondFactors: new SecondFactors({
-      ...{ issuer, issuerName: operator.name ?? new URL(issuer).host, factors, attempts, secret, clock },
-    }),
-    halfSignIns: new HalfSignIns(cookies, secret, clock),
-    signInPolicy: settings.signInPolicy,
-    consoleSignInPolicy: settings.consoleSignInPolicy,
-    recoveryHold: settings.recoveryHold,
-    groups: instance.groups,
-    clientAddress: addressOf,
-    ownPeople,
-    async recordFailure(c, { page, provider, sessionId, cause, ...failure }) {
-      const { reason, subject, clientId } = failure;
-      requestLog.pageEvent({
-        ...{ type: 'sign_in_failed', page, requestId: requestIdOf(c), reason },
-        ...(subject !== undefined && { subject }),
-        ...(clientId !== undefined && { clientId }),
-        ...(sessionId !== undefined && { sessionId }),
-        ...(provider !== undefined && { provider }),
-        ...(cause !== undefined && { cause }),
-      });
-      await recordFailure({
-        ...{ ...failure, userAgent: userAgentOf(c), network: networkOfVisitor(c) },
-        address: addressUnit(addressOf(c.env.incoming)),
-      });
-    },
-    selfService: new SelfService({
-      ...{ people: ownPeople, storage: ownStorage, ending: sessionEnding, hasher, passwords },
-      queue: mail?.queue,
-    }),
-    removal: new PersonRemoval({
-      ...{ people: ownPeople, consents, ending: sessionEnding, storage: ownStorage },
-      clock,
-    }),
-    administrators:
-      settings.adminGroup === undefined
-        ? undefined
-        : {
-            of: new Administrators({ ...instance, group: settings.adminGroup }),
-            access: new AccessEnding({
-              ...{ people, clock, storage: ownStorage },
-              groups: actingAs('user', instance.groups),
-            }),
-          },
-    waysOf: (person) => waysOf(instance.openWays(), instance.upstreamIdentities, person),
-    passwords,
-    passwordRules: new PasswordRules(settings.passwordMinLength),
-    mail,
-    openedLink: new OpenedLink(cookies),
-    isSignUpOpen: mail !== undefined && settings.signUp === 'open',
-    signUpDomains: settings.signUpDomains,
-    upstream: openUpstream && {
-      upstream: openUpstream({ ending: sessionEnding }),
-      cookies,
-      values: new SealedValues(secret, 'upstream'),
-    },
-  };
-  const formAnswers = new AnsweredRequests<FormAnswer>({
-    ...{ apiRequests: instance.apiRequests, secret, clock },
-    use: 'answered_form',
+  const passwords = new OwnPasswords({
+    providers: instance.openWays().providers,
+    identities: instance.upstreamIdentities,
   });
-  return listenerOver(partsOfPages, {
-    answers: (sent) => answerOnce({ ...partsOfPages, formAnswers }, sent),
-    hasMailbox: settings.demo && settings.smtpUrl === undefined,
-    addConsole,
+  const passwordRules = new PasswordRules(settings.passwordMinLength);
+  const rpId = rpIdOf(settings, issuer);
+  const passkeys =
+    rpId === undefined
+      ? undefined
+      : new Passkeys({
+          ...{ issuer, rpId, rpName: operator.name ?? rpId, factors, secret, clock },
+          storage: instance.storage,
+        });
+  const issuerName = operator.name ?? new URL(issuer).host;
+  const secondFactors = new SecondFactors({ issuer, issuerName, factors, attempts, secret, clock });
+  const { signInPolicy, consoleSignInPolicy, recoveryHold, signUpDomains } = settings;
+  const missing = new MissingSteps({
+    ...{ factors, passwords, groups, signInPolicy, consoleSignInPolicy, clock },
+    hasPasskeys: passkeys !== undefined,
+  });
+  const signInParts = {
+    ...{ people, storage, hasher, limits, passwords },
+    directory:
+      directory &&
+      new DirectorySignIn({
+        ...{ directory, people, clock, groups, clients: instance.storage.clients },
+        access: new AccessEnding({ people, clock, groups, storage: instance.storage }),
+      }),
+  };
+  const selfService = new SelfService({
+    ...{ people: ownPeople, storage: ownStorage, ending: sessionEnding, hasher, passwords },
+    queue: mail?.queue,
+  });
+  const isSignUpOpen = mail !== undefined && settings.signUp === 'open';
+  const upstream = openUpstream?.({ ending: sessionEnding });
+  const waysOfUser = (person: Person) => waysOf(instance.openWays(), instance.upstreamIdentities, person);
+
+  // What a browser holds.
+  const cookies = new Cookies(issuer);
+  const formTokens = new FormTokens(cookies, secret);
+  const knownBrowsers = new KnownBrowsers(cookies, secret);
+  const notices = new SealedValues(secret, 'notice');
+  const openedLink = new OpenedLink(cookies);
+  const visitors = new Visitors({
+    ...{ knownBrowsers, requestLog, addressOf: clientAddress(settings.trustedProxies ?? []) },
+    recordFailure: failureRecorder({ sessions, clock, limits, storage: instance.storage }),
+  });
+  const browserSessions = new BrowserSessions({
+    ...{ cookies, sessions, validity, people, lifetimes, clock, ending: sessionEnding },
+    networkOf: (c: Context) => visitors.networkOf(c as PageContext),
+  });
+  const requests = new PendingRequests(secret, clock);
+  const pending = new PendingPages({ requests, server, basePath });
+  const answersOf = <Answer>() =>
+    new AnsweredRequests<Answer>({ apiRequests, secret, clock, use: 'answered_form' });
+  const formAnswers = answersOf<FormAnswer>();
+  const answers = (sent: Parameters<typeof answerOnce>[1]) =>
+    answerOnce({ cookies, requestLog, formAnswers }, sent);
+
+  // What draws, and the steps between pages.
+  const shown = operatorShown(operator, issuer, basePath);
+  const drawing = new Drawing({ operator: shown, cookies, clients, requestLog, basePath, clock });
+  const visits = new AccountVisits({
+    ...{ browserSessions, formTokens, pending, missing, notices, requestLog, basePath, clock },
+  });
+  const authorization = new AuthorizationSteps({
+    ...{ server, clients, consents, sessions, validity, missing, pending, drawing, requestLog, clock },
+    mayUse: clientAccess(people),
+  });
+
+  const pages = { drawing, formTokens, pending, browserSessions, requestLog, clock };
+  const scopes = { scopeTexts, detailsTypes: new Map(Object.entries(settings.authorizationDetails ?? {})) };
+  const providers =
+    upstream &&
+    providersFlow({
+      ...{ ...pages, visits, authorization, missing, validity, knownBrowsers, visitors, signInParts },
+      ...{ upstream, server, mail, notifyClients, answers },
+      underWay: new SignInsUnderWay({
+        ...{ cookies, clock, values: new SealedValues(secret, 'upstream') },
+        takeState: (...state) => upstream.takeState(...state),
+      }),
+      waysOf: waysOfUser,
+    });
+  const flows: readonly (Flow | undefined)[] = [
+    homeFlow({
+      ...{ drawing, server, clients, operatorLogo: operator.logo, operatorFont: operator.theme?.font },
+      logos: new Logos({ fetchDocument: instance.fetchDocument, clock }),
+      mailbox: settings.demo && settings.smtpUrl === undefined ? mail?.queue : undefined,
+    }),
+    consentFlow({
+      ...{ ...pages, ...scopes, authorization, visits, consents, clients },
+      decisions: answersOf<Decision>(),
+    }),
+    signInFlow({
+      ...{ ...pages, authorization, visits, missing, visitors, knownBrowsers, signInParts, providers },
+      ...{ factors, passkeys, secondFactors, notifyClients, isSignUpOpen },
+      ...{ halfSignIns: new HalfSignIns(cookies, secret, clock), sendsMail: mail !== undefined },
+    }),
+    logoutFlow({ ...pages, server, clients, providers, notifyClients }),
+    accountFlow({
+      ...{ ...pages, ...scopes, visits, missing, visitors, validity, sessions, sessionEnding },
+      ...{ consents, clients, grants: storage, signInParts, factors, passkeys, secondFactors, recoveryHold },
+      ...{
+        selfService,
+        passwords,
+        passwordRules,
+        providers,
+        notices,
+        openedLink,
+        mail,
+        notifyClients,
+        issuer,
+      },
+      withdrawal: new ConsentWithdrawal({ consents, storage: ownStorage, clock }),
+      removal: new PersonRemoval({
+        ...{ people: ownPeople, consents, ending: sessionEnding, storage: ownStorage, clock },
+      }),
+      administrators:
+        settings.adminGroup === undefined
+          ? undefined
+          : {
+              of: new Administrators({ ...instance, group: settings.adminGroup }),
+              access: new AccessEnding({
+                ...{ people, clock, storage: ownStorage, groups: actingAs('user', groups) },
+              }),
+            },
+      waysOf: waysOfUser,
+    }),
+    mail &&
+      recoveryFlow({
+        ...{ drawing, formTokens, visitors, knownBrowsers, ...mail, openedLink, ownPeople, selfService },
+        ...{ passwords, passwordRules, signInParts, isSignUpOpen, signUpDomains, notifyClients, requestLog },
+      }),
+    providers,
+    consoleFlow?.({ drawing, formTokens, visitors, visits, missing, notices, clock }),
+  ];
+  return listenerOver(flows, {
+    ...{ server, drawing },
+    language: rememberLanguage({ cookies, clock }),
+    answers: answers(sentForm({ formTokens })),
   });
 }
 
@@ -303,16 +316,18 @@ function prefersJson(accept: string | undefined): boolean {
   return weightOf('application/json') > weightOf('text/html');
 }
 
-interface Additions {
-  /** Gives what is sent again the answer that it had. */
-  readonly answers: (sent: Parameters<typeof answerOnce>[1]) => MiddlewareHandler<PageEnvironment>;
-  /** Whether a page shows the emails, for the demo. */
-  readonly hasMailbox: boolean;
-  readonly addConsole: Surroundings['addConsole'];
+/** What all flows share. */
+interface Shared {
+  readonly server: Pick<AuthorizationServer, 'issuer'>;
+  readonly drawing: Drawing;
+  /** Remembers the language that a user chooses on any page. */
+  readonly language: MiddlewareHandler<PageEnvironment>;
+  /** Gives a form that is sent again the answer that it had. */
+  readonly answers: MiddlewareHandler<PageEnvironment>;
 }
 
 /** Tells an operator why nothing is found if a proxy removes the path of the issuer. */
-function outsideOf({ basePath, server }: PageParts, c: PageContext) {
+function outsideOf({ drawing: { basePath }, server }: Shared, c: PageContext) {
   if (`${c.req.path}/`.startsWith(`${basePath}/`)) return {};
   const description =
     `All paths of this server begin with ${basePath}, because its issuer is ${server.issuer}. ` +
@@ -320,79 +335,32 @@ function outsideOf({ basePath, server }: PageParts, c: PageContext) {
   return { detail: { description, requestId: requestIdOf(c) } };
 }
 
-function listenerOver(parts: PageParts, { answers, hasMailbox, addConsole }: Additions): PageListener {
+function listenerOver(flows: readonly (Flow | undefined)[], shared: Shared): PageListener {
+  const { drawing, language, answers } = shared;
   // Uses the path exactly as in the request, like the library: neither turns `/public/../account` into `/account`.
   const app = new Hono<PageEnvironment>({
     getPath: (_, { env }: { env?: PageEnvironment['Bindings'] } = {}) =>
       pathOf({ url: env?.incoming.url ?? '' }),
   });
-  const at = (path: string) => `${parts.basePath}${path}`;
-  const refuseForReading = refuseMethod(parts, 'GET, HEAD');
-  const refuseForForms = refuseMethod(parts, 'GET, HEAD, POST');
-
-  app.use(readRequest((c) => renderProblem(c, parts, { problem: 'too_large' }, 413)));
-  app.use(rememberLanguage(parts));
-  app.use(answers(sentForm(parts)));
-  app.get(at('/'), showHome(parts)).all(refuseForReading);
-  app.all(at('/authorize'), authorizePage(parts));
-  app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(refuseForForms);
-  app.get(at('/login/second'), showSecond(parts)).post(submitSecond(parts)).all(refuseForForms);
-  app.get(at('/select'), showChoice(parts)).post(submitChoice(parts)).all(refuseForForms);
-  app.get(at('/denied'), showDenied(parts)).post(submitDenied(parts)).all(refuseForForms);
-  app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(refuseForForms);
-  app.get(at('/logout'), showLogout(parts)).post(submitLogout(parts)).all(refuseForForms);
-  app.get(at('/account'), showAccount(parts)).post(submitAccount(parts)).all(refuseForForms);
-  app.get(at('/account/sessions'), showSessions(parts)).post(submitSessions(parts)).all(refuseForForms);
-  app
-    .get(at('/account/applications'), showApplications(parts))
-    .post(submitApplications(parts))
-    .all(refuseForForms);
-  app.get(at('/account/security'), showSecurity(parts)).post(submitSecurity(parts)).all(refuseForForms);
-  app.get(at('/account/factors'), showFactors(parts)).post(submitFactors(parts)).all(refuseForForms);
-  app.get(at('/account/data'), showData(parts)).post(submitData(parts)).all(refuseForForms);
-  if (parts.mail !== undefined) {
-    const { queue, links } = parts.mail;
-    app
-      .get(at('/account/email'), showEmail(parts, links))
-      .post(submitEmail(parts, parts.mail))
-      .all(refuseForForms);
-    app.get(at('/forgot'), showForgot(parts)).post(submitForgot(parts, queue)).all(refuseForForms);
-    app.get(at('/link'), showLink(parts, links)).post(submitLink(parts, links)).all(refuseForForms);
-    if (parts.isSignUpOpen)
-      app.get(at('/sign-up'), showSignUp(parts)).post(submitSignUp(parts, queue)).all(refuseForForms);
-    if (hasMailbox) app.get(at('/demo/mailbox'), showMailbox(parts, queue)).all(refuseForReading);
-  }
-  const { upstream } = parts;
-  if (upstream !== undefined) {
-    const of = (path: string) => at(`/upstream/:provider/${path}`);
-    app.post(of('sign_in'), submitProvider(parts, upstream)).all(refuseMethod(parts, 'POST'));
-    app
-      .get(of('callback'), answers(sentAnswer(upstream)), receiveAnswer(parts, upstream))
-      .all(refuseForReading);
-    app
-      .get(of('connect'), showConnect(parts, upstream))
-      .post(submitConnect(parts, upstream))
-      .all(refuseForForms);
-    app.get(of('signed_out'), showSignedOut(parts)).all(refuseForReading);
-    app.post(of('unlink'), submitUnlink(parts, upstream)).all(refuseMethod(parts, 'POST'));
-    app.post(of('backchannel_logout'), receiveLogout(parts, upstream)).all(refuseMethod(parts, 'POST'));
-  }
-  addConsole?.(app, parts);
-  app.get(at('/logo'), showLogo(parts)).all(refuseForReading);
-  app.get(at('/font'), showFont(parts)).all(refuseForReading);
+  app.use(readRequest((c) => drawing.problem(c, { problem: 'too_large' }, 413)));
+  app.use(language);
+  app.use(answers);
+  const routes = new PageRoutes(app, drawing);
+  for (const flow of flows) flow?.mount(routes);
   app.notFound((c) =>
     prefersJson(c.req.header('accept'))
       ? c.json(NO_ENDPOINT, 404)
-      : renderProblem(c, parts, { problem: 'not_found', ...outsideOf(parts, c) }, 404),
+      : drawing.problem(c, { problem: 'not_found', ...outsideOf(shared, c) }, 404),
   );
-  app.onError((error, c) => answerError(parts, error, c));
+  app.onError((error, c) => drawing.error(error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
 }
 
 /** Direct access to the library’s store. Its failures become storage faults, as in the library. */
 function guardedStorage({
   storage,
-}: PageData): Pick<AdministrableStorage, 'getPrincipalState' | 'grantsOf'> & PageParts['clients'] {
+}: PageData): Pick<AdministrableStorage, 'getPrincipalState' | 'grantsOf'> &
+  Pick<AdministrableStorage['clients'], 'get'> {
   return {
     get: (...of) => askStorage(() => storage.clients.get(...of)),
     getPrincipalState: (...of) => askStorage(() => storage.getPrincipalState(...of)),

@@ -1,4 +1,4 @@
-import type { AdministrableStorage, AuthorizationServer, PrincipalState } from '@grantd/core';
+import type { AdministrableStorage, AuthorizationServer } from '@grantd/core';
 import {
   type ClientNames,
   type EndedSession,
@@ -8,34 +8,8 @@ import {
   type Sessions,
   type SessionsOfPerson,
   type SessionsToEnd,
-  type StoredSession,
 } from '../data/sessions.ts';
 import { askStorage } from '../data/tables.ts';
-
-/** The sessions that sign a user in, last used first: what browsers, operators and users see. */
-export async function validSessions(
-  {
-    sessions,
-    storage,
-  }: {
-    readonly sessions: Pick<Sessions, 'ofSubject'>;
-    readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
-  },
-  subject: string,
-  nowMs: number,
-): Promise<readonly StoredSession[]> {
-  const [stored, state] = await Promise.all([
-    sessions.ofSubject(subject, nowMs),
-    askStorage(() => storage.getPrincipalState('subject', subject)),
-  ]);
-  return stored.filter(({ signedInAtMs }) => !isVoid(state, signedInAtMs));
-}
-
-/** Whether a user was disabled, or all their tokens were revoked, after a sign-in. */
-export function isVoid(state: PrincipalState | null | undefined, signedInAtMs: number): boolean {
-  if (state?.disabledAtMs !== undefined) return true;
-  return state?.raisedAtMs !== undefined && state.raisedAtMs >= signedInAtMs;
-}
 
 /** After this time, a process that has not finished ending a session counts as dead. */
 const MAX_END_MS = 30_000;

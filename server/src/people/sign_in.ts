@@ -1,12 +1,15 @@
 import { createHmac } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
+import type { Passkey } from '../data/factors.ts';
 import { type Attempts, isName, nameKey, type People, type Person } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
 import type { Sessions } from '../data/sessions.ts';
 import { askStorage } from '../data/tables.ts';
 import { DirectoryFault } from '../directory/contract.ts';
-import type { DirectorySignIn, DirectorySignInRefusal } from './directory.ts';
+import { byRecovery, METHODS } from './acr.ts';
+import type { AdmissionRefusal, DirectorySignIn, DirectorySignInRefusal } from './directory.ts';
 import type { OwnPasswords } from './own_passwords.ts';
+import type { PasskeyAnswer, PasskeyRefusal, Passkeys } from './passkeys.ts';
 import type { PasswordHasher, Place } from './password_hasher.ts';
 
 export interface SignInParts {
@@ -152,6 +155,39 @@ async function checkPassword(
     : { refused: 'password_wrong' };
 }
 
+/** The methods of a step with a passkey, which may not count yet. */
+export function passkeyMethods({ countsFromMs }: Passkey, nowMs: number): readonly string[] {
+  return countsFromMs <= nowMs ? METHODS.passkey : byRecovery(METHODS.passkey);
+}
+
+export type PasskeySignInRefusal = PasskeyRefusal | AdmissionRefusal | 'passkey_foreign' | 'passkey_waits';
+
+/**
+ * Finds the user who signs in with a passkey. The directory of a user must still let them in.
+ * @param only the user who must own it
+ */
+export async function signInWithPasskey(
+  passkeys: Passkeys | undefined,
+  { people, storage, directory }: Pick<SignInParts, 'people' | 'storage' | 'directory'>,
+  answer: PasskeyAnswer,
+  only?: Person,
+): Promise<
+  | { readonly person: Person; readonly passkey: Passkey }
+  | { readonly refused: PasskeySignInRefusal; readonly subject?: string }
+> {
+  const outcome = (await passkeys?.verify(answer)) ?? { refused: 'passkey_unknown' as const };
+  if ('refused' in outcome) return outcome;
+  const { passkey } = outcome;
+  const { subject } = passkey;
+  if (only !== undefined && only.subject !== subject) return { refused: 'passkey_foreign' };
+  const person = await people.bySubject(subject);
+  if (person === undefined) return { refused: 'passkey_unknown' };
+  const state = await storage.getPrincipalState('subject', subject);
+  if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled', subject };
+  const admitted = (await directory?.admit(person)) ?? { person };
+  return 'refused' in admitted ? { ...admitted, subject } : { ...admitted, passkey };
+}
+
 /** A refused sign-in. */
 export interface FailedSignIn {
   readonly reason: string;
@@ -236,6 +272,15 @@ export function entryCountName(entry: string): string {
 /** The name under which wrong usernames for a mailed link count. */
 export function linkCountName(subject: string): string {
   return `link\n${subject}`;
+}
+
+/** Maximum links to a new address that a user may ask for in an hour. */
+const MAILS_OF_USER: AttemptLimit = { attempts: 5, windowMs: 60 * 60 * 1000 };
+
+/** Counts a link to a new address. @returns seconds to wait; 0 to go on */
+export async function linksToWait(limits: AttemptLimits, subject: string): Promise<number> {
+  const reached = await limits.begin({ name: 'mail verify of', place: subject, most: MAILS_OF_USER });
+  return reached?.secondsToWait ?? 0;
 }
 
 /** Stand for all names. No name has a line break. */

@@ -28,8 +28,8 @@ import type { MailService } from '../mail/mail.ts';
 import type { History } from '../monitoring/history.ts';
 import type { Monitor, Watched } from '../monitoring/monitor.ts';
 import type { Tracing } from '../monitoring/tracing.ts';
-import { readCatalogues } from '../pages/languages.ts';
-import { type Operator, readOperator } from '../pages/operator.ts';
+import { readCatalogues } from '../pages/drawing/languages.ts';
+import { type Operator, readOperator } from '../pages/drawing/operator.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { AccessEnding } from '../people/groups.ts';
 import { PersonRemoval } from '../people/removal.ts';
@@ -386,7 +386,7 @@ export async function openService(
       isReady: async () => !isEnding() && isReady(),
       testMail,
     });
-    const addConsole = await consolePages(instance, {
+    const consoleFlow = await consolePages(instance, {
       ...{ configuration, server, history, clock },
       testMail,
       isReady: async () => !isEnding() && isReady(),
@@ -416,7 +416,7 @@ export async function openService(
           const { openPages } = await import('../pages/pages.ts');
           const { notifyClients } = unfinished;
           return openPages(instance, {
-            ...{ settings, server, requestLog, operator, notifyClients, directory, addConsole },
+            ...{ settings, server, requestLog, operator, notifyClients, directory, consoleFlow },
             mail: mail && { queue: mail.queue, links: mail.links },
             openUpstream: await upstreamOf(instance, providers),
           });

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { documentFetcher } from '@grantd/core/node';
 import { openRemoteSite } from '../../../core/test/harness/remote_site.ts';
-import { Logos } from '../../src/pages/logos.ts';
+import { Logos } from '../../src/pages/drawing/logos.ts';
 
 /** The first bytes of a PNG, which are no text in any encoding. */
 const PICTURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0xff, 0x00]);

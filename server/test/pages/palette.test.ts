@@ -1,7 +1,7 @@
 // § refers to WCAG 2.2.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { brandColors, contrast, mix, paletteOf, SCHEMES, textOn } from '../../src/pages/brand.ts';
+import { brandColors, contrast, mix, paletteOf, SCHEMES, textOn } from '../../src/pages/drawing/brand.ts';
 
 const STEPS = ['00', '33', '66', '80', '99', 'cc', 'ff'];
 

@@ -9,32 +9,30 @@ import { overviewPage as consolePage } from '../../src/console/overview.ts';
 import { type ExplainedView, explainedPage, revokeTokenPage, tokensPage } from '../../src/console/tokens.ts';
 import { askUserPage, userPage } from '../../src/console/users.ts';
 import type { Sample as HistorySample } from '../../src/monitoring/history.ts';
-import { applicationsPage, endAccessPage } from '../../src/pages/account_applications.ts';
-import { accountRemovedPage, dataPage } from '../../src/pages/account_data.ts';
-import { emailPage } from '../../src/pages/account_email.ts';
-import { type FactorsView, recoveryCodesPage, totpPage } from '../../src/pages/account_factors.ts';
-import { type OverviewView, overviewPage } from '../../src/pages/account_overview.ts';
-import { securityPage } from '../../src/pages/account_security.ts';
-import { type SignInShown, sessionsPage } from '../../src/pages/account_sessions.ts';
-import { type Brand, type OperatorShown, SCHEMES } from '../../src/pages/brand.ts';
-import { chooseAccountPage } from '../../src/pages/choose_account_page.ts';
-import { type ConsentView, consentPage } from '../../src/pages/consent_page.ts';
-import { deniedPage } from '../../src/pages/denied_page.ts';
-import { type Problem, problemPage } from '../../src/pages/error_page.ts';
-import { forgotPage, mailSentPage, signUpPage } from '../../src/pages/forgot_page.ts';
-import { homePage } from '../../src/pages/home_page.ts';
-import type { ApplicationShown, DetailShown, Page, PageSetting } from '../../src/pages/layout.ts';
-import { leavingPage } from '../../src/pages/leaving_page.ts';
-import { type LinkView, linkDonePage, linkFormPage } from '../../src/pages/link_page.ts';
-import { type SignInView, signInPage } from '../../src/pages/login_page.ts';
-import { logoutPage, signedOutPage, stillSignedInPage } from '../../src/pages/logout_page.ts';
-import { mailboxPage } from '../../src/pages/mailbox_page.ts';
-import {
-  type ProviderProblem,
-  type ProvidersOfAccount,
-  providerProblemPage,
-} from '../../src/pages/provider_page.ts';
-import { type SecondView, secondPage } from '../../src/pages/second_page.ts';
+import { applicationsPage, endAccessPage } from '../../src/pages/account/applications.ts';
+import { accountRemovedPage, dataPage } from '../../src/pages/account/data.ts';
+import { emailPage } from '../../src/pages/account/email.ts';
+import { type FactorsView, recoveryCodesPage, totpPage } from '../../src/pages/account/factors_page.ts';
+import { type OverviewView, overviewPage } from '../../src/pages/account/overview.ts';
+import { securityPage } from '../../src/pages/account/security.ts';
+import { type SignInShown, sessionsPage } from '../../src/pages/account/sessions.ts';
+import type { Problem } from '../../src/pages/browser/request.ts';
+import { chooseAccountPage } from '../../src/pages/consent/choose_account_page.ts';
+import { type ConsentView, consentPage } from '../../src/pages/consent/consent_page.ts';
+import { deniedPage } from '../../src/pages/consent/denied_page.ts';
+import { type Brand, type OperatorShown, SCHEMES } from '../../src/pages/drawing/brand.ts';
+import type { ApplicationShown, DetailShown, Page, PageSetting } from '../../src/pages/drawing/layout.ts';
+import { leavingPage } from '../../src/pages/drawing/leaving_page.ts';
+import { problemPage } from '../../src/pages/drawing/problem_page.ts';
+import type { ProvidersOfAccount } from '../../src/pages/drawing/providers_shown.ts';
+import { homePage } from '../../src/pages/home/home.ts';
+import { mailboxPage } from '../../src/pages/home/mailbox.ts';
+import { logoutPage, signedOutPage, stillSignedInPage } from '../../src/pages/logout/logout_pages.ts';
+import { type ProviderProblem, providerProblemPage } from '../../src/pages/providers/way_to_provider.ts';
+import { type LinkView, linkDonePage, linkFormPage } from '../../src/pages/recovery/link_pages.ts';
+import { forgotPage, mailSentPage, signUpPage } from '../../src/pages/recovery/mail_pages.ts';
+import { type SignInView, signInPage } from '../../src/pages/sign_in/login_page.ts';
+import { type SecondView, secondPage } from '../../src/pages/sign_in/second_page.ts';
 import type { Language } from '../../src/texts/texts.ts';
 
 /** One page in one state. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { browserText, isPhone } from '../../src/pages/account_sessions.ts';
+import { browserText, isPhone } from '../../src/pages/drawing/browser_names.ts';
 import { Formats } from '../../src/texts/formats.ts';
 import { languages, textsIn } from '../../src/texts/texts.ts';
 

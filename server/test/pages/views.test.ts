@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { CHARTS_SCRIPT } from '../../src/console/charts.ts';
-import { applicationMark, colorOfHue, contrast, isColor, textOn } from '../../src/pages/brand.ts';
-import { consentPage } from '../../src/pages/consent_page.ts';
-import { REVEAL_SCRIPT } from '../../src/pages/fields.ts';
-import type { Page } from '../../src/pages/layout.ts';
-import { contentSecurityPolicy, documentOf, SEND_SCRIPT, styleOf } from '../../src/pages/layout.ts';
-import { PASSKEY_SCRIPT } from '../../src/pages/passkey_form.ts';
+import { consentPage } from '../../src/pages/consent/consent_page.ts';
+import { applicationMark, colorOfHue, contrast, isColor, textOn } from '../../src/pages/drawing/brand.ts';
+import { REVEAL_SCRIPT } from '../../src/pages/drawing/fields.ts';
+import type { Page } from '../../src/pages/drawing/layout.ts';
+import { contentSecurityPolicy, documentOf, SEND_SCRIPT, styleOf } from '../../src/pages/drawing/layout.ts';
+import { PASSKEY_SCRIPT } from '../../src/pages/drawing/passkey_form.ts';
 import { type Language, languages } from '../../src/texts/texts.ts';
 import { STRANGER, samplePages } from './sample_pages.ts';
 

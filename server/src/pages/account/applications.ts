@@ -1,0 +1,267 @@
+import type { AdministrableStorage, ClientRecord, GrantRecord, IssuingClientRepository } from '@grantd/core';
+import { html } from 'hono/html';
+import type { DetailsType } from '../../config/details_types.ts';
+import { type ConsentEntry, type Consents, type ScopeTexts, withEntry } from '../../data/consents.ts';
+import type { RequestLog } from '../../log/log.ts';
+import { type ConsentWithdrawal, counts } from '../../people/consents.ts';
+import type { Texts } from '../../texts/en.ts';
+import { type Html, icon } from '../../texts/html.ts';
+import { type Language, textsIn } from '../../texts/texts.ts';
+import { type PageContext, requestIdOf } from '../browser/request.ts';
+import type { BrowserSession } from '../browser/sessions.ts';
+import {
+  applicationName,
+  codeList,
+  describedList,
+  idOf,
+  named,
+  ScopeGlossary,
+  scopeList,
+  sortScopes,
+  uncheckedNote,
+} from '../drawing/application_shown.ts';
+import { applicationMark } from '../drawing/brand.ts';
+import { detailsList, detailsShown } from '../drawing/details_shown.ts';
+import {
+  type AccessShown,
+  type ApplicationShown,
+  type Page,
+  type PageSetting,
+  renderPage,
+} from '../drawing/layout.ts';
+import type { AccountNotice } from '../steps/account_visits.ts';
+import { type AccountView, accountFrame, accountView, buttonValue, type FrameNeeds } from './frame.ts';
+
+export interface ApplicationsNeeds extends FrameNeeds {
+  readonly consents: Consents;
+  readonly grants: Pick<AdministrableStorage, 'grantsOf'>;
+  readonly clients: Pick<IssuingClientRepository, 'get'>;
+  readonly scopeTexts: Pick<ScopeTexts, 'list'>;
+  /** Types of authorization details by name. */
+  readonly detailsTypes: ReadonlyMap<string, DetailsType>;
+  readonly withdrawal: ConsentWithdrawal;
+  readonly requestLog: RequestLog;
+}
+
+/** `GET /account/applications`. With `end`, asks whether to end the access of that client. */
+export function showApplications(needs: ApplicationsNeeds) {
+  return async (c: PageContext): Promise<Response> => {
+    const session = await needs.visits.open(c, 'applications');
+    if (session instanceof Response) return session;
+    const setting = needs.drawing.setting(c);
+    const frame = await accountView(c, needs, session, 'applications');
+    const applications = await applicationsOf(needs, session, setting.language);
+    const ending = applications.find(({ clientId }) => clientId === c.req.query('end'));
+    return renderPage(
+      c,
+      ending === undefined
+        ? applicationsPage({ ...frame, applications }, setting)
+        : endAccessPage({ ...frame, application: ending }, setting),
+    );
+  };
+}
+
+/** `POST /account/applications`: ends the access of the client in `end_access`. */
+export function submitApplications(needs: ApplicationsNeeds) {
+  return needs.visits.form('applications', undefined, async (c, session, form) => {
+    const clientId = buttonValue(form, 'end_access');
+    const notice: AccountNotice =
+      clientId === null ? { done: 'nothing_to_end' } : await endAccess(c, needs, session, clientId);
+    return needs.visits.show(c, session, 'applications', notice);
+  });
+}
+
+export async function endAccess(
+  c: PageContext,
+  needs: ApplicationsNeeds,
+  { person: { subject } }: BrowserSession,
+  clientId: string,
+): Promise<AccountNotice> {
+  const hadConsent = (await needs.consents.get({ subject, clientId })) !== undefined;
+  const grants = await needs.withdrawal.withdraw({ subject, clientId });
+  if (!hadConsent && grants === 0) return { done: 'nothing_to_end' };
+  const requestId = requestIdOf(c);
+  needs.requestLog.pageEvent({ type: 'consent_withdrawn', page: 'account', requestId, clientId, subject });
+  const client = (await needs.clients.get(clientId)) ?? { id: clientId };
+  const { language } = needs.drawing.setting(c);
+  const { name, isUnchecked } = needs.drawing.application(client, language);
+  return { done: 'access_ended', application: name, ...(isUnchecked === true && { isUnchecked }) };
+}
+
+/** Applications with consents or active grants. A grant may exist without consent on this server. */
+export async function applicationsOf(
+  needs: ApplicationsNeeds,
+  { person: { subject } }: BrowserSession,
+  language: Language,
+): Promise<readonly ApplicationWithAccess[]> {
+  const { consents, grants, clients, drawing, detailsTypes } = needs;
+  const [agreed, granted] = await Promise.all([consents.ofSubject(subject), grants.grantsOf(subject)]);
+  const ids = new Set([...agreed, ...granted].map(({ clientId }) => clientId));
+  const found = await Promise.all([...ids].map((id) => clients.get(id)));
+  const scopes = [...agreed.flatMap(({ entries }) => entries), ...granted].flatMap((one) => one.scopes);
+  const glossary = await ScopeGlossary.open(
+    { ...needs, basePath: drawing.basePath },
+    new Set(scopes),
+    language,
+  );
+  const show = (entry: ConsentEntry) => ({
+    ...glossary.shown(entry),
+    details: detailsShown(entry.details, detailsTypes, language),
+  });
+  return found
+    .flatMap((client) => {
+      if (!client) return [];
+      const entries = agreed
+        .filter((consent) => consent.clientId === client.id && counts(consent, client))
+        .flatMap((consent) => consent.entries);
+      const own = granted.filter(({ clientId }) => clientId === client.id).map(asEntry);
+      const all = [...own.sort((one, other) => one.scopes.length - other.scopes.length), ...entries];
+      return all.length === 0 ? [] : [shownOf(client, all, show, drawing.application(client, language))];
+    })
+    .sort((a, b) => b.sinceMs - a.sinceMs);
+}
+
+/** Converts a grant, which does not name its API. */
+function asEntry({ scopes, createdAtMs }: GrantRecord): ConsentEntry {
+  return { scopes, resources: [], claims: [], details: [], givenAtMs: createdAtMs };
+}
+
+function shownOf(
+  client: ClientRecord,
+  entries: readonly ConsentEntry[],
+  show: (entry: ConsentEntry) => AccessShown,
+  application: ApplicationShown,
+): ApplicationWithAccess {
+  return {
+    clientId: client.id,
+    application,
+    access: entries.reduce<readonly ConsentEntry[]>((shown, entry) => withEntry(shown, entry), []).map(show),
+    sinceMs: Math.min(...entries.map(({ givenAtMs }) => givenAtMs)),
+  };
+}
+
+/** Maximum visible custom scopes. Further ones are collapsed. */
+const MAX_VISIBLE = 6;
+
+export interface ApplicationsView extends AccountView {
+  /** Applications with access, newest first. */
+  readonly applications: readonly ApplicationWithAccess[];
+}
+
+export interface ApplicationWithAccess {
+  readonly clientId: string;
+  readonly application: ApplicationShown;
+  /** One entry per decision. */
+  readonly access: readonly AccessShown[];
+  readonly sinceMs: number;
+}
+
+/** `/account/applications`: links `end-access-CLIENTID`. */
+export function applicationsPage(view: ApplicationsView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { account } = texts;
+  const groups = [
+    { id: 'always', heading: account.whileAway, isAlways: true },
+    { id: 'present', heading: account.whileSignedIn, isAlways: false },
+  ].map((group) => ({
+    ...group,
+    members: view.applications.filter((one) => isOffline(one) === group.isAlways),
+  }));
+  return accountFrame(view, setting, {
+    title: account.applications,
+    lead: account.applicationsText,
+    body: html`${view.applications.length === 0 ? html`<p class="empty">${account.noApplications}</p>` : ''}
+${groups
+  .filter(({ members }) => members.length > 0)
+  .map(
+    ({ id, heading, members }) => html`<section aria-labelledby="${id}">
+<h2 id="${id}">${heading}</h2>
+<ul class="entries" role="list">
+${members.map((one) => applicationEntry(one, setting, texts, endLink(one, view, texts)))}</ul>
+</section>
+`,
+  )}`,
+  });
+}
+
+/** Whether an application keeps its access while the user is signed out. */
+function isOffline({ access }: ApplicationWithAccess): boolean {
+  return access.some(
+    ({ scopes, groups = [] }) =>
+      scopes.includes('offline_access') ||
+      groups.some((group) => group.scopes.some(({ scope }) => scope === 'offline_access')),
+  );
+}
+
+function endLink(
+  { clientId, application }: ApplicationWithAccess,
+  { base }: AccountView,
+  texts: Texts,
+): Html {
+  const href = `${base}/applications?${new URLSearchParams({ end: clientId })}`;
+  return html`<a id="${idOf('end-access', clientId)}" class="button" href="${href}">${texts.account.endAccess(named(application.name))}</a>`;
+}
+
+interface EndAccessView extends AccountView {
+  readonly application: ApplicationWithAccess;
+}
+
+/** The question before the end of an access: button `end-access-yes`, link `end-access-no`. */
+export function endAccessPage(view: EndAccessView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { account } = texts;
+  const { clientId, application } = view.application;
+  return accountFrame(view, setting, {
+    title: account.endAccessTitle(application.name),
+    heading: account.endAccessTitle(named(application.name)),
+    body: html`${uncheckedNote(application, setting, texts)}
+<p>${account.endAccessText}</p>
+<form method="post" action="${view.base}/applications">
+<input type="hidden" name="form_token" value="${view.formToken}">
+<div class="choices">
+<button id="end-access-yes" type="submit" class="danger" name="end_access" value="${clientId}">${account.endAccessYes}</button>
+<a id="end-access-no" class="button" href="${view.base}/applications">${account.keepAccess}</a>
+</div>
+</form>`,
+  });
+}
+
+/** @param end the button or link that ends the access */
+export function applicationEntry(
+  { application, access, sinceMs }: ApplicationWithAccess,
+  { operator }: PageSetting,
+  texts: Texts,
+  end: Html,
+): Html {
+  const since = html`<time datetime="${new Date(sinceMs).toISOString()}">${texts.formats.date(sinceMs)}</time>`;
+  return html`<li>
+${application.isUnchecked === true ? html`<span class="mark device">${icon('alert')}</span>` : applicationMark(application, operator)}
+<div class="entry">
+<h3>${applicationName(application, texts)}</h3>
+<p class="detail">${texts.account.since(since)}</p>
+${access.map((one) => accessOf(one, texts))}
+</div>
+${end}
+</li>
+`;
+}
+
+function accessOf(
+  { groups = [], scopes, resources = [], claims = [], details = [] }: AccessShown,
+  texts: Texts,
+): Html {
+  const { known, own } = sortScopes(scopes, texts);
+  return html`<div class="agreed">
+${detailsList(details, 'brief')}
+${groups.map(({ api, scopes: described }) => html`${api === undefined ? '' : html`<p class="detail">${texts.account.at(named(api.name))}</p>`}${describedList(described, 'brief')}`)}
+${scopeList(known, 'brief', texts)}
+${own.length > MAX_VISIBLE ? html`<details><summary>${texts.account.more(own.length)}</summary>${codeList(own)}</details>` : codeList(own)}
+${claims.length === 0 ? '' : html`<p class="detail">${texts.account.claims(codes(claims))}</p>`}
+${resources.length === 0 ? '' : html`<p class="detail">${texts.account.usedAt(codes(resources))}</p>`}
+</div>
+`;
+}
+
+function codes(names: readonly string[]): Html {
+  return html`${names.map((name, at) => html`${at === 0 ? '' : ', '}<code>${name}</code>`)}`;
+}

@@ -1,0 +1,229 @@
+// What the pages of factors show: passkeys, the authenticator app, recovery codes.
+import { html, raw } from 'hono/html';
+import { encode } from 'uqr';
+import type { Passkey } from '../../data/factors.ts';
+import type { Challenge } from '../../people/passkeys.ts';
+import type { TotpOffer } from '../../people/second_factors.ts';
+import type { Texts } from '../../texts/en.ts';
+import { type Html, icon } from '../../texts/html.ts';
+import { textsIn } from '../../texts/texts.ts';
+import { idOf } from '../drawing/application_shown.ts';
+import { browserText } from '../drawing/browser_names.ts';
+import type { Page, PageSetting } from '../drawing/layout.ts';
+import { PASSKEY_SCRIPT, passkeyForm, passkeyScript } from '../drawing/passkey_form.ts';
+import { type AccountView, accountFrame, confirmForm } from './frame.ts';
+
+/** The scripts of a page that contains the sections. */
+export const FACTORS_SCRIPTS: readonly string[] = [PASSKEY_SCRIPT];
+
+/** What the sections for passkeys, the authenticator app and recovery codes show. */
+export interface FactorsView {
+  /** URL that receives every form. */
+  readonly action: string;
+  readonly formToken: string;
+  /** Absent if the server has no passkeys. */
+  readonly passkeys?: {
+    readonly list: readonly Passkey[];
+    /** Absent if the user may not add one now. */
+    readonly challenge?: Challenge;
+  };
+  readonly totpSinceMs: number | undefined;
+  readonly recoveryCodes: number;
+  /** When the app begins to count, if the user added it with a recovery code. */
+  readonly totpCountsFromMs?: number | undefined;
+  /** Whether the user has shown enough, and may change something now. */
+  readonly mayChange: boolean;
+  /** Whether the user has not yet said that the codes are saved. */
+  readonly hasUnsavedCodes: boolean;
+  readonly notice?: FactorNotice;
+  /** Whether the user comes from an application whose sign-in needs a factor. */
+  readonly isNeeded: boolean;
+  /** The browser, after which a new passkey is named. */
+  readonly userAgent?: string | undefined;
+  readonly nowMs: number;
+}
+
+const DONE = ['passkey_added', 'passkey_removed', 'totp_added', 'totp_removed', 'nothing_changed'] as const;
+
+export const FACTOR_NOTICES = [
+  ...DONE,
+  'passkey_refused',
+  'passkey_too_late',
+  'passkeys_too_many',
+  'passkey_needed',
+  'totp_exists',
+  'totp_offer_wrong',
+] as const;
+
+/** The result of the last change. */
+export type FactorNotice = (typeof FACTOR_NOTICES)[number];
+
+/** The result of the last change, and why an application has sent the user here. */
+export function factorsHead({ notice, isNeeded }: FactorsView, texts: Texts): Html {
+  return html`${notice === undefined ? '' : noticeBox(notice, texts)}
+${isNeeded ? html`<p id="factor-needed" class="caution">${icon('alert')}<span>${texts.factors.needed}</span></p>` : ''}`;
+}
+
+/**
+ * Buttons `add-passkey` (field `passkey_name`), `remove-passkey-ID`, `add-totp`, `remove-totp`, `new-recovery-codes`,
+ * `confirm-identity`; link `show-recovery-codes`.
+ */
+export function factorsSections(view: FactorsView, texts: Texts): Html {
+  const { factors: words } = texts;
+  const { passkeys, recoveryCodes, totpSinceMs } = view;
+  const hasFactor = totpSinceMs !== undefined || (passkeys?.list.length ?? 0) > 0;
+  return html`${view.mayChange ? '' : confirmForm(view, 'confirm-identity', texts)}
+${passkeys === undefined ? '' : passkeySection(view, passkeys, texts)}
+<section aria-labelledby="totp">
+<h2 id="totp">${words.totp}</h2>
+<p class="note">${totpSinceMs === undefined ? words.totpText : texts.account.since(html`${texts.formats.date(totpSinceMs)}`)}</p>
+${countsNote(view.totpCountsFromMs, view, texts)}
+${totpSinceMs === undefined ? act(view, 'add-totp', 'offer_totp', words.addTotp) : removal(view, 'remove-totp', html`name="act" value="remove_totp"`, words.removeTotp, words)}
+</section>
+${
+  hasFactor
+    ? html`<section aria-labelledby="recovery-codes">
+<h2 id="recovery-codes">${words.recoveryCodes}</h2>
+<p class="note">${words.recoveryText(recoveryCodes)}</p>
+${view.hasUnsavedCodes && view.mayChange ? html`<p class="caution">${icon('alert')}<span>${words.unsavedCodes}</span></p>\n<a id="show-recovery-codes" class="button" href="${view.action}">${words.showCodes}</a>` : ''}
+${act(view, 'new-recovery-codes', 'recovery_codes', words.newCodes)}
+</section>`
+    : ''
+}
+${passkeyScript()}`;
+}
+
+function passkeySection(
+  view: FactorsView,
+  { list, challenge }: NonNullable<FactorsView['passkeys']>,
+  texts: Texts,
+): Html {
+  const { passkeys: words, factors } = texts;
+  const name = html`<label for="passkey-name">${words.name}</label>
+<input id="passkey-name" name="passkey_name" maxlength="64" autocomplete="off" value="${newPasskeyName(view.userAgent, texts)}">`;
+  return html`<section aria-labelledby="passkeys">
+<h2 id="passkeys">${words.title}</h2>
+<p class="note">${words.text}</p>
+${
+  list.length === 0
+    ? ''
+    : html`<ul class="entries" role="list">
+${list.map(
+  (one) => html`<li><span class="mark device">${icon('key')}</span>
+<div class="entry"><h3><bdi>${one.name}</bdi></h3>
+<p class="detail">${texts.account.since(html`${texts.formats.date(one.createdAtMs)}`)} · ${one.lastUsedAtMs === undefined ? words.neverUsed : words.lastUsed(texts.formats.past(one.lastUsedAtMs, view.nowMs))}</p>
+<p class="detail">${one.isBackedUp ? words.backedUp : words.notBackedUp}</p>
+${countsNote(one.countsFromMs, view, texts)}
+${removal(view, idOf('remove-passkey', one.id), html`name="remove_passkey" value="${one.id}"`, words.remove(html`<bdi>${one.name}</bdi>`), factors)}</div></li>\n`,
+)}</ul>`
+}
+${
+  challenge === undefined
+    ? ''
+    : html`<div class="fields">${passkeyForm({ ...view, challenge, button: { id: 'add-passkey', text: words.add, isPrimary: view.isNeeded }, fields: name, problem: words.notAdded }, texts)}</div>
+<noscript><p class="note">${words.needsScripts}</p></noscript>`
+}
+</section>`;
+}
+
+/** That a factor does not count yet. */
+function countsNote(countsFromMs = 0, { nowMs }: FactorsView, { factors, formats }: Texts): Html | '' {
+  if (countsFromMs <= nowMs) return '';
+  return html`<p class="detail">${factors.countsIn(formats.duration(Math.ceil((countsFromMs - nowMs) / 1000)))}</p>`;
+}
+
+/** A removal that asks again. */
+function removal(
+  view: FactorsView,
+  id: string,
+  field: Html,
+  text: Html | string,
+  words: Texts['factors'],
+): Html {
+  if (!view.mayChange) return html``;
+  return html`<details>
+<summary>${text}</summary>
+${form(view, html`<p class="note">${words.removeText}</p>\n<button id="${id}" type="submit" ${field}>${words.removeYes}</button>`)}
+</details>`;
+}
+
+function act(view: FactorsView, id: string, name: string, text: string): Html {
+  if (!view.mayChange) return html``;
+  return form(view, html`<button id="${id}" type="submit" name="act" value="${name}">${text}</button>`);
+}
+
+function form({ action, formToken }: Pick<FactorsView, 'action' | 'formToken'>, content: Html): Html {
+  return html`<form method="post" action="${action}">
+<input type="hidden" name="form_token" value="${formToken}">
+${content}
+</form>`;
+}
+
+function noticeBox(notice: FactorNotice, { factors }: Texts): Html {
+  const isDone = DONE.some((one) => one === notice);
+  return isDone
+    ? html`<p role="status" id="factor-notice" class="notice">${icon('done')}<span>${factors.notices[notice]}</span></p>`
+    : html`<p role="alert" id="factor-notice" class="problem">${icon('alert')}<span>${factors.notices[notice]}</span></p>`;
+}
+
+export interface TotpView extends AccountView {
+  readonly action: string;
+  readonly offer: TotpOffer;
+  readonly isWrong: boolean;
+}
+
+/** The secret of an authenticator app, as QR code and text: field `code`, button `confirm-totp`. */
+export function totpPage(view: TotpView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { factors: words } = texts;
+  const { offer, isWrong } = view;
+  return accountFrame(view, setting, {
+    title: isWrong ? texts.problemTitle(words.addTotp) : words.addTotp,
+    heading: html`${words.addTotp}`,
+    lead: words.scan,
+    body: html`${isWrong ? html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${texts.second.problems.code_wrong}</span></p>` : ''}
+<div class="totp">
+${qrCode(offer.uri, words.qrCode)}
+<p class="note">${words.typeSecret}</p>
+<p><code id="totp-secret">${offer.secret.replaceAll(/(.{4})(?=.)/g, '$1 ')}</code></p>
+</div>
+<div class="fields">
+${form(
+  view,
+  html`<input type="hidden" name="totp_offer" value="${offer.sealed}">
+<label for="code">${words.firstCode}</label>
+<input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" maxlength="10" required${isWrong ? html` aria-describedby="problem" aria-invalid="true" autofocus` : ''}>
+<button id="confirm-totp" type="submit" name="act" value="confirm_totp" class="primary">${words.confirmTotp}</button>`,
+)}
+</div>`,
+  });
+}
+
+/** Black on white in both colour schemes, because some scanners read nothing else. */
+function qrCode(text: string, label: string): Html {
+  const { data, size } = encode(text, { ecc: 'M', border: 4 });
+  const cells = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])));
+  return html`<svg id="qr-code" class="qr" role="img" aria-label="${label}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path fill="#000" d="${raw(cells.join(''))}"/></svg>`;
+}
+
+export interface RecoveryCodesView extends AccountView {
+  readonly action: string;
+  readonly codes: readonly string[];
+}
+
+/** The recovery codes, until they are saved: list `recovery-code-list`, button `codes-saved`. */
+export function recoveryCodesPage(view: RecoveryCodesView, setting: PageSetting): Page {
+  const { factors: words } = textsIn(setting.language);
+  return accountFrame(view, setting, {
+    title: words.recoveryCodes,
+    lead: words.saveCodes,
+    body: html`<ol id="recovery-code-list" class="recovery-codes" role="list">
+${view.codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ol>
+${form(view, html`<button id="codes-saved" type="submit" name="act" value="codes_saved" class="primary">${words.codesSaved}</button>`)}`,
+  });
+}
+
+/** After the browser, which helps users to tell passkeys apart. */
+export function newPasskeyName(userAgent: string | undefined, texts: Texts): string {
+  return userAgent === undefined ? texts.passkeys.defaultName : browserText(userAgent, texts);
+}

@@ -1,0 +1,175 @@
+import { html } from 'hono/html';
+import type { OwnPasswords } from '../../people/own_passwords.ts';
+import type { PasswordProblem, PasswordRules } from '../../people/passwords.ts';
+import type { SelfService } from '../../people/self_service.ts';
+import { textsIn } from '../../texts/texts.ts';
+import { type PageContext, requestIdOf } from '../browser/request.ts';
+import type { BrowserSession } from '../browser/sessions.ts';
+import { passwordField, problemBox, REVEAL_SCRIPT, revealScript } from '../drawing/fields.ts';
+import { type Page, type PageSetting, renderPage } from '../drawing/layout.ts';
+import { type ProvidersOfAccount, providersSection } from '../drawing/providers_shown.ts';
+import {
+  type CurrentPasswordProblem,
+  checkPassword,
+  currentPasswordField,
+  currentPasswordText,
+  isAboutCurrent,
+  type PasswordCheckNeeds,
+  type RefusedPassword,
+} from './current_password.ts';
+import { type FactorsNeeds, factorsView } from './factors.ts';
+import { FACTORS_SCRIPTS, type FactorsView, factorsHead, factorsSections } from './factors_page.ts';
+import { type AccountView, accountFrame, accountView, confirmForm } from './frame.ts';
+import {
+  endOtherSessions,
+  type HistoryNeeds,
+  historyOf,
+  recentSignIns,
+  type SignInShown,
+} from './sessions.ts';
+
+export interface SecurityNeeds extends FactorsNeeds, HistoryNeeds, PasswordCheckNeeds {
+  readonly selfService: SelfService;
+  readonly passwords: OwnPasswords;
+  readonly passwordRules: PasswordRules;
+  /** What the page shows of providers; `undefined` if none is configured. */
+  readonly providers:
+    | { ofAccount(c: PageContext, session: BrowserSession): Promise<ProvidersOfAccount> }
+    | undefined;
+}
+
+/** `GET /account/security`. */
+export function showSecurity(needs: SecurityNeeds) {
+  return async (c: PageContext): Promise<Response> => {
+    const session = await needs.visits.open(c, 'security');
+    if (session instanceof Response) return session;
+    return renderPage(c, await securityOf(c, needs, session));
+  };
+}
+
+/** `POST /account/security`: changes the password, and signs out all other browsers. */
+export function submitSecurity(needs: SecurityNeeds) {
+  return needs.visits.form('security', 'password', async (c, session, form) => {
+    const refuse = async (problem: SecurityView['problem'], of: RefusedPassword = {}) => {
+      const page = await securityOf(c, needs, session, { ...of, ...(problem && { problem }) });
+      return renderPage(c, { ...page, status: of.status ?? 400 });
+    };
+    const checked = await checkPassword(c, needs, session, form.get('current_password') ?? '');
+    if ('refusal' in checked) return refuse(checked.refusal.problem, checked.refusal);
+    const { person } = checked;
+    const password = form.get('new_password') ?? '';
+    const { name, claims } = person;
+    const problem = await needs.passwordRules.problemOf(password, { name, email: claims.email });
+    if (problem !== undefined) return refuse(problem);
+    const { language } = needs.drawing.setting(c);
+    const changed = await needs.selfService.changePassword(person, password, language);
+    if (changed === undefined) return refuse('credentials_wrong', { status: 403 });
+    const { subject } = person;
+    needs.requestLog.pageEvent({
+      type: 'password_changed',
+      page: 'account',
+      requestId: requestIdOf(c),
+      subject,
+    });
+    // A cookie that somebody has copied ends too.
+    const { amr, signedInAtMs } = session;
+    await needs.browserSessions.begin(c, changed, { amr, signedInAtMs });
+    await endOtherSessions(c, needs, session);
+    return needs.visits.show(c, session, 'security', { done: 'password_changed' });
+  });
+}
+
+async function securityOf(
+  c: PageContext,
+  needs: SecurityNeeds,
+  session: BrowserSession,
+  refused: Pick<SecurityView, 'problem' | 'secondsToWait'> = {},
+): Promise<Page> {
+  const providers = await needs.providers?.ofAccount(c, session);
+  const view = {
+    ...(await accountView(c, needs, session, 'security')),
+    minLength: needs.passwordRules.minLength,
+    username: session.person.name,
+    ...(needs.mail !== undefined && { forgot: `${needs.drawing.basePath}/forgot` }),
+    isOfDirectory: session.person.directoryId !== undefined,
+    ...(!needs.passwords.has(session.person) && { hasNoPassword: true }),
+    ...(providers !== undefined && { providers }),
+    mayChangePassword: (await needs.missing.ofChange(session, 'password')) === undefined,
+    factors: await factorsView(c, needs, session),
+    signIns: await historyOf(needs, session),
+    nowMs: needs.clock(),
+    ...refused,
+  };
+  return securityPage(view, needs.drawing.setting(c));
+}
+
+export interface SecurityView extends AccountView {
+  readonly minLength: number;
+  /** For the user’s password manager. */
+  readonly username: string;
+  /** URL for users who have forgotten their password; absent if the server sends no emails. */
+  readonly forgot?: string;
+  /** Whether a directory has the password, so that it cannot be changed here. */
+  readonly isOfDirectory?: boolean;
+  /** Whether the user signs in without a password here. */
+  readonly hasNoPassword?: boolean;
+  /** Whether the user has shown enough to change the password now. */
+  readonly mayChangePassword: boolean;
+  readonly factors: FactorsView;
+  readonly problem?: CurrentPasswordProblem | PasswordProblem;
+  readonly secondsToWait?: number;
+  readonly providers?: ProvidersOfAccount;
+  readonly signIns: readonly SignInShown[];
+  readonly nowMs: number;
+}
+
+/**
+ * `/account/security`: fields `current_password` and `new_password`, button `change-password`; the sections of
+ * `factorsSections` and `recentSignIns`.
+ */
+export function securityPage(view: SecurityView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { account, passwords } = texts;
+  const { problem, minLength, factors } = view;
+  const isCurrentWrong = isAboutCurrent(problem);
+  const isNewWrong = problem !== undefined && !isCurrentWrong;
+  const hasForm = view.hasNoPassword !== true && view.isOfDirectory !== true && view.mayChangePassword;
+  const isWithout = view.hasNoPassword === true && view.isOfDirectory !== true;
+  const passwordForm = view.mayChangePassword
+    ? html`${problem === undefined ? '' : problemBox(isCurrentWrong ? currentPasswordText(problem, view.secondsToWait, texts) : passwords.problems[problem](minLength))}
+<div class="fields">
+<form method="post" action="${view.base}/security">
+<input type="hidden" name="form_token" value="${view.formToken}">
+<input type="text" class="unseen" value="${view.username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
+${currentPasswordField(problem, texts)}
+${passwordField({ id: 'new-password', name: 'new_password', label: passwords.newPassword, autocomplete: 'new-password', hint: passwords.hint(minLength), isWrong: isNewWrong, isFocused: isNewWrong }, texts, minLength)}
+<button id="change-password" type="submit"${factors.isNeeded ? '' : html` class="primary"`}>${account.changePassword}</button>
+${view.forgot === undefined ? '' : html`<a id="forgot-password" href="${view.forgot}">${texts.signIn.forgot}</a>`}
+</form>
+</div>
+`
+    : confirmForm({ ...view, action: `${view.base}/security` }, 'confirm-to-change-password', texts);
+  // A password here would be of no use.
+  const passwordSection = isWithout
+    ? ''
+    : html`<section aria-labelledby="password">
+<h2 id="password">${account.password}</h2>
+${view.isOfDirectory === true ? html`<p id="password-of-directory">${account.passwordOfDirectory}</p>` : passwordForm}
+</section>`;
+  const sections = factorsSections(factors, texts);
+  return {
+    ...accountFrame(view, setting, {
+      title: account.pages.security,
+      lead: account.securityText,
+      isProblem: problem !== undefined,
+      body: html`${factorsHead(factors, texts)}
+${factors.isNeeded ? html`${sections}\n${passwordSection}` : html`${passwordSection}\n${sections}`}
+${view.providers === undefined ? '' : providersSection(view.providers, view, texts)}
+${recentSignIns(view, texts)}
+${hasForm ? revealScript() : ''}`,
+    }),
+    scripts: [...FACTORS_SCRIPTS, ...(hasForm ? [REVEAL_SCRIPT] : [])],
+    // The forms of providers lead to them.
+    formMayLeave: view.providers !== undefined,
+  };
+}

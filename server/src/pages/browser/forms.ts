@@ -1,0 +1,268 @@
+// Forms: tokens that bind them to a browser, and answers. A form that is sent twice is performed once: both requests get
+// the same answer. So is the answer of a provider.
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { deflateRaw, inflateRaw } from 'node:zlib';
+import { StorageFault } from '@grantd/core';
+import type { Context, MiddlewareHandler } from 'hono';
+import type { AnsweredRequests, Attempt } from '../../data/answered_requests.ts';
+import type { ProgramSecret } from '../../data/secrets.ts';
+import type { PageName, RequestLog } from '../../log/log.ts';
+import type { PasskeyAnswer } from '../../people/passkeys.ts';
+import type { Cookies } from './cookies.ts';
+import { bodyOf, type PageContext, type PageEnvironment, PageProblem, requestIdOf } from './request.ts';
+import { SESSION_COOKIE } from './sessions.ts';
+
+const FORM_COOKIE = 'grantd_browser';
+const FORM_COOKIE_SECONDS = 90 * 24 * 60 * 60;
+
+const SERIAL_BYTES = 12;
+
+/**
+ * Tokens against forged forms, `SERIAL.MAC`. The serial number tells this form from every other one of the browser, so
+ * that an answer that is sent twice is recognised. The MAC is an HMAC-SHA-256 over the browser, the serial number and the
+ * purpose of the form, so that the token of one form does not fit another.
+ */
+export class FormTokens {
+  readonly #cookies: Cookies;
+  readonly #secret: ProgramSecret;
+
+  constructor(cookies: Cookies, secret: ProgramSecret) {
+    this.#cookies = cookies;
+    this.#secret = secret;
+  }
+
+  async make(c: Context, ...about: readonly string[]): Promise<string> {
+    let browser = this.#cookies.get(c, FORM_COOKIE);
+    if (browser === undefined) {
+      browser = randomBytes(16).toString('base64url');
+      this.#cookies.set(c, FORM_COOKIE, browser, FORM_COOKIE_SECONDS);
+    }
+    const key = await this.#secret.key('form_token');
+    const number = randomBytes(SERIAL_BYTES);
+    const serial = Buffer.concat([number, seriesMac(key, browser, number)]).toString('base64url');
+    return `${serial}.${mac(key, [browser, serial, ...about]).toString('base64url')}`;
+  }
+
+  /** The cookie that identifies this browser to forms; `undefined` before its first form. */
+  browserOf(c: Context): string | undefined {
+    return this.#cookies.get(c, FORM_COOKIE);
+  }
+
+  /** Whether this server made a form with this token for this browser, for any purpose. */
+  async isOfBrowser(c: Context, token: string | undefined): Promise<boolean> {
+    const browser = this.#cookies.get(c, FORM_COOKIE);
+    if (browser === undefined || token === undefined) return false;
+    const serial = Buffer.from(serialOf(token), 'base64url');
+    // Other texts of the same bytes would each be another form.
+    if (serial.toString('base64url') !== serialOf(token)) return false;
+    const number = serial.subarray(0, SERIAL_BYTES);
+    const keys = await this.#secret.keys('form_token');
+    return keys.some((key) => isEqual(seriesMac(key, browser, number), serial.subarray(SERIAL_BYTES)));
+  }
+
+  async isFrom(c: Context, token: string | undefined, ...about: readonly string[]): Promise<boolean> {
+    const browser = this.#cookies.get(c, FORM_COOKIE);
+    if (browser === undefined || token === undefined) return false;
+    const serial = serialOf(token);
+    const given = Buffer.from(token.slice(serial.length + 1), 'base64url');
+    const keys = await this.#secret.keys('form_token');
+    return keys.some((key) => isEqual(mac(key, [browser, serial, ...about]), given));
+  }
+
+  /**
+   * Reads a form and verifies that this server made it for this browser.
+   * @param about the purpose for which the form token was made
+   * @throws {PageProblem} the token does not match
+   */
+  async verified(
+    c: PageContext,
+    { page, about, clientId }: { page: PageName; about: readonly string[]; clientId?: string | undefined },
+  ): Promise<URLSearchParams> {
+    const form = new URLSearchParams(bodyOf(c));
+    const token = form.get('form_token') ?? undefined;
+    if (!(await this.isFrom(c, token, page, ...about))) throw new PageProblem(page, 'form_foreign', clientId);
+    return form;
+  }
+}
+
+function serialOf(token: string): string {
+  return token.slice(0, Math.max(token.indexOf('.'), 0));
+}
+
+/** The second half of a serial number. Without it, strangers could have serial numbers without a form. */
+function seriesMac(key: Uint8Array, browser: string, number: Uint8Array): Buffer {
+  // Nested, so that it is never the MAC of a token.
+  return mac(key, [[browser, Buffer.from(number).toString('base64url')]]).subarray(0, SERIAL_BYTES);
+}
+
+function isEqual(expected: Uint8Array, given: Uint8Array): boolean {
+  return expected.length === given.length && timingSafeEqual(expected, given);
+}
+
+function mac(key: Uint8Array, about: readonly unknown[]): Buffer {
+  return createHmac('sha256', key).update(JSON.stringify(about)).digest();
+}
+
+/**
+ * The answer of a passkey in a form; `undefined` if another form of the page was sent.
+ * @param form a verified form. Its token ties the challenge to the browser and the request.
+ */
+export function passkeyAnswer(form: URLSearchParams): PasskeyAnswer | undefined {
+  const response = form.get('passkey') ?? '';
+  if (response === '') return undefined;
+  return {
+    response,
+    sealed: form.get('passkey_challenge') ?? '',
+    boundTo: form.get('form_token') ?? '',
+  };
+}
+
+/** An answer, as the browser that has sent the form may get it again. */
+export interface FormAnswer {
+  readonly status: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Deflated, as base64. */
+  readonly body: string;
+  /** The session cookie before the answer, and the one that the answer leaves. Empty if there is none. */
+  readonly sessions: readonly string[];
+}
+
+/** How long after an answer the same form gets it again. Also on a slow line, a second press comes sooner. */
+const KEPT_MS = 10_000;
+
+/** After this time, a form whose process died may be sent again. */
+const PENDING_MS = 30_000;
+
+/** Characters. Only downloads are longer, and they can be made again. */
+const MAX_BODY = 256 * 1024;
+
+/** How often a process looks for the answer of another one. */
+const LOOK_MS = 50;
+
+const pack = promisify(deflateRaw);
+const unpack = promisify(inflateRaw);
+
+interface AnswerNeeds {
+  readonly cookies: Cookies;
+  readonly requestLog: Pick<RequestLog, 'failure'>;
+  readonly formAnswers: AnsweredRequests<FormAnswer>;
+}
+
+/**
+ * What a browser has sent, if this server may perform it only once. `undefined` for everything else, such as a form that
+ * this server did not make for this browser, which is refused later.
+ */
+type Sent = (c: PageContext) => Promise<readonly string[] | undefined>;
+
+/** A form that this server made for this browser, with what the user has typed. */
+export function sentForm({ formTokens }: { readonly formTokens: FormTokens }): Sent {
+  return async (c) => {
+    if (c.req.method !== 'POST') return undefined;
+    const body = bodyOf(c);
+    const token = new URLSearchParams(body).get('form_token') ?? undefined;
+    if (!(await formTokens.isOfBrowser(c, token))) return undefined;
+    return [formTokens.browserOf(c) ?? '', c.get('plain').url, body];
+  };
+}
+
+/**
+ * Performs what is sent once. A second press, in whichever process, waits for the first one and gets its answer, for some
+ * seconds and in the same session only. Comes before everything that the first press may have used up.
+ */
+export function answerOnce(needs: AnswerNeeds, sent: Sent): MiddlewareHandler<PageEnvironment> {
+  const { formAnswers } = needs;
+  /** What this process is performing, or whose answer it is waiting for. */
+  const pending = new Map<string, Promise<FormAnswer | undefined>>();
+  return async (c, next) => {
+    const about = await sent(c);
+    if (about === undefined) return next();
+    const key = await formAnswers.digest(...about);
+    for (let other = pending.get(key); other !== undefined; other = pending.get(key)) {
+      const answer = await other;
+      if (answer !== undefined) return repeat(c, needs, answer) ?? next();
+    }
+    const { promise, resolve } = Promise.withResolvers<FormAnswer | undefined>();
+    pending.set(key, promise);
+    let answer: FormAnswer | undefined;
+    try {
+      const begun = await beginOrWait(formAnswers, key);
+      if ('sessions' in begun) {
+        answer = begun;
+      } else {
+        const before = needs.cookies.get(c, SESSION_COOKIE) ?? '';
+        await next();
+        answer = await remember(c, needs, begun, before);
+        return;
+      }
+    } finally {
+      pending.delete(key);
+      resolve(answer);
+    }
+    return repeat(c, needs, answer) ?? next();
+  };
+}
+
+/** @returns the right to perform what the key stands for, or the answer of the process that has performed it */
+export async function beginOrWait<Answer>(
+  answers: AnsweredRequests<Answer>,
+  key: string,
+): Promise<Attempt<Answer> | Answer> {
+  for (;;) {
+    const begun = await answers.begin(key, '', PENDING_MS);
+    if (!('isSame' in begun)) return begun;
+    for (
+      let found: typeof begun | undefined = begun;
+      found !== undefined;
+      found = await answers.find(key, '')
+    ) {
+      if (found.answer !== undefined) return found.answer;
+      await pause(LOOK_MS);
+    }
+  }
+}
+
+/**
+ * Stores the answer. A failure of the server is not stored, so that the form can be sent again.
+ * @returns `undefined` if it is not stored
+ */
+async function remember(
+  c: PageContext,
+  { cookies, requestLog }: AnswerNeeds,
+  attempt: Attempt<FormAnswer>,
+  before: string,
+): Promise<FormAnswer | undefined> {
+  const { status, headers } = c.res;
+  try {
+    const body = await c.res.clone().text();
+    if (status >= 500 || body.length > MAX_BODY) {
+      await attempt.forget();
+      return undefined;
+    }
+    const answer: FormAnswer = {
+      ...{ status, headers: [...headers] },
+      body: (await pack(body)).toString('base64'),
+      sessions: [before, cookies.setBy(headers, SESSION_COOKIE) ?? before],
+    };
+    await attempt.finish(answer, KEPT_MS);
+    return answer;
+  } catch (error) {
+    if (!(error instanceof StorageFault)) throw error;
+    // The form has been performed, and its answer is true.
+    requestLog.failure(requestIdOf(c), 'storage_unavailable', error);
+    return undefined;
+  }
+}
+
+/** @returns `undefined` if the browser has another session by now */
+function repeat(
+  c: PageContext,
+  { cookies }: Pick<AnswerNeeds, 'cookies'>,
+  { status, headers, body, sessions }: FormAnswer,
+): Promise<Response> | undefined {
+  if (!sessions.includes(cookies.get(c, SESSION_COOKIE) ?? '')) return undefined;
+  return unpack(Buffer.from(body, 'base64')).then(
+    (content) => new Response(content, { status, headers: headers.map(([name, value]) => [name, value]) }),
+  );
+}

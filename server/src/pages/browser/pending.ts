@@ -1,0 +1,209 @@
+// The request that brought a user here, on its way through the pages.
+import type { AuthorizationRequest, AuthorizationServer } from '@grantd/core';
+import { isJsonObject } from '@grantd/core/options';
+import type { ProgramSecret } from '../../data/secrets.ts';
+import type { PageName } from '../../log/log.ts';
+import { ACCOUNT_CHANGES, type AccountChange } from '../../people/account_changes.ts';
+import { SealedValues } from './cookies.ts';
+import { type PageContext, PageProblem, requestIdOf } from './request.ts';
+
+/** For how long a sign-in or choice counts for the request for which it was made. */
+const MAX_AGE_MS = 60 * 60 * 1000;
+
+/** Longer values would exceed Node’s limit for URL and headers together. */
+const MAX_SEALED_LENGTH = 12_000;
+
+/** The request that brought the user here, on its way through the pages. */
+export type PendingRequest = PendingAuthorization | PendingLogout | PendingAccount;
+
+export interface PendingAuthorization {
+  readonly kind: 'authorization';
+  /** Parameters from which the library rebuilds the request. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly begunAtMs: number;
+  /** The session that the user chose to continue with. */
+  readonly chosenSession?: string;
+  /** The sign-in that was made for this request (`signInName`). */
+  readonly signIn?: string;
+}
+
+export interface PendingLogout {
+  readonly kind: 'logout';
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly begunAtMs: number;
+}
+
+/** The account pages, in the order of their navigation. */
+export const ACCOUNT_PAGES = ['overview', 'security', 'sessions', 'applications', 'data'] as const;
+
+/** The account pages, with those that only other pages link to, and the console. */
+export type AccountPageName = (typeof ACCOUNT_PAGES)[number] | 'email' | 'console';
+
+/** A visit to an account page. */
+export interface PendingAccount {
+  readonly kind: 'account';
+  readonly page: AccountPageName;
+  /** Path and query of a page of the console, below its first page. */
+  readonly below?: string;
+  readonly begunAtMs: number;
+  /** Whether the user must have signed in recently. */
+  readonly isFresh?: true;
+  /** What the user wants to change there, and signs in for. */
+  readonly change?: AccountChange;
+}
+
+/**
+ * Carries requests in page URLs, sealed. Pushed parameters must stay hidden from the browser and its history, and a
+ * start time must not be forged.
+ */
+export class PendingRequests {
+  readonly #values: SealedValues;
+  readonly #clock: () => number;
+
+  constructor(secret: ProgramSecret, clock: () => number) {
+    this.#values = new SealedValues(secret, 'pending_request');
+    this.#clock = clock;
+  }
+
+  /** @returns `undefined` if it is too long for a URL */
+  async seal(pending: PendingRequest): Promise<string | undefined> {
+    const sealed = await this.#values.seal(pending);
+    return sealed.length <= MAX_SEALED_LENGTH ? sealed : undefined;
+  }
+
+  /**
+   * Opens a request. One on a page that was open for too long begins again, so the user signs in again if the
+   * application asks for a new sign-in. The library limits how old an authorization request can become.
+   * @returns `undefined` if the request did not start here
+   */
+  async open(sealed: string): Promise<PendingRequest | undefined> {
+    const value = await this.#values.open(sealed);
+    const pending = isJsonObject(value) ? pendingOf(value) : undefined;
+    const nowMs = this.#clock();
+    if (pending === undefined || pending.begunAtMs + MAX_AGE_MS > nowMs) return pending;
+    if (pending.kind !== 'authorization') return { ...pending, begunAtMs: nowMs };
+    return { kind: pending.kind, parameters: pending.parameters, begunAtMs: nowMs };
+  }
+}
+
+/** @returns `undefined` for a value of another version of the program */
+export function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequest | undefined {
+  const { kind, parameters, begunAtMs, chosenSession, signIn } = value;
+  if (typeof begunAtMs !== 'number') return undefined;
+  if (kind === 'account') {
+    const page =
+      [...ACCOUNT_PAGES, 'email' as const, 'console' as const].find((one) => one === value.page) ??
+      'overview';
+    const { below, isFresh } = value;
+    const change = (Object.keys(ACCOUNT_CHANGES) as AccountChange[]).find((one) => one === value.change);
+    return {
+      ...{ kind, page, begunAtMs },
+      ...(typeof below === 'string' && { below }),
+      ...(isFresh === true && { isFresh: true as const }),
+      ...(change !== undefined && { change }),
+    };
+  }
+  if (!isParameters(parameters)) return undefined;
+  if (kind === 'logout') return { kind, parameters, begunAtMs };
+  if (kind !== 'authorization') return undefined;
+  return {
+    ...{ kind, parameters, begunAtMs },
+    ...(typeof chosenSession === 'string' && { chosenSession }),
+    ...(typeof signIn === 'string' && { signIn }),
+  };
+}
+
+function isParameters(value: unknown): value is Readonly<Record<string, string>> {
+  return isJsonObject(value) && Object.values(value).every((one) => typeof one === 'string');
+}
+
+/** An authorization request on its way through the pages. */
+export interface AuthorizationPage {
+  readonly pending: PendingAuthorization;
+  /** Validated again on each page, because the client may have been disabled. */
+  readonly authorization: AuthorizationRequest;
+}
+
+/** A page with a pending request. */
+export type PendingPage = (AuthorizationPage | { readonly pending: PendingAccount }) & {
+  /** The sealed value in the page’s URL. */
+  readonly sealed: string;
+};
+
+export function clientIdOf(page: PendingPage): string | undefined {
+  return 'authorization' in page ? page.authorization.client.id : undefined;
+}
+
+/** Whether the user must prove again who they are, for an application or for a change of the account. */
+export function isAgain(page: PendingPage): boolean {
+  if (!('authorization' in page)) return page.pending.isFresh === true || page.pending.change !== undefined;
+  const { prompt, maxAge } = page.authorization;
+  return prompt.includes('login') || maxAge === 0;
+}
+
+interface Needs {
+  readonly requests: PendingRequests;
+  readonly server: { readonly authorization: Pick<AuthorizationServer['authorization'], 'resume'> };
+  /** Path of the issuer, without a trailing slash. */
+  readonly basePath: string;
+}
+
+/** Takes pending requests from page to page. */
+export class PendingPages {
+  readonly #needs: Needs;
+
+  constructor(needs: Needs) {
+    this.#needs = needs;
+  }
+
+  /** The request that a sealed value carries; `undefined` if it did not start here. */
+  request(sealed: string): Promise<PendingRequest | undefined> {
+    return this.#needs.requests.open(sealed);
+  }
+
+  /** @returns `undefined` if it is too long for a URL */
+  seal(pending: PendingRequest): Promise<string | undefined> {
+    return this.#needs.requests.seal(pending);
+  }
+
+  /**
+   * Opens a page’s pending request.
+   * @throws {PageProblem} there is none that started here
+   * @throws {OAuthError} the client may no longer make this request
+   */
+  async open(c: PageContext, page: PageName): Promise<PendingPage> {
+    const sealed = c.req.query('pending') ?? '';
+    return this.resume(c, page, await this.request(sealed), sealed);
+  }
+
+  /** As `open`, for a request that comes from somewhere else than the page’s URL. */
+  async resume(
+    c: PageContext,
+    page: PageName,
+    pending: PendingRequest | undefined,
+    sealed: string,
+  ): Promise<PendingPage> {
+    if (pending === undefined || pending.kind === 'logout') throw new PageProblem(page, 'request_expired');
+    if (pending.kind === 'account') return { pending, sealed };
+    const authorization = await this.#needs.server.authorization.resume(pending.parameters, requestIdOf(c));
+    return { pending, authorization, sealed };
+  }
+
+  /** Like `open`, for pages that only serve authorization requests. */
+  async openAuthorization(
+    c: PageContext,
+    page: PageName,
+  ): Promise<AuthorizationPage & { readonly sealed: string }> {
+    const opened = await this.open(c, page);
+    if (!('authorization' in opened)) throw new PageProblem(page, 'request_expired');
+    return opened;
+  }
+
+  /** Redirects the browser to a page with a pending request. */
+  async redirect(c: PageContext, page: PageName, pending: PendingRequest): Promise<Response> {
+    const sealed = await this.seal(pending);
+    if (sealed === undefined) throw new PageProblem(page, 'request_too_long');
+    const path = page === 'authorization' ? 'authorize' : page === 'second' ? 'login/second' : page;
+    return c.redirect(`${this.#needs.basePath}/${path}?pending=${sealed}`, 303);
+  }
+}

@@ -1,0 +1,302 @@
+// What a user decides on the way to a client: whether to continue as they are, and whether to consent.
+import { createHash } from 'node:crypto';
+import { type AuthorizationRequest, type IssuingClientRepository, StorageFault } from '@grantd/core';
+import type { DetailsType } from '../../config/details_types.ts';
+import type { AnsweredRequests } from '../../data/answered_requests.ts';
+import type { Consents, ScopeTexts } from '../../data/consents.ts';
+import type { RequestLog } from '../../log/log.ts';
+import { requiredConsent } from '../../people/consents.ts';
+import { beginOrWait, type FormTokens } from '../browser/forms.ts';
+import type { AuthorizationPage, PendingPages } from '../browser/pending.ts';
+import { type PageContext, requestIdOf } from '../browser/request.ts';
+import type { BrowserSession, BrowserSessions } from '../browser/sessions.ts';
+import { personShown, ScopeGlossary } from '../drawing/application_shown.ts';
+import { detailsShown } from '../drawing/details_shown.ts';
+import type { Drawing, Flow } from '../drawing/drawing.ts';
+import { renderPage } from '../drawing/layout.ts';
+import type { AccountVisits } from '../steps/account_visits.ts';
+import type { AuthorizationSteps } from '../steps/authorization.ts';
+import { chooseAccountPage } from './choose_account_page.ts';
+import { consentPage } from './consent_page.ts';
+import { deniedPage } from './denied_page.ts';
+
+/** What a user has answered on the consent page. */
+export type Decision = 'allowed' | 'denied';
+
+/** What each page on the way to a client needs. */
+interface StepNeeds {
+  readonly drawing: Drawing;
+  readonly formTokens: FormTokens;
+  readonly pending: PendingPages;
+  readonly browserSessions: BrowserSessions;
+  readonly authorization: AuthorizationSteps;
+  readonly requestLog: RequestLog;
+}
+
+export interface ConsentNeeds extends StepNeeds {
+  readonly visits: Pick<AccountVisits, 'continue'>;
+  readonly decisions: AnsweredRequests<Decision>;
+  readonly consents: Pick<Consents, 'give'>;
+  readonly scopeTexts: Pick<ScopeTexts, 'list'>;
+  readonly clients: Pick<IssuingClientRepository, 'get'>;
+  /** Types of authorization details by name. */
+  readonly detailsTypes: ReadonlyMap<string, DetailsType>;
+  readonly clock: () => number;
+}
+
+/** `/authorize`, and the pages of a signed-in user on the way back to the client: `/select`, `/denied` and `/consent`. */
+export function consentFlow(needs: ConsentNeeds): Flow {
+  return {
+    mount(routes) {
+      routes.all('/authorize', authorizePage(needs));
+      routes.form('/select', showChoice(needs), submitChoice(needs));
+      routes.form('/denied', showDenied(needs), submitDenied(needs));
+      routes.form('/consent', showConsent(needs), submitConsent(needs));
+    },
+  };
+}
+
+/** An authorization request with the session of the user whom it is about. */
+type Opened = AuthorizationPage & { readonly sealed: string; readonly session: BrowserSession };
+
+/**
+ * `/authorize` (RFC 6749 §3.1): returns to the client if no page is needed, else continues to the next page. With
+ * `pending`, continues a request that was validated before.
+ */
+function authorizePage({ authorization, browserSessions, pending, visits }: ConsentNeeds) {
+  return async (c: PageContext): Promise<Response> => {
+    if (c.req.query('pending') !== undefined && c.req.method !== 'POST') {
+      const page = await pending.open(c, 'authorization');
+      if (!('authorization' in page)) return visits.continue(c, page.pending);
+      if (c.req.method === 'HEAD') return pending.redirect(c, 'authorization', page.pending);
+      return authorization.proceed(c, page, await browserSessions.current(c));
+    }
+    const page = await authorization.begin(c);
+    // A form of another site arrives without cookies. After a redirect, the browser sends them. A `HEAD` gets no code.
+    if (c.req.method !== 'GET') return pending.redirect(c, 'authorization', page.pending);
+    return authorization.proceed(c, page, await browserSessions.current(c));
+  };
+}
+
+/** `GET /select`: asks whether to continue as the signed-in user (OpenID Connect Core §3.1.2.1, `select_account`). */
+function showChoice(needs: StepNeeds) {
+  return async (c: PageContext): Promise<Response> => {
+    const opened = await openChoosing(c, needs);
+    if (opened instanceof Response) return opened;
+    const { sealed, authorization, session } = opened;
+    const setting = needs.drawing.setting(c, authorization.uiLocales);
+    const view = {
+      action: `${needs.drawing.basePath}/select?pending=${sealed}`,
+      formToken: await needs.formTokens.make(c, 'select', sealed, session.id),
+      application: needs.drawing.application(authorization.client, setting.language),
+      person: personShown(session.person),
+      otherAccount: `${needs.drawing.basePath}/login?pending=${sealed}&other`,
+    };
+    return renderPage(c, { ...chooseAccountPage(view, setting), formMayLeave: true });
+  };
+}
+
+/** `POST /select`: continues with the session that was shown. */
+function submitChoice(needs: StepNeeds) {
+  return async (c: PageContext): Promise<Response> => {
+    const opened = await openChoosing(c, needs);
+    if (opened instanceof Response) return opened;
+    const { sealed, authorization, pending, session } = opened;
+    const about = [sealed, session.id];
+    await needs.formTokens.verified(c, { page: 'select', about, clientId: authorization.client.id });
+    const chosen = { ...pending, chosenSession: session.id };
+    return needs.authorization.proceed(c, { authorization, pending: chosen }, session);
+  };
+}
+
+async function openChoosing(c: PageContext, needs: StepNeeds): Promise<Opened | Response> {
+  const page = await needs.pending.openAuthorization(c, 'select');
+  const session = await needs.browserSessions.current(c);
+  const { page: next } = await needs.authorization.nextStep(page, session);
+  return session === undefined || next === 'login'
+    ? needs.authorization.proceed(c, page, undefined)
+    : { ...page, session };
+}
+
+/** `GET /denied`: says that the signed-in user may not use the application, and offers ways on. */
+function showDenied(needs: StepNeeds) {
+  return async (c: PageContext): Promise<Response> => {
+    const opened = await openDenied(c, needs);
+    if (opened instanceof Response) return opened;
+    const { sealed, authorization, session } = opened;
+    const { subject } = session.person;
+    const clientId = authorization.client.id;
+    const event = { type: 'refused', page: 'denied', reason: 'client_not_allowed' } as const;
+    needs.requestLog.pageEvent({ ...event, requestId: requestIdOf(c), clientId, subject });
+    const setting = needs.drawing.setting(c, authorization.uiLocales);
+    const view = {
+      action: `${needs.drawing.basePath}/denied?pending=${sealed}`,
+      formToken: await needs.formTokens.make(c, 'denied', sealed, session.id),
+      application: needs.drawing.application(authorization.client, setting.language),
+      person: personShown(session.person),
+      otherAccount: `${needs.drawing.basePath}/login?pending=${sealed}&other`,
+    };
+    return renderPage(c, { ...deniedPage(view, setting), status: 403, formMayLeave: true });
+  };
+}
+
+/** `POST /denied`: returns to the client with `access_denied`. */
+function submitDenied(needs: StepNeeds) {
+  return async (c: PageContext): Promise<Response> => {
+    const opened = await openDenied(c, needs);
+    if (opened instanceof Response) return opened;
+    const { sealed, authorization, session } = opened;
+    const about = [sealed, session.id];
+    await needs.formTokens.verified(c, { page: 'denied', about, clientId: authorization.client.id });
+    return needs.authorization.refuse(c, opened, 'access_denied', 'the user may not use this client');
+  };
+}
+
+/** The request with the session of the user, or the response if the user may use the client or is not signed in. */
+async function openDenied(c: PageContext, needs: StepNeeds): Promise<Opened | Response> {
+  const page = await needs.pending.openAuthorization(c, 'denied');
+  const session = await needs.browserSessions.current(c);
+  const { page: next } = await needs.authorization.nextStep(page, session);
+  return session !== undefined && next === 'denied'
+    ? { ...page, session }
+    : needs.authorization.proceed(c, page, session);
+}
+
+/** `GET /consent`: asks for consent. */
+function showConsent(needs: ConsentNeeds) {
+  return async (c: PageContext): Promise<Response> => {
+    const opened = await openConsenting(c, needs);
+    if (opened instanceof Response) return opened;
+    const { sealed, authorization, session } = opened;
+    const requested = requiredConsent(authorization);
+    const setting = needs.drawing.setting(c, authorization.uiLocales);
+    const host = hostOf(authorization.redirectUri);
+    const question = questionOf(authorization);
+    const glossary = await ScopeGlossary.open(
+      { ...needs, basePath: needs.drawing.basePath },
+      new Set(requested.scopes),
+      setting.language,
+    );
+    const view = {
+      action: `${needs.drawing.basePath}/consent?pending=${sealed}&question=${question}`,
+      formToken: await needs.formTokens.make(c, 'consent', sealed, session.id, question),
+      application: needs.drawing.application(authorization.client, setting.language),
+      person: personShown(session.person),
+      access: {
+        ...glossary.shown(requested),
+        details: detailsShown(requested.details, needs.detailsTypes, setting.language),
+      },
+      changePerson: `${needs.drawing.basePath}/login?pending=${sealed}&other`,
+      account: `${needs.drawing.basePath}/account`,
+      ...(host !== undefined && { returnsTo: host }),
+    };
+    return renderPage(c, { ...consentPage(view, setting), formMayLeave: true });
+  };
+}
+
+/** Milliseconds in which another answer to the same request gets the first decision. */
+const DECISION_KEPT_MS = 60 * 60 * 1000;
+
+/**
+ * `POST /consent`: returns to the client with a code or an error. Of several answers to one request, the first one counts.
+ * The others change nothing: a browser without scripts can go back and press another button.
+ */
+function submitConsent(needs: ConsentNeeds) {
+  const { decisions, formTokens, requestLog, drawing } = needs;
+  return async (c: PageContext): Promise<Response> => {
+    const opened = await openConsenting(c, needs);
+    if (opened instanceof Response) return opened;
+    const { sealed, authorization, pending, session } = opened;
+    const { subject } = session.person;
+    const clientId = authorization.client.id;
+    const answered = c.req.query('question') ?? '';
+    const form = await needs.formTokens.verified(c, {
+      page: 'consent',
+      about: [sealed, session.id, answered],
+      clientId,
+    });
+
+    const decision = form.get('decision') === 'allow' ? 'allowed' : 'denied';
+    if (decision === 'allowed' && answered !== questionOf(authorization))
+      return c.redirect(`${drawing.basePath}/consent?pending=${sealed}`, 303);
+
+    const requestId = requestIdOf(c);
+    const browser = formTokens.browserOf(c) ?? '';
+    const key = await decisions.digest('consent', browser, JSON.stringify(pending.parameters));
+    const begun = await beginOrWait(decisions, key);
+    if (typeof begun === 'string') {
+      const event = { type: 'refused', page: 'consent', reason: 'request_decided' } as const;
+      requestLog.pageEvent({ ...event, requestId, clientId, subject });
+      return needs.drawing.problem(
+        c,
+        { problem: `request_${begun}` },
+        400,
+        clientId,
+        authorization.redirectUri,
+      );
+    }
+    let response: Response | undefined;
+    try {
+      response = await performed(c, needs, opened, decision);
+    } finally {
+      if (response === undefined) await begun.forget();
+    }
+    if (response === undefined) return needs.authorization.proceed(c, opened, undefined);
+    try {
+      await begun.finish(decision, DECISION_KEPT_MS);
+    } catch (error) {
+      if (!(error instanceof StorageFault)) throw error;
+      // The client may have its answer by now, so the user gets it too.
+      requestLog.failure(requestId, 'storage_unavailable', error);
+    }
+    return response;
+  };
+}
+
+/** @returns the way back to the client; `undefined` if the session has already ended */
+async function performed(
+  c: PageContext,
+  needs: ConsentNeeds,
+  page: Opened,
+  decision: Decision,
+): Promise<Response | undefined> {
+  const { consents, requestLog, clock } = needs;
+  const { authorization, session } = page;
+  if (decision === 'denied')
+    return needs.authorization.refuse(c, page, 'access_denied', 'the user denied access');
+  const { subject } = session.person;
+  const clientId = authorization.client.id;
+  await consents.give({ subject, clientId }, requiredConsent(authorization), clock());
+  requestLog.pageEvent({
+    ...{ type: 'consent_given', page: 'consent', requestId: requestIdOf(c), clientId, subject },
+  });
+  return needs.authorization.answerWithCode(c, page, session);
+}
+
+/** The request with the session of the user who answers it, or the response if an earlier page is not done. */
+async function openConsenting(c: PageContext, needs: ConsentNeeds): Promise<Opened | Response> {
+  const page = await needs.pending.openAuthorization(c, 'consent');
+  const session = await needs.browserSessions.current(c);
+  if (session === undefined) return needs.authorization.proceed(c, page, undefined);
+  const { page: next } = await needs.authorization.nextStep(page, session);
+  return next === 'consent' || next === undefined
+    ? { ...page, session }
+    : needs.authorization.proceed(c, page, session);
+}
+
+/**
+ * A digest of the question: who requests what, and where the answer goes. If the client has changed since, the page
+ * asks again.
+ */
+function questionOf(authorization: AuthorizationRequest): string {
+  // The use and rotation of a secret raise `revision` alone, and change nothing that users see.
+  const { revision: _, ...client } = authorization.client;
+  const question = JSON.stringify([client, authorization.redirectUri, requiredConsent(authorization)]);
+  return createHash('sha256').update(question).digest('base64url');
+}
+
+/** The host that users see before they return; `undefined` for custom schemes, which say nothing. */
+function hostOf(redirectUri: string): string | undefined {
+  const { protocol, host } = new URL(redirectUri);
+  return protocol === 'https:' || protocol === 'http:' ? host : undefined;
+}

@@ -1,0 +1,91 @@
+import { html } from 'hono/html';
+import type { Texts } from '../../texts/en.ts';
+import type { Html } from '../../texts/html.ts';
+import { textsIn } from '../../texts/texts.ts';
+import type { Problem } from '../browser/request.ts';
+import { named, webAddress } from './application_shown.ts';
+import { operatorMark } from './brand.ts';
+import type { Page, PageSetting } from './layout.ts';
+
+export interface ProblemView {
+  readonly problem: Problem;
+  /** Present if waiting helps. */
+  readonly secondsToWait?: number;
+  /** Reason code, shown if it has a text. */
+  readonly reason?: string;
+  readonly ways: ProblemWays;
+  /** For developers: the terms of the log and the specification. */
+  readonly detail?: ProblemDetail;
+}
+
+/** URLs to continue with. */
+interface ProblemWays {
+  readonly home: string;
+  readonly account: string;
+  /** A page to try again. */
+  readonly again?: string;
+  /** The page that sends links. */
+  readonly newLink?: string;
+  /** The application’s own page, if the application is checked. */
+  readonly application?: { readonly name: string; readonly uri: string };
+}
+
+interface ProblemDetail {
+  /** Such as `invalid_request`. */
+  readonly code?: string;
+  /** The English `error_description`. */
+  readonly description?: string;
+  readonly requestId?: string;
+}
+
+/** Explains the problem and what the user can do. Links: `try-again`, `new-link`, `to-application`, `to-home`, `to-account`. */
+export function problemPage(view: ProblemView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { title, text, help } = texts.problems[view.problem];
+  const reason = reasonText(view.reason, texts);
+  const { problemDetail } = texts;
+  return {
+    ...setting,
+    title: texts.problemTitle(title),
+    body: html`<header>
+${operatorMark(setting.operator)}
+<h1>${title}</h1>
+</header>
+<div role="alert" id="problem" tabindex="-1" autofocus>
+<p>${text}</p>${reason === undefined ? '' : html`\n<p id="reason">${reason}</p>`}
+<p>${view.secondsToWait === undefined ? help : problemDetail.waitFor(texts.formats.duration(view.secondsToWait))}</p>
+</div>
+${waysOf(view.ways, texts)}
+${view.detail === undefined ? '' : detailOf(view.detail, texts)}`,
+  };
+}
+
+/** The text for a reason code; `undefined` for codes without a text. */
+function reasonText(reason: string | undefined, { reasons }: Texts): string | undefined {
+  return Object.entries(reasons).find(([code]) => code === reason)?.[1];
+}
+
+function waysOf({ home, account, again, newLink, application }: ProblemWays, { problemWays }: Texts): Html {
+  const applicationUri = webAddress(application?.uri);
+  return html`${again === undefined ? '' : html`<a id="try-again" class="button" href="${again}">${problemWays.again}</a>`}
+${newLink === undefined ? '' : html`<a id="new-link" class="button" href="${newLink}">${problemWays.newLink}</a>`}
+${application === undefined || applicationUri === undefined ? '' : html`<a id="to-application" class="button" href="${applicationUri}" rel="noreferrer">${problemWays.application(named(application.name))}</a>`}
+<ul class="links" role="list">
+<li><a id="to-home" href="${home}">${problemWays.home}</a></li>
+<li><a id="to-account" href="${account}">${problemWays.account}</a></li>
+</ul>`;
+}
+
+function detailOf({ code, description, requestId }: ProblemDetail, { problemDetail }: Texts): Html | '' {
+  const rows = [
+    { term: problemDetail.code, value: code, language: 'en' },
+    { term: problemDetail.description, value: description, language: 'en' },
+    { term: problemDetail.requestId, value: requestId, language: 'zxx' },
+  ].filter(({ value }) => value !== undefined && value !== '');
+  if (rows.length === 0) return '';
+  return html`<details class="developers">
+<summary>${problemDetail.heading}</summary>
+<dl>
+${rows.map(({ term, value, language }) => html`<dt>${term}</dt><dd lang="${language}">${value}</dd>\n`)}</dl>
+</details>`;
+}

@@ -1,0 +1,132 @@
+import { html } from 'hono/html';
+import type { Challenge } from '../../people/passkeys.ts';
+import type { Texts } from '../../texts/en.ts';
+import { type Html, icon } from '../../texts/html.ts';
+import { textsIn } from '../../texts/texts.ts';
+import { applicationLinks, named, personLine, uncheckedNote } from '../drawing/application_shown.ts';
+import { operatorMark } from '../drawing/brand.ts';
+import { REVEAL_SCRIPT, revealButton, revealScript } from '../drawing/fields.ts';
+import type { ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../drawing/layout.ts';
+import { PASSKEY_SCRIPT, passkeyForm, passkeyScript } from '../drawing/passkey_form.ts';
+import { type ProviderButton, providerButtons } from '../drawing/providers_shown.ts';
+
+export type SignInProblem = keyof Texts['signIn']['problems'];
+
+export interface SignInView extends FormShown {
+  /** The requesting application; absent on the way to the account page. */
+  readonly application?: ApplicationShown;
+  /** Initial value of the field: a hint or the previous input; may be empty. */
+  readonly username: string;
+  /** Whether the password comes later, because the address may lead to a provider. */
+  readonly asksOnlyName?: boolean;
+  readonly problem?: SignInProblem;
+  /** Present with a temporary problem. */
+  readonly secondsToWait?: number;
+  /** URL for users who have forgotten their password; absent if the server sends no emails. */
+  readonly forgot?: string;
+  /** URL for people without an account; absent if nobody may sign up. */
+  readonly signUp?: string;
+  /** Identity providers at which the user can sign in. */
+  readonly providers?: readonly ProviderButton[];
+  /** Absent if no user has a passkey. */
+  readonly challenge?: Challenge;
+  /** Present if a signed-in user must enter the password again. */
+  readonly again?: SignInAgain;
+}
+
+export interface SignInAgain {
+  readonly person: PersonShown;
+  readonly reason: 'requested' | 'tooLongAgo';
+  /** URL at which another user can sign in. */
+  readonly changePerson: string;
+}
+
+/**
+ * `/login`: fields `username` and, unless it comes later, `password`, button `login-submit`; for an application also the
+ * button `login-cancel`, which sends the field `decision` as `cancel`; with passkeys the button `passkey-submit`. The
+ * page shows only the operator’s brand, because the password goes to the operator.
+ */
+export function signInPage(view: SignInView, setting: PageSetting): Page {
+  const { application, again, problem, challenge } = view;
+  const texts = textsIn(setting.language);
+  const title = again === undefined ? texts.signIn.title : texts.signIn.titleAgain;
+  return {
+    ...setting,
+    title: problem === undefined ? title : texts.problemTitle(title),
+    namesOperator: true,
+    scripts: [...(challenge === undefined ? [] : [PASSKEY_SCRIPT]), REVEAL_SCRIPT],
+    body: html`<header>
+<p class="operator">${operatorMark(setting.operator)}<bdi>${setting.operator.name}</bdi></p>
+<h1>${title}</h1>
+<p class="lead">${leadOf(view, texts)}</p>
+</header>
+${uncheckedNote(application, setting, texts)}
+${problem === undefined ? '' : problemBox(view, problem, texts)}
+${again === undefined ? '' : personLine(texts.signIn.signedInAs, again.person, html`<a id="change-person" href="${again.changePerson}">${texts.signIn.notYou}</a>`)}
+${form(view, texts)}
+${otherWays(view, texts)}
+${challenge === undefined ? '' : passkeyForm({ ...view, challenge, isAutofilled: again === undefined, button: { id: 'passkey-submit', text: texts.passkeys.signIn } }, texts)}
+${providerButtons(view.providers, view.formToken, texts)}
+${application === undefined ? '' : cancelForm(view, texts)}
+${application === undefined ? '' : applicationLinks(application, texts)}
+${challenge === undefined ? '' : passkeyScript()}
+${revealScript()}`,
+  };
+}
+
+function otherWays({ forgot, signUp, again }: SignInView, { signIn: words }: Texts): Html | '' {
+  const ways = [
+    { id: 'forgot-password', href: forgot, text: words.forgot },
+    { id: 'sign-up', href: again === undefined ? signUp : undefined, text: words.signUp },
+  ].filter(({ href }) => href !== undefined);
+  if (ways.length === 0) return '';
+  return html`<ul class="links" role="list">
+${ways.map(({ id, href, text }) => html`<li><a id="${id}" href="${href}">${text}</a></li>\n`)}</ul>`;
+}
+
+/** A separate form, so that the typed password is not sent. */
+function cancelForm({ action, formToken }: SignInView, texts: Texts): Html {
+  return html`<form method="post" action="${action}">
+<input type="hidden" name="form_token" value="${formToken}">
+<button id="login-cancel" type="submit" name="decision" value="cancel">${texts.signIn.cancel}</button>
+</form>`;
+}
+
+function leadOf({ application, again }: SignInView, texts: Texts): Html | string {
+  if (again !== undefined) {
+    const { again: reasons } = texts.signIn;
+    return application === undefined ? reasons.forAccount : reasons[again.reason](named(application.name));
+  }
+  return application === undefined
+    ? texts.signIn.toAccount
+    : texts.signIn.toContinueTo(named(application.name));
+}
+
+function problemBox({ secondsToWait }: SignInView, problem: SignInProblem, texts: Texts): Html {
+  const wait =
+    secondsToWait === undefined ? '' : texts.signIn.tryAgainIn(texts.formats.duration(secondsToWait));
+  return html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${texts.signIn.problems[problem]} ${wait}</span></p>`;
+}
+
+function form(view: SignInView, texts: Texts): Html {
+  const { action, formToken, username, problem, again, challenge, asksOnlyName = false } = view;
+  const describedBy = problem === undefined ? '' : html` aria-describedby="problem"`;
+  const isInvalid = problem === 'credentials_wrong' ? html` aria-invalid="true"` : '';
+  const focus = html` autofocus`;
+  const nameFirst = username === '' || asksOnlyName;
+  return html`<form method="post" action="${action}">
+<input type="hidden" name="form_token" value="${formToken}">
+<label for="username">${asksOnlyName ? texts.forgot.usernameOrEmail : texts.signIn.username}</label>
+<input id="username" name="username" value="${username}" autocomplete="${challenge === undefined ? 'username' : 'username webauthn'}" autocapitalize="none" autocorrect="off" spellcheck="false" maxlength="256" required${again === undefined ? '' : html` readonly`}${describedBy}${isInvalid}${nameFirst ? focus : ''}>
+${
+  asksOnlyName
+    ? ''
+    : html`<label for="password">${texts.signIn.password}</label>
+<div class="secret">
+<input id="password" name="password" type="password" autocomplete="current-password" required${describedBy}${isInvalid}${nameFirst ? '' : focus}>
+${revealButton('password', texts)}
+</div>`
+}
+<button id="login-submit" type="submit" class="primary">${again === undefined && !asksOnlyName ? texts.signIn.submit : texts.signIn.submitAgain}</button>
+</form>`;
+}
