@@ -1,6 +1,6 @@
 // Builds the published form of each package in its folder `dist`: compiled or bundled code, declarations and a
 // manifest. `npm pack ./core/dist` makes the archive. Nothing in this repository needs it. `--into FOLDER` writes to
-// another folder, which must be inside this repository, because the compiler needs its dependencies.
+// another folder, which must be inside this repository, because the compiler needs its dependencies (ADR 32, ADR 111).
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';

@@ -2,7 +2,7 @@
 // import each other. No imports close a circle of files or of folders. `node:` modules stay in the files made for Node.
 // Protect carries no part of the server. The program uses the core through its published entry points, and its files of
 // databases also through those parts of the core's stores that are listed here. Prints each breach and exits with 1 if
-// there is one. `check_layers.ts FOLDER` checks another tree.
+// there is one. `check_layers.ts FOLDER` checks another tree (ADR 58, ADR 59, ADR 141).
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 

@@ -1,5 +1,5 @@
 // Runs a script under the Node that package.json pins, after installing missing packages. Plain JavaScript without
-// dependencies, because a Node 20 without node_modules must be able to run it.
+// dependencies, because a Node 20 without node_modules must be able to run it (ADR 4).
 import { spawn, spawnSync } from 'node:child_process';
 import {
   existsSync,

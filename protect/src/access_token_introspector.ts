@@ -88,7 +88,7 @@ const INTROSPECTOR_OPTIONS: KindsOf<AccessTokenIntrospectorOptions> = {
 
 /**
  * Checks access tokens of any format by introspection (RFC 7662). Concurrent requests with the same token share one
- * introspection, but never one that started before them.
+ * introspection, but never one that started before them (ADR 35).
  * @example
  * const tokens = new AccessTokenIntrospector({
  *   issuer: 'https://login.example',

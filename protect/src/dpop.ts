@@ -119,6 +119,7 @@ export class DpopProofs {
       nowMs,
     });
     if ('reason' in proof) throw refusedProof(proof, 401);
+    // ADR 75
     const nonces = await this.#nonces();
     if (nonces !== undefined) await requireNonce(nonces, proof, 401);
     if (!(await isForToken(proof, token))) throw refusedProof({ reason: 'dpop_token_wrong' }, 401);

@@ -1,3 +1,4 @@
+// ADR 140.
 /** The members of a package's manifest that are used here. */
 export interface Manifest {
   readonly name: string;

@@ -110,7 +110,7 @@ export interface EmbeddedGrantd {
 
 /**
  * Opens grantd within an application. Its endpoints, pages, sessions, consents and second factors are those of the
- * program, below the path of the issuer.
+ * program, below the path of the issuer (ADR 95).
  * @throws {ConfigurationRefused} an option is unknown, invalid, or one of the program alone; the message names it
  * @throws {Refused} the database cannot be served
  * @example

@@ -31,6 +31,7 @@ const OPTIONS: KindsOf<DocumentFetcherOptions> = {
 /**
  * Returns a function that fetches documents from URLs that clients name. It allows only `https:` and public addresses,
  * connects to the very address that it has checked, checks each redirect alike, and keeps to `DOCUMENT_LIMITS`.
+ * See ADR 21.
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example
  * new AuthorizationServer({ ...options, fetchDocument: documentFetcher() });

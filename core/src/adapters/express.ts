@@ -1,3 +1,4 @@
+// ADR 34.
 /** Adapter for Express 5 and 4. */
 
 import type { HttpRequest } from '../http/http.ts';

@@ -33,7 +33,7 @@ export type AuthorizationRefusal = keyof typeof REASON_OF_HOST_REFUSAL;
 type ResponseContext = Pick<TokenContext, 'issuer' | 'clock'> & AnswerContext;
 
 /**
- * Returns the browser to the client with a code (RFC 6749 §4.1.2).
+ * Returns the browser to the client with a code (RFC 6749 §4.1.2; ADR 72).
  * @throws {OAuthError | DocumentError} as `responseJwt`
  */
 export async function grantedAuthorization(

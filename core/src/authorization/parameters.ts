@@ -24,7 +24,7 @@ import type { AuthorizationContext } from './target.ts';
 export const DPOP_JKT = 'dpop_jkt';
 
 /**
- * Reads the parameters of a request, in the order of their specifications.
+ * Reads the parameters of a request, in the order of their specifications (ADR 51).
  * @throws {OAuthError} a parameter is not allowed; the caller decides whether to redirect
  */
 export async function readAuthorizationParameters(

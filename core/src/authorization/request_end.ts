@@ -39,7 +39,7 @@ interface Answered {
 
 /**
  * Ends a request with its first answer. Atomic: of concurrent answers, one wins. Also deletes a pushed request (RFC
- * 9126 §7.3).
+ * 9126 §7.3; ADR 37).
  * @returns the error if the request was already answered or has expired
  */
 export async function endRequest(

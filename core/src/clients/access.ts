@@ -59,6 +59,7 @@ export async function mayUse(context: ClientContext, client: AuthorizationClient
 
 /**
  * Returns the distinct values of `resource`. Repeated parameters arrive joined by spaces, which URIs do not contain.
+ * See ADR 136.
  */
 export function resourcesIn(form: Form): readonly string[] | undefined {
   const parameter = form.get('resource');
@@ -74,7 +75,7 @@ export function reportAudience({ onEvent }: ClientContext, form: Form, call: Cal
 /**
  * Returns what a client gets of its request: APIs that it may use, with scopes that these declare (RFC 8707 §2, RFC
  * 9700 §2.3). Without `resource`, the scopes select the API. The locations of authorization details join it, and are the
- * whole audience if no scope needs another one (RFC 9396 §3.2, §9).
+ * whole audience if no scope needs another one (RFC 9396 §3.2, §9; ADR 40).
  * @throws {OAuthError} `invalid_target`, `invalid_scope`, `invalid_authorization_details`
  */
 export async function accessFor(

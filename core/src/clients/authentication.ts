@@ -290,7 +290,7 @@ export function mayOmitPkce(client: ClientRecord): boolean {
 }
 
 /**
- * Authenticates the client that sent a request, by the method that it is registered for (RFC 6749 §2.3).
+ * Authenticates the client that sent a request, by the method that it is registered for (RFC 6749 §2.3; ADR 138).
  * @param beforeUse checks that the client answers by repeating the request, such as for a nonce. So it can repeat it with
  *   the same assertion.
  * @throws {OAuthError} `invalid_client`; `invalid_request`: more than one credential (§2.3)

@@ -96,7 +96,7 @@ const USE_AHEAD = 24 * 60 * 60;
 
 /**
  * Notes that a client is in use, so that its registration is not removed as unused. Only of clients that registered
- * themselves.
+ * themselves (ADR 42).
  * @param until seconds since 1970
  * @throws {StorageFault} storage is unavailable
  */
@@ -124,7 +124,7 @@ export function untrusted(
 }
 
 /**
- * Marks a one-time identifier as used.
+ * Marks a one-time identifier as used (ADR 117).
  * @param expiresAt seconds since 1970 until which it is remembered
  * @returns `false` if it was used before
  * @throws {StorageFault} storage is unavailable

@@ -10,7 +10,7 @@ import { assertionMethod } from './assertion.ts';
 
 /**
  * Authenticates a client by a JWT whose MAC it made with its secret (§9). The server has the secret sealed, and opens it
- * for each assertion.
+ * for each assertion (ADR 73).
  */
 export const clientSecretJwt = assertionMethod<MacAlgorithm>({
   method: 'client_secret_jwt',

@@ -35,7 +35,10 @@ type NameMember = keyof typeof CHECKS;
 
 const NAME_MEMBERS = Object.keys(CHECKS) as readonly NameMember[];
 
-/** The certificate of the TLS connection, whose chain the TLS layer has verified (§2.1). `client_id` names the client. */
+/**
+ * The certificate of the TLS connection, whose chain the TLS layer has verified (§2.1). `client_id` names the client
+ * (ADR 67, ADR 68).
+ */
 export const tlsClientAuth: ClientAuthenticationMethod = {
   proof: 'certificate',
   unsupported: ({ clientCertificates }) =>

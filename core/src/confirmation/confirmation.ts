@@ -58,7 +58,7 @@ async function certificateOfRequest(
 /**
  * Returns what an access token is bound to. A client asks for a bound token by its proof (RFC 9449 §5), but connections
  * can have certificates for other reasons, so that those count only for clients that are registered for it (RFC 8705
- * §3.4).
+ * §3.4; ADR 63).
  */
 export function confirmationOfAccessToken(
   { metadata }: Pick<ClientRecord, 'metadata'>,

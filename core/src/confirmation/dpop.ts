@@ -34,7 +34,7 @@ type DpopContext = Pick<
 /** What checks of proofs need, with the storage of used proofs. */
 export type ProofContext = DpopContext & Pick<ClientContext, 'storage'>;
 
-/** A proof that is accepted but for its single use (§11.1). */
+/** A proof that is accepted but for its single use (§11.1; ADR 98). */
 export class UnusedProof {
   /** The thumbprint of its key. */
   readonly jkt: string;

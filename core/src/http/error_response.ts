@@ -5,7 +5,7 @@ import { OAuthError, type OAuthErrorDetails, StorageFault } from './errors.ts';
 import { DocumentError } from './fetch_document.ts';
 import type { HttpResponse } from './http.ts';
 
-/** The response to any error of an operation. All adapters use this handler. */
+/** The response to any error of an operation. All adapters use this handler (ADR 7). */
 export function errorResponse(thrown: unknown): HttpResponse {
   const error = asOAuthError(thrown);
   const { redirectTo, formPost, asksBeforeLeaving } = error;

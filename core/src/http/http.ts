@@ -6,6 +6,7 @@
  */
 export type ParsedForm = Readonly<Record<string, unknown>>;
 
+// ADR 61
 export interface HttpRequest {
   /** Upper case. */
   readonly method: string;
@@ -217,6 +218,7 @@ interface TlsConnection {
  * Returns the certificate of a TLS connection that ends in this process, for the option `clientCertificate`. The TLS
  * server needs `requestCert: true`, and `ca`: the CA that may name clients. Without `ca`, Node trusts every public CA.
  * With `rejectUnauthorized: false` it also accepts certificates of others, which prove possession of their key alone.
+ * See ADR 79.
  * @returns `undefined` without TLS or without a certificate
  */
 export function tlsCertificateOf({

@@ -98,7 +98,7 @@ const secretText = (secret: string) => secret.length >= 32;
 /**
  * Options that a text or a number can express. The program offers them as flags, variables and config file members. To
  * add an option, add an entry here, its text to `SHARED_OPTION_TEXTS`, and run `npm run docs`, which writes the interface
- * and the documentation.
+ * and the documentation (ADR 47).
  */
 export const SHARED_OPTIONS = {
   authenticateIntrospect: setting(trueOrFalse, true),
@@ -285,7 +285,9 @@ function isOpenTo(value: unknown): boolean {
   return value === 'anyone' || value === 'initial_access_token' || typeof value === 'function';
 }
 
-/** Whether a text is a valid issuer: an http or https URL without query, fragment and credentials (RFC 8414 §2). */
+/**
+ * Whether a text is a valid issuer: an http or https URL without query, fragment and credentials (RFC 8414 §2; ADR 1).
+ */
 export function isIssuer(text: string): boolean {
   const url = WEB_URL.test(text) ? URL.parse(text) : null;
   return url !== null && url.username === '' && url.password === '';

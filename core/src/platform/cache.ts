@@ -109,7 +109,7 @@ const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
  * garbage collections do not visit them. Each lookup creates the value anew.
  *
  * Keys are ASCII and end in random characters, such as digests and identifiers of tokens. Keys with the same ending
- * would all fall into one chain.
+ * would all fall into one chain (ADR 112).
  */
 export class PackedTable<T> implements Table<T> {
   readonly #packing: Packing<T>;

@@ -37,7 +37,7 @@ export function defined<T extends object>(members: T): Defined<T> {
 
 /**
  * Seconds by which a client's clock may be ahead in JWTs that the client signs. There is no other leeway: the server's
- * own tokens are checked by the clock that issued them.
+ * own tokens are checked by the clock that issued them (ADR 16).
  */
 export const CLIENT_CLOCK_AHEAD = 60;
 
@@ -66,7 +66,7 @@ export function equalInConstantTime(one: string, other: string): boolean {
 
 /**
  * Runs two independent steps in parallel, with the outcome of running them in order: if the first fails, its error wins
- * at once, whatever the second does.
+ * at once, whatever the second does (ADR 14).
  * @param first has already started
  */
 export async function inParallel<A, B>(

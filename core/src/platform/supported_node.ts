@@ -10,7 +10,7 @@ interface RuntimeVersions {
 }
 
 /**
- * Throws on a Node that is too old, which would otherwise start and then fail at the first request.
+ * Throws on a Node that is too old, which would otherwise start and then fail at the first request (ADR 48).
  * @throws {Error} names both versions
  */
 export function requireSupportedNode(versions: RuntimeVersions | undefined): void {

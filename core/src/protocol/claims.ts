@@ -210,7 +210,7 @@ export function permittedRequests(
 /**
  * Returns the requested claims, voluntary and essential ones alike. Omits those that the user does not have, or not
  * with the requested value (OpenID Connect Core §5.5.1). If a claim does not exist in the requested language, returns
- * it without a language.
+ * it without a language (ADR 22).
  */
 export function requestedClaims(attributes: Claims, requested: RequestedClaims): Claims {
   const given = Object.entries(requested).flatMap(([asked, request]) => {

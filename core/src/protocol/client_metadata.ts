@@ -61,7 +61,7 @@ export type TokenFormat = (typeof TOKEN_FORMATS)[number];
 export const SIGNING_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'] as const;
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
 
-/** Algorithms that clients sign with, by private key. EdDSA stands for both of its names. */
+/** Algorithms that clients sign with, by private key. EdDSA stands for both of its names (ADR 74, ADR 129). */
 export const CLIENT_ALGORITHMS = [
   ...(['RS256', 'RS384', 'RS512'] as const),
   ...(['PS256', 'PS384', 'PS512'] as const),

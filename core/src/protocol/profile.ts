@@ -170,7 +170,7 @@ const MESSAGE_SIGNING: Profile = {
   strictRequestObjects: true,
 };
 
-/** All profiles by name. */
+/** All profiles by name (ADR 77). */
 export const PROFILES: Readonly<Record<ProfileName, Profile>> = {
   'fapi2-security': SECURITY,
   'fapi2-message-signing': MESSAGE_SIGNING,

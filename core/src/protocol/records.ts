@@ -86,12 +86,13 @@ export interface ApiRecord {
 /**
  * Whether the client registered itself, so that only its own word says who it is. After an error or a logout, the
  * browser must not go to it without a question, or the server would redirect users to any site (RFC 9700 §4.11.2).
+ * See ADR 19.
  */
 export function isUnchecked({ registeredAt }: Pick<ClientRecord, 'registeredAt'>): boolean {
   return registeredAt !== undefined;
 }
 
-/** What tokens depend on in addition to their own row. Each has a generation number. */
+/** What tokens depend on in addition to their own row. Each has a generation number (ADR 8). */
 export const PRINCIPALS = ['client', 'subject', 'session', 'grant'] as const;
 export type Principal = (typeof PRINCIPALS)[number];
 

@@ -11,7 +11,7 @@ interface RedirectedClient {
 
 /**
  * Compares a requested URI with a registered one. They must be identical, except for the port of a loopback URI
- * (RFC 9700 §2.1, RFC 8252 §7.3).
+ * (RFC 9700 §2.1, RFC 8252 §7.3; ADR 5).
  * @param isNative whether the client is a native application, for which `localhost` counts as a loopback host
  */
 export function redirectUriMatches(registered: string, requested: string, isNative = false): boolean {

@@ -79,7 +79,7 @@ const FORM = new RegExp(`^${PREFIX}([A-Za-z0-9_-]{22})\\.(\\d{1,12})\\.(one|any)
 
 /**
  * Returns a new initial access token. It is signed under the server's secret and not stored, so every process accepts
- * it and nothing has to be swept. The price: it cannot be revoked before it expires.
+ * it and nothing has to be swept. The price: it cannot be revoked before it expires (ADR 20).
  * @throws {TypeError} the lifetime is wrong, or storage lacks `oneTimeIdentifiers`
  */
 export async function newInitialAccessToken(

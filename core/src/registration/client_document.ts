@@ -27,7 +27,7 @@ import { readPublicKeys } from '../tokens/public_keys.ts';
 /** Members of a client's record that are not metadata: identifier and credentials. */
 export type ClientIdentity = Pick<NewClient, 'id' | 'secrets' | 'registrationTokenDigest' | 'registeredAt'>;
 
-/** Returns the record of a client whose metadata has passed all rules. */
+/** Returns the record of a client whose metadata has passed all rules (ADR 88). */
 export function recordOf(identity: ClientIdentity, document: ClientDocument): NewClient {
   const fields: Record<string, unknown> = {};
   const metadata: Record<string, unknown> = {};

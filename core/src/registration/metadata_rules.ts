@@ -405,7 +405,7 @@ function isPrivateUseUri(uri: string): boolean {
 
 /**
  * Checks that the document at `sector_identifier_uri` lists every redirect URI (OpenID Connect Dynamic Client
- * Registration §5).
+ * Registration §5; ADR 49).
  * @throws {ClientMetadataError} it does not, or cannot be fetched
  */
 export async function requireSectorMembership(

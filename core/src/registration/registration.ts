@@ -85,7 +85,7 @@ interface Registered {
   readonly registrationToken: string;
 }
 
-/** `GET`, `PUT` and `DELETE /register/{client_id}` (RFC 7592 §2). */
+/** `GET`, `PUT` and `DELETE /register/{client_id}` (RFC 7592 §2; ADR 41). */
 export async function clientConfiguration(
   context: RegistrationContext,
   request: HttpRequest,

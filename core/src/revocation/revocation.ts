@@ -63,7 +63,7 @@ export interface RevocationOptions {
 }
 
 /**
- * Revokes a token without HTTP. After it resolves, no request sees the token alive.
+ * Revokes a token without HTTP. After it resolves, no request sees the token alive (ADR 2).
  * @throws {StorageFault} storage is unavailable; the token may or may not be revoked
  */
 export async function revokeToken(

@@ -54,7 +54,7 @@ export function registeredEncryption(
 
 /**
  * Makes a JWT for a client: signed by the server, encrypted to the client, or signed and then encrypted as a nested JWT
- * (RFC 7519 §5.2). It never has less protection than registered.
+ * (RFC 7519 §5.2). It never has less protection than registered (ADR 18).
  * @throws {OAuthError} `invalid_request`: the client has no key to encrypt to; or as `requireSigning`
  * @throws {DocumentError} the client's keys cannot be fetched at the moment
  */

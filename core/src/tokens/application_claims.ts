@@ -200,7 +200,7 @@ function unfit(name: string, why: string): OAuthError {
 }
 
 /**
- * Checks the option.
+ * Checks the option (ADR 44).
  * @param scopeClaims claims that scopes permit; `undefined` if OpenID Connect is off
  * @throws {ConfigurationError} names the claim and says what was expected
  */

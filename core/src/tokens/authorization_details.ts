@@ -182,7 +182,7 @@ function isRegisteredFor({ metadata }: Pick<ClientRecord, 'metadata'>, type: str
 const AT = 'authorizationDetails';
 
 /**
- * Makes the option `authorizationDetails`: the types of details that a server knows.
+ * Makes the option `authorizationDetails`: the types of details that a server knows (ADR 70).
  * @throws {ConfigurationError} names the type and says what was expected
  * @example
  * authorizationDetails: authorizationDetails({

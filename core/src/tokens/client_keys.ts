@@ -23,7 +23,7 @@ type KeyOwner = Pick<ClientRecord, 'id' | 'metadata'>;
 
 /**
  * Public keys of clients, from their `jwks` or from the document at their `jwks_uri` (RFC 7591 §2). Keys that do not
- * fit the algorithm, and symmetric keys, are ignored.
+ * fit the algorithm, and symmetric keys, are ignored (ADR 17).
  */
 export class ClientKeys {
   readonly #remote: RemoteKeySets;

@@ -87,7 +87,7 @@ export function withAlgorithms(service: JwtService, allowed: readonly SigningAlg
   };
 }
 
-/** Uses the keys in storage. A rotation by another process takes effect at the next call. */
+/** Uses the keys in storage. A rotation by another process takes effect at the next call (ADR 26). */
 export class StoredKeysJwtService implements JwtService {
   readonly algorithms = SIGNING_ALGORITHMS;
   readonly #keys: SigningKeys;

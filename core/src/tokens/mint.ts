@@ -193,7 +193,7 @@ export function mintRefreshToken(context: TokenContext, purpose: TokenPurpose): 
 
 /**
  * Mints the successor of a refresh token. It is derived from the presented token, so that every retry gets the same one
- * and nothing secret has to be stored.
+ * and nothing secret has to be stored (ADR 3).
  */
 export async function mintSuccessor(
   context: TokenContext,
@@ -220,7 +220,7 @@ export async function recallSuccessor(
   return undefined;
 }
 
-/** Claim of a refresh token: seconds since 1970 at which its family ends. Successors inherit it. */
+/** Claim of a refresh token: seconds since 1970 at which its family ends. Successors inherit it (ADR 50). */
 export const FAMILY_END = 'family_exp';
 
 async function mintRefresh(context: TokenContext, purpose: TokenPurpose, body: string): Promise<MintedToken> {

@@ -19,7 +19,7 @@ type OpaqueKind = keyof typeof OPAQUE_PREFIXES;
 const OPAQUE_KINDS = Object.keys(OPAQUE_PREFIXES) as OpaqueKind[];
 const BODY = /^[A-Za-z0-9_-]{43}$/;
 
-/** Returns the kind of an opaque value by its form, or `undefined` if it is not one of this server. */
+/** Returns the kind of an opaque value by its form, or `undefined` if it is not one of this server (ADR 6). */
 export function opaqueKindOf(text: string): OpaqueKind | undefined {
   const kind = OPAQUE_KINDS.find((one) => text.startsWith(PREFIXES[one]));
   return kind !== undefined && BODY.test(text.slice(PREFIXES[kind].length)) ? kind : undefined;
@@ -53,7 +53,7 @@ export function newIdentifier(random: RandomSource): string {
   return base64url.encode(random(16)).replace(/^-/, '_');
 }
 
-/** Returns an identifier for `jti`, pairs, families and grants: the time, then 128 random bits. */
+/** Returns an identifier for `jti`, pairs, families and grants: the time, then 128 random bits (ADR 30). */
 export function newTimedIdentifier({
   clock,
   random,

@@ -21,7 +21,7 @@ export type SecretUse =
 
 /**
  * The server's secret, or a list of secrets: the first is used, all are accepted. Each use has its own key, derived by
- * HKDF (RFC 5869). Hosts can derive keys too, for uses whose names differ from the library's.
+ * HKDF (RFC 5869). Hosts can derive keys too, for uses whose names differ from the library's (ADR 43).
  */
 export class ServerSecret<Use extends string = SecretUse> {
   #secrets: readonly string[];

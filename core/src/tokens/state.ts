@@ -184,6 +184,7 @@ function lookUp({ storage: { tokens } }: TokenContext, kind: TokenKind, key: str
 
 /**
  * Returns what a token or code is bound to: by its record, or by its claims if a host's store keeps no confirmation.
+ * See ADR 64.
  * @returns `undefined` if it is not bound; `readConfirmation` reads the rest, which can be anything in a host's own JWT
  */
 export function confirmationOf({ record, claims }: Bindable): Confirmation | undefined {
@@ -270,7 +271,7 @@ function isHint(text: string): text is TokenTypeHint {
 /**
  * Decides whether a token is alive: neither expired nor revoked, and client and user still exist and are enabled. It is
  * the only function that decides this, so introspection, UserInfo and refresh always agree. `superseded` is checked
- * last, so it means that no other reason applies.
+ * last, so it means that no other reason applies (ADR 46).
  * @throws {StorageFault} storage is unavailable, or the record of a host cannot be read
  */
 export async function lifeOf(context: TokenContext, record: TokenRecord, claims: Claims): Promise<Life> {

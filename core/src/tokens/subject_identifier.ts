@@ -42,7 +42,7 @@ interface PairwiseContext {
 
 /**
  * Returns the `sub` by which a client knows a user: the server's own identifier, or one that only its sector has and
- * that cannot be traced back to the user (OpenID Connect Core §8.1).
+ * that cannot be traced back to the user (OpenID Connect Core §8.1; ADR 23).
  * @throws {Error} the client has pairwise subjects, but no sector, or the server has no `pairwiseSecret`
  */
 export function subjectIdentifier(

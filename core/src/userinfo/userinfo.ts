@@ -46,7 +46,7 @@ export type UserInfoContext = Pick<
   | 'dpopProofLifetime'
 >;
 
-/** `GET` and `POST /userinfo` (OpenID Connect Core §5.3, errors by RFC 6750 §3). */
+/** `GET` and `POST /userinfo` (OpenID Connect Core §5.3, errors by RFC 6750 §3; ADR 45). */
 export async function userInfo(
   context: UserInfoContext,
   request: HttpRequest,

@@ -106,7 +106,7 @@ const MAX_PROVIDERS = 50;
 const MAX_NAME = 40;
 
 /**
- * Reads the providers and their secrets.
+ * Reads the providers and their secrets (ADR 76).
  * @throws {ConfigurationRefused} the file or a secret is unreadable, or has another form than expected
  */
 export function readProviders(

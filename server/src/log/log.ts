@@ -48,7 +48,7 @@ interface LineOptions {
   readonly least?: Level | 'off';
 }
 
-/** A log that writes each line as JSON. */
+/** A log that writes each line as JSON (ADR 113). */
 export function logTo(output: Pick<LogOutput, 'write'>, { worker, least = 'info' }: LineOptions = {}): Log {
   const time = timeOfLines();
   const origin = worker === undefined ? '' : `,"worker":${worker}`;

@@ -104,7 +104,7 @@ class Series {
   }
 }
 
-/** The metrics of one process. */
+/** The metrics of one process (ADR 80). */
 export class Meter {
   readonly #series = Object.fromEntries(
     METRIC_NAMES.map((name) => [name, new Series(METRICS[name])]),

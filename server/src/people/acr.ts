@@ -149,7 +149,7 @@ export type MissingStep =
 
 /**
  * What a sign-in lacks; `undefined` if it lacks nothing. A user who has a factor is asked for it before they may add
- * another one.
+ * another one (ADR 89).
  */
 export function missingStep(
   policy: SignInPolicy,

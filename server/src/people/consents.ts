@@ -9,7 +9,7 @@ import {
 import { type Asked, type Consent, type Consents, compareClients, type Parties } from '../data/consents.ts';
 import { askStorage } from '../data/tables.ts';
 
-/** What a request asks the user to consent to. */
+/** What a request asks the user to consent to (ADR 25, ADR 36). */
 export function requiredConsent({
   scopes,
   resources = [],

@@ -20,7 +20,7 @@ interface Parts {
 /**
  * Ends what users may no longer use. The change comes first, then the revocation: a token that is issued at the same
  * time either belongs to a grant that is revoked here, or its issuer sees the change. If a process dies in between,
- * another one finishes the end of a membership.
+ * another one finishes the end of a membership (ADR 82).
  */
 export class AccessEnding {
   readonly #parts: Parts;

@@ -102,7 +102,7 @@ type Report = (report: LineReport) => void;
 
 /**
  * Adds users from lines, in transactions of many. A bad line affects no other. A user whose line was imported before is
- * left as is, so that an import that was interrupted can run again.
+ * left as is, so that an import that was interrupted can run again (ADR 132).
  */
 export class PeopleImport {
   readonly #parts: Parts;

@@ -61,7 +61,9 @@ interface MailToSend<T extends MailTemplate> {
   readonly parameters: MailParameters[T];
 }
 
-/** Queues emails for the running server. Their parameters are sealed, because they are about people. */
+/**
+ * Queues emails for the running server. Their parameters are sealed, because they are about people (ADR 84, ADR 127).
+ */
 export class MailQueue {
   readonly mails: Mails;
   readonly #secret: ProgramSecret;
@@ -139,7 +141,7 @@ interface LinkToMake {
   readonly browser?: string;
 }
 
-/** Makes and uses the single-use links in emails. */
+/** Makes and uses the single-use links in emails (ADR 85). */
 export class LinkBook {
   readonly #links: MailedLinks;
   readonly #issuer: string;
@@ -201,7 +203,7 @@ export function isFromBrowser({ browserDigest }: MailedLink, browser: string | u
   return browserDigest === undefined || (browser !== undefined && digestOf(browser) === browserDigest);
 }
 
-/** The address to which emails about the account go. */
+/** The address to which emails about the account go (ADR 143). */
 export function verifiedAddressOf({
   claims: { email, email_verified: isVerified },
 }: Person): string | undefined {

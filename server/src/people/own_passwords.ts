@@ -9,7 +9,9 @@ interface Parts {
   readonly identities: Pick<UpstreamIdentities, 'ofSubject'>;
 }
 
-/** Whose passwords this server has, and may set by an emailed link. The passwords of all others are elsewhere. */
+/**
+ * Whose passwords this server has, and may set by an emailed link. The passwords of all others are elsewhere (ADR 126).
+ */
 export class OwnPasswords {
   readonly #parts: Parts;
 

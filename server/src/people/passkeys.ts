@@ -53,7 +53,7 @@ interface Parts {
 
 /**
  * The two ceremonies of passkeys (WebAuthn §7). A challenge is sealed in the page, bound to one form of one
- * browser, and counts once across all processes.
+ * browser, and counts once across all processes (ADR 90).
  */
 export class Passkeys {
   readonly #parts: Parts;

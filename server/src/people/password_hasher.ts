@@ -52,7 +52,7 @@ export interface PasswordCheck {
 
 /**
  * Hashes passwords with argon2id (RFC 9106), and verifies them also with the hashes of other servers. Places take turns:
- * many attempts from one place delay only that place.
+ * many attempts from one place delay only that place (ADR 83).
  */
 export class PasswordHasher {
   /** Waiting checks by place, in order of their turns. */

@@ -217,7 +217,7 @@ const LIMITS_OF_USER: ReadonlySet<string> = new Set(['too_many_attempts', 'too_m
 
 /**
  * Of sign-ins that no limit counts, such as those with passkeys, at most `FAILURES_OF_ADDRESS` are recorded, so that they
- * do not fill the audit trail.
+ * do not fill the audit trail (ADR 128).
  * @returns a function that records failed sign-ins in the audit trail, and in the history of the user if one is known
  */
 export function failureRecorder({
@@ -253,12 +253,12 @@ export interface AttemptLimit {
 
 export const ATTEMPTS_OF_NAME: AttemptLimit = { attempts: 10, windowMs: 5 * 60 * 1000 };
 
-/** Failed sign-ins of one address, for all names together: more than the typing errors of an office. */
+/** Failed sign-ins of one address, for all names together: more than the typing errors of an office (ADR 109). */
 export const FAILURES_OF_ADDRESS: AttemptLimit = { attempts: 100, windowMs: 15 * 60 * 1000 };
 
 /**
  * The name under which attempts count: the name key, because counting the typed name would reveal whether another
- * spelling exists. A directory finds a name with several spaces as the name with one.
+ * spelling exists. A directory finds a name with several spaces as the name with one (ADR 133).
  */
 export function attemptName(typed: string): string {
   return isName(typed) ? nameKey(typed).replaceAll(/\s+/g, ' ') : '';

@@ -53,7 +53,7 @@ export interface ProviderFailure {
   readonly reason: 'provider_unavailable' | ProviderRefusalReason;
 }
 
-/** Sign-in through providers. */
+/** Sign-in through providers (ADR 91). */
 export class Upstream {
   readonly #providers: ReadonlyMap<string, ConnectedProvider>;
   readonly #parts: Parts;
