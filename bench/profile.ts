@@ -77,7 +77,7 @@ async function profile({ works, sizes, seconds, warmUpSeconds, generator }: Excl
   const all = times.reduce((sum, [, time]) => sum + time, 0);
   console.log(`${work.title}: ${Math.round(perSecond)} answers a second, with the profiler at work\n`);
   const rows = times
-    .sort(([, one], [, other]) => other - one)
+    .sort(([, a], [, b]) => b - a)
     .map(([part, time]) => [part, `${((100 * time) / all).toFixed(1)} %`, (time / answers).toFixed(2)]);
   console.log(
     table(
@@ -92,7 +92,7 @@ function mainThreadOf(folder: string): string {
   const files = readdirSync(folder).filter((name) => name.endsWith('.cpuprofile'));
   const [longest] = files
     .map((name) => join(folder, name))
-    .sort((one, other) => statSync(other).size - statSync(one).size);
+    .sort((a, b) => statSync(b).size - statSync(a).size);
   if (longest === undefined) throw new Error('the program wrote no profile');
   return longest;
 }

@@ -32,7 +32,7 @@ export async function measureRounds(
     for (let round = 0; round < order.rounds; round += 1) {
       for (const contestant of round % 2 === 0 ? running : running.toReversed()) {
         const measured = await contestant.measure(round, order);
-        order.say(`${work.name}: ${told(measured)}`);
+        order.say(`${work.name}: ${summary(measured)}`);
         measurements.push(measured);
       }
     }
@@ -42,7 +42,7 @@ export async function measureRounds(
   }
 }
 
-function told({ contestant, perSecond, load, serverCpu, othersCpu }: Measurement): string {
+function summary({ contestant, perSecond, load, serverCpu, othersCpu }: Measurement): string {
   const percent = (share = Number.NaN) => `${Math.round(share * 100)} %`;
   return (
     `${contestant} ${Math.round(perSecond)}/s, p99 ${load.latencyMs.p99.toFixed(1)} ms, server ${percent(serverCpu)}, ` +

@@ -4,7 +4,7 @@ import { countCommits } from './processes/commits.ts';
 import { watch } from './processes/cpu_watch.ts';
 import { type MeasuredProcess, startMeasured } from './processes/measured_process.ts';
 import { residentBytes } from './processes/process_usage.ts';
-import type { Asked, Contestant, Work } from './works/work.ts';
+import type { Contestant, Work, Workload } from './works/work.ts';
 
 const LONGEST_FIRST_SECONDS = 300;
 /** The minimum warm-up with a program's own requests, after any others. */
@@ -150,7 +150,7 @@ export class Running {
   }
 
   async #send(
-    { requests, answers }: Asked,
+    { requests, answers }: Workload,
     limits: { readonly seconds: number; readonly from?: number; readonly count?: number },
   ): Promise<LoadResult> {
     const { address } = this.#process;

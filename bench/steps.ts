@@ -22,7 +22,7 @@ export class Steps {
     const startedAtMs = this.#clock();
     for (const [index, [name, run]] of this.#steps.entries()) {
       const left = ((this.#clock() - startedAtMs) / index) * (this.#steps.length - index);
-      this.#say(`${index + 1} of ${this.#steps.length}: ${name}${index === 0 ? '' : `, ${told(left)}`}`);
+      this.#say(`${index + 1} of ${this.#steps.length}: ${name}${index === 0 ? '' : `, ${remaining(left)}`}`);
       try {
         await run();
       } catch (error) {
@@ -35,7 +35,7 @@ export class Steps {
 }
 
 /** By how long the ones before took. */
-function told(leftMs: number): string {
+function remaining(leftMs: number): string {
   const minutes = Math.ceil(leftMs / 60_000);
   return `about ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} left`;
 }

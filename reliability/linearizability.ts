@@ -56,7 +56,7 @@ function print(tally: Tally, seconds: number): void {
   console.log(`${tally.readsRightAfterEnd} looks begun within a millisecond after one had been acknowledged`);
   for (const { scenario, violation, history } of tally.examples) {
     console.log(`\n${violation.rule}: ${violation.token} (${scenario})`);
-    for (const operation of history.toSorted((one, other) => one.startNs - other.startNs)) {
+    for (const operation of history.toSorted((a, b) => a.startNs - b.startNs)) {
       console.log(`  ${JSON.stringify(operation)}`);
     }
   }

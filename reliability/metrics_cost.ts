@@ -94,11 +94,11 @@ await runScript(async (workbench) => {
 });
 
 function mean(numbers: readonly number[]): number {
-  return numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
+  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
 }
 
 function median(numbers: readonly number[]): number {
-  return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
+  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 }
 
 function percent(ratio: number): string {

@@ -168,33 +168,35 @@ for (const { test, reached, failure } of runs) {
 const reachedOnce = new Map([...testsOf].filter(([, tests]) => tests.length === 1));
 const again = await judge.survey([...new Set([...reachedOnce.values()].flat())]);
 const reachedAgain = new Set(again.flatMap(({ reached }) => reached));
-const once = new Set([...judge.atLoad, ...[...reachedOnce.keys()].filter((one) => !reachedAgain.has(one))]);
+const once = new Set([...judge.atLoad, ...[...reachedOnce.keys()].filter((item) => !reachedAgain.has(item))]);
 /** How many mutants each test has killed. It is likely to kill their neighbours too. */
 const kills = new Map<number, number>();
 const idle: Judge[] = [judge];
 
 let failed = false;
 for (const slice of values.slice) if (!(await isSliceGood(slice))) failed = true;
-for (const one of idle) one.end();
+for (const item of idle) item.end();
 process.exit(failed ? 1 : 0);
 
 async function isSliceGood(slice: string): Promise<boolean> {
   const file = join(values.reports, `${slice}.json`);
   const earlier: readonly Judged[] = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : [];
   const files = new Set(filesOf(slice));
-  const digests = new Map([...files].map((one) => [one, digestOf([one])]));
+  const digests = new Map([...files].map((item) => [item, digestOf([item])]));
   const all = numbered.filter((mutant) => files.has(mutant.file));
   const chosen = sample === 0 ? all : drawn(all, sample, seed);
   const judged: Judged[] = [];
   const queue: Numbered[] = [];
   for (const mutant of chosen) {
-    const known = earlier.find((one) => isSame(one, mutant) && one.sourceDigest === digests.get(mutant.file));
+    const known = earlier.find(
+      (item) => isSame(item, mutant) && item.sourceDigest === digests.get(mutant.file),
+    );
     const isCertain = known?.verdict === 'killed' || known?.verdict === 'timeout';
     if (known && (isCertain || known.testsDigest === testsDigest)) judged.push(known);
     else queue.push(mutant);
   }
   const save = () => {
-    const others = earlier.filter((one) => !judged.some((mutant) => isSame(one, mutant)));
+    const others = earlier.filter((item) => !judged.some((mutant) => isSame(item, mutant)));
     writeFileSync(file, JSON.stringify([...judged, ...others], undefined, 1));
   };
   const work = async () => {
@@ -245,8 +247,8 @@ function titleOf(test: number): string | undefined {
 
 /** For code that runs once in a process: while modules load, or before the first test that needs its result. */
 async function verdictFromTheStart({ number, file }: Numbered) {
-  const inFile = numbered.filter((one) => one.file === file).map((one) => one.number);
-  const reaching = new Set(inFile.flatMap((one) => testsOf.get(one) ?? []));
+  const inFile = numbered.filter((item) => item.file === file).map((item) => item.number);
+  const reaching = new Set(inFile.flatMap((item) => testsOf.get(item) ?? []));
   const judge = await Judge.start(number);
   if (judge === undefined) return { verdict: 'killed' as const };
   const { verdict, test } = await judge.judge(number, bestFirst([...reaching]));
@@ -262,12 +264,12 @@ function bestFirst(tests: readonly number[]): readonly number[] {
 }
 
 function report(slice: string, judged: readonly Judged[], total: number): string {
-  const count = (verdict: Verdict) => judged.filter((one) => one.verdict === verdict).length;
+  const count = (verdict: Verdict) => judged.filter((item) => item.verdict === verdict).length;
   const alive = judged.filter(({ verdict }) => verdict === 'survived' || verdict === 'no coverage');
-  const lines = alive.map((one) => {
-    const why = EXPLAINED.find((explained) => isExplanationOf(explained, one))?.why;
-    const place = `${one.file}:${one.line}`;
-    return `- ${why ? '' : '**unexplained** '}${place} ${one.verdict}: \`${shown(one.from)}\` → \`${shown(one.to)}\`${why ? `: ${why}` : ''}`;
+  const lines = alive.map((item) => {
+    const why = EXPLAINED.find((explained) => isExplanationOf(explained, item))?.why;
+    const place = `${item.file}:${item.line}`;
+    return `- ${why ? '' : '**unexplained** '}${place} ${item.verdict}: \`${inMarkdown(item.from)}\` → \`${inMarkdown(item.to)}\`${why ? `: ${why}` : ''}`;
   });
   return [
     `${slice}: ${percentKilled(judged).toFixed(1)} % of ${judged.length} mutants killed (of ${total}):`,
@@ -307,7 +309,7 @@ function digestOf(files: readonly string[]): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-function shown(text: string): string {
+function inMarkdown(text: string): string {
   return text.length > 60 ? `${text.slice(0, 57)}…` : text || '(nothing)';
 }
 

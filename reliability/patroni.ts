@@ -111,7 +111,7 @@ function print(report: ExperimentReport, seen: readonly Round[]): boolean {
   console.log(`${acknowledgedIssues} tokens, ${acknowledgedRevocations} revocations, ${refreshes} refreshes`);
   for (const { scenario, violation, history } of tally.examples) {
     console.log(`\n${violation.rule}: ${violation.token} (${scenario})`);
-    for (const operation of history.toSorted((one, other) => one.startNs - other.startNs)) {
+    for (const operation of history.toSorted((a, b) => a.startNs - b.startNs)) {
       console.log(`  ${JSON.stringify(operation)}`);
     }
   }

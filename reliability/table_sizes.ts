@@ -110,7 +110,7 @@ async function cost(what: string, calls: number, call: (index: number) => unknow
     await call(index);
     times.push(performance.now() - begun);
   }
-  times.sort((one, other) => one - other);
+  times.sort((a, b) => a - b);
   const at = (share: number) => `${((times[Math.floor(times.length * share)] ?? 0) * 1000).toFixed(0)} µs`;
   const logged = ((await bytesLogged()) - loggedBefore) / calls;
   console.log(

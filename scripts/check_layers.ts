@@ -226,8 +226,8 @@ function rootOf(file: string): string {
 function placeOf(file: string): { readonly layer: number; readonly entry: string } | undefined {
   const root = rootOf(file);
   for (const [layer, entries] of (LAYERS[root] ?? []).entries()) {
-    const entry = entries.find((one) =>
-      one.endsWith('/') ? file.startsWith(root + one) : file === root + one,
+    const entry = entries.find((entry) =>
+      entry.endsWith('/') ? file.startsWith(root + entry) : file === root + entry,
     );
     if (entry !== undefined) return { layer, entry };
   }

@@ -76,7 +76,9 @@ function canBeTitle(title: string): boolean {
       const fillers = fillersOf(parts, title);
       const fixed = parts.join('').length;
       return (
-        fillers && fixed > 0 && (fixed >= title.length / 2 || fillers.every((one) => !one || isWritten(one)))
+        fillers &&
+        fixed > 0 &&
+        (fixed >= title.length / 2 || fillers.every((filler) => !filler || isWritten(filler)))
       );
     })
   );

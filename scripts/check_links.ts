@@ -62,7 +62,7 @@ function checkFolders(page: string, text: string): void {
     (path) => statSync(path).isDirectory() && !isGenerated(path) && !basename(path).startsWith('.'),
   );
   for (const folder of folders) {
-    const times = named.filter((one) => one === folder).length;
+    const times = named.filter((item) => item === folder).length;
     if (times !== 1) breaches.push(`${page}: names the folder ${folder}/ ${times} times instead of once`);
   }
   for (const folder of named)

@@ -28,7 +28,7 @@ function part(command: Command): string {
     `## ${command.name()}\n`,
     isGroup && !ownOptions ? `${sentence(command.description())}\n` : described(command, []),
     ...command.commands.map(
-      (one) => `### ${command.name()} ${one.name()}\n\n${described(one, [command.name()])}`,
+      (item) => `### ${command.name()} ${item.name()}\n\n${described(item, [command.name()])}`,
     ),
   ].join('\n');
 }
@@ -83,9 +83,12 @@ function textAfter(command: Command): string {
   });
   command.outputHelp();
   const after = text.replace(command.helpInformation(), '').replace(EXIT_HELP, '');
-  const paragraphs = after.split('\n\n').map((one) => one.replace(/^\n+|\n+$/g, ''));
+  const paragraphs = after.split('\n\n').map((item) => item.replace(/^\n+|\n+$/g, ''));
   return paragraphs
-    .filter((one) => !/^(?:With --url, the command works|The command has no --url)/.test(one) && one !== '')
+    .filter(
+      (paragraph) =>
+        !/^(?:With --url, the command works|The command has no --url)/.test(paragraph) && paragraph !== '',
+    )
     .join('\n\n');
 }
 
@@ -95,9 +98,9 @@ function row({ flags, description, argChoices, defaultValue }: Option): string {
   return `| \`${flags.replaceAll('|', '\\|')}\` | ${cell(description)}${choices}${byDefault} |`;
 }
 
-function argument(one: Command['registeredArguments'][number]): string {
-  const name = one.variadic ? `${one.name()}…` : one.name();
-  return one.required ? name.toUpperCase() : `[${name.toUpperCase()}]`;
+function argument(item: Command['registeredArguments'][number]): string {
+  const name = item.variadic ? `${item.name()}…` : item.name();
+  return item.required ? name.toUpperCase() : `[${name.toUpperCase()}]`;
 }
 
 function cell(text: string): string {

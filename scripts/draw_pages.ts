@@ -43,12 +43,12 @@ const DOCUMENTED = [
 const SHEETS = '--sheets';
 const drawsSheets = process.argv.includes(SHEETS);
 const typed = process.argv.slice(2).filter((argument) => argument !== SHEETS);
-const [folder = 'docs/pictures', ...given] = typed;
+const [folder = 'docs/pictures', ...chosen] = typed;
 if (drawsSheets && typed.length !== 1) {
   console.error(`${SHEETS}: expected one folder for the pictures of every state, and no names`);
   process.exit(2);
 }
-const names = typed.length > 0 ? given : DOCUMENTED.map((name) => `${name}.en`);
+const names = typed.length > 0 ? chosen : DOCUMENTED.map((name) => `${name}.en`);
 mkdirSync(folder, { recursive: true });
 
 const pages = new Map<string, Page>(
@@ -80,8 +80,8 @@ async function drawSheet(
     if (name !== 'sheet')
       return route.fulfill({ body: readFileSync(pictureOf(name, size, theme)), contentType: 'image/png' });
     const figures = shown.map(
-      (one) =>
-        `<figure><img src="${SITE}/${one}"><figcaption>${one.slice(0, -'.en'.length)}</figcaption></figure>`,
+      (item) =>
+        `<figure><img src="${SITE}/${item}"><figcaption>${item.slice(0, -'.en'.length)}</figcaption></figure>`,
     );
     const [ground, ink] = theme === 'light' ? ['#ccc', '#222'] : ['#333', '#ddd'];
     const style = `body { margin: 8px; display: grid; grid-template-columns: repeat(${COLUMNS[size]}, 1fr); gap: 8px;

@@ -50,7 +50,7 @@ export function errorsPage(): string {
   for (const { code, description, reason } of refusals()) {
     const byDescription = rows.get(code) ?? new Map<string, Set<string>>();
     const reasons = byDescription.get(description) ?? new Set();
-    for (const one of reason) reasons.add(one);
+    for (const item of reason) reasons.add(item);
     rows.set(code, byDescription.set(description, reasons));
   }
   const sections = Object.keys(ERROR_STATUS)
@@ -80,7 +80,7 @@ ${sections.join('\n\n')}
 
 function section(code: ErrorCode, found: ReadonlyMap<string, ReadonlySet<string>>): string {
   const rows = [...found]
-    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([description, reasons]) => {
       const causes = [...reasons]
         .filter((reason) => reason !== OTHERS)
@@ -127,14 +127,16 @@ function refusals(): readonly Refusal[] {
 function refusalsOf({ description, reason, isByHost = false }: Site, code: ErrorCode): readonly Refusal[] {
   const described = texts(description).map((text) => ({ key: keyIn(text), description: textOf(text) }));
   const keys = new Set(described.map(({ key }) => key));
-  const given: readonly string[] = isByHost
+  const listed: readonly string[] = isByHost
     ? [hostReasons[code] ?? OTHERS]
-    : reason.map((one) => (typeof one === 'string' ? one : OTHERS));
+    : reason.map((item) => (typeof item === 'string' ? item : OTHERS));
   return described.flatMap(({ key, description }): Refusal[] => {
     if (key !== undefined && Object.hasOwn(MEANINGS, key)) return [{ code, description, reason: [key] }];
     if (key === undefined ? keys.has(code) : key !== code) return [];
-    const reasons = given.filter((one) => one === OTHERS || (Object.hasOwn(MEANINGS, one) && !keys.has(one)));
-    return reasons.length === 0 && given.length > 0 ? [] : [{ code, description, reason: reasons }];
+    const reasons = listed.filter(
+      (item) => item === OTHERS || (Object.hasOwn(MEANINGS, item) && !keys.has(item)),
+    );
+    return reasons.length === 0 && listed.length > 0 ? [] : [{ code, description, reason: reasons }];
   });
 }
 
@@ -208,13 +210,13 @@ function sitesAt(node: AnyNode, scope: Scope, file: SourceFile, makers: Makers):
 /** The value with the arguments of a call in place of the parameters. */
 function applied(
   value: Value,
-  { arguments: given }: NewExpression | CallExpression,
+  { arguments: args }: NewExpression | CallExpression,
   scope: Scope,
   unknown?: string,
 ): Value {
   return value.flatMap((part): Value => {
     if (typeof part === 'string') return [part];
-    const argument = given[part.index];
+    const argument = args[part.index];
     if (argument === undefined) return part.byDefault ?? [];
     const values =
       part.member === undefined ? textsOf(argument, scope) : memberOf(argument, part.member, scope);
@@ -236,7 +238,7 @@ function lacks(node: AnyNode, member: string | undefined, scope: Scope): boolean
 function memberOf(node: AnyNode, member: string, scope: Scope): Value {
   if (node.type === 'ObjectExpression') return memberOfObject(node, member, scope);
   if (node.type === 'Identifier') {
-    const index = scope.parameters.findIndex((one) => nameOf(one) === node.name);
+    const index = scope.parameters.findIndex((parameter) => nameOf(parameter) === node.name);
     if (index >= 0) return [{ index, member }];
     const constant = scope.constants.get(node.name);
     if (constant?.type === 'ObjectExpression') return memberOfObject(constant, member, scope);
@@ -267,9 +269,9 @@ function textsOf(node: AnyNode, scope: Scope): Value {
       const table = node.object.type === 'Identifier' ? scope.constants.get(node.object.name) : undefined;
       // A table from reasons to descriptions.
       if (table?.type === 'ObjectExpression')
-        return table.properties.flatMap((one) =>
-          one.type === 'Property'
-            ? textsOf(one.value, scope).map((text) => pairOf(keyOf(one.key), text))
+        return table.properties.flatMap((property) =>
+          property.type === 'Property'
+            ? textsOf(property.value, scope).map((text) => pairOf(keyOf(property.key), text))
             : [],
         );
       return node.computed ? [] : memberOf(node.object, keyOf(node.property) ?? '', scope);
@@ -313,7 +315,7 @@ function textOf(text: string): string {
 
 function addMaker(makers: Makers, name: string, site: Site): void {
   const sites = makers.get(name) ?? [];
-  if (sites.some((one) => JSON.stringify(one) === JSON.stringify(site))) return;
+  if (sites.some((item) => JSON.stringify(item) === JSON.stringify(site))) return;
   makers.set(name, [...sites, site]);
 }
 
@@ -362,17 +364,17 @@ function withLocals(node: AnyNode, outer: ReadonlyMap<string, AnyNode>): Readonl
 /** Variables with their values, in a file or a function. */
 function constantsOf(node: AnyNode): ReadonlyMap<string, AnyNode> {
   const found = new Map<string, AnyNode>();
-  const collect = (one: AnyNode): void => {
-    if (one.type === 'VariableDeclarator' && one.init) {
-      if (one.id.type === 'Identifier') found.set(one.id.name, one.init);
-      if (one.id.type === 'ArrayPattern')
-        for (const [index, element] of one.id.elements.entries()) {
-          const value = elementOf(one.init, index);
+  const collect = (item: AnyNode): void => {
+    if (item.type === 'VariableDeclarator' && item.init) {
+      if (item.id.type === 'Identifier') found.set(item.id.name, item.init);
+      if (item.id.type === 'ArrayPattern')
+        for (const [index, element] of item.id.elements.entries()) {
+          const value = elementOf(item.init, index);
           if (element?.type === 'Identifier' && value !== undefined) found.set(element.name, value);
         }
     }
-    if (one !== node && /Function/.test(one.type)) return;
-    for (const child of childrenOf(one)) collect(child);
+    if (item !== node && /Function/.test(item.type)) return;
+    for (const child of childrenOf(item)) collect(child);
   };
   collect(node);
   return found;

@@ -242,7 +242,7 @@ function usesOf(document: Document, name: string): string {
 
 function isIn(content: Content | undefined, name: string): boolean {
   return Object.values(content ?? {}).some(({ schema }) =>
-    [schema, schema['x-line']].some((one) => one?.$ref !== undefined && nameOf(one.$ref) === name),
+    [schema, schema['x-line']].some((item) => item?.$ref !== undefined && nameOf(item.$ref) === name),
   );
 }
 

@@ -88,7 +88,8 @@ export async function runTestFiles(
   }
 
   await Promise.all(Array.from({ length: Math.min(processes, files.length) }, inOneProcess));
-  const sum = (name: 'passed' | 'failed' | 'skipped') => results.reduce((total, one) => total + one[name], 0);
+  const sum = (name: 'passed' | 'failed' | 'skipped') =>
+    results.reduce((total, result) => total + result[name], 0);
   writeFileSync('.test-results/titles.json', JSON.stringify(titlesOf(results)));
   if (results.length > LISTED_SLOW_FILES) console.log(`The slowest files:\n${slowest(results)}`);
   const failures = results.filter(({ failed }) => failed > 0);
@@ -130,7 +131,7 @@ function lineOf({ file, passed, failed, skipped, ms, processorMs }: FileResult):
 
 function slowest(results: readonly FileResult[]): string {
   return results
-    .toSorted((one, other) => other.ms - one.ms)
+    .toSorted((a, b) => b.ms - a.ms)
     .slice(0, LISTED_SLOW_FILES)
     .map(({ file, ms }) => `${seconds(ms).padStart(7)} s  ${file}`)
     .join('\n');

@@ -71,8 +71,8 @@ function newKey() {
 function nextPair(): readonly [bigint, bigint] {
   const pair = unused.pop();
   if (pair !== undefined) return pair;
-  const given = GIVEN.pop();
-  const prime = given === undefined ? newPrime() : numberOf(Buffer.from(given, 'base64url'));
+  const text = GIVEN.pop();
+  const prime = text === undefined ? newPrime() : numberOf(Buffer.from(text, 'base64url'));
   unused.push(...primes.map((other) => [prime, other] as const));
   primes.push(prime);
   return nextPair();

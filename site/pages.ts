@@ -114,8 +114,8 @@ export function slugOf(heading: string): string {
 /** The map of the documentation: docs/README.md. */
 export function mapOfPages(): string {
   const parts = PARTS.map(({ title, pages }) => {
-    const rows = pages.map(({ path, to, title: given }) => {
-      const heading = given ?? headingOf(readFileSync(join(ROOT, path), 'utf8'));
+    const rows = pages.map(({ path, to, title: short }) => {
+      const heading = short ?? headingOf(readFileSync(join(ROOT, path), 'utf8'));
       if (BUILT_PAGES.includes(path))
         return `- ${heading}: \`npx grantd help ${basename(path, '.md').replaceAll('_', '-')}\``;
       const target = path.startsWith('docs/') ? path.slice('docs/'.length) : `../${path}`;

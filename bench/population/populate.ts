@@ -139,7 +139,7 @@ async function issueBound(
   count: number,
 ): Promise<readonly string[]> {
   const { method, path, authorization = '', body = '' } = issuing(clientOf(kind));
-  const one = async () => {
+  const item = async () => {
     const headers = {
       authorization,
       dpop: await tokenProof(),
@@ -150,7 +150,7 @@ async function issueBound(
     if (type !== 'DPoP') throw new Error(`a bound token was answered ${response.status}`);
     return token as string;
   };
-  return Promise.all(Array.from({ length: count }, one));
+  return Promise.all(Array.from({ length: count }, item));
 }
 
 /** As after the pages of sign-in and consent. */
@@ -160,7 +160,7 @@ async function issueCodes(
   subject: string,
   count: number,
 ): Promise<readonly string[]> {
-  const asked = new URLSearchParams({
+  const parameters = new URLSearchParams({
     client_id: clientId,
     response_type: 'code',
     redirect_uri: CALLBACK,
@@ -169,10 +169,10 @@ async function issueCodes(
     code_challenge: createHash('sha256').update(CODE_VERIFIER).digest('base64url'),
     code_challenge_method: 'S256',
   });
-  const one = async () => {
+  const item = async () => {
     const request = await server.authorization.validate({
       method: 'GET',
-      url: `/authorize?${asked}`,
+      url: `/authorize?${parameters}`,
       headers: {},
     });
     const { headers } = await server.authorization.complete(request, { subject });
@@ -180,7 +180,7 @@ async function issueCodes(
     if (code === null) throw new Error(`no code was issued: ${headers.location}`);
     return code;
   };
-  return Promise.all(Array.from({ length: count }, one));
+  return Promise.all(Array.from({ length: count }, item));
 }
 
 async function registerClients({ storage }: Instance, server: AuthorizationServer): Promise<void> {

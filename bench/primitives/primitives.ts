@@ -36,7 +36,7 @@ export function timingOf(runsUs: readonly number[]): Timing {
 
 /** @param ways at least one */
 export function quickestOf(ways: Readonly<Record<string, Timing>>): Quickest {
-  const [quickest] = Object.entries(ways).sort(([, one], [, other]) => one.medianUs - other.medianUs);
+  const [quickest] = Object.entries(ways).sort(([, a], [, b]) => a.medianUs - b.medianUs);
   if (quickest === undefined) throw new TypeError('there is no way to do it');
   const [way, timing] = quickest;
   return { ...timing, way, ways };

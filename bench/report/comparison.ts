@@ -5,11 +5,11 @@ import { spread } from '../statistics.ts';
 export function comparisonLine(
   title: string,
   measurements: readonly Pick<Measurement, 'contestant' | 'round' | 'perSecond'>[],
-  [one, other]: readonly [string, string],
+  [a, b]: readonly [string, string],
 ): string {
   const of = (name: string) => measurements.filter(({ contestant }) => contestant === name);
-  const ratios = of(one).flatMap(({ round, perSecond }) => {
-    const beside = of(other).find((measured) => measured.round === round);
+  const ratios = of(a).flatMap(({ round, perSecond }) => {
+    const beside = of(b).find((measured) => measured.round === round);
     return beside === undefined ? [] : perSecond / beside.perSecond;
   });
   const { median, min, max } = spread(ratios);
@@ -17,6 +17,6 @@ export function comparisonLine(
     `${Math.round(spread(of(name).map(({ perSecond }) => perSecond)).median)}/s ${name}`;
   return (
     `${title}: ${median.toFixed(3)} times (${min.toFixed(3)} to ${max.toFixed(3)} in ${ratios.length} rounds; ` +
-    `${rate(one)}, ${rate(other)})`
+    `${rate(a)}, ${rate(b)})`
   );
 }

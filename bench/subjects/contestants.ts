@@ -6,7 +6,7 @@ import type { PlannedRequest } from '../load/request_file.ts';
 import { copyPopulation, databaseIn, type Population } from '../population/population.ts';
 import { startMeasured } from '../processes/measured_process.ts';
 import type { Stage } from '../works/stage.ts';
-import type { Asked, Contestant } from '../works/work.ts';
+import type { Contestant, Workload } from '../works/work.ts';
 import type { PeerState } from './peer_state.ts';
 
 const BARE = join(import.meta.dirname, 'bare.ts');
@@ -21,9 +21,9 @@ interface GrantdOrder {
   /** Whether the work changes the database. Then each start gets a copy. */
   readonly changes?: boolean;
   /** The requests that come first. */
-  readonly first?: Asked;
+  readonly first?: Workload;
   /** The requests for warming up, if its own can be sent only once. */
-  readonly warmUp?: Asked;
+  readonly warmUp?: Workload;
   /** Default: the server's core only. */
   readonly cores?: readonly number[];
 }
@@ -38,7 +38,7 @@ export function startOf(program: string) {
 export function grantd(
   stage: Stage,
   population: Population,
-  asked: Asked,
+  workload: Workload,
   { name = 'grantd', flags = [], changes = false, first, warmUp, cores }: GrantdOrder = {},
 ): Contestant {
   const folder = join(stage.folder, name.replaceAll(/[^a-z0-9]+/g, '_'));
@@ -46,7 +46,7 @@ export function grantd(
   const start = startOf(stage.program);
   return {
     name,
-    ...asked,
+    ...workload,
     ...(first !== undefined && { first }),
     ...(warmUp !== undefined && { warmUp }),
     ...(changes && { database, beforeStart: () => void copyPopulation(population, folder) }),
@@ -62,10 +62,10 @@ export function grantd(
   };
 }
 
-export function peer(name: string, { program, folder }: PeerState, asked: Asked): Contestant {
+export function peer(name: string, { program, folder }: PeerState, workload: Workload): Contestant {
   return {
     name,
-    ...asked,
+    ...workload,
     process: {
       command: (port) => [process.execPath, program, 'serve', folder, String(port)],
       isReady,

@@ -112,7 +112,7 @@ function serverOf(folder: string): AuthorizationServer {
     {
       getByIdentifier: async (id) => found(CLIENTS.get(id)),
       // The API that introspects gets the grant client_credentials, although it does not use it.
-      isClientValid: async (_grant, { secret }, given) => secret === given,
+      isClientValid: async (_grant, { secret }, sent) => secret === sent,
     },
     {
       issueToken: async (owner, scopes, user) => ({

@@ -36,13 +36,13 @@ test('what is sent before a response is one round trip, what is sent after it is
   assert.equal(new URL(counter.url).pathname, '/name');
   assert.equal(new URL(counter.url).username, 'user');
 
-  const one = await client(counter.url);
+  const item = await client(counter.url);
   assert.equal(counter.roundTrips(), 0, 'a connection is none');
-  one.send('abc');
-  assert.equal(await one.receive(3), 'abc');
+  item.send('abc');
+  assert.equal(await item.receive(3), 'abc');
   assert.equal(counter.roundTrips(), 1);
-  one.send('d');
-  assert.equal(await one.receive(1), 'd');
+  item.send('d');
+  assert.equal(await item.receive(1), 'd');
   assert.equal(counter.roundTrips(), 2);
 
   const other = await client(counter.url);

@@ -7,7 +7,7 @@ import type { Generator, LoadOrder } from '../load/generator.ts';
 import { Running } from '../running.ts';
 import { isReady } from '../subjects/contestants.ts';
 import { REVOKED } from '../works/answers.ts';
-import type { Asked, Contestant } from '../works/work.ts';
+import type { Contestant, Workload } from '../works/work.ts';
 
 const BARE = join(import.meta.dirname, '..', 'subjects', 'bare.ts');
 const WORK = { name: 'w', title: 'W', connections: 1, contestants: async () => [] };
@@ -29,7 +29,7 @@ function generator(perSecond: number): Generator & { readonly orders: LoadOrder[
   };
 }
 
-function asked(requests: string, requestCount: number): Asked {
+function asked(requests: string, requestCount: number): Workload {
   return { requests, requestCount, sample: { method: 'GET', path: '/' }, answers: [REVOKED] };
 }
 

@@ -6,4 +6,4 @@ export const INACTIVE: Answer = { name: 'inactive', status: 200, contains: '{"ac
 export const REVOKED: Answer = { name: 'revoked', status: 200, contains: '' };
 export const ISSUED: Answer = { name: 'issued', status: 200, contains: '"access_token":"' };
 export const REFRESHED: Answer = { name: 'refreshed', status: 200, contains: '"refresh_token":"' };
-export const TOLD: Answer = { name: 'told', status: 200, contains: '"sub":"' };
+export const CLAIMS: Answer = { name: 'claims', status: 200, contains: '"sub":"' };

@@ -14,11 +14,11 @@ export const clientCredentials: Work = {
   connections: 64,
   async contestants(stage) {
     const population = await stage.population();
-    const asked = {
+    const workload = {
       ...(await stage.requests(name, [issuing(BENCH_CLIENTS.machine_es256)])),
       answers: [ISSUED],
     };
-    const measured = grantd(stage, population, asked, { changes: true });
+    const measured = grantd(stage, population, workload, { changes: true });
     return [
       measured,
       await bareLike(measured),

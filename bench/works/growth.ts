@@ -53,9 +53,9 @@ async function ofSize(stage: Stage, size: number): Promise<readonly Contestant[]
     size === 1 ? await stage.population() : await stage.populationOf(growthOrder(stage.sizes, records));
   const asking = async (kind: 'web_refresh' | 'opaque', label: string) => {
     const planned = introspecting(tokensOf(population, kind));
-    const asked = { ...(await stage.requests(`${name}.${records}.${kind}`, planned)), answers: [ACTIVE] };
+    const workload = { ...(await stage.requests(`${name}.${records}.${kind}`, planned)), answers: [ACTIVE] };
     const contestant = `${records.toLocaleString('en')} ${label}`;
-    return grantd(stage, population, asked, { name: contestant, first: asked });
+    return grantd(stage, population, workload, { name: contestant, first: workload });
   };
   return [await asking('web_refresh', REFRESH_TOKENS), await asking('opaque', ACCESS_TOKENS)];
 }

@@ -36,7 +36,7 @@ function introspectionWork(order: IntrospectionOrder): Work {
       const { tokens } = stage.sizes;
       const ofKind = tokensOf(population, kind);
       const own = coldAfter === kind ? ofKind.slice(tokens) : ofKind.slice(0, tokens);
-      const asked = {
+      const workload = {
         ...(await stage.requests(name, introspecting(own))),
         answers: [answer],
         onlyOnce: coldAfter !== undefined,
@@ -45,14 +45,14 @@ function introspectionWork(order: IntrospectionOrder): Work {
         const planned = introspecting(tokensOf(population, coldAfter).slice(0, tokens));
         return { ...(await stage.requests(`${name}.first`, planned)), answers: [answer] };
       };
-      const first = coldAfter === undefined ? asked : await before(coldAfter);
-      const measured = grantd(stage, population, asked, { first });
+      const first = coldAfter === undefined ? workload : await before(coldAfter);
+      const measured = grantd(stage, population, workload, { first });
       return [
         measured,
         ...(alsoWith === undefined
           ? []
           : [
-              grantd(stage, population, asked, {
+              grantd(stage, population, workload, {
                 ...{ name: `grantd ${alsoWith.join(' ')}`, flags: alsoWith, first },
               }),
             ]),
@@ -82,9 +82,9 @@ export const introspectionDpop: Work = {
       const tokens = tokensOf(population, kind).slice(0, boundOf(stage.sizes));
       return { ...(await stage.requests(name, introspecting(tokens))), answers: [ACTIVE] };
     };
-    const asked = await asking('introspection-dpop', 'bound_jwt');
+    const workload = await asking('introspection-dpop', 'bound_jwt');
     const unbound = await asking('introspection-dpop.unbound', 'jwt_rs256');
-    const measured = grantd(stage, population, asked, { first: asked });
+    const measured = grantd(stage, population, workload, { first: workload });
     return [
       measured,
       grantd(stage, population, unbound, { name: UNBOUND, first: unbound }),

@@ -16,11 +16,11 @@ export const introspectionJwtBesideWriter: Work = {
   connections: 32,
   async contestants(stage) {
     const population = await stage.population();
-    const asked = {
+    const workload = {
       ...(await stage.requests(name, introspecting(tokensOf(population, 'jwt_rs256')))),
       answers: [ACTIVE],
     };
-    const measured = grantd(stage, population, asked, { changes: true, first: asked });
+    const measured = grantd(stage, population, workload, { changes: true, first: workload });
     const { database = '' } = measured;
     return [{ ...measured, beside: [process.execPath, WRITER, database] }, await bareLike(measured)];
   },

@@ -40,8 +40,8 @@ export const introspectionMany: Work = {
     const flags = ['--cached-tokens', String(TIMES_CACHED * order.tokens.opaque)];
     const asking = async (contestant: string, count: number) => {
       const planned = introspecting(tokens.slice(0, count));
-      const asked = { ...(await stage.requests(`${name}.${count}`, planned)), answers: [ACTIVE] };
-      return grantd(stage, population, asked, { name: contestant, flags, first: asked });
+      const workload = { ...(await stage.requests(`${name}.${count}`, planned)), answers: [ACTIVE] };
+      return grantd(stage, population, workload, { name: contestant, flags, first: workload });
     };
     return [
       await asking('grantd', order.tokens.opaque),

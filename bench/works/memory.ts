@@ -64,9 +64,9 @@ async function memoryAfter(
     passes,
   }: { readonly name: string; readonly tokens: readonly string[]; readonly passes: number },
 ): Promise<MeasuredMemory | undefined> {
-  const asked = await stage.requests(name, introspecting(tokens));
+  const workload = await stage.requests(name, introspecting(tokens));
   const answers = [ACTIVE];
-  const { process } = grantd(stage, await stage.population(), { ...asked, answers });
+  const { process } = grantd(stage, await stage.population(), { ...workload, answers });
   const running = await startMeasured(process);
   try {
     const { address, pid } = running;
@@ -76,9 +76,9 @@ async function memoryAfter(
     for (let pass = 0; pass < passes; pass++) {
       const result = await generator.run({
         address,
-        requests: asked.requests,
+        requests: workload.requests,
         from: 0,
-        count: asked.requestCount,
+        count: workload.requestCount,
         answers,
         connections: CONNECTIONS,
         seconds: LONGEST_PASS_SECONDS,

@@ -65,7 +65,7 @@ export const mix: Work = {
     const half = Math.ceil(stage.sizes.tokens / TOKENS_OF_A_REVOCATION / 2);
     const introspections = introspecting(tokensOf(population, 'jwt_rs256'));
     const first = { ...(await stage.requests(`${name}.first`, introspections)), answers: [ACTIVE] };
-    const asked = {
+    const workload = {
       ...(await stage.requests(
         name,
         mixed({
@@ -84,10 +84,10 @@ export const mix: Work = {
       tokens: tokensOf(population, 'jwt_rs256'),
       client: BENCH_CLIENTS.machine_es256,
     });
-    const measured = grantd(stage, population, asked, { changes: true, first, warmUp });
+    const measured = grantd(stage, population, workload, { changes: true, first, warmUp });
     return [
       measured,
-      grantd(stage, population, asked, {
+      grantd(stage, population, workload, {
         name: TWO_WORKERS,
         flags: ['--workers', '2'],
         changes: true,

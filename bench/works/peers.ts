@@ -31,7 +31,7 @@ export async function peers(stage: Stage, name: string, work: PeerWork): Promise
     const state = await stage.peer(each);
     const tokensOf = (kind: PeerTokenKind) => linesOf(state.tokenFile(kind));
     const label = `${name}.${each}`;
-    const asked = {
+    const workload = {
       ...(await stage.requests(label, planned(tokensOf(kind), each, tokensOf))),
       answers,
       onlyOnce,
@@ -39,7 +39,7 @@ export async function peers(stage: Stage, name: string, work: PeerWork): Promise
     const warmUp = onlyOnce
       ? await warmUpOf(stage, label, { tokens: tokensOf('machine'), client: MACHINE_OF[each] })
       : undefined;
-    contestants.push({ ...peer(each, state, asked), ...(warmUp !== undefined && { warmUp }) });
+    contestants.push({ ...peer(each, state, workload), ...(warmUp !== undefined && { warmUp }) });
   }
   return contestants;
 }

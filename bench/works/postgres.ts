@@ -56,7 +56,7 @@ function postgresWork({ name, title, kind, order, planned, answer, writes }: Pos
       const population = await stage.populationOf(order(stage.sizes));
       const tokens = tokensOf(population, kind);
       const own = planned(tokens.slice(COUNTED));
-      const asked = { ...(await stage.requests(name, own)), answers: [answer], onlyOnce: writes };
+      const workload = { ...(await stage.requests(name, own)), answers: [answer], onlyOnce: writes };
       const warmUp = writes
         ? await warmUpOf(stage, name, {
             tokens: tokensOf(population, 'jwt_rs256'),
@@ -66,8 +66,8 @@ function postgresWork({ name, title, kind, order, planned, answer, writes }: Pos
       const postgres = await postgresPopulation(population, stage.say);
       const measured: Contestant = {
         name: 'grantd',
-        ...asked,
-        ...(warmUp === undefined ? { first: asked } : { warmUp }),
+        ...workload,
+        ...(warmUp === undefined ? { first: workload } : { warmUp }),
         servants: postgres.servants,
         wakeUpSeconds: 1,
         process: processOn(postgres, startOf(stage.program), postgres.url),
@@ -81,7 +81,7 @@ function postgresWork({ name, title, kind, order, planned, answer, writes }: Pos
         'SELECT issuer_id FROM grantd.tokens LIMIT 1',
       );
       const ids = await postgres.rows(
-        `SELECT id FROM grantd.tokens WHERE kind = 'access_token' ORDER BY random() LIMIT ${asked.requestCount}`,
+        `SELECT id FROM grantd.tokens WHERE kind = 'access_token' ORDER BY random() LIMIT ${workload.requestCount}`,
       );
       const bareOrder: BarePostgresOrder = {
         answer: sample,
@@ -97,7 +97,7 @@ function postgresWork({ name, title, kind, order, planned, answer, writes }: Pos
       writeFileSync(file, JSON.stringify(bareOrder));
       const bare: Contestant = {
         name: 'bare',
-        ...{ ...asked, onlyOnce: false },
+        ...{ ...workload, onlyOnce: false },
         servants: postgres.servants,
         wakeUpSeconds: 1,
         process: {
@@ -148,7 +148,7 @@ async function observe(
       trips.push(counter.roundTrips() - before);
     }
     // Background work adds to some of them.
-    const roundTrips = trips.toSorted((one, other) => one - other)[Math.floor(trips.length / 2)] ?? 0;
+    const roundTrips = trips.toSorted((a, b) => a - b)[Math.floor(trips.length / 2)] ?? 0;
     if (sample === undefined || roundTrips < 1) throw new Error('the program did not ask PostgreSQL');
     return { roundTrips, sample };
   } finally {

@@ -33,12 +33,12 @@ function trading({ name, title, kind, peerKind, peers: chosen, planned }: Trade)
     async contestants(stage) {
       const population = await stage.population();
       const requests = planned(tokensOf(population, kind), clientOf(kind));
-      const asked = { ...(await stage.requests(name, requests)), answers: [REFRESHED], onlyOnce: true };
+      const workload = { ...(await stage.requests(name, requests)), answers: [REFRESHED], onlyOnce: true };
       const warmUp = await warmUpOf(stage, name, {
         tokens: tokensOf(population, 'jwt_rs256'),
         client: BENCH_CLIENTS.machine_es256,
       });
-      const measured = grantd(stage, population, asked, { changes: true, warmUp });
+      const measured = grantd(stage, population, workload, { changes: true, warmUp });
       return [
         measured,
         await bareLike(measured),
@@ -100,13 +100,13 @@ export const refreshTokenDpop: Work = {
     );
     const name = 'refresh-token-dpop';
     const expected = { answers: [REFRESHED], onlyOnce: true };
-    const asked = { ...(await stage.requests(name, proven)), ...expected };
+    const workload = { ...(await stage.requests(name, proven)), ...expected };
     const unbound = { ...(await stage.requests(`${name}.unbound`, planned)), ...expected };
     const warmUp = await warmUpOf(stage, name, {
       tokens: tokensOf(population, 'jwt_rs256'),
       client: BENCH_CLIENTS.machine_es256,
     });
-    const measured = grantd(stage, population, asked, { flags: PROOFS_ARE_VALID, changes: true, warmUp });
+    const measured = grantd(stage, population, workload, { flags: PROOFS_ARE_VALID, changes: true, warmUp });
     return [
       measured,
       grantd(stage, population, unbound, { name: WITHOUT_PROOF, changes: true, warmUp }),

@@ -17,12 +17,12 @@ function revocationWork(connections: number): Work {
     async contestants(stage) {
       const population = await stage.population();
       const planned = revoking(tokensOf(population, 'opaque'), clientOf('opaque'));
-      const asked = { ...(await stage.requests(name, planned)), answers: [REVOKED], onlyOnce: true };
+      const workload = { ...(await stage.requests(name, planned)), answers: [REVOKED], onlyOnce: true };
       const warmUp = await warmUpOf(stage, name, {
         tokens: tokensOf(population, 'jwt_rs256'),
         client: BENCH_CLIENTS.machine_es256,
       });
-      const measured = grantd(stage, population, asked, { changes: true, warmUp });
+      const measured = grantd(stage, population, workload, { changes: true, warmUp });
       return [
         measured,
         await bareLike(measured),

@@ -63,12 +63,12 @@ export async function measureSignIn(
 ): Promise<MeasuredSignIn> {
   const population = await stage.population();
   const [token = ''] = tokensOf(population, 'jwt_rs256');
-  const asked = { ...(await stage.requests(name, introspecting([token]))), answers: [ACTIVE] };
+  const workload = { ...(await stage.requests(name, introspecting([token]))), answers: [ACTIVE] };
   const {
     process: order,
     database = '',
     beforeStart,
-  } = grantd(stage, population, asked, { name, changes: true });
+  } = grantd(stage, population, workload, { name, changes: true });
   beforeStart?.();
   const names = Array.from({ length: warmUp + batches * flows }, (_, index) => `${name}-${index}`);
   await addPeople(database, names, leastHash(PASSWORD));

@@ -17,8 +17,8 @@ interface MeasuredStart {
 export async function measureStart(stage: Stage, starts = 9): Promise<MeasuredStart> {
   const population = await stage.population();
   const [token = ''] = tokensOf(population, 'jwt_rs256');
-  const asked = await stage.requests('start', introspecting([token]));
-  const { process } = grantd(stage, population, { ...asked, answers: [ACTIVE] });
+  const workload = await stage.requests('start', introspecting([token]));
+  const { process } = grantd(stage, population, { ...workload, answers: [ACTIVE] });
   const watched = watch();
   const tookMs: number[] = [];
   for (let start = 0; start <= starts; start++) {

@@ -1,5 +1,5 @@
 import { bareLike, grantd } from '../subjects/contestants.ts';
-import { TOLD } from './answers.ts';
+import { CLAIMS } from './answers.ts';
 import { peers } from './peers.ts';
 import { askingUserInfo } from './requests.ts';
 import { tokensOf } from './stage.ts';
@@ -15,8 +15,8 @@ export const userInfo: Work = {
   async contestants(stage) {
     const population = await stage.population();
     const planned = askingUserInfo(tokensOf(population, 'web_access'));
-    const asked = { ...(await stage.requests(name, planned)), answers: [TOLD] };
-    const measured = grantd(stage, population, asked, { first: asked });
+    const workload = { ...(await stage.requests(name, planned)), answers: [CLAIMS] };
+    const measured = grantd(stage, population, workload, { first: workload });
     return [
       measured,
       await bareLike(measured),
@@ -24,7 +24,7 @@ export const userInfo: Work = {
         peers: ['oidc-provider'],
         kind: 'person',
         planned: (tokens) => askingUserInfo(tokens),
-        answers: [TOLD],
+        answers: [CLAIMS],
       })),
     ];
   },

@@ -3,7 +3,7 @@ import type { BenchClient } from '../population/clients.ts';
 import { ACTIVE, ISSUED } from './answers.ts';
 import { introspecting, issuing } from './requests.ts';
 import type { Stage } from './stage.ts';
-import type { Asked } from './work.ts';
+import type { Workload } from './work.ts';
 
 /** As many as the work uses, again and again. */
 export const MOST_TOKENS = 20_000;
@@ -19,7 +19,7 @@ export async function warmUpOf(
   stage: Stage,
   name: string,
   { tokens, client }: { readonly tokens: readonly string[]; readonly client: BenchClient },
-): Promise<Asked> {
+): Promise<Workload> {
   const planned = withIssues(introspecting(tokens.slice(0, MOST_TOKENS)), issuing(client));
   return { ...(await stage.requests(`${name}.warm_up`, planned)), answers: [ACTIVE, ISSUED] };
 }

@@ -4,7 +4,7 @@ import type { ProcessOrder } from '../processes/measured_process.ts';
 import type { Stage } from './stage.ts';
 
 /** The requests for one program. */
-export interface Asked {
+export interface Workload {
   /** A file of requests, and their number. */
   readonly requests: string;
   readonly requestCount: number;
@@ -16,15 +16,15 @@ export interface Asked {
 }
 
 /** A program that does a work, with its requests. */
-export interface Contestant extends Asked {
+export interface Contestant extends Workload {
   readonly name: string;
   /** Called before each start, to undo the changes of the last one. */
   readonly beforeStart?: () => void;
   readonly process: ProcessOrder;
   /** Requests that are sent once after the start, so that tokens are cached, or so that only they are not. */
-  readonly first?: Asked;
+  readonly first?: Workload;
   /** Requests that are repeated before its own, if its own can be sent only once. */
-  readonly warmUp?: Asked;
+  readonly warmUp?: Workload;
   /** The file that only this program changes, to count its commits. */
   readonly database?: string;
   /** A program that runs next to it, on the generator's core. */

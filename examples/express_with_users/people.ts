@@ -24,8 +24,8 @@ export function claimsOf(id: string) {
 /** The user with this name and password. An unknown name takes as long as a wrong password. */
 export async function idOf(name: string, password: string): Promise<string | undefined> {
   const { id, salt, hash } = database.prepare('SELECT * FROM users WHERE name = ?').get(name) ?? {};
-  const given = await hashOf(password, String(salt));
-  return hash instanceof Uint8Array && timingSafeEqual(hash, given) ? String(id) : undefined;
+  const actual = await hashOf(password, String(salt));
+  return hash instanceof Uint8Array && timingSafeEqual(hash, actual) ? String(id) : undefined;
 }
 
 function hashOf(password: string, salt: string): Promise<Buffer> {

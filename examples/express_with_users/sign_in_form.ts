@@ -31,9 +31,9 @@ export function formFor(request: HttpRequest, checked: AuthorizationRequest, pro
 /** @returns `undefined` if the request has no form that this browser was shown */
 export function formIn(request: HttpRequest) {
   const { asked = '', seal = '', name = '', password = '' } = Object.fromEntries(readForm(request));
-  const given = Buffer.from(seal, 'hex');
+  const actual = Buffer.from(seal, 'hex');
   const expected = sealOf(browserOf(request), asked);
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+  if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) return undefined;
   const parameters: AuthorizationRequest['parameters'] = JSON.parse(asked);
   return { parameters, name, password };
 }

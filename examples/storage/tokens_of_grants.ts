@@ -168,6 +168,6 @@ export function tokensOfGrants<Db>(
   };
 }
 
-function byGrant({ grantId: one = '' }: NewToken, { grantId: other = '' }: NewToken): number {
-  return one < other ? -1 : Number(one > other);
+function byGrant({ grantId: a = '' }: NewToken, { grantId: b = '' }: NewToken): number {
+  return a < b ? -1 : Number(a > b);
 }

@@ -147,8 +147,8 @@ test('revoking any token of an old grant after the exchange ends what it was exc
     const { body } = await host.refresh(pair.refresh);
     const token = which === 'new' ? String(body.refresh_token) : pair[which];
     await host.ask('/token/revoke', { ...APP, token });
-    for (const one of [pair.access, pair.refresh, String(body.access_token), String(body.refresh_token)])
-      assert.equal(await host.isActive(one), false);
+    for (const item of [pair.access, pair.refresh, String(body.access_token), String(body.refresh_token)])
+      assert.equal(await host.isActive(item), false);
     assert.equal((await host.refresh(String(body.refresh_token))).body.error, 'invalid_grant');
   }
 });

@@ -19,8 +19,8 @@ export async function generateClient(schema: string): Promise<void> {
     skipDownload: true,
     cliCommand: 'prisma',
   });
-  for (const one of generators) {
-    await one.generate();
-    one.stop();
+  for (const generator of generators) {
+    await generator.generate();
+    generator.stop();
   }
 }

@@ -147,7 +147,7 @@ export function testHost(name: string, store: () => ExampleStore, host: Host): v
     const { clients, tokens } = storage;
     const origins = async () =>
       Promise.all(
-        ['https://app.example', 'https://new.example'].map((one) => clients.hasRedirectOrigin(one)),
+        ['https://app.example', 'https://new.example'].map((item) => clients.hasRedirectOrigin(item)),
       );
     assert.deepEqual(await origins(), [true, false]);
     await saveClient({ ...CLIENT, redirectUris: ['https://new.example/callback'] });

@@ -196,7 +196,7 @@ export class AccessTokenIntrospector implements AccessTokens {
 function isReadable({ active, exp, scope, token_type: type }: JsonObject): boolean {
   if (typeof active !== 'boolean') return false;
   const isTime = exp === undefined || (typeof exp === 'number' && Number.isFinite(exp));
-  return isTime && [scope, type].every((one) => one === undefined || typeof one === 'string');
+  return isTime && [scope, type].every((item) => item === undefined || typeof item === 'string');
 }
 
 export interface CacheOptions {

@@ -105,8 +105,8 @@ export class AccessTokenVerifier implements AccessTokens {
     this.#algorithms = requireAlgorithms('algorithms', algorithms, SIGNING_ALGORITHMS).map(clientAlgorithmOf);
     this.#clockTolerance = requireTolerance(options.clockTolerance);
     this.#clock = clock;
-    const parts = { policy, fetchDocument: documentsBy(guarded(options)), clock };
-    this.#keys = new IssuerKeys(keySource(options, policy, new IssuerMetadata(parts)), parts);
+    const services = { policy, fetchDocument: documentsBy(guarded(options)), clock };
+    this.#keys = new IssuerKeys(keySource(options, policy, new IssuerMetadata(services)), services);
   }
 
   async verify(
@@ -173,11 +173,11 @@ class IssuerKeys {
   /** Imported keys. They are dropped together with the key set that they came from. */
   readonly #imported = new WeakMap<JWK, Map<ClientAlgorithm, Promise<Verifies | undefined>>>();
 
-  constructor(source: KeySource, parts: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
+  constructor(source: KeySource, services: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
     this.#source = source;
     // No limit: an issuer publishes retired keys as long as their tokens live, and the current key may come last in the
     // set. A set that is too large to fetch is a fault.
-    this.#remote = new RemoteKeySets({ ...parts, mostKeys: Infinity });
+    this.#remote = new RemoteKeySets({ ...services, mostKeys: Infinity });
   }
 
   /**

@@ -79,7 +79,7 @@ function byPrivateKey(
   issuer: string,
   clock: Clock,
 ): () => Promise<Authentication> {
-  const algorithm = SIGNING_ALGORITHMS.find((one) => one === privateKey.alg);
+  const algorithm = SIGNING_ALGORITHMS.find((algorithm) => algorithm === privateKey.alg);
   if (algorithm === undefined || privateKey.d === undefined)
     throw new ConfigurationError(
       'credentials',

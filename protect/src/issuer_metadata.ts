@@ -35,14 +35,14 @@ export class IssuerMetadata {
   #askedAtMs = -Infinity;
   #fetching: Promise<JsonObject> | undefined;
 
-  constructor(parts: {
+  constructor(services: {
     readonly policy: TransportPolicy;
     readonly fetchDocument: FetchDocument;
     readonly clock: Clock;
   }) {
-    this.#policy = parts.policy;
-    this.#fetchDocument = parts.fetchDocument;
-    this.#clock = parts.clock;
+    this.#policy = services.policy;
+    this.#fetchDocument = services.fetchDocument;
+    this.#clock = services.clock;
   }
 
   /**
@@ -198,14 +198,15 @@ export function requireAlgorithms<Algorithm extends string>(
   algorithms: readonly Algorithm[],
   supported: readonly Algorithm[],
 ): readonly Algorithm[] {
-  if (algorithms.length > 0 && algorithms.every((one) => supported.includes(one))) return algorithms;
+  if (algorithms.length > 0 && algorithms.every((algorithm) => supported.includes(algorithm)))
+    return algorithms;
   throw new ConfigurationError(option, `some of ${supported.join(', ')}`);
 }
 
 /** @throws {ConfigurationError} no audience, or an empty one */
 export function requireAudience(audience: string | readonly string[]): readonly string[] {
   const audiences = [audience].flat();
-  if (audiences.length > 0 && audiences.every((one) => typeof one === 'string' && one !== ''))
+  if (audiences.length > 0 && audiences.every((audience) => typeof audience === 'string' && audience !== ''))
     return audiences;
   throw new ConfigurationError('audience', 'one or more audiences, none empty');
 }

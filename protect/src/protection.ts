@@ -7,9 +7,9 @@ import {
   type ChallengingResource,
   dpopChallenges,
   formatChallenges,
-  type PresentedToken,
-  presentedToken,
   schemeOf,
+  type TokenCredentials,
+  tokenCredentials,
 } from '@grantd/core/internal/http/bearer';
 import { refusalResponse } from '@grantd/core/internal/http/error_response';
 import { ConfigurationError, OAuthError } from '@grantd/core/internal/http/errors';
@@ -210,12 +210,12 @@ export class Protection {
   }
 
   async #admit(request: ProtectedRequest): Promise<VerifiedAccessToken> {
-    const presented = readToken(request, this.#dpop !== undefined);
-    const { scheme } = presented;
+    const credentials = readToken(request, this.#dpop !== undefined);
+    const { scheme } = credentials;
     const certificate = request.clientCertificate && (await sha256(request.clientCertificate.der));
-    const verified = await this.#tokens.verify(presented.token, scheme, certificate);
+    const verified = await this.#tokens.verify(credentials.token, scheme, certificate);
     const token = requireBinding(verified, scheme, certificate);
-    if (scheme === 'DPoP') await this.#dpop?.requireProof(request, presented.token, token);
+    if (scheme === 'DPoP') await this.#dpop?.requireProof(request, credentials.token, token);
     const isPermitted = this.#scopes.every((scope) => token.scopes.includes(scope));
     const missingScope = isPermitted ? undefined : this.#scopes.join(' ');
     this.#signIn.check(token, missingScope);
@@ -245,12 +245,12 @@ export class Protection {
  * Reads the token from the header (RFC 6750 §2.1, RFC 9449 §7.1). Tokens in the query or a form are not accepted.
  * @throws {OAuthError} `invalid_request`: the header is malformed, or there is another token in the query or form
  */
-function readToken(request: ProtectedRequest, acceptsDpop: boolean): PresentedToken {
+function readToken(request: ProtectedRequest, acceptsDpop: boolean): TokenCredentials {
   const authorization = headerValue(request, 'authorization');
   const scheme = schemeOf(authorization);
   const isInHeader = scheme === 'Bearer' || (acceptsDpop && scheme === 'DPoP');
-  const ways = [isInHeader, hasTokenInQuery(request), hasTokenInForm(request)];
-  if (ways.filter(Boolean).length > 1) {
+  const places = [isInHeader, hasTokenInQuery(request), hasTokenInForm(request)];
+  if (places.filter(Boolean).length > 1) {
     throw new OAuthError('invalid_request', 'the access token was sent in more than one way', {
       reason: 'access_token_repeated',
     });
@@ -259,8 +259,8 @@ function readToken(request: ProtectedRequest, acceptsDpop: boolean): PresentedTo
   if (!isInHeader || authorization === undefined) {
     throw new OAuthError('invalid_token', 'the access token is missing', { reason: 'access_token_missing' });
   }
-  const presented = presentedToken(authorization);
-  if (presented !== undefined) return presented;
+  const credentials = tokenCredentials(authorization);
+  if (credentials !== undefined) return credentials;
   throw new OAuthError('invalid_request', 'the Authorization header carries no bearer token', {
     reason: 'malformed',
   });

@@ -57,7 +57,7 @@ export function verifiedAccessToken(claims: Claims): VerifiedAccessToken {
   return frozen({
     sub: typeof sub === 'string' ? sub : undefined,
     clientId: typeof clientId === 'string' ? clientId : undefined,
-    scopes: typeof scope === 'string' ? scope.split(' ').filter((one) => one !== '') : [],
+    scopes: typeof scope === 'string' ? scope.split(' ').filter((item) => item !== '') : [],
     expiresAt: typeof exp === 'number' ? exp : undefined,
     claims,
   });
@@ -65,7 +65,7 @@ export function verifiedAccessToken(claims: Claims): VerifiedAccessToken {
 
 /** Whether one of the token's audiences is one of the API's (RFC 9068 §4). */
 export function isMeantFor(audience: readonly string[], aud: unknown): boolean {
-  return [aud].flat().some((one) => typeof one === 'string' && hasResource(audience, one));
+  return [aud].flat().some((item) => typeof item === 'string' && hasResource(audience, item));
 }
 
 /** Returns `invalid_token` with a description that the bearer may read. */

@@ -230,7 +230,7 @@ test('a host that listens is given the fault itself; of one that is forwarded it
   const fault = new AuthorizationServerFault(new Error('the reason'));
   const tokens: AccessTokens = { verify: () => Promise.reject(fault) };
   const told: unknown[] = [];
-  const onFault = (one: unknown) => told.push(one);
+  const onFault = (item: unknown) => told.push(item);
   const request = new Request(API, { headers: { authorization: 'Bearer x' } });
   const [rendering, forwarding] = (['render', 'forward'] as const).map((errors) =>
     protect({ tokens, errors, onFault })(() => new Response()),

@@ -13,7 +13,7 @@ export function deploymentNamed(workbench: Workbench, name: string): Deployment 
   const all = deployments(workbench);
   const found = all.find((deployment) => deployment.name === name);
   if (found === undefined) {
-    throw new Error(`expected a deployment out of ${all.map((one) => one.name).join(', ')}, not ${name}`);
+    throw new Error(`expected a deployment out of ${all.map((item) => item.name).join(', ')}, not ${name}`);
   }
   const reason = found.unavailable();
   if (reason !== undefined) throw new Error(`the deployment ${name} cannot run here: ${reason}`);

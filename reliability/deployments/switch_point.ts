@@ -38,18 +38,18 @@ export class SwitchPoint {
 
   #join(near: Socket): void {
     const far = connect(this.#target, '127.0.0.1');
-    for (const [one, other] of [
+    for (const [from, to] of [
       [near, far],
       [far, near],
     ] as const) {
-      this.#sockets.add(one);
-      one.setNoDelay(true);
-      one.on('error', () => {});
-      one.once('close', () => {
-        this.#sockets.delete(one);
-        other.destroy();
+      this.#sockets.add(from);
+      from.setNoDelay(true);
+      from.on('error', () => {});
+      from.once('close', () => {
+        this.#sockets.delete(from);
+        to.destroy();
       });
-      one.pipe(other);
+      from.pipe(to);
     }
   }
 }

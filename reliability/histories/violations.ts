@@ -66,8 +66,8 @@ function concerns({ tokens }: Ending, { token }: Read): boolean {
   return tokens.includes(token);
 }
 
-function isBefore(one: Operation, other: Operation): boolean {
-  return one.endNs < other.startNs;
+function isBefore(a: Operation, b: Operation): boolean {
+  return a.endNs < b.startNs;
 }
 
 function isIssue(operation: Operation): operation is Issue {
@@ -76,14 +76,14 @@ function isIssue(operation: Operation): operation is Issue {
 
 function earliestEnd<T extends Operation>(operations: readonly T[]): T | undefined {
   return operations.reduce<T | undefined>(
-    (first, one) => (first === undefined || one.endNs < first.endNs ? one : first),
+    (first, operation) => (first === undefined || operation.endNs < first.endNs ? operation : first),
     undefined,
   );
 }
 
 function earliestStart<T extends Operation>(operations: readonly T[]): T | undefined {
   return operations.reduce<T | undefined>(
-    (first, one) => (first === undefined || one.startNs < first.startNs ? one : first),
+    (first, operation) => (first === undefined || operation.startNs < first.startNs ? operation : first),
     undefined,
   );
 }

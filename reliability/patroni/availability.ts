@@ -28,7 +28,7 @@ export class Availability {
   /** The longest time after `sinceMs` in which no request succeeded, in milliseconds. */
   longestGapMs(sinceMs: number): number {
     const ends = this.#successes.map(({ endMs }) => endMs).filter((endMs) => endMs > sinceMs);
-    const times = [sinceMs, ...ends.toSorted((one, other) => one - other), performance.now()];
+    const times = [sinceMs, ...ends.toSorted((a, b) => a - b), performance.now()];
     return Math.max(...times.slice(1).map((time, index) => time - (times[index] ?? time)));
   }
 

@@ -133,7 +133,7 @@ export async function experiment(workbench: Workbench, order: ExperimentOrder): 
     await checkLineages(connections, ledger, lineages);
   } finally {
     stopping.abort();
-    for (const one of [...connections, ...availabilities]) one.close();
+    for (const item of [...connections, ...availabilities]) item.close();
   }
   return {
     tally: await histories,
@@ -166,7 +166,7 @@ async function strike(
     await pause(WITHOUT_FAILOVER_MS);
   }
   await untilServed(connected, fault);
-  const secondsWithoutWrites = Math.max(...connected.map((one) => one.longestGapMs(struckAtMs))) / 1000;
+  const secondsWithoutWrites = Math.max(...connected.map((item) => item.longestGapMs(struckAtMs))) / 1000;
   // The previous primary is still there, and clients go on.
   await pause(BEFORE_MS);
 
@@ -178,7 +178,7 @@ async function strike(
 
 async function untilServed(availabilities: readonly Availability[], { name }: Fault): Promise<void> {
   const sinceMs = performance.now();
-  const isServed = () => availabilities.every((one) => one.hasServedSince(sinceMs));
+  const isServed = () => availabilities.every((availability) => availability.hasServedSince(sinceMs));
   await eventually(`service, after ${name}`, LONGEST_RECOVERY_MS, isServed);
 }
 

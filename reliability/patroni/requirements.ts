@@ -48,7 +48,7 @@ export function absence(): string | undefined {
 function newestPostgres(): string {
   if (!existsSync(VERSIONS)) return '';
   const folders = readdirSync(VERSIONS)
-    .toSorted((one, other) => Number(other) - Number(one))
+    .toSorted((a, b) => Number(b) - Number(a))
     .map((version) => join(VERSIONS, version, 'bin'));
   return folders.find((folder) => existsSync(join(folder, 'pg_rewind'))) ?? '';
 }

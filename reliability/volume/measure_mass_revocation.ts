@@ -79,5 +79,5 @@ export async function measureMassRevocation(
 
 function shuffled<T>(values: readonly T[]): readonly T[] {
   const order = values.map((value) => ({ value, rank: Math.random() }));
-  return order.sort((one, other) => one.rank - other.rank).map(({ value }) => value);
+  return order.sort((a, b) => a.rank - b.rank).map(({ value }) => value);
 }

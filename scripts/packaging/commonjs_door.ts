@@ -20,7 +20,7 @@ export function commonjsDoor(
   declarations: ReadonlyMap<string, string>,
 ): CommonjsDoor {
   const reached = [...modulesReachedFrom(module, declarations)]
-    .map((one) => declarations.get(one) ?? '')
+    .map((item) => declarations.get(item) ?? '')
     .join('\n');
   const file = `./${basename(module)}.js`;
   const lines = Object.entries(exported).flatMap(([name, value]) => {
@@ -51,11 +51,11 @@ export function modulesReachedFrom(
   declarations: ReadonlyMap<string, string>,
 ): ReadonlySet<string> {
   const reached = new Set([module]);
-  for (const one of reached) {
-    const imports = (declarations.get(one) ?? '').matchAll(
+  for (const item of reached) {
+    const imports = (declarations.get(item) ?? '').matchAll(
       /(?:from |import |import\()['"](\.{1,2}\/[^'"]+)\.js['"]/g,
     );
-    for (const [, path = ''] of imports) reached.add(posix.join(posix.dirname(one), path));
+    for (const [, path = ''] of imports) reached.add(posix.join(posix.dirname(item), path));
   }
   return reached;
 }

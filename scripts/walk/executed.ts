@@ -43,7 +43,7 @@ export function executedIn(root: string, scripts: readonly Profiler.ScriptCovera
       ({ functionName, ranges: [whole] }) =>
         `${functionName || 'anonymous'}:${lineOf(whole?.startOffset ?? 0)}`,
     );
-    files[file] = { functions: names, lines: [...lines].sort((one, other) => one - other) };
+    files[file] = { functions: names, lines: [...lines].sort((a, b) => a - b) };
   }
   return files;
 }
@@ -69,7 +69,7 @@ const CODE = /[^\s{}()[\];,]/g;
 function painted(length: number, functions: readonly Profiler.FunctionCoverage[]): Uint8Array {
   const isRun = new Uint8Array(length);
   const ranges = functions.flatMap(({ ranges }) => ranges);
-  ranges.sort((one, other) => one.startOffset - other.startOffset || other.endOffset - one.endOffset);
+  ranges.sort((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);
   for (const { startOffset, endOffset, count } of ranges)
     isRun.fill(Math.min(count, 1), startOffset, endOffset);
   return isRun;

@@ -38,7 +38,7 @@ export async function firstCalls(
   const [found] = (await message) as [readonly FirstCall[]];
   await worker.terminate();
   return found.map(({ scriptId, name, stack }) => {
-    const caller = stack.map((one) => files.get(one)).find((file) => file !== undefined);
+    const caller = stack.map((item) => files.get(item)).find((file) => file !== undefined);
     return { file: files.get(scriptId) ?? '', name, ...(caller !== undefined && { caller }) };
   });
 }

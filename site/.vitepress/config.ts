@@ -56,8 +56,8 @@ export default defineConfig({
     sidebar: PARTS.map(({ title, pages }) => ({
       text: title,
       items: [
-        ...pages.map(({ path, title: given }) => ({
-          text: given ?? headingOf(readFileSync(join(ROOT, path), 'utf8')),
+        ...pages.map(({ path, title: short }) => ({
+          text: short ?? headingOf(readFileSync(join(ROOT, path), 'utf8')),
           link: addressOf(path),
         })),
         ...(title === 'Reference' ? [API] : []),

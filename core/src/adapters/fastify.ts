@@ -66,10 +66,10 @@ export interface FastifyInstance {
  */
 export function mount(
   server: MountedServer,
-  given: MountOptions<FastifyRequest> = {},
+  mountOptions: MountOptions<FastifyRequest> = {},
 ): (instance: FastifyInstance) => Promise<void> {
-  requireKinds(given, MOUNT_OPTIONS);
-  const { strippedPath, ...options } = given;
+  requireKinds(mountOptions, MOUNT_OPTIONS);
+  const { strippedPath, ...options } = mountOptions;
   const hosted = identified(hostedOf, options);
   const endpoints = mountedEndpoints<FastifyRequest>(server, strippedPath, (request) =>
     identityOf(hosted(request)),

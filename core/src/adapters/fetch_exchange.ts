@@ -24,10 +24,10 @@ type RequestOf<Host> = (host: Host) => Request;
 export function mountedExchange<Host, Rest extends readonly unknown[]>(
   requestOf: RequestOf<Host>,
   server: MountedServer,
-  given: FetchMountOptions<Host, Rest>,
+  mountOptions: FetchMountOptions<Host, Rest>,
 ): (host: Host, ...rest: Rest) => Promise<Response> | undefined {
-  requireKinds(given, FETCH_MOUNT_OPTIONS);
-  const { strippedPath, ...options } = given;
+  requireKinds(mountOptions, FETCH_MOUNT_OPTIONS);
+  const { strippedPath, ...options } = mountOptions;
   const endpoints = mountedEndpoints<Host, Rest>(server, strippedPath, (host, ...rest) => ({
     url: requestOf(host).url,
     ...idOf(options.id, host, ...rest),
@@ -90,8 +90,8 @@ function idOf<Host, Rest extends readonly unknown[]>(
   host: Host,
   ...rest: Rest
 ): Known {
-  const given = id?.(host, ...rest);
-  return given === undefined ? {} : { id: given };
+  const requestId = id?.(host, ...rest);
+  return requestId === undefined ? {} : { id: requestId };
 }
 
 /** Facts about a request that a `Request` does not carry. */

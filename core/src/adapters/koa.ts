@@ -46,9 +46,9 @@ export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) 
  * @example
  * app.use(mount(server));
  */
-export function mount(server: MountedServer, given: MountOptions<KoaContext> = {}): KoaMiddleware {
-  requireKinds(given, MOUNT_OPTIONS);
-  const { strippedPath, ...options } = given;
+export function mount(server: MountedServer, mountOptions: MountOptions<KoaContext> = {}): KoaMiddleware {
+  requireKinds(mountOptions, MOUNT_OPTIONS);
+  const { strippedPath, ...options } = mountOptions;
   const hosted = identified(hostedOf, options);
   const endpoints = mountedEndpoints<KoaContext>(server, strippedPath, (context) =>
     identityOf(hosted(context)),

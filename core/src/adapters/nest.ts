@@ -70,7 +70,7 @@ export function sendResponse(
 }
 
 function isOfFastify<Arguments extends readonly [NestRequest, ...unknown[]]>(
-  given: Arguments,
-): given is Extract<Arguments, readonly [FastifyRequest, ...unknown[]]> {
-  return 'raw' in given[0];
+  args: Arguments,
+): args is Extract<Arguments, readonly [FastifyRequest, ...unknown[]]> {
+  return 'raw' in args[0];
 }

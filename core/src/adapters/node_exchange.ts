@@ -62,10 +62,10 @@ type HostedOf<Incoming> = (request: Incoming) => HostedRequest;
 export function mountedMiddleware<Incoming extends NodeRequest>(
   hostedOf: HostedOf<Incoming>,
   server: MountedServer,
-  given: MountOptions<Incoming> = {},
+  mountOptions: MountOptions<Incoming> = {},
 ): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
-  requireKinds(given, MOUNT_OPTIONS);
-  const { strippedPath, ...options } = given;
+  requireKinds(mountOptions, MOUNT_OPTIONS);
+  const { strippedPath, ...options } = mountOptions;
   const endpoints = mountedEndpoints<Incoming>(server, strippedPath, (request) =>
     identityOf(hostedOf(request)),
   );

@@ -99,8 +99,8 @@ export async function resumeAuthorizationRequest(
 ): Promise<AuthorizationRequest> {
   const form = new Map(Object.entries(parameters));
   const requestId = form.get(REQUEST_ID);
-  const over = expiryError(context, requestId);
-  if (over !== undefined) throw over;
+  const expiry = expiryError(context, requestId);
+  if (expiry !== undefined) throw expiry;
   const client = await requireNamedClient(context, requireParameter(form, 'client_id'));
   return identified(await checkedRequest(context, client, form, {}), requestId);
 }

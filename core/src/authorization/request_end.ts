@@ -48,8 +48,8 @@ export async function endRequest(
 ): Promise<OAuthError | undefined> {
   const requestId = parameters[REQUEST_ID];
   if (requestId === undefined) return undefined;
-  const over = expiryError(context, requestId);
-  if (over !== undefined) return over;
+  const expiry = expiryError(context, requestId);
+  if (expiry !== undefined) return expiry;
   const { expiresAt, pushedId } = FORM.exec(requestId)?.groups ?? {};
   // Comes first: if the second write fails, the user can repeat the answer.
   if (pushedId !== undefined) await context.storage.pushedRequests?.remove(pushedId);

@@ -242,7 +242,7 @@ function parametersOfClaims(claims: Claims): Form | undefined {
 function textOf(name: string, value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (name === 'resource' && Array.isArray(value))
-    return value.every((one) => typeof one === 'string') ? value.join(' ') : undefined;
+    return value.every((item) => typeof item === 'string') ? value.join(' ') : undefined;
   return isAtMostDeep(value, MAX_DEPTH) ? JSON.stringify(value) : undefined;
 }
 

@@ -307,7 +307,7 @@ class Audiences {
   #registered(resource: string): string {
     const spellings = this.#declared.get(normalResource(resource))?.spellings ?? [];
     if (spellings.includes(resource)) return resource;
-    return spellings[0] ?? this.#defaults.find((one) => isSameResource(one, resource)) ?? resource;
+    return spellings[0] ?? this.#defaults.find((item) => isSameResource(item, resource)) ?? resource;
   }
 
   requireAllowed(client: ClientRecord, resources: readonly string[]): void {

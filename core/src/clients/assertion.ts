@@ -234,7 +234,7 @@ function isForThisServer(
   const urls = endpoints.map((path) => endpointUrl(issuer, path));
   const aliases = mtlsOrigin === undefined ? [] : urls.map((url) => urlAt(mtlsOrigin, url));
   const accepted = new Set<unknown>([issuer, ...urls, ...aliases]);
-  return audiences.length > 0 && audiences.every((one) => accepted.has(one));
+  return audiences.length > 0 && audiences.every((audience) => accepted.has(audience));
 }
 
 function isTime(value: unknown): value is number {

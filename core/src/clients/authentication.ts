@@ -216,7 +216,7 @@ export function acceptedAlgorithms(
   method: AuthenticationMethod,
   accepted: readonly AssertionAlgorithm[],
 ): readonly AssertionAlgorithm[] | undefined {
-  return METHODS[method].assertionAlgorithms?.filter((one) => accepted.includes(one));
+  return METHODS[method].assertionAlgorithms?.filter((algorithm) => accepted.includes(algorithm));
 }
 
 /** Whether clients with this metadata have a secret. Without a registered method they do, unless they are public. */
@@ -358,9 +358,9 @@ function claimedCredentials(request: HttpRequest, form: Form): readonly [Claim, 
     parameters.length === 0 || parameters.some((name) => form.has(name)) ? (find(request, form) ?? []) : [];
   const found = CREDENTIALS.flatMap(find);
   if (found.length > 1) throw repeatedCredentials();
-  const given = found[0]?.();
+  const sent = found[0]?.();
   const [first, ...others] =
-    given === undefined ? WITHOUT_CREDENTIALS.flatMap(find).flatMap((read) => read() ?? []) : [given];
+    sent === undefined ? WITHOUT_CREDENTIALS.flatMap(find).flatMap((read) => read() ?? []) : [sent];
   if (first === undefined) throw refusedClient('credentials_missing');
   if ((form.get('client_id') ?? first.clientId) !== first.clientId) throw repeatedCredentials();
   return [first, ...others];

@@ -373,7 +373,7 @@ export class ClientSecretUses {
     const underNewSecret = await rehashed;
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       const client = await this.#clients.get(clientId);
-      const secret = client?.secrets?.find((one) => one.hash === hash);
+      const secret = client?.secrets?.find((secret) => secret.hash === hash);
       if (client?.secrets === undefined || secret === undefined) return;
       if (isRecent(secret, usedAtMs, underNewSecret === undefined)) return;
       const replacement = {
@@ -381,7 +381,7 @@ export class ClientSecretUses {
         ...(underNewSecret && withoutTime(underNewSecret)),
         lastUsedAtMs: usedAtMs,
       };
-      const secrets = client.secrets.map((one) => (one === secret ? replacement : one));
+      const secrets = client.secrets.map((item) => (item === secret ? replacement : item));
       if (await this.#clients.replaceSecrets?.(clientId, secrets, client)) return;
     }
   }

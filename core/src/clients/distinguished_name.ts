@@ -128,8 +128,8 @@ function byteOf(hex: string): number {
 }
 
 /** Whether two names are the same (RFC 5280 §7.1). The order of the attributes of one entity does not matter. */
-export function isSameName(one: DistinguishedName, other: DistinguishedName): boolean {
-  return comparable(one) === comparable(other);
+export function isSameName(a: DistinguishedName, b: DistinguishedName): boolean {
+  return comparable(a) === comparable(b);
 }
 
 function comparable(name: DistinguishedName): string {

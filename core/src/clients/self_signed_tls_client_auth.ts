@@ -27,9 +27,9 @@ export const selfSignedTlsClientAuth: ClientAuthenticationMethod = {
             async verify({ clientKeys }, client) {
               if (clientCertificate === undefined) return { reason: 'client_certificate_missing' };
               if (client === undefined) return { reason: 'client_certificate_foreign' };
-              const presented = x5cOf(clientCertificate.der);
+              const certificate = x5cOf(clientCertificate.der);
               try {
-                const isRegistered = await clientKeys.hasKey(client, ({ x5c }) => x5c?.[0] === presented);
+                const isRegistered = await clientKeys.hasKey(client, ({ x5c }) => x5c?.[0] === certificate);
                 return isRegistered ? {} : { reason: 'client_certificate_foreign' };
               } catch (error) {
                 if (error instanceof DocumentError && error.outcome === 'refused')

@@ -7,7 +7,7 @@ import { type HttpRequest, headerValue } from './http.ts';
 export type TokenScheme = 'Bearer' | 'DPoP';
 
 /** An access token in a request. */
-export interface PresentedToken {
+export interface TokenCredentials {
   readonly token: string;
   readonly scheme: TokenScheme;
 }
@@ -23,10 +23,10 @@ const CREDENTIALS = /^(?:bearer|(dpop)) +([A-Za-z0-9\-._~+/]+=*) *$/i;
  * @throws {OAuthError} `invalid_token`: the Authorization header is not well-formed; `invalid_request`: the form is
  * unreadable
  */
-export function readAccessToken(request: HttpRequest, acceptsDpop = false): PresentedToken | undefined {
+export function readAccessToken(request: HttpRequest, acceptsDpop = false): TokenCredentials | undefined {
   requireBodySize(request);
-  const presented = accessTokenOfHeader(request, acceptsDpop);
-  if (presented !== undefined || request.method !== 'POST') return presented;
+  const credentials = accessTokenOfHeader(request, acceptsDpop);
+  if (credentials !== undefined || request.method !== 'POST') return credentials;
 
   const token = readForm(request).get('access_token');
   return token === undefined ? undefined : { token, scheme: 'Bearer' };
@@ -41,18 +41,18 @@ export function bearerOfHeader(request: HttpRequest): string | undefined {
   return accessTokenOfHeader(request, false)?.token;
 }
 
-function accessTokenOfHeader(request: HttpRequest, acceptsDpop: boolean): PresentedToken | undefined {
+function accessTokenOfHeader(request: HttpRequest, acceptsDpop: boolean): TokenCredentials | undefined {
   const authorization = headerValue(request, 'authorization');
   if (authorization === undefined) return undefined;
-  const presented = presentedToken(authorization);
-  if (presented?.scheme === 'Bearer' || (acceptsDpop && presented !== undefined)) return presented;
+  const credentials = tokenCredentials(authorization);
+  if (credentials?.scheme === 'Bearer' || (acceptsDpop && credentials !== undefined)) return credentials;
   throw new OAuthError('invalid_token', 'the Authorization header carries no bearer token', {
     reason: 'malformed',
   });
 }
 
 /** The token in an Authorization header; `undefined` if the header is not well-formed. */
-export function presentedToken(authorization: string): PresentedToken | undefined {
+export function tokenCredentials(authorization: string): TokenCredentials | undefined {
   const [, dpop, token] = CREDENTIALS.exec(authorization) ?? [];
   return token === undefined ? undefined : { token, scheme: dpop === undefined ? 'Bearer' : 'DPoP' };
 }

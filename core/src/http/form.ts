@@ -134,7 +134,7 @@ function requireFormMediaType(request: HttpRequest): void {
  */
 function requireIdentity(request: HttpRequest): void {
   const codings = headerValue(request, 'content-encoding')?.toLowerCase().split(',') ?? [];
-  if (codings.every((one) => ['', 'identity'].includes(one.trim()))) return;
+  if (codings.every((coding) => ['', 'identity'].includes(coding.trim()))) return;
   throw new OAuthError('invalid_request', 'the body must not have a Content-Encoding', {
     status: 415,
     reason: 'wrong_content_encoding',

@@ -108,7 +108,7 @@ export const SHARED_OPTIONS = {
   introspectionPolicy: setting(introspectionPolicy, 'any_client'),
   ignoreUnknownTokenTypeHints: setting(trueOrFalse, false),
   userInfoAudiences: settingWithoutDefault(
-    textList('AUDIENCES', 'a list of texts, none empty', (one) => one !== '', 1),
+    textList('AUDIENCES', 'a list of texts, none empty', (item) => item !== '', 1),
   ),
   strictScopes: setting(trueOrFalse, false),
   requirePushedAuthorizationRequests: setting(trueOrFalse, false),
@@ -141,7 +141,7 @@ export const SHARED_OPTIONS = {
   ]),
   dpopNonces: setting({ ...oneOf<DpopNonces>('offered', 'required'), type: 'DpopNonces' }, 'offered'),
   defaultAudience: settingWithoutDefault(
-    textOrList('AUDIENCE', 'a text or a list of texts, none empty', (one) => one !== ''),
+    textOrList('AUDIENCE', 'a text or a list of texts, none empty', (item) => item !== ''),
   ),
 
   cachedTokens: setting(wholeNumber(0, 10_000_000), DEFAULT_CACHED_TOKENS),

@@ -167,7 +167,7 @@ function withoutRs<Algorithm extends AssertionAlgorithm>(
   isRefused: boolean,
 ): readonly Algorithm[] {
   if (!isRefused) return listed;
-  const allowed = listed.filter((one) => !one.startsWith('RS'));
+  const allowed = listed.filter((item) => !item.startsWith('RS'));
   if (listed.length > 0 && allowed.length === 0)
     throw new ConfigurationError(option, 'an algorithm that refuseRs256FromClients does not refuse');
   return allowed;

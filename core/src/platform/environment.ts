@@ -32,7 +32,7 @@ type Defined<T> = {
 
 /** Leaves out the members that are undefined. */
 export function defined<T extends object>(members: T): Defined<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, one]) => one !== undefined)) as Defined<T>;
+  return Object.fromEntries(Object.entries(members).filter(([, item]) => item !== undefined)) as Defined<T>;
 }
 
 /**
@@ -57,10 +57,10 @@ export function observe<Value>(name: string, observer: (value: Value) => unknown
 }
 
 /** Takes the same time wherever two texts of equal length differ, so that timing does not reveal a secret. */
-export function equalInConstantTime(one: string, other: string): boolean {
-  if (one.length !== other.length) return false;
+export function equalInConstantTime(a: string, b: string): boolean {
+  if (a.length !== b.length) return false;
   let difference = 0;
-  for (let i = 0; i < one.length; i++) difference |= one.charCodeAt(i) ^ other.charCodeAt(i);
+  for (let i = 0; i < a.length; i++) difference |= a.charCodeAt(i) ^ b.charCodeAt(i);
   return difference === 0;
 }
 

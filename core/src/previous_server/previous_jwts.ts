@@ -40,7 +40,7 @@ export interface PreviousTokenRepository extends Pick<TokenRepository, PreviousM
 type PreviousMethod = 'getByRefreshToken' | 'isRefreshTokenRevoked' | 'isAccessTokenRevoked' | 'revoke';
 
 /** The option after its check: copied, with methods bound to the host's object. */
-export type ResolvedPreviousServer = PreviousJwtParts & PreviousParts['previous'];
+export type ResolvedPreviousServer = PreviousJwtServices & PreviousParts['previous'];
 
 /**
  * Checks the option.
@@ -113,7 +113,7 @@ function previousRows(
 }
 
 /** What is needed to verify JWTs of a previous server. */
-interface PreviousJwtParts extends Pick<JwtVerifier, 'verify'> {
+interface PreviousJwtServices extends Pick<JwtVerifier, 'verify'> {
   /** Expected `iss`, if a token has one. */
   readonly issuer: string;
   /** @returns `undefined` if the JWT is neither an access token nor a refresh token */
@@ -135,15 +135,15 @@ interface NoPreviousJwt {
 
 /** Verifies JWTs of the previous server. */
 export class PreviousJwts {
-  readonly #parts: PreviousJwtParts;
+  readonly #services: PreviousJwtServices;
 
-  constructor(parts: PreviousJwtParts) {
-    this.#parts = parts;
+  constructor(services: PreviousJwtServices) {
+    this.#services = services;
   }
 
   /** @returns `undefined` if the token names no key of the previous server */
   async verify(token: string): Promise<PreviousJwt | NoPreviousJwt | undefined> {
-    const { verify, issuer, identify } = this.#parts;
+    const { verify, issuer, identify } = this.#services;
     const jwt = await verify(token);
     if (!jwt.verified) return jwt.reason === 'bad_signature' ? { reason: jwt.reason } : undefined;
     const { claims } = jwt;

@@ -37,7 +37,7 @@ export function parseAuthorizationDetails(parameter: string): AuthorizationDetai
 /** Copies a list of details; `undefined` if the value is none, is over a limit, or cannot be stored exactly. */
 export function detailsIn(value: unknown): AuthorizationDetails | undefined {
   if (!Array.isArray(value) || value.length === 0 || value.length > MAX_DETAILS) return undefined;
-  const details = value.map((one) => jsonCopy(one));
+  const details = value.map((item) => jsonCopy(item));
   if (!details.every(isDetail) || !hasExactNumbers(details)) return undefined;
   return new TextEncoder().encode(JSON.stringify(details)).length <= MAX_BYTES ? details : undefined;
 }
@@ -49,7 +49,7 @@ function isDetail(value: unknown): value is AuthorizationDetail {
   return (
     Array.isArray(locations) &&
     locations.length > 0 &&
-    locations.every((one) => typeof one === 'string' && isResourceUri(one))
+    locations.every((location) => typeof location === 'string' && isResourceUri(location))
   );
 }
 
@@ -85,7 +85,7 @@ export function detailsFor(
 ): AuthorizationDetails | undefined {
   const kept = details.flatMap((detail) => {
     if (detail.locations === undefined) return [detail];
-    const locations = detail.locations.filter((one) => hasResource(audience, one));
+    const locations = detail.locations.filter((location) => hasResource(audience, location));
     return locations.length === 0 ? [] : [{ ...detail, locations }];
   });
   return kept.length === 0 ? undefined : kept;
@@ -115,8 +115,8 @@ export const narrowByCommonLists: NarrowDetail = (granted, requested) => {
     const own = Object.hasOwn(granted, name) ? granted[name] : undefined;
     if (isEqual(value, own)) continue;
     if (!LISTS_OF_RIGHTS.includes(name) || !Array.isArray(own) || !Array.isArray(value)) return undefined;
-    if (value.length === 0 || !value.every((one) => own.includes(one))) return undefined;
-    lists[name] = own.filter((one) => value.includes(one));
+    if (value.length === 0 || !value.every((item) => own.includes(item))) return undefined;
+    lists[name] = own.filter((item) => value.includes(item));
   }
   return { ...granted, ...lists };
 };
@@ -134,8 +134,10 @@ export function selectedDetails(
 ): AuthorizationDetails {
   const selected = requested.flatMap((wanted) => {
     const { type } = wanted;
-    const candidates = granted.filter((one) => one.type === type);
-    const narrowed = candidates.map((one) => narrowOf(type)(one, wanted)).filter((one) => one !== undefined);
+    const candidates = granted.filter((item) => item.type === type);
+    const narrowed = candidates
+      .map((candidate) => narrowOf(type)(candidate, wanted))
+      .filter((item) => item !== undefined);
     if (narrowed.length > 0) return narrowed;
     throw refusedDetails(
       'the authorization_details are not part of the grant',
@@ -144,7 +146,7 @@ export function selectedDetails(
     );
   });
   const details = detailsIn(
-    selected.filter((one, at) => !selected.slice(0, at).some((o) => isEqual(o, one))),
+    selected.filter((item, at) => !selected.slice(0, at).some((o) => isEqual(o, item))),
   );
   if (details !== undefined) return details;
   throw refusedDetails(
@@ -154,14 +156,14 @@ export function selectedDetails(
 }
 
 /** Whether two JSON values are the same. Members of objects have no order (RFC 8259 §4). */
-function isEqual(one: unknown, other: unknown): boolean {
-  if (one === other) return true;
-  if (Array.isArray(one) && Array.isArray(other))
-    return one.length === other.length && one.every((value, at) => isEqual(value, other[at]));
-  if (!isJsonObject(one) || !isJsonObject(other)) return false;
-  const names = Object.keys(one);
+function isEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((value, at) => isEqual(value, b[at]));
+  if (!isJsonObject(a) || !isJsonObject(b)) return false;
+  const names = Object.keys(a);
   return (
-    names.length === Object.keys(other).length &&
-    names.every((name) => Object.hasOwn(other, name) && isEqual(one[name], other[name]))
+    names.length === Object.keys(b).length &&
+    names.every((name) => Object.hasOwn(b, name) && isEqual(a[name], b[name]))
   );
 }

@@ -166,7 +166,7 @@ function requestOf(request: unknown): ClaimRequest {
   const { essential, value, values } = request;
   if (essential !== undefined && typeof essential !== 'boolean') throw refused();
   if (values !== undefined && (!Array.isArray(values) || values.length === 0)) throw refused();
-  if (![value, ...(values ?? [])].every((one) => isPlain(one))) throw refused();
+  if (![value, ...(values ?? [])].every((item) => isPlain(item))) throw refused();
   return {
     ...(essential !== undefined && { essential }),
     ...(value !== undefined && { value }),
@@ -213,12 +213,12 @@ export function permittedRequests(
  * it without a language (ADR 22).
  */
 export function requestedClaims(attributes: Claims, requested: RequestedClaims): Claims {
-  const given = Object.entries(requested).flatMap(([asked, request]) => {
-    const name = hasValue(attributes, asked) ? asked : withoutLanguage(asked);
+  const entries = Object.entries(requested).flatMap(([requestedName, request]) => {
+    const name = hasValue(attributes, requestedName) ? requestedName : withoutLanguage(requestedName);
     const isGiven = hasValue(attributes, name) && fits(attributes[name], request);
     return isGiven ? [[name, attributes[name]] as const] : [];
   });
-  return Object.fromEntries(given);
+  return Object.fromEntries(entries);
 }
 
 function withoutLanguage(name: string): string {
@@ -231,5 +231,5 @@ function hasValue(attributes: Claims, name: string): boolean {
 
 function fits(value: unknown, request: ClaimRequest): boolean {
   const { value: wanted, values = wanted === undefined ? undefined : [wanted] } = request ?? {};
-  return values === undefined || values.some((one) => JSON.stringify(one) === JSON.stringify(value));
+  return values === undefined || values.some((item) => JSON.stringify(item) === JSON.stringify(value));
 }

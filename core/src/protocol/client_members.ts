@@ -113,7 +113,7 @@ const resourceUri = text(
 const color = text('#RRGGBB', 'a colour as #rrggbb', (value) => /^#[0-9a-f]{6}$/i.test(value));
 
 const scope = text('SCOPE', 'scopes separated by spaces (RFC 6749 section 3.3)', (value) => {
-  const scopes = value.split(' ').filter((one) => one !== '');
+  const scopes = value.split(' ').filter((item) => item !== '');
   return value.length <= MAX_URI_LENGTH && scopes.length > 0 && scopes.every(isScopeToken);
 });
 
@@ -127,7 +127,7 @@ const apiScope = text(
 function listOf<T>(each: Kind<T>, most = MAX_LIST_LENGTH): MetadataKind<readonly T[]> {
   const read = (value: unknown) => {
     if (!Array.isArray(value) || value.length > most) return undefined;
-    const values = value.map(each.read).filter((one) => one !== undefined);
+    const values = value.map(each.read).filter((item) => item !== undefined);
     return values.length === value.length ? [...new Set(values)] : undefined;
   };
   return {
@@ -314,10 +314,11 @@ export function offeredValue(
 ): unknown {
   const { each } = kind;
   const isOpen = ({ isChoice }: Kind<unknown>) => isDispensable === true || isChoice === true;
-  const isUnfit = (of: Kind<unknown>, one: unknown) => typeof one === 'string' && of.read(one) === undefined;
+  const isUnfit = (of: Kind<unknown>, item: unknown) =>
+    typeof item === 'string' && of.read(item) === undefined;
   if (each === undefined) return isOpen(kind) && !isProtection && isUnfit(kind, value) ? undefined : value;
   if (!Array.isArray(value) || !isOpen(each) || value.length === 0) return value;
-  const offered = value.filter((one) => !isUnfit(each, one));
+  const offered = value.filter((item) => !isUnfit(each, item));
   return offered.length > 0 ? offered : undefined;
 }
 

@@ -72,7 +72,7 @@ export type ClientAlgorithm = (typeof CLIENT_ALGORITHMS)[number];
 
 /** Returns the algorithm of an `alg` value, or `undefined` if it is not accepted. */
 export function clientAlgorithmOf(alg: unknown): ClientAlgorithm | undefined {
-  return alg === 'Ed25519' ? 'EdDSA' : CLIENT_ALGORITHMS.find((one) => one === alg);
+  return alg === 'Ed25519' ? 'EdDSA' : CLIENT_ALGORITHMS.find((algorithm) => algorithm === alg);
 }
 
 /** Returns all `alg` values of an algorithm. */
@@ -89,7 +89,7 @@ export const ASSERTION_ALGORITHMS = [...CLIENT_ALGORITHMS, ...MAC_ALGORITHMS] as
 export type AssertionAlgorithm = (typeof ASSERTION_ALGORITHMS)[number];
 
 export function macAlgorithmOf(alg: unknown): MacAlgorithm | undefined {
-  return MAC_ALGORITHMS.find((one) => one === alg);
+  return MAC_ALGORITHMS.find((algorithm) => algorithm === alg);
 }
 
 /** Returns the least bytes of a key: as many as the MAC has (RFC 7518 §3.2). */
@@ -139,13 +139,13 @@ export function normalResource(uri: string): string {
 }
 
 /** Whether two URIs are the same resource. Use it wherever resources and audiences are compared. */
-export function isSameResource(one: unknown, other: string): boolean {
-  return one === other || (typeof one === 'string' && normalResource(one) === normalResource(other));
+export function isSameResource(a: unknown, b: string): boolean {
+  return a === b || (typeof a === 'string' && normalResource(a) === normalResource(b));
 }
 
 /** Whether a list has a resource, in whatever spelling. */
 export function hasResource(list: readonly unknown[], resource: string): boolean {
-  return list.includes(resource) || list.some((one) => isSameResource(one, resource));
+  return list.includes(resource) || list.some((item) => isSameResource(item, resource));
 }
 
 /** Whether clients can send the URI: URL libraries do not turn it into another one, as they do with dot segments. */
@@ -164,7 +164,7 @@ export function lowerCaseSpellings(uri: string): readonly string[] {
   const rest = normal.slice(start.length);
   const ports = port === undefined ? ['', ':', `:${PORTS[scheme] ?? ''}`] : [''];
   const slashes = rest === '' || rest.startsWith('?') ? ['/', ''] : ['/'];
-  const spellings = ports.flatMap((one) => slashes.map((slash) => start.slice(0, -1) + one + slash + rest));
+  const spellings = ports.flatMap((port) => slashes.map((slash) => start.slice(0, -1) + port + slash + rest));
   return [...new Set(spellings.map((spelling) => spelling.toLowerCase()))];
 }
 

@@ -121,14 +121,14 @@ export interface Narrowing {
  */
 export function readOptions<T extends SettingTable>(
   table: T,
-  given: object,
+  options: object,
   place?: string,
   { rules, source }: Narrowing = { rules: {}, source: '' },
 ): ValuesOf<T> {
-  requireOptions(given, table, place);
+  requireOptions(options, table, place);
   const values: Record<string, unknown> = {};
   for (const [name, { kind, byDefault, isRequired, isSecret }] of Object.entries(table)) {
-    const value: unknown = Reflect.get(given, name);
+    const value: unknown = Reflect.get(options, name);
     const path = place === undefined ? name : `${place}.${name}`;
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
     const usual = rule?.byDefault ?? byDefault;
@@ -139,7 +139,7 @@ export function readOptions<T extends SettingTable>(
       throw new ConfigurationError(path, `${rule.expected}, because of ${source}`);
     // A bound function keeps its own members, such as `refusalOf` of `fetchDocument`.
     const isGivenFunction = typeof read === 'function' && value !== undefined;
-    values[name] = isGivenFunction ? Object.assign(read.bind(given), read) : read;
+    values[name] = isGivenFunction ? Object.assign(read.bind(options), read) : read;
   }
   return values as ValuesOf<T>;
 }
@@ -259,10 +259,10 @@ export const trueOrFalse: Kind<boolean> = {
 };
 
 export function oneOf<T extends string>(...allowed: readonly T[]): Kind<T> {
-  const find = (value: unknown) => allowed.find((one) => one === value);
+  const find = (value: unknown) => allowed.find((item) => item === value);
   return {
     expected: allowed.length === 1 ? allowed.join() : `one of ${allowed.join(', ')}`,
-    type: allowed.map((one) => `'${one}'`).join(' | '),
+    type: allowed.map((item) => `'${item}'`).join(' | '),
     placeholder: allowed.join('|'),
     isChoice: true,
     fromText: find,
@@ -286,7 +286,7 @@ export function textOrArray(
     expected,
     type: 'string | readonly string[]',
     placeholder,
-    fromText: (given) => read(arrayOfTexts(given) ?? given),
+    fromText: (text) => read(arrayOfTexts(text) ?? text),
     read,
     misfitIn: (list) => indexOfMisfit(list, fits),
   };
@@ -304,7 +304,7 @@ export function textList(
     expected,
     type: 'readonly string[]',
     placeholder,
-    fromText: (given) => read(arrayOfTexts(given) ?? splitAtCommas(given)),
+    fromText: (text) => read(arrayOfTexts(text) ?? splitAtCommas(text)),
     read,
     misfitIn: (list) => indexOfMisfit(list, fits),
   };
@@ -312,7 +312,7 @@ export function textList(
 
 /** A list of values, each one of those that are allowed. */
 export function listOf<T extends string>(type: string, allowed: readonly T[], least = 0): Kind<readonly T[]> {
-  const fits = (one: string) => allowed.some((known) => known === one);
+  const fits = (item: string) => allowed.some((known) => known === item);
   const list = textList('LIST', `a list of ${allowed.join(', ')}`, fits, least);
   return { ...list, type: `readonly ${type}[]` } as Kind<readonly T[]>;
 }
@@ -329,8 +329,8 @@ export function textOrList(
     expected,
     type: 'string | readonly string[]',
     placeholder,
-    fromText(given) {
-      const list = arrayOfTexts(given) ?? splitAtCommas(given);
+    fromText(text) {
+      const list = arrayOfTexts(text) ?? splitAtCommas(text);
       return read(list.length === 1 ? list[0] : list);
     },
     read,
@@ -369,7 +369,7 @@ export function switchOrBlock<B extends object>(
     ...members,
     type: 'boolean | object',
     placeholder: SWITCH,
-    fromText: (given) => read(parseJson(given)),
+    fromText: (text) => read(parseJson(text)),
     read,
   };
 }
@@ -380,7 +380,7 @@ export function block<B extends object>(
   readBlock: (block: Readonly<Record<string, unknown>>) => B | undefined,
 ): Kind<B> {
   const read = (value: unknown) => (isJsonObject(value) ? readBlock(value) : undefined);
-  return { expected, type: 'object', placeholder: 'JSON', fromText: (given) => read(parseJson(given)), read };
+  return { expected, type: 'object', placeholder: 'JSON', fromText: (text) => read(parseJson(text)), read };
 }
 
 function textsOf(
@@ -393,17 +393,17 @@ function textsOf(
 }
 
 function indexOfMisfit(list: readonly unknown[], fits: (text: string) => boolean): number {
-  return list.findIndex((one) => typeof one !== 'string' || !fits(one));
+  return list.findIndex((item) => typeof item !== 'string' || !fits(item));
 }
 
-function splitAtCommas(given: string): readonly string[] {
-  return given.split(',').map((one) => one.trim());
+function splitAtCommas(text: string): readonly string[] {
+  return text.split(',').map((item) => item.trim());
 }
 
 /** Only an array of texts is meant as JSON: digits alone would become a number and change. */
-function arrayOfTexts(given: string): readonly string[] | undefined {
-  const value = parseJson(given);
-  return Array.isArray(value) && value.every((one) => typeof one === 'string') ? value : undefined;
+function arrayOfTexts(text: string): readonly string[] | undefined {
+  const value = parseJson(text);
+  return Array.isArray(value) && value.every((item) => typeof item === 'string') ? value : undefined;
 }
 
 // ── Options that are checked one by one where they are used ───────────────────────────────────────────────
@@ -424,14 +424,14 @@ export const anyTexts: Kind<unknown> = textOrList('TEXTS', 'a text or a list of 
  * @throws {ConfigurationError} names the option and what was expected
  */
 export function requireKinds(
-  given: object,
+  options: object,
   kinds: Readonly<Record<string, Kind<unknown>>>,
   place?: string,
   noun?: string,
 ): void {
-  requireOptions(given, kinds, place, noun);
+  requireOptions(options, kinds, place, noun);
   for (const [name, kind] of Object.entries(kinds)) {
-    const value: unknown = Reflect.get(given, name);
+    const value: unknown = Reflect.get(options, name);
     if (value === undefined || kind.read(value) !== undefined) continue;
     const path = place === undefined ? name : `${place}.${name}`;
     throw new ConfigurationError(path, `${kind.expected}, got ${received(kind, value, true)}`);
@@ -445,17 +445,17 @@ export function requireKinds(
  * @param place where the members are, such as `registration`; without one they are options themselves
  * @throws {ConfigurationError} names the first unknown member, and the known one that it resembles
  */
-export function requireKnownNames(given: object, known: object, place?: string, noun?: string): void {
-  if (place !== undefined && isInstance(given)) return;
+export function requireKnownNames(options: object, known: object, place?: string, noun?: string): void {
+  if (place !== undefined && isInstance(options)) return;
   const names = Object.keys(known);
-  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  const unknown = Object.keys(options).find((name) => !names.includes(name));
   if (unknown === undefined) return;
   const path = place === undefined ? unknown : `${place}.${unknown}`;
   throw new ConfigurationError(path, `one of ${names.join(', ')}`, unknownName(path, unknown, names, noun));
 }
 
-function isInstance(given: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(given);
+function isInstance(options: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(options);
   return prototype !== Object.prototype && prototype !== null;
 }
 
@@ -463,9 +463,9 @@ function isInstance(given: object): boolean {
  * Options as an object with known names.
  * @throws {ConfigurationError} they are no object, or one has an unknown name
  */
-export function requireOptions(given: unknown, known: object, place?: string, noun?: string): void {
-  if (!isJsonObject(given)) throw new ConfigurationError(place ?? 'options', 'an object');
-  requireKnownNames(given, known, place, noun);
+export function requireOptions(options: unknown, known: object, place?: string, noun?: string): void {
+  if (!isJsonObject(options)) throw new ConfigurationError(place ?? 'options', 'an object');
+  requireKnownNames(options, known, place, noun);
 }
 
 /** The message for an unknown name; it suggests a known one, or else lists them. */

@@ -45,19 +45,19 @@ interface ProfiledLifetimes {
 }
 
 function only(value: unknown): Rule {
-  return { byDefault: value, allows: (one) => one === value, expected: String(value) };
+  return { byDefault: value, allows: (item) => item === value, expected: String(value) };
 }
 
 function oneOf(...values: readonly [unknown, ...unknown[]]): Rule {
   return {
     byDefault: values[0],
-    allows: (one) => values.includes(one),
+    allows: (item) => values.includes(item),
     expected: `one of ${values.join(', ')}`,
   };
 }
 
 function listOf(...values: readonly unknown[]): Rule {
-  const allows = (list: unknown) => Array.isArray(list) && list.every((one) => values.includes(one));
+  const allows = (list: unknown) => Array.isArray(list) && list.every((item) => values.includes(item));
   return { byDefault: values, allows, expected: `a list of ${values.join(', ')}` };
 }
 
@@ -67,7 +67,7 @@ function notEmpty({ allows, ...rule }: Rule): Rule {
 }
 
 function atMost(most: number): Rule {
-  return { byDefault: undefined, allows: (one) => Number(one) <= most, expected: `at most ${most}` };
+  return { byDefault: undefined, allows: (item) => Number(item) <= most, expected: `at most ${most}` };
 }
 
 /** As another rule, but the value may be missing. */
@@ -191,10 +191,10 @@ export function narrowingBy(
 
 /** Returns the stricter of two profiles. */
 export function stricterProfile(
-  one: ProfileName | undefined,
-  other: ProfileName | undefined,
+  a: ProfileName | undefined,
+  b: ProfileName | undefined,
 ): ProfileName | undefined {
-  return PROFILE_NAMES.findLast((name) => name === one || name === other);
+  return PROFILE_NAMES.findLast((name) => name === a || name === b);
 }
 
 /** The server's options that its clients follow. */
@@ -258,7 +258,7 @@ export function algorithmsOf<Algorithm extends AssertionAlgorithm>(
   listed: readonly Algorithm[],
 ): readonly Algorithm[] {
   const allowed: readonly string[] | undefined = profileOf(client)?.algorithms;
-  return allowed === undefined ? listed : listed.filter((one) => allowed.includes(one));
+  return allowed === undefined ? listed : listed.filter((item) => allowed.includes(item));
 }
 
 /** Returns the algorithm of a response to a client that is registered for none: RS256, or as its ID tokens (§5.4.1). */

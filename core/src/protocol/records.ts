@@ -447,7 +447,7 @@ export function rotatedSecrets(
   added: ClientSecretRecord,
   { nowMs, overlap }: SecretRotation,
 ): readonly ClientSecretRecord[] {
-  const replaced = secrets.find((one) => isLiveSecret(one, nowMs) && one.hash !== added.hash);
+  const replaced = secrets.find((secret) => isLiveSecret(secret, nowMs) && secret.hash !== added.hash);
   if (replaced === undefined || overlap <= 0) return [added];
   const endsAt = secondsOf(nowMs) + overlap;
   return [added, { ...replaced, expiresAt: Math.min(replaced.expiresAt ?? endsAt, endsAt) }];

@@ -87,11 +87,11 @@ export async function documentByClient(
     assertionAudience,
     insecureAllowMissingPkce,
   };
-  const given = apis.length > 0 ? { apis } : {};
+  const added = apis.length > 0 ? { apis } : {};
   try {
     const described = readDocument(written, 'client');
     const document =
-      registered === undefined ? { ...described, ...given } : withOperatorsMembers(described, registered);
+      registered === undefined ? { ...described, ...added } : withOperatorsMembers(described, registered);
     const whole = await completed(context, document, policy, registered?.metadata?.set_by_operator);
     requireSameSector(whole, registered);
     const isExposed = [...(whole.redirect_uris ?? []), ...(whole.post_logout_redirect_uris ?? [])].some(

@@ -67,7 +67,7 @@ export function documentOf(client: ClientRecord): ClientDocument {
 export function signingAlgorithmsOf(client: NewClient): readonly SigningAlgorithm[] {
   const document: Readonly<Record<string, unknown>> = documentOf(client);
   const registered = MEMBER_NAMES.filter(isServerAlgorithm).map((name) => document[name]);
-  return SIGNING_ALGORITHMS.filter((one) => registered.includes(one));
+  return SIGNING_ALGORITHMS.filter((algorithm) => registered.includes(algorithm));
 }
 
 /** Returns the response types that the grant types need (RFC 7591 §2.1). */
@@ -157,9 +157,9 @@ function settableMember(name: string, registrant: Registrant): MetadataMember<un
 function readKeySet(value: unknown): { readonly keys: readonly JWK[] } | undefined {
   const keys = readPublicKeys(value, MOST_KEYS);
   if (keys === undefined || keys.length === 0 || !isJsonObject(value)) return undefined;
-  const given: readonly unknown[] = Array.isArray(value.keys) ? value.keys : [];
+  const list: readonly unknown[] = Array.isArray(value.keys) ? value.keys : [];
   const isSecret = (jwk: unknown) => isJsonObject(jwk) && ('d' in jwk || 'k' in jwk);
-  return given.length > MOST_KEYS || given.some(isSecret) ? undefined : { keys };
+  return list.length > MOST_KEYS || list.some(isSecret) ? undefined : { keys };
 }
 
 function unfit(name: string, { kind }: MetadataMember<unknown>): ClientMetadataError {

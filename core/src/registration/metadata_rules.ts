@@ -196,7 +196,7 @@ const requireAcceptedRequestObjects: Rule = (document, { requestObjectAlgorithms
 const requireSignable: Rule = (document, { signingAlgorithms }) => {
   for (const name of MEMBER_NAMES.filter(isServerAlgorithm)) {
     const algorithm = document[name];
-    if (algorithm !== undefined && !signingAlgorithms.some((one) => one === algorithm))
+    if (algorithm !== undefined && !signingAlgorithms.some((item) => item === algorithm))
       throw unfit(name, `expected one of ${signingAlgorithms.join(', ')}`);
   }
 };
@@ -535,7 +535,7 @@ const ALONE = [
 let scriptSets: readonly RegExp[] | undefined;
 
 function newScriptSets(): readonly RegExp[] {
-  const sets = [...WITH_LATIN.map((scripts) => ['Latin', scripts].flat()), ...ALONE.map((one) => [one])];
+  const sets = [...WITH_LATIN.map((scripts) => ['Latin', scripts].flat()), ...ALONE.map((item) => [item])];
   return sets.map((scripts) => {
     const classes = ['Common', 'Inherited', ...scripts].map((script) => `\\p{Script_Extensions=${script}}`);
     return new RegExp(`^[${classes.join('')}]*$`, 'u');

@@ -46,16 +46,16 @@ export function offeredValues(sent: ClientDocument, policy: RegistrationPolicy):
   );
   keepIf(
     'token_endpoint_auth_signing_alg',
-    assertionAlgorithms?.some((one) => one === assertionAlgorithm) ?? false,
+    assertionAlgorithms?.some((algorithm) => algorithm === assertionAlgorithm) ?? false,
   );
   keepIf(
     'request_object_signing_alg',
-    requestObjectAlgorithms.some((one) => one === sent.request_object_signing_alg),
+    requestObjectAlgorithms.some((algorithm) => algorithm === sent.request_object_signing_alg),
   );
   for (const name of MEMBER_NAMES.filter(isServerAlgorithm))
     keepIf(
       name,
-      signingAlgorithms.some((one) => one === sent[name]),
+      signingAlgorithms.some((algorithm) => algorithm === sent[name]),
     );
   keepIf('subject_type', sent.subject_type !== 'pairwise' || policy.hasPairwiseSubjects);
   for (const name of ['request_uris', 'backchannel_logout_uri'] as const) keepIf(name, policy.canFetch);
@@ -70,14 +70,14 @@ export function offeredValues(sent: ClientDocument, policy: RegistrationPolicy):
     document.grant_types = offeredGrants(sent.grant_types, isPublic(document), policy);
   const { scope, authorization_details_types: types } = sent;
   if (scope !== undefined && policy.scopes !== undefined) {
-    const offered = parseScope(scope).filter((one) => policy.scopes?.includes(one));
+    const offered = parseScope(scope).filter((item) => policy.scopes?.includes(item));
     // Without any, the client gets the default, as if it had not sent the member (§2).
     if (offered.length > 0) document.scope = formatScope(offered);
     else delete document.scope;
   }
   if (types !== undefined && policy.authorizationDetailsTypes !== undefined)
-    document.authorization_details_types = types.filter((one) =>
-      policy.authorizationDetailsTypes?.includes(one),
+    document.authorization_details_types = types.filter((type) =>
+      policy.authorizationDetailsTypes?.includes(type),
     );
   return document;
 }
@@ -94,10 +94,10 @@ function fitValue(
   const { needsKeys } = memberOf(base);
   if (needsKeys && document.jwks === undefined && document.jwks_uri === undefined) return undefined;
   const isReturnUri = returnUriCheck(document, policy);
-  const isFit = (one: unknown) =>
+  const isFit = (item: unknown) =>
     base === 'post_logout_redirect_uris'
-      ? isReturnUri(String(one))
-      : urlProblem(base, one, policy) === undefined;
+      ? isReturnUri(String(item))
+      : urlProblem(base, item, policy) === undefined;
   if (!Array.isArray(value)) return isFit(value) ? value : undefined;
   const fit = value.filter(isFit);
   return fit.length > 0 || value.length === 0 ? fit : undefined;

@@ -378,7 +378,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
   };
   const { cache } = options.storage;
   cache?.limitTokens(options.cachedTokens);
-  const ownCaches = [ownJwt, clientSecrets, clientKeys].filter((one) => one !== undefined);
+  const ownCaches = [ownJwt, clientSecrets, clientKeys].filter((item) => item !== undefined);
   const caches = cache === undefined ? ownCaches : [...ownCaches, guarded(cache)];
   return { context, signingKeys, caches };
 }

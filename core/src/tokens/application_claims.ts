@@ -144,7 +144,7 @@ export class DeclaredClaims {
 
   #fixed(token: TokenAtIssuance, places: readonly ClaimPlace[]): readonly DeclaredClaim[] {
     return this.#declared.filter(
-      (claim) => claim.live !== true && claim.in.some((one) => places.includes(one)) && isFor(claim, token),
+      (claim) => claim.live !== true && claim.in.some((item) => places.includes(item)) && isFor(claim, token),
     );
   }
 
@@ -156,14 +156,14 @@ export class DeclaredClaims {
     if (due.length === 0) return {};
     const names = due.map(({ name }) => name);
     const token = { clientId, subject, scopes, audience, grantId, sessionId };
-    const given: unknown = (await this.#valuesOf({ names, at, ...token })) ?? {};
-    if (!isJsonObject(given)) throw unfit(names.join(' '), 'valuesOf must return an object');
-    const undeclared = Object.keys(given).find((name) => !this.#names.has(name));
+    const returned: unknown = (await this.#valuesOf({ names, at, ...token })) ?? {};
+    if (!isJsonObject(returned)) throw unfit(names.join(' '), 'valuesOf must return an object');
+    const undeclared = Object.keys(returned).find((name) => !this.#names.has(name));
     if (undeclared !== undefined) throw unfit(undeclared, whyUndeclared(undeclared));
 
     const values: Record<string, unknown> = {};
     for (const name of names) {
-      const value = given[name];
+      const value = returned[name];
       if (value === undefined || value === null) continue;
       const copy = jsonCopy(value);
       if (copy === undefined) throw unfit(name, 'its value is not JSON');
@@ -181,7 +181,7 @@ type TokenAtIssuance = Omit<ClaimsOccasion, 'names' | 'at'>;
 function isFor({ scopes, clients, apis }: ApplicationClaim, token: TokenAtIssuance): boolean {
   const isOneOf = (allowed: readonly string[] | undefined, values: readonly string[]) =>
     allowed === undefined || values.some((value) => allowed.includes(value));
-  const isForApi = apis === undefined || token.audience.some((one) => hasResource(apis, one));
+  const isForApi = apis === undefined || token.audience.some((item) => hasResource(apis, item));
   return isOneOf(scopes, token.scopes) && isOneOf(clients, [token.clientId]) && isForApi;
 }
 
@@ -233,11 +233,11 @@ function requireClaim(name: string, claim: unknown, scopeClaims: ReadonlySet<str
     throw new ConfigurationError(at, 'a name of at most 128 visible ASCII characters without quotes');
   requireOptions(claim, CLAIM_MEMBERS, at);
   const { in: places, scopes, clients, apis, live = false }: Partial<ApplicationClaim> = Object(claim);
-  const isPlace = (place: unknown) => CLAIM_PLACES.some((one) => one === place);
+  const isPlace = (place: unknown) => CLAIM_PLACES.some((item) => item === place);
   if (!Array.isArray(places) || places.length === 0 || !places.every(isPlace))
     throw new ConfigurationError(`${at}.in`, `a list of ${CLAIM_PLACES.join(', ')}`);
   for (const [member, list] of Object.entries({ scopes, clients, apis })) {
-    const isText = (one: unknown) => typeof one === 'string' && one !== '';
+    const isText = (item: unknown) => typeof item === 'string' && item !== '';
     if (list !== undefined && !(Array.isArray(list) && list.length > 0 && list.every(isText)))
       throw new ConfigurationError(`${at}.${member}`, 'a list of texts, none empty');
   }

@@ -245,18 +245,18 @@ const DEFAULT_DRAFT = 'https://json-schema.org/draft/2020-12/schema';
  * Checks a schema, and makes its validator, which uses no `eval`. A misspelt keyword would allow anything, so unknown
  * ones are errors.
  */
-function validatorOf(name: string, given: unknown, at: string): Validator {
-  if (!isJsonObject(given)) throw new ConfigurationError(at, 'a JSON Schema that is an object');
-  if (given.additionalProperties === undefined && given.unevaluatedProperties === undefined)
+function validatorOf(name: string, written: unknown, at: string): Validator {
+  if (!isJsonObject(written)) throw new ConfigurationError(at, 'a JSON Schema that is an object');
+  if (written.additionalProperties === undefined && written.unevaluatedProperties === undefined)
     throw new ConfigurationError(
       at,
       'additionalProperties or unevaluatedProperties, such as false, because unknown members must be refused (RFC 9396 section 5)',
     );
-  const { $schema = DEFAULT_DRAFT } = given;
+  const { $schema = DEFAULT_DRAFT } = written;
   const draft = DRAFTS.get(typeof $schema === 'string' ? $schema.replace(/#$/, '') : $schema);
   if (draft === undefined)
     throw new ConfigurationError(`${at}.$schema`, `one of ${[...DRAFTS.keys()].join(', ')}`);
-  const schema = copyOf(given, at);
+  const schema = copyOf(written, at);
   if (schema.properties !== undefined && !isJsonObject(schema.properties))
     throw new ConfigurationError(`${at}.properties`, 'an object');
   const whole: Schema = { ...schema, properties: { type: { const: name }, ...schema.properties } };
@@ -264,9 +264,9 @@ function validatorOf(name: string, given: unknown, at: string): Validator {
   return new Validator(whole, draft);
 }
 
-function copyOf(given: Readonly<Record<string, unknown>>, at: string): Schema {
+function copyOf(written: Readonly<Record<string, unknown>>, at: string): Schema {
   try {
-    return JSON.parse(JSON.stringify(given));
+    return JSON.parse(JSON.stringify(written));
   } catch (cause) {
     throw new ConfigurationError(at, 'a JSON Schema without circles', `${at}: ${String(cause)}`);
   }
@@ -313,7 +313,7 @@ const isMapOf =
     isJsonObject(value) && Object.values(value).every(fits);
 const isPattern: Check = (value) => isText(value) && compiles(String(value));
 const JSON_TYPES = ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'];
-const isType: Check = (value) => JSON_TYPES.some((one) => one === value);
+const isType: Check = (value) => JSON_TYPES.some((type) => type === value);
 
 function compiles(pattern: string): boolean {
   try {

@@ -28,8 +28,8 @@ type KeyOwner = Pick<ClientRecord, 'id' | 'metadata'>;
 export class ClientKeys {
   readonly #remote: RemoteKeySets;
 
-  constructor(parts: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
-    this.#remote = new RemoteKeySets({ ...parts, mostKeys: MOST_KEYS });
+  constructor(services: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
+    this.#remote = new RemoteKeySets({ ...services, mostKeys: MOST_KEYS });
   }
 
   forgetCached(): void {

@@ -80,13 +80,13 @@ export function hostAccessTokens(verifier: AccessTokenVerifier, context: TokenCo
 async function foundBy(
   verifier: AccessTokenVerifier,
   context: TokenContext,
-  presented: Parameters<AccessTokenVerifier['verify']>,
+  args: Parameters<AccessTokenVerifier['verify']>,
 ): Promise<FoundToken> {
   try {
-    return checkedToken(await verifier.verify(...presented), context);
+    return checkedToken(await verifier.verify(...args), context);
   } catch (error) {
     if (error instanceof OAuthError) throw withCleanDescription(error);
-    if (isOutage(error)) throw outage(error, presented[0]);
+    if (isOutage(error)) throw outage(error, args[0]);
     const details = { reason: 'verifier_rejected', cause: error } as const;
     throw new OAuthError('invalid_token', 'the access token is not valid', details);
   }

@@ -80,7 +80,7 @@ export interface JwtService extends JwtVerifier {
 /** Returns a service that signs with some of the algorithms only. It still verifies what was signed with the others. */
 export function withAlgorithms(service: JwtService, allowed: readonly SigningAlgorithm[]): JwtService {
   return {
-    algorithms: service.algorithms.filter((one) => allowed.includes(one)),
+    algorithms: service.algorithms.filter((algorithm) => allowed.includes(algorithm)),
     sign: (claims, signing) => service.sign(claims, signing),
     verify: (token) => service.verify(token),
     publicKeys: () => service.publicKeys(),
@@ -252,14 +252,14 @@ export class SigningKeys {
 
   /** Creates the missing keys of algorithms that a client uses. */
   async publish(algorithms: readonly SigningAlgorithm[]): Promise<void> {
-    const others = algorithms.filter((one) => !this.#algorithms.includes(one));
+    const others = algorithms.filter((algorithm) => !this.#algorithms.includes(algorithm));
     if (others.length > 0) await this.#complete(others);
   }
 
   /** Returns the algorithms that have keys. */
   async algorithms(): Promise<readonly SigningAlgorithm[]> {
     const records = await this.#complete();
-    return SIGNING_ALGORITHMS.filter((one) => records.some(({ algorithm }) => algorithm === one));
+    return SIGNING_ALGORITHMS.filter((item) => records.some(({ algorithm }) => algorithm === item));
   }
 
   /**
@@ -387,7 +387,7 @@ export class SigningKeys {
   ): Promise<readonly KeyRecord[]> {
     const records = await this.#repository.list();
     const present = new Set(records.filter(counts).map(({ algorithm }) => algorithm));
-    const missing = [...new Set([...this.#algorithms, ...others])].filter((one) => !present.has(one));
+    const missing = [...new Set([...this.#algorithms, ...others])].filter((item) => !present.has(item));
     if (missing.length === 0) return records;
     const made = missing.map((algorithm) =>
       Promise.all([this.#generate(algorithm, 'current'), this.#generate(algorithm, 'next')]),

@@ -162,7 +162,9 @@ function ready(
 
 /** EdDSA with this curve has two names (RFC 9864 §2.2). */
 function withBothNames(algorithms: readonly string[]): readonly string[] {
-  return algorithms.some((one) => one === 'EdDSA' || one === 'Ed25519') ? ['EdDSA', 'Ed25519'] : algorithms;
+  return algorithms.some((algorithm) => algorithm === 'EdDSA' || algorithm === 'Ed25519')
+    ? ['EdDSA', 'Ed25519']
+    : algorithms;
 }
 
 function secretBytes(secret: unknown, option: string): Uint8Array {

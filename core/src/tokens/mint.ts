@@ -198,10 +198,10 @@ export function mintRefreshToken(context: TokenContext, purpose: TokenPurpose): 
 export async function mintSuccessor(
   context: TokenContext,
   purpose: TokenPurpose,
-  presented: string,
+  predecessor: string,
 ): Promise<MintedToken> {
   const key = await context.secret.key('refresh_successor');
-  return mintRefresh(context, purpose, await hmacSha256(key, presented));
+  return mintRefresh(context, purpose, await hmacSha256(key, predecessor));
 }
 
 /**
@@ -211,10 +211,10 @@ export async function mintSuccessor(
 export async function recallSuccessor(
   context: TokenContext,
   successor: TokenRecord,
-  presented: string,
+  predecessor: string,
 ): Promise<string | undefined> {
   for (const key of await context.secret.keys('refresh_successor')) {
-    const token = await textOf(context, successor, await hmacSha256(key, presented));
+    const token = await textOf(context, successor, await hmacSha256(key, predecessor));
     if (token !== undefined && (await sha256(token)) === successor.digest) return token;
   }
   return undefined;
@@ -271,7 +271,7 @@ async function textOf(context: TokenContext, record: TokenRecord, body: string):
 
 /** Sorts the claims first, because stores may return them in another order (RFC 8259 §4). */
 function signRefresh(context: TokenContext, claims: Claims, keyId?: string): Promise<SignedJwt> {
-  const ordered = Object.entries(claims).sort(([one], [other]) => (one < other ? -1 : 1));
+  const ordered = Object.entries(claims).sort(([a], [b]) => (a < b ? -1 : 1));
   return context.jwt.sign(Object.fromEntries(ordered), {
     type: JWT_TYPES.refresh_token,
     algorithm: REFRESH_TOKEN_ALGORITHM,

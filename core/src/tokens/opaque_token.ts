@@ -21,7 +21,7 @@ const BODY = /^[A-Za-z0-9_-]{43}$/;
 
 /** Returns the kind of an opaque value by its form, or `undefined` if it is not one of this server (ADR 6). */
 export function opaqueKindOf(text: string): OpaqueKind | undefined {
-  const kind = OPAQUE_KINDS.find((one) => text.startsWith(PREFIXES[one]));
+  const kind = OPAQUE_KINDS.find((kind) => text.startsWith(PREFIXES[kind]));
   return kind !== undefined && BODY.test(text.slice(PREFIXES[kind].length)) ? kind : undefined;
 }
 

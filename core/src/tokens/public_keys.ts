@@ -45,7 +45,7 @@ export function readPublicKeys(set: unknown, most: number): readonly JWK[] | und
 /** Whether a key may be used with an algorithm, by its type, `alg`, `use` and `key_ops` (RFC 7517 §4). */
 export function fitsAlgorithm(jwk: JWK, algorithm: KeyAlgorithm): boolean {
   const { kty, crv, alg, use, key_ops: operations } = jwk;
-  const isEncryption = ENCRYPTION_ALGORITHMS.some((one) => one === algorithm);
+  const isEncryption = ENCRYPTION_ALGORITHMS.some((item) => item === algorithm);
   if (use !== undefined && use !== (isEncryption ? 'enc' : 'sig')) return false;
   if (operations !== undefined && !isEncryption && !operations.includes('verify')) return false;
   if (alg !== undefined && !namesOf(algorithm).includes(alg)) return false;
@@ -148,7 +148,7 @@ function isNumber(value: unknown): value is string {
 }
 
 function isListOfTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((one) => typeof one === 'string');
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 function isCurve(value: unknown, ...curves: readonly string[]): value is string {
@@ -164,7 +164,9 @@ function isOdd(number: string): boolean {
 }
 
 function bytesOf(number: string): Uint8Array {
-  return Uint8Array.from(atob(number.replaceAll('-', '+').replaceAll('_', '/')), (one) => one.charCodeAt(0));
+  return Uint8Array.from(atob(number.replaceAll('-', '+').replaceAll('_', '/')), (item) =>
+    item.charCodeAt(0),
+  );
 }
 
 /** Ignores leading zeros, which would make a short key look long. */

@@ -34,7 +34,7 @@ export class ServerSecret<Use extends string = SecretUse> {
     this.#secrets = Array.isArray(secret) ? [...secret] : [secret];
     if (
       this.#secrets.length === 0 ||
-      this.#secrets.some((one) => typeof one !== 'string' || one.length < 32)
+      this.#secrets.some((secret) => typeof secret !== 'string' || secret.length < 32)
     ) {
       throw new ConfigurationError(
         'secret',
@@ -145,19 +145,19 @@ export function secretDependents(
   { fingerprints, nowMs }: { readonly fingerprints: readonly string[]; readonly nowMs: number },
 ): SecretDependents {
   const isUnder = ({ secrets = [] }: ClientRecord, fits: (fingerprint: string | undefined) => boolean) =>
-    secrets.some((one) => isLiveSecret(one, nowMs) && fits(one.serverSecret));
+    secrets.some((secret) => isLiveSecret(secret, nowMs) && fits(secret.serverSecret));
   const clientsWhere = (fits: (fingerprint: string | undefined) => boolean) =>
     clients.filter((client) => isUnder(client, fits)).map(({ id }) => id);
   const keysAt = (index: number) => [...seals].filter(([, at]) => at === index).map(([kid]) => kid);
   return {
     secrets: fingerprints.map((fingerprint, index) => ({
       fingerprint,
-      clients: clientsWhere((one) => one === fingerprint),
+      clients: clientsWhere((item) => item === fingerprint),
       signingKeys: keysAt(index),
     })),
-    unknown: { clients: clientsWhere((one) => one === undefined), signingKeys: [] },
+    unknown: { clients: clientsWhere((item) => item === undefined), signingKeys: [] },
     lost: {
-      clients: clientsWhere((one) => one !== undefined && !fingerprints.includes(one)),
+      clients: clientsWhere((item) => item !== undefined && !fingerprints.includes(item)),
       signingKeys: keysAt(-1),
     },
   };

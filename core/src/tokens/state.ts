@@ -76,9 +76,9 @@ async function findHostJwt(
   const id = typeof claims.jti === 'string' ? claims.jti : digestOfToken;
   const others: readonly TokenKind[] = isUnnamed ? ['refresh_token'] : [];
   let reason: 'no_record' | 'differs_from_issued' = 'no_record';
-  for (const one of [kind, ...others]) {
-    const keyOfKind = one === kind ? key : keyOf(context, one, token, claims);
-    const record = typeof keyOfKind === 'string' ? await lookUp(context, one, keyOfKind, id) : undefined;
+  for (const each of [kind, ...others]) {
+    const keyOfKind = each === kind ? key : keyOf(context, each, token, claims);
+    const record = typeof keyOfKind === 'string' ? await lookUp(context, each, keyOfKind, id) : undefined;
     if (record === undefined) continue;
     // Without the digest, other JWTs of the same key could be taken for a token. Of a broken record, it cannot be read.
     const mustHaveDigest = isUnnamed && !isBroken(context, record);

@@ -54,11 +54,11 @@ export async function userInfo(
 ): Promise<HttpResponse> {
   // §5.3.1 read the request and check the token
   const oidc = requireOidc(context);
-  const presented = readAccessToken(request, context.dpopAlgorithms.length > 0);
-  if (presented === undefined) {
+  const credentials = readAccessToken(request, context.dpopAlgorithms.length > 0);
+  if (credentials === undefined) {
     throw new OAuthError('invalid_token', 'the access token is missing', { reason: 'access_token_missing' });
   }
-  const { token, scheme } = presented;
+  const { token, scheme } = credentials;
   const certificate = request.clientCertificate && (await sha256(request.clientCertificate.der));
   const found = await context.accessTokens.verify(token, scheme, certificate); // RFC 8705 §3
   call.clientId = found.record.clientId;
@@ -104,7 +104,7 @@ async function requireHolder(
 /** Requires that the token has an accepted audience and the scope `openid`. */
 function requirePermission({ userInfoAudiences }: UserInfoContext, { record, claims }: FoundToken): void {
   const audiences = [claims.aud].flat().map(String);
-  if (userInfoAudiences !== undefined && !audiences.some((one) => hasResource(userInfoAudiences, one)))
+  if (userInfoAudiences !== undefined && !audiences.some((item) => hasResource(userInfoAudiences, item)))
     throw new OAuthError('invalid_token', 'the access token is for another audience', {
       reason: 'audience_wrong',
       value: audiences.join(' '),

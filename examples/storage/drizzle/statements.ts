@@ -122,9 +122,9 @@ export const drizzleStatements: Statements<Db> = {
           of === 'whole family' ? undefined : isCurrent,
         ),
       );
-    const pairs = [pairId, ...family.map((one) => one.pairId)].filter((pair) => typeof pair === 'string');
+    const pairs = [pairId, ...family.map((item) => item.pairId)].filter((pair) => typeof pair === 'string');
     const isEnded = or(
-      inArray(tokens.id, [id, ...family.map((one) => one.id)]),
+      inArray(tokens.id, [id, ...family.map((item) => item.id)]),
       and(eq(tokens.grantId, grantId ?? NONE), inArray(tokens.pairId, pairs)),
     );
     await tx

@@ -105,8 +105,8 @@ export const prismaStatements: Statements<Db> = {
     const isCurrent = { kind: 'refresh_token', supersededAt: null };
     const where = { grantId, familyId, ...(of === 'current refresh token' && isCurrent) };
     const family = await tx.token.findMany({ where, select: { id: true, pairId: true } });
-    const ids = [id, ...family.map((one) => one.id)];
-    const pairs = [pairId, ...family.map((one) => one.pairId ?? NONE)];
+    const ids = [id, ...family.map((item) => item.id)];
+    const pairs = [pairId, ...family.map((item) => item.pairId ?? NONE)];
     await tx.token.updateMany({
       where: { revokedAt: null, OR: [{ id: { in: ids } }, { grantId, pairId: { in: pairs } }] },
       data: { revokedAt },

@@ -12,7 +12,7 @@ export function redisKeys(run: (name: string, argument: object) => Promise<unkno
         const key: StoredKey = JSON.parse(record);
         return { ...key, status, ...(retiredAtMs && { retiredAtMs: Number(retiredAtMs) }) };
       })
-      .sort((one, other) => one.createdAtMs - other.createdAtMs || (one.kid < other.kid ? -1 : 1));
+      .sort((a, b) => a.createdAtMs - b.createdAtMs || (a.kid < b.kid ? -1 : 1));
   };
 
   return {

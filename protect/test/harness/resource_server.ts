@@ -31,7 +31,7 @@ export class AskedServer {
 
   /** The number of requests for a path. */
   count(path: string): number {
-    return this.paths.filter((one) => one === path).length;
+    return this.paths.filter((item) => item === path).length;
   }
 }
 

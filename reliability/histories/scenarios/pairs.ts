@@ -17,8 +17,8 @@ export const PAIRS: readonly Scenario[] = [
 async function revokePair(stand: Stand): Promise<History> {
   const { history, tokens } = await takePair(stand);
   const at = stand.anywhere();
-  const presented = oneOf(tokens);
-  await observe(stand, history, { ending: tokens, at }, () => history.revoke(presented, at, tokens));
+  const chosen = oneOf(tokens);
+  await observe(stand, history, { ending: tokens, at }, () => history.revoke(chosen, at, tokens));
   return history;
 }
 
@@ -33,9 +33,9 @@ async function revokeRotated(stand: Stand): Promise<History> {
   if (last === undefined) return history;
   generations.push(last);
 
-  const presented = oneOf(generations.flat());
-  const own = generations.find((generation) => generation.includes(presented)) ?? [];
-  const isAccess = presented.kind === 'access_token';
+  const chosen = oneOf(generations.flat());
+  const own = generations.find((generation) => generation.includes(chosen)) ?? [];
+  const isAccess = chosen.kind === 'access_token';
   const ending = isAccess ? [...new Set([...own, ...last])] : generations.flat();
   const staying = generations.flat().filter((token) => !ending.includes(token));
   const at = stand.anywhere();
@@ -43,7 +43,7 @@ async function revokeRotated(stand: Stand): Promise<History> {
   const watched = ending.filter((token) => token.kind === 'access_token' || last.includes(token));
   const seenToStay = staying.filter(({ kind }) => kind === 'access_token');
   await observe(stand, history, { ending: watched, staying: seenToStay, at }, () =>
-    history.revoke(presented, at, ending),
+    history.revoke(chosen, at, ending),
   );
   await refreshNoMore(stand, history, last, at);
   return history;
@@ -52,7 +52,7 @@ async function revokeRotated(stand: Stand): Promise<History> {
 /** The revocation also ends the tokens of a concurrent refresh. */
 async function revokeAmidRefreshes(stand: Stand): Promise<History> {
   const { history, tokens } = await takePair(stand);
-  const presented = oneOf(tokens);
+  const chosen = oneOf(tokens);
   const ending: Token[] = [...tokens];
   const at = stand.anywhere();
   await observe(stand, history, { ending, at }, async () => {
@@ -60,7 +60,7 @@ async function revokeAmidRefreshes(stand: Stand): Promise<History> {
       const issued = await rotate(stand, history, tokens, number);
       ending.push(...(issued ?? []));
     });
-    await Promise.all([...refreshing, history.revoke(presented, at, ending)]);
+    await Promise.all([...refreshing, history.revoke(chosen, at, ending)]);
   });
   await refreshNoMore(stand, history, ending, at);
   return history;

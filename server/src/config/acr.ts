@@ -50,7 +50,7 @@ export type FurtherPolicy = (typeof SIGN_IN_POLICIES)[number];
 const FROM_WEAKEST: readonly SignInPolicy[] = ['password', ...SIGN_IN_POLICIES];
 
 export function strictestOf(...policies: readonly SignInPolicy[]): SignInPolicy {
-  return FROM_WEAKEST.findLast((one) => policies.includes(one)) ?? 'password';
+  return FROM_WEAKEST.findLast((item) => policies.includes(item)) ?? 'password';
 }
 
 /** Why no sign-in can meet a policy: it needs passkeys, and this server has none. @returns `undefined` if some can */

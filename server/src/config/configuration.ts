@@ -68,8 +68,8 @@ export function readConfiguration(flags: GivenFlags, environment: NodeJS.Process
  * @param given options by their names, as in the config file
  * @throws {ConfigurationRefused} an option is unknown or invalid
  */
-export function embeddedConfiguration(given: Readonly<Record<string, unknown>>): Configuration {
-  const file = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+export function embeddedConfiguration(options: Readonly<Record<string, unknown>>): Configuration {
+  const file = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
   const unknown = unknownOption(file);
   if (unknown !== undefined) throw new ConfigurationRefused(unknownName(unknown, unknown, OPTION_NAMES));
   const configuration = configurationOf(
@@ -332,7 +332,7 @@ export function unknownVariableWarnings(environment: NodeJS.ProcessEnv): readonl
     .map((name) => {
       const similar = similarName(
         name.slice(PREFIX.length),
-        known.map((one) => one.slice(PREFIX.length)),
+        known.map((item) => item.slice(PREFIX.length)),
       );
       const question = similar === undefined ? '' : `. Did you mean ${PREFIX}${similar}?`;
       return `${name} is ignored: no such option${question}`;

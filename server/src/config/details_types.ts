@@ -16,8 +16,8 @@ export interface DetailsType {
 export type DetailsTypes = Readonly<Record<string, DetailsType>>;
 
 /** @returns `undefined` if the block does not have the form of types */
-export function readDetailsTypes(given: Readonly<Record<string, unknown>>): DetailsTypes | undefined {
-  return Object.values(given).every(isDetailsType) ? (given as DetailsTypes) : undefined;
+export function readDetailsTypes(values: Readonly<Record<string, unknown>>): DetailsTypes | undefined {
+  return Object.values(values).every(isDetailsType) ? (values as DetailsTypes) : undefined;
 }
 
 function isDetailsType(value: unknown): value is DetailsType {

@@ -100,22 +100,22 @@ function isAttribute(name: string): boolean {
 const UNMAPPED_CLAIMS = ['sub', 'groups', 'address', 'email_verified', 'phone_number_verified', 'updated_at'];
 
 function readLdapClaims(
-  given: Readonly<Record<string, unknown>>,
+  values: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, string>> | undefined {
   const fits = ([claim, attribute]: [string, unknown]) =>
     claim !== '' &&
     !UNMAPPED_CLAIMS.includes(claim) &&
     typeof attribute === 'string' &&
     isAttribute(attribute);
-  return Object.entries(given).every(fits) ? (given as Readonly<Record<string, string>>) : undefined;
+  return Object.entries(values).every(fits) ? (values as Readonly<Record<string, string>>) : undefined;
 }
 
 function readLdapGroups(
-  given: Readonly<Record<string, unknown>>,
+  values: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, string>> | undefined {
   const fits = ([dn, group]: [string, unknown]) =>
     dn.includes('=') && typeof group === 'string' && group !== '';
-  return Object.entries(given).every(fits) ? (given as Readonly<Record<string, string>>) : undefined;
+  return Object.entries(values).every(fits) ? (values as Readonly<Record<string, string>>) : undefined;
 }
 
 const PICTURE_ENDS = [...PICTURE_TYPES.keys()];
@@ -751,12 +751,12 @@ function isSecret(secret: string): boolean {
 /** Claim declarations. The library checks every member except `from`. */
 export type StoredClaims = Readonly<Record<string, ApplicationClaim & { readonly from?: string }>>;
 
-function readApplicationClaims(given: Readonly<Record<string, unknown>>): StoredClaims | undefined {
+function readApplicationClaims(values: Readonly<Record<string, unknown>>): StoredClaims | undefined {
   const isClaim = (claim: unknown) =>
     isJsonObject(claim) &&
     Array.isArray(claim.in) &&
     (claim.from === undefined || (typeof claim.from === 'string' && claim.from !== ''));
-  return Object.values(given).every(isClaim) ? (given as StoredClaims) : undefined;
+  return Object.values(values).every(isClaim) ? (values as StoredClaims) : undefined;
 }
 
 function readOidcBlock(

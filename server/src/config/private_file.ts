@@ -90,7 +90,7 @@ const SHARED_MOUNT = /^\/(?:run|run\/lock|run\/user\/\d+|tmp|var\/tmp|dev\/shm)$
 function isMountedSecret(file: number): boolean {
   if (process.platform !== 'linux') return false;
   const [, id] = /^mnt_id:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${file}`, 'utf8')) ?? [];
-  const mount = mountsIn(readFileSync('/proc/self/mountinfo', 'utf8')).find((one) => one.id === id);
+  const mount = mountsIn(readFileSync('/proc/self/mountinfo', 'utf8')).find((item) => item.id === id);
   if (!mount?.isReadOnly) return false;
   const isInMemory = (mount.type === 'tmpfs' || mount.type === 'ramfs') && mount.root === '/';
   return (

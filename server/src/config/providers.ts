@@ -113,8 +113,8 @@ export function readProviders(
   configuration: Configuration,
   environment: NodeJS.ProcessEnv,
 ): readonly Provider[] {
-  const providers = entriesOf(configuration, environment).map(({ id, given, place, folder }) =>
-    readProvider(id, given, { place, folder, environment }),
+  const providers = entriesOf(configuration, environment).map(({ id, members, place, folder }) =>
+    readProvider(id, members, { place, folder, environment }),
   );
   const { settings, sourceOf } = configuration;
   requireDistinctDomains(providers, `${sourceOf('providers')}: ${basename(settings.providers ?? '')}`);
@@ -129,19 +129,19 @@ export function readProviderFacts(
   configuration: Configuration,
   environment: NodeJS.ProcessEnv,
 ): readonly Pick<Provider, 'id' | 'issuer' | 'domains'>[] {
-  return entriesOf(configuration, environment).map(({ id, given, place }) =>
-    providerFacts(id, requireObject(given, place), place),
+  return entriesOf(configuration, environment).map(({ id, members, place }) =>
+    providerFacts(id, requireObject(members, place), place),
   );
 }
 
-function providerFacts(id: string, given: Readonly<Record<string, unknown>>, place: string) {
-  const read = reader(given, place);
+function providerFacts(id: string, members: Readonly<Record<string, unknown>>, place: string) {
+  const read = reader(members, place);
   const { kindName, kind } = kindOf(read);
   return { id, issuer: issuerOf(kindName, kind, read, place), domains: domainsOf(read) };
 }
 
-function requireObject(given: unknown, place: string): Readonly<Record<string, unknown>> {
-  if (isJsonObject(given)) return given;
+function requireObject(members: unknown, place: string): Readonly<Record<string, unknown>> {
+  if (isJsonObject(members)) return members;
   throw new ConfigurationRefused(`${place}: expected an object`);
 }
 
@@ -163,13 +163,13 @@ function entriesOf({ settings, sourceOf }: Configuration, environment: NodeJS.Pr
   const entries = Object.entries(content);
   if (entries.length > MAX_PROVIDERS)
     throw new ConfigurationRefused(`${source}: ${path}: expected at most ${MAX_PROVIDERS} providers`);
-  return entries.map(([id, given]) => {
+  return entries.map(([id, members]) => {
     const place = `${source}: ${basename(path)}: ${id}`;
     if (!/^[a-z0-9][a-z0-9_-]{0,31}$/.test(id))
       throw new ConfigurationRefused(
         `${place}: expected a name of at most 32 lower-case letters, digits, - and _`,
       );
-    return { id, given, place, folder: dirname(path) };
+    return { id, members, place, folder: dirname(path) };
   });
 }
 
@@ -201,12 +201,12 @@ const MEMBERS = [
 
 function readProvider(id: string, entry: unknown, origin: Origin): Provider {
   const { place } = origin;
-  const given = requireObject(entry, place);
-  for (const member of Object.keys(given)) {
-    if (!MEMBERS.some((one) => one === member || member.startsWith('name#')))
+  const members = requireObject(entry, place);
+  for (const member of Object.keys(members)) {
+    if (!MEMBERS.some((item) => item === member || member.startsWith('name#')))
       throw new ConfigurationRefused(unknownName(`${place}.${member}`, member, MEMBERS, 'member'));
   }
-  const read = reader(given, place);
+  const read = reader(members, place);
   const { kind } = kindOf(read);
   const { protocol } = kind;
   const mapping =
@@ -216,15 +216,15 @@ function readProvider(id: string, entry: unknown, origin: Origin): Provider {
       isMapping,
     ) ?? {};
   return {
-    ...providerFacts(id, given, place),
+    ...providerFacts(id, members, place),
     protocol,
-    names: namesOf(given, kind, read, place),
+    names: namesOf(members, kind, read, place),
     clientId: required(
       read('client_id', 'the identifier of your client at the provider', isText),
       place,
       'client_id',
     ),
-    credential: credentialOf(given, read, origin, protocol),
+    credential: credentialOf(members, read, origin, protocol),
     scopes: scopesOf(kind, read, place),
     claims: { ...ownClaims(kind, mapping), ...mapping },
     trustedDomains: read('trusted_domains', `${DOMAINS}, or ["*"]`, isTrustedDomains) ?? [],
@@ -247,9 +247,9 @@ const DOMAINS = 'a list of domains such as ["example.com"]';
 /** @throws {ConfigurationRefused} the member has another form */
 type Read = <T>(member: string, expected: string, is: (value: unknown) => value is T) => T | undefined;
 
-function reader(given: Readonly<Record<string, unknown>>, place: string): Read {
+function reader(members: Readonly<Record<string, unknown>>, place: string): Read {
   return (member, expected, is) => {
-    const value = given[member];
+    const value = members[member];
     if (value === undefined || is(value)) return value;
     throw new ConfigurationRefused(`${place}.${member}: expected ${expected}`);
   };
@@ -264,8 +264,8 @@ function required<T>(value: T | undefined, place: string, member: string, why = 
   throw new ConfigurationRefused(`${place}.${member}: required${why}`);
 }
 
-function namesOf(given: Readonly<Record<string, unknown>>, kind: Kind, read: Read, place: string) {
-  const names = Object.keys(given).filter((member) => member === 'name' || member.startsWith('name#'));
+function namesOf(members: Readonly<Record<string, unknown>>, kind: Kind, read: Read, place: string) {
+  const names = Object.keys(members).filter((member) => member === 'name' || member.startsWith('name#'));
   const expected = `one line of at most ${MAX_NAME} characters`;
   for (const name of names) {
     if (name !== 'name' && !/^name#[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/.test(name))
@@ -273,7 +273,7 @@ function namesOf(given: Readonly<Record<string, unknown>>, kind: Kind, read: Rea
     read(name, expected, isLine);
   }
   const name = read('name', expected, isLine) ?? kind.name;
-  const localized = names.map((one) => [one, String(given[one])]);
+  const localized = names.map((name) => [name, String(members[name])]);
   return {
     ...Object.fromEntries(localized),
     name: required(name, place, 'name', ', because users see it on the button'),
@@ -301,10 +301,10 @@ function isProviderIssuer(value: unknown): value is string {
 }
 
 function scopesOf({ protocol, scopes }: Kind, read: Read, place: string): readonly string[] {
-  const given = read('scopes', 'a list of scopes such as ["openid", "email"]', isScopes);
-  if (protocol === 'openid' && given?.includes('openid') === false)
+  const listed = read('scopes', 'a list of scopes such as ["openid", "email"]', isScopes);
+  if (protocol === 'openid' && listed?.includes('openid') === false)
     throw new ConfigurationRefused(`${place}.scopes: expected openid among them`);
-  return given ?? scopes;
+  return listed ?? scopes;
 }
 
 function parametersOf(read: Read, place: string): Readonly<Record<string, string>> {
@@ -321,7 +321,7 @@ type Reference = { readonly env: string } | { readonly file: string };
 const REFERENCE_FORM = '{"env": "VARIABLE"} or {"file": "PATH"}, because secrets stay outside of this file';
 
 function credentialOf(
-  given: Readonly<Record<string, unknown>>,
+  members: Readonly<Record<string, unknown>>,
   read: Read,
   origin: Origin,
   protocol: ProviderProtocol,
@@ -339,7 +339,7 @@ function credentialOf(
       `${place}.client_secret: expected ${REFERENCE_FORM}${protocol === 'openid' ? ', or private_key instead' : ''}`,
     );
   if (secret !== undefined) {
-    if (given.private_key_id !== undefined)
+    if (members.private_key_id !== undefined)
       throw new ConfigurationRefused(`${place}.private_key_id: expected only with private_key`);
     return { secret: textOf(secret, 'client_secret', origin) };
   }
@@ -422,7 +422,9 @@ function isSwitch(value: unknown): value is boolean {
 
 function isListOf(value: unknown, is: (one: string) => boolean): value is readonly string[] {
   return (
-    Array.isArray(value) && value.length <= 1000 && value.every((one) => typeof one === 'string' && is(one))
+    Array.isArray(value) &&
+    value.length <= 1000 &&
+    value.every((item) => typeof item === 'string' && is(item))
   );
 }
 
@@ -435,7 +437,7 @@ function isDomains(value: unknown): value is readonly string[] {
 }
 
 function isTrustedDomains(value: unknown): value is readonly string[] {
-  return isDomains(value) || (isListOf(value, (one) => one === '*') && value.length === 1);
+  return isDomains(value) || (isListOf(value, (item) => item === '*') && value.length === 1);
 }
 
 function isSwitchOrDomains(value: unknown): value is boolean | readonly string[] {

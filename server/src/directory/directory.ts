@@ -443,8 +443,8 @@ export function dnKey(text: string): string | undefined {
 
 /** The key of one part of a distinguished name, whose values are a set (RFC 4514 §2.2). */
 function relativeKey(part: string): string | undefined {
-  const keys = (part.match(/(?:\\[\s\S]|[^\\+])+/g) ?? []).map((one) => {
-    const [, type = '', value = ''] = /^\s*([\w.-]+)\s*=\s*((?:\\[\s\S]|[^\\])*?)\s*$/.exec(one) ?? [];
+  const keys = (part.match(/(?:\\[\s\S]|[^\\+])+/g) ?? []).map((item) => {
+    const [, type = '', value = ''] = /^\s*([\w.-]+)\s*=\s*((?:\\[\s\S]|[^\\])*?)\s*$/.exec(item) ?? [];
     return type === '' || value === ''
       ? undefined
       : `${type}=${JSON.stringify(unescaped(value))}`.toLowerCase();

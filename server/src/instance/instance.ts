@@ -150,10 +150,10 @@ export async function openInstance(
     return read;
   };
 
-  const instanceOf = (parts: OpenDatabase): Instance => ({
-    ...parts,
-    ownPeople: actingAs('user', parts.people),
-    ownFactors: actingAs('user', parts.factors),
+  const instanceOf = (open: OpenDatabase): Instance => ({
+    ...open,
+    ownPeople: actingAs('user', open.people),
+    ownFactors: actingAs('user', open.factors),
     issuer,
     clock,
     database,
@@ -176,8 +176,8 @@ export async function openInstance(
       // Read again: a running server may have changed the file, which it uses only from its next start.
       const secret = settings.secret ?? database.keptSecret();
       const server = new AuthorizationServer({
-        ...libraryOptions(settings, loaded, claimsOf(parts.people), fetchDocument),
-        ...{ issuer, secret, storage: parts.storage, pairwiseSecret: UNUSED_SECRET },
+        ...libraryOptions(settings, loaded, claimsOf(open.people), fetchDocument),
+        ...{ issuer, secret, storage: open.storage, pairwiseSecret: UNUSED_SECRET },
       });
       const keptPairwiseSecret =
         settings.pairwiseSecret === undefined
@@ -188,7 +188,7 @@ export async function openInstance(
             )
           : undefined;
       return {
-        ...(await server.operator.secretDependents(await parts.storage.clients.list())),
+        ...(await server.operator.secretDependents(await open.storage.clients.list())),
         keptPairwiseSecret,
         totpSecrets: await sealsOfTotps(withApis.factors, new ServerSecret<ProgramSecretUse>(secret), issuer),
         auditSeal: await withApis.auditTrail.sealedBy(new ServerSecret<ProgramSecretUse>(secret)),
@@ -201,12 +201,12 @@ export async function openInstance(
         (await pairwiseSecretOf(withApis.pairwiseSecret, new ServerSecret<ProgramSecretUse>(secret), issuer));
       try {
         const server = new AuthorizationServer({
-          ...libraryOptions(settings, loaded, claimsOf(parts.people), fetchDocument),
+          ...libraryOptions(settings, loaded, claimsOf(open.people), fetchDocument),
           issuer,
           secret,
           pairwiseSecret,
-          storage: parts.storage,
-          mayUseClient: clientAccess(parts.people),
+          storage: open.storage,
+          mayUseClient: clientAccess(open.people),
           ...(onEvent !== undefined && { onEvent }),
         });
         await server.prepare();
@@ -420,8 +420,8 @@ function registrationOptions({
 /** Options that the library shares. */
 function sharedOptions(settings: Settings): Partial<AuthorizationServerOptions> {
   const names = Object.keys(SHARED_OPTIONS) as readonly (keyof typeof SHARED_OPTIONS)[];
-  const given = names.filter((name) => settings[name] !== undefined);
-  return Object.fromEntries(given.map((name) => [name, settings[name]]));
+  const present = names.filter((name) => settings[name] !== undefined);
+  return Object.fromEntries(present.map((name) => [name, settings[name]]));
 }
 
 /** A default issuer, which follows from the port. */
@@ -436,10 +436,10 @@ export function defaultIssuer({ port, tlsCertificate }: Pick<Settings, 'port' | 
  * @throws {Refused} the database belongs to another issuer
  */
 export function issuerToServe(settings: Settings, stored: string | undefined): string {
-  const { issuer: given } = settings;
-  if (stored === undefined) return given ?? defaultIssuer(settings);
+  const { issuer: configured } = settings;
+  if (stored === undefined) return configured ?? defaultIssuer(settings);
   // A stored default issuer contains the port, so a new port needs a new default.
-  const wanted = given ?? (DEFAULT_ISSUER.test(stored) ? defaultIssuer(settings) : stored);
+  const wanted = configured ?? (DEFAULT_ISSUER.test(stored) ? defaultIssuer(settings) : stored);
   return requireSame(wanted, stored);
 }
 
@@ -447,8 +447,8 @@ export function issuerToServe(settings: Settings, stored: string | undefined): s
  * The issuer for a command on an existing database.
  * @throws {Refused} the database belongs to another issuer
  */
-export function issuerToAdminister(given: string | undefined, stored: string): string {
-  return requireSame(given ?? stored, stored);
+export function issuerToAdminister(configured: string | undefined, stored: string): string {
+  return requireSame(configured ?? stored, stored);
 }
 
 function requireSame(wanted: string, stored: string): string {

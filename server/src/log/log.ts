@@ -56,7 +56,7 @@ export function logTo(output: Pick<LogOutput, 'write'>, { worker, least = 'info'
   const log = logThrough((level, line) => {
     if (levels.includes(level)) output.write(lineOf(level, `${time()}${origin}`, line));
   });
-  return { ...log, isLevelEnabled: (level) => levels.some((one) => one === level) };
+  return { ...log, isLevelEnabled: (level) => levels.some((item) => item === level) };
 }
 
 /** A log that passes each line on. */

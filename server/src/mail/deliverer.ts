@@ -150,7 +150,7 @@ export class MailDeliverer {
   async #address(mail: StoredMail): Promise<Addressed | undefined> {
     const { queue, people } = this.#parts;
     const parameters = await queue.open(mail);
-    const template = TEMPLATES.find((one) => one === mail.template);
+    const template = TEMPLATES.find((template) => template === mail.template);
     if (parameters === undefined || template === undefined) return undefined;
     const browser = typeof parameters.browser === 'string' ? { browser: parameters.browser } : {};
     const { recipient: to } = mail;
@@ -167,7 +167,7 @@ export class MailDeliverer {
     const username = person.name;
     if (template === 'password_changed') return { to, view: { template, username } };
     if (template === 'factor_changed') {
-      const change = FACTOR_CHANGES.find((one) => one === parameters.change);
+      const change = FACTOR_CHANGES.find((change) => change === parameters.change);
       const value = typeof parameters.name === 'string' ? parameters.name : '';
       const isByRecovery = parameters.byRecovery === true;
       return change && { to, view: { template, username, change, value, isByRecovery } };

@@ -99,11 +99,11 @@ const IN_WORDS: Readonly<Record<string, string>> = {
 };
 
 function failureOf(error: unknown, server: string): MailFailure {
-  const given: Record<string, unknown> = typeof error === 'object' && error !== null ? { ...error } : {};
-  const code = String(given.code ?? 'unknown');
-  const status = Number(given.responseCode ?? 0);
+  const reply: Record<string, unknown> = typeof error === 'object' && error !== null ? { ...error } : {};
+  const code = String(reply.code ?? 'unknown');
+  const status = Number(reply.responseCode ?? 0);
   const response =
-    typeof given.response === 'string' ? given.response : error instanceof Error ? error.message : '';
+    typeof reply.response === 'string' ? reply.response : error instanceof Error ? error.message : '';
   const words = IN_WORDS[code] ?? 'the email could not be sent';
   const said = response === '' ? '' : `: ${response.replaceAll(/\s+/g, ' ').slice(0, MAX_RESPONSE)}`;
   // A refused password or a missing extension is a matter of the settings, which the operator can mend.

@@ -79,7 +79,7 @@ function totalsOf(snapshot: Snapshot): Totals {
   const refusals: Record<string, number> = {};
   for (const [[operation = '', , , result = '', reason = ''], value] of snapshot.grantd_requests_total ??
     []) {
-    const name = COUNTED_OPERATIONS.find((one) => one === operation) ?? 'other';
+    const name = COUNTED_OPERATIONS.find((item) => item === operation) ?? 'other';
     add(requests, name, value);
     if (result === 'fault') add(refusals, 'fault', value);
     else if (result === 'refused' && reason !== '') add(refusals, reason, value);

@@ -49,14 +49,14 @@ function measured<R extends object>(name: string, repository: R, measuring: Meas
 
 function timed(
   owner: object,
-  method: (...given: unknown[]) => unknown,
+  method: (...args: unknown[]) => unknown,
   onEnd: ReturnType<Measuring>,
-): (...given: unknown[]) => unknown {
-  return (...given) => {
+): (...args: unknown[]) => unknown {
+  return (...args) => {
     const startedAtMs = performance.now();
     let result: unknown;
     try {
-      result = method.apply(owner, given);
+      result = method.apply(owner, args);
     } catch (error) {
       onEnd((performance.now() - startedAtMs) / 1000, true);
       throw error;

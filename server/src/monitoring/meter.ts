@@ -166,13 +166,16 @@ function mergedPoints(name: MetricName, processes: readonly ProcessSnapshot[]): 
 
 type Value = Point[1];
 
-function combined(across: Metric['across'], one: Value, other: Value): Value {
-  if (typeof one === 'number' && typeof other === 'number') {
-    if (across === 'sum') return one + other;
-    return across === 'min' ? Math.min(one, other) : Math.max(one, other);
+function combined(across: Metric['across'], a: Value, b: Value): Value {
+  if (typeof a === 'number' && typeof b === 'number') {
+    if (across === 'sum') return a + b;
+    return across === 'min' ? Math.min(a, b) : Math.max(a, b);
   }
-  if (typeof one === 'number' || typeof other === 'number') throw new TypeError('a histogram is no number');
-  return { sum: one.sum + other.sum, counts: one.counts.map((count, at) => count + (other.counts[at] ?? 0)) };
+  if (typeof a === 'number' || typeof b === 'number') throw new TypeError('a histogram is no number');
+  return {
+    sum: a.sum + b.sum,
+    counts: a.counts.map((count, at) => count + (b.counts[at] ?? 0)),
+  };
 }
 
 /** What remains of a process that has ended: its counters and histograms, which must not go backwards. */

@@ -80,7 +80,7 @@ export class Monitor {
     };
     return {
       ...database,
-      open: async (...given) => measuredDatabase(await database.open(...given), measuring),
+      open: async (...args) => measuredDatabase(await database.open(...args), measuring),
     };
   }
 

@@ -9,7 +9,7 @@ import {
 import type { FactorsOfPerson } from '../data/factors.ts';
 
 function levelOfAcr(acr: string): Level | undefined {
-  return ACRS.find((one) => one.acr === acr)?.level;
+  return ACRS.find((item) => item.acr === acr)?.level;
 }
 
 /** Authentication methods of each step (RFC 8176 §2). */
@@ -48,16 +48,16 @@ function doneHere(amr: readonly string[]): readonly string[] {
 export function afterStep(amr: readonly string[], methods: readonly string[]): readonly string[] {
   const replaced = restsOnRecovery(amr) && !methods.includes(RECOVERY) ? BESIDE_PASSWORD : [];
   const elsewhere = amr.lastIndexOf(FEDERATED) + 1;
-  const kept = amr.filter((one, index) => index < elsewhere || !replaced.includes(one));
-  return [...kept.filter((one) => !methods.includes(one)), ...methods];
+  const kept = amr.filter((item, index) => index < elsewhere || !replaced.includes(item));
+  return [...kept.filter((item) => !methods.includes(item)), ...methods];
 }
 
 const BESIDE_PASSWORD: readonly string[] = [...METHODS.code, ...METHODS.passkey, RECOVERY];
 
 /** The methods as tokens have them. */
 export function amrShown(amr: readonly string[]): readonly string[] {
-  const shown = amr.filter((one) => one !== RECOVERY);
-  return shown.includes(FEDERATED) ? [FEDERATED, ...shown.filter((one) => one !== FEDERATED)] : shown;
+  const shown = amr.filter((item) => item !== RECOVERY);
+  return shown.includes(FEDERATED) ? [FEDERATED, ...shown.filter((item) => item !== FEDERATED)] : shown;
 }
 
 export function levelOf(amr: readonly string[]): Level {
@@ -76,7 +76,7 @@ export function acrOf(amr: readonly string[], requested: readonly string[] = [])
   const level = levelOf(amr);
   if (level === PASSWORD && !doneHere(amr).includes('pwd')) return undefined;
   const met = requested.find((acr) => (levelOfAcr(acr) ?? Number.POSITIVE_INFINITY) <= level);
-  return met ?? ACRS.findLast((one) => one.level <= level)?.acr;
+  return met ?? ACRS.findLast((acr) => acr.level <= level)?.acr;
 }
 
 /** What a request wants of a sign-in. */
@@ -134,7 +134,7 @@ export function reachableLevel({ passkeys, hasTotp, passkeyCounts }: FactorsNow)
 /** The classes of sign-ins that meet a policy, weakest first; empty if each sign-in does. */
 export function classesFor(policy: SignInPolicy, has: FactorsNow): readonly string[] {
   const level = levelOfPolicy(policy, reachableLevel(has));
-  return level === PASSWORD ? [] : ACRS.filter((one) => one.level >= level).map(({ acr }) => acr);
+  return level === PASSWORD ? [] : ACRS.filter((acr) => acr.level >= level).map(({ acr }) => acr);
 }
 
 /** A further step up to a level, a factor that the user has yet to add, or a class that this server cannot reach. */

@@ -109,7 +109,7 @@ export class DirectorySignIn {
   /** Adds a new user. Of concurrent sign-ins, one adds and the others find. */
   async #add(user: DirectoryUser): Promise<Person | { readonly refused: DirectorySignInRefusal }> {
     const { people } = this.#parts;
-    const name = user.names.find((one) => nameProblem(one) === undefined);
+    const name = user.names.find((name) => nameProblem(name) === undefined);
     if (name === undefined) return { refused: 'directory_name_refused' };
     const claims = this.#claimsAfter({}, user);
     const { id: directoryId, subject } = user;
@@ -183,6 +183,6 @@ export class DirectorySignIn {
 
 /** The username of the directory, unless it is one that is not allowed here. */
 function nameAfter(name: string, { names }: DirectoryUser): string {
-  if (names.some((one) => nameAsKept(one) === name)) return name;
-  return nameAsKept(names.find((one) => nameProblem(one) === undefined) ?? name);
+  if (names.some((item) => nameAsKept(item) === name)) return name;
+  return nameAsKept(names.find((name) => nameProblem(name) === undefined) ?? name);
 }

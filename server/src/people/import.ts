@@ -274,8 +274,8 @@ export class PeopleImport {
         const { username, subject } = said;
         const own = [`name ${username}`, ...(subject === undefined ? [] : [`subject ${subject}`])];
         const taken = this.#mayLookAlike(said) ? own : [...own, `key ${key}`];
-        if (taken.some((one) => this.#wouldExist.has(one))) return [];
-        for (const one of [...own, `key ${key}`]) this.#wouldExist.add(one);
+        if (taken.some((item) => this.#wouldExist.has(item))) return [];
+        for (const item of [...own, `key ${key}`]) this.#wouldExist.add(item);
         return [[key, { outcome: 'imported', ...(subject !== undefined && { subject }) } as const] as const];
       }),
     );
@@ -345,9 +345,9 @@ export class PeopleImport {
       if (outcome !== 'updated')
         return { outcome: 'failed', subject, reason: 'another command has just changed the user: try again' };
     }
-    for (const group of wanted?.filter((one) => !before.includes(one)) ?? [])
+    for (const group of wanted?.filter((item) => !before.includes(item)) ?? [])
       await change(() => groups.addMember({ subject, group }, this.#parts.clock()));
-    for (const group of wanted === undefined ? [] : before.filter((one) => !wanted.includes(one)))
+    for (const group of wanted === undefined ? [] : before.filter((item) => !wanted.includes(item)))
       await change(() => this.#access.leaveGroup({ subject, group }));
     if (disabled !== undefined && disabled !== isDisabled)
       await change(() => setDisabled(this.#parts, subject, disabled));
@@ -378,10 +378,10 @@ export class PeopleImport {
     return links.filter(
       (link) =>
         !own.some(
-          (one) =>
-            one.provider === link.provider &&
-            one.upstreamIssuer === link.upstreamIssuer &&
-            one.upstreamSub === link.upstreamSub,
+          (item) =>
+            item.provider === link.provider &&
+            item.upstreamIssuer === link.upstreamIssuer &&
+            item.upstreamSub === link.upstreamSub,
         ),
     );
   }

@@ -70,7 +70,7 @@ export function convertUser(
 
 /** What a user misses who has nothing to sign in with, and no verified address for a link to choose a password. */
 function withoutWayIn({ passwordHash, links, directoryId, invite, claims, warnings }: ImportLine): string[] {
-  const canSignIn = [passwordHash, links, directoryId, invite].some((one) => one !== undefined);
+  const canSignIn = [passwordHash, links, directoryId, invite].some((item) => item !== undefined);
   const isSaid = warnings.some((warning) => warning.includes('run grantd'));
   if (canSignIn || claims.email_verified === true || isSaid) return [];
   return ['sign-in: nothing to sign in with is imported: run grantd user set-password'];
@@ -165,7 +165,7 @@ function fromKeycloak(user: Fields, warnings: string[], issuers: ProviderIssuers
   const [hash, ...more] = passwords.map(keycloakHash);
   if (more.length > 0) return { username, reason: 'credentials: expected at most one password' };
   if (hash !== undefined && typeof hash !== 'string') return { username, ...hash };
-  for (const type of new Set(all.map((one) => String(one.type))))
+  for (const type of new Set(all.map((item) => String(item.type))))
     if (type !== 'password') warnings.push(`credentials: ${type}: not imported: the user adds it again`);
   const actions = Array.isArray(user.requiredActions) ? user.requiredActions.map(String) : [];
   const isTemporary =
@@ -208,18 +208,18 @@ function attributeClaims({ attributes }: Fields, warnings: string[]): Fields {
   for (const [name] of entries)
     if (OWN_CLAIMS.has(name))
       warnings.push(`attributes: ${name}: not imported, because grantd sets this claim`);
-  const given = entries
+  const pairs = entries
     .filter(([name]) => !LDAP_ATTRIBUTES.has(name) && !OWN_CLAIMS.has(name))
     .map(([name, value]) => [KEYCLOAK_CLAIMS[name] ?? name, singleIn(value)] as const);
-  const parts = given.filter(([name]) => Object.hasOwn(KEYCLOAK_ADDRESS, name));
+  const addressPairs = pairs.filter(([name]) => Object.hasOwn(KEYCLOAK_ADDRESS, name));
   // A country alone can mean anything.
-  if (!parts.some(([name]) => name !== 'country')) return Object.fromEntries(given);
+  if (!addressPairs.some(([name]) => name !== 'country')) return Object.fromEntries(pairs);
   const { address, ...others } = Object.fromEntries(
-    given.filter(([name]) => !Object.hasOwn(KEYCLOAK_ADDRESS, name)),
+    pairs.filter(([name]) => !Object.hasOwn(KEYCLOAK_ADDRESS, name)),
   );
   const whole =
     address === undefined ? {} : (objectOf(address) ?? { formatted: [address].flat().join('\n') });
-  const named = parts.map(([name, value]) => [KEYCLOAK_ADDRESS[name] ?? name, value] as const);
+  const named = addressPairs.map(([name, value]) => [KEYCLOAK_ADDRESS[name] ?? name, value] as const);
   return { ...others, address: { ...whole, ...Object.fromEntries(named) } };
 }
 

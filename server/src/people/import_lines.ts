@@ -118,7 +118,7 @@ function problemOf(value: Fields): string | undefined {
   if (JSON.stringify(claims).length > MAX_CLAIMS_LENGTH)
     return `claims: expected at most ${MAX_CLAIMS_LENGTH} characters of JSON`;
   if (Object.hasOwn(claims, 'sub')) return 'claims: sub: expected it as subject';
-  const areNames = Array.isArray(groups) && groups.every((one) => typeof one === 'string');
+  const areNames = Array.isArray(groups) && groups.every((group) => typeof group === 'string');
   if (groups !== undefined && !(areNames && groups.length <= MAX_GROUPS))
     return `groups: expected a list of at most ${MAX_GROUPS} names`;
   if (disabled !== undefined && typeof disabled !== 'boolean') return 'disabled: expected true or false';

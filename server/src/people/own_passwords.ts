@@ -50,7 +50,7 @@ export function providerOfAddress<P extends Pick<Provider, 'domains'>>(
 ): P | undefined {
   const domain = domainKey(address.trim());
   return providers.find(
-    ({ domains }) => domain !== undefined && domains.some((one) => domainKey(`user@${one}`) === domain),
+    ({ domains }) => domain !== undefined && domains.some((item) => domainKey(`user@${item}`) === domain),
   );
 }
 

@@ -248,7 +248,7 @@ function responseOf(json: string): CredentialResponse | undefined {
 
 function transportsOf(value: unknown): readonly string[] {
   if (!Array.isArray(value)) return [];
-  return value.filter((one) => typeof one === 'string' && /^[\w-]{1,32}$/.test(one)).slice(0, 8);
+  return value.filter((item) => typeof item === 'string' && /^[\w-]{1,32}$/.test(item)).slice(0, 8);
 }
 
 function bytesOf(text: string): Uint8Array<ArrayBuffer> {

@@ -29,8 +29,8 @@ export class PasswordRules {
     if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return 'password_long';
     if ([...password].length < this.minLength) return 'password_short';
     const key = nameKey(password);
-    const own = [name, email].flatMap((one) => (typeof one === 'string' ? [nameKey(one)] : []));
-    if (own.some((one) => key === one || key.replaceAll(one, '') === '')) return 'password_is_name';
+    const own = [name, email].flatMap((item) => (typeof item === 'string' ? [nameKey(item)] : []));
+    if (own.some((item) => key === item || key.replaceAll(item, '') === '')) return 'password_is_name';
     this.#common ??= commonPasswords();
     return isCommon(key, await this.#common) ? 'password_common' : undefined;
   }
@@ -40,7 +40,7 @@ export class PasswordRules {
 function isCommon(key: string, common: ReadonlySet<string>): boolean {
   const bare = key.replace(/[\d\W_]+$/u, '');
   const [, repeated = ''] = /^(.+?)\1+$/su.exec(key) ?? [];
-  return [key, bare, repeated].some((one) => common.has(one)) || [...repeated].length === 1;
+  return [key, bare, repeated].some((item) => common.has(item)) || [...repeated].length === 1;
 }
 
 /** Loads the list only when a user chooses a password. It has about 50,000 entries, most common first. */

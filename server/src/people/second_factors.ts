@@ -128,7 +128,7 @@ export class SecondFactors {
   /** The recovery codes that the user has not saved yet. Empty afterwards, or if their server secret is gone. */
   async unsavedRecoveryCodes(subject: string): Promise<readonly string[]> {
     const sealed = await this.#parts.factors.unsavedCodesOf(subject);
-    const codes = await Promise.all(sealed.map((one) => this.#unseal(one, subject, 'recovery_code')));
+    const codes = await Promise.all(sealed.map((item) => this.#unseal(item, subject, 'recovery_code')));
     return codes.filter((code) => code !== undefined);
   }
 

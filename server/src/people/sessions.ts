@@ -195,7 +195,9 @@ export class LogoutDeliverer {
       if (this.#isEnding || limit === 0) return { begun: new Map(), busy, isFull: limit === 0 };
       const wanted = { sessionId, exceptClients: [...busy.keys()], limit };
       const deliveries = await this.#parts.deliveries.take(this.#clock(), LEASE_MS, wanted);
-      const begun = new Map(deliveries.map((one) => [one.clientId, this.#start(one, onOutcome)]));
+      const begun = new Map(
+        deliveries.map((delivery) => [delivery.clientId, this.#start(delivery, onOutcome)]),
+      );
       return { begun, busy, isFull: begun.size === limit };
     });
     this.#taking = taken.catch(() => undefined);

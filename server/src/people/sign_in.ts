@@ -361,7 +361,7 @@ export class AttemptLimits {
     const nowMs = this.#clock();
     const digests = await this.#digestsOfName(name);
     const counted = await Promise.all(digests.map((digest) => this.#attempts.ofName(digest, nowMs)));
-    const reached = counted.flat().filter((one) => one.attempts >= attempts);
+    const reached = counted.flat().filter((item) => item.attempts >= attempts);
     return reached.map(({ endsAtMs }) => endsAtMs);
   }
 

@@ -92,7 +92,7 @@ export class Upstream {
   /** The provider at which users with these links also sign out. */
   toSignOutOf(identities: readonly UpstreamIdentity[]): ConnectedProvider | undefined {
     const linked = identities.map(({ provider }) => this.byId(provider));
-    return linked.find((one) => one?.provider.signsOut && one.provider.protocol === 'openid');
+    return linked.find((item) => item?.provider.signsOut && item.provider.protocol === 'openid');
   }
 
   /** Uses a `state` up, until it would have expired. @returns `false` if it was used before */
@@ -136,7 +136,7 @@ export class Upstream {
     const address = typeof email === 'string' ? email : undefined;
     const stored = address === undefined ? [] : await people.byVerifiedEmail(address, 2);
     const admitted = await Promise.all(stored.map(admit));
-    if (admitted.some((one) => 'refused' in one)) return { unlinked: identity };
+    if (admitted.some((item) => 'refused' in item)) return { unlinked: identity };
     const isOfDirectory = stored.some(({ directoryId }) => directoryId !== undefined);
     const owners = address !== undefined && isOfDirectory ? await people.byVerifiedEmail(address, 2) : stored;
     if (owners.length > 0) {
@@ -160,7 +160,7 @@ export class Upstream {
 
   /** How the user has signed in: through a provider, and as that says if the operator believes it. */
   amrOf({ provider: { passAmr } }: ConnectedProvider, { claims: { amr } }: UpstreamUser): readonly string[] {
-    const passed = passAmr && Array.isArray(amr) ? amr.filter((one) => METHODS.has(one)) : [];
+    const passed = passAmr && Array.isArray(amr) ? amr.filter((item) => METHODS.has(item)) : [];
     return [...new Set<string>(passed), FEDERATED];
   }
 
@@ -255,7 +255,7 @@ function isTrusted({ trustedDomains }: Provider, address: string): boolean {
 
 function identityOf(provider: Provider, user: UpstreamUser): NewIdentity {
   const { email, name, preferred_username: username } = claimsOf(provider, user);
-  const label = [email, username, name].find((one) => typeof one === 'string') ?? user.sub;
+  const label = [email, username, name].find((item) => typeof item === 'string') ?? user.sub;
   return {
     provider: provider.id,
     upstreamIssuer: user.issuer,
@@ -276,7 +276,7 @@ function claimsOf(provider: Provider, { claims }: UpstreamUser): Claims {
   }
   const { email, email_verified: verified, ...others } = mapped;
   if (typeof email !== 'string' || !isAddress(email)) return others;
-  const isVerified = [true, 1, 'true', '1'].some((one) => one === verified) && isTrusted(provider, email);
+  const isVerified = [true, 1, 'true', '1'].some((item) => item === verified) && isTrusted(provider, email);
   return { ...others, email, email_verified: isVerified };
 }
 
@@ -284,7 +284,7 @@ function isClaimValue(value: unknown): boolean {
   if (typeof value === 'string')
     return value !== '' && value.length <= MAX_CLAIM_LENGTH && !value.includes('\0');
   if (Array.isArray(value))
-    return value.length <= 100 && value.every((one) => typeof one === 'string' && isClaimValue(one));
+    return value.length <= 100 && value.every((item) => typeof item === 'string' && isClaimValue(item));
   return typeof value === 'boolean' || typeof value === 'number';
 }
 

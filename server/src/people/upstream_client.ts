@@ -339,7 +339,7 @@ export class UpstreamClient {
     const isWanted = this.#provider.scopes.includes('user:email');
     const addresses = isWanted ? await ask('/user/emails').catch(refusedClaims) : [];
     const primary = Array.isArray(addresses)
-      ? addresses.find((one) => isJsonObject(one) && one.primary === true)
+      ? addresses.find((address) => isJsonObject(address) && address.primary === true)
       : undefined;
     return {
       issuer,
@@ -540,7 +540,7 @@ function requireKeys(keys: ProviderKeys | undefined): ProviderKeys {
 function algorithmsOf({
   id_token_signing_alg_values_supported: algorithms = ['RS256'],
 }: openid.ServerMetadata): string[] {
-  return algorithms.filter((one) => one !== 'none' && !one.startsWith('HS'));
+  return algorithms.filter((algorithm) => algorithm !== 'none' && !algorithm.startsWith('HS'));
 }
 
 /** OpenID Connect Discovery §3: without a list, `client_secret_basic`. */
