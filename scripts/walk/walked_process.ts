@@ -233,7 +233,7 @@ async function openProgram(): Promise<Place> {
   const { openLog } = await import('../../server/src/log/log.ts');
   const { PasswordHasher } = await import('../../server/src/people/password_hasher.ts');
   const { createHttpServer, listenOn } = await import('../../server/src/serve/http_server.ts');
-  const { serveDatabase } = await import('../../server/src/serve/serve.ts');
+  const { serveDatabase } = await import('../../server/src/serve/lifecycle.ts');
 
   const environment = { GRANTD_DATABASE: `sqlite:${join(folder, 'grantd.db')}` };
   const configuration = readConfiguration({}, environment);

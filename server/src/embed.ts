@@ -16,7 +16,7 @@ import {
   refuseContradictoryMail,
   refuseOpenAdministration,
 } from './serve/exposure.ts';
-import { openService } from './serve/serve.ts';
+import { openService } from './serve/service.ts';
 
 export { ConfigurationRefused, Refused } from './config/refused.ts';
 

@@ -39,7 +39,9 @@ function show(flags: GivenFlags): void {
 
 async function check(flags: GivenFlags): Promise<void> {
   const configuration = serverConfiguration(flags);
-  const { directoryOf, readFiles, tlsFilesOf } = await import('../serve/serve.ts');
+  const { directoryOf } = await import('../serve/optional_parts.ts');
+  const { readFiles } = await import('../serve/service.ts');
+  const { tlsFilesOf } = await import('../serve/serve.ts');
   await tlsFilesOf(configuration, process.env);
   await readFiles(configuration, process.env);
   await serverWithoutDatabase(configuration, 'server');
