@@ -13,7 +13,7 @@ import { askedStorage } from '../data/tables.ts';
 import type { Instance } from '../instance/instance.ts';
 import { SealedValues } from '../pages/browser/cookies.ts';
 import type { PageEnvironment } from '../pages/browser/request.ts';
-import type { Flow } from '../pages/drawing/drawing.ts';
+import type { Flow } from '../pages/steps/routes.ts';
 import { type ConsoleParts, type PagesOfConsole, page } from './access.ts';
 import { downloadAudit, showAudit } from './audit.ts';
 import { showFigures, showLibrary } from './charts.ts';

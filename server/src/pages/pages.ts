@@ -46,7 +46,7 @@ import {
 import { BrowserSessions } from './browser/sessions.ts';
 import { consentFlow, type Decision } from './consent/consent.ts';
 import type { OperatorShown } from './drawing/brand.ts';
-import { Drawing, type Flow, PageRoutes } from './drawing/drawing.ts';
+import { Drawing } from './drawing/drawing.ts';
 import { rememberLanguage } from './drawing/layout.ts';
 import { Logos } from './drawing/logos.ts';
 import type { Operator } from './drawing/operator.ts';
@@ -58,6 +58,7 @@ import { recoveryFlow } from './recovery/recovery.ts';
 import { signInFlow } from './sign_in/sign_in.ts';
 import { AccountVisits } from './steps/account_visits.ts';
 import { AuthorizationSteps } from './steps/authorization.ts';
+import { type Flow, PageRoutes } from './steps/routes.ts';
 
 type PageListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 

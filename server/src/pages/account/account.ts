@@ -1,6 +1,6 @@
 import type { LinkBook, MailQueue } from '../../people/mailing.ts';
 import type { OpenedLink } from '../browser/cookies.ts';
-import type { Flow } from '../drawing/drawing.ts';
+import type { Flow } from '../steps/routes.ts';
 import { showApplications, submitApplications } from './applications.ts';
 import { type DataNeeds, showData, submitData } from './data.ts';
 import { showEmail, submitEmail } from './email.ts';
@@ -9,11 +9,7 @@ import { type OverviewNeeds, showAccount, submitAccount } from './overview.ts';
 import { type SecurityNeeds, showSecurity, submitSecurity } from './security.ts';
 import { showSessions, submitSessions } from './sessions.ts';
 
-export interface AccountNeeds
-  extends Omit<OverviewNeeds, 'sendsMail'>,
-    SecurityNeeds,
-    Omit<DataNeeds, 'providers'> {
-  readonly providers: (SecurityNeeds['providers'] & DataNeeds['providers']) | undefined;
+export interface AccountNeeds extends OverviewNeeds, SecurityNeeds, DataNeeds {
   readonly openedLink: OpenedLink;
   /** `undefined` if the server sends no emails. */
   readonly mail: { readonly queue: MailQueue; readonly links: LinkBook } | undefined;
@@ -24,8 +20,7 @@ export function accountFlow(needs: AccountNeeds): Flow {
   const { mail } = needs;
   return {
     mount(routes) {
-      const overview = { ...needs, sendsMail: mail !== undefined };
-      routes.form('/account', showAccount(overview), submitAccount(overview));
+      routes.form('/account', showAccount(needs), submitAccount(needs));
       routes.form('/account/sessions', showSessions(needs), submitSessions(needs));
       routes.form('/account/applications', showApplications(needs), submitApplications(needs));
       routes.form('/account/security', showSecurity(needs), submitSecurity(needs));

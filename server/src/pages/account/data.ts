@@ -3,8 +3,6 @@ import { html } from 'hono/html';
 import type { Consents } from '../../data/consents.ts';
 import type { Factors } from '../../data/factors.ts';
 import { claimsOf } from '../../data/people.ts';
-import type { UpstreamIdentity } from '../../data/upstream_identities.ts';
-import type { RequestLog } from '../../log/log.ts';
 import { type Administrators, NoAdministratorLeft } from '../../people/administrators.ts';
 import { counts } from '../../people/consents.ts';
 import type { AccessEnding } from '../../people/groups.ts';
@@ -12,7 +10,6 @@ import { type MailQueue, verifiedAddressOf } from '../../people/mailing.ts';
 import type { MissingSteps } from '../../people/missing_steps.ts';
 import type { OwnPasswords } from '../../people/own_passwords.ts';
 import type { PersonRemoval } from '../../people/removal.ts';
-import type { NotifyClients, SessionEnding } from '../../people/sessions.ts';
 import type { Texts } from '../../texts/en.ts';
 import type { Html } from '../../texts/html.ts';
 import { textsIn } from '../../texts/texts.ts';
@@ -29,27 +26,32 @@ import {
   isAboutCurrent,
   type PasswordCheckNeeds,
 } from './current_password.ts';
-import { type AccountView, accountFrame, accountView, confirmForm, type FrameNeeds } from './frame.ts';
-import type { HistoryNeeds } from './sessions.ts';
+import {
+  type AccountView,
+  accountFrame,
+  accountView,
+  confirmForm,
+  type FrameNeeds,
+  type LinkedProviders,
+} from './frame.ts';
+import type { EndingNeeds, HistoryNeeds } from './sessions.ts';
 
-export interface DataNeeds extends FrameNeeds, PasswordCheckNeeds, HistoryNeeds {
+export interface DataNeeds extends FrameNeeds, EndingNeeds, PasswordCheckNeeds, HistoryNeeds {
   readonly issuer: string;
   readonly browserSessions: BrowserSessions;
-  readonly sessionEnding: SessionEnding;
   readonly missing: MissingSteps;
   readonly passwords: OwnPasswords;
   readonly consents: Consents;
   readonly grants: Pick<AdministrableStorage, 'grantsOf'>;
   readonly clients: Pick<IssuingClientRepository, 'get'>;
   readonly factors: Factors;
-  readonly providers: { identitiesOf(subject: string): Promise<readonly UpstreamIdentity[]> } | undefined;
+  /** `undefined` if none is configured. */
+  readonly providers: LinkedProviders | undefined;
   readonly removal: PersonRemoval;
   /** `undefined` if the server has no group of administrators. */
   readonly administrators: { readonly of: Administrators; readonly access: AccessEnding } | undefined;
   /** `undefined` if the server sends no emails. */
   readonly mail: { readonly queue: MailQueue } | undefined;
-  readonly notifyClients: NotifyClients;
-  readonly requestLog: RequestLog;
 }
 
 /** `GET /account/data`. */

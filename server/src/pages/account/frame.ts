@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import type { UpstreamIdentity } from '../../data/upstream_identities.ts';
 import type { Texts } from '../../texts/en.ts';
 import { type Html, icon } from '../../texts/html.ts';
 import { textsIn } from '../../texts/texts.ts';
@@ -10,12 +11,19 @@ import { applicationName, personLine, personShown } from '../drawing/application
 import { operatorMark } from '../drawing/brand.ts';
 import type { Drawing } from '../drawing/drawing.ts';
 import type { Page, PageSetting, PersonShown } from '../drawing/layout.ts';
+import type { ProvidersOfAccount } from '../drawing/providers_shown.ts';
 import {
   type AccountNotice,
   type AccountVisits,
   CONFIRM,
   pathOfAccountPage,
 } from '../steps/account_visits.ts';
+
+/** What account pages show of the identity providers of a user. */
+export interface LinkedProviders {
+  ofAccount(c: PageContext, session: BrowserSession): Promise<ProvidersOfAccount>;
+  identitiesOf(subject: string): Promise<readonly UpstreamIdentity[]>;
+}
 
 /** What every account page needs to be drawn. */
 export interface FrameNeeds {

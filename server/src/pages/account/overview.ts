@@ -24,7 +24,8 @@ import {
 } from './sessions.ts';
 
 export interface OverviewNeeds extends ApplicationsNeeds, SessionsNeeds {
-  readonly sendsMail: boolean;
+  /** `undefined` if the server sends no emails. */
+  readonly mail: object | undefined;
 }
 
 /** `GET /account`: the profile, the applications with access and the sessions. */
@@ -37,7 +38,7 @@ export function showAccount(needs: OverviewNeeds) {
       ...(await accountView(c, needs, session, 'overview')),
       profile: {
         ...profileOf(session.person),
-        ...(needs.sendsMail && { changeEmail: `${needs.drawing.basePath}/account/email` }),
+        ...(needs.mail !== undefined && { changeEmail: `${needs.drawing.basePath}/account/email` }),
       },
       applications: await applicationsOf(needs, session, setting.language),
       sessions: await sessionsOf(needs, session),

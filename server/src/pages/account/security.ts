@@ -19,7 +19,7 @@ import {
 } from './current_password.ts';
 import { type FactorsNeeds, factorsView } from './factors.ts';
 import { FACTORS_SCRIPTS, type FactorsView, factorsHead, factorsSections } from './factors_page.ts';
-import { type AccountView, accountFrame, accountView, confirmForm } from './frame.ts';
+import { type AccountView, accountFrame, accountView, confirmForm, type LinkedProviders } from './frame.ts';
 import {
   endOtherSessions,
   type HistoryNeeds,
@@ -32,10 +32,8 @@ export interface SecurityNeeds extends FactorsNeeds, HistoryNeeds, PasswordCheck
   readonly selfService: SelfService;
   readonly passwords: OwnPasswords;
   readonly passwordRules: PasswordRules;
-  /** What the page shows of providers; `undefined` if none is configured. */
-  readonly providers:
-    | { ofAccount(c: PageContext, session: BrowserSession): Promise<ProvidersOfAccount> }
-    | undefined;
+  /** `undefined` if none is configured. */
+  readonly providers: LinkedProviders | undefined;
 }
 
 /** `GET /account/security`. */

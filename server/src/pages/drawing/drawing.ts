@@ -1,4 +1,4 @@
-// What every flow draws with: the setting of a page, problems, the way back to a client, and routes.
+// What every flow draws with: the setting of a page, problems, and the way back to a client.
 import {
   errorResponse,
   type HttpResponse,
@@ -8,19 +8,11 @@ import {
   queryOf,
   StorageFault,
 } from '@grantd/core';
-import type { Hono, MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { DirectoryFault } from '../../directory/contract.ts';
 import type { RequestLog } from '../../log/log.ts';
 import type { Language } from '../../texts/texts.ts';
-import {
-  type PageContext,
-  type PageEnvironment,
-  PageProblem,
-  type Problem,
-  requestIdOf,
-  toResponse,
-} from '../browser/request.ts';
+import { type PageContext, PageProblem, type Problem, requestIdOf, toResponse } from '../browser/request.ts';
 import { applicationShown } from './application_shown.ts';
 import {
   type ApplicationShown,
@@ -174,58 +166,4 @@ function addressOf(c: PageContext): string {
   const { url } = c.get('plain');
   const query = queryOf({ url });
   return `${pathOf({ url })}${query === '' ? '' : `?${query}`}`;
-}
-
-type Answer = (c: PageContext) => Response | Promise<Response>;
-
-/** Adds the routes of flows, below the path of the issuer. Other methods than those of a route get 405 (RFC 9110 §15.5.6). */
-export class PageRoutes {
-  readonly #app: Hono<PageEnvironment>;
-  readonly #drawing: Drawing;
-
-  constructor(app: Hono<PageEnvironment>, drawing: Drawing) {
-    this.#app = app;
-    this.#drawing = drawing;
-  }
-
-  /** Comes before the routes of a path that are added later. */
-  before(path: string, middleware: MiddlewareHandler<PageEnvironment>): void {
-    this.#app.use(this.#at(path), middleware);
-  }
-
-  /** A page that is only read. */
-  page(path: string, first: Answer | MiddlewareHandler<PageEnvironment>, ...later: readonly Answer[]): void {
-    this.#app.get(this.#at(path), first, ...later).all(this.#refuse('GET, HEAD'));
-  }
-
-  /** A page with forms. */
-  form(path: string, show: Answer, submit: Answer): void {
-    this.#app.get(this.#at(path), show).post(submit).all(this.#refuse('GET, HEAD, POST'));
-  }
-
-  /** What forms of other pages, or other servers, send. */
-  post(path: string, submit: Answer): void {
-    this.#app.post(this.#at(path), submit).all(this.#refuse('POST'));
-  }
-
-  /** Every method. */
-  all(path: string, answer: Answer): void {
-    this.#app.all(this.#at(path), answer);
-  }
-
-  #at(path: string): string {
-    return `${this.#drawing.basePath}${path}`;
-  }
-
-  #refuse(allowed: string): Answer {
-    return (c) => {
-      c.header('allow', allowed);
-      return this.#drawing.problem(c, { problem: 'method_not_allowed' }, 405);
-    };
-  }
-}
-
-/** Pages that belong together, with their routes. */
-export interface Flow {
-  mount(routes: PageRoutes): void;
 }

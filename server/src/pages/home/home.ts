@@ -4,8 +4,8 @@ import type { MailQueue } from '../../people/mailing.ts';
 import { textsIn } from '../../texts/texts.ts';
 import type { PageContext } from '../browser/request.ts';
 import { operatorMark } from '../drawing/brand.ts';
-import type { Flow } from '../drawing/drawing.ts';
 import { type Page, type PageSetting, renderPage } from '../drawing/layout.ts';
+import type { Flow } from '../steps/routes.ts';
 import { showMailbox } from './mailbox.ts';
 import { type PictureNeeds, showFont, showLogo } from './pictures.ts';
 

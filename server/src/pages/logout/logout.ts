@@ -8,8 +8,9 @@ import type { PendingLogout, PendingPages } from '../browser/pending.ts';
 import { type PageContext, PageProblem, requestIdOf, toResponse } from '../browser/request.ts';
 import type { BrowserSession, BrowserSessions } from '../browser/sessions.ts';
 import { personShown } from '../drawing/application_shown.ts';
-import type { Drawing, Flow } from '../drawing/drawing.ts';
+import type { Drawing } from '../drawing/drawing.ts';
 import { renderPage } from '../drawing/layout.ts';
+import type { Flow } from '../steps/routes.ts';
 import { logoutPage, type NotificationState, signedOutPage, stillSignedInPage } from './logout_pages.ts';
 
 /** Where users also sign out of identity providers. */

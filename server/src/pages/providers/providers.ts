@@ -14,9 +14,9 @@ import type { FormTokens } from '../browser/forms.ts';
 import { clientIdOf, isAgain, type PendingPage, type PendingRequest } from '../browser/pending.ts';
 import { type PageContext, type PageEnvironment, PageProblem, requestIdOf } from '../browser/request.ts';
 import { type BrowserSession, type HowSignedIn, signInName } from '../browser/sessions.ts';
-import type { PageRoutes } from '../drawing/drawing.ts';
 import { type ProviderButton, providerName } from '../drawing/providers_shown.ts';
 import type { AuthorizationSteps } from '../steps/authorization.ts';
+import type { PageRoutes } from '../steps/routes.ts';
 import {
   askToConnect,
   connect,

@@ -7,8 +7,9 @@ import type { SignInParts } from '../../people/sign_in.ts';
 import type { KnownBrowsers } from '../browser/cookies.ts';
 import type { FormTokens } from '../browser/forms.ts';
 import { type PageContext, requestIdOf, type Visitors } from '../browser/request.ts';
-import type { Drawing, Flow } from '../drawing/drawing.ts';
+import type { Drawing } from '../drawing/drawing.ts';
 import { type Page, renderPage } from '../drawing/layout.ts';
+import type { Flow } from '../steps/routes.ts';
 import { type LinkNeeds, showLink, submitLink } from './link.ts';
 import { type AddressProblem, forgotPage, mailSentPage, type SignUpView, signUpPage } from './mail_pages.ts';
 

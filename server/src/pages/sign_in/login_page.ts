@@ -1,11 +1,11 @@
 import { html } from 'hono/html';
 import type { Challenge } from '../../people/passkeys.ts';
 import type { Texts } from '../../texts/en.ts';
-import { type Html, icon } from '../../texts/html.ts';
+import type { Html } from '../../texts/html.ts';
 import { textsIn } from '../../texts/texts.ts';
 import { applicationLinks, named, personLine, uncheckedNote } from '../drawing/application_shown.ts';
 import { operatorMark } from '../drawing/brand.ts';
-import { REVEAL_SCRIPT, revealButton, revealScript } from '../drawing/fields.ts';
+import { problemBox, REVEAL_SCRIPT, revealButton, revealScript } from '../drawing/fields.ts';
 import type { ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../drawing/layout.ts';
 import { PASSKEY_SCRIPT, passkeyForm, passkeyScript } from '../drawing/passkey_form.ts';
 import { type ProviderButton, providerButtons } from '../drawing/providers_shown.ts';
@@ -61,7 +61,7 @@ export function signInPage(view: SignInView, setting: PageSetting): Page {
 <p class="lead">${leadOf(view, texts)}</p>
 </header>
 ${uncheckedNote(application, setting, texts)}
-${problem === undefined ? '' : problemBox(view, problem, texts)}
+${problem === undefined ? '' : signInProblem(texts.signIn.problems[problem], view.secondsToWait, texts)}
 ${again === undefined ? '' : personLine(texts.signIn.signedInAs, again.person, html`<a id="change-person" href="${again.changePerson}">${texts.signIn.notYou}</a>`)}
 ${form(view, texts)}
 ${otherWays(view, texts)}
@@ -85,7 +85,7 @@ ${ways.map(({ id, href, text }) => html`<li><a id="${id}" href="${href}">${text}
 }
 
 /** A separate form, so that the typed password is not sent. */
-function cancelForm({ action, formToken }: SignInView, texts: Texts): Html {
+export function cancelForm({ action, formToken }: FormShown, texts: Texts): Html {
   return html`<form method="post" action="${action}">
 <input type="hidden" name="form_token" value="${formToken}">
 <button id="login-cancel" type="submit" name="decision" value="cancel">${texts.signIn.cancel}</button>
@@ -102,10 +102,11 @@ function leadOf({ application, again }: SignInView, texts: Texts): Html | string
     : texts.signIn.toContinueTo(named(application.name));
 }
 
-function problemBox({ secondsToWait }: SignInView, problem: SignInProblem, texts: Texts): Html {
+/** What is wrong with a sign-in, and how long the user has to wait. */
+export function signInProblem(text: string, secondsToWait: number | undefined, texts: Texts): Html {
   const wait =
     secondsToWait === undefined ? '' : texts.signIn.tryAgainIn(texts.formats.duration(secondsToWait));
-  return html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${texts.signIn.problems[problem]} ${wait}</span></p>`;
+  return problemBox(html`${text} ${wait}`);
 }
 
 function form(view: SignInView, texts: Texts): Html {

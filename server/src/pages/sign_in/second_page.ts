@@ -1,12 +1,13 @@
 import { html } from 'hono/html';
 import type { Challenge } from '../../people/passkeys.ts';
 import type { Texts } from '../../texts/en.ts';
-import { type Html, icon } from '../../texts/html.ts';
+import type { Html } from '../../texts/html.ts';
 import { textsIn } from '../../texts/texts.ts';
 import { named, personLine, uncheckedNote } from '../drawing/application_shown.ts';
 import { operatorMark } from '../drawing/brand.ts';
 import type { ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../drawing/layout.ts';
 import { PASSKEY_SCRIPT, passkeyForm, passkeyScript } from '../drawing/passkey_form.ts';
+import { cancelForm, signInProblem } from './login_page.ts';
 
 export type SecondProblem = keyof Texts['second']['problems'];
 
@@ -43,7 +44,7 @@ export function secondPage(view: SecondView, setting: PageSetting): Page {
 <p class="lead">${application === undefined ? texts.signIn.toAccount : texts.signIn.toContinueTo(named(application.name))}</p>
 </header>
 ${uncheckedNote(application, setting, texts)}
-${problem === undefined ? '' : problemBox(view, problem, texts)}
+${problem === undefined ? '' : signInProblem(texts.second.problems[problem], view.secondsToWait, texts)}
 ${personLine(words.signingInAs, view.person, html`<a id="change-person" href="${view.changePerson}">${texts.signIn.notYou}</a>`)}
 ${challenge === undefined ? '' : passkeyForm({ ...view, challenge, button: { id: 'passkey-submit', text: words.usePasskey, isPrimary: true } }, texts)}
 ${challenge === undefined ? '' : html`<noscript><p class="note">${texts.passkeys.needsScripts}</p></noscript>`}
@@ -76,17 +77,4 @@ function recoveryForm({ action, formToken, problem }: SecondView, { second: word
 <button id="recovery-submit" type="submit">${words.submitRecovery}</button>
 </form>
 </details>`;
-}
-
-function cancelForm({ action, formToken }: SecondView, texts: Texts): Html {
-  return html`<form method="post" action="${action}">
-<input type="hidden" name="form_token" value="${formToken}">
-<button id="login-cancel" type="submit" name="decision" value="cancel">${texts.signIn.cancel}</button>
-</form>`;
-}
-
-function problemBox({ secondsToWait }: SecondView, problem: SecondProblem, texts: Texts): Html {
-  const wait =
-    secondsToWait === undefined ? '' : texts.signIn.tryAgainIn(texts.formats.duration(secondsToWait));
-  return html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${texts.second.problems[problem]} ${wait}</span></p>`;
 }

@@ -1,4 +1,4 @@
-import type { Flow } from '../drawing/drawing.ts';
+import type { Flow } from '../steps/routes.ts';
 import { type FirstStepNeeds, showLogin, submitLogin } from './first_step.ts';
 import { type SecondStepNeeds, showSecond, submitSecond } from './second_step.ts';
 
