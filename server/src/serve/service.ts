@@ -68,7 +68,7 @@ export interface Service {
   /** Finishes what requests have left, and closes the database. Call it after `stop`, when no request is pending. */
   end(): Promise<void>;
   closeDatabase(): Promise<void>;
-  /** Stops timers and closes the database, whatever is under way. */
+  /** Stops timers and closes the database at once, also during work. */
   abandon(): Promise<void>;
 }
 

@@ -72,12 +72,12 @@ export function unfinishedWork(
   return {
     async notifyClients(ends) {
       const answers = new Map<string, 'delivered' | 'refused'>();
-      const told = ends.map((end) =>
+      const attempts = ends.map((end) =>
         deliverer.tell(end, (clientId, outcome) => {
           if (outcome === 'delivered' || outcome === 'refused') answers.set(clientId, outcome);
         }),
       );
-      await Promise.race([Promise.all(told), pause(MAX_WAIT_MS, undefined, { ref: false })]);
+      await Promise.race([Promise.all(attempts), pause(MAX_WAIT_MS, undefined, { ref: false })]);
       return answers;
     },
     async run(signal) {

@@ -108,7 +108,7 @@ export function showFactors(needs: FactorsNeeds) {
     const { person } = session;
     const sealed = c.req.query('totp_offer');
     if (sealed !== undefined) {
-      // Nobody sees the secret of an app that was added.
+      // The secret of an app that was added stays hidden.
       if ((await factors.totpOf(person.subject)) !== undefined) return back(c, needs, session, 'totp_exists');
       const offer = await secondFactors.offeredTotp(person, sealed);
       return offer === undefined
@@ -289,7 +289,7 @@ function toCodes(c: PageContext, needs: FactorsNeeds): Response {
   return c.redirect(urlOf(needs, '/account/factors', pendingOf(c)), 303);
 }
 
-/** Continues after the recovery codes. Nobody sees them again. */
+/** Continues after the recovery codes, which are never shown again. */
 async function codesSaved(
   c: PageContext,
   needs: FactorsNeeds,

@@ -69,7 +69,7 @@ export function submitSecurity(needs: SecurityNeeds) {
       requestId: requestIdOf(c),
       subject,
     });
-    // A cookie that somebody has copied ends too.
+    // A copy of the cookie ends too.
     const { amr, signedInAtMs } = session;
     await needs.browserSessions.begin(c, changed, { amr, signedInAtMs });
     await endOtherSessions(c, needs, session);

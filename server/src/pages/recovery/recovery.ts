@@ -46,7 +46,7 @@ function showForgot(needs: MailNeeds) {
 }
 
 /**
- * `POST /forgot`: queues the request, whatever was typed, and always answers the same. Whether there is such a user is
+ * `POST /forgot`: queues each request, and always answers the same. Whether there is such a user is
  * looked up when the email is due.
  */
 function submitForgot(needs: MailNeeds) {

@@ -24,7 +24,7 @@ export interface SignInView extends FormShown {
   readonly secondsToWait?: number;
   /** URL for users who have forgotten their password; absent if the server sends no emails. */
   readonly forgot?: string;
-  /** URL for people without an account; absent if nobody may sign up. */
+  /** URL for people without an account; absent if sign-up is off. */
   readonly signUp?: string;
   /** Identity providers at which the user can sign in. */
   readonly providers?: readonly ProviderButton[];
