@@ -32,7 +32,7 @@ class World {
       cookies: new Cookies('http://localhost'),
       lifetimes: LIFETIMES,
       validity: new SessionValidity({ sessions, storage, lifetimes: LIFETIMES, clock }),
-      networkOf: () => '203.0.113.0/24',
+      visitors: { networkOf: () => '203.0.113.0/24' },
     });
     this.#app = new Hono()
       .post('/in/:subject', async (c) => {

@@ -1,8 +1,8 @@
 // All pages: makes what the flows need over one database, and mounts the flows.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type AdministrableStorage, type AuthorizationServer, pathOf, preferencesOf } from '@grantd/core';
+import { type AuthorizationServer, preferencesOf } from '@grantd/core';
 import { getRequestListener } from '@hono/node-server';
-import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
 import { rpIdOf } from '../config/acr.ts';
 import { clientAddress } from '../config/client_address.ts';
 import type { Settings } from '../config/options.ts';
@@ -10,7 +10,7 @@ import { actingAs } from '../data/acting.ts';
 import { AnsweredRequests } from '../data/answered_requests.ts';
 import { clientAccess } from '../data/groups.ts';
 import type { Person } from '../data/people.ts';
-import { askStorage } from '../data/tables.ts';
+import { askedStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
@@ -33,13 +33,22 @@ import { AttemptLimits, failureRecorder } from '../people/sign_in.ts';
 import type { Upstream } from '../people/upstream.ts';
 import { waysOf } from '../people/ways_to_sign_in.ts';
 import { accountFlow } from './account/account.ts';
-import { Cookies, HalfSignIns, KnownBrowsers, OpenedLink, SealedValues } from './browser/cookies.ts';
+import {
+  Cookies,
+  HalfSignIns,
+  KnownBrowsers,
+  LanguageChoice,
+  OpenedLink,
+  SealedValues,
+} from './browser/cookies.ts';
 import { answerOnce, type FormAnswer, FormTokens, sentForm } from './browser/forms.ts';
 import { PendingPages, PendingRequests } from './browser/pending.ts';
 import {
+  exactPath,
   type PageContext,
   type PageEnvironment,
   readRequest,
+  rememberLanguage,
   requestIdOf,
   Visitors,
 } from './browser/request.ts';
@@ -47,7 +56,6 @@ import { BrowserSessions } from './browser/sessions.ts';
 import { consentFlow, type Decision } from './consent/consent.ts';
 import type { OperatorShown } from './drawing/brand.ts';
 import { Drawing } from './drawing/drawing.ts';
-import { rememberLanguage } from './drawing/layout.ts';
 import { Logos } from './drawing/logos.ts';
 import type { Operator } from './drawing/operator.ts';
 import { homeFlow } from './home/home.ts';
@@ -127,8 +135,8 @@ export function openPages(
 ): PageListener {
   const { issuer, people, groups, sessions, consents, scopeTexts, attempts, apiRequests } = instance;
   const { ownPeople, ownFactors: factors } = instance;
-  const storage = guardedStorage(instance);
-  const clients = storage;
+  const storage = askedStorage(instance.storage);
+  const { clients } = storage;
   const secret = instance.secret();
   const clock = Date.now;
   const basePath = new URL(issuer).pathname.replace(/\/$/, '');
@@ -183,13 +191,13 @@ export function openPages(
   const knownBrowsers = new KnownBrowsers(cookies, secret);
   const notices = new SealedValues(secret, 'notice');
   const openedLink = new OpenedLink(cookies);
+  const languageChoice = new LanguageChoice(cookies, clock);
   const visitors = new Visitors({
     ...{ knownBrowsers, requestLog, addressOf: clientAddress(settings.trustedProxies ?? []) },
     recordFailure: failureRecorder({ sessions, clock, limits, storage: instance.storage }),
   });
   const browserSessions = new BrowserSessions({
-    ...{ cookies, sessions, validity, people, lifetimes, clock, ending: sessionEnding },
-    networkOf: (c: Context) => visitors.networkOf(c as PageContext),
+    ...{ cookies, sessions, validity, people, lifetimes, visitors, clock, ending: sessionEnding },
   });
   const requests = new PendingRequests(secret, clock);
   const pending = new PendingPages({ requests, server, basePath });
@@ -201,7 +209,7 @@ export function openPages(
 
   // What draws, and the steps between pages.
   const shown = operatorShown(operator, issuer, basePath);
-  const drawing = new Drawing({ operator: shown, cookies, clients, requestLog, basePath, clock });
+  const drawing = new Drawing({ operator: shown, languageChoice, clients, requestLog, basePath });
   const visits = new AccountVisits({
     ...{ browserSessions, formTokens, pending, missing, notices, requestLog, basePath, clock },
   });
@@ -230,11 +238,11 @@ export function openPages(
       mailbox: settings.demo && settings.smtpUrl === undefined ? mail?.queue : undefined,
     }),
     consentFlow({
-      ...{ ...pages, ...scopes, authorization, visits, consents, clients },
+      ...{ ...pages, ...scopes, authorization, consents, clients },
       decisions: answersOf<Decision>(),
     }),
     signInFlow({
-      ...{ ...pages, authorization, visits, missing, visitors, knownBrowsers, signInParts, providers },
+      ...{ ...pages, authorization, missing, visitors, knownBrowsers, signInParts, providers },
       ...{ factors, passkeys, secondFactors, notifyClients, isSignUpOpen },
       ...{ halfSignIns: new HalfSignIns(cookies, secret, clock), sendsMail: mail !== undefined },
     }),
@@ -278,7 +286,7 @@ export function openPages(
   ];
   return listenerOver(flows, {
     ...{ server, drawing },
-    language: rememberLanguage({ cookies, clock }),
+    language: rememberLanguage(languageChoice),
     answers: answers(sentForm({ formTokens })),
   });
 }
@@ -338,11 +346,7 @@ function outsideOf({ drawing: { basePath }, server }: Shared, c: PageContext) {
 
 function listenerOver(flows: readonly (Flow | undefined)[], shared: Shared): PageListener {
   const { drawing, language, answers } = shared;
-  // Uses the path exactly as in the request, like the library: neither turns `/public/../account` into `/account`.
-  const app = new Hono<PageEnvironment>({
-    getPath: (_, { env }: { env?: PageEnvironment['Bindings'] } = {}) =>
-      pathOf({ url: env?.incoming.url ?? '' }),
-  });
+  const app = new Hono<PageEnvironment>({ getPath: exactPath });
   app.use(readRequest((c) => drawing.problem(c, { problem: 'too_large' }, 413)));
   app.use(language);
   app.use(answers);
@@ -355,16 +359,4 @@ function listenerOver(flows: readonly (Flow | undefined)[], shared: Shared): Pag
   );
   app.onError((error, c) => drawing.error(error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
-}
-
-/** Direct access to the library’s store. Its failures become storage faults, as in the library. */
-function guardedStorage({
-  storage,
-}: PageData): Pick<AdministrableStorage, 'getPrincipalState' | 'grantsOf'> &
-  Pick<AdministrableStorage['clients'], 'get'> {
-  return {
-    get: (...of) => askStorage(() => storage.clients.get(...of)),
-    getPrincipalState: (...of) => askStorage(() => storage.getPrincipalState(...of)),
-    grantsOf: (...of) => askStorage(() => storage.grantsOf(...of)),
-  };
 }

@@ -4,7 +4,7 @@ import type { Texts } from '../../texts/en.ts';
 import { type Html, icon } from '../../texts/html.ts';
 import { textsIn } from '../../texts/texts.ts';
 import type { FormTokens } from '../browser/forms.ts';
-import { ACCOUNT_PAGES, type AccountPageName } from '../browser/pending.ts';
+import { ACCOUNT_PAGES, type AccountPageName, pathOfAccountPage } from '../browser/pending.ts';
 import type { PageContext } from '../browser/request.ts';
 import type { BrowserSession } from '../browser/sessions.ts';
 import { applicationName, personLine, personShown } from '../drawing/application_shown.ts';
@@ -12,12 +12,7 @@ import { operatorMark } from '../drawing/brand.ts';
 import type { Drawing } from '../drawing/drawing.ts';
 import type { Page, PageSetting, PersonShown } from '../drawing/layout.ts';
 import type { ProvidersOfAccount } from '../drawing/providers_shown.ts';
-import {
-  type AccountNotice,
-  type AccountVisits,
-  CONFIRM,
-  pathOfAccountPage,
-} from '../steps/account_visits.ts';
+import { type AccountNotice, type AccountVisits, CONFIRM } from '../steps/account_visits.ts';
 
 /** What account pages show of the identity providers of a user. */
 export interface LinkedProviders {

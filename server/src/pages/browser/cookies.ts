@@ -4,6 +4,7 @@ import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import type { Person } from '../../data/people.ts';
 import { type ProgramSecret, type ProgramSecretUse, seal, unseal } from '../../data/secrets.ts';
+import type { ChosenLanguage, Language } from '../../texts/texts.ts';
 
 /** Values that the browser stores but can neither read nor change: sealed JSON, with a separate key per use. */
 export class SealedValues {
@@ -228,5 +229,34 @@ export class KnownBrowsers {
     const { browser, subjects } = value;
     if (typeof browser !== 'string' || !Array.isArray(subjects)) return undefined;
     return { browser, subjects: subjects.filter((one) => typeof one === 'string') };
+  }
+}
+
+const LANGUAGE_COOKIE = 'grantd_language';
+const LANGUAGE_SECONDS = 365 * 24 * 60 * 60;
+
+/** The tag, and when it was chosen in milliseconds. */
+const CHOICE = /^([A-Za-z0-9-]{2,30})\.(\d{1,15})$/;
+
+/** For so long a choice is about the present request, and counts more than the wish of its application. */
+const RECENT_MS = 30 * 60 * 1000;
+
+/** The language that the user of a browser has chosen on a page. */
+export class LanguageChoice {
+  readonly #cookies: Cookies;
+  readonly #clock: () => number;
+
+  constructor(cookies: Cookies, clock: () => number) {
+    this.#cookies = cookies;
+    this.#clock = clock;
+  }
+
+  get(c: Context): ChosenLanguage {
+    const [, language, atMs] = CHOICE.exec(this.#cookies.get(c, LANGUAGE_COOKIE) ?? '') ?? [];
+    return { language, isRecent: this.#clock() - Number(atMs) < RECENT_MS };
+  }
+
+  set(c: Context, language: Language): void {
+    this.#cookies.set(c, LANGUAGE_COOKIE, `${language}.${this.#clock()}`, LANGUAGE_SECONDS);
   }
 }

@@ -39,6 +39,12 @@ export const ACCOUNT_PAGES = ['overview', 'security', 'sessions', 'applications'
 /** The account pages, with those that only other pages link to, and the console. */
 export type AccountPageName = (typeof ACCOUNT_PAGES)[number] | 'email' | 'console';
 
+/** The path of an account page below the issuer. */
+export function pathOfAccountPage(page: AccountPageName): string {
+  if (page === 'console') return '/console';
+  return page === 'overview' ? '/account' : `/account/${page}`;
+}
+
 /** A visit to an account page. */
 export interface PendingAccount {
   readonly kind: 'account';
@@ -205,5 +211,10 @@ export class PendingPages {
     if (sealed === undefined) throw new PageProblem(page, 'request_too_long');
     const path = page === 'authorization' ? 'authorize' : page === 'second' ? 'login/second' : page;
     return c.redirect(`${this.#needs.basePath}/${path}?pending=${sealed}`, 303);
+  }
+
+  /** Continues to the account page that the user wanted to see. */
+  continue(c: PageContext, { page, below = '' }: Pick<PendingAccount, 'page' | 'below'>): Response {
+    return c.redirect(`${this.#needs.basePath}${pathOfAccountPage(page)}${below}`, 303);
   }
 }

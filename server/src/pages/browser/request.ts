@@ -1,5 +1,5 @@
 // A request of a browser, in the form in which all pages get it.
-import { type HttpRequest, type HttpResponse, MAX_BODY_BYTES } from '@grantd/core';
+import { type HttpRequest, type HttpResponse, MAX_BODY_BYTES, pathOf, queryOf } from '@grantd/core';
 import { addressUnit, toHttpRequest } from '@grantd/core/node';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
@@ -10,7 +10,8 @@ import type { PageEvent, PageName, PageReason, RequestLog } from '../../log/log.
 import type { Place } from '../../people/password_hasher.ts';
 import type { FailedSignIn } from '../../people/sign_in.ts';
 import type { Texts } from '../../texts/en.ts';
-import type { KnownBrowsers } from './cookies.ts';
+import { languageOf } from '../../texts/texts.ts';
+import type { KnownBrowsers, LanguageChoice } from './cookies.ts';
 
 export interface PageEnvironment {
   Bindings: HttpBindings & { incoming: { id?: string } };
@@ -21,6 +22,11 @@ export interface PageEnvironment {
 }
 
 export type PageContext = Context<PageEnvironment>;
+
+/** The path exactly as in the request, as in the library: `/public/../account` is not `/account`. */
+export function exactPath(_: Request, { env }: { env?: PageEnvironment['Bindings'] } = {}): string {
+  return pathOf({ url: env?.incoming.url ?? '' });
+}
 
 export function requestIdOf(c: PageContext): string {
   return c.env.incoming.id ?? '';
@@ -54,6 +60,24 @@ export function readRequest(
     // No further request can follow an unread body.
     c.header('connection', 'close');
     return refuse(c);
+  };
+}
+
+/** The parameter with which a user chooses a language, on any page. */
+export const LANGUAGE_PARAMETER = 'ui_language';
+
+/** Remembers the language that a user has chosen, and shows the page again. */
+export function rememberLanguage(choice: LanguageChoice): MiddlewareHandler<PageEnvironment> {
+  return async (c, next) => {
+    if (c.req.method !== 'GET') return next();
+    const query = new URLSearchParams(queryOf({ url: c.get('plain').url }));
+    const wanted = languageOf(query.get(LANGUAGE_PARAMETER) ?? '');
+    if (wanted === undefined) return next();
+    choice.set(c, wanted);
+    query.delete(LANGUAGE_PARAMETER);
+    c.header('cache-control', 'no-store');
+    // A query alone cannot lead to another site.
+    return c.redirect(`?${query}`, 303);
   };
 }
 
@@ -92,7 +116,7 @@ export class Visitors {
   }
 
   /** The IP address that a request comes from. */
-  addressOf(c: PageContext): string {
+  addressOf(c: Context): string {
     return this.#needs.addressOf(c.env.incoming);
   }
 
@@ -102,7 +126,7 @@ export class Visitors {
   }
 
   /** The network that a request comes from; `undefined` if that is unknown. */
-  networkOf(c: PageContext): string | undefined {
+  networkOf(c: Context): string | undefined {
     return networkOf(this.addressOf(c));
   }
 

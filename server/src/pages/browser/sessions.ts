@@ -7,7 +7,7 @@ import { METHODS } from '../../people/acr.ts';
 import type { SessionValidity } from '../../people/session_validity.ts';
 import type { SessionEnd, SessionEnding } from '../../people/sessions.ts';
 import type { Cookies } from './cookies.ts';
-import { userAgentOf } from './request.ts';
+import { userAgentOf, type Visitors } from './request.ts';
 
 export const SESSION_COOKIE = 'grantd_session';
 const SECRET_BYTES = 32;
@@ -51,8 +51,7 @@ interface Needs {
   readonly ending: SessionEnding;
   readonly people: Pick<People, 'bySubject'>;
   readonly lifetimes: Pick<SessionLifetimes, 'absolute'>;
-  /** The network that a request comes from; `undefined` if that is unknown. */
-  readonly networkOf: (c: Context) => string | undefined;
+  readonly visitors: Pick<Visitors, 'networkOf'>;
   readonly clock: () => number;
 }
 
@@ -79,13 +78,13 @@ export class BrowserSessions {
     person: Person,
     how: HowSignedIn = { amr: METHODS.password },
   ): Promise<BegunSession | undefined> {
-    const { cookies, sessions, validity, ending, lifetimes, networkOf, clock } = this.#needs;
+    const { cookies, sessions, validity, ending, lifetimes, visitors, clock } = this.#needs;
     const nowMs = clock();
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
     const signIn = {
       amr: how.amr,
       userAgent: userAgentOf(c),
-      network: networkOf(c),
+      network: visitors.networkOf(c),
       signedInAtMs: how.signedInAtMs ?? how.provedAtMs ?? nowMs,
       lastSeenAtMs: nowMs,
     };

@@ -14,7 +14,6 @@ import { personShown, ScopeGlossary } from '../drawing/application_shown.ts';
 import { detailsShown } from '../drawing/details_shown.ts';
 import type { Drawing } from '../drawing/drawing.ts';
 import { renderPage } from '../drawing/layout.ts';
-import type { AccountVisits } from '../steps/account_visits.ts';
 import type { AuthorizationSteps } from '../steps/authorization.ts';
 import type { Flow } from '../steps/routes.ts';
 import { chooseAccountPage } from './choose_account_page.ts';
@@ -35,7 +34,6 @@ interface StepNeeds {
 }
 
 export interface ConsentNeeds extends StepNeeds {
-  readonly visits: Pick<AccountVisits, 'continue'>;
   readonly decisions: AnsweredRequests<Decision>;
   readonly consents: Pick<Consents, 'give'>;
   readonly scopeTexts: Pick<ScopeTexts, 'list'>;
@@ -64,11 +62,11 @@ type Opened = AuthorizationPage & { readonly sealed: string; readonly session: B
  * `/authorize` (RFC 6749 §3.1): returns to the client if no page is needed, else continues to the next page. With
  * `pending`, continues a request that was validated before.
  */
-function authorizePage({ authorization, browserSessions, pending, visits }: ConsentNeeds) {
+function authorizePage({ authorization, browserSessions, pending }: ConsentNeeds) {
   return async (c: PageContext): Promise<Response> => {
     if (c.req.query('pending') !== undefined && c.req.method !== 'POST') {
       const page = await pending.open(c, 'authorization');
-      if (!('authorization' in page)) return visits.continue(c, page.pending);
+      if (!('authorization' in page)) return pending.continue(c, page.pending);
       if (c.req.method === 'HEAD') return pending.redirect(c, 'authorization', page.pending);
       return authorization.proceed(c, page, await browserSessions.current(c));
     }

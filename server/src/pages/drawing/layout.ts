@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { queryOf } from '@grantd/core';
-import type { Context, MiddlewareHandler } from 'hono';
+import type { Context } from 'hono';
 import { html, raw } from 'hono/html';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Html } from '../../texts/html.ts';
-import { type Language, languageFor, languageOf, languages, textsIn } from '../../texts/texts.ts';
-import type { Cookies } from '../browser/cookies.ts';
-import type { PageContext, PageEnvironment } from '../browser/request.ts';
+import { type Language, languageFor, languages, textsIn } from '../../texts/texts.ts';
+import type { LanguageChoice } from '../browser/cookies.ts';
+import { LANGUAGE_PARAMETER, type PageContext } from '../browser/request.ts';
 import {
   type Brand,
   isOwnLogo,
@@ -260,32 +260,18 @@ export interface FormShown {
 /** What the setting of a page depends on. */
 export interface SettingNeeds {
   readonly operator: OperatorShown;
-  readonly cookies: Cookies;
-  readonly clock: () => number;
+  readonly languageChoice: LanguageChoice;
 }
 
 /** @param uiLocales languages that the application prefers (OpenID Connect Core §3.1.2.1) */
 export function pageSetting(
   c: PageContext,
-  { operator, cookies, clock }: SettingNeeds,
+  { operator, languageChoice }: SettingNeeds,
   uiLocales: readonly string[] = [],
 ): PageSetting {
-  const [, chosen, atMs] = CHOICE.exec(cookies.get(c, LANGUAGE_COOKIE) ?? '') ?? [];
-  const isRecent = clock() - Number(atMs) < RECENT_MS;
-  const accepted = c.req.header('accept-language');
-  const language = languageFor(uiLocales, accepted, { language: chosen, isRecent });
+  const language = languageFor(uiLocales, c.req.header('accept-language'), languageChoice.get(c));
   return { operator, language, languages: otherLanguages(c, language) };
 }
-
-const LANGUAGE_COOKIE = 'grantd_language';
-const LANGUAGE_PARAMETER = 'ui_language';
-const LANGUAGE_SECONDS = 365 * 24 * 60 * 60;
-
-/** The tag, and when it was chosen in milliseconds. */
-const CHOICE = /^([A-Za-z0-9-]{2,30})\.(\d{1,15})$/;
-
-/** For so long a choice is about the present request, and counts more than the wish of its application. */
-const RECENT_MS = 30 * 60 * 1000;
 
 /** Parameters that this server makes. A page never repeats another one, which anyone may have put into its URL. */
 const OWN_PARAMETERS: readonly string[] = [
@@ -297,23 +283,6 @@ const OWN_PARAMETERS: readonly string[] = [
   'end',
   'totp_offer',
 ];
-
-/** Remembers the language that a user has chosen, and shows the page again. */
-export function rememberLanguage({
-  cookies,
-  clock,
-}: Pick<SettingNeeds, 'cookies' | 'clock'>): MiddlewareHandler<PageEnvironment> {
-  return async (c, next) => {
-    const query = new URLSearchParams(queryIn(c));
-    const wanted = languageOf(query.get(LANGUAGE_PARAMETER) ?? '');
-    if (c.req.method !== 'GET' || wanted === undefined) return next();
-    cookies.set(c, LANGUAGE_COOKIE, `${wanted}.${clock()}`, LANGUAGE_SECONDS);
-    query.delete(LANGUAGE_PARAMETER);
-    c.header('cache-control', 'no-store');
-    // A query alone cannot lead to another site.
-    return c.redirect(`?${query}`, 303);
-  };
-}
 
 /**
  * Links to the page in other languages. A page that follows a form has none, because it cannot be shown again, and

@@ -210,7 +210,7 @@ export async function toPending(
   needs: LinkNeeds,
   pending: PendingRequest,
 ): Promise<Response> {
-  if (pending.kind === 'account') return needs.visits.continue(c, pending);
+  if (pending.kind === 'account') return needs.pending.continue(c, pending);
   return needs.pending.redirect(c, pending.kind === 'logout' ? 'logout' : 'authorization', pending);
 }
 

@@ -29,7 +29,6 @@ import { personShown } from '../drawing/application_shown.ts';
 import type { Drawing } from '../drawing/drawing.ts';
 import { renderPage } from '../drawing/layout.ts';
 import type { ProviderButton } from '../drawing/providers_shown.ts';
-import type { AccountVisits } from '../steps/account_visits.ts';
 import type { AuthorizationSteps } from '../steps/authorization.ts';
 import { type SignInAgain, type SignInProblem, signInPage } from './login_page.ts';
 
@@ -44,7 +43,6 @@ export interface StepNeeds {
   readonly visitors: Visitors;
   readonly authorization: AuthorizationSteps;
   readonly missing: MissingSteps;
-  readonly visits: Pick<AccountVisits, 'continue'>;
   readonly signInParts: SignInParts;
   readonly factors: Factors;
   /** `undefined` if passkeys are off, or browsers offer none at this issuer. */
@@ -117,7 +115,7 @@ export function showLogin(needs: FirstStepNeeds) {
       if (await needs.missing.needsSignIn(session, page.pending)) return renderForm(c, needs, page);
       const missing = await needs.missing.of(session.person, session.amr, page);
       if (missing?.step === 'second') return needs.pending.redirect(c, 'second', page.pending);
-      return needs.visits.continue(c, page.pending);
+      return needs.pending.continue(c, page.pending);
     }
     const isDone = (await needs.authorization.nextStep(page, session)).page !== 'login';
     return isDone ? needs.authorization.proceed(c, page, session) : renderForm(c, needs, page);
@@ -325,7 +323,7 @@ export async function finishSignIn(
     ...{ type: 'signed_in', page: name, requestId: requestIdOf(c), subject, sessionId: session.id },
     ...(clientId !== undefined && { clientId }),
   });
-  if (!('authorization' in page)) return needs.visits.continue(c, page.pending);
+  if (!('authorization' in page)) return needs.pending.continue(c, page.pending);
   // A further step to an earlier sign-in is no sign-in for this request.
   const isNew = how.signedInAtMs === undefined;
   const pending = { ...page.pending, ...(isNew && { signIn: signInName(session) }) };

@@ -105,7 +105,7 @@ async function waitingIn(
   if (missing?.step === 'second') return { ...missing, person: session.person, session };
   return 'authorization' in page
     ? needs.authorization.proceed(c, page, session)
-    : needs.visits.continue(c, page.pending);
+    : needs.pending.continue(c, page.pending);
 }
 
 async function halfSignedIn(

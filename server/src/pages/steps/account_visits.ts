@@ -5,15 +5,14 @@ import type { AccountChange } from '../../people/account_changes.ts';
 import type { MissingSteps } from '../../people/missing_steps.ts';
 import type { SealedValues } from '../browser/cookies.ts';
 import type { FormTokens } from '../browser/forms.ts';
-import type { AccountPageName, PendingAccount, PendingPages } from '../browser/pending.ts';
+import {
+  type AccountPageName,
+  type PendingAccount,
+  type PendingPages,
+  pathOfAccountPage,
+} from '../browser/pending.ts';
 import { type PageContext, PageProblem, requestIdOf } from '../browser/request.ts';
 import type { BrowserSession, BrowserSessions } from '../browser/sessions.ts';
-
-/** The path of an account page below the issuer. */
-export function pathOfAccountPage(page: AccountPageName): string {
-  if (page === 'console') return '/console';
-  return page === 'overview' ? '/account' : `/account/${page}`;
-}
 
 /** The account page that a request is for. */
 export type Wanted = Pick<PendingAccount, 'page' | 'below'>;
@@ -72,7 +71,7 @@ export class AccountVisits {
       const isAsked = form.get('act') === CONFIRM;
       const owed = what && (await this.requireChange(c, session, what, { page, isAsked }));
       if (owed !== undefined) return owed;
-      return isAsked ? this.continue(c, { page }) : change(c, session, form);
+      return isAsked ? this.#needs.pending.continue(c, { page }) : change(c, session, form);
     };
   }
 
@@ -116,11 +115,6 @@ export class AccountVisits {
   async toEnrolment(c: PageContext, wanted: Wanted): Promise<Response> {
     const sealed = (await this.#needs.pending.seal(this.#pending(wanted))) ?? '';
     return c.redirect(`${this.#needs.basePath}/account/security?pending=${sealed}`, 303);
-  }
-
-  /** Continues to the account page that the user wanted to see. */
-  continue(c: PageContext, { page, below = '' }: Wanted): Response {
-    return c.redirect(`${this.#needs.basePath}${pathOfAccountPage(page)}${below}`, 303);
   }
 
   /** Shows the page again after an action, with its result. */
