@@ -1,5 +1,5 @@
 // Measures what metrics and traces cost: the CPU time of an introspection by a server with them, compared with one
-// without. Both servers use one SQLite file and take turns, so that whatever else the machine does affects both alike.
+// without. Both servers use one SQLite file and take turns, so that other work of the machine affects both alike.
 //
 //     npm run measure:metrics -- --rounds 30 --log json
 import { parseArgs } from 'node:util';

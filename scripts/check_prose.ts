@@ -1,5 +1,5 @@
-// Lists sentences that a reader may stumble over, in the documents and in comments, and counts them. The output lists
-// places to look at. It is no score, and no test runs it.
+// Lists sentences that a reader may stumble over, in the documents and in comments, and names that say nothing, and counts
+// them. The output lists places to look at. It is no score, and no test runs it.
 //
 //     npm run prose
 //     npm run prose -- docs/hosts.md
@@ -17,11 +17,16 @@ const MAX_SUBJECT_CHARACTERS = 72;
 const PATTERNS: readonly (readonly [name: string, occursIn: (sentence: string) => boolean])[] = [
   [`over ${MAX_WORDS} words`, (sentence) => sentence.split(/\s+/).length > MAX_WORDS],
   ['where at the start of a clause', (sentence) => /^where\b|[,;:(] where\b/i.test(sentence)],
-  ['whoever|nobody|somebody', (sentence) => /\b(whoever|nobody|somebody)\b/i.test(sentence)],
+  ['whoever|nobody|somebody', (sentence) => /\b(who|what)ever\b|\b(nobody|somebody)\b/i.test(sentence)],
+  ['So at the start', (sentence) => /^So (?!(?:far|long|much|many|that)\b)/.test(sentence)],
   ['is told', (sentence) => /\b(is|are|was|were|be|being) told\b/i.test(sentence)],
   ['unless said otherwise', (sentence) => /\b(unless|if not) \w* ?(said|says?) otherwise\b/i.test(sentence)],
   ['that is none', (sentence) => /\b(that|which|who) (is|are) none\b/i.test(sentence)],
 ];
+
+/** Names that do not say what they hold or return. */
+const VAGUE_NAME =
+  /\b(?:const|let|function\*?) (?:told|asked|given|over|ways|one|recorded|overtaken|shown)\b|\(one\) =>/;
 
 const AREAS: Readonly<Record<string, readonly string[]>> = {
   documents: [
@@ -56,7 +61,7 @@ if (values.subjects !== undefined) {
   process.exit();
 }
 
-const counts = PATTERNS.map(([name]) => ({
+const counts = [...PATTERNS.map(([name]) => name), 'vague names'].map((name) => ({
   pattern: name,
   ...Object.fromEntries(Object.keys(AREAS).map((area) => [area, 0])),
 }));
@@ -64,14 +69,16 @@ for (const [area, globs] of Object.entries(AREAS)) {
   const files = globSync([...globs], { exclude: ['**/node_modules/**', '**/dist/**'] }).sort();
   for (const file of files.filter((path) => positionals.length === 0 || positionals.includes(path))) {
     const text = readFileSync(file, 'utf8');
-    for (const { line, text: sentence } of file.endsWith('.md') ? ofMarkdown(text) : ofComments(text)) {
-      for (const [index, [name, occursIn]] of PATTERNS.entries()) {
-        if (!occursIn(sentence)) continue;
-        const row = counts[index] as Record<string, string | number>;
-        row[area] = Number(row[area]) + 1;
-        if (!values.counts) console.log(`${file}:${line}: ${name}: ${sentence}`);
-      }
-    }
+    const count = (pattern: string, line: number, found: string) => {
+      const row = counts.find((each) => each.pattern === pattern) as Record<string, string | number>;
+      row[area] = Number(row[area]) + 1;
+      if (!values.counts) console.log(`${file}:${line}: ${pattern}: ${found}`);
+    };
+    for (const { line, text: sentence } of file.endsWith('.md') ? ofMarkdown(text) : ofComments(text))
+      for (const [name, occursIn] of PATTERNS) if (occursIn(sentence)) count(name, line, sentence);
+    if (file.endsWith('.ts'))
+      for (const [index, line] of text.split('\n').entries())
+        if (VAGUE_NAME.test(line)) count('vague names', index + 1, line.trim());
   }
 }
 console.table(counts);

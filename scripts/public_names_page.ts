@@ -17,7 +17,7 @@ export async function publicNamesPage(): Promise<string> {
 
 This page lists all names that \`@grantd/core\` and \`@grantd/protect\` export. Your editor shows the documentation of each name. The website that \`npm run site\` builds has the same documentation.
 
-\`npm run docs\` writes this page from the source. So if a change adds or removes a public name, its reviewers see it here.
+\`npm run docs\` writes this page from the source, so if a change adds or removes a public name, its reviewers see it here.
 
 ${sections.join('\n')}`;
 }

@@ -10,7 +10,7 @@ const PROGRAM = join(import.meta.dirname, 'open_loop_process.ts');
 /** Threads that collect garbage would take its core from it. */
 const FLAGS = ['--single-threaded-gc'];
 
-/** Arrivals at a fixed rate, evenly spaced, whatever the server does. */
+/** Arrivals at a fixed rate, evenly spaced, independent of the server. */
 export interface OpenLoopOrder {
   readonly address: string;
   /** A file of requests that are repeated in order. */

@@ -1,4 +1,4 @@
-// Sends requests at a fixed rate, each at its time whatever the server does, and prints the measurements. Latencies
+// Sends requests at a fixed rate, each at its time, independent of the server, and prints the measurements. Latencies
 // count from that time, so a request that waits for a connection, or behind a pause of the server, counts in full.
 //
 //     node open_loop_process.ts ORDER

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Linux counts process times in hundredths of a second, whatever its clock (proc(5)). */
+/** Linux counts process times in hundredths of a second, on every clock (proc(5)). */
 export const TICKS_PER_SECOND = 100;
 
 /**

@@ -1,4 +1,4 @@
-// The clients and tokens of oidc-provider, whatever its adapter, as storage of grantd.
+// The clients and tokens of oidc-provider, with any adapter, as storage of grantd.
 import type { HostClient, HostToken, Storage } from '@grantd/core';
 import type { AccessToken, Client, ClientCredentials, Provider, RefreshToken } from 'oidc-provider';
 

@@ -141,7 +141,7 @@ export class AccessTokenIntrospector implements AccessTokens {
     return requireBinding(await this.#find(token), scheme, certificate);
   }
 
-  /** Finds an active token for this API, whatever it is bound to. */
+  /** Finds an active token for this API, bound or not. */
   async #find(token: string): Promise<VerifiedAccessToken> {
     const remembered = await this.#remembered?.find(token, this.#clock());
     if (remembered !== undefined) return remembered;

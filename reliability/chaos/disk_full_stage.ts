@@ -100,7 +100,7 @@ async function checkAll(): Promise<void> {
   const alive = await countUnlike(connections, revoked, 'inactive');
   if (alive > 0) faults.push(`${alive} acknowledged revocations are not in force`);
   const lost = await countUnlike(connections, kept, 'active');
-  if (lost > 0) faults.push(`${lost} tokens that nobody revoked are dead`);
+  if (lost > 0) faults.push(`${lost} tokens that were not revoked are dead`);
   const integrityFault = await cluster.integrityFault();
   if (integrityFault !== undefined) faults.push(`the database says ${integrityFault}`);
 }

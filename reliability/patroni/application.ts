@@ -80,7 +80,7 @@ export class Application implements ServerProcess {
     process.kill(this.running().pid, 'SIGCONT');
   }
 
-  /** Makes the proxy send connections to a node whatever its Patroni says, or ask Patroni again. */
+  /** Makes the proxy send connections to a node regardless of its Patroni, or ask Patroni again. */
   async believe(node: string, always: boolean): Promise<void> {
     const socket = createConnection(`${this.#proxyFile}.socket`);
     socket.end(`${always ? 'disable' : 'enable'} health primary/${node}\n`);

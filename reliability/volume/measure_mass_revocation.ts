@@ -44,7 +44,7 @@ export async function measureMassRevocation(
     const startedAtMs = performance.now();
     for (let issued = 0; issued < tokens; ) {
       const batch = await library.opaque.operator.issueTokens({ clientId }, Math.min(BATCH, tokens - issued));
-      // Each token has the same chance to be read, whatever its position.
+      // Each token has the same chance to be read, at every position.
       const wanted = Math.ceil(((issued + batch.length) * looks) / tokens) - sample.length;
       sample.push(...shuffled(batch.map(({ accessToken }) => accessToken)).slice(0, wanted));
       issued += batch.length;

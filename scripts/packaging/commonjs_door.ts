@@ -43,7 +43,7 @@ function isClass(value: unknown): boolean {
 }
 
 /**
- * A module and all modules to which its declarations lead. So a class of another entry point may have the same name.
+ * A module and all modules to which its declarations lead, so a class of another entry point may have the same name.
  * @param declarations of the whole package, by module
  */
 export function modulesReachedFrom(

@@ -23,7 +23,7 @@ export { ConfigurationRefused, Refused } from './config/refused.ts';
 /** A user of the application. */
 export interface HostUser {
   /**
-   * Names the user in tokens (`sub`). Never changes, and is never given to somebody else: at most 255 ASCII characters
+   * Names the user in tokens (`sub`). Never changes, and is never given to another user: at most 255 ASCII characters
    * (OpenID Connect Core §2). Users with more than 64 cannot add passkeys (WebAuthn §4, user handle).
    */
   readonly subject: string;

@@ -118,7 +118,7 @@ function parseUrl(text: string, base?: URL): URL {
 
 const NOT_PUBLIC = 'the host has an address that is not public';
 
-/** Always this machine, whatever name servers say (RFC 6761 §6.3). */
+/** Always this machine; name servers are not asked (RFC 6761 §6.3). */
 const LOCALHOST = /(?:^|\.)localhost\.?$/;
 
 /** Returns why the URL itself is not allowed; otherwise `undefined`, and its addresses still have to be checked. */

@@ -31,7 +31,7 @@ export interface HonoContext {
 
 /**
  * Returns middleware that serves all endpoints and calls `next` for other paths. The endpoints have the issuer's paths,
- * whatever the application's base path. Forwarded errors go to `app.onError`.
+ * regardless of the application's base path. Forwarded errors go to `app.onError`.
  * @typeParam Context Hono's own context type, if a callback needs more than the adapter does
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example

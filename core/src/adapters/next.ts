@@ -21,7 +21,7 @@ export type RouteHandlers<
 >;
 
 /**
- * Returns the handlers of a catch-all route. The whole path selects the endpoint, whatever folder the route is in.
+ * Returns the handlers of a catch-all route. The whole path selects the endpoint, regardless of the route's folder.
  * Next.js removes its `basePath`, so pass that as `strippedPath`. Forwarded errors become Next.js's own 500.
  *
  * Next.js knows the peer's address only from `X-Forwarded-For`. Do not trust it unless a proxy overwrites that header.

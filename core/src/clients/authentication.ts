@@ -291,7 +291,7 @@ export function mayOmitPkce(client: ClientRecord): boolean {
 
 /**
  * Authenticates the client that sent a request, by the method that it is registered for (RFC 6749 §2.3; ADR 138).
- * @param beforeUse checks that the client answers by repeating the request, such as for a nonce. So it can repeat it with
+ * @param beforeUse checks that the client answers by repeating the request, such as for a nonce, so it can repeat it with
  *   the same assertion.
  * @throws {OAuthError} `invalid_client`; `invalid_request`: more than one credential (§2.3)
  * @throws {DocumentError} the client's keys cannot be fetched at the moment

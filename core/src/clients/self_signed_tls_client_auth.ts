@@ -4,7 +4,7 @@ import { DocumentError } from '../http/fetch_document.ts';
 import type { ClientAuthenticationMethod } from './credentials.ts';
 
 /**
- * The certificate of the TLS connection, whoever issued it (§2.2). The client proves in the handshake that it has the
+ * The certificate of the TLS connection, from any issuer (§2.2). The client proves in the handshake that it has the
  * private key, and has registered the certificate with `jwks` or `jwks_uri`, as `x5c`. Neither the chain nor the dates
  * count: the client ends its use by registering others. `client_id` names the client.
  */

@@ -129,7 +129,7 @@ function requireFormMediaType(request: HttpRequest): void {
 }
 
 /**
- * A body that the host has parsed is no longer encoded, whatever the header says.
+ * A body that the host has parsed is no longer encoded, even if the header says so.
  * @throws {OAuthError} `invalid_request` with status 415: the body is compressed (RFC 9110 §15.5.16)
  */
 function requireIdentity(request: HttpRequest): void {

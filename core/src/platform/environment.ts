@@ -66,7 +66,7 @@ export function equalInConstantTime(a: string, b: string): boolean {
 
 /**
  * Runs two independent steps in parallel, with the outcome of running them in order: if the first fails, its error wins
- * at once, whatever the second does (ADR 14).
+ * at once, without waiting for the second (ADR 14).
  * @param first has already started
  */
 export async function inParallel<A, B>(

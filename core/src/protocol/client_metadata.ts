@@ -143,7 +143,7 @@ export function isSameResource(a: unknown, b: string): boolean {
   return a === b || (typeof a === 'string' && normalResource(a) === normalResource(b));
 }
 
-/** Whether a list has a resource, in whatever spelling. */
+/** Whether a list has a resource, in any spelling. */
 export function hasResource(list: readonly unknown[], resource: string): boolean {
   return list.includes(resource) || list.some((item) => isSameResource(item, resource));
 }

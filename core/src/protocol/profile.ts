@@ -206,7 +206,7 @@ interface ServerDefaults {
 
 /**
  * Returns the client as its profile, or the server's if that is stricter, lets it act. A value that the profile does not
- * allow is replaced by the profile's default, so that a record that nobody checked gives no right: a client that is
+ * allow is replaced by the profile's default, so that an unchecked record gives no right: a client that is
  * registered for a secret cannot authenticate, and one that rotates refresh tokens keeps them.
  */
 export function underProfile(

@@ -57,7 +57,7 @@ async function authenticateCaller(
 
 /** Options of revocation without HTTP. */
 export interface RevocationOptions {
-  /** Revokes the token only if it belongs to this client. Default: whatever client it belongs to. */
+  /** Revokes the token only if it belongs to this client. Default: regardless of the client. */
   readonly owner?: ClientRecord | undefined;
   readonly hint?: TokenTypeHint | undefined;
 }

@@ -63,7 +63,7 @@ function checkedAnswer(answer: unknown): VerifiedJwt {
 }
 
 /**
- * A host's verifier as UserInfo uses it. Whatever it accepts, the record and the host's other answers decide whether the
+ * A host's verifier as UserInfo uses it. It accepts a token, but the record and the host's other answers decide whether the
  * token is alive, as for introspection (ADR 116).
  */
 export function hostAccessTokens(verifier: AccessTokenVerifier, context: TokenContext): AccessTokenVerifier {

@@ -309,7 +309,7 @@ export class SigningKeys {
     return key;
   }
 
-  /** Returns a key by `kid`, whatever its status. */
+  /** Returns a key by `kid`, in any status. */
   async forVerifying(kid: string): Promise<VerifyingKey | undefined> {
     return this.#verifying.get(kid) ?? this.#importForVerifying(kid, this.#verifying);
   }

@@ -211,7 +211,7 @@ async function verifyWith(token: string, keys: readonly ReadyKey[]): Promise<Ver
   const named = keys.filter(({ fits }) => fits(keyId));
   if (named.length === 0) return { verified: false, reason: 'unknown_key' };
   for (const { key, algorithms } of named) {
-    const opened = await key; // an invalid key is an error, whatever the token says
+    const opened = await key; // an invalid key is an error for every token
     // No token has critical extensions (RFC 7515 §4.1.11).
     if (isExtended || !algorithms.includes(algorithm)) continue;
     const verified = await verifiedBy(token, opened, algorithms);

@@ -25,7 +25,7 @@ import { subjectIdentifier } from './subject_identifier.ts';
 
 /**
  * Finds a token. The token itself tells its kind: by the `typ` header of a verified JWT, or by the prefix of an opaque
- * token. So one lookup is enough, without a hint. Only opaque tokens that a host issued itself can be of either kind.
+ * token, so one lookup is enough, without a hint. Only opaque tokens that a host issued itself can be of either kind.
  */
 export function findToken(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
   return token.includes('.') ? findJwt(context, token) : findOpaque(context, token);

@@ -156,7 +156,7 @@ export class LogOutput {
   /** @param isShared whether other processes write to standard output as well. Each line is then written atomically. */
   constructor(isShared = false) {
     this.#isShared = isShared;
-    // Writes to files are always complete, whatever their size.
+    // Writes to files are always complete, at any size.
     this.#bufferBytes = isShared && !fstatSync(STDOUT).isFile() ? ATOMIC_WRITE_BYTES : MAX_WRITE_BYTES;
     this.#buffer = Buffer.allocUnsafeSlow(this.#bufferBytes);
     // Timers do not fire after the exit, even an exit by an error.

@@ -188,7 +188,7 @@ export class MailDeliverer {
   }
 
   /**
-   * Only verified addresses receive links: whoever owns another one need not be the user. Users whose password is
+   * Only verified addresses receive links: the owner of another one need not be the user. Users whose password is
    * elsewhere, at a directory or a provider, get none.
    */
   async #reset(typed: string, browser: { readonly browser?: string }): Promise<Addressed | undefined> {

@@ -9,7 +9,7 @@ export interface Metric {
   readonly kind: 'counter' | 'gauge' | 'histogram';
   /** What it measures, for the scrape and the guide. */
   readonly about: string;
-  /** Names of its labels. Their values are few, whatever a client sends. */
+  /** Names of its labels. Clients cannot create many values. */
   readonly labels: readonly string[];
   readonly across: Across;
   /** Upper bounds of a histogram’s buckets. */

@@ -84,7 +84,7 @@ interface Wish {
   readonly updates: boolean;
   readonly createsGroups: boolean;
   /**
-   * Whether users are added whose names nobody may choose, as an export of a database of an earlier version can have them.
+   * Whether users are added whose names users may not choose, as an export of a database of an earlier version can have them.
    * A user with a subject identifier of their own is then added although their name looks like that of another user.
    */
   readonly keepsOldNames: boolean;

@@ -43,7 +43,7 @@ export class OwnPasswords {
   }
 }
 
-/** The provider to which users with this address are sent, in whatever spelling of the address they could be found. */
+/** The provider to which users with this address are sent, by any spelling of the address. */
 export function providerOfAddress<P extends Pick<Provider, 'domains'>>(
   providers: readonly P[],
   address: string,

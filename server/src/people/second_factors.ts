@@ -14,7 +14,7 @@ const WINDOW = 1;
 
 const SECRET_BYTES = 20;
 
-/** Wrong codes per user, whoever sends them: briefly against typing, and per day against guessing. */
+/** Wrong codes per user, from any sender: briefly against typing, and per day against guessing. */
 export const CODE_LIMITS = [
   { attempts: 10, windowMs: 5 * 60 * 1000 },
   { attempts: 50, windowMs: 24 * 60 * 60 * 1000 },

@@ -40,7 +40,7 @@ export class SelfService {
 
   /**
    * Sets a password by a link, ends all sessions and revokes all tokens. They end before the change too, so that a fault
-   * leaves the link usable, and nobody signed in with the old password. Afterwards, what began meanwhile ends: codes do
+   * leaves the link usable, and no one signed in with the old password. Afterwards, what began meanwhile ends: codes do
    * not show in a list, so the tokens are revoked again in any case.
    * @param use uses the link up
    * @returns the ended sessions; `undefined` if another request was faster

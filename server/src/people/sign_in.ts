@@ -209,7 +209,7 @@ export interface FailedSignIn {
 const UNCHECKED: ReadonlySet<string> = new Set([
   ...['too_many_attempts', 'too_many_failures', 'too_many_sign_ins', 'too_many_codes'],
   ...['provider_answer_foreign', 'password_not_asked'],
-  // Nobody has said yet who they are.
+  // The visitor has not said yet who they are.
   ...['provider_denied', 'provider_unavailable'],
 ]);
 
