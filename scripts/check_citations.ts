@@ -3,6 +3,8 @@
 // - A bare section sign means the document in the header of the file: `// Token revocation. § refers to RFC 7009.`
 // - `grantd §5.4` is a section of docs/specification.md.
 // - docs/documents.md lists every other document, with the sections that we cite.
+// - `ADR 12` is a decision in docs/adr/ (ADR 163). A source cites each decision beside the code that it explains, unless the
+//   decision is superseded, or says why no code can cite it.
 //
 // Prints each breach and exits with 1 if there is one. `check_citations.ts FOLDER` checks another tree.
 import { globSync, readFileSync } from 'node:fs';
@@ -20,6 +22,10 @@ const DOCUMENTS = 'docs/documents.md';
 /** The name of the specification in its own header. */
 const ITSELF = 'this document';
 const OURS = 'grantd';
+const DECISIONS = 'docs/adr/[0-9]*-*.md';
+const SOURCES = '{{core,protect,server}/{src,bin},bench,reliability,runtimes,scripts,site}/**/*.{ts,mts,mjs}';
+/** In a decision. The reason follows. */
+const UNCITED = 'Cited by no code:';
 
 const HEADER = /^(?:\/\/ (?:.*\. )?)?\u00a7 refers to ([^.]+(?:\.\d+[^.]*)*)\.$/m;
 /** The section is a number or an appendix. The word replaces the sign in error descriptions, which are ASCII. */
@@ -37,6 +43,8 @@ const ownSections = new Set(
 
 const isGenerated = (path: string) => /^(?:node_modules|dist|\.next|\.open-next)$/.test(basename(path));
 for (const file of globSync(FILES, { exclude: isGenerated }).sort()) checkFile(file, read(file));
+
+checkDecisions();
 
 for (const breach of breaches) console.error(breach);
 process.exitCode = breaches.length === 0 ? 0 : 1;
@@ -99,6 +107,25 @@ function checkCitations(file: string, text: string, refersTo: string | undefined
     else if (refersTo === undefined)
       breaches.push(`${place}: section ${section} is of no document, and the header of the file names none`);
     else checkSection(place, refersTo, section);
+  }
+}
+
+/** A decision that no code cites is found by no reader of the code. */
+function checkDecisions(): void {
+  const decisions = new Map(globSync(DECISIONS).map((file) => [Number(basename(file).slice(0, 4)), file]));
+  if (decisions.size === 0) return;
+  const cited = new Set<number>();
+  for (const file of globSync(SOURCES, { exclude: isGenerated }))
+    for (const [, number] of read(file).matchAll(/\bADR (\d+)\b/g)) {
+      cited.add(Number(number));
+      if (!decisions.has(Number(number))) breaches.push(`${file}: there is no ADR ${number}`);
+    }
+  for (const [number, file] of decisions) {
+    const text = read(file);
+    if (!cited.has(number) && !/^Date: .*Status: Superseded/m.test(text) && !text.includes(UNCITED))
+      breaches.push(
+        `${file}: no source cites ADR ${number}. Cite it beside its code, or write: ${UNCITED} REASON.`,
+      );
   }
 }
 

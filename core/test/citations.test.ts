@@ -34,12 +34,28 @@ const SOUND: Readonly<Record<string, string>> = {
     "test('$2.1, $2.2 to $4 it answers');",
     "test('$2.1 it answers');",
   ].join('\n'),
-  'server/src/pages/page.ts': '/** RFC 7662 $2.1 (3), (4); RFC 6749 $3.2. */',
+  'server/src/pages/page.ts': '/** RFC 7662 $2.1 (3), (4); RFC 6749 $3.2 (ADR 1). */',
+  'docs/adr/0001-a.md': '# 1. A\n\nDate: 2026-01-01. Status: Accepted.',
+  'docs/adr/0002-b.md': '# 2. B\n\nDate: 2026-01-01. Status: Superseded by ADR 1.',
+  'docs/adr/0003-c.md':
+    '# 3. C\n\nDate: 2026-01-01. Status: Accepted. Cited by no code: it is about releases.',
 };
 
 const FILE = 'core/src/http/form.ts';
 
 const PLANTED: readonly (readonly [breach: string, file: string, text: string, report: RegExp])[] = [
+  [
+    'a decision that no source cites',
+    'docs/adr/0004-d.md',
+    '# 4. D\n\nDate: 2026-01-01. Status: Accepted.',
+    /^docs\/adr\/0004-d\.md: no source cites ADR 4\. Cite it beside its code, or write: Cited by no code: REASON\.$/,
+  ],
+  [
+    'a citation of a decision that does not exist',
+    FILE,
+    '// ADR 7',
+    /^core\/src\/http\/form\.ts: there is no ADR 7$/,
+  ],
   [
     'a bare section sign below a header that names no document',
     FILE,

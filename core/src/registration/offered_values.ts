@@ -25,7 +25,7 @@ import {
  * Returns the metadata of a client without values that this server does not offer, and without those that are unfit and
  * dispensable (§3.2.1). Clients send all that they can do, so one value must not refuse the rest. The response says what
  * was registered. What protects the client, such as encryption or certificate-bound tokens, is not left out: the rules
- * refuse it. The same holds for what a profile decides (ADR 135).
+ * refuse it. The same holds for what a profile decides (ADR 135, ADR 166).
  * @throws {ClientMetadataError} nothing workable is left
  */
 export function offeredValues(sent: ClientDocument, policy: RegistrationPolicy): ClientDocument {

@@ -50,6 +50,7 @@ export const COLUMN_TYPES = {
 type StoredToken = Omit<TokenRecord, 'digest' | 'notBeforeMs' | 'standing'> &
   Pick<NewToken, 'digest' | 'keepUntil'>;
 
+// ADR 60
 export const TOKENS: Columns<StoredToken> = {
   id: { name: 'id', type: 'text' },
   kind: { name: 'kind', type: 'text', repeated: true },
@@ -126,6 +127,7 @@ export const CLIENTS: Columns<ClientRecord> = {
   disabledAtMs: { name: 'disabled_at_ms', type: 'integer', optional: true, setLater: true },
 };
 
+// ADR 15
 export const GRANTS: Columns<GrantRecord> = {
   id: { name: 'grant_id', type: 'text' },
   clientId: { name: 'client_id', type: 'text' },

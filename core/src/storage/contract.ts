@@ -580,7 +580,7 @@ export interface SweepOptions {
 
 /**
  * Deletes rows that are no longer needed, in batches, until none is left or the signal stops it. The program does this
- * by itself; call it regularly if you embed the library.
+ * by itself; call it regularly if you embed the library (ADR 118).
  * @returns number of deleted rows
  * @example
  * setInterval(() => sweep(storage), 60 * 60 * 1000);

@@ -9,7 +9,7 @@ const known = new WeakMap<object, ReadonlyMap<string, unknown>>();
  * Declares that a repository needs no guard. It must reject with a `StorageFault` if it is unavailable or the outcome
  * of a write is unknown, and its lookups must return plain records (`Storage.answersPlainRecords`). The kit checks
  * both. The declaration applies to this object with these methods: a copy, or one with a method replaced before the
- * server is made, is guarded again.
+ * server is made, is guarded again (ADR 29).
  * @param wrapped the repository that this one calls, if it needs no guard only where that one needs none
  * @returns the same object
  */

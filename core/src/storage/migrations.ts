@@ -102,7 +102,7 @@ function isContraction(migration: Migration): boolean {
 /** `up`: what a start does. `downTo`: undoes expansions back to this version. */
 export type MigrationDirection = 'up' | 'contract' | { readonly downTo: number };
 
-/** What a migration would do. */
+/** What a migration would do (ADR 78). */
 export function migrationPlan(
   direction: MigrationDirection,
   state: SchemaState,

@@ -19,7 +19,7 @@ export interface UnusedRegistrations {
 /**
  * Removes clients that registered themselves and have been unused since a time: they have no token that was alive since
  * then, and made no request. Each removal is atomic, so a client that is used meanwhile stays. The program does this by
- * itself; call it regularly if you embed the library with open registration.
+ * itself; call it regularly if you embed the library with open registration (ADR 137).
  * @returns how many clients it looked at; zero if none is left
  * @example
  * const unusedSince = Date.now() / 1000 - 30 * 24 * 60 * 60;

@@ -83,7 +83,7 @@ interface DesiredGroup {
   readonly members: readonly string[] | undefined;
 }
 
-/** The content of a file. What it leaves out stays as it is. */
+/** The content of a file. What it leaves out stays as it is (ADR 108). */
 export interface DesiredState {
   readonly groups: readonly DesiredGroup[] | undefined;
   readonly clients: readonly DesiredClient[] | undefined;

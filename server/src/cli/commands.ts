@@ -2,7 +2,7 @@
 // says about it, and the refusal of commands that need the server’s machine. It imports nothing, so that commands start
 // quickly.
 
-/** The operations that a command calls, by the command as it is typed. */
+/** The operations that a command calls, by the command as it is typed (ADR 100). */
 export const COMMAND_OPERATIONS: Readonly<Record<string, readonly string[]>> = {
   'client add': ['addClient'],
   'client list': ['listClients'],

@@ -37,7 +37,7 @@ interface Surroundings {
 }
 
 /**
- * Opens the console over one database.
+ * Opens the console over one database (ADR 99).
  * @returns the flow of its pages
  * @throws {Refused} the group of administrators does not exist
  */

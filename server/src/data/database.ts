@@ -118,7 +118,7 @@ export function isMigrated(schemas: Schemas, migrating: Migrating): boolean {
 const MAX_USE_MS = 5000;
 
 /**
- * Migrates as soon as no other process uses the database, or at once if those that use it can continue.
+ * Migrates as soon as no other process uses the database, or at once if those that use it can continue (ADR 87).
  * @param order.attempt migrates; returns `false` while another process is in the way
  * @throws {Refused} another process still uses the database
  */

@@ -73,7 +73,7 @@ export function databasePath(url: string, environment: NodeJS.ProcessEnv): strin
 
 /**
  * Requires permission to create a missing database. It may be an unmounted volume or the wrong path, and an empty
- * database would reject every client and token of the right one.
+ * database would reject every client and token of the right one (ADR 52).
  * @throws {Refused} the database may not be created
  */
 export async function requireCreatable(

@@ -193,7 +193,7 @@ const RESEMBLES: ReadonlyMap<string, string> = new Map(
 
 /**
  * A key that confusable names share: ignores width, case (RFC 8265 §3.3, UsernameCaseMapped), look-alike letters of
- * other scripts, and whether a domain is in Punycode. Each key belongs to one user.
+ * other scripts, and whether a domain is in Punycode. Each key belongs to one user (ADR 54).
  */
 export function nameKey(text: string): string {
   const lowered = lowerCase(text);
@@ -265,7 +265,7 @@ const ALMOST_ASCII = /[\u212A\u0130\u037E\u1FEF]/;
 
 /**
  * An email address in the form in which addresses are compared: in lower case, with the domain as the mailer sends it
- * (UTS 46, Punycode), and without white space around it.
+ * (UTS 46, Punycode), and without white space around it (ADR 131).
  */
 export function emailKey(address: string): string {
   return withDomain(foldAscii(address.trim()), asciiDomain).replace(/^[^@]*/, (local) =>

@@ -99,7 +99,7 @@ const LOCK_SQL = "SELECT pg_try_advisory_xact_lock(hashtext('grantd.backup')) AS
 
 /**
  * Copies a PostgreSQL database with all its issuers, as it is at one moment, to a new SQLite file, which has every part
- * that `copyToPostgres` needs. Servers go on meanwhile.
+ * that `copyToPostgres` needs. Servers go on meanwhile (ADR 107).
  * @param use works on the copy. Only one process at a time does that for one database
  * @returns `undefined` if another process does it
  * @throws {Refused} the database is empty, not reachable, or of another version

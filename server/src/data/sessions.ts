@@ -42,7 +42,7 @@ export const SIGN_IN_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
 
 /**
  * How many sign-ins of a user the history keeps, the newest ones. Failed ones have a limit of their own, so that
- * guesses of a stranger push none of the others out.
+ * guesses of a stranger push none of the others out (ADR 106).
  */
 export const MAX_SIGN_INS = { successful: 50, failed: 20 } as const;
 
@@ -274,6 +274,7 @@ const SESSION_ENDED: ActOfChange = {
   by: 'user',
 };
 
+// ADR 24
 export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
   const history = (id: string, secretDigest: string, subject: string) =>
     [

@@ -264,7 +264,7 @@ function requireSecretFile(path: string): readonly string[] {
 }
 
 /**
- * The program’s tables, over the connection of the library’s store.
+ * The program’s tables, over the connection of the library’s store (ADR 115).
  * @param origin where changes come from
  */
 export function sqliteProgramTables(
@@ -441,7 +441,7 @@ function wasLeftOpen(path: string): boolean {
   return sizeOf(`${path}-wal`) > 0;
 }
 
-/** Checks a file after a crash, and marks it if it is damaged. Takes seconds for a million tokens. */
+/** Checks a file after a crash, and marks it if it is damaged. Takes seconds for a million tokens (ADR 119). */
 export function checkAfterCrash(path: string): void {
   if (sizeOf(path) > MAX_CHECKED_BYTES) return;
   const damage = damageOf(path);

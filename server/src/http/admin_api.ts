@@ -78,7 +78,7 @@ const REALM = 'admin';
 const SUBJECT = 'grantd:subject';
 
 /**
- * Creates the listener over one database.
+ * Creates the listener over one database (ADR 94).
  * @throws {Refused} the group of administrators does not exist
  */
 export async function openAdminApi(

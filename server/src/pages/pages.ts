@@ -118,7 +118,7 @@ type PageData = Pick<
   | 'openWays'
 >;
 
-/** Creates the listener for all pages over one database. */
+/** Creates the listener for all pages over one database (ADR 157). */
 export function openPages(
   instance: PageData,
   {

@@ -28,6 +28,7 @@ export class NoAdministratorLeft extends Error {
   override readonly name = 'NoAdministratorLeft';
 }
 
+// ADR 165
 export class Administrators {
   readonly #parts: Parts;
 

@@ -32,7 +32,10 @@ export type AdmissionRefusal = 'directory_entry_missing' | 'person_disabled' | '
 
 const MAX_ATTEMPTS = 5;
 
-/** Signs in users whose passwords a directory checks. Every sign-in brings what the directory says about them up to date. */
+/**
+ * Signs in users whose passwords a directory checks. Every sign-in brings what the directory says about them up to date
+ * (ADR 92).
+ */
 export class DirectorySignIn {
   readonly #parts: Parts;
 

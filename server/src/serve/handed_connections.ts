@@ -2,7 +2,9 @@ import type { Socket } from 'node:net';
 import type { HttpServer } from './http_server.ts';
 import type { Connections } from './shutdown.ts';
 
-/** A worker’s connections. Its server does not listen: the supervisor accepts connections and hands them over. */
+/**
+ * A worker’s connections. Its server does not listen: the supervisor accepts connections and hands them over (ADR 13).
+ */
 export class HandedConnections implements Connections {
   readonly #http: HttpServer['http'];
   readonly #mtls: HttpServer['mtls'];

@@ -20,7 +20,7 @@ export interface Reloaded {
 export type Reload = (configuration: Configuration, secretOfStart?: readonly string[]) => Promise<Reloaded>;
 
 /**
- * Reloads at each call, one at a time. Calls during a reload cause one more.
+ * Reloads at each call, one at a time. Calls during a reload cause one more (ADR 81).
  * @param running the configuration as read at the start, and as it is served: with the ports in use
  * @param readAgain reads the configuration from the same flags and variables, and from the file as it is now
  * @param apply applies the configuration

@@ -29,7 +29,7 @@ export interface Ending {
 /**
  * Listens for signals. After SIGTERM, `closing` resolves `delaySeconds` later; after SIGINT, at once. A second signal
  * skips the delay. Further signals change nothing, because the rest of the shutdown has a time limit. SIGHUP shuts down
- * only if a terminal hangs up; otherwise it means reload.
+ * only if a terminal hangs up; otherwise it means reload (ADR 56).
  * @param delaySeconds returns the delay, which a reload can change
  */
 export function listenForEnd(delaySeconds: () => number, reload: () => void): Ending {

@@ -10,7 +10,7 @@ const NAME_OF_V8_THREADS = /V8Worker$/;
 /**
  * Lowers the priority of the threads that collect garbage and compile code for this process. On a single core, they would
  * otherwise get as much time as the thread that serves requests, each of them, and requests would wait for up to 0.1
- * seconds. Only Linux has priorities for threads.
+ * seconds. Only Linux has priorities for threads (ADR 114).
  */
 export function lowerV8Threads(): void {
   if (process.platform !== 'linux') return;

@@ -39,7 +39,7 @@ const MAX_ATTEMPTS = 5;
  * statements, it sends them unprepared.
  *
  * Every method rejects if PostgreSQL is unreachable, does not respond in time, or returns an error. In results,
- * integers are numbers, booleans are booleans, and everything else is text.
+ * integers are numbers, booleans are booleans, and everything else is text (ADR 65).
  */
 export class PostgresConnections {
   readonly #pool: PostgresPool;

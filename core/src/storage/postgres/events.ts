@@ -79,6 +79,7 @@ export function auditedEventOf(
   return origin === undefined ? null : eventOf(handle, type, facts, origin);
 }
 
+// ADR 11
 export const EVENTS_SQL = {
   lockNumbering: 'SELECT 1 FROM grantd.issuers WHERE id = $1 FOR UPDATE',
 

@@ -41,7 +41,7 @@ type FoundRow = { readonly epoch: number | null } & (
  * Looks up tokens and clients by identifier, for one handle. A round trip costs more than finding a row, so lookups in
  * the same turn of the event loop, and those that wait for a connection, share one statement. It is sent after the last
  * of these calls, so each call sees everything that was committed before it. A failure rejects the whole batch. Lookups
- * of the same identifier share one record.
+ * of the same identifier share one record (ADR 27).
  */
 export class LookUps {
   readonly #primary: Primary;

@@ -97,7 +97,7 @@ type StampRow = SchemaState & {
  * which lookups read together with the token.
  *
  * The store sends every statement through its methods. They reject with a `StorageFault` whatever fails: the driver, the
- * server, or reading the result. A `ContractBreach` passes through.
+ * server, or reading the result. A `ContractBreach` passes through (ADR 10).
  */
 export class Primary {
   readonly #connections: PostgresConnections;

@@ -214,6 +214,7 @@ const ITSELF_AND_PAIR = `
     SELECT $3::text AS id
     UNION SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND pair_id = $4`;
 
+// ADR 9
 export const TOKENS_SQL = {
   issue: STORE_UPON_CLIENT,
 

@@ -223,7 +223,7 @@ const noteOf = (path: string) => `${path}-inodes`;
  * SQLite finds a database's log by its name alone. If the database file was replaced under a running program, the
  * remaining log holds pages of the old file and would be merged into the new one. So the inodes of both are noted
  * whenever a file is opened. A log that is still the same next to another file is refused. If both are new, they were
- * copied together, or the file system has no lasting inodes, and nothing is wrong.
+ * copied together, or the file system has no lasting inodes, and nothing is wrong (ADR 53).
  * @throws Error if the log next to a database file belongs to another file
  */
 export function requireOwnLog(path: string): void {

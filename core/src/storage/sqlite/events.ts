@@ -29,6 +29,7 @@ const MAX_ENDINGS = 100;
 
 const NO_ORIGIN: EventOrigin = {};
 
+// ADR 31
 export const EVENTS_SQL = {
   add: `
     INSERT INTO events

@@ -103,7 +103,7 @@ interface QueuedRead {
  * lookups of one turn of the event loop share a transaction. It begins after the turn's requests have arrived, so
  * each sees everything that was committed before it was sent.
  *
- * A transaction begins and ends within one turn, as in the `WriteQueue`.
+ * A transaction begins and ends within one turn, as in the `WriteQueue` (ADR 28).
  */
 export class ReadQueue implements Reads {
   readonly #sql: Readonly<Record<keyof typeof READ_SQL, SqliteStatement>>;
@@ -219,7 +219,7 @@ interface QueuedWrite {
  * commit.
  *
  * A transaction begins and ends within one turn: another handle of this process, which blocks the thread while it
- * waits for the lock, could otherwise never get it.
+ * waits for the lock, could otherwise never get it (ADR 12).
  */
 export class WriteQueue {
   readonly #database: DatabaseSync;

@@ -211,7 +211,7 @@ export interface RecoveryCodesView extends AccountView {
   readonly codes: readonly string[];
 }
 
-/** The recovery codes, until they are saved: list `recovery-code-list`, button `codes-saved`. */
+/** The recovery codes, until they are saved: list `recovery-code-list`, button `codes-saved` (ADR 121). */
 export function recoveryCodesPage(view: RecoveryCodesView, setting: PageSetting): Page {
   const { factors: words } = textsIn(setting.language);
   return accountFrame(view, setting, {

@@ -170,6 +170,7 @@ export function sentForm({ formTokens }: { readonly formTokens: FormTokens }): S
 /**
  * Performs what is sent once. A second press, in whichever process, waits for the first one and gets its answer, for some
  * seconds and in the same session only. Comes before everything that the first press may have used up.
+ * See ADR 120, ADR 139.
  */
 export function answerOnce(needs: AnswerNeeds, sent: Sent): MiddlewareHandler<PageEnvironment> {
   const { formAnswers } = needs;

@@ -60,7 +60,7 @@ export interface PendingAccount {
 
 /**
  * Carries requests in page URLs, sealed. Pushed parameters must stay hidden from the browser and its history, and a
- * start time must not be forged.
+ * start time must not be forged (ADR 122).
  */
 export class PendingRequests {
   readonly #values: SealedValues;

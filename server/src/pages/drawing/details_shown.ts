@@ -8,7 +8,7 @@ import { named } from './application_shown.ts';
 import type { DetailShown, Words } from './layout.ts';
 
 /**
- * Describes details in the user's language.
+ * Describes details in the user's language (ADR 71).
  * @param details JSON texts of objects with a type
  * @param types of the configuration. Details that a user granted earlier may have a type that no longer exists.
  */
