@@ -1,5 +1,5 @@
 import { ERROR_STATUS, INACTIVE_REASONS, REFUSAL_REASONS } from '../core/src/http/errors.ts';
-import { PAGE_REASONS } from '../server/src/log/log.ts';
+import { PAGE_REASONS } from '../server/src/log/page_events.ts';
 
 /** The page of every reason code of an inactive token, a refusal and a page. */
 export function reasonCodesPage(): string {

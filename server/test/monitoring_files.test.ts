@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { parse } from 'yaml';
-import { PAGE_REASONS } from '../src/log/log.ts';
+import { PAGE_REASONS } from '../src/log/page_events.ts';
 import { labelsOf, METRICS, type MetricName } from '../src/monitoring/metrics.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
 import { introspect } from './harness/protocol.ts';

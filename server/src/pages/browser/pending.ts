@@ -2,7 +2,7 @@
 import type { AuthorizationRequest, AuthorizationServer } from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
 import type { ProgramSecret } from '../../data/secrets.ts';
-import type { PageName } from '../../log/log.ts';
+import type { PageName } from '../../log/page_events.ts';
 import { ACCOUNT_CHANGES, type AccountChange } from '../../people/account_changes.ts';
 import { SealedValues } from './cookies.ts';
 import { type PageContext, PageProblem, requestIdOf } from './request.ts';

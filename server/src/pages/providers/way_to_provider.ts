@@ -2,7 +2,7 @@
 import type { AuthorizationServer } from '@grantd/core';
 import { html } from 'hono/html';
 import type { Provider } from '../../config/providers.ts';
-import type { PageReason } from '../../log/log.ts';
+import type { PageReason } from '../../log/page_events.ts';
 import type { ConnectedProvider, Upstream } from '../../people/upstream.ts';
 import type { Texts } from '../../texts/en.ts';
 import { textsIn } from '../../texts/texts.ts';

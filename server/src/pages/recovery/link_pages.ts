@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { MailedLink } from '../../data/mails.ts';
-import type { PageReason } from '../../log/log.ts';
+import type { PageReason } from '../../log/page_events.ts';
 import type { PasswordProblem } from '../../people/passwords.ts';
 import type { Texts } from '../../texts/en.ts';
 import { textsIn } from '../../texts/texts.ts';

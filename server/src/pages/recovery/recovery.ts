@@ -1,6 +1,7 @@
 // Emails that visitors ask for.
 import { emailDomain, emailKey, isName, nameKey } from '../../data/people.ts';
-import type { PageReason, RequestLog } from '../../log/log.ts';
+import type { RequestLog } from '../../log/log.ts';
+import type { PageReason } from '../../log/page_events.ts';
 import { isAddress, LINK_LIFETIMES_MS, type MailQueue, verifiedAddressOf } from '../../people/mailing.ts';
 import type { OwnPasswords } from '../../people/own_passwords.ts';
 import type { SignInParts } from '../../people/sign_in.ts';

@@ -1,7 +1,7 @@
 // The second step of a sign-in, or what a session lacks.
 import { type Level, PHISHING_RESISTANT } from '../../config/acr.ts';
 import type { Person } from '../../data/people.ts';
-import type { PageReason } from '../../log/log.ts';
+import type { PageReason } from '../../log/page_events.ts';
 import { afterStep, byRecovery, METHODS } from '../../people/acr.ts';
 import type { CodeRefusal, SecondFactors } from '../../people/second_factors.ts';
 import { type PasskeySignInRefusal, passkeyMethods, signInWithPasskey } from '../../people/sign_in.ts';
