@@ -53,7 +53,7 @@ export class InvalidInput extends Error {
   /** @param errors at least one */
   static of(errors: readonly ValueProblem[]): InvalidInput {
     const [first = { in: '', detail: 'invalid' }, ...others] = errors;
-    const more = others.map((one) => `; ${memberOf(one.in)}: ${one.detail}`).join('');
+    const more = others.map((other) => `; ${memberOf(other.in)}: ${other.detail}`).join('');
     return new InvalidInput(memberOf(first.in), `${first.detail}${more}`, errors);
   }
 }

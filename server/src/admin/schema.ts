@@ -46,7 +46,7 @@ export function object<const M extends Members>(members: M, more: Keywords = {})
   return {
     type: 'object',
     properties: Object.fromEntries(
-      Object.entries(members).map(([name, one]) => [name.replace(/\?$/, ''), one]),
+      Object.entries(members).map(([name, item]) => [name.replace(/\?$/, ''), item]),
     ),
     ...(required.length > 0 && { required }),
     additionalProperties: false,

@@ -31,7 +31,7 @@ async function help(
     console.log(listOf(pages).join('\n'));
     return;
   }
-  const page = subcommand === undefined ? pages.find((one) => one.topic === asTopic(topic)) : undefined;
+  const page = subcommand === undefined ? pages.find((page) => page.topic === asTopic(topic)) : undefined;
   const command = await loaded(topic);
   if (page !== undefined) {
     console.log(textOf(page.path, await page.markdown(), pages));
@@ -39,11 +39,11 @@ async function help(
     return;
   }
   const shown =
-    subcommand === undefined ? command : command?.commands.find((one) => one.name() === subcommand);
+    subcommand === undefined ? command : command?.commands.find((command) => command.name() === subcommand);
   if (shown === undefined) {
     const similar = similarName(
       asTopic(topic),
-      pages.map((one) => one.topic),
+      pages.map((page) => page.topic),
     );
     throw new BadUsage(
       `there is no topic and no command ${[topic, subcommand].filter(Boolean).join(' ')}${similar === undefined ? '.' : `. Did you mean ${similar}?`} grantd help lists the topics, and grantd --help the commands`,
@@ -85,7 +85,7 @@ function textOf(path: string, markdown: string, pages: readonly HelpPage[]): str
       if (/^[a-z][a-z\d+.-]*:/i.test(target)) return link;
       const [file = ''] = target.split('#');
       const linked = posix.normalize(posix.join(posix.dirname(path), file)).replace(/\/$/, '');
-      const page = pages.find((one) => one.path === linked || one.path === `${linked}/README.md`);
+      const page = pages.find((page) => page.path === linked || page.path === `${linked}/README.md`);
       return page === undefined ? text : `${text} (grantd help ${page.topic})`;
     });
 }

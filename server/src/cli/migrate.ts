@@ -121,10 +121,10 @@ type Target = Exclude<Migrating, string>['to'];
 /** @throws {BadUsage} no tables are named, or not by a version */
 function targetIn({ to = [] }: MigrationFlags): Target {
   const target: Record<string, number> = {};
-  for (const one of to) {
-    const [, tables, version] = /^(library|program)=(\d{1,6})$/.exec(one) ?? [];
+  for (const item of to) {
+    const [, tables, version] = /^(library|program)=(\d{1,6})$/.exec(item) ?? [];
     if (tables === undefined || target[tables] !== undefined)
-      throw new BadUsage(`--to: expected library=VERSION or program=VERSION, each once, got ${one}`);
+      throw new BadUsage(`--to: expected library=VERSION or program=VERSION, each once, got ${item}`);
     target[tables] = Number(version);
   }
   if (to.length > 0) return target;

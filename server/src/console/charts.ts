@@ -176,7 +176,7 @@ function topReasons(samples: readonly Sample[]) {
   const counts = new Map<string, number>();
   for (const { refusals } of samples)
     for (const [name, count] of Object.entries(refusals)) counts.set(name, (counts.get(name) ?? 0) + count);
-  const sorted = [...counts].toSorted(([, one], [, other]) => other - one).map(([name]) => name);
+  const sorted = [...counts].toSorted(([, item], [, other]) => other - item).map(([name]) => name);
   return { reasons: sorted.slice(0, MAX_REASONS), others: sorted.slice(MAX_REASONS) };
 }
 

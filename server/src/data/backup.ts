@@ -216,7 +216,7 @@ export async function inScratchFolder<T>(work: (folder: string) => Promise<T>): 
 }
 
 function removeLeftFolders(): void {
-  for (const name of readdirSync(tmpdir()).filter((one) => one.startsWith(SCRATCH))) {
+  for (const name of readdirSync(tmpdir()).filter((item) => item.startsWith(SCRATCH))) {
     const folder = join(tmpdir(), name);
     const lock = join(folder, 'lock');
     try {

@@ -245,7 +245,8 @@ function isNumber(value: unknown): value is number {
 
 function secretsIn(text: string): readonly string[] {
   const value: unknown = JSON.parse(text);
-  if (Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string')) return value;
+  if (Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string'))
+    return value;
   throw new TypeError('expected secrets');
 }
 

@@ -45,7 +45,7 @@ export function connectionOf(
   // The driver also reads URLs without a host, which `URL` cannot parse.
   const [address = '', ...query] = url.split('?');
   const given = new URLSearchParams(query.join('?'));
-  const unknown = [...given.keys()].find((name) => !PARAMETERS.some((one) => one === name));
+  const unknown = [...given.keys()].find((name) => !PARAMETERS.some((parameter) => parameter === name));
   if (unknown !== undefined)
     throw new ConfigurationRefused(unknownName(`${source}: ${unknown}`, unknown, PARAMETERS, 'parameter'));
   const repeated = [...given.keys()].find((name) => given.getAll(name).length > 1);

@@ -425,8 +425,8 @@ function guidText(bytes: Buffer): string {
 
 /** The bytes of such an identifier. */
 function guidBytes(text: string): Buffer {
-  const [one = '', two = '', three = '', ...rest] = text.split('-');
-  const first = [one, two, three].map((part) => Buffer.from(part, 'hex').reverse());
+  const [item = '', two = '', three = '', ...rest] = text.split('-');
+  const first = [item, two, three].map((part) => Buffer.from(part, 'hex').reverse());
   return Buffer.concat([...first, Buffer.from(rest.join(''), 'hex')]);
 }
 

@@ -130,12 +130,12 @@ export function openApiDocument(issuer: string): Readonly<Record<string, unknown
 }
 
 function inlined(value: unknown, refer: (schema: Schema) => unknown): unknown {
-  if (Array.isArray(value)) return value.map((one) => inlined(one, refer));
+  if (Array.isArray(value)) return value.map((item) => inlined(item, refer));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [
+    Object.entries(value).map(([name, item]) => [
       name,
-      typeof one === 'object' && one !== null && !Array.isArray(one) ? refer(one) : inlined(one, refer),
+      typeof item === 'object' && item !== null && !Array.isArray(item) ? refer(item) : inlined(item, refer),
     ]),
   );
 }
@@ -206,7 +206,7 @@ function described(id: string, operation: AnyOperation | AnyStream, refer: (sche
     operationId: id,
     summary,
     tags: [tagOf(operation)],
-    security: [scope, ...otherScopes].map((one) => ({ oauth2: [one] })),
+    security: [scope, ...otherScopes].map((item) => ({ oauth2: [item] })),
     parameters: [
       ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
         ...{ name, in: 'path', required: true, description: PATH_PARAMETERS[name] },

@@ -79,7 +79,9 @@ function firstOfChain(value: string): Buffer | undefined {
     const chain = decodeURIComponent(unquoted(value)).split(',').map(bytesOf);
     if (chain.length === 1) return chain[0];
     const certificates = chain.map((der = Buffer.of()) => new X509Certificate(der));
-    const isChain = certificates.every((one, at) => at === 0 || certificates[at - 1]?.verify(one.publicKey));
+    const isChain = certificates.every(
+      (certificate, at) => at === 0 || certificates[at - 1]?.verify(certificate.publicKey),
+    );
     return isChain ? chain[0] : undefined;
   } catch {
     return undefined; // the URL encoding is broken, or OpenSSL could not parse a certificate

@@ -61,8 +61,8 @@ export function reloader(
   };
 }
 
-function changedOptions(one: Configuration, other: Configuration): readonly OptionName[] {
-  return OPTION_NAMES.filter((name) => !isDeepStrictEqual(one.settings[name], other.settings[name]));
+function changedOptions(a: Configuration, b: Configuration): readonly OptionName[] {
+  return OPTION_NAMES.filter((name) => !isDeepStrictEqual(a.settings[name], b.settings[name]));
 }
 
 function changesThatNeedRestart(start: Configuration, read: Configuration): readonly OptionName[] {

@@ -150,7 +150,7 @@ function backupsIn(folder: string, issuer: string, suffix = ''): readonly FoundB
     const takenAtMs = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
     return [{ path: join(folder, name), takenAtMs }];
   });
-  return found.sort((one, other) => other.takenAtMs - one.takenAtMs);
+  return found.sort((a, b) => b.takenAtMs - a.takenAtMs);
 }
 
 /** Milliseconds after which an unfinished backup was left by a process that was killed. */

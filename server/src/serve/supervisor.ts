@@ -180,7 +180,7 @@ class WorkerPool {
     const reloaded = await first.reload({ ...this.#order, ...next, bringsDemo: false });
     this.#order = { ...this.#order, ...next };
     this.#secretOfStart = reloaded.secret;
-    for (const worker of [...this.#workers].filter((one) => one !== first)) await this.#renew(worker);
+    for (const worker of [...this.#workers].filter((item) => item !== first)) await this.#renew(worker);
     return reloaded;
   }
 
@@ -259,7 +259,7 @@ class WorkerPool {
       this.#secretOfStart = secret;
       for (let other = 2; other <= this.#size; other += 1) this.#fill(other);
     }
-    const areReady = [...this.#workers].filter((one) => one.isReady).length;
+    const areReady = [...this.#workers].filter((item) => item.isReady).length;
     if (areReady < this.#size || this.#isComplete) return;
     this.#isComplete = true;
     this.#ready.resolve(this.#started);
@@ -564,7 +564,7 @@ export class ConnectionQueue {
   }
 
   withdraw(worker: ConnectionTaker): void {
-    this.#free = this.#free.filter((one) => one !== worker);
+    this.#free = this.#free.filter((item) => item !== worker);
   }
 
   /** Resolves when no connection waits. */

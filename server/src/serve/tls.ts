@@ -236,7 +236,7 @@ function isListOfCertificates(pem: string): boolean {
   return (
     certificates.length > 0 &&
     certificates.length === pem.split('-----BEGIN').length - 1 &&
-    certificates.every((one) => parsed(() => new X509Certificate(one)) !== undefined)
+    certificates.every((certificate) => parsed(() => new X509Certificate(certificate)) !== undefined)
   );
 }
 
@@ -249,6 +249,6 @@ function parsed<T>(parse: () => T): T | undefined {
   }
 }
 
-function areSame(one: Buffer | undefined, other: Buffer | undefined): boolean {
-  return one === other || (one !== undefined && other !== undefined && one.equals(other));
+function areSame(a: Buffer | undefined, b: Buffer | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.equals(b));
 }

@@ -98,7 +98,7 @@ export async function applicationsOf(
   const [agreed, granted] = await Promise.all([consents.ofSubject(subject), grants.grantsOf(subject)]);
   const ids = new Set([...agreed, ...granted].map(({ clientId }) => clientId));
   const found = await Promise.all([...ids].map((id) => clients.get(id)));
-  const scopes = [...agreed.flatMap(({ entries }) => entries), ...granted].flatMap((one) => one.scopes);
+  const scopes = [...agreed.flatMap(({ entries }) => entries), ...granted].flatMap((item) => item.scopes);
   const glossary = await ScopeGlossary.open(
     { ...needs, basePath: drawing.basePath },
     new Set(scopes),
@@ -115,7 +115,7 @@ export async function applicationsOf(
         .filter((consent) => consent.clientId === client.id && counts(consent, client))
         .flatMap((consent) => consent.entries);
       const own = granted.filter(({ clientId }) => clientId === client.id).map(asEntry);
-      const all = [...own.sort((one, other) => one.scopes.length - other.scopes.length), ...entries];
+      const all = [...own.sort((a, b) => a.scopes.length - b.scopes.length), ...entries];
       return all.length === 0 ? [] : [shownOf(client, all, show, drawing.application(client, language))];
     })
     .sort((a, b) => b.sinceMs - a.sinceMs);
@@ -165,7 +165,7 @@ export function applicationsPage(view: ApplicationsView, setting: PageSetting): 
     { id: 'present', heading: account.whileSignedIn, isAlways: false },
   ].map((group) => ({
     ...group,
-    members: view.applications.filter((one) => isOffline(one) === group.isAlways),
+    members: view.applications.filter((application) => isOffline(application) === group.isAlways),
   }));
   return accountFrame(view, setting, {
     title: account.applications,
@@ -177,7 +177,7 @@ ${groups
     ({ id, heading, members }) => html`<section aria-labelledby="${id}">
 <h2 id="${id}">${heading}</h2>
 <ul class="entries" role="list">
-${members.map((one) => applicationEntry(one, setting, texts, endLink(one, view, texts)))}</ul>
+${members.map((member) => applicationEntry(member, setting, texts, endLink(member, view, texts)))}</ul>
 </section>
 `,
   )}`,
@@ -239,7 +239,7 @@ ${application.isUnchecked === true ? html`<span class="mark device">${icon('aler
 <div class="entry">
 <h3>${applicationName(application, texts)}</h3>
 <p class="detail">${texts.account.since(since)}</p>
-${access.map((one) => accessOf(one, texts))}
+${access.map((item) => accessOf(item, texts))}
 </div>
 ${end}
 </li>

@@ -216,7 +216,7 @@ async function removePasskey(
   const notice = await removalNotice(c, needs, session, id);
   if (await needs.factors.removePasskey(subject, id, ways, notice, holdOf(needs, session)))
     return removed(c, needs, session, 'passkey_removed');
-  const isThere = (await needs.factors.passkeysOf(subject)).some((one) => one.id === id);
+  const isThere = (await needs.factors.passkeysOf(subject)).some((item) => item.id === id);
   if (!isThere) return removed(c, needs, session, false);
   refuse(c, needs, session, 'passkey_needed');
   return back(c, needs, session, 'passkey_needed');
@@ -340,7 +340,7 @@ async function noticeIn(
   const sealed = c.req.query('factor');
   const value = sealed === undefined ? undefined : await notices.open(sealed);
   if (!isJsonObject(value) || value.sessionId !== id) return undefined;
-  return FACTOR_NOTICES.find((one) => one === value.factorNotice);
+  return FACTOR_NOTICES.find((notice) => notice === value.factorNotice);
 }
 
 function record(

@@ -109,12 +109,12 @@ ${
     ? ''
     : html`<ul class="entries" role="list">
 ${list.map(
-  (one) => html`<li><span class="mark device">${icon('key')}</span>
-<div class="entry"><h3><bdi>${one.name}</bdi></h3>
-<p class="detail">${texts.account.since(html`${texts.formats.date(one.createdAtMs)}`)} · ${one.lastUsedAtMs === undefined ? words.neverUsed : words.lastUsed(texts.formats.past(one.lastUsedAtMs, view.nowMs))}</p>
-<p class="detail">${one.isBackedUp ? words.backedUp : words.notBackedUp}</p>
-${countsNote(one.countsFromMs, view, texts)}
-${removal(view, idOf('remove-passkey', one.id), html`name="remove_passkey" value="${one.id}"`, words.remove(html`<bdi>${one.name}</bdi>`), factors)}</div></li>\n`,
+  (item) => html`<li><span class="mark device">${icon('key')}</span>
+<div class="entry"><h3><bdi>${item.name}</bdi></h3>
+<p class="detail">${texts.account.since(html`${texts.formats.date(item.createdAtMs)}`)} · ${item.lastUsedAtMs === undefined ? words.neverUsed : words.lastUsed(texts.formats.past(item.lastUsedAtMs, view.nowMs))}</p>
+<p class="detail">${item.isBackedUp ? words.backedUp : words.notBackedUp}</p>
+${countsNote(item.countsFromMs, view, texts)}
+${removal(view, idOf('remove-passkey', item.id), html`name="remove_passkey" value="${item.id}"`, words.remove(html`<bdi>${item.name}</bdi>`), factors)}</div></li>\n`,
 )}</ul>`
 }
 ${
@@ -160,7 +160,7 @@ ${content}
 }
 
 function noticeBox(notice: FactorNotice, { factors }: Texts): Html {
-  const isDone = DONE.some((one) => one === notice);
+  const isDone = DONE.some((item) => item === notice);
   return isDone
     ? html`<p role="status" id="factor-notice" class="notice">${icon('done')}<span>${factors.notices[notice]}</span></p>`
     : html`<p role="alert" id="factor-notice" class="problem">${icon('alert')}<span>${factors.notices[notice]}</span></p>`;

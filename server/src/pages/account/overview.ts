@@ -104,7 +104,7 @@ ${
   view.applications.length === 0
     ? html`<p class="empty">${account.noApplications}</p>`
     : html`<ul class="entries" role="list">
-${view.applications.map((one) => applicationEntry(one, setting, texts, endButton(one, texts)))}</ul>`
+${view.applications.map((application) => applicationEntry(application, setting, texts, endButton(application, texts)))}</ul>`
 }
 </section>
 <section aria-labelledby="sessions">
@@ -113,7 +113,7 @@ ${
   view.sessions.length === 0
     ? html`<p class="empty">${account.noSessions}</p>`
     : html`<ul class="entries" role="list">
-${view.sessions.map((one) => sessionEntry(one, view.nowMs, texts))}</ul>`
+${view.sessions.map((session) => sessionEntry(session, view.nowMs, texts))}</ul>`
 }
 ${endOthers(view.sessions, texts)}
 </section>

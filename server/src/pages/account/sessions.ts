@@ -116,7 +116,7 @@ export async function sessionsOf(
       signedInAtMs,
       lastSeenAtMs,
     }))
-    .sort((one, other) => Number(other.isCurrent) - Number(one.isCurrent));
+    .sort((a, b) => Number(b.isCurrent) - Number(a.isCurrent));
 }
 
 export interface SessionsView extends AccountView {
@@ -142,9 +142,17 @@ export function sessionsPage(view: SessionsView, setting: PageSetting): Page {
   const { account } = texts;
   const others = view.sessions.filter(({ isCurrent }) => !isCurrent);
   const groups = [
-    { id: 'current', heading: account.thisBrowser, members: view.sessions.filter((one) => one.isCurrent) },
-    { id: 'computers', heading: account.computers, members: others.filter((one) => !isPhone(one.userAgent)) },
-    { id: 'phones', heading: account.phones, members: others.filter((one) => isPhone(one.userAgent)) },
+    {
+      id: 'current',
+      heading: account.thisBrowser,
+      members: view.sessions.filter((session) => session.isCurrent),
+    },
+    {
+      id: 'computers',
+      heading: account.computers,
+      members: others.filter((other) => !isPhone(other.userAgent)),
+    },
+    { id: 'phones', heading: account.phones, members: others.filter((other) => isPhone(other.userAgent)) },
   ];
   return accountFrame(view, setting, {
     title: account.sessions,
@@ -157,7 +165,7 @@ ${groups
     ({ id, heading, members }) => html`<section aria-labelledby="${id}">
 <h2 id="${id}">${heading}</h2>
 <ul class="entries" role="list">
-${members.map((one) => sessionEntry(one, view.nowMs, texts))}</ul>
+${members.map((member) => sessionEntry(member, view.nowMs, texts))}</ul>
 </section>
 `,
   )}
@@ -231,7 +239,7 @@ export function recentSignIns(
   const { account } = texts;
   const list = (shown: readonly SignInShown[]) =>
     html`<ul class="entries" role="list">
-${shown.map((one) => signInEntry(one, nowMs, texts))}</ul>`;
+${shown.map((item) => signInEntry(item, nowMs, texts))}</ul>`;
   const rest = signIns.slice(MAX_SHOWN);
   return html`<section aria-labelledby="recent-sign-ins">
 <h2 id="recent-sign-ins">${account.recentSignIns}</h2>

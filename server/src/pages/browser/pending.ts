@@ -98,10 +98,10 @@ export function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequ
   if (typeof begunAtMs !== 'number') return undefined;
   if (kind === 'account') {
     const page =
-      [...ACCOUNT_PAGES, 'email' as const, 'console' as const].find((one) => one === value.page) ??
+      [...ACCOUNT_PAGES, 'email' as const, 'console' as const].find((item) => item === value.page) ??
       'overview';
     const { below, isFresh } = value;
-    const change = (Object.keys(ACCOUNT_CHANGES) as AccountChange[]).find((one) => one === value.change);
+    const change = (Object.keys(ACCOUNT_CHANGES) as AccountChange[]).find((key) => key === value.change);
     return {
       ...{ kind, page, begunAtMs },
       ...(typeof below === 'string' && { below }),
@@ -120,7 +120,7 @@ export function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequ
 }
 
 function isParameters(value: unknown): value is Readonly<Record<string, string>> {
-  return isJsonObject(value) && Object.values(value).every((one) => typeof one === 'string');
+  return isJsonObject(value) && Object.values(value).every((item) => typeof item === 'string');
 }
 
 /** An authorization request on its way through the pages. */

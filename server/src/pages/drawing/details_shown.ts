@@ -27,7 +27,7 @@ export function detailsShown(
       title: title?.words ?? [[type]],
       ...(detail !== undefined && { detail: detail.words }),
       others: leavesOf(members)
-        .filter(({ path }) => !said.some((one) => one.every((name, at) => path[at] === name)))
+        .filter(({ path }) => !said.some((item) => item.every((name, at) => path[at] === name)))
         .map(({ path, value }) => ({ member: withoutDisguise(path.join('.')), values: valuesOf(value) })),
     };
   });
@@ -95,7 +95,7 @@ function withoutDisguise(text: string): string {
 export function detailsList(details: readonly DetailShown[], as: 'full' | 'brief'): Html | '' {
   if (details.length === 0) return '';
   return html`<ul class="scopes ${as}" role="list">
-${details.map((one) => html`<li>${icon('check')}<span>${sentence(one.title)}</span>${as === 'full' ? particulars(one) : ''}</li>\n`)}</ul>`;
+${details.map((detail) => html`<li>${icon('check')}<span>${sentence(detail.title)}</span>${as === 'full' ? particulars(detail) : ''}</li>\n`)}</ul>`;
 }
 
 function particulars({ detail, others }: DetailShown): Html {

@@ -98,7 +98,9 @@ export function schemaOfTheme(): object {
     ...more,
   });
   const color = (description: string) => ({ type: 'string', pattern: '^#[0-9a-fA-F]{6}$', description });
-  const scheme = object(Object.fromEntries(Object.entries(COLORS).map(([name, one]) => [name, color(one)])));
+  const scheme = object(
+    Object.fromEntries(Object.entries(COLORS).map(([name, item]) => [name, color(item)])),
+  );
   const file = (description: string) => ({ type: 'string', description });
   const link = (description: string) => ({
     ...{ type: 'string', format: 'uri', pattern: '^https://', maxLength: MAX_URL_LENGTH, description },
@@ -255,12 +257,12 @@ function schemeFrom(value: unknown, name: 'light' | 'dark', file: Refusing): Sch
   // The program derives an accent that is readable.
   const derived = brand === undefined ? undefined : brandColors(brand, colors, AWAY[name]).accent;
   const shown: Readonly<Record<string, string | undefined>> = { ...colors, accent: accent ?? derived };
-  for (const [one, other, least] of PAIRS) {
-    const [front = '', back = ''] = [shown[one], shown[other]];
+  for (const [pair, other, least] of PAIRS) {
+    const [front = '', back = ''] = [shown[pair], shown[other]];
     if (front === '' || contrast(front, back) >= least) continue;
     file.refuse(
       path,
-      `${one} (${front}) on ${other} (${back}) has a contrast of ${contrast(front, back).toFixed(2)}, expected at least ${least} (WCAG 2.2 AA)`,
+      `${pair} (${front}) on ${other} (${back}) has a contrast of ${contrast(front, back).toFixed(2)}, expected at least ${least} (WCAG 2.2 AA)`,
     );
   }
   return colors;

@@ -90,7 +90,7 @@ function applicationList(
 ): Html | '' {
   if (applications.length === 0) return '';
   return html`<section id="${id}"><h2>${heading}</h2>
-<ul class="bullets">${applications.map((one) => html`<li>${applicationName(one, texts)}</li>`)}</ul>
+<ul class="bullets">${applications.map((application) => html`<li>${applicationName(application, texts)}</li>`)}</ul>
 ${note === undefined ? '' : html`<p class="note">${note}</p>`}</section>`;
 }
 

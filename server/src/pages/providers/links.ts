@@ -157,7 +157,7 @@ export function submitUnlink(needs: LinkNeeds) {
     const ways = await needs.waysOf(person);
     const ends = isOwn ? await needs.upstream.unlink(id, person, session.id, ways, notice) : undefined;
     if (ends === undefined) {
-      const isThere = (await needs.upstream.identities.ofSubject(subject)).some((one) => one.id === id);
+      const isThere = (await needs.upstream.identities.ofSubject(subject)).some((item) => item.id === id);
       if (!isThere) return needs.visits.show(c, session, 'security', { done: 'nothing_to_end' });
       needs.requestLog.pageEvent({ ...event, type: 'refused', reason: 'provider_needed' });
       return c.redirect(`${needs.drawing.basePath}/account/security?needed`, 303);

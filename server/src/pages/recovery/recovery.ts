@@ -193,7 +193,9 @@ async function admitMail(
 async function knownBrowser(c: PageContext, needs: MailNeeds, typed: string): Promise<string | undefined> {
   const known = await needs.knownBrowsers.users(c);
   if (known === undefined) return undefined;
-  const people = await Promise.all(known.subjects.map((one) => needs.signInParts.people.bySubject(one)));
+  const people = await Promise.all(
+    known.subjects.map((subject) => needs.signInParts.people.bySubject(subject)),
+  );
   const isTyped = people.some((person) => {
     const email = person && verifiedAddressOf(person);
     return (

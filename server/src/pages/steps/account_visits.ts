@@ -177,7 +177,7 @@ export type AccountNotice =
 function noticeOf(value: unknown): AccountNotice | undefined {
   if (!isJsonObject(value)) return undefined;
   const { done, application, isUnchecked, count } = value;
-  const plain = PLAIN_NOTICES.find((one) => one === done);
+  const plain = PLAIN_NOTICES.find((notice) => notice === done);
   if (plain !== undefined) return { done: plain };
   if (done === 'access_ended' && typeof application === 'string')
     return { done, application, ...(isUnchecked === true && { isUnchecked }) };
