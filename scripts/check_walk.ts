@@ -3,7 +3,7 @@
 // by more than a tenth.
 //
 // `--files` lists the files. `--budget "program introspection=24,750"` sets another budget of files and lines.
-// `walk/executed.ts` says how lines are counted.
+// `--place library` walks the library only. `walk/executed.ts` says how lines are counted.
 import { parseArgs } from 'node:util';
 import { walks } from './walk/walk.ts';
 
@@ -18,7 +18,11 @@ interface Budget extends Size {
 }
 
 const { values: flags } = parseArgs({
-  options: { files: { type: 'boolean' }, budget: { type: 'string', multiple: true, default: [] } },
+  options: {
+    files: { type: 'boolean' },
+    budget: { type: 'string', multiple: true, default: [] },
+    place: { type: 'string' },
+  },
 });
 
 const BUDGETS: Readonly<Record<string, Budget>> = {
@@ -45,9 +49,9 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   ...Object.fromEntries(flags.budget.map(budgetIn)),
 };
 
-const unused = new Set(Object.keys(BUDGETS));
+const unused = new Set(Object.keys(BUDGETS).filter((name) => name.startsWith(flags.place ?? '')));
 let isExceeded = false;
-for (const { place, request, files } of await walks()) {
+for (const { place, request, files } of await walks(flags.place)) {
   const name = `${place} ${request}`;
   const ran = Object.values(files);
   const found: Size = { files: ran.length, lines: sum(ran.map(({ lines }) => lines.length)) };

@@ -8,9 +8,12 @@ import type { Walk } from './walked_process.ts';
 export type { Call } from './first_calls.ts';
 export type { Walk } from './walked_process.ts';
 
-/** @throws {Error} if a request did not get 200 */
-export function walks(): Promise<readonly Walk[]> {
-  return fromProcess();
+/**
+ * @param place default: both
+ * @throws {Error} if a request did not succeed
+ */
+export function walks(place = 'both'): Promise<readonly Walk[]> {
+  return fromProcess('walks', place);
 }
 
 /**

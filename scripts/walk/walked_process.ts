@@ -89,15 +89,16 @@ await inspector.post('Profiler.enable');
 // Set before the modules are loaded: V8 counts the blocks of a function only if it was compiled afterwards.
 await inspector.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
 
-const results = process.argv[2] === 'calls' ? await callsOfIntrospection() : await allWalks();
+const results = process.argv[2] === 'calls' ? await callsOfIntrospection() : await allWalks(process.argv[3]);
 process.send?.(results, undefined, undefined, () => process.exit(0));
 
-async function allWalks(): Promise<readonly Walk[]> {
+async function allWalks(chosen: string | undefined): Promise<readonly Walk[]> {
   const walks: Walk[] = [];
   for (const [place, open] of [
     ['library', openLibrary],
     ['program', openProgram],
   ] as const) {
+    if (chosen !== 'both' && chosen !== place) continue;
     const opened = await open();
     for (const [request, prepare] of Object.entries({ ...(await requestsTo(opened)), ...opened.others }))
       walks.push({ place, request, files: await walked(prepare) });
