@@ -151,8 +151,12 @@ const CLASS = 'core/src/http/errors.ts OAuthError';
 /** Reasons that this script cannot read from the code. */
 const OTHERS = '…';
 
-/** `server.authorization.refuse(request, code, description)`, by which the program's pages refuse. */
-const OF_REFUSE: Site = { code: [{ index: 1 }], description: [{ index: 2 }], reason: [], isByHost: true };
+/** `refuse(…, code, description)`, by which the program's pages refuse an authorization request. */
+function siteOfRefuse({ arguments: args }: CallExpression | NewExpression, scope: Scope): Site {
+  const at = args.findIndex((argument) => texts(textsOf(argument, scope)).some(isCode));
+  const index = at < 0 ? 1 : at;
+  return { code: [{ index }], description: [{ index: index + 1 }], reason: [], isByHost: true };
+}
 
 const OF_THE_CLASS: Site = {
   code: [{ index: 0 }],
@@ -198,7 +202,9 @@ function sitesAt(node: AnyNode, scope: Scope, file: SourceFile, makers: Makers):
   const isRefuse = callee.type === 'MemberExpression' && keyOf(callee.property) === 'refuse';
   if (callee.type !== 'Identifier' && !isRefuse) return [];
   const name = callee.type === 'Identifier' ? callee.name : '';
-  const sites = isRefuse ? [OF_REFUSE] : (makers.get(file.imports.get(name) ?? `${file.path} ${name}`) ?? []);
+  const sites = isRefuse
+    ? [siteOfRefuse(node, scope)]
+    : (makers.get(file.imports.get(name) ?? `${file.path} ${name}`) ?? []);
   return sites.map(({ code, description, reason, ...site }) => ({
     ...site,
     code: applied(code, node, scope),
