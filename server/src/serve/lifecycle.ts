@@ -52,7 +52,7 @@ export async function serveDatabase(
   await new Lifecycle(environment, role).run(configuration);
 }
 
-/** Each transition is one method. */
+/** Each transition is one method (ADR 158). */
 class Lifecycle {
   #state: State = 'starting';
   readonly #environment: NodeJS.ProcessEnv;
