@@ -59,6 +59,7 @@ async function build(folder: string, target: string): Promise<void> {
   rmSync(sources, { recursive: true });
   if (manifest.exports === undefined) return;
   nameCompiledFiles(join(target, 'lib'));
+  removeModulesOfTypes(join(target, 'lib'));
   const entries = entryModules(manifest.exports);
   const declarations = declarationsIn(join(target, 'lib'));
   removeUnreached(join(target, 'lib'), entries, declarations);
@@ -112,6 +113,12 @@ function nameCompiledFiles(library: string): void {
     const text = readFileSync(file, 'utf8');
     writeFileSync(file, text.replace(/((?:from |import\()['"]\.{1,2}\/[^'"]+)\.ts(?=['"])/g, '$1.js'));
   }
+}
+
+/** Removes the code of modules that have only types. No code imports them, and each would take a block on the disk. */
+function removeModulesOfTypes(library: string): void {
+  for (const file of globSync(join(library, '**', '*.js')))
+    if (/^(?:\/\/.*\n)*export \{\};\s*$/.test(readFileSync(file, 'utf8'))) rmSync(file);
 }
 
 /** The declarations of each module, by its path in the library without extension. */

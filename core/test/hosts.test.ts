@@ -359,7 +359,7 @@ for (const [name, values] of Object.entries({
       assert.deepEqual(await host.introspect(access_token), OUTAGE);
       const event = host.events.at(-1);
       assert.ok(event?.type === 'refused' && event.cause instanceof TypeError);
-      assert.equal(event.cause.message, `the claim ${name} has a wrong type`);
+      assert.ok(event.cause.message.startsWith(`claims.${name} in the record of an access token: expected `));
     });
   }
 }

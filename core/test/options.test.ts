@@ -35,7 +35,7 @@ const REQUIRED = {
   secret: SECRET,
   storage: memoryStorage(),
 } satisfies AuthorizationServerOptions;
-const HS256 = { algorithm: 'HS256', secret: 'of a previous server' } as const;
+const HS256 = { algorithm: 'HS256', secret: 'the secret of the previous server' } as const;
 const OLD_TOKENS = { identify: () => undefined, getByAccessToken: () => undefined, revoke: () => {} };
 const OLD = { jwtService: jwtVerifier([HS256]), tokens: OLD_TOKENS };
 const OIDC = { getUserClaims: (subject: string) => PEOPLE[subject] };

@@ -42,6 +42,7 @@ test('grantd §8.5 a key server that is down, or answers something else, is an o
     host.store('access_token', 'id');
     const found = await host.introspect(await host.jwt({ jti: 'id' }));
     assert.equal(found.status, isOutage ? 503 : 200, body);
+    assert.equal(host.lastReason, isOutage ? 'verifier_unavailable' : undefined);
   }
 });
 
@@ -418,6 +419,140 @@ test('grantd §10.1 a method with nearly the name of an optional one is refused'
   });
   // Other methods of the host are its own business.
   server({ tokens: { ...storage.tokens, isAccessTokenActive: isRevoked, connect: isRevoked } as never });
+});
+
+test('grantd §10.1 keys under which no token could be found are refused', () => {
+  const { storage } = new OwnTables();
+  const { getByRefreshToken: _, isRefreshTokenRevoked: __, ...tokens } = storage.tokens;
+  const jwtService = jwtVerifier(publicKey);
+  const refusal = (options: Partial<Storage['tokens']>, more: object = {}) => {
+    try {
+      new AuthorizationServer({ issuer: ISSUER, ...more, storage: { ...storage, tokens: options as never } });
+    } catch (error) {
+      return String(error);
+    }
+    return undefined;
+  };
+  const ofRefreshTokens = { keyedBy: { refresh_token: 'token' } } as const;
+  const noMethod =
+    'storage.tokens.getByRefreshToken: expected a method, because keyedBy names refresh tokens';
+  assert.equal(refusal({ ...tokens, ...ofRefreshTokens }, { jwtService }), `ConfigurationError: ${noMethod}`);
+  const noVerifier = /^ConfigurationError: jwtService: expected a verifier, [^\n]*$/;
+  for (const keyedBy of [ofRefreshTokens, {}])
+    assert.match(refusal({ ...storage.tokens, ...keyedBy }) ?? '', noVerifier);
+  for (const keyedBy of ['token', 'digest', { access_token: 'token' }] as const)
+    assert.equal(refusal({ ...storage.tokens, keyedBy }), undefined);
+  assert.equal(refusal({ ...storage.tokens, ...ofRefreshTokens }, { jwtService }), undefined);
+});
+
+test('grantd §2.3 a JWT that needs a digest, and one that differs from it, have reasons of their own', async () => {
+  for (const [record, reason] of [
+    [{}, 'digest_missing'],
+    [{ digest: digestOf('another') }, 'differs_from_issued'],
+  ] as const)
+    for (const kind of KINDS) {
+      const host = new OwnTables();
+      host.store(kind, 'id', record);
+      assert.deepEqual(await host.introspect(await host.jwt({ jti: 'id' }, {})), INACTIVE);
+      assert.equal(host.lastReason, reason);
+    }
+});
+
+test('grantd §10.2 a fault names the method that returned or threw something else than it should', async (t) => {
+  const returns = (value: unknown) => (() => value) as never;
+  const faults: readonly (readonly [Partial<Storage['tokens']>, typ: string, fault: string])[] = [
+    [
+      { isRefreshTokenRevoked: returns(0) },
+      'rt+jwt',
+      'isRefreshTokenRevoked: expected true or false, found the number 0',
+    ],
+    [
+      { isAccessTokenRevoked: returns('no') },
+      'at+jwt',
+      'isAccessTokenRevoked: expected true or false, found a text',
+    ],
+    [
+      { isAccessTokenRevoked: returns(undefined) },
+      'at+jwt',
+      'isAccessTokenRevoked: expected true or false, found undefined',
+    ],
+    [
+      { getByAccessToken: returns([{}]) },
+      'at+jwt',
+      'the record of an access token: expected an object, found a list',
+    ],
+    [
+      { getByAccessToken: returns('x') },
+      'at+jwt',
+      'the record of an access token: expected an object, found a text',
+    ],
+    [{ getByRefreshToken: returns({}) }, 'rt+jwt', 'the record of a refresh token has no clientId'],
+    [
+      { getByAccessToken: () => Promise.reject() },
+      'at+jwt',
+      'getByAccessToken: expected an Error, found undefined',
+    ],
+    [
+      { getByRefreshToken: () => Promise.reject('down') },
+      'rt+jwt',
+      'getByRefreshToken: expected an Error, found string',
+    ],
+  ];
+  for (const [methods, typ, fault] of faults) {
+    await t.test(fault, async () => {
+      const host = new OwnTables();
+      host.store('access_token', 'id');
+      host.store('refresh_token', 'id');
+      const server = new AuthorizationServer({
+        issuer: ISSUER,
+        jwtService: jwtVerifier(publicKey),
+        clock: host.clock.read,
+        storage: { ...host.storage, tokens: { ...host.storage.tokens, ...methods } },
+      });
+      await assert.rejects(server.introspectToken(await host.jwt({ jti: 'id' }, { typ })), (error: Error) => {
+        assert.equal(error.message, 'storage is unavailable');
+        assert.equal((error.cause as Error).message, fault);
+        return true;
+      });
+    });
+  }
+  const host = new OwnTables({}, { oidc: { getUserClaims: () => Promise.reject() } });
+  host.store('access_token', 'id');
+  assert.equal((await host.userInfo(await host.jwt({ jti: 'id' }))).status, 503);
+  assert.equal(host.lastFault, 'getUserClaims: expected an Error, found undefined');
+});
+
+test('grantd §9.1 the console shows each mistake of a host once, if the host listens to no events', async (t) => {
+  const messages: unknown[][] = [];
+  t.mock.method(console, 'error', (...texts: unknown[]) => messages.push(texts));
+  const { storage } = new OwnTables();
+  const answers: unknown[] = ['yes', 1, undefined, false];
+  const server = new AuthorizationServer({
+    issuer: ISSUER,
+    jwtService: {
+      verify: () => Promise.reject(Object.assign(new Error('expired'), { code: 'ERR_JWT_EXPIRED' })),
+    },
+    storage: { ...storage, clients: { ...storage.clients, verifySecret: (() => answers.shift()) as never } },
+  });
+  for (const status of [401, 401, 401, 401]) {
+    const response = await server.handle({
+      method: 'POST',
+      url: '/token/introspect',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', authorization: basic('api', 'x') },
+      body: 'token=x',
+    });
+    assert.equal(response?.status, status);
+  }
+  assert.equal(answers.length, 0);
+  const token = await new OwnTables().jwt();
+  for (const _ of [1, 2]) assert.deepEqual(await server.introspectToken(token), { active: false });
+  assert.deepEqual(
+    messages.map(([name, reason, cause]) => [name, reason, (cause as Error).message]),
+    [
+      ['grantd', 'client_secret_wrong', 'verifySecret: expected true or false, found a text'],
+      ['grantd', 'verifier_rejected', 'expired'],
+    ],
+  );
 });
 
 test('grantd §10.1 only storages that issue tokens can answer plain records', () => {

@@ -23,6 +23,7 @@ import {
   compiled,
   declarationsRead,
   linkNodeTypes,
+  OLDEST_COMPILER,
   WITHOUT_NODE,
 } from './harness/package/typed_consumer.ts';
 
@@ -85,6 +86,14 @@ describe('the package', () => {
       archives[name].contents.filter((path) => path.startsWith('lib/')).map((path) => `${name}/${path}`),
     );
     assert.deepEqual(files.filter((path) => !/\.c?js$/.test(path)).sort(), declarationsRead(folder));
+    const texts = globSync(join(folder, 'node_modules', '@grantd', '*', 'lib', '**', '*.js')).map((file) =>
+      readFileSync(file, 'utf8'),
+    );
+    assert.deepEqual(
+      texts.filter((text) => /^(?:\/\/.*\s+)*export \{\};\s*$/.test(text)),
+      [],
+      'modules of types alone',
+    );
   });
 
   test('an error names the line of the installed code that threw it', () => {
@@ -175,6 +184,19 @@ describe('the package', () => {
       assert.deepEqual(ended, { status: 0, stdout: '', stderr: '' });
     });
   }
+
+  test('the oldest TypeScript that the READMEs name compiles a strict consumer', () => {
+    const { version } = manifestOf(OLDEST_COMPILER);
+    for (const name of ['core', 'protect']) {
+      const [, named] =
+        /^\| TypeScript \| (\d+\.\d+) or later/m.exec(readFileSync(join(ROOT, name, 'README.md'), 'utf8')) ??
+        [];
+      assert.ok(version.startsWith(`${named}.`), `${name}: ${named}, ${version}`);
+    }
+    const compilation = { module: 'nodenext', moduleResolution: 'nodenext' } as const;
+    const ended = compiled(folder, ENTRY_POINTS, compilation, ['node'], OLDEST_COMPILER);
+    assert.deepEqual(ended, { status: 0, stdout: '', stderr: '' });
+  });
 
   test('what needs no Node needs no types of Node', () => {
     const elsewhere = installedLibraries(archives);

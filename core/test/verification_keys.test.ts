@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigurationError, jwtVerifier } from '@grantd/core';
 
-const HS256 = { algorithm: 'HS256', secret: 'of a host' } as const;
+const HS256 = { algorithm: 'HS256', secret: 'of a host, with 32 bytes or more' } as const;
 const RSA_JWK = { kty: 'RSA', n: `w${'A'.repeat(340)}Q`, e: 'AQAB' };
 
 /** Invalid keys, and the member that the error names. */
@@ -13,8 +13,12 @@ const BAD: readonly (readonly [member: string, key: unknown])[] = [
   ['algorithm', { ...HS256, algorithm: 'none' }],
   ['algorithm', { ...HS256, algorithm: 'HS1' }],
   ['secret', { algorithm: 'HS256' }],
+  // RFC 7518 §3.2: as many bytes as the MAC has.
   ['secret', { ...HS256, secret: '' }],
-  ['secret', { ...HS256, secret: new Uint8Array() }],
+  ['secret', { ...HS256, secret: 'ü'.repeat(15) }],
+  ['secret', { ...HS256, secret: new Uint8Array(31) }],
+  ['secret', { algorithm: 'HS384', secret: new Uint8Array(47) }],
+  ['secret', { algorithm: 'HS512', secret: new Uint8Array(63) }],
   ['secret', { ...HS256, secret: RSA_JWK }],
   ['keyId', { ...HS256, keyId: 5 }],
   ['publicKey', { algorithm: 'RS256' }],
@@ -43,6 +47,7 @@ test('jwtVerifier refuses an invalid key, and names its member', () => {
 
 test('jwtVerifier takes 1 to 16 keys', () => {
   jwtVerifier(Array(16).fill(HS256));
-  jwtVerifier([{ algorithm: 'HS256', secret: new Uint8Array(1), keyId: '' }]);
+  jwtVerifier([{ algorithm: 'HS256', secret: new Uint8Array(32), keyId: '' }]);
+  jwtVerifier([{ algorithm: 'HS512', secret: 'x'.repeat(64) }]);
   jwtVerifier([{ algorithm: 'PS256', publicKey: RSA_JWK, keyId: 'k' }]);
 });

@@ -86,13 +86,10 @@ async function readRequestObject(
   requireTimes(context, claims, isStrict, origin);
   const parameters = parametersOfClaims(claims);
   if (parameters === undefined || parameters.has('request') || parameters.has('request_uri'))
-    throw invalid('the request object has a parameter that is not allowed', 'request_object_wrong_claims');
+    throw invalid('the request object has a parameter that is not allowed');
   const responseType = outer.get('response_type');
   if (responseType !== undefined && responseType !== parameters.get('response_type'))
-    throw invalid(
-      'the response_type differs from the one in the request object',
-      'request_object_wrong_claims',
-    );
+    throw invalid('the response_type differs from the one in the request object');
   return parameters;
 }
 
@@ -111,8 +108,7 @@ function readHeader({ requestObjectAlgorithms }: AuthorizationContext, client: C
     algorithm !== undefined && algorithmsOf(client, requestObjectAlgorithms).includes(algorithm);
   if (!isAllowed || (registered !== undefined && registered !== algorithm))
     throw invalid('the algorithm of the request object is not allowed', 'request_object_wrong_key');
-  if (!TYPES.includes(header.type))
-    throw invalid('the type of the request object is not allowed', 'request_object_wrong_claims');
+  if (!TYPES.includes(header.type)) throw invalid('the type of the request object is not allowed');
   return { algorithm, keyId: header.keyId };
 }
 
@@ -162,12 +158,10 @@ function requireClaims(
   const { iss, aud, sub, client_id: clientId } = claims;
   const isForServer = aud === undefined || aud === issuer || (Array.isArray(aud) && aud.includes(issuer));
   const isOfClient = clientId === client.id && (iss === undefined || iss === client.id);
-  if (!isOfClient) throw invalid('the request object is from another client', 'request_object_wrong_claims');
-  if (!isForServer) throw invalid('the request object is not for this server', 'request_object_wrong_claims');
-  if (aud === undefined && isStrict)
-    throw invalid('the request object has no aud', 'request_object_wrong_claims');
-  if (sub === client.id)
-    throw invalid('a client assertion cannot be used as a request object', 'request_object_wrong_claims');
+  if (!isOfClient) throw invalid('the request object is from another client');
+  if (!isForServer) throw invalid('the request object is not for this server');
+  if (aud === undefined && isStrict) throw invalid('the request object has no aud');
+  if (sub === client.id) throw invalid('a client assertion cannot be used as a request object');
 }
 
 /** Maximum lifetime of a request object in seconds, and maximum age of its `nbf` (FAPI 2.0 Message Signing §5.3.1). */
@@ -186,25 +180,26 @@ function requireTimes(
 ): void {
   const now = secondsOf(clock());
   const mayLackExp = origin === 'fetched' && !isStrict;
-  if (exp === undefined && !mayLackExp)
-    throw invalid('the request object has no exp', 'request_object_wrong_claims');
-  if (nbf === undefined && isStrict)
-    throw invalid('the request object has no nbf', 'request_object_wrong_claims');
+  if (exp === undefined && !mayLackExp) throw invalid('the request object has no exp');
+  if (nbf === undefined && isStrict) throw invalid('the request object has no nbf');
   const begins = typeof nbf === 'number' ? nbf : now + CLIENT_CLOCK_AHEAD;
   const isCurrent =
     (exp === undefined || (typeof exp === 'number' && exp > now)) &&
     (nbf === undefined || (typeof nbf === 'number' && nbf <= now + CLIENT_CLOCK_AHEAD));
-  if (!isCurrent)
-    throw invalid('the request object is not valid at this time', 'request_object_wrong_claims');
+  if (!isCurrent) throw invalid('the request object is not valid at this time');
   if (begins < now - MAX_LIFETIME || (typeof exp === 'number' && exp > begins + MAX_LIFETIME))
-    throw invalid('the request object is valid for more than 60 minutes', 'request_object_wrong_claims');
+    throw invalid('the request object is valid for more than 60 minutes');
 }
 
 function malformed(): OAuthError {
   return invalid('the request object is malformed', 'request_object_malformed');
 }
 
-function invalid(description: string, reason: RefusalReason, cause?: unknown): OAuthError {
+function invalid(
+  description: string,
+  reason: RefusalReason = 'request_object_wrong_claims',
+  cause?: unknown,
+): OAuthError {
   return refusedRequestObject('invalid_request_object', description, reason, cause);
 }
 

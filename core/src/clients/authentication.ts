@@ -16,6 +16,7 @@ import {
 } from '../protocol/client_metadata.ts';
 import { PROFILES, type Profile, profileOf, underProfile } from '../protocol/profile.ts';
 import type { ClientRecord, ClientSecretRecord } from '../protocol/records.ts';
+import { noBoolean } from '../storage/host_records.ts';
 import { newOpaque, opaqueFrom } from '../tokens/opaque_token.ts';
 import { type ClientContext, findNamedClient } from './client.ts';
 import { clientSecretJwt } from './client_secret_jwt.ts';
@@ -167,10 +168,7 @@ async function verdictOfHost(
       const isRight: unknown = await storage.clients.verifySecret?.(client, secret);
       if (client !== undefined && isRight === true)
         return { accept: ({ id }) => void (index > 0 && noteRawSecret(context, id, call)) };
-      if (client !== undefined && isRight)
-        cause = new TypeError(
-          `verifySecret must return true or false, but returned a value of the type ${typeof isRight}`,
-        );
+      if (client !== undefined && isRight !== false) cause = noBoolean('verifySecret', isRight);
     } catch (error) {
       if (client !== undefined) throw error;
       cause = error;

@@ -13,6 +13,7 @@ import {
   MOST_LIVE_SECRETS,
 } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
+import { noBoolean } from '../storage/host_records.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
 import type { ClientKeys } from '../tokens/client_keys.ts';
 import type { TokenContext } from '../tokens/context.ts';
@@ -138,7 +139,7 @@ export async function takeOnce(
     throw new TypeError('one-time identifiers need storage.oneTimeIdentifiers');
   const isTaken: unknown = await storage.oneTimeIdentifiers.take(id, expiresAt);
   if (typeof isTaken === 'boolean') return isTaken;
-  throw new StorageFault(new TypeError('storage.oneTimeIdentifiers.take must resolve to true or false'));
+  throw new StorageFault(noBoolean('storage.oneTimeIdentifiers.take', isTaken));
 }
 
 /** Replaces the hash of a client that does not exist. It has the length of a hash, but never equals one. */

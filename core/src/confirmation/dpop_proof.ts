@@ -5,7 +5,7 @@ import type { Verifies } from '../crypto/port.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import { isJsonObject } from '../http/http.ts';
 import { RecentlyUsed } from '../platform/cache.ts';
-import { CLIENT_CLOCK_AHEAD, equalInConstantTime } from '../platform/environment.ts';
+import { type Bytes, CLIENT_CLOCK_AHEAD, equalInConstantTime } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { type ClientAlgorithm, clientAlgorithmOf, namesOf } from '../protocol/client_metadata.ts';
 import { claimsOfJwt, isSignedWith, readJwtHeader } from '../tokens/jwt.ts';
@@ -200,7 +200,7 @@ const NONCE_MS = 60 * 1000;
  */
 export interface NonceSource {
   /** The first one makes nonces, all are accepted. */
-  readonly keys: readonly Uint8Array<ArrayBuffer>[];
+  readonly keys: readonly Bytes[];
   /** Who accepts the nonces: the issuer, or the origin of an API. */
   readonly owner: string;
   /** Milliseconds since 1970. */
@@ -228,7 +228,7 @@ function periodOf(nowMs: number): number {
   return Math.floor(nowMs / NONCE_MS);
 }
 
-function nonceAt(owner: string, key: Uint8Array<ArrayBuffer>, period: number) {
+function nonceAt(owner: string, key: Bytes, period: number) {
   return hmacSha256(key, JSON.stringify([owner, period]));
 }
 

@@ -20,12 +20,8 @@ export function errorResponse(thrown: unknown): HttpResponse {
 export function asOAuthError(thrown: unknown): OAuthError {
   if (thrown instanceof OAuthError) return thrown;
   if (thrown instanceof StorageFault) {
-    const { headers, cause } = thrown;
-    return unavailable('the server cannot answer at the moment', {
-      reason: 'storage_unavailable',
-      headers,
-      cause,
-    });
+    const { reason, headers, cause } = thrown;
+    return unavailable('the server cannot answer at the moment', { reason, headers, cause });
   }
   if (thrown instanceof DocumentError && thrown.outcome === 'failed') {
     const { headers, clientId } = thrown;

@@ -157,18 +157,20 @@ export class OAuthError extends Error {
 }
 
 /**
- * Storage is unavailable, or the outcome of a write is unknown. Never a valid answer. Frameworks that render errors use
- * `status` and `headers`.
+ * Storage or a host's verifier is unavailable, or the outcome of a write is unknown. Never a valid answer. Frameworks that
+ * render errors use `status` and `headers`.
  */
 export class StorageFault extends Error {
   readonly status = 503;
+  readonly reason: 'storage_unavailable' | 'verifier_unavailable';
   readonly headers: Readonly<Record<string, string>> = retryAfter(1);
 
   static override readonly [Symbol.hasInstance] = instancesNamed('StorageFault');
 
-  constructor(cause: unknown) {
-    super('storage is unavailable', { cause });
+  constructor(cause: unknown, reason: StorageFault['reason'] = 'storage_unavailable') {
+    super(reason.replace('_', ' is '), { cause });
     nameClass(this, 'StorageFault');
+    this.reason = reason;
   }
 }
 
@@ -199,16 +201,18 @@ export const INACTIVE_REASONS = {
   unknown_key: 'The token names a signing key that this server does not have.',
   bad_signature: 'The signature does not verify, or its algorithm is not that of the key.',
   verifier_rejected:
-    'The application’s jwtService.verify or accessTokenVerifier.verify rejected with an error of jose. It should resolve to { verified: false }.',
+    'The application’s jwtService or accessTokenVerifier rejected with an error of jose, instead of resolving to { verified: false }.',
   wrong_issuer: 'The iss of the token is not the issuer that the server or API expects.',
   wrong_type: 'The endpoint or API does not accept tokens of this type, such as ID tokens.',
   not_yet_valid: 'The token is valid only from a later time (nbf).',
   no_record:
-    'Storage has no record of the token: it was never issued, or is deleted. An opaque token of an application is looked up by its SHA-256 digest, unless storage.tokens.keyedBy says otherwise.',
+    'Storage has no record of the token: it was never issued, or is deleted. Opaque tokens of an application are looked up by their SHA-256 digest, unless storage.tokens.keyedBy says otherwise.',
   sub_missing: 'The token is for a user, but its sub is missing or not a string.',
   confirmation_missing: 'The record says that the token is bound to a key (DPoP), but does not name the key.',
   differs_from_issued:
     'The record with the token’s identifier (jti) has the SHA-256 digest of another token.',
+  digest_missing:
+    'By its typ, the JWT could be an ID token. Store its digest in the record, or set storage.tokens.identify.',
   expired: 'The exp of the token, or the expiry in its record, has passed.',
   expiry_unreadable: 'The exp of the token, or the expiry in its record, is no number of seconds.',
   revoked:
@@ -454,6 +458,8 @@ export const REFUSAL_REASONS = {
     'The server could not fetch a document of the client, such as the keys at its jwks_uri. A later attempt can succeed.',
   application_claim_unfit:
     'The application’s function applicationClaims.valuesOf returned an undeclared claim or a wrong value. The logged value names the claim.',
+  verifier_unavailable:
+    'The application’s jwtService or accessTokenVerifier failed, for example because the URL of its keys did not respond.',
   storage_unavailable:
     'The storage was not available, or the server does not know whether the storage completed a write.',
   unexpected: 'An unexpected error occurred. The log entry contains its cause.',

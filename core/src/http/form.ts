@@ -1,5 +1,5 @@
 // Reads forms and JSON from requests.
-import { OAuthError } from './errors.ts';
+import { OAuthError, type OAuthErrorDetails, type RefusalReason } from './errors.ts';
 import {
   type HttpRequest,
   headerValue,
@@ -58,14 +58,12 @@ export function readQueryOrForm(request: HttpRequest): Form {
 export function readJsonObject(request: HttpRequest): JsonObject {
   requireBodySize(request);
   if (mediaTypeOf(request) !== 'application/json') {
-    throw new OAuthError('invalid_request', 'the content type must be application/json', {
-      reason: 'wrong_media_type',
-    });
+    throw invalid('the content type must be application/json', 'wrong_media_type');
   }
   if (typeof request.body === 'string') requireIdentity(request);
   const value = typeof request.body === 'string' ? parseJson(request.body) : request.body;
   if (isJsonObject(value)) return value;
-  throw new OAuthError('invalid_request', 'the body must be a JSON object', { reason: 'body_unreadable' });
+  throw invalid('the body must be a JSON object', 'body_unreadable');
 }
 
 /**
@@ -75,9 +73,7 @@ export function readJsonObject(request: HttpRequest): JsonObject {
 export function requireParameter(form: Form, name: string): string {
   const value = form.get(name);
   if (value === undefined) {
-    throw new OAuthError('invalid_request', `the parameter ${name} is missing`, {
-      reason: 'parameter_missing',
-    });
+    throw invalid(`the parameter ${name} is missing`, 'parameter_missing');
   }
   return value;
 }
@@ -87,9 +83,7 @@ export function requireShortParameters(parameters: Form): void {
   let length = 0;
   for (const [name, value] of parameters) length += name.length + value.length;
   if (length <= LONGEST_PARAMETERS) return;
-  throw new OAuthError('invalid_request', `the request is longer than ${LONGEST_PARAMETERS} characters`, {
-    reason: 'parameters_too_long',
-  });
+  throw invalid(`the request is longer than ${LONGEST_PARAMETERS} characters`, 'parameters_too_long');
 }
 
 /** @throws {OAuthError} `invalid_request` with status 413: the body is too large */
@@ -99,10 +93,7 @@ export function requireBodySize({ body }: HttpRequest): void {
     !exceeds(typeof body === 'string' ? body : shortestEncoding(body), MAX_BODY_BYTES)
   )
     return;
-  throw new OAuthError('invalid_request', 'the request body is too large', {
-    status: 413,
-    reason: 'body_too_large',
-  });
+  throw invalid('the request body is too large', 'body_too_large', { status: 413 });
 }
 
 /**
@@ -123,9 +114,7 @@ export function parseForm(text: string): Form {
 /** RFC 6749 Appendix B. */
 function requireFormMediaType(request: HttpRequest): void {
   if (mediaTypeOf(request) === 'application/x-www-form-urlencoded') return;
-  throw new OAuthError('invalid_request', 'the content type must be application/x-www-form-urlencoded', {
-    reason: 'wrong_media_type',
-  });
+  throw invalid('the content type must be application/x-www-form-urlencoded', 'wrong_media_type');
 }
 
 /**
@@ -135,11 +124,8 @@ function requireFormMediaType(request: HttpRequest): void {
 function requireIdentity(request: HttpRequest): void {
   const codings = headerValue(request, 'content-encoding')?.toLowerCase().split(',') ?? [];
   if (codings.every((coding) => ['', 'identity'].includes(coding.trim()))) return;
-  throw new OAuthError('invalid_request', 'the body must not have a Content-Encoding', {
-    status: 415,
-    reason: 'wrong_content_encoding',
-    headers: { 'accept-encoding': 'identity' },
-  });
+  const more = { status: 415, headers: { 'accept-encoding': 'identity' } };
+  throw invalid('the body must not have a Content-Encoding', 'wrong_content_encoding', more);
 }
 
 function fromParsed(parsed: ParsedForm): Form {
@@ -178,8 +164,12 @@ class ParametersOfParser extends Map<string, string> {
   }
 }
 
+function invalid(description: string, reason: RefusalReason, more?: OAuthErrorDetails): OAuthError {
+  return new OAuthError('invalid_request', description, { ...more, reason });
+}
+
 function noString(): OAuthError {
-  return new OAuthError('invalid_request', 'a parameter must be a string', { reason: 'parameter_invalid' });
+  return invalid('a parameter must be a string', 'parameter_invalid');
 }
 
 /** A one-element array comes from `name[]`, not from a repetition. It stays an array, which is no parameter. */
@@ -195,7 +185,7 @@ function appended(earlier: string | undefined, value: string): string {
 }
 
 function repeated(): OAuthError {
-  return new OAuthError('invalid_request', 'a parameter is repeated', { reason: 'parameter_repeated' });
+  return invalid('a parameter is repeated', 'parameter_repeated');
 }
 
 /** The shortest possible encoding of a parsed form. */

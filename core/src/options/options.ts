@@ -51,6 +51,7 @@ import type { ApplicationClaims } from '../tokens/application_claims.ts';
 import type { DetailsTypes } from '../tokens/authorization_details.ts';
 import type { GetUserClaims, SubjectState } from '../tokens/context.ts';
 import type { JwtService, JwtVerifier } from '../tokens/jwt_service.ts';
+import { EXPECTED_SECRET } from '../tokens/server_secret.ts';
 import type { AccessTokenVerifier } from '../tokens/state.ts';
 import type {
   AuthorizationServerOptions,
@@ -162,14 +163,7 @@ export const HOST_OPTIONS = {
   issuer: requiredSetting(
     text('URL', 'an http or https URL without query, fragment and credentials', isIssuer),
   ),
-  secret: settingWithoutDefault(
-    textOrList(
-      'SECRET',
-      'a text of at least 32 characters, or a list of such texts, newest first',
-      secretText,
-    ),
-    { isSecret: true },
-  ),
+  secret: settingWithoutDefault(textOrList('SECRET', EXPECTED_SECRET, secretText), { isSecret: true }),
   storage: requiredSetting(hostValue<AuthorizingStorage | Storage>('S', 'a storage object', isObject)),
   pairwiseSecret: settingWithoutDefault(text('SECRET', 'a text of at least 32 characters', secretText), {
     isSecret: true,

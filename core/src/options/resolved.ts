@@ -14,7 +14,7 @@ import {
 import { readOptions, requireKnownNames, type ValuesOf } from '../protocol/option_kinds.ts';
 import { narrowingBy, usualAlgorithm } from '../protocol/profile.ts';
 import type { IntrospectionPolicy, ResolvedRegistration } from '../request/context.ts';
-import type { ClientRepository, Storage } from '../storage/contract.ts';
+import type { ClientRepository, Storage, TokenRepository } from '../storage/contract.ts';
 import { groupsOf, isIssuing, requireStorage } from '../storage/groups.ts';
 import type { RegistrableClients } from '../storage/host_storage.ts';
 import { type DeclaredClaims, resolveApplicationClaims } from '../tokens/application_claims.ts';
@@ -180,9 +180,9 @@ function withoutRs<Algorithm extends AssertionAlgorithm>(
 function requireParts(values: Values): void {
   const { storage, jwtService, registration, requirePushedAuthorizationRequests: mustPush } = values;
   const hasCodes = isObject(storage.authorizationCodes);
+  const signs = jwtService === undefined && !hasOwnTokensAlone(storage);
   const needs = {
-    ...(jwtService === undefined &&
-      !hasOpaqueTokensAlone(storage) && { keys: 'the option jwtService is not set' }),
+    ...(signs && { keys: 'the option jwtService is not set' }),
     ...(hasCodes && { issuing: 'storage has authorizationCodes, which are exchanged for tokens' }),
     ...(registration !== undefined && {
       registration: 'the option registration is set',
@@ -190,9 +190,11 @@ function requireParts(values: Values): void {
     }),
     ...(mustPush && { pushedRequests: PUSHED, oneTimeIdentifiers: PUSHED }),
   };
-  const use = values.secret === undefined ? useOfSecret(values) : undefined;
+  const use = values.secret === undefined ? useOfSecret(values, signs) : undefined;
   const lacking = [
     ...(use === undefined ? [] : [`secret: expected a text of at least 32 characters, because ${use}`]),
+    ...(use === undefined && values.secret === undefined && comparesSecrets(values) ? [NO_COMPARISON] : []),
+    ...(jwtService === undefined && !signs && !hasOpaqueAccessTokens(storage) ? [NO_VERIFIER] : []),
     // A row that is found by the jti of a JWT would also be found by this text as a token.
     ...(hasAmbiguousKeys(values) ? [AMBIGUOUS_KEYS] : []),
   ];
@@ -206,12 +208,30 @@ function hasAmbiguousKeys({ jwtService, storage: { keys, tokens } }: Values): bo
 }
 
 const AMBIGUOUS_KEYS =
-  'storage.tokens.keyedBy: expected the kinds with opaque tokens, such as { refresh_token: "token" }, because the jti of a JWT is no token';
+  'storage.tokens.keyedBy: expected the kinds with opaque tokens, such as { refresh_token: "token" }, because a jti is no token';
 
-/** A storage that says how it finds opaque tokens, without keys for JWTs. */
-function hasOpaqueTokensAlone({ keys, tokens }: Partial<Storage>): boolean {
-  return keys === undefined && tokens?.keyedBy !== undefined && !isIssuing(tokens);
+/** A storage with the tokens of a host, and without keys of the server. */
+function hasOwnTokensAlone({ keys, tokens }: Partial<Storage>): boolean {
+  return keys === undefined && isObject(tokens) && !isIssuing(tokens as TokenRepository);
 }
+
+function hasOpaqueAccessTokens({ tokens }: Partial<Storage>): boolean {
+  const { keyedBy } = tokens ?? {};
+  return isObject(keyedBy)
+    ? Reflect.get(keyedBy as object, 'access_token') !== undefined
+    : keyedBy !== undefined;
+}
+
+const NO_VERIFIER =
+  'jwtService: expected a verifier, such as jwtVerifier(), unless storage.tokens.keyedBy names opaque access tokens';
+
+/** Whether the server compares secrets of clients itself. */
+function comparesSecrets({ authenticateIntrospect, authenticateRevoke, storage }: Values): boolean {
+  return (authenticateIntrospect || authenticateRevoke) && storage.clients?.verifySecret === undefined;
+}
+
+const NO_COMPARISON =
+  'storage.clients.verifySecret: expected a method, or the option secret if the server hashes client secrets';
 
 const PUSHED = 'authorization requests must be pushed';
 
@@ -220,17 +240,13 @@ function isObject(value: unknown): boolean {
 }
 
 /** @returns what needs the server's secret, or `undefined` if nothing does */
-function useOfSecret(values: Values): string | undefined {
-  const { clients, tokens, oneTimeIdentifiers }: Partial<Storage> = values.storage;
-  if (values.jwtService === undefined && !hasOpaqueTokensAlone(values.storage))
-    return 'it encrypts the signing keys';
+function useOfSecret(values: Values, signs: boolean): string | undefined {
+  const { tokens, oneTimeIdentifiers }: Partial<Storage> = values.storage;
+  if (signs) return 'it encrypts the signing keys';
   if (tokens && isIssuing(tokens)) return 'refresh tokens derive from it';
   if (values.registration !== undefined) return 'clients can register';
   if (oneTimeIdentifiers !== undefined && values.dpopAlgorithms.length > 0)
     return 'nonces of DPoP derive from it';
-  const authenticates = values.authenticateIntrospect || values.authenticateRevoke;
-  if (authenticates && clients?.verifySecret === undefined)
-    return 'client secrets are hashed with it. Or set storage.clients.verifySecret';
   return undefined;
 }
 

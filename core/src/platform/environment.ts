@@ -2,8 +2,11 @@
 /** Returns milliseconds since 1970-01-01T00:00:00Z. */
 export type Clock = () => number;
 
+/** Bytes that Web Crypto accepts: `Uint8Array<ArrayBuffer>`, which TypeScript 5.6 calls `Uint8Array`. */
+export type Bytes = ReturnType<Uint8ArrayConstructor['of']>;
+
 /** Returns the requested number of cryptographically random bytes. */
-export type RandomSource = (bytes: number) => Uint8Array<ArrayBuffer>;
+export type RandomSource = (bytes: number) => Bytes;
 
 /** One call of the system's generator takes 5 µs, however few bytes it returns, so it fetches bytes for many values. */
 const FETCHED_BYTES = 4096;

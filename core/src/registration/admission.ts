@@ -4,7 +4,7 @@ import { takeOnce } from '../clients/client.ts';
 import { bearerOfHeader } from '../http/bearer.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { HttpRequest } from '../http/http.ts';
-import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
+import { type Bytes, equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import type { Context, ResolvedRegistration } from '../request/context.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { newIdentifier, PREFIXES } from '../tokens/opaque_token.ts';
@@ -117,11 +117,7 @@ async function readInitialAccessToken(
 }
 
 /** Covers the issuer, because several issuers may share one secret. */
-async function signature(
-  key: Uint8Array<ArrayBuffer>,
-  { issuer }: TokenContext,
-  access: InitialAccess,
-): Promise<string> {
+async function signature(key: Bytes, { issuer }: TokenContext, access: InitialAccess): Promise<string> {
   return hmacSha256(key, `${written(access)} ${issuer}`);
 }
 

@@ -3,7 +3,7 @@
 import { ClientSecrets, ClientSecretUses } from '../clients/client.ts';
 import { serverMetadata } from '../discovery/metadata.ts';
 import { asOAuthError, errorResponse } from '../http/error_response.ts';
-import { ConfigurationError } from '../http/errors.ts';
+import { ConfigurationError, type ReasonCode } from '../http/errors.ts';
 import type { ServerEvent } from '../http/events.ts';
 import { fetchNothing } from '../http/fetch_document.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
@@ -296,16 +296,17 @@ function requireNamed(options: object, name: 'caller' | 'owner'): void {
 }
 
 /**
- * Reports faults and mistakes of the host even if it sets no `onEvent`. A mistake is printed once, because strangers can
- * repeat it at will.
+ * Reports faults and mistakes of the host even if it sets no `onEvent`. A mistake, which is a refusal with a cause in the
+ * host's function, is printed once for each reason, because strangers can repeat it at will.
  */
 function faultPrinter(): (event: ServerEvent) => void {
-  let hasPrinted = false;
+  const mistakes = new Set<ReasonCode>(['verifier_rejected', 'client_secret_wrong']);
   return (event) => {
-    const isMistake = 'reason' in event && event.reason === 'verifier_rejected' && !hasPrinted;
-    if (!isMistake && !(event.type === 'refused' && event.status >= 500)) return;
-    hasPrinted ||= isMistake;
-    console.error('grantd', event.reason, event.cause);
+    if (!('reason' in event)) return;
+    const { reason, cause } = event;
+    const isNewMistake = cause !== undefined && mistakes.delete(reason);
+    if (isNewMistake || (event.type === 'refused' && event.status >= 500))
+      console.error('grantd', reason, cause);
   };
 }
 
@@ -349,7 +350,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
     pairwiseSecret:
       options.pairwiseSecret === undefined ? undefined : new ServerSecret(options.pairwiseSecret),
     jwt,
-    getSubjectState: getSubjectState && guardedCall(getSubjectState),
+    getSubjectState: getSubjectState && guardedCall(getSubjectState, 'getSubjectState'),
     findPreviousToken,
   };
   const clientSecrets = new ClientSecrets(secret, options.clock);
@@ -370,11 +371,13 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
     signingKeys,
     registration: registration && {
       ...registration,
-      ...(typeof registration.openTo === 'function' && { openTo: guardedCall(registration.openTo) }),
+      ...(typeof registration.openTo === 'function' && {
+        openTo: guardedCall(registration.openTo, 'registration.openTo'),
+      }),
       clients: guarded(registration.clients),
     },
     oidc: oidc && { ...oidc, getUserClaims: guardedClaims(oidc.getUserClaims) },
-    mayUseClient: mayUseClient && guardedCall(mayUseClient),
+    mayUseClient: mayUseClient && guardedCall(mayUseClient, 'mayUseClient'),
   };
   const { cache } = options.storage;
   cache?.limitTokens(options.cachedTokens);

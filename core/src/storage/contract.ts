@@ -339,6 +339,8 @@ export interface HostToken
   readonly issuedAtMs?: StoredTime | null | undefined;
   /** Milliseconds since 1970, or a `Date`. A token with it is revoked. */
   readonly revokedAtMs?: StoredTime | null | undefined;
+  /** The same in seconds, because many tables call it so. */
+  readonly revokedAt?: StoredTime | null | undefined;
   readonly supersededAtMs?: StoredTime | null | undefined;
   readonly notBeforeMs?: StoredTime | null | undefined;
 }
@@ -361,6 +363,8 @@ export interface HostClient
   readonly scopes?: StoredScopes | null | undefined;
   readonly registeredAt?: StoredTime | null | undefined;
   readonly disabledAtMs?: StoredTime | null | undefined;
+  /** The same in seconds. */
+  readonly disabledAt?: StoredTime | null | undefined;
 }
 
 /** Databases return `null` for a member that is absent. */

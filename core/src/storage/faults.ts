@@ -41,7 +41,8 @@ export function guarded<T extends object>(repository: T): T {
       if (typeof member !== 'function') return member;
       let method = marked.get(name);
       if (method === undefined) {
-        method = guardedCall((...args: unknown[]): unknown => Reflect.apply(member, repository, args));
+        const call = (...args: unknown[]): unknown => Reflect.apply(member, repository, args);
+        method = guardedCall(call, String(name));
         marked.set(name, method);
       }
       return method;
@@ -49,16 +50,23 @@ export function guarded<T extends object>(repository: T): T {
   });
 }
 
-/** The same function, guarded in the same way. */
+/**
+ * The same function, guarded in the same way.
+ * @param name for what the host throws without an `Error`, and so without a stack
+ */
 export function guardedCall<A extends unknown[], R>(
   call: (...args: A) => R,
+  name?: string,
 ): (...args: A) => R | Promise<Awaited<R>> {
+  const rethrow = (error: unknown): never => {
+    throw asRejection(error, name);
+  };
   return (...args) => {
     let result: R;
     try {
       result = call(...args);
     } catch (error) {
-      throw asRejection(error);
+      return rethrow(error);
     }
     return isThenable(result) ? Promise.resolve(result).catch(rethrow) : result;
   };
@@ -76,13 +84,9 @@ export function guardedClaims(
       const type = Object.prototype.toString.call(found);
       throw new TypeError(`getUserClaims: expected an object with claims, undefined or null, found ${type}`);
     } catch (error) {
-      throw asFault(error);
+      throw asFault(error, 'getUserClaims');
     }
   };
-}
-
-function rethrow(error: unknown): never {
-  throw asRejection(error);
 }
 
 /** The caller broke the storage contract, and nothing was written. This is a bug, not an outage, so it is not a `StorageFault`. */
@@ -91,12 +95,16 @@ export class ContractBreach extends TypeError {
 }
 
 /** What a write rejects with. */
-export function asRejection(error: unknown): Error {
-  return error instanceof ContractBreach ? error : asFault(error);
+export function asRejection(error: unknown, name?: string): Error {
+  return error instanceof ContractBreach ? error : asFault(error, name);
 }
 
-export function asFault(error: unknown): StorageFault {
-  return error instanceof StorageFault ? error : new StorageFault(error);
+export function asFault(error: unknown, name?: string): StorageFault {
+  if (error instanceof StorageFault) return error;
+  if (name === undefined || error instanceof Error) return new StorageFault(error);
+  return new StorageFault(
+    new TypeError(`${name}: expected an Error, found ${typeof error}`, { cause: error }),
+  );
 }
 
 /**
@@ -116,7 +124,7 @@ export async function guardedWith<R>(texts: readonly string[], call: () => R | P
 
 /** A copy of an error that does not show these texts. Values that are no errors are not shown at all. */
 export function withoutTexts(error: unknown, texts: readonly string[], depth = 0): Error {
-  if (!(error instanceof Error)) return new Error(`a ${typeof error} was thrown, which is not shown`);
+  if (!(error instanceof Error)) return new Error(`a value of the type ${typeof error}, which is not shown`);
   const without = (text: string) =>
     texts.reduce((found, one) => (one === '' ? found : found.replaceAll(one, '…')), text);
   const { name, message, stack, cause } = error;

@@ -210,6 +210,8 @@ function keyProblems(tokens: TokenRepository): readonly string[] {
     return [
       'storage.tokens.keyedBy: expected digest, token, or one of them for access_token or refresh_token',
     ];
+  if (isOfKinds && Reflect.get(keyedBy, 'refresh_token') && tokens.getByRefreshToken === undefined)
+    return ['storage.tokens.getByRefreshToken: expected a method, because keyedBy names refresh tokens'];
   if (keyedBy === 'digest' || !isIssuing(tokens)) return [];
   return ['storage.tokens.keyedBy: expected digest, because the server issues tokens (storage.tokens.issue)'];
 }

@@ -97,25 +97,17 @@ const isText: Check = (value) => typeof value === 'string';
 const isTextList: Check = (value) => Array.isArray(value) && value.every(isText);
 
 /** Claims that introspection returns as stored (RFC 7662 §2.2), and their types. */
-const CLAIMS: readonly (readonly [name: string, isOfType: Check])[] = [
-  ['exp', isInteger],
-  ['iat', isInteger],
-  ['nbf', isInteger],
-  ['username', isText],
-  ['sub', isText],
-  ['iss', isText],
-  ['jti', isText],
-  ['aud', (value) => isText(value) || isTextList(value)],
-  ['sid', isText],
-  ['auth_time', isInteger],
-  ['acr', isText],
-  ['amr', isTextList],
+const CLAIMS: readonly (readonly [names: readonly string[], isOfType: Check, expected: string])[] = [
+  [['exp', 'iat', 'nbf', 'auth_time'], isInteger, 'an integer'],
+  [['username', 'sub', 'iss', 'jti', 'sid', 'acr'], isText, 'a text'],
+  [['aud'], (value) => isText(value) || isTextList(value), 'a text or a list of texts'],
+  [['amr'], isTextList, 'a list of texts'],
 ];
 
 /** @throws {StorageFault} a member is missing or has a wrong type */
 export function clientRecord(found: HostClient): ClientRecord {
-  const id = idOf(found.id, 'client', 'id');
-  const client = read(found, CLIENT, 'client');
+  const id = idIn(found, 'a client', 'id');
+  const client = read(found, CLIENT, 'a client');
   const metadata = metadataOf(found);
   return {
     grantTypes: [],
@@ -124,7 +116,7 @@ export function clientRecord(found: HostClient): ClientRecord {
     ...client,
     id,
     ...(client.secrets && {
-      secrets: client.secrets.map((secret) => read(secret, CLIENT_SECRET, 'client secret')),
+      secrets: client.secrets.map((secret) => read(secret, CLIENT_SECRET, 'a client secret')),
     }),
     ...(metadata && { metadata }),
   };
@@ -134,13 +126,13 @@ export function clientRecord(found: HostClient): ClientRecord {
 function metadataOf({ metadata, tokenEndpointAuthMethod: method }: HostClient): ClientRecord['metadata'] {
   if (method === undefined || method === null) return metadata ?? undefined;
   if (!AUTHENTICATION_METHODS.includes(method))
-    throw wrong('client', 'tokenEndpointAuthMethod', `one of ${AUTHENTICATION_METHODS.join(', ')}`, method);
+    throw wrong('a client', 'tokenEndpointAuthMethod', `one of ${AUTHENTICATION_METHODS.join(', ')}`, method);
   return { ...metadata, token_endpoint_auth_method: method };
 }
 
 /** @throws {StorageFault} a member is missing or has a wrong type */
 export function apiRecord(found: ApiRecord): ApiRecord {
-  return read(found, API, 'API');
+  return read(found, API, 'an API');
 }
 
 /** Kind and key of a host's JWT. */
@@ -171,10 +163,11 @@ export interface ReadToken {
  * @throws {StorageFault} the owner is missing
  */
 export function readToken(found: HostToken, kind: TokenKind, id: string): ReadToken {
-  const owned = { id, kind, clientId: idOf(found.clientId, 'token', 'clientId') };
+  const what = kind === 'access_token' ? 'an access token' : 'a refresh token';
+  const owned = { id, kind, clientId: idIn(found, what, 'clientId') };
   try {
-    requireClaimTypes(found.claims);
-    const { claims, confirmation, ...members } = read(found as object, TOKEN, 'token');
+    requireClaimTypes(found.claims, what);
+    const { claims, confirmation, ...members } = read(found as object, TOKEN, what);
     return {
       record: {
         issuedAtMs: Number.NaN, // a cutoff ends the token
@@ -201,8 +194,9 @@ export function tokenRecord(found: HostToken, kind: TokenKind, id: string): Toke
 
 /** @throws {StorageFault} a member is missing, or a member or claim has a wrong type */
 export function authorizationCodeRecord(found: AuthorizationCodeRecord): AuthorizationCodeRecord {
-  requireClaimTypes(found.claims);
-  const record = read(found, CODE, 'authorization code');
+  const what = 'an authorization code';
+  requireClaimTypes(found.claims, what);
+  const record = read(found, CODE, what);
   if (!isText(record.claims.sub)) throw fault('the record of an authorization code has no claim sub');
   const { confirmation } = record;
   return {
@@ -228,7 +222,7 @@ function withoutNulls<T extends object>(members: T): T {
 
 /** @throws {StorageFault} a member is missing or has a wrong type */
 export function pushedRequest(found: PushedRequest): PushedRequest {
-  return read(found, PUSHED_REQUEST, 'pushed request');
+  return read(found, PUSHED_REQUEST, 'a pushed request');
 }
 
 function standing(found: Pick<HostToken, 'standing'>): Pick<TokenRecord, 'standing'> | undefined {
@@ -236,40 +230,40 @@ function standing(found: Pick<HostToken, 'standing'>): Pick<TokenRecord, 'standi
   const standings: Partial<Record<Principal, Standing>> = {};
   for (const principal of PRINCIPALS) {
     const one = found.standing[principal];
-    if (one) standings[principal] = read(one, STANDING, `standing of a ${principal}`);
+    if (one) standings[principal] = read(one, STANDING, `a standing of a ${principal}`);
   }
   return { standing: standings };
 }
 
 /** A claim of the wrong type is a fault. Without the claim, introspection would return less than was issued. */
-function requireClaimTypes(claims: Claims | null | undefined): void {
+function requireClaimTypes(claims: Claims | null | undefined, what: string): void {
   if (claims === undefined || claims === null) return;
-  if (!isJsonObject(claims)) throw fault('expected claims to be an object');
-  for (const [name, isOfType] of CLAIMS) {
-    const value = claims[name];
-    if (value === undefined || value === null || isOfType(value)) continue;
-    throw fault(`the claim ${name} has a wrong type`);
-  }
+  if (!isJsonObject(claims)) throw wrong(what, 'claims', 'an object', claims);
+  for (const [names, isOfType, expected] of CLAIMS)
+    for (const name of names) {
+      const value = claims[name] ?? undefined;
+      if (value !== undefined && !isOfType(value)) throw wrong(what, `claims.${name}`, expected, value);
+    }
 }
 
 function read<T extends object>(source: object, members: Members<T>, what: string): T {
   const record: Partial<Record<keyof T, unknown>> = {};
   for (const name in members) {
     const { type, optional } = members[name] as AnyColumn;
-    const value: unknown = Reflect.get(source, name) ?? endOf(source, name);
+    const value: unknown = Reflect.get(source, name) ?? endOf(source, name, what);
     if (value !== undefined && value !== null)
       record[name] = name === 'scopes' ? scopesOf(value, what) : READERS[type](value, what, name);
-    else if (optional === undefined) throw fault(`the record of a ${what} has no ${name}`);
+    else if (optional === undefined) throw fault(`the record of ${what} has no ${name}`);
   }
   return record as T; // every required member was found
 }
 
 /** Many tables call these times so. A revoked token or disabled client must not pass for another because of a name. */
-function endOf(source: object, name: string): number | null | undefined {
+function endOf(source: object, name: string, what: string): number | undefined {
   const other = name === 'revokedAtMs' ? 'revokedAt' : name === 'disabledAtMs' ? 'disabledAt' : undefined;
   const value: unknown = other && Reflect.get(source, other);
   if (other === undefined || value === undefined || value === null) return undefined;
-  return integerOf(value, name === 'revokedAtMs' ? 'token' : 'client', other) * 1000;
+  return integerOf(value, what, other) * 1000;
 }
 
 type Reader = (value: unknown, what: string, member: string) => unknown;
@@ -294,17 +288,26 @@ const READERS: { readonly [T in AnyColumn['type']]: Reader } = {
 
 const IDENTIFIER = /^subject$|Id$/;
 
+/** Reads the first member of a record. A list of rows is a common mistake. */
+function idIn(found: object, what: string, member: string): string {
+  if (isJsonObject(found)) return idOf(found[member], what, member);
+  throw fault(`the record of ${what}: expected an object, found ${shown(found)}`);
+}
+
 /** Identifiers of many tables are integers. */
 function idOf(value: unknown, what: string, member: string): string {
   if (typeof value === 'string') return value;
   if (isInteger(value) || typeof value === 'bigint') return String(value);
-  if (value === undefined || value === null) throw fault(`the record of a ${what} has no ${member}`);
+  if (value === undefined || value === null) throw fault(`the record of ${what} has no ${member}`);
   throw wrong(what, member, 'a text or an integer', value);
 }
 
 const INTEGER = /^-?\d{1,16}$/;
 
-/** Where seconds are expected, a greater number is a time in milliseconds. As seconds it would be the year 5138. */
+/** As seconds, this is the year 2001. As milliseconds, it is January 1970. */
+const FIRST_SECONDS = 10 ** 9;
+
+/** As seconds, this is the year 5138. As milliseconds, it is 1973. */
 const FIRST_MILLISECONDS = 10 ** 11;
 
 /** Reads a time or a counter. By their names, times are in milliseconds (`…Ms`) or seconds (`…At`). */
@@ -315,9 +318,9 @@ function integerOf(value: unknown, what: string, member: string): number {
   const expected =
     isMs || isSeconds ? `${isMs ? 'milli' : ''}seconds since 1970 as an integer, or a Date` : 'an integer';
   if (number === undefined) throw wrong(what, member, expected, value);
-  if (isSeconds && number >= FIRST_MILLISECONDS)
-    throw wrong(what, member, `${expected}. Is it in milliseconds?`, value);
-  return number;
+  const isMilliseconds = number >= FIRST_MILLISECONDS;
+  if (isMs ? isMilliseconds || number < FIRST_SECONDS : !isSeconds || !isMilliseconds) return number;
+  throw wrong(what, member, `${expected}. Is it in ${isMs ? '' : 'milli'}seconds?`, value);
 }
 
 function numberOf(value: unknown, isTime: boolean, isSeconds: boolean): number | undefined {
@@ -345,17 +348,22 @@ function fault(message: string): StorageFault {
 }
 
 function wrong(what: string, member: string, expected: string, found: unknown): StorageFault {
-  return fault(`${member} in the record of a ${what}: expected ${expected}, found ${shown(found)}`);
+  return fault(`${member} in the record of ${what}: expected ${expected}, found ${shown(found)}`);
+}
+
+/** The error of a host's method that must return true or false. */
+export function noBoolean(method: string, found: unknown): TypeError {
+  return new TypeError(`${method}: expected true or false, found ${shown(found)}`);
 }
 
 /** A text can be a secret in the wrong column. */
 function shown(value: unknown): string {
+  if (value === undefined || value === null) return String(value);
   if (value instanceof Date)
     return Number.isNaN(value.getTime()) ? 'an invalid Date' : `the Date ${value.toISOString()}`;
   if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean')
     return `the ${typeof value} ${value}`;
   if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'string')
-    return /^[\d .:+\-TZ]{1,40}$/.test(value) ? `the text ${value}` : 'another text';
+  if (typeof value === 'string') return /^[\d .:+\-TZ]{1,40}$/.test(value) ? `the text ${value}` : 'a text';
   return isJsonObject(value) ? 'an object' : `a ${typeof value}`;
 }

@@ -10,7 +10,7 @@ import {
   type Proofs,
   requireSameConfirmation,
 } from '../confirmation/confirmation.ts';
-import type { OAuthError } from '../http/errors.ts';
+import type { OAuthError, ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
 import { equalInConstantTime } from '../platform/environment.ts';
@@ -28,7 +28,7 @@ import { type Grant, invalidGrant, overtaken } from './grant.ts';
 export const authorizationCode: Grant = async (context, client, form, call, { proven, dpop }, presented) => {
   requireParameter(form, 'code');
   const record = presented.code;
-  if (!record) throw invalidGrant('the authorization code is not valid', 'code_unknown');
+  if (!record) throw invalidCode('code_unknown');
   await requireMatch(record, client, form);
   const bound = confirmationOf({ record, claims: record.claims });
   if (bound !== undefined) requireSameConfirmation(bound, proven);
@@ -90,8 +90,7 @@ async function requireMatch(
   client: ClientRecord,
   form: Form,
 ): Promise<void> {
-  if (record.clientId !== client.id)
-    throw invalidGrant('the authorization code is not valid', 'code_foreign');
+  if (record.clientId !== client.id) throw invalidCode('code_foreign');
 
   const redirectUri = form.get('redirect_uri');
   if (redirectUri === undefined && !mayOmitRedirectUri(record, client))
@@ -149,10 +148,11 @@ function requireUnchanged(record: AuthorizationCodeRecord, client: ClientRecord)
 async function requireAlive(context: TokenContext, record: AuthorizationCodeRecord): Promise<void> {
   const life = await codeLife(context, record);
   if (life.alive) return;
-  throw invalidGrant(
-    'the authorization code is not valid',
-    life.reason === 'expired' ? 'code_expired' : life.reason,
-  );
+  throw invalidCode(life.reason === 'expired' ? 'code_expired' : life.reason);
+}
+
+function invalidCode(reason: ReasonCode): OAuthError {
+  return invalidGrant('the authorization code is not valid', reason);
 }
 
 /** Revokes what the code has issued (RFC 6749 §4.1.2). Only a client with the right verifier gets this far. */
@@ -165,5 +165,5 @@ async function revokeReused(
   await dpop?.useUp(); // a recorded request that is sent again revokes nothing
   await context.storage.authorizationCodes.revoke(record);
   context.onEvent({ ...call, type: 'authorization_code_reused', tokenId: record.id });
-  return invalidGrant('the authorization code is not valid', 'code_reused');
+  return invalidCode('code_reused');
 }

@@ -99,7 +99,7 @@ export class DeclaredClaims {
   constructor({ claims, valuesOf }: ApplicationClaims) {
     this.#declared = Object.entries(claims).map(([name, claim]) => ({ ...claim, name }));
     this.#names = new Set(Object.keys(claims));
-    this.#valuesOf = guardedCall(valuesOf);
+    this.#valuesOf = guardedCall(valuesOf, 'applicationClaims.valuesOf');
   }
 
   /** Names of the claims that can appear at UserInfo or in ID tokens, for metadata. */

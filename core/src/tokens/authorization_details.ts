@@ -78,7 +78,7 @@ export class DetailsTypes {
 
   constructor(types: ReadonlyMap<string, ResolvedType>, enrich: AuthorizationDetailsSettings['enrich']) {
     this.#types = types;
-    this.#enrich = enrich && guardedCall(enrich);
+    this.#enrich = enrich && guardedCall(enrich, 'authorizationDetails.enrich');
   }
 
   /** Names of all types (§10). */

@@ -9,7 +9,7 @@ import type { FoundToken, TokenContext } from './context.ts';
 import { isCompactJws } from './jwt.ts';
 import type { JwtService, JwtVerifier, VerifiedJwt } from './jwt_service.ts';
 import { refusalOf } from './jwt_verifier.ts';
-import { type AccessTokenVerifier, requireAlive } from './state.ts';
+import { type AccessTokenVerifier, refused, requireAlive } from './state.ts';
 
 /**
  * A host's service as endpoints use it. It only gets texts in the form of a JWT. A rejection with an error of jose about
@@ -36,6 +36,8 @@ export function hostJwtService(service: JwtVerifier | JwtService): JwtService {
   };
 }
 
+const UNAVAILABLE = 'verifier_unavailable' as const;
+
 const SIGNS_NOTHING: Omit<JwtService, 'verify'> = {
   algorithms: [],
   sign: () => Promise.reject(new TypeError('the option jwtService only verifies JWTs')),
@@ -59,6 +61,7 @@ function checkedAnswer(answer: unknown): VerifiedJwt {
     new TypeError(
       'jwtService.verify must resolve to { verified: true, claims, type } or { verified: false }',
     ),
+    UNAVAILABLE,
   );
 }
 
@@ -87,8 +90,7 @@ async function foundBy(
   } catch (error) {
     if (error instanceof OAuthError) throw withCleanDescription(error);
     if (isOutage(error)) throw outage(error, args[0]);
-    const details = { reason: 'verifier_rejected', cause: error } as const;
-    throw new OAuthError('invalid_token', 'the access token is not valid', details);
+    throw refused('verifier_rejected', error);
   }
 }
 
@@ -100,7 +102,9 @@ function withCleanDescription(error: OAuthError): OAuthError {
 }
 
 function outage(error: unknown, token: string): StorageFault {
-  return new StorageFault(withoutTexts(error instanceof StorageFault ? error.cause : error, [token]));
+  const isOfStorage = error instanceof StorageFault;
+  const [cause, reason] = isOfStorage ? [error.cause, error.reason] : [error, UNAVAILABLE];
+  return new StorageFault(withoutTexts(cause, [token]), reason);
 }
 
 function isOutage(error: unknown): boolean {
@@ -116,5 +120,6 @@ function checkedToken(found: unknown, { storage }: TokenContext): FoundToken {
     const read = storage.tokens.read?.(own, 'access_token', id) ?? tokenRecord(own, 'access_token', id);
     return { record: read, claims };
   }
-  throw new StorageFault(new TypeError('accessTokenVerifier.verify must resolve to { record, claims }'));
+  const expected = 'accessTokenVerifier.verify must resolve to { record, claims }';
+  throw new StorageFault(new TypeError(expected), UNAVAILABLE);
 }

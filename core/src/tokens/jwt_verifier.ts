@@ -5,6 +5,12 @@ import { compactVerify } from 'jose/jws/compact/verify';
 import { importJWK } from 'jose/key/import';
 import { ConfigurationError } from '../http/errors.ts';
 import { isJsonObject, type JsonObject } from '../http/http.ts';
+import {
+  MAC_ALGORITHMS,
+  type MacAlgorithm,
+  macAlgorithmOf,
+  macKeyBytes,
+} from '../protocol/client_metadata.ts';
 import { parseClaims, readJwtHeader } from './jwt.ts';
 import type { JwtRefusal, JwtVerifier, VerifiedJwt } from './jwt_service.ts';
 import { readPublicKey, withoutUse } from './public_keys.ts';
@@ -16,7 +22,7 @@ export type VerificationKey = {
 } & (
   | {
       readonly algorithm: 'HS256' | 'HS384' | 'HS512';
-      /** A string is used as UTF-8 bytes. */
+      /** At least as many bits as the algorithm has. A string is used as UTF-8 bytes. */
       readonly secret: string | Uint8Array;
     }
   | {
@@ -46,7 +52,8 @@ const ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
   Ed25519: ['EdDSA', 'Ed25519'],
 };
 const SIGNATURES: readonly string[] = Object.values(ALGORITHMS).flat();
-const MACS: readonly string[] = ['HS256', 'HS384', 'HS512'];
+
+const PUBLIC_JWK = 'a JWK with the public part of a key';
 
 /** Limits the signatures that a token without `kid` is checked against. */
 const MAX_KEYS = 16;
@@ -98,10 +105,7 @@ function readyKeys(keys: unknown): readonly ReadyKey[] {
     }
   });
   if (usable.length > 0) return usable;
-  throw new ConfigurationError(
-    `${option}.keys`,
-    'a JWK with the public part of a key that verifies signatures',
-  );
+  throw new ConfigurationError(`${option}.keys`, `${PUBLIC_JWK} that verifies signatures`);
 }
 
 function keyOfSet(value: unknown, option: string): ReadyKey {
@@ -116,11 +120,15 @@ function namedKey(value: unknown, option: string): ReadyKey {
   const { keyId, algorithm, secret, publicKey }: JsonObject = isJsonObject(value) ? value : {};
   if (keyId !== undefined && typeof keyId !== 'string')
     throw new ConfigurationError(`${option}.keyId`, 'a text');
-  if (typeof algorithm !== 'string' || ![...MACS, ...SIGNATURES].includes(algorithm))
-    throw new ConfigurationError(`${option}.algorithm`, `one of ${[...MACS, ...SIGNATURES].join(', ')}`);
+  if (typeof algorithm !== 'string' || ![...MAC_ALGORITHMS, ...SIGNATURES].includes(algorithm))
+    throw new ConfigurationError(
+      `${option}.algorithm`,
+      `one of ${[...MAC_ALGORITHMS, ...SIGNATURES].join(', ')}`,
+    );
   const fits = (found: string | undefined) => found === keyId;
-  if (MACS.includes(algorithm))
-    return { fits, algorithms: [algorithm], key: secretBytes(secret, `${option}.secret`) };
+  const mac = macAlgorithmOf(algorithm);
+  if (mac !== undefined)
+    return { fits, algorithms: [mac], key: secretBytes(secret, mac, `${option}.secret`) };
   if (isCryptoKey(publicKey)) {
     const own = algorithmOfKey(publicKey, `${option}.publicKey`);
     if (!withBothNames([own]).includes(algorithm))
@@ -140,7 +148,7 @@ function publicKeyOf(value: unknown, option: string, algorithm?: string) {
   const verifies = jwk?.use !== 'enc' && (jwk?.key_ops?.includes('verify') ?? true);
   const isUsable = jwk !== undefined && possible.includes(named) && isForIt && verifies;
   const whose = algorithm === undefined ? '' : ` for ${algorithm}`;
-  if (!isUsable) throw new ConfigurationError(option, `a JWK with the public part of a key${whose}`);
+  if (!isUsable) throw new ConfigurationError(option, PUBLIC_JWK + whose);
   return { jwk, possible };
 }
 
@@ -154,7 +162,7 @@ function ready(
   const [algorithm = ''] = algorithms;
   if (!possible.includes(algorithm)) throw new ConfigurationError(option, `a key for ${algorithm}`);
   const key = importJWK(withoutUse(jwk), algorithm).catch(() => {
-    throw new ConfigurationError(option, `a JWK with the public part of a key for ${algorithm}`);
+    throw new ConfigurationError(option, `${PUBLIC_JWK} for ${algorithm}`);
   });
   key.catch(() => {}); // each verification reports it
   return { fits, algorithms, key };
@@ -167,10 +175,12 @@ function withBothNames(algorithms: readonly string[]): readonly string[] {
     : algorithms;
 }
 
-function secretBytes(secret: unknown, option: string): Uint8Array {
+/** From a token, anyone can try shorter secrets (RFC 7518 §3.2). */
+function secretBytes(secret: unknown, algorithm: MacAlgorithm, option: string): Uint8Array {
   const bytes = typeof secret === 'string' ? new TextEncoder().encode(secret) : secret;
-  if (bytes instanceof Uint8Array && bytes.length > 0) return bytes.slice();
-  throw new ConfigurationError(option, 'a non-empty string or bytes');
+  const least = macKeyBytes(algorithm);
+  if (bytes instanceof Uint8Array && bytes.length >= least) return bytes.slice();
+  throw new ConfigurationError(option, `a string or bytes, of at least ${least} bytes for ${algorithm}`);
 }
 
 function isCryptoKey(value: unknown): value is CryptoKey {

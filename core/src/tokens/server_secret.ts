@@ -5,6 +5,7 @@ import { compactDecrypt } from 'jose/jwe/compact/decrypt';
 import { CompactEncrypt } from 'jose/jwe/compact/encrypt';
 import { derivedKey } from '#crypto';
 import { ConfigurationError } from '../http/errors.ts';
+import type { Bytes } from '../platform/environment.ts';
 import { type ClientRecord, isLiveSecret } from '../protocol/records.ts';
 
 /** Purposes for which the library derives keys. */
@@ -19,13 +20,15 @@ export type SecretUse =
   | 'dpop_nonce'
   | 'registration_place';
 
+export const EXPECTED_SECRET = 'a text of at least 32 characters, or a list of such texts, newest first';
+
 /**
  * The server's secret, or a list of secrets: the first is used, all are accepted. Each use has its own key, derived by
  * HKDF (RFC 5869). Hosts can derive keys too, for uses whose names differ from the library's (ADR 43).
  */
 export class ServerSecret<Use extends string = SecretUse> {
   #secrets: readonly string[];
-  readonly #derived = new Map<Use, Promise<readonly Uint8Array<ArrayBuffer>[]>>();
+  readonly #derived = new Map<Use, Promise<readonly Bytes[]>>();
 
   #fingerprints: Promise<readonly string[]> | undefined;
 
@@ -36,10 +39,7 @@ export class ServerSecret<Use extends string = SecretUse> {
       this.#secrets.length === 0 ||
       this.#secrets.some((secret) => typeof secret !== 'string' || secret.length < 32)
     ) {
-      throw new ConfigurationError(
-        'secret',
-        'a text of at least 32 characters, or a list of such texts, newest first',
-      );
+      throw new ConfigurationError('secret', EXPECTED_SECRET);
     }
   }
 
@@ -51,7 +51,7 @@ export class ServerSecret<Use extends string = SecretUse> {
   }
 
   /** Returns one key of 32 bytes for each secret, in their order. */
-  keys(use: Use): Promise<readonly Uint8Array<ArrayBuffer>[]> {
+  keys(use: Use): Promise<readonly Bytes[]> {
     let keys = this.#derived.get(use);
     if (keys === undefined) {
       keys = Promise.all(this.#secrets.map((secret) => deriveKey(secret, use)));
@@ -67,7 +67,7 @@ export class ServerSecret<Use extends string = SecretUse> {
   }
 
   /** Returns the key of 32 bytes for new values. */
-  async key(use: Use): Promise<Uint8Array<ArrayBuffer>> {
+  async key(use: Use): Promise<Bytes> {
     const [first] = await this.keys(use);
     if (first === undefined) throw new Error('the option secret is missing');
     return first;
@@ -117,7 +117,7 @@ async function fingerprint(secret: string): Promise<string> {
   return base64url.encode(await deriveKey(secret, 'fingerprint')).slice(0, 8);
 }
 
-async function deriveKey(secret: string, use: string): Promise<Uint8Array<ArrayBuffer>> {
+async function deriveKey(secret: string, use: string): Promise<Bytes> {
   return derivedKey(secret, `grantd ${use}`);
 }
 

@@ -1,7 +1,7 @@
 // Finds tokens, and decides whether they are alive.
 import { sha256 } from '#crypto';
 import type { TokenScheme } from '../http/bearer.ts';
-import { OAuthError, type ReasonCode, StorageFault } from '../http/errors.ts';
+import { type InactiveReason, OAuthError, type ReasonCode, StorageFault } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';
 import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import { bindingRefusal, type Claims, type Confirmation } from '../protocol/claims.ts';
@@ -16,6 +16,7 @@ import {
   type TokenKind,
   type TokenRecord,
 } from '../protocol/records.ts';
+import { noBoolean } from '../storage/host_records.ts';
 import type { ReadableTokens } from '../storage/host_storage.ts';
 import type { FoundToken, NoToken, Person, TokenContext } from './context.ts';
 import { isCompactJws, isForeignJwt, jwtTypeOf } from './jwt.ts';
@@ -75,18 +76,18 @@ async function findHostJwt(
   const digestOfToken = digest ?? (await sha256(token));
   const id = typeof claims.jti === 'string' ? claims.jti : digestOfToken;
   const others: readonly TokenKind[] = isUnnamed ? ['refresh_token'] : [];
-  let reason: 'no_record' | 'differs_from_issued' = 'no_record';
+  let reason: InactiveReason = 'no_record';
   for (const each of [kind, ...others]) {
     const keyOfKind = each === kind ? key : keyOf(context, each, token, claims);
     const record = typeof keyOfKind === 'string' ? await lookUp(context, each, keyOfKind, id) : undefined;
     if (record === undefined) continue;
     // Without the digest, other JWTs of the same key could be taken for a token. Of a broken record, it cannot be read.
-    const mustHaveDigest = isUnnamed && !isBroken(context, record);
-    if ((!mustHaveDigest || record.digest !== undefined) && isAsIssued(record, digestOfToken))
+    const lacksDigest = isUnnamed && record.digest === undefined && !isBroken(context, record);
+    if (!lacksDigest && isAsIssued(record, digestOfToken))
       return hasGenericType || tokens.identify
         ? { record, ...verified, claims: await completeClaims(context, claims, record) }
         : { record, ...verified };
-    reason = 'differs_from_issued';
+    reason = lacksDigest ? 'digest_missing' : 'differs_from_issued';
   }
   return { reason, kind, ...verified };
 }
@@ -346,14 +347,10 @@ function hasRevocationCheck({ storage }: TokenContext, kind: TokenKind): boolean
 }
 
 async function isRevokedByStore({ storage: { tokens } }: TokenContext, record: TokenRecord) {
-  const isRevoked: unknown =
-    record.kind === 'refresh_token'
-      ? await tokens.isRefreshTokenRevoked(record)
-      : await tokens.isAccessTokenRevoked?.(record);
+  const method = record.kind === 'refresh_token' ? 'isRefreshTokenRevoked' : 'isAccessTokenRevoked';
+  const isRevoked: unknown = await tokens[method]?.(record);
   if (typeof isRevoked === 'boolean') return isRevoked;
-  throw new StorageFault(
-    new TypeError('isAccessTokenRevoked and isRefreshTokenRevoked must resolve to true or false'),
-  );
+  throw new StorageFault(noBoolean(method, isRevoked));
 }
 
 /** Verifies access tokens. A host can replace that of the library. */
@@ -413,30 +410,35 @@ function requireGenericAllowed({ insecureAllowGenericJwts }: TokenContext, claim
 }
 
 /** The description contains only what the bearer may know. */
-function refused(reason: ReasonCode, cause?: unknown): OAuthError {
-  return new OAuthError('invalid_token', DESCRIPTIONS[reason] ?? 'the access token is not valid', {
+export function refused(reason: ReasonCode, cause?: unknown): OAuthError {
+  const text = `the access token ${DESCRIPTIONS[reason] ?? (ENDS.includes(reason) ? 'is revoked' : 'is not valid')}`;
+  const isOther = reason === 'wrong_type';
+  return new OAuthError('invalid_token', isOther ? 'the token is not an access token' : text, {
     reason,
     cause,
   });
 }
 
 const DESCRIPTIONS: Partial<Record<ReasonCode, string>> = {
-  malformed: 'the access token is malformed',
-  token_bound: 'the access token is bound to a key and needs a proof',
-  token_unbound: 'the access token is not bound to a key',
-  client_certificate_missing: 'the access token is bound to a client certificate',
-  client_certificate_wrong: 'the access token is bound to another client certificate',
-  wrong_type: 'the token is not an access token',
-  wrong_issuer: 'the access token is from another issuer',
-  expired: 'the access token is expired',
-  revoked: 'the access token is revoked',
-  grant_revoked: 'the access token is revoked',
-  session_revoked: 'the access token is revoked',
-  subject_revoked: 'the access token is revoked',
-  subject_disabled: 'the access token is revoked',
-  client_revoked: 'the access token is revoked',
-  client_disabled: 'the access token is revoked',
-  client_gone: 'the access token is revoked',
-  issued_before_cutoff: 'the access token is revoked',
-  no_record: 'the access token is revoked or unknown',
+  malformed: 'is malformed',
+  token_bound: 'is bound to a key and needs a proof',
+  token_unbound: 'is not bound to a key',
+  client_certificate_missing: 'is bound to a client certificate',
+  client_certificate_wrong: 'is bound to another client certificate',
+  wrong_issuer: 'is from another issuer',
+  expired: 'is expired',
+  no_record: 'is revoked or unknown',
 };
+
+/** Reasons that mean to the bearer that the token is revoked. */
+const ENDS: readonly ReasonCode[] = [
+  'revoked',
+  'grant_revoked',
+  'session_revoked',
+  'subject_revoked',
+  'subject_disabled',
+  'client_revoked',
+  'client_disabled',
+  'client_gone',
+  'issued_before_cutoff',
+];

@@ -21,7 +21,7 @@ import type { ClientRecord } from '../protocol/records.ts';
 import type { Context } from '../request/context.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, OidcContext } from '../tokens/context.ts';
-import { confirmationOf, personOf } from '../tokens/state.ts';
+import { confirmationOf, personOf, refused } from '../tokens/state.ts';
 
 /** What UserInfo needs from the server. */
 export type UserInfoContext = Pick<
@@ -160,7 +160,7 @@ async function userInfoResponse(
   client: ClientRecord | undefined,
 ): Promise<HttpResponse> {
   if (client === undefined) {
-    throw new OAuthError('invalid_token', 'the access token is not valid', { reason: 'client_unknown' });
+    throw refused('client_unknown');
   }
   const { metadata = {} } = client;
   const algorithm = metadata.userinfo_signed_response_alg;

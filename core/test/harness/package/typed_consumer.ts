@@ -5,7 +5,17 @@ import { linkPackage } from './archives.ts';
 import { ROOT } from './packed.ts';
 import { type Ended, run } from './run.ts';
 
-const COMPILER = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+const COMPILER = join(ROOT, 'node_modules', 'typescript');
+
+/** The oldest compiler that reads our declarations. Another package brings it. */
+export const OLDEST_COMPILER = join(
+  ROOT,
+  'node_modules',
+  '@arethetypeswrong',
+  'core',
+  'node_modules',
+  'typescript',
+);
 
 /** A host's code, with the public classes and functions as values and as types. */
 const USAGE = `
@@ -70,12 +80,14 @@ function imports(entries: readonly string[], form: 'import' | 'require'): string
  * Compiles a consumer of these entry points, as an ES module and as both forms of CommonJS, with every type check,
  * including the package's declarations.
  * @param types the packages of `@types` that the consumer has
+ * @param compiler the package TypeScript
  */
 export function compiled(
   folder: string,
   entries: readonly string[],
   compilation: Compilation,
   types: readonly string[],
+  compiler = COMPILER,
 ): Ended {
   writeFileSync(join(folder, 'module.mts'), imports(entries, 'import') + USAGE);
   writeFileSync(join(folder, 'imported.cts'), imports(entries, 'import') + USAGE);
@@ -84,23 +96,28 @@ export function compiled(
     writeFileSync(join(folder, 'required.cts'), imports(entries, 'require') + USAGE + MIXED);
     files.push('required.cts');
   }
-  const lib = types.includes('node') ? ['es2024'] : ['es2024', 'dom', 'dom.iterable'];
+  const year = compiler === COMPILER ? 'es2024' : 'es2023';
+  const lib = types.includes('node') ? [year] : [year, 'dom', 'dom.iterable'];
   const compilerOptions = {
     strict: true,
     skipLibCheck: false,
     noEmit: true,
-    target: 'es2024',
+    target: 'es2022',
     ...compilation,
     types,
     lib,
   };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
-  return run(process.execPath, [COMPILER, '-p', folder], folder);
+  return run(process.execPath, [join(compiler, 'bin', 'tsc'), '-p', folder], folder);
 }
 
 /** The declarations of our packages that `compiled` has read, by their paths in the scope `@grantd`, in order. */
 export function declarationsRead(folder: string): readonly string[] {
-  const { stdout } = run(process.execPath, [COMPILER, '-p', folder, '--listFilesOnly'], folder);
+  const { stdout } = run(
+    process.execPath,
+    [join(COMPILER, 'bin', 'tsc'), '-p', folder, '--listFilesOnly'],
+    folder,
+  );
   const read = stdout.matchAll(/\/node_modules\/@grantd\/(.+)$/gm);
   return [...read].map(([, file = '']) => file).sort();
 }
