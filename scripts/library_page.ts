@@ -31,9 +31,9 @@ npm install PATH/grantd-core-VERSION.tgz
 
 \`node --version\` must print v22.18 or later: earlier versions do not run TypeScript files, and cannot load \`node:sqlite\`.
 
-If you check types with TypeScript, set \`"module": "nodenext"\` in \`tsconfig.json\`, or \`"moduleResolution": "bundler"\`. Imports such as \`./sqlite.ts\` need \`"allowImportingTsExtensions": true\` and \`"noEmit": true\`.
+If you check types, use TypeScript 5.6 or later with a current \`@types/node\`, and set \`"module": "nodenext"\` in \`tsconfig.json\`, or \`"moduleResolution": "bundler"\`. Imports such as \`./sqlite.ts\` need \`"allowImportingTsExtensions": true\` and \`"noEmit": true\`.
 
-The library depends on [jose](https://github.com/panva/jose). It loads [@cfworker/json-schema](https://github.com/cfworker/cfworker/tree/main/packages/json-schema) only for [rich authorization requests](rich_authorization_requests.md). To authenticate clients by [names in their certificates](bound_tokens.md#with-a-certificate), install two more packages: [@peculiar/asn1-schema](https://github.com/PeculiarVentures/asn1-schema/tree/master/packages/schema) and [@peculiar/asn1-x509](https://github.com/PeculiarVentures/asn1-schema/tree/master/packages/x509).
+[The package](../core/README.md) lists what it depends on.
 
 ## I have my own tokens
 
@@ -64,7 +64,8 @@ ${code('sqlite.ts')}
 Replace what is different in your application:
 
 - **The SQL.** Name the columns as [the members of a record](#what-a-record-contains). If your table has only digests of refresh tokens, or access tokens are opaque too, see [forms of tokens](#forms-of-tokens).
-- **The issuer**, which is the claim \`iss\` of your JWTs. The endpoints are below its path.
+- **The issuer**, which is the claim \`iss\` of your JWTs. The endpoints are below its path, so mount them at the root of your application.
+- **\`getUserClaims\`**, which returns an object with [claims](https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims), or \`undefined\` for an unknown user. UserInfo needs a token with the scope \`openid\`, and returns only the claims that its scopes permit.
 - **The key.** [Keys](#keys) lists the forms.
 - **\`verifySecret\`**, if your secrets are not hashed by bcrypt ([others](#secrets-of-clients)).
 
@@ -107,10 +108,10 @@ $ curl -s -u my-app:its-secret -d token=$ACCESS_TOKEN http://localhost:3000/toke
 {"active":false}
 \`\`\`
 
-If a token of yours is inactive and should not be, this line says why (\`npx grantd help reason-codes\` explains the codes):
+If a token of yours is inactive and should not be, this line says why:
 
 \`\`\`ts
-console.log(await server.operator.explainToken(token));
+console.log(await server.operator.explainToken('eyJ…'));
 \`\`\`
 
 ### What the storage has
@@ -132,37 +133,37 @@ Lookups return a row with these members, or \`undefined\` if there is none. A me
 | --- | --- |
 | \`clientId\` | required: the identifier with which the client authenticates, as \`clients.get\` takes it |
 | \`scopes\` | required: a text with spaces in between, or a list |
-| \`expiresAt\` | required: when the token expires. Zero means revoked. |
-| \`subject\` | the user, as a text or an integer. Absent if the client acts for itself. UserInfo needs it. |
-| \`revokedAtMs\` | when the token was revoked. A token with it is inactive. |
+| \`expiresAt\` | required: when the token expires. Zero means revoked. A JWT also ends at its \`exp\`, which introspection returns. |
+| \`subject\` | the user, as a text or an integer, for \`getUserClaims\`. Absent if the client acts for itself. Responses have the \`sub\` of the JWT, which may differ. |
+| \`revokedAtMs\` | when the token was revoked. A token with it is inactive. \`revokedAt\`, in seconds, means the same. |
 | \`issuedAtMs\` | when the token was issued. Introspection of an opaque token returns it as \`iat\`. |
 | \`tokenType\` | \`Bearer\`. Introspection returns it as \`token_type\`. |
 | \`claims\` | for an opaque token: claims that introspection returns, such as \`{ username: 'alice' }\` |
-| \`digest\` | the SHA-256 digest of the whole token, in base64url. The server then accepts no other token with the same key. |
+| \`digest\` | the SHA-256 digest of the whole token, in base64url. The server then accepts no other token with the same key. **Without it, a thief of your signing key can change the claims of a JWT**, such as \`sub\`. |
 
 | client | value |
 | --- | --- |
 | \`id\` | required: a text or an integer |
 | \`tokenEndpointAuthMethod\` | \`none\` for a public client, which has no secret. It can revoke its tokens, but not introspect. In SQL: \`CASE WHEN is_public THEN 'none' END AS tokenEndpointAuthMethod\`. |
-| \`disabledAtMs\` | when the client was disabled. It can no longer authenticate, and its tokens are inactive. |
+| \`disabledAtMs\` | when the client was disabled. It can no longer authenticate, and its tokens are inactive. Or \`disabledAt\`, in seconds. |
 
-Times can be what your driver returns: a number, a bigint, a text of digits (\`bigint\` of \`pg\`) or a \`Date\` (\`timestamptz\`). Numbers are in seconds for \`…At\` and in milliseconds for \`…Ms\`. Milliseconds in \`expiresAt\` are a fault. Turn other texts into numbers in your SQL: \`unixepoch(expires) AS expiresAt\`, \`revoked_at * 1000 AS revokedAtMs\`.
+Times can be what your driver returns: a number, a bigint, a text of digits (\`bigint\` of \`pg\`) or a \`Date\` (\`timestamptz\`). Numbers are in seconds for \`…At\` and in milliseconds for \`…Ms\`. A number in the other unit is a fault. Turn other texts into numbers in your SQL: \`unixepoch(expires) AS expiresAt\`, \`revoked_at * 1000 AS revokedAtMs\`.
 
 ### Forms of tokens
 
-The server determines the kind of a token from the token itself, so clients need no hint.
+The server determines the kind of a token from the token itself, so clients need no hint. An unknown hint gets 400, unless the option \`ignoreUnknownTokenTypeHints\` is set.
 
 | your token | a lookup gets | set |
 | --- | --- | --- |
 | JWT with \`typ: at+jwt\` or \`rt+jwt\` | its \`jti\` | nothing |
-| JWT with \`typ: JWT\`, or without \`typ\` | its \`jti\` | \`digest\` in the record. The lookups of both kinds get the key. |
+| JWT with \`typ: JWT\`, or without \`typ\`, as jose signs by default | its \`jti\` | \`digest\` in the record. The lookups of both kinds get the key. |
 | JWT whose key is another claim, or whose record has no digest | what \`identify\` returns | \`tokens.identify\`, such as \`({ jti }) => ({ kind: 'access_token', key: jti })\`. Its second argument is the JWT. |
 | opaque token, stored as its SHA-256 digest | the digest, in base64url. For hex, write \`Buffer.from(digest, 'base64url').toString('hex')\`. | nothing, or \`keyedBy: 'digest'\` if all tokens are opaque |
 | opaque token, stored as it is | the token | \`keyedBy: { refresh_token: 'token' }\`, or \`keyedBy: 'token'\` if all tokens are opaque. Anyone with access to the table can use the tokens. |
 
 An opaque token is looked up as a refresh token first, then as an access token. If \`keyedBy\` names kinds, it is looked up only as these kinds.
 
-A JWT needs the claims \`iss\`, \`exp\` and, if its record has a subject, \`sub\`. UserInfo accepts only \`at+jwt\` and opaque tokens. For other JWTs, set \`insecureAllowGenericJwts\`, unless \`identify\` could mistake an ID token for an access token.
+A JWT needs the claims \`iss\` and, if its record has a subject, \`sub\`. Without \`exp\`, \`expiresAt\` alone decides, and UserInfo refuses the token. UserInfo accepts only \`at+jwt\` and opaque tokens. For other JWTs, set \`insecureAllowGenericJwts\`, unless \`identify\` could mistake an ID token for an access token.
 
 ### Keys
 
@@ -173,12 +174,12 @@ A JWT needs the claims \`iss\`, \`exp\` and, if its record has a subject, \`sub\
 | PEM | \`jwtVerifier(await importSPKI(pem, 'ES256'))\` |
 | JWK set | \`jwtVerifier({ keys: [jwk] })\` |
 | URL of a JWK set | \`jwtVerifier(createRemoteJWKSet(new URL('https://login.example.com/jwks')))\` |
-| shared secret | \`jwtVerifier([{ algorithm: 'HS256', secret }])\` |
+| shared secret of at least 32 bytes | \`jwtVerifier([{ algorithm: 'HS256', secret }])\` |
 | none: all tokens are opaque | no \`jwtService\`, but \`keyedBy\` |
 
 ### Secrets of clients
 
-\`verifySecret\` gets the client that \`get\` returned, and the secret of the request. Only \`true\` accepts the secret. For an unknown client, it gets \`undefined\` and its result does not count. Let it take as long as for a known one, otherwise the time reveals which clients exist.
+\`verifySecret\` gets the client that \`get\` returned, and the secret of the request. Only \`true\` accepts the secret, and the console shows any other value than \`false\` once. For an unknown client, it gets \`undefined\` and its result does not count. Let it take as long as for a known one, otherwise the time reveals which clients exist.
 
 | stored as | verify it with |
 | --- | --- |
@@ -194,7 +195,18 @@ A JWT needs the claims \`iss\`, \`exp\` and, if its record has a subject, \`sub\
 - **A key that cannot exist is not a fault.** Anyone can send any text as a token or client ID. On a column of type \`uuid\` or \`integer\`, PostgreSQL rejects other texts with an error. Do not ask the database for them: \`UUID.test(key) ? row(byRefreshToken, key) : undefined\`, with a \`UUID\` that accepts only lower case.
 - **Give the database a deadline.** Otherwise requests wait for as long as it hangs.
 
-\`storageKit([])\` of \`@grantd/core/kit\` tests these rules with your tables. [The tests of the hosts above](../examples/test/three_endpoints_kit.test.ts) show how.
+The kit tests these rules with your tables. \`insertClient\` and \`insertRow\` are yours, as in [the tests of the hosts above](../examples/test/three_endpoints_kit.test.ts):
+
+\`\`\`ts
+import { test } from 'node:test';
+import { storageKit } from '@grantd/core/kit';
+
+const open = () => server.storage;
+const registerClient = (_: unknown, { id }: { id: string }, secret: string) => insertClient(id, secret);
+const insertToken = (_: unknown, token: object) => insertRow(token); // kind, key, clientId, subject, scopes …
+for (const { title, run } of storageKit([]))
+  test(title, () => run({ clock: { nowMs: 0 }, open, registerClient, insertToken }));
+\`\`\`
 
 ## grantd issues the tokens
 
