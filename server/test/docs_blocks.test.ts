@@ -214,6 +214,8 @@ declare global {
   function findUser(subject: string): Promise<{ groups: string[]; tenant: string } | undefined>;
   function yourUserWith(username: string, password: string): any;
   function yourUserOf(subject: string): any;
+  function insertClient(id: string, secret: string): Promise<void>;
+  function insertRow(token: object): Promise<void>;
   function load(name: string): Promise<CryptoKeyPair | undefined>;
   function save(name: string, key: unknown): Promise<void>;
   const protect: any, AuthorizationServer: any, UserManager: any, EmbeddedAccessTokens: any;
