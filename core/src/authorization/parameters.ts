@@ -1,7 +1,7 @@
 // Parameters of an authorization request. § refers to OpenID Connect Core.
 import { accessFor, resourcesIn } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
-import { type ErrorCode, OAuthError, type RefusalReason } from '../http/errors.ts';
+import { type ErrorCode, invalidRequest, OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import {
@@ -49,7 +49,7 @@ export async function readAuthorizationParameters(
   const prompt = parsePrompt(form.get('prompt'));
   const maxAge = maxAgeOf(client, form);
   const nonce = form.get('nonce');
-  if (nonce?.includes('\0')) throw refused('invalid_request', 'the nonce contains a NUL character');
+  if (nonce?.includes('\0')) throw invalid('the nonce contains a NUL character');
   const loginHint = form.get('login_hint');
   const uiLocales = parseUiLocales(form.get('ui_locales'));
 
@@ -69,7 +69,7 @@ export async function readAuthorizationParameters(
 
   // Some databases end texts at NUL, and pages cannot contain it.
   if ([...form.values()].some((value) => value.includes('\0')))
-    throw refused('invalid_request', 'a parameter contains a NUL character');
+    throw invalid('a parameter contains a NUL character');
   return {
     scopes,
     prompt,
@@ -97,7 +97,7 @@ function requireResponseType(client: ClientRecord, form: Form): void {
     throw refused('unauthorized_client', 'the client may not use this response_type', 'grant_not_allowed');
   }
   const responseMode = form.get('response_mode') ?? 'query';
-  if (!isResponseMode(responseMode)) throw refused('invalid_request', 'the response_mode is not supported');
+  if (!isResponseMode(responseMode)) throw invalid('the response_mode is not supported');
   if (client.metadata?.response_modes?.includes(responseMode) === false)
     throw refused('invalid_request', 'the response_mode is not allowed', 'response_mode_not_allowed');
 }
@@ -131,10 +131,10 @@ function requireChallenge(client: ClientRecord, form: Form): string | undefined 
     throw refused('invalid_request', 'the parameter code_challenge is missing', 'pkce_missing');
   }
   if (codeChallenge !== undefined && form.get('code_challenge_method') !== 'S256') {
-    throw refused('invalid_request', 'the code_challenge_method must be S256');
+    throw invalid('the code_challenge_method must be S256');
   }
   if (codeChallenge !== undefined && !isS256Challenge(codeChallenge)) {
-    throw refused('invalid_request', 'the code_challenge is malformed');
+    throw invalid('the code_challenge is malformed');
   }
   return codeChallenge;
 }
@@ -146,7 +146,7 @@ const THUMBPRINT = /^[\w-]{43}$/;
 function confirmationOf({ dpopAlgorithms }: AuthorizationContext, form: Form): Confirmation | undefined {
   const jkt = form.get(DPOP_JKT);
   if (jkt === undefined || dpopAlgorithms.length === 0) return undefined;
-  if (!THUMBPRINT.test(jkt)) throw refused('invalid_request', 'the dpop_jkt is not a SHA-256 thumbprint');
+  if (!THUMBPRINT.test(jkt)) throw invalid('the dpop_jkt is not a SHA-256 thumbprint');
   return { jkt };
 }
 
@@ -178,7 +178,7 @@ function maxAgeOf(client: ClientRecord, form: Form): number | undefined {
   const maxAge = form.get('max_age');
   if (maxAge === undefined) return client.metadata?.default_max_age;
   if (!/^\d{1,9}$/.test(maxAge))
-    throw refused('invalid_request', 'the max_age must be a number of seconds with at most nine digits');
+    throw invalid('the max_age must be a number of seconds with at most nine digits');
   return Number(maxAge);
 }
 
@@ -254,12 +254,12 @@ async function expectedSubjectOf(
 ): Promise<string | undefined> {
   const requested = claims?.id_token?.sub?.value;
   if (requested !== undefined && typeof requested !== 'string')
-    throw refusedSubject('the requested sub must be a string');
+    throw invalid('the requested sub must be a string');
   const hint = context.oidc === undefined ? undefined : form.get('id_token_hint');
   if (hint === undefined) return requested;
   const hinted = await subjectOfHint(context, client, hint);
   if (requested !== undefined && requested !== hinted)
-    throw refusedSubject('id_token_hint and the requested sub name different users');
+    throw invalid('id_token_hint and the requested sub name different users');
   return hinted;
 }
 
@@ -274,8 +274,8 @@ export async function isExpectedPerson(
   );
 }
 
-function refusedSubject(description: string): OAuthError {
-  return new OAuthError('invalid_request', description, { reason: 'parameter_invalid' });
+function invalid(description: string): OAuthError {
+  return invalidRequest(description, 'parameter_invalid');
 }
 
 /**
@@ -289,7 +289,5 @@ async function subjectOfHint(
 ): Promise<string> {
   const hint = await readIdTokenHint(context, token);
   if (hint?.clientId === client.id) return hint.sub;
-  throw new OAuthError('invalid_request', 'the id_token_hint is not valid', {
-    reason: 'id_token_hint_wrong',
-  });
+  throw invalidRequest('the id_token_hint is not valid', 'id_token_hint_wrong');
 }

@@ -4,7 +4,7 @@ import { authenticateClient } from '../clients/authentication.ts';
 import { noteUse } from '../clients/client.ts';
 import { checkPushedProof, proofOfRequest } from '../confirmation/dpop.ts';
 import { refusedProof } from '../confirmation/dpop_proof.ts';
-import { OAuthError } from '../http/errors.ts';
+import { invalidRequest, type OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireShortParameters } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
@@ -67,5 +67,5 @@ function boundTo(jkt: string | undefined, parameters: Form): Form {
 }
 
 function refused(description: string): OAuthError {
-  return new OAuthError('invalid_request', description, { reason: 'parameter_invalid' });
+  return invalidRequest(description, 'parameter_invalid');
 }

@@ -1,7 +1,7 @@
 // Stores pushed requests, and makes sure that each authorization request is answered only once.
 import { sha256 } from '#crypto';
 import { takeOnce } from '../clients/client.ts';
-import { OAuthError, type RefusalReason } from '../http/errors.ts';
+import { invalidRequest, OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';
 import { secondsOf } from '../platform/environment.ts';
 import { lifetimeFor } from '../protocol/profile.ts';
@@ -54,8 +54,7 @@ export async function endRequest(
   // Comes first: if the second write fails, the user can repeat the answer.
   if (pushedId !== undefined) await context.storage.pushedRequests?.remove(pushedId);
   if (await takeOnce(context, `authorization_request ${requestId}`, Number(expiresAt))) return undefined;
-  return new OAuthError('invalid_request', 'the authorization request was answered before', {
-    reason: 'authorization_request_answered',
+  return invalidRequest('the authorization request was answered before', 'authorization_request_answered', {
     clientId: client.id,
   });
 }
@@ -65,9 +64,7 @@ export function expiryError({ clock }: TokenContext, requestId: string | undefin
   if (requestId === undefined) return undefined;
   const { expiresAt } = FORM.exec(requestId)?.groups ?? {};
   if (expiresAt !== undefined && Number(expiresAt) > secondsOf(clock())) return undefined;
-  return new OAuthError('invalid_request', 'the authorization request has expired', {
-    reason: 'authorization_request_expired',
-  });
+  return invalidRequest('the authorization request has expired', 'authorization_request_expired');
 }
 
 const URN = 'urn:ietf:params:oauth:request_uri:';

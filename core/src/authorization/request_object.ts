@@ -1,6 +1,12 @@
 // Signed request objects, by value and by reference. § refers to RFC 9101.
 import type { ClientContext } from '../clients/client.ts';
-import { type ErrorCode, OAuthError, type OAuthErrorDetails, type RefusalReason } from '../http/errors.ts';
+import {
+  type ErrorCode,
+  invalidRequest,
+  OAuthError,
+  type OAuthErrorDetails,
+  type RefusalReason,
+} from '../http/errors.ts';
 import { DocumentError, fetchBody } from '../http/fetch_document.ts';
 import type { Form } from '../http/form.ts';
 import { CLIENT_CLOCK_AHEAD, secondsOf } from '../platform/environment.ts';
@@ -49,7 +55,7 @@ export async function parametersByValue(
 }
 
 function refused(description: string, reason: RefusalReason): OAuthError {
-  return new OAuthError('invalid_request', description, { reason });
+  return invalidRequest(description, reason);
 }
 
 /** RFC 9101 §10.8; OpenID Connect Core §6.1 also allows no type. Other types are other JWTs of the client. */

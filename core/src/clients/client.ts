@@ -1,6 +1,12 @@
 // Looks up clients, and checks and stores their secrets.
 import { hmacSha256, sha256 } from '#crypto';
-import { OAuthError, type OAuthErrorDetails, type RefusalReason, StorageFault } from '../http/errors.ts';
+import {
+  invalidRequest,
+  type OAuthError,
+  type OAuthErrorDetails,
+  type RefusalReason,
+  StorageFault,
+} from '../http/errors.ts';
 import type { ServerEvent } from '../http/events.ts';
 import { RecentlyUsed } from '../platform/cache.ts';
 import { type Clock, equalInConstantTime } from '../platform/environment.ts';
@@ -121,7 +127,7 @@ export function untrusted(
   reason: RefusalReason,
   about: Pick<OAuthErrorDetails, 'clientId' | 'value'> = {},
 ): OAuthError {
-  return new OAuthError('invalid_request', description, { reason, ...about });
+  return invalidRequest(description, reason, about);
 }
 
 /**

@@ -1,5 +1,5 @@
 // The contract of a client authentication method, and its errors.
-import { OAuthError, type OAuthErrorDetails, type RefusalReason } from '../http/errors.ts';
+import { invalidRequest, OAuthError, type OAuthErrorDetails, type RefusalReason } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import type { HttpRequest } from '../http/http.ts';
@@ -89,7 +89,5 @@ export function refusedClient(
 
 /** A request may contain only one credential (RFC 6749 §2.3). */
 export function repeatedCredentials(): OAuthError {
-  return new OAuthError('invalid_request', 'the request carries more than one client credential', {
-    reason: 'credentials_repeated',
-  });
+  return invalidRequest('the request carries more than one client credential', 'credentials_repeated');
 }

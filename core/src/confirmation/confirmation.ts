@@ -2,7 +2,7 @@
 import { sha256 } from '#crypto';
 import { isConfidential } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
-import { OAuthError, type RefusalReason } from '../http/errors.ts';
+import { invalidRequest, OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { HttpRequest } from '../http/http.ts';
 import { type Confirmation, readConfirmation } from '../protocol/claims.ts';
 import type { GrantType } from '../protocol/client_metadata.ts';
@@ -50,9 +50,10 @@ async function certificateOfRequest(
 ): Promise<string | undefined> {
   if (clientCertificates && clientCertificate !== undefined) return sha256(clientCertificate.der);
   if (metadata?.tls_client_certificate_bound_access_tokens !== true) return undefined;
-  throw new OAuthError('invalid_request', 'a client certificate is required', {
-    reason: clientCertificates ? 'client_certificate_missing' : 'client_certificates_off',
-  });
+  throw invalidRequest(
+    'a client certificate is required',
+    clientCertificates ? 'client_certificate_missing' : 'client_certificates_off',
+  );
 }
 
 /**

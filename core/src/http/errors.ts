@@ -156,6 +156,15 @@ export class OAuthError extends Error {
   }
 }
 
+/** A malformed request. */
+export function invalidRequest(
+  description: string,
+  reason: RefusalReason,
+  details: Omit<OAuthErrorDetails, 'reason'> = {},
+): OAuthError {
+  return new OAuthError('invalid_request', description, { ...details, reason });
+}
+
 /**
  * Storage or a host's verifier is unavailable, or the outcome of a write is unknown. Never a valid answer. Frameworks that
  * render errors use `status` and `headers`.

@@ -1,5 +1,5 @@
 // Reads forms and JSON from requests.
-import { OAuthError, type OAuthErrorDetails, type RefusalReason } from './errors.ts';
+import { invalidRequest, type OAuthError } from './errors.ts';
 import {
   type HttpRequest,
   headerValue,
@@ -58,12 +58,12 @@ export function readQueryOrForm(request: HttpRequest): Form {
 export function readJsonObject(request: HttpRequest): JsonObject {
   requireBodySize(request);
   if (mediaTypeOf(request) !== 'application/json') {
-    throw invalid('the content type must be application/json', 'wrong_media_type');
+    throw invalidRequest('the content type must be application/json', 'wrong_media_type');
   }
   if (typeof request.body === 'string') requireIdentity(request);
   const value = typeof request.body === 'string' ? parseJson(request.body) : request.body;
   if (isJsonObject(value)) return value;
-  throw invalid('the body must be a JSON object', 'body_unreadable');
+  throw invalidRequest('the body must be a JSON object', 'body_unreadable');
 }
 
 /**
@@ -73,7 +73,7 @@ export function readJsonObject(request: HttpRequest): JsonObject {
 export function requireParameter(form: Form, name: string): string {
   const value = form.get(name);
   if (value === undefined) {
-    throw invalid(`the parameter ${name} is missing`, 'parameter_missing');
+    throw invalidRequest(`the parameter ${name} is missing`, 'parameter_missing');
   }
   return value;
 }
@@ -83,7 +83,7 @@ export function requireShortParameters(parameters: Form): void {
   let length = 0;
   for (const [name, value] of parameters) length += name.length + value.length;
   if (length <= LONGEST_PARAMETERS) return;
-  throw invalid(`the request is longer than ${LONGEST_PARAMETERS} characters`, 'parameters_too_long');
+  throw invalidRequest(`the request is longer than ${LONGEST_PARAMETERS} characters`, 'parameters_too_long');
 }
 
 /** @throws {OAuthError} `invalid_request` with status 413: the body is too large */
@@ -93,7 +93,7 @@ export function requireBodySize({ body }: HttpRequest): void {
     !exceeds(typeof body === 'string' ? body : shortestEncoding(body), MAX_BODY_BYTES)
   )
     return;
-  throw invalid('the request body is too large', 'body_too_large', { status: 413 });
+  throw invalidRequest('the request body is too large', 'body_too_large', { status: 413 });
 }
 
 /**
@@ -114,7 +114,7 @@ export function parseForm(text: string): Form {
 /** RFC 6749 Appendix B. */
 function requireFormMediaType(request: HttpRequest): void {
   if (mediaTypeOf(request) === 'application/x-www-form-urlencoded') return;
-  throw invalid('the content type must be application/x-www-form-urlencoded', 'wrong_media_type');
+  throw invalidRequest('the content type must be application/x-www-form-urlencoded', 'wrong_media_type');
 }
 
 /**
@@ -125,7 +125,7 @@ function requireIdentity(request: HttpRequest): void {
   const codings = headerValue(request, 'content-encoding')?.toLowerCase().split(',') ?? [];
   if (codings.every((coding) => ['', 'identity'].includes(coding.trim()))) return;
   const more = { status: 415, headers: { 'accept-encoding': 'identity' } };
-  throw invalid('the body must not have a Content-Encoding', 'wrong_content_encoding', more);
+  throw invalidRequest('the body must not have a Content-Encoding', 'wrong_content_encoding', more);
 }
 
 function fromParsed(parsed: ParsedForm): Form {
@@ -164,12 +164,8 @@ class ParametersOfParser extends Map<string, string> {
   }
 }
 
-function invalid(description: string, reason: RefusalReason, more?: OAuthErrorDetails): OAuthError {
-  return new OAuthError('invalid_request', description, { ...more, reason });
-}
-
 function noString(): OAuthError {
-  return invalid('a parameter must be a string', 'parameter_invalid');
+  return invalidRequest('a parameter must be a string', 'parameter_invalid');
 }
 
 /** A one-element array comes from `name[]`, not from a repetition. It stays an array, which is no parameter. */
@@ -185,7 +181,7 @@ function appended(earlier: string | undefined, value: string): string {
 }
 
 function repeated(): OAuthError {
-  return invalid('a parameter is repeated', 'parameter_repeated');
+  return invalidRequest('a parameter is repeated', 'parameter_repeated');
 }
 
 /** The shortest possible encoding of a parsed form. */

@@ -2,7 +2,7 @@
 
 import { authenticateClient, isConfidential, requireConfidential } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
-import { type InactiveReason, OAuthError } from '../http/errors.ts';
+import { type InactiveReason, invalidRequest } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
@@ -241,8 +241,7 @@ function jwtRecipient(
   const isAccepted = accept !== undefined && jwt.algorithms.length > 0 && prefersJwt(accept);
   if (!isRegistered && !isAccepted) return undefined;
   if (caller === undefined || !isConfidential(caller))
-    throw new OAuthError('invalid_request', 'only an authenticated client gets a JWT', {
-      reason: 'answer_not_authenticated',
+    throw invalidRequest('only an authenticated client gets a JWT', 'answer_not_authenticated', {
       clientId: caller?.id,
     });
   return caller;

@@ -6,7 +6,7 @@ import {
   withoutSecrets,
 } from '../clients/client.ts';
 import { deliveryResponse } from '../http/browser_delivery.ts';
-import { OAuthError } from '../http/errors.ts';
+import { invalidRequest, type OAuthError } from '../http/errors.ts';
 import { type Form, readQueryOrForm, requireShortParameters } from '../http/form.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import { parseUiLocales } from '../protocol/authorization_parameters.ts';
@@ -56,11 +56,11 @@ export async function validateLogoutRequest(
   const logout = await requestFrom(context, readQueryOrForm(request));
   if (logout.hasUnregisteredUri === true)
     refused(
-      new OAuthError('invalid_request', 'the post_logout_redirect_uri is not registered for this client', {
-        reason: 'redirect_uri_mismatch',
-        clientId: logout.client?.id,
-        value: logout.parameters.post_logout_redirect_uri,
-      }),
+      invalidRequest(
+        'the post_logout_redirect_uri is not registered for this client',
+        'redirect_uri_mismatch',
+        { clientId: logout.client?.id, value: logout.parameters.post_logout_redirect_uri },
+      ),
     );
   return logout;
 }

@@ -222,8 +222,7 @@ function hasOpaqueAccessTokens({ tokens }: Partial<Storage>): boolean {
     : keyedBy !== undefined;
 }
 
-const NO_VERIFIER =
-  'jwtService: expected a verifier, such as jwtVerifier(), unless storage.tokens.keyedBy names opaque access tokens';
+const NO_VERIFIER = 'jwtService: expected a verifier, or access_token in storage.tokens.keyedBy';
 
 /** Whether the server compares secrets of clients itself. */
 function comparesSecrets({ authenticateIntrospect, authenticateRevoke, storage }: Values): boolean {

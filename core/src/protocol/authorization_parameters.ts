@@ -1,5 +1,5 @@
 // Values of authorization request parameters.
-import { OAuthError } from '../http/errors.ts';
+import { invalidRequest } from '../http/errors.ts';
 
 /** Pages that a client can demand or exclude (OpenID Connect Core §3.1.2.1). */
 export const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const;
@@ -12,7 +12,7 @@ export type Prompt = (typeof PROMPTS)[number];
 export function parsePrompt(parameter: string | undefined): readonly Prompt[] {
   const prompt = parameter?.split(' ') ?? [];
   if (prompt.every(isPrompt) && !(prompt.includes('none') && prompt.length > 1)) return prompt;
-  throw new OAuthError('invalid_request', 'the prompt is not allowed', { reason: 'parameter_invalid' });
+  throw invalidRequest('the prompt is not allowed', 'parameter_invalid');
 }
 
 function isPrompt(text: string): text is Prompt {

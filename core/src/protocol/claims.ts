@@ -1,6 +1,6 @@
 // Claims by scope and by the `claims` parameter. § refers to OpenID Connect Core.
 import type { TokenScheme } from '../http/bearer.ts';
-import { OAuthError } from '../http/errors.ts';
+import { invalidRequest, type OAuthError } from '../http/errors.ts';
 import { isJsonObject, parseJson } from '../http/http.ts';
 
 /** Claims of a token or a user, named as on the wire. */
@@ -189,9 +189,7 @@ function isPlain(value: unknown, depth = MAX_VALUE_DEPTH): boolean {
 }
 
 function refused(): OAuthError {
-  return new OAuthError('invalid_request', 'the claims parameter is malformed', {
-    reason: 'parameter_invalid',
-  });
+  return invalidRequest('the claims parameter is malformed', 'parameter_invalid');
 }
 
 /** One member of the `claims` parameter (OpenID Connect Core §5.5.1). */

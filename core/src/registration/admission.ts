@@ -2,7 +2,7 @@
 import { hmacSha256 } from '#crypto';
 import { takeOnce } from '../clients/client.ts';
 import { bearerOfHeader } from '../http/bearer.ts';
-import { OAuthError, type RefusalReason } from '../http/errors.ts';
+import { invalidRequest, OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { HttpRequest } from '../http/http.ts';
 import { type Bytes, equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import type { Context, ResolvedRegistration } from '../request/context.ts';
@@ -15,10 +15,7 @@ import { newIdentifier, PREFIXES } from '../tokens/opaque_token.ts';
  */
 export function requireRegistration({ registration }: Pick<Context, 'registration'>): ResolvedRegistration {
   if (registration !== undefined) return registration;
-  throw new OAuthError('invalid_request', 'client registration is off on this server', {
-    status: 404,
-    reason: 'registration_off',
-  });
+  throw invalidRequest('client registration is off on this server', 'registration_off', { status: 404 });
 }
 
 /**

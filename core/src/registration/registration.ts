@@ -2,7 +2,7 @@
 import { hmacSha256, sha256 } from '#crypto';
 import { type ClientContext, findNamedClient } from '../clients/client.ts';
 import { bearerOfHeader } from '../http/bearer.ts';
-import { OAuthError, type RefusalReason } from '../http/errors.ts';
+import { invalidRequest, OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { readJsonObject } from '../http/form.ts';
 import type { JsonObject } from '../http/http.ts';
@@ -124,11 +124,15 @@ async function replaceClient(
     }
     registered = await requireRegistered(context, request);
   }
-  throw new OAuthError('invalid_request', 'the client was changed at the same time: send the request again', {
-    status: 409,
-    reason: 'client_changed_meanwhile',
-    clientId: found.client.id,
-  });
+  throw invalidRequest(
+    'the client was changed at the same time: send the request again',
+    'client_changed_meanwhile',
+    {
+      status: 409,
+
+      clientId: found.client.id,
+    },
+  );
 }
 
 const MAX_ATTEMPTS = 3;

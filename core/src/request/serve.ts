@@ -2,7 +2,7 @@
 import { nonceHeaders } from '../confirmation/dpop.ts';
 import { type Challenge, formatChallenges } from '../http/bearer.ts';
 import { asOAuthError } from '../http/error_response.ts';
-import { loggable, OAuthError, StorageFault } from '../http/errors.ts';
+import { invalidRequest, loggable, type OAuthError, StorageFault } from '../http/errors.ts';
 import type { Call, Operation } from '../http/events.ts';
 import { type HttpRequest, type HttpResponse, headerValue, pathOf } from '../http/http.ts';
 import { originOf } from '../protocol/redirect_uri.ts';
@@ -139,9 +139,9 @@ async function commonHeaders(endpoint: Endpoint, context: Context, request: Http
 /** @throws {OAuthError} status 405 with `Allow` (RFC 9110 §15.5.6) */
 export function requireMethod(methods: readonly string[], request: HttpRequest): void {
   if (methods.includes(request.method)) return;
-  throw new OAuthError('invalid_request', 'the method is not allowed', {
+  throw invalidRequest('the method is not allowed', 'method_not_allowed', {
     status: 405,
-    reason: 'method_not_allowed',
+
     headers: { allow: methods.join(', ') },
   });
 }

@@ -1,7 +1,7 @@
 // JWTs for clients, which may be encrypted: ID tokens, logout tokens, and responses of introspection, UserInfo and
 // authorization.
 import { CompactEncrypt } from 'jose/jwe/compact/encrypt';
-import { OAuthError } from '../http/errors.ts';
+import { invalidRequest, OAuthError } from '../http/errors.ts';
 import { DocumentError } from '../http/fetch_document.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
@@ -142,8 +142,7 @@ function unencryptable(
   reason: 'client_key_missing' | 'client_keys_refused',
   cause?: unknown,
 ): OAuthError {
-  return new OAuthError('invalid_request', 'the client has no key to encrypt the response to', {
-    reason,
+  return invalidRequest('the client has no key to encrypt the response to', reason, {
     clientId: client.id,
     cause,
   });

@@ -298,15 +298,17 @@ const SEVERAL_KEYS = 'ERR_JWKS_MULTIPLE_MATCHING_KEYS';
 /** jose's errors about a token. All others are about the keys, such as an answer of a key server that is no key set. */
 const REFUSALS: Readonly<Record<string, JwtRefusal>> = {
   ERR_JWKS_NO_MATCHING_KEY: 'unknown_key',
-  [SEVERAL_KEYS]: 'bad_signature',
   ERR_JWS_INVALID: 'malformed',
   ERR_JWT_INVALID: 'malformed',
-  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'bad_signature',
-  ERR_JWT_CLAIM_VALIDATION_FAILED: 'bad_signature',
-  ERR_JWT_EXPIRED: 'bad_signature',
-  ERR_JOSE_ALG_NOT_ALLOWED: 'bad_signature',
-  ERR_JOSE_NOT_SUPPORTED: 'bad_signature',
 };
+const BAD_SIGNATURES: readonly string[] = [
+  SEVERAL_KEYS,
+  'ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
+  'ERR_JWT_CLAIM_VALIDATION_FAILED',
+  'ERR_JWT_EXPIRED',
+  'ERR_JOSE_ALG_NOT_ALLOWED',
+  'ERR_JOSE_NOT_SUPPORTED',
+];
 
 /**
  * Returns why a token was refused, by an error of jose. By its code, because a host may have another copy of jose.
@@ -314,6 +316,7 @@ const REFUSALS: Readonly<Record<string, JwtRefusal>> = {
  */
 export function refusalOf(error: unknown): JwtRefusal | undefined {
   const code = codeOf(error);
+  if (BAD_SIGNATURES.includes(code)) return 'bad_signature';
   return Object.hasOwn(REFUSALS, code) ? REFUSALS[code] : undefined;
 }
 

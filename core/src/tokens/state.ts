@@ -428,6 +428,8 @@ const DESCRIPTIONS: Partial<Record<ReasonCode, string>> = {
   wrong_issuer: 'is from another issuer',
   expired: 'is expired',
   no_record: 'is revoked or unknown',
+  no_person: 'has no user',
+  access_token_missing: 'is missing',
 };
 
 /** Reasons that mean to the bearer that the token is revoked. */

@@ -3,7 +3,7 @@
 import { sha256 } from '#crypto';
 import { requireProofOfToken } from '../confirmation/dpop.ts';
 import { readAccessToken } from '../http/bearer.ts';
-import { OAuthError } from '../http/errors.ts';
+import { invalidRequest, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
 import { inParallel } from '../platform/environment.ts';
@@ -56,7 +56,7 @@ export async function userInfo(
   const oidc = requireOidc(context);
   const credentials = readAccessToken(request, context.dpopAlgorithms.length > 0);
   if (credentials === undefined) {
-    throw new OAuthError('invalid_token', 'the access token is missing', { reason: 'access_token_missing' });
+    throw refused('access_token_missing');
   }
   const { token, scheme } = credentials;
   const certificate = request.clientCertificate && (await sha256(request.clientCertificate.der));
@@ -126,8 +126,7 @@ async function personalClaims(
   const { scopes, claimsRequest } = found.record;
   const person = personOf(found);
   const attributes = person && (await getUserClaims(person.subject));
-  if (person === undefined || !attributes)
-    throw new OAuthError('invalid_token', 'the access token has no user', { reason: 'no_person' });
+  if (person === undefined || !attributes) throw refused('no_person');
 
   const names = permittedNames(scopes, claimsByScope);
   const requests = claimsRequest?.userinfo;
@@ -141,11 +140,7 @@ async function personalClaims(
 
 /** A host may call the operation although OpenID Connect is off. */
 function requireOidc({ oidc }: UserInfoContext): OidcContext {
-  if (oidc === undefined)
-    throw new OAuthError('invalid_request', 'OpenID Connect is not enabled', {
-      status: 404,
-      reason: 'oidc_off',
-    });
+  if (oidc === undefined) throw invalidRequest('OpenID Connect is not enabled', 'oidc_off', { status: 404 });
   return oidc;
 }
 
