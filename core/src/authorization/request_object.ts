@@ -99,10 +99,7 @@ async function readRequestObject(
   return parameters;
 }
 
-/**
- * The request object alone never decides the algorithm: the server must support it, and it must match the client’s
- * registration, if any.
- */
+/** The server must support the algorithm, and it must match the client’s registration, if any. */
 function readHeader({ requestObjectAlgorithms }: AuthorizationContext, client: ClientRecord, jwt: string) {
   const header = readJwtHeader(jwt);
   if (header === undefined) throw malformed();

@@ -105,8 +105,8 @@ export async function clientConfiguration(
 
 /**
  * Replaces the metadata (RFC 7592 §2.2). Tokens of the client stay alive. If an operator changes the client at the same
- * time, it starts again from that change, so that the change is not lost.
- * @throws {OAuthError} status 409: this happened at every attempt
+ * time, it starts again from that change.
+ * @throws {OAuthError} status 409: at every attempt
  */
 async function replaceClient(
   context: RegistrationContext,

@@ -13,7 +13,7 @@ import { guardedCall } from '../storage/faults.ts';
 const CLAIM_PLACES = ['access_token', 'id_token', 'userinfo', 'introspection'] as const;
 export type ClaimPlace = (typeof CLAIM_PLACES)[number];
 
-/** A claim of the host, such as roles, groups or a tenant. */
+/** A claim of the host, such as roles or a tenant. */
 export interface ApplicationClaim {
   /** Tokens and responses that contain the claim. For an ID token, the access token issued with it decides. */
   readonly in: readonly ClaimPlace[];
