@@ -165,7 +165,7 @@ async function describe(
 }
 
 /**
- * Scope, client and token type come from the record. The other members are claims: of the verified JWT, or of an opaque
+ * Scope, client and token type come from the record. Other members are claims (ADR 147): of the verified JWT, or an opaque
  * token's record. Hosts may store `null` for an absent claim. The members are assigned one by one, because spreading them
  * takes 0.3 µs more.
  */
