@@ -118,15 +118,15 @@ for (const database of DATABASES) {
     const needed = (policy: string) => prints('client', 'update', 'demo-web', '--sign-in-policy', policy);
     const needsNothing = () => prints('client', 'update', 'demo-web', '--unset', 'sign-in-policy');
 
-    /** Adds an app. @returns a code, older than the present one; each counts once */
+    /** Adds an app. @returns the next code, because each counts once. It is still accepted much later. */
     async function addApp(browser: Browser, page: Page): Promise<{ codes: Page; code: string }> {
       const action = page.url.replace('/security', '/factors');
       const offer = await browser.post(action, { ...hiddenFields(page), act: 'offer_totp' });
       const [, shown = ''] = /<code id="totp-secret">([^<]*)</.exec(offer.html) ?? assert.fail(offer.html);
       const totp = new TOTP({ secret: Secret.fromBase32(shown.replaceAll(' ', '')) });
-      const first = totp.generate({ timestamp: Date.now() - 30_000 });
+      const first = totp.generate();
       const codes = await browser.post(action, { ...hiddenFields(offer), act: 'confirm_totp', code: first });
-      return { codes, code: totp.generate() };
+      return { codes, code: totp.generate({ timestamp: Date.now() + 30_000 }) };
     }
 
     /** A user who has agreed to the client, and whose browser is signed in with a password. */

@@ -172,7 +172,7 @@ function selectedOf(inner: string, name: string): string {
 
 function typedInto({ values }: World, name: string, page: Shown): string {
   const [, secret] = /<code id="totp-secret">([^<]*)</.exec(page.html) ?? [];
-  if (name === 'code' && secret !== undefined) return codeOf(secret, -1);
+  if (name === 'code' && secret !== undefined) return codeOf(secret);
   return values[name] ?? VALUES[name] ?? assert.fail(`what is typed into the field ${name} of ${page.url}?`);
 }
 

@@ -151,7 +151,7 @@ function entrancesOf(
     const codes = await send(other, buttonOn(offer, other, `${FACTORS} confirm-totp`));
     const [, recoveryCode = ''] = /<li><code>([^<]*)</.exec(codes.html) ?? assert.fail(codes.url);
     await follow(security, [`${FACTORS} add-passkey`]);
-    const values = { ...world.values, recovery_code: recoveryCode, code: codeOf(secret) };
+    const values = { ...world.values, recovery_code: recoveryCode, code: codeOf(secret, 1) };
     return { ...world, authenticator, values };
   }
 
