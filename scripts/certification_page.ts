@@ -88,7 +88,7 @@ Do not use these settings on any other server.
 Add a user with every standard claim. Otherwise the modules about scopes end with a warning:
 
 \`\`\`sh
-${personCommand('certified').map(quoted).join(' ').replace(/^/, 'echo "correct horse battery" | npx grantd ')}
+${personCommand('certified').map(quote).join(' ').replace(/^/, 'echo "correct horse battery" | npx grantd ')}
 \`\`\`
 
 In the suite, create a plan with this configuration. Its clients register themselves:
@@ -107,7 +107,7 @@ With the member \`browser\`, the suite opens grantd's pages itself and fills the
 Every plan except the Dynamic plan can also run with static clients (\`static_client\`). Add two such clients. Their redirect URIs contain the \`alias\` of the configuration:
 
 \`\`\`sh
-${['suite', 'suite-2'].map((id) => `echo "$SECRET" | npx grantd ${clientCommand(id, SUITE).map(quoted).join(' ')}`).join('\n')}
+${['suite', 'suite-2'].map((id) => `echo "$SECRET" | npx grantd ${clientCommand(id, SUITE).map(quote).join(' ')}`).join('\n')}
 \`\`\`
 
 In the configuration of the plan, replace \`client\` and \`client2\` by these members:
@@ -121,7 +121,7 @@ These clients may send their secret in the header or in the form. Therefore the 
 For the RP-Initiated Logout plan, register no back-channel logout URI for these clients. The suite does not expect logout messages in this plan, so five modules would fail. For the Back-Channel plan, add a back-channel logout URI:
 
 \`\`\`sh
-npx grantd ${backChannelCommand('suite', SUITE).map(quoted).join(' ')}
+npx grantd ${backChannelCommand('suite', SUITE).map(quote).join(' ')}
 \`\`\`
 
 In the suite's menu, choose these variants for each plan:
@@ -146,13 +146,13 @@ ${jsonText(FAPI_SETTINGS)}
 For \`fapi2-message-signing-final-test-plan\`, set the profile to \`fapi2-message-signing\`. Add the user as [for the other plans](#run-the-suite), and two clients. Each client has its own RSA key with \`alg\` \`PS256\`. The file in \`--jwks-file\` contains the public keys, and the configuration of the suite contains the private keys. For the variants \`private_key_jwt\` and \`dpop\`, add these clients:
 
 \`\`\`sh
-${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, DPOP, number).map(quoted).join(' ')}`).join('\n')}
+${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, DPOP, number).map(quote).join(' ')}`).join('\n')}
 \`\`\`
 
 For the variants in which client authentication and sender constraining are both \`mtls\`, add these clients instead:
 
 \`\`\`sh
-${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, MTLS, number).map(quoted).join(' ')}`).join('\n')}
+${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, MTLS, number).map(quote).join(' ')}`).join('\n')}
 \`\`\`
 
 Create a plan with the following configuration. Adapt it to your variant:
@@ -307,6 +307,6 @@ function jsonText(value: object): string {
   );
 }
 
-function quoted(word: string): string {
+function quote(word: string): string {
   return /^[\w./:=@+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -26,14 +26,14 @@ function part(command: Command): string {
   const ownOptions = command.options.some(({ long }) => long !== '--help' && long !== '--url');
   return [
     `## ${command.name()}\n`,
-    isGroup && !ownOptions ? `${sentence(command.description())}\n` : described(command, []),
+    isGroup && !ownOptions ? `${sentence(command.description())}\n` : describe(command, []),
     ...command.commands.map(
-      (item) => `### ${command.name()} ${item.name()}\n\n${described(item, [command.name()])}`,
+      (item) => `### ${command.name()} ${item.name()}\n\n${describe(item, [command.name()])}`,
     ),
   ].join('\n');
 }
 
-function described(command: Command, above: readonly string[]): string {
+function describe(command: Command, above: readonly string[]): string {
   const path = [...above, command.name()];
   const options = command.options.filter(({ hidden, long }) => !hidden && long !== '--help');
   const shared = options.filter(isOptionOfServer);

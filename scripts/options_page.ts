@@ -52,7 +52,7 @@ export function optionsInterfaces(path: string): string {
       `/** ${about} */\nexport interface ${name}${parameters} {\n${membersOf(table)}\n}`,
   );
   const text = interfaces.join('\n\n');
-  return formatted(
+  return format(
     path,
     `// \`npm run docs\` writes this file from the tables in ${TABLES_IN}. Change those.\n${importsFor(text)}\n${text}\n`,
   );
@@ -61,7 +61,7 @@ export function optionsInterfaces(path: string): string {
 function membersOf(table: OptionTable): string {
   return Object.entries(table)
     .map(([name, option]) => {
-      const comment = wrapped(sentencesOf(option));
+      const comment = wrap(sentencesOf(option));
       return `${comment}\n  readonly ${name}${option.isRequired ? '' : '?'}: ${option.kind.type};`;
     })
     .join('\n');
@@ -74,7 +74,7 @@ function sentencesOf(option: Option<unknown, unknown>): string {
 }
 
 /** A doc comment of at most 120 columns. */
-function wrapped(text: string): string {
+function wrap(text: string): string {
   if (text.length <= 110) return `  /** ${text} */`;
   const lines = [''];
   for (const word of text.split(' ')) {
@@ -103,7 +103,7 @@ function importsFor(text: string): string {
 }
 
 /** Formatted like all files, so that both checks agree. */
-function formatted(path: string, source: string): string {
+function format(path: string, source: string): string {
   const biome = join(
     dirname(createRequire(import.meta.url).resolve('@biomejs/biome/package.json')),
     'bin',

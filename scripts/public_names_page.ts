@@ -10,7 +10,7 @@ export async function publicNamesPage(): Promise<string> {
     for (const [entry, file] of Object.entries(publicEntries(exports ?? {}))) {
       const specifier = name + entry.slice(1);
       const { values, types } = await publicNames(specifier, join(folder, String(file)));
-      sections.push(`## \`${specifier}\`\n${listed('Values', values)}${listed('Types', types)}`);
+      sections.push(`## \`${specifier}\`\n${listOf('Values', values)}${listOf('Types', types)}`);
     }
   }
   return `# Public names
@@ -44,7 +44,7 @@ function typesIn(source: string, specifier: string): readonly string[] {
   return [...[...declared].map(([, name]) => name), ...named].map(String);
 }
 
-function listed(title: string, names: readonly string[]): string {
+function listOf(title: string, names: readonly string[]): string {
   if (names.length === 0) return '';
   const items = [...names].sort().map((name) => `\`${name}\``);
   return `\n**${title}:** ${items.join(', ')}\n`;

@@ -12,11 +12,11 @@ export function brokenLinks(folder: string): readonly string[] {
   const places = new Map<string, ReadonlySet<string>>();
   for (const page of globSync('**/*.html', { cwd: folder })) {
     const found = readFileSync(join(folder, page), 'utf8').matchAll(PLACE);
-    places.set(page, new Set([...found].map(([, id = '']) => unescaped(id))));
+    places.set(page, new Set([...found].map(([, id = '']) => unescapeText(id))));
   }
   return [...places.keys()].sort().flatMap((page) => {
     const links = readFileSync(join(folder, page), 'utf8').matchAll(LINK);
-    const targets = new Set([...links].map(([, link = '']) => unescaped(link)));
+    const targets = new Set([...links].map(([, link = '']) => unescapeText(link)));
     return [...targets].filter((link) => !leadsSomewhere(page, link)).map((link) => `${page}: ${link}`);
   });
 
@@ -31,6 +31,6 @@ export function brokenLinks(folder: string): readonly string[] {
   }
 }
 
-function unescaped(text: string): string {
+function unescapeText(text: string): string {
   return text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&amp;', '&');
 }

@@ -54,15 +54,15 @@ export function plot({ title, rows, caption }: Plot): string {
   const height = bottom + 26 + (caption === undefined ? 0 : 22);
 
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-labelledby="title desc">
-<title id="title">${escaped(title)}</title>
-<desc id="desc">${escaped(inWords(rows))}</desc>
+<title id="title">${escapeMarkup(title)}</title>
+<desc id="desc">${escapeMarkup(inWords(rows))}</desc>
 ${STYLE}
 <rect class="page" width="${WIDTH}" height="${height}" rx="8"/>
-<text class="title" x="24" y="34">${escaped(title)}</text>
+<text class="title" x="24" y="34">${escapeMarkup(title)}</text>
 ${legend(subjects, rows)}
 ${axis(end, { x, bottom: bottom - ROW_GAP + 8 })}
 ${groups.join('\n')}
-${caption === undefined ? '' : `<text class="quiet" x="24" y="${height - 14}">${escaped(caption)}</text>`}
+${caption === undefined ? '' : `<text class="quiet" x="24" y="${height - 14}">${escapeMarkup(caption)}</text>`}
 </svg>
 `;
 }
@@ -99,7 +99,7 @@ function labelled(label: string, middle: number): string {
   const first = middle + 4 - ((lines.length - 1) * LINE) / 2;
   const texts = lines.map(
     (line, index) =>
-      `<text class="label" x="${LEFT - 12}" y="${first + index * LINE}">${escaped(line)}</text>`,
+      `<text class="label" x="${LEFT - 12}" y="${first + index * LINE}">${escapeMarkup(line)}</text>`,
   );
   return texts.join('');
 }
@@ -128,7 +128,7 @@ function legend(subjects: readonly string[], rows: readonly PlotRow[]): string {
   const hasGoal = rows.some(({ goal }) => goal !== undefined);
   let left = 24;
   const entries = subjects.map((subject, index) => {
-    const entry = `<rect class="s${index}" x="${left}" y="48" width="12" height="12" rx="2"/><text class="key" x="${left + 18}" y="58">${escaped(subject)}</text>`;
+    const entry = `<rect class="s${index}" x="${left}" y="48" width="12" height="12" rx="2"/><text class="key" x="${left + 18}" y="58">${escapeMarkup(subject)}</text>`;
     left += 18 + subject.length * 7.2 + 22;
     return entry;
   });
@@ -151,7 +151,7 @@ function round(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-function escaped(text: string): string {
+function escapeMarkup(text: string): string {
   return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 

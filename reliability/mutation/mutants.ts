@@ -69,11 +69,11 @@ export function mutantsOf(typescript: string, first = 0): Mutated {
     for (const child of childrenOf(node)) {
       rendered += text.slice(at, child.start);
       const inside = numbered.filter(({ start, end }) => start === child.start && end === child.end);
-      rendered += switched(inside, render(child));
+      rendered += applyEdits(inside, render(child));
       at = child.end;
     }
     rendered += text.slice(at, node.end);
-    return switched(
+    return applyEdits(
       numbered.filter(({ start, end }) => start === node.start && end === node.end),
       rendered,
     );
@@ -82,7 +82,7 @@ export function mutantsOf(typescript: string, first = 0): Mutated {
   return { mutants, source: text.slice(0, program.start) + rendered + text.slice(program.end) };
 }
 
-function switched(edits: readonly (Edit & { readonly number: number })[], original: string): string {
+function applyEdits(edits: readonly (Edit & { readonly number: number })[], original: string): string {
   return edits.reduce(
     (rest, { number, to, isStatement }) =>
       isStatement ? `{if(!isMutant(${number})){${rest}}}` : `(isMutant(${number})?(${to}):(${rest}))`,

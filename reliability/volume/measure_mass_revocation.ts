@@ -46,7 +46,7 @@ export async function measureMassRevocation(
       const batch = await library.opaque.operator.issueTokens({ clientId }, Math.min(BATCH, tokens - issued));
       // Each token has the same chance to be read, at every position.
       const wanted = Math.ceil(((issued + batch.length) * looks) / tokens) - sample.length;
-      sample.push(...shuffled(batch.map(({ accessToken }) => accessToken)).slice(0, wanted));
+      sample.push(...shuffle(batch.map(({ accessToken }) => accessToken)).slice(0, wanted));
       issued += batch.length;
       onProgress(issued);
       // SQLite works synchronously. Without this pause, even Ctrl-C has no effect.
@@ -77,7 +77,7 @@ export async function measureMassRevocation(
   }
 }
 
-function shuffled<T>(values: readonly T[]): readonly T[] {
+function shuffle<T>(values: readonly T[]): readonly T[] {
   const order = values.map((value) => ({ value, rank: Math.random() }));
   return order.sort((a, b) => a.rank - b.rank).map(({ value }) => value);
 }

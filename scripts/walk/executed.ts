@@ -36,7 +36,7 @@ export function executedIn(root: string, scripts: readonly Profiler.ScriptCovera
     );
     if (called.length === 0) continue;
     const { code, lineOf } = sourceOf(fileURLToPath(url));
-    const isRun = painted(code.length, functions);
+    const isRun = paint(code.length, functions);
     const lines = new Set<number>();
     for (const { index } of code.matchAll(CODE)) if (isRun[index] === 1) lines.add(lineOf(index));
     const names = called.map(
@@ -66,7 +66,7 @@ export function inEach([first = {}, ...others]: readonly Executed[]): Executed {
 const CODE = /[^\s{}()[\];,]/g;
 
 /** For each character 1 if it ran: the innermost range of V8 around it has a count. Outer ranges come first. */
-function painted(length: number, functions: readonly Profiler.FunctionCoverage[]): Uint8Array {
+function paint(length: number, functions: readonly Profiler.FunctionCoverage[]): Uint8Array {
   const isRun = new Uint8Array(length);
   const ranges = functions.flatMap(({ ranges }) => ranges);
   ranges.sort((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);

@@ -101,7 +101,7 @@ async function allWalks(chosen: string | undefined): Promise<readonly Walk[]> {
     if (chosen !== 'both' && chosen !== place) continue;
     const opened = await open();
     for (const [request, prepare] of Object.entries({ ...(await requestsTo(opened)), ...opened.others }))
-      walks.push({ place, request, files: await walked(prepare) });
+      walks.push({ place, request, files: await walk(prepare) });
     await opened.close();
   }
   return walks;
@@ -119,7 +119,7 @@ async function callsOfIntrospection(): Promise<readonly Call[]> {
   return firstCalls(root, result, introspection);
 }
 
-async function walked(prepare: Prepare): Promise<Executed> {
+async function walk(prepare: Prepare): Promise<Executed> {
   for (let time = 0; time < WARM_UP; time++) await (await prepare())();
   const runs: Executed[] = [];
   for (let time = 0; time < REPEATED; time++) {

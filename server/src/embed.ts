@@ -219,7 +219,7 @@ function currentClaims(users: HostUsers, people: People): GetUserClaims {
   return async (subject) => {
     const person = await people.bySubject(subject);
     if (person?.directoryId === undefined) return ofLocal(subject);
-    const user = await found(users, person.directoryId);
+    const user = await findUser(users, person.directoryId);
     if (user === undefined || user.isDisabled) return undefined;
     const { groups } = person;
     return {
@@ -242,13 +242,13 @@ function directoryOf(users: HostUsers): Directory {
       if (user === undefined) return { refused: 'password_wrong' };
       return user.isDisabled ? { refused: 'person_disabled' } : { user };
     },
-    byId: (subject) => found(users, subject),
+    byId: (subject) => findUser(users, subject),
     close() {},
   };
 }
 
 /** @throws {DirectoryFault} the application rejects, or answers about another user */
-async function found(users: HostUsers, subject: string): Promise<DirectoryUser | undefined> {
+async function findUser(users: HostUsers, subject: string): Promise<DirectoryUser | undefined> {
   const user = await asked(() => users.find(subject));
   // A database that ignores case finds one for another spelling.
   if (user !== undefined && user.id !== subject) throw wrongAnswer('subject', 'the one that was asked for');

@@ -85,7 +85,7 @@ export async function validateAuthorizationRequest(
   const checked = await checkedRequest(context, client, parameters, frame);
   // With `prompt=none`, only this HTTP response can answer the request.
   const needsNone = checked.prompt.includes('none');
-  return identified(checked, requestId ?? (needsNone ? undefined : newRequestId(context)));
+  return withIdentifier(checked, requestId ?? (needsNone ? undefined : newRequestId(context)));
 }
 
 /**
@@ -102,10 +102,10 @@ export async function resumeAuthorizationRequest(
   const expiry = expiryError(context, requestId);
   if (expiry !== undefined) throw expiry;
   const client = await requireNamedClient(context, requireParameter(form, 'client_id'));
-  return identified(await checkedRequest(context, client, form, {}), requestId);
+  return withIdentifier(await checkedRequest(context, client, form, {}), requestId);
 }
 
-function identified(request: AuthorizationRequest, requestId: string | undefined): AuthorizationRequest {
+function withIdentifier(request: AuthorizationRequest, requestId: string | undefined): AuthorizationRequest {
   if (requestId === undefined) return request;
   return { ...request, parameters: { ...request.parameters, [REQUEST_ID]: requestId } };
 }

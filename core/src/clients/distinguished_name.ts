@@ -51,11 +51,11 @@ const TYPES: Readonly<Record<string, string>> = {
 /** @param value a text, or the DER of another type */
 export function attributeOf(type: string, value: string | Uint8Array): Attribute {
   const text = typeof value === 'string' ? value : textIn(value);
-  return [type, text === undefined ? `#${String(value)}` : ` ${prepared(text)}`];
+  return [type, text === undefined ? `#${String(value)}` : ` ${prepare(text)}`];
 }
 
 /** Without regard to case and repeated spaces, as names in certificates are compared (RFC 5280 §7.1). */
-function prepared(text: string): string {
+function prepare(text: string): string {
   return text.normalize('NFKC').toLowerCase().replaceAll(/\s+/g, ' ').trim();
 }
 
@@ -64,7 +64,7 @@ const TEXTS: readonly (number | undefined)[] = [0x0c, 0x13, 0x16];
 
 /** @returns the text in the DER of a short string; `undefined` for other types */
 function textIn([tag, length, ...bytes]: Uint8Array): string | undefined {
-  return TEXTS.includes(tag) && length === bytes.length ? decoded(bytes) : undefined;
+  return TEXTS.includes(tag) && length === bytes.length ? decode(bytes) : undefined;
 }
 
 const UTF_8 = {
@@ -73,7 +73,7 @@ const UTF_8 = {
 };
 
 /** @returns `undefined` if the bytes are not UTF-8 */
-function decoded(bytes: readonly number[]): string | undefined {
+function decode(bytes: readonly number[]): string | undefined {
   try {
     return UTF_8.decoder.decode(Uint8Array.from(bytes));
   } catch {
@@ -116,7 +116,7 @@ const PARTS = /\\([\da-f]{2})|\\(.)|([^\\]+)/gi;
 function textOf(written: string): string | Uint8Array | undefined {
   if (written.startsWith('#')) return Uint8Array.from(written.match(/[\da-f]{2}/gi) ?? [], byteOf);
   const parts = [...written.matchAll(PARTS)];
-  return decoded(
+  return decode(
     parts.flatMap(([, byte, character, text = character]) =>
       byte === undefined ? [...UTF_8.encoder.encode(text)] : [byteOf(byte)],
     ),

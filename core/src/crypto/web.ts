@@ -25,10 +25,10 @@ export const fromBase64url: CryptoPort['fromBase64url'] = (text) => {
 };
 
 export const hmacSha256: CryptoPort['hmacSha256'] = async (key, text) => {
-  const imported = await crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, [
+  const hmacKey = await crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, [
     'sign',
   ]);
-  return base64url(await crypto.subtle.sign('HMAC', imported, new TextEncoder().encode(text)));
+  return base64url(await crypto.subtle.sign('HMAC', hmacKey, new TextEncoder().encode(text)));
 };
 
 export const derivedKey: CryptoPort['derivedKey'] = async (secret, use) => {
@@ -50,20 +50,20 @@ function schemeOf({ algorithm: { name } }: CryptoKey, algorithm: Algorithm) {
 }
 
 export const verifierOf: CryptoPort['verifierOf'] = async (publicJwk, algorithm) => {
-  const key = await imported(publicJwk, algorithm);
+  const key = await importKey(publicJwk, algorithm);
   const scheme = schemeOf(key, algorithm);
   return (signingInput, signature) =>
     crypto.subtle.verify(scheme, key, new Uint8Array(signature), new TextEncoder().encode(signingInput));
 };
 
 export const signerOf: CryptoPort['signerOf'] = async (privateJwk, algorithm) => {
-  const key = await imported(privateJwk, algorithm);
+  const key = await importKey(privateJwk, algorithm);
   const scheme = schemeOf(key, algorithm);
   return async (signingInput) =>
     new Uint8Array(await crypto.subtle.sign(scheme, key, new TextEncoder().encode(signingInput)));
 };
 
-async function imported(jwk: JWK, algorithm: Algorithm): Promise<CryptoKey> {
+async function importKey(jwk: JWK, algorithm: Algorithm): Promise<CryptoKey> {
   const key = await importJWK(jwk, algorithm);
   if (key instanceof Uint8Array) throw new TypeError('a symmetric key cannot sign');
   return key;

@@ -39,10 +39,10 @@ function formPostPage(action: string, parameters: Readonly<Record<string, string
  */
 export function leavingPage(leaving: BrowserDelivery): HttpResponse {
   const { redirectTo, formPost } = leaving;
-  const host = escaped(hostShown(redirectTo));
+  const host = escapeMarkup(hostShown(redirectTo));
   const way =
     formPost === undefined
-      ? `<a id="leave" href="${escaped(redirectTo)}" rel="noreferrer">Continue to ${host}</a>`
+      ? `<a id="leave" href="${escapeMarkup(redirectTo)}" rel="noreferrer">Continue to ${host}</a>`
       : postingForm(redirectTo, formPost, `Continue to ${host}`);
   const page = htmlPage(
     'Leave this site?',
@@ -91,15 +91,15 @@ ${body}
 /** @param submit text of the button; may contain HTML */
 function postingForm(action: string, parameters: Readonly<Record<string, string>>, submit: string): string {
   const fields = Object.entries(parameters).map(
-    ([name, value]) => `<input type="hidden" name="${escaped(name)}" value="${escaped(value)}">`,
+    ([name, value]) => `<input type="hidden" name="${escapeMarkup(name)}" value="${escapeMarkup(value)}">`,
   );
-  return `<form method="post" action="${escaped(action)}">
+  return `<form method="post" action="${escapeMarkup(action)}">
 ${fields.join('\n')}
 <button type="submit">${submit}</button>
 </form>`;
 }
 
 /** Also escapes line breaks, which HTML parsers normalize. */
-function escaped(text: string): string {
+function escapeMarkup(text: string): string {
   return text.replace(/[&<>"'\r\n]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

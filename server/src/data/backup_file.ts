@@ -170,9 +170,9 @@ export async function openBackup(
     }
   } catch (error) {
     if (error instanceof Refused || isSystemError(error)) throw error;
-    throw damaged(path);
+    throw damageOf(path);
   }
-  if (manifest === undefined || !hasDatabase) throw damaged(path);
+  if (manifest === undefined || !hasDatabase) throw damageOf(path);
   return { manifest, ...(secrets !== undefined && { secrets }) };
 }
 
@@ -201,7 +201,7 @@ const NO_AGE_FILE = /^invalid version/;
 function refusedHeader(path: string, key: BackupKey, error: unknown): Refused {
   const message = error instanceof Error ? error.message : String(error);
   if (NO_AGE_FILE.test(message)) return new Refused(`${path} is not a backup: expected an age file.`);
-  if (message !== NO_KEY) return damaged(path);
+  if (message !== NO_KEY) return damageOf(path);
   return new Refused(
     'passphrase' in key
       ? `the passphrase does not open ${path}: it is another one, or the backup was sealed for a key (--identity-file).`
@@ -209,7 +209,7 @@ function refusedHeader(path: string, key: BackupKey, error: unknown): Refused {
   );
 }
 
-function damaged(path: string): Refused {
+function damageOf(path: string): Refused {
   return new Refused(`${path} is damaged or cut off: use another backup.`);
 }
 

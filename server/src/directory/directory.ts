@@ -92,16 +92,16 @@ export async function openDirectory(
   const { AndFilter, EqualityFilter, Filter, FilterParser } = await import('ldapts');
   const filterOf = (option: 'ldapFilter' | 'ldapGroupFilter', filter: string) => {
     try {
-      FilterParser.parseString(filled(filter, { dn: 'x', username: 'x' }, Filter.escape));
+      FilterParser.parseString(fill(filter, { dn: 'x', username: 'x' }, Filter.escape));
     } catch {
       refuse(option, `expected a valid filter in parentheses (RFC 4515), got ${JSON.stringify(filter)}`);
     }
-    return (values: Readonly<Record<string, string>>) => filled(filter, values, Filter.escape);
+    return (values: Readonly<Record<string, string>>) => fill(filter, values, Filter.escape);
   };
   /** An entry by its identifier, if the filter accepts it for any username. */
   const entryFilter = (id: string) => {
     const value = idValue(attributes.id, id);
-    const accepts = filled(attributes.filter, { username: '*' }, (text) => text);
+    const accepts = fill(attributes.filter, { username: '*' }, (text) => text);
     return new AndFilter({
       filters: [new EqualityFilter({ attribute: attributes.id, value }), FilterParser.parseString(accepts)],
     });
@@ -186,7 +186,7 @@ function accountOf(
 }
 
 /** Puts escaped values into a filter. A value that contains a placeholder stays as it is. */
-function filled(
+function fill(
   filter: string,
   values: Readonly<Record<string, string>>,
   escaped: (value: string) => string,
@@ -447,13 +447,13 @@ function relativeKey(part: string): string | undefined {
     const [, type = '', value = ''] = /^\s*([\w.-]+)\s*=\s*((?:\\[\s\S]|[^\\])*?)\s*$/.exec(item) ?? [];
     return type === '' || value === ''
       ? undefined
-      : `${type}=${JSON.stringify(unescaped(value))}`.toLowerCase();
+      : `${type}=${JSON.stringify(unescapeValue(value))}`.toLowerCase();
   });
   return keys.length === 0 || keys.includes(undefined) ? undefined : keys.sort().join('+');
 }
 
 /** RFC 4514 §3: a backslash comes before a character, or before two hexadecimal digits of a byte. */
-function unescaped(value: string): string {
+function unescapeValue(value: string): string {
   return value
     .replaceAll(
       /(?:\\[0-9a-f]{2})+|\\([\s\S])/gi,

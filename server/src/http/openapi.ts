@@ -68,15 +68,15 @@ export function openApiDocument(issuer: string): Readonly<Record<string, unknown
   const schemas: Record<string, unknown> = {};
   const refer = (schema: Schema): unknown => {
     const name = nameOf(schema);
-    if (name === undefined) return inlined(schema, refer);
-    schemas[name] ??= inlined(schema, refer);
+    if (name === undefined) return inline(schema, refer);
+    schemas[name] ??= inline(schema, refer);
     return { $ref: `#/components/schemas/${name}` };
   };
   const paths: Record<string, Record<string, unknown>> = {};
   for (const [id, operation] of ALL_OPERATIONS) {
     paths[operation.path] = {
       ...paths[operation.path],
-      [operation.method.toLowerCase()]: described(id, operation, refer),
+      [operation.method.toLowerCase()]: describe(id, operation, refer),
     };
   }
   const problemSchema = refer(PROBLEM);
@@ -129,13 +129,13 @@ export function openApiDocument(issuer: string): Readonly<Record<string, unknown
   };
 }
 
-function inlined(value: unknown, refer: (schema: Schema) => unknown): unknown {
-  if (Array.isArray(value)) return value.map((item) => inlined(item, refer));
+function inline(value: unknown, refer: (schema: Schema) => unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => inline(item, refer));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [
       name,
-      typeof item === 'object' && item !== null && !Array.isArray(item) ? refer(item) : inlined(item, refer),
+      typeof item === 'object' && item !== null && !Array.isArray(item) ? refer(item) : inline(item, refer),
     ]),
   );
 }
@@ -188,7 +188,7 @@ function contentsOf(operation: AnyOperation | AnyStream, refer: (schema: Schema)
   };
 }
 
-function described(id: string, operation: AnyOperation | AnyStream, refer: (schema: Schema) => unknown) {
+function describe(id: string, operation: AnyOperation | AnyStream, refer: (schema: Schema) => unknown) {
   const { method, path, scope, otherScopes = [], summary, query = {} } = operation;
   const isBodyOptional = 'isBodyOptional' in operation && operation.isBodyOptional;
   const { status, hasVersion, needsVersion } = operation;

@@ -158,7 +158,7 @@ function mergedPoints(name: MetricName, processes: readonly ProcessSnapshot[]): 
       const labels = across === 'each' ? [...own, worker] : own;
       const key = JSON.stringify(labels);
       const other = points.get(key)?.[1];
-      points.set(key, [labels, other === undefined ? value : combined(across, other, value)]);
+      points.set(key, [labels, other === undefined ? value : combine(across, other, value)]);
     }
   }
   return [...points.values()];
@@ -166,7 +166,7 @@ function mergedPoints(name: MetricName, processes: readonly ProcessSnapshot[]): 
 
 type Value = Point[1];
 
-function combined(across: Metric['across'], a: Value, b: Value): Value {
+function combine(across: Metric['across'], a: Value, b: Value): Value {
   if (typeof a === 'number' && typeof b === 'number') {
     if (across === 'sum') return a + b;
     return across === 'min' ? Math.min(a, b) : Math.max(a, b);

@@ -49,11 +49,11 @@ function headOf(name: string, kind: string, about: string): readonly string[] {
 }
 
 function sample(name: string, labels: Labels, value: number): string {
-  const texts = labels.map(([label, text]) => `${label}="${escaped(text)}"`);
+  const texts = labels.map(([label, text]) => `${label}="${escapeLabel(text)}"`);
   return `${name}${texts.length > 0 ? `{${texts.join(',')}}` : ''} ${numberText(value)}`;
 }
 
-function escaped(text: string): string {
+function escapeLabel(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }
 

@@ -86,7 +86,7 @@ export class PasswordHasher {
     const message = password.normalize('NFC');
     const tag = await this.#inTurn(place, () => derive('argon2id', { nonce, ...COST, message }));
     const { memory, passes, parallelism } = COST;
-    return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(nonce)}$${unpadded(tag)}`;
+    return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${withoutPadding(nonce)}$${withoutPadding(tag)}`;
   }
 
   /**
@@ -154,6 +154,6 @@ function usable(stored: string | undefined): PasswordHash | undefined {
   return hash !== undefined && 'matches' in hash ? hash : undefined;
 }
 
-function unpadded(bytes: Buffer): string {
+function withoutPadding(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '');
 }

@@ -26,7 +26,7 @@ export function proxiedCertificateReader(
   return (request) => {
     const value = request.headers[name];
     // Proxies send an empty header if the client has no certificate.
-    if (typeof value !== 'string' || unquoted(value.trim()) === '') return undefined;
+    if (typeof value !== 'string' || unquote(value.trim()) === '') return undefined;
     if (!isTrusted(plainAddress(request.socket.remoteAddress ?? '') ?? '')) {
       onFault(request, 'untrusted_proxy');
       return undefined;
@@ -61,12 +61,12 @@ const XFCC_PAIR = /([A-Za-z]+)=(?:"((?:[^"\\]|\\.)*)"|([^",;]*))/g;
 const XFCC_ELEMENT = new RegExp(`^${XFCC_PAIR.source}(?:;${XFCC_PAIR.source})*$`);
 
 /** HAProxy writes quotes for `%{+Q}`. */
-function unquoted(value: string): string {
+function unquote(value: string): string {
   return /^"([^"]*)"$/.exec(value)?.[1] ?? value;
 }
 
 function bytesBetweenColons(value: string): Buffer | undefined {
-  const [, base64] = /^:([^:]*):$/.exec(unquoted(value)) ?? [];
+  const [, base64] = /^:([^:]*):$/.exec(unquote(value)) ?? [];
   return base64 === undefined ? undefined : bytesOf(base64);
 }
 
@@ -76,7 +76,7 @@ function bytesBetweenColons(value: string): Buffer | undefined {
  */
 function firstOfChain(value: string): Buffer | undefined {
   try {
-    const chain = decodeURIComponent(unquoted(value)).split(',').map(bytesOf);
+    const chain = decodeURIComponent(unquote(value)).split(',').map(bytesOf);
     if (chain.length === 1) return chain[0];
     const certificates = chain.map((der = Buffer.of()) => new X509Certificate(der));
     const isChain = certificates.every(

@@ -212,16 +212,16 @@ function readBytes(path: string, source: string): Buffer {
 /** The first file that is not as it should be. */
 function faultIn(content: Content): { option: FileOption; expected: string } | undefined {
   const { tlsCertificate = '', tlsKey = '', tlsClientCa } = content;
-  const certificate = parsed(() => new X509Certificate(tlsCertificate));
+  const certificate = parseIfPossible(() => new X509Certificate(tlsCertificate));
   if (certificate === undefined) return { option: 'tlsCertificate', expected: 'expected a PEM certificate' };
-  const key = parsed(() => createPrivateKey(tlsKey));
+  const key = parseIfPossible(() => createPrivateKey(tlsKey));
   if (key === undefined) return { option: 'tlsKey', expected: 'expected an unencrypted PEM private key' };
   if (!certificate.checkPrivateKey(key))
     return {
       option: 'tlsKey',
       expected: 'expected the private key of the first certificate in tlsCertificate',
     };
-  if (parsed(() => createSecureContext({ cert: tlsCertificate, key: tlsKey })) === undefined)
+  if (parseIfPossible(() => createSecureContext({ cert: tlsCertificate, key: tlsKey })) === undefined)
     return { option: 'tlsCertificate', expected: 'expected PEM certificates, each issued by the next' };
   if (tlsClientCa !== undefined && !isListOfCertificates(tlsClientCa.toString('latin1')))
     return { option: 'tlsClientCa', expected: 'expected PEM certificates' };
@@ -236,11 +236,11 @@ function isListOfCertificates(pem: string): boolean {
   return (
     certificates.length > 0 &&
     certificates.length === pem.split('-----BEGIN').length - 1 &&
-    certificates.every((certificate) => parsed(() => new X509Certificate(certificate)) !== undefined)
+    certificates.every((certificate) => parseIfPossible(() => new X509Certificate(certificate)) !== undefined)
   );
 }
 
-function parsed<T>(parse: () => T): T | undefined {
+function parseIfPossible<T>(parse: () => T): T | undefined {
   try {
     return parse();
   } catch {

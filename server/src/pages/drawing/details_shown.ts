@@ -99,14 +99,14 @@ ${details.map((detail) => html`<li>${icon('check')}<span>${sentence(detail.title
 }
 
 function particulars({ detail, others }: DetailShown): Html {
-  return html`${detail === undefined ? '' : html` <span class="detail">${sentence(detail)}</span>`}${others.map(({ member, values }) => html` <span class="detail"><code dir="auto">${member}</code> ${listed(values)}</span>`)}`;
+  return html`${detail === undefined ? '' : html` <span class="detail">${sentence(detail)}</span>`}${others.map(({ member, values }) => html` <span class="detail"><code dir="auto">${member}</code> ${list(values)}</span>`)}`;
 }
 
 function sentence(words: Words): Html {
-  return html`${words.map((part) => (typeof part === 'string' ? part : listed(part)))}`;
+  return html`${words.map((part) => (typeof part === 'string' ? part : list(part)))}`;
 }
 
 /** Isolates each value, so that it cannot change the direction of the text around it. */
-function listed(values: readonly string[]): Html {
+function list(values: readonly string[]): Html {
   return html`${values.map((value, at) => html`${at === 0 ? '' : ', '}${named(value)}`)}`;
 }
