@@ -85,6 +85,6 @@ await runScript(async (workbench) => {
 });
 
 function print(name: string, { requests, p50, p99, p999, max }: Latency): void {
-  const shown = [p50, p99, p999, max].map((item) => item.toFixed(1).padStart(8)).join('');
-  console.log(`${name.padEnd(12)}${String(requests).padStart(8)} requests   p50 p99 p99.9 max:${shown}`);
+  const columns = [p50, p99, p999, max].map((item) => item.toFixed(1).padStart(8)).join('');
+  console.log(`${name.padEnd(12)}${String(requests).padStart(8)} requests   p50 p99 p99.9 max:${columns}`);
 }

@@ -37,7 +37,7 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   'program UserInfo': { files: 24, lines: 546 },
   'program revocation': { files: 24, lines: 819 },
   'program refresh': { files: 29, lines: 1_000, most: { files: 32, lines: 1_100 } },
-  'program token request with DPoP': { files: 30, lines: 850, most: { files: 37, lines: 1_100 } },
+  'program token request with DPoP': { files: 30, lines: 850, most: { files: 37, lines: 1_090 } },
   'program password sign-in to the account page': {
     ...{ files: 30, lines: 750 },
     most: { files: 43, lines: 1_105 },

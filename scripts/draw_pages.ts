@@ -72,14 +72,14 @@ async function drawSheet(
   theme: 'light' | 'dark',
 ): Promise<void> {
   const { width, height } = SIZES[size];
-  const shown = [...pages.keys()].filter((name) => name.endsWith('.en') && !name.startsWith('console'));
+  const documented = [...pages.keys()].filter((name) => name.endsWith('.en') && !name.startsWith('console'));
   const tab = await person.newPage();
   await tab.setViewportSize({ width: SHEET_WIDTH, height: 800 });
   await tab.route(`${SITE}/**`, (route) => {
     const name = new URL(route.request().url()).pathname.slice(1);
     if (name !== 'sheet')
       return route.fulfill({ body: readFileSync(pictureOf(name, size, theme)), contentType: 'image/png' });
-    const figures = shown.map(
+    const figures = documented.map(
       (item) =>
         `<figure><img src="${SITE}/${item}"><figcaption>${item.slice(0, -'.en'.length)}</figcaption></figure>`,
     );

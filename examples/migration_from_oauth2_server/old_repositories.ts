@@ -157,8 +157,8 @@ export function oldRepositories(tables: OldTables) {
   const scopes: OAuthScopeRepository = {
     getAllByIdentifiers: async (names) =>
       SCOPES.filter((name) => names.includes(name)).map((name) => ({ name })),
-    finalize: async (asked, _grant, client) =>
-      asked.filter(({ name }) => client.scopes.some((allowed) => allowed.name === name)),
+    finalize: async (requested, _grant, client) =>
+      requested.filter(({ name }) => client.scopes.some((allowed) => allowed.name === name)),
   };
 
   const users = {

@@ -250,7 +250,7 @@ async function openProgram(): Promise<Place> {
   await database.close();
 
   const ready = Promise.withResolvers<void>();
-  const asked = Promise.withResolvers<NodeJS.Signals>();
+  const ending = Promise.withResolvers<NodeJS.Signals>();
   const served = serveDatabase(
     { ...configuration, settings: { ...configuration.settings, port } },
     environment,
@@ -260,9 +260,9 @@ async function openProgram(): Promise<Place> {
       tls: undefined,
       log: await openLog('json'),
       ending: {
-        requested: asked.promise,
+        requested: ending.promise,
         nearlyClosing: new Promise(() => {}),
-        closing: asked.promise.then(() => {}),
+        closing: ending.promise.then(() => {}),
       },
       sweeps: false,
       bringsDemo: false,
@@ -287,7 +287,7 @@ async function openProgram(): Promise<Place> {
       requireStatus(200, path, response.status);
     },
     async close() {
-      asked.resolve('SIGTERM');
+      ending.resolve('SIGTERM');
       await served;
       rmSync(folder, { recursive: true, force: true });
     },

@@ -117,12 +117,12 @@ export interface EmbeddedGrantd {
  * const grantd = await embed({ issuer: 'https://app.example/auth', database: 'sqlite:grantd.db', users });
  * app.use(grantd.handle);
  */
-export async function embed({ users, logger, ...given }: EmbedOptions): Promise<EmbeddedGrantd> {
-  const configuration = embeddedConfiguration(given);
-  const foreign = OPTIONS_OF_THE_PROGRAM.find((name) => given[name] !== undefined);
+export async function embed({ users, logger, ...options }: EmbedOptions): Promise<EmbeddedGrantd> {
+  const configuration = embeddedConfiguration(options);
+  const foreign = OPTIONS_OF_THE_PROGRAM.find((name) => options[name] !== undefined);
   if (foreign !== undefined)
     throw new ConfigurationRefused(`${foreign}: expected no value, because the application takes care of it`);
-  const basePath = pathOfIssuer(given.issuer);
+  const basePath = pathOfIssuer(options.issuer);
   refuseInsecureIssuer(configuration);
   refuseContradictoryDirectory(configuration);
   refuseContradictoryMail(configuration);
@@ -238,7 +238,7 @@ function directoryOf(users: HostUsers): Directory {
     ownsAccounts: true,
     async authenticate(username, password) {
       if (username === undefined) return { refused: 'person_unknown' };
-      const user = await asked(() => users.authenticate(username, password));
+      const user = await askHost(() => users.authenticate(username, password));
       if (user === undefined) return { refused: 'password_wrong' };
       return user.isDisabled ? { refused: 'person_disabled' } : { user };
     },
@@ -249,14 +249,14 @@ function directoryOf(users: HostUsers): Directory {
 
 /** @throws {DirectoryFault} the application rejects, or answers about another user */
 async function findUser(users: HostUsers, subject: string): Promise<DirectoryUser | undefined> {
-  const user = await asked(() => users.find(subject));
+  const user = await askHost(() => users.find(subject));
   // A database that ignores case finds one for another spelling.
   if (user !== undefined && user.id !== subject) throw wrongAnswer('subject', 'the one that was asked for');
   return user;
 }
 
 /** @throws {DirectoryFault} the application rejects, or the answer is no user */
-async function asked(ask: () => Promise<HostUser | undefined>): Promise<DirectoryUser | undefined> {
+async function askHost(ask: () => Promise<HostUser | undefined>): Promise<DirectoryUser | undefined> {
   let user: HostUser | undefined;
   try {
     // Many database libraries resolve with null.

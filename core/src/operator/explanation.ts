@@ -56,8 +56,8 @@ export async function explainToken(context: TokenContext, token: string): Promis
   const { record, claims } = found;
   const life = await lifeOf(context, record, claims);
   const { issuedAtMs, ...stored } = record;
-  const shown = Number.isFinite(issuedAtMs) ? record : stored;
-  const known = { kind: record.kind, record: shown, claims };
+  const described = Number.isFinite(issuedAtMs) ? record : stored;
+  const known = { kind: record.kind, record: described, claims };
   return life.alive ? { ...known, alive: true } : { ...known, ...dead(life.reason, life.sinceMs) };
 }
 

@@ -107,14 +107,14 @@ export class AdminClient implements AdminCalls {
     body: { readonly type: string; readonly text: string } | undefined,
     version = '*',
   ): Promise<Response> {
-    const given: Readonly<Record<string, unknown>> = { ...input };
+    const members: Readonly<Record<string, unknown>> = { ...input };
     const filled = pathNames(operation).reduce(
-      (path, name) => path.replace(`{${name}}`, () => pathPart(String(given[name]))),
+      (path, name) => path.replace(`{${name}}`, () => pathPart(String(members[name]))),
       operation.path,
     );
     const url = new URL(`${this.#base}${filled}`);
     for (const name of Object.keys(operation.query ?? {}))
-      if (given[name] !== undefined) url.searchParams.set(name, String(given[name]));
+      if (members[name] !== undefined) url.searchParams.set(name, String(members[name]));
     const headers = new Headers();
     if (operation.needsVersion) headers.set('if-match', version);
     if (body !== undefined) headers.set('content-type', body.type);

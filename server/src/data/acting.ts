@@ -17,8 +17,8 @@ function acting<T extends object>(actor: ActorKind, part: T, known: WeakMap<obje
       if (typeof member !== 'function') return member;
       let method = methods.get(name);
       if (method === undefined) {
-        method = (...given: readonly unknown[]): unknown =>
-          within({ ...currentCause(), actor }, () => Reflect.apply(member, target, given));
+        method = (...args: readonly unknown[]): unknown =>
+          within({ ...currentCause(), actor }, () => Reflect.apply(member, target, args));
         methods.set(name, method);
       }
       return method;

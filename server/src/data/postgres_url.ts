@@ -44,16 +44,16 @@ export function connectionOf(
 ): Pick<ClientConfig, 'connectionString' | 'ssl'> {
   // The driver also reads URLs without a host, which `URL` cannot parse.
   const [address = '', ...query] = url.split('?');
-  const given = new URLSearchParams(query.join('?'));
-  const unknown = [...given.keys()].find((name) => !PARAMETERS.some((parameter) => parameter === name));
+  const parameters = new URLSearchParams(query.join('?'));
+  const unknown = [...parameters.keys()].find((name) => !PARAMETERS.some((parameter) => parameter === name));
   if (unknown !== undefined)
     throw new ConfigurationRefused(unknownName(`${source}: ${unknown}`, unknown, PARAMETERS, 'parameter'));
-  const repeated = [...given.keys()].find((name) => given.getAll(name).length > 1);
+  const repeated = [...parameters.keys()].find((name) => parameters.getAll(name).length > 1);
   if (repeated !== undefined)
     throw new ConfigurationRefused(`${source}: ${repeated}: expected once, because only one value can hold`);
   const take = (name: (typeof PARAMETERS)[number]) => {
-    const value = given.get(name) ?? undefined;
-    given.delete(name);
+    const value = parameters.get(name) ?? undefined;
+    parameters.delete(name);
     return value;
   };
   const takeFile = (name: FileParameter, read: (path: string, source: string) => string) => {
@@ -76,7 +76,7 @@ export function connectionOf(
       `${ofUrl === undefined ? 'PGSSLMODE' : `${source}: sslmode`}: expected ${Object.keys(MODES).join(', ')}, got ${mode}`,
     );
   return {
-    connectionString: given.size === 0 ? address : `${address}?${given}`,
+    connectionString: parameters.size === 0 ? address : `${address}?${parameters}`,
     ssl:
       check === undefined || check === 'off' ? false : { ...files, rejectUnauthorized: check === 'checked' },
   };

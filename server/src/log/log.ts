@@ -527,10 +527,10 @@ export class RequestLog {
   #causeOf(error: unknown): LoggedError {
     const cause = causeOf(error);
     const short = withoutStacks(cause);
-    const shown = JSON.stringify(short);
+    const text = JSON.stringify(short);
     const nowMs = performance.now();
-    if (shown === this.#failure.shown && nowMs - this.#failure.atMs < REPEATED_CAUSE_MS) return short;
-    this.#failure = { shown, atMs: nowMs };
+    if (text === this.#failure.shown && nowMs - this.#failure.atMs < REPEATED_CAUSE_MS) return short;
+    this.#failure = { shown: text, atMs: nowMs };
     return cause;
   }
 

@@ -181,13 +181,13 @@ export class UpstreamClient {
         compactVerify(idToken, find, { algorithms: algorithmsOf(metadata) }),
       );
       const provedAtMs = provedAt(claims.auth_time, againSinceMs);
-      const { asked, missing } = await this.#userInfo(tokens.access_token, claims);
+      const { userInfo, missing } = await this.#userInfo(tokens.access_token, claims);
       return {
         issuer: claims.iss,
         sub: claims.sub,
         sid: typeof claims.sid === 'string' ? claims.sid : undefined,
         provedAtMs: provedAtMs === undefined ? undefined : Math.min(provedAtMs, this.#clock()),
-        claims: this.#merged(asked, claims),
+        claims: this.#merged(userInfo, claims),
         ...(missing && { missing }),
       };
     });
@@ -197,17 +197,17 @@ export class UpstreamClient {
   async #userInfo(
     accessToken: string,
     idToken: openid.IDToken,
-  ): Promise<{ readonly asked: Claims; readonly missing?: Error }> {
+  ): Promise<{ readonly userInfo: Claims; readonly missing?: Error }> {
     const { metadata, configure, keys } = await this.#ready();
-    if (metadata.userinfo_endpoint === undefined) return { asked: {} };
+    if (metadata.userinfo_endpoint === undefined) return { userInfo: {} };
     const configuration = configure();
     // A signed answer is checked with the keys that have verified the ID token.
     openid.enableNonRepudiationChecks(configuration);
     openid.setJwksCache(configuration, { jwks: requireKeys(keys).all(), uat: this.#clock() / 1000 });
     try {
-      return { asked: await openid.fetchUserInfo(configuration, accessToken, idToken.sub) };
+      return { userInfo: await openid.fetchUserInfo(configuration, accessToken, idToken.sub) };
     } catch (error) {
-      return { asked: {}, missing: refusedClaims(error) };
+      return { userInfo: {}, missing: refusedClaims(error) };
     }
   }
 

@@ -181,8 +181,8 @@ function filesOf(
 ): { readonly paths: Paths; readonly content: Content } {
   const paths: Partial<Record<FileOption, string>> = {};
   for (const name of FILE_OPTIONS) {
-    const given = settings[name];
-    if (given !== undefined) paths[name] = typedPath(environment, given);
+    const path = settings[name];
+    if (path !== undefined) paths[name] = typedPath(environment, path);
   }
   const content = contentOf(paths, sourceOf);
   const fault = faultIn(content);

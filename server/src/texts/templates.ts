@@ -81,12 +81,12 @@ class Reader {
   }
 
   /** @param form the English texts, which say what each text is. @param rest where missing texts come from */
-  read(given: Node, form: Node, rest: Node, path: string): Node {
+  read(node: Node, form: Node, rest: Node, path: string): Node {
     const read: Record<string, unknown> = { ...rest };
     for (const [name, model] of Object.entries(form)) {
       const here = path === '' ? name : `${path}.${name}`;
       if (model === undefined || OWN_MEMBERS.includes(here)) continue;
-      const value = given[name];
+      const value = node[name];
       if (value === undefined && (!this.#isWhole || OPTIONAL.includes(here))) continue;
       if (typeof model === 'string') read[name] = this.text(value, here);
       else if (typeof model === 'function') read[name] = this.template(value, model as TextFunction, here);
@@ -99,12 +99,12 @@ class Reader {
     const known = Object.entries(form).filter(
       ([name, model]) => model !== undefined && (path !== '' || !OWN_MEMBERS.includes(name)),
     );
-    this.refuseOthers(given, Object.fromEntries(known), path);
+    this.refuseOthers(node, Object.fromEntries(known), path);
     return read;
   }
 
-  refuseOthers(given: Node, known: Node, path: string): void {
-    for (const name of Object.keys(given)) {
+  refuseOthers(node: Node, known: Node, path: string): void {
+    for (const name of Object.keys(node)) {
       if (Object.hasOwn(known, name)) continue;
       const similar = similarName(name, Object.keys(known));
       const advice = similar === undefined ? '' : `. Did you mean ${similar}?`;

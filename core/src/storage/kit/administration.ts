@@ -181,8 +181,8 @@ const DISABLED_SUBJECTS = kitCase(
     for (const { subject } of [disabled, again]) await store.setDisabled('subject', subject, true);
     await store.setDisabled('subject', again.subject, false);
     await store.setDisabled('client', enabled.clientId, true);
-    const asked = [enabled, disabled, again].map(({ subject }) => subject);
-    const found = await store.disabledSubjects([...asked, enabled.clientId, 'unknown']);
+    const subjects = [enabled, disabled, again].map(({ subject }) => subject);
+    const found = await store.disabledSubjects([...subjects, enabled.clientId, 'unknown']);
     expectEqual([...found], [[disabled.subject, atMs]], 'the disabled one');
     expectEqual([...(await store.disabledSubjects([]))], [], 'of none');
   },

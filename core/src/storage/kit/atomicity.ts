@@ -304,8 +304,8 @@ export const atomicity: readonly KitCase[] = [
     async (stage, identifiers) => {
       const expiresAt = stage.now + 1;
       await identifiers.take('expired', expiresAt);
-      const ways = await issuancesOnce(stage);
-      for (const { name, grant, store } of ways) {
+      const issuances = await issuancesOnce(stage);
+      for (const { name, grant, store } of issuances) {
         stage.advance(1);
         const once = { id: 'expired', expiresAt: stage.now + 1 };
         expectEqual(await store(stage.pair(grant), once), 'issued', name);

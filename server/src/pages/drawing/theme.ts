@@ -220,7 +220,7 @@ function themeFrom(value: unknown, file: Refusing, folder: string): Theme {
     file.refuse('font.stack', `expected one of ${Object.keys(FONT_STACKS).join(', ')}`);
   const { help, privacy } = file.members(links, 'links', Object.keys(LINKS));
   if (texts !== undefined && !isJsonObject(texts)) file.refuse('texts', 'expected an object of languages');
-  const pathOf = (given: unknown, name: string) => resolve(folder, file.text(given, name));
+  const pathOf = (path: unknown, name: string) => resolve(folder, file.text(path, name));
   return {
     ...(logo !== undefined && { logo: readLogo(pathOf(logo, 'logo'), `${file.source}: logo`) }),
     ...(colors !== undefined && {
@@ -249,16 +249,18 @@ function linkFrom(value: unknown, path: string, file: Refusing): string {
 /** @throws {ConfigurationRefused} a colour is invalid, or two of them are too close */
 function schemeFrom(value: unknown, name: 'light' | 'dark', file: Refusing): SchemeColors {
   const path = `colors.${name}`;
-  const given = file.members(value, path, Object.keys(COLORS));
-  const wrong = Object.entries(given).find(([, color]) => typeof color !== 'string' || !isColor(color));
+  const colorsOfFile = file.members(value, path, Object.keys(COLORS));
+  const wrong = Object.entries(colorsOfFile).find(
+    ([, color]) => typeof color !== 'string' || !isColor(color),
+  );
   if (wrong !== undefined) file.refuse(`${path}.${wrong[0]}`, 'expected a colour as #rrggbb');
-  const colors: SchemeColors = { ...SCHEMES[name], ...(given as Partial<SchemeColors>) };
+  const colors: SchemeColors = { ...SCHEMES[name], ...(colorsOfFile as Partial<SchemeColors>) };
   const { brand, accent } = colors;
   // The program derives an accent that is readable.
   const derived = brand === undefined ? undefined : brandColors(brand, colors, AWAY[name]).accent;
-  const shown: Readonly<Record<string, string | undefined>> = { ...colors, accent: accent ?? derived };
+  const allColors: Readonly<Record<string, string | undefined>> = { ...colors, accent: accent ?? derived };
   for (const [pair, other, least] of PAIRS) {
-    const [front = '', back = ''] = [shown[pair], shown[other]];
+    const [front = '', back = ''] = [allColors[pair], allColors[other]];
     if (front === '' || contrast(front, back) >= least) continue;
     file.refuse(
       path,

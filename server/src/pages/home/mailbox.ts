@@ -17,14 +17,14 @@ const MAX_SHOWN = 20;
 export function showMailbox({ drawing, queue }: MailboxNeeds) {
   return async (c: PageContext): Promise<Response> => {
     const mails = await Promise.all((await queue.mails.mailbox(MAX_SHOWN)).map((mail) => queue.open(mail)));
-    const shown = mails.flatMap((mail) =>
+    const linked = mails.flatMap((mail) =>
       mail === undefined
         ? []
         : [{ to: String(mail.to), subject: String(mail.subject), text: String(mail.text) }],
     );
     return renderPage(
       c,
-      mailboxPage({ mails: shown, here: `${drawing.basePath}/demo/mailbox` }, drawing.setting(c)),
+      mailboxPage({ mails: linked, here: `${drawing.basePath}/demo/mailbox` }, drawing.setting(c)),
     );
   };
 }

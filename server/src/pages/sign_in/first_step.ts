@@ -230,7 +230,7 @@ async function renderForm(
   const again = isOther ? undefined : await expectedSession(c, needs, page);
   const providers = needs.providers?.offered(c, page);
   const refusal = typed?.refusal;
-  const shown = refusal && PROBLEMS[refusal.refused];
+  const problem = refusal && PROBLEMS[refusal.refused];
   const wait = refusal !== undefined && 'secondsToWait' in refusal ? refusal.secondsToWait : undefined;
   const username = typed?.username ?? again?.person.name ?? (isOther ? '' : (authorization?.loginHint ?? ''));
   // A user with a provider of their own has no password to type.
@@ -255,12 +255,12 @@ async function renderForm(
     ...(needs.isSignUpOpen && { signUp: `${needs.drawing.basePath}/sign-up` }),
     ...(providers !== undefined && { providers }),
     ...(challenge !== undefined && { challenge }),
-    ...(shown !== undefined && { problem: shown.problem }),
+    ...(problem !== undefined && { problem: problem.problem }),
     ...(wait !== undefined && { secondsToWait: wait }),
   };
   return renderPage(c, {
     ...signInPage(view, setting),
-    status: shown?.status ?? 200,
+    status: problem?.status ?? 200,
     formMayLeave: authorization !== undefined || providers !== undefined,
     ...(wait !== undefined && { headers: { 'retry-after': String(wait) } }),
   });
