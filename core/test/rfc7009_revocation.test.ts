@@ -220,6 +220,9 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     for (const hint of ['id_token', 'ACCESS_TOKEN', 'authorization_code', 'toString']) {
       assert.deepEqual(await world.revoke(access_token, 'web', hint), expected);
     }
+    const spaced = badRequest('unsupported_token_type', 'the token_type_hint has white space around it');
+    for (const hint of ['access_token\n', ' refresh_token', 'auth_code\r\n'])
+      assert.deepEqual(await world.revoke(access_token, 'web', hint), spaced);
     assert.deepEqual(await world.alive(access_token, refresh_token), [true, true]);
   });
 

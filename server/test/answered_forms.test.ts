@@ -8,7 +8,13 @@ import type { OpenDatabase } from '../src/data/database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import type { RequestLog } from '../src/log/log.ts';
 import { Cookies } from '../src/pages/browser/cookies.ts';
-import { answerOnce, type FormAnswer, FormTokens, sentForm } from '../src/pages/browser/forms.ts';
+import {
+  answerOnce,
+  countAnswers,
+  type FormAnswer,
+  FormTokens,
+  sentForm,
+} from '../src/pages/browser/forms.ts';
 import { DATABASES } from './harness/databases.ts';
 import { openDatabases } from './harness/program_data.ts';
 
@@ -45,7 +51,10 @@ class Process {
     });
     app.use(
       answerOnce(
-        { cookies, formAnswers, requestLog: requestLog as unknown as RequestLog },
+        {
+          ...{ cookies, formAnswers, countAnswer: countAnswers(() => this.nowMs) },
+          requestLog: requestLog as unknown as RequestLog,
+        },
         sentForm({ formTokens }),
       ) as never,
     );
@@ -72,6 +81,24 @@ class Process {
     return `${response.status} ${await response.text()}`;
   }
 }
+
+test('answers of strangers never take the place of those of users', () => {
+  let nowMs = 0;
+  const count = countAnswers(() => nowMs);
+  const dropped: string[] = [];
+  const add = (session: string, browser: string) => {
+    const names = count({ session, browser, forget: async () => {} });
+    dropped.push(...names.map((one) => one.session || one.browser));
+    return names.length;
+  };
+  assert.equal(add('session', ''), 0);
+  for (let sent = 0; sent < 1300; sent++) add('', `browser ${sent}`);
+  assert.equal(dropped.length, 300);
+  assert.deepEqual(dropped.slice(0, 2), ['browser 0', 'browser 1'], 'the oldest first');
+  assert.ok(!dropped.includes('session'));
+  nowMs += 2 * 60 * 1000;
+  assert.equal(add('', 'later'), 0, 'what was swept does not count');
+});
 
 for (const database of DATABASES) {
   describe(`a form that is sent twice on ${database.name}`, { skip: database.absence }, () => {
@@ -200,6 +227,43 @@ for (const database of DATABASES) {
       assert.equal(begun, 0);
       await process.send(form);
       assert.equal(begun, 1);
+    });
+
+    test('takes a bounded part of the database: the oldest answers of a browser go first, and no one else’s', async (t) => {
+      const [opened] = await openDatabases(t, database);
+      assert.ok(opened);
+      const { apiRequests } = opened;
+      const stored = new Set<string>();
+      const process = new Process({
+        apiRequests: {
+          ...apiRequests,
+          async finish(key, attempt, sealed, expiresAtMs) {
+            await apiRequests.finish(key, attempt, sealed, expiresAtMs);
+            stored.add(attempt);
+          },
+          async forget(key, attempt) {
+            await apiRequests.forget(key, attempt);
+            stored.delete(attempt);
+          },
+        },
+      });
+      const other = await process.open();
+      const first = await process.send(other);
+      const forms = [await process.open()];
+      const [{ cookie = '' } = assert.fail()] = forms;
+      for (let sent = 1; sent < 40; sent++) forms.push(await process.open(cookie));
+      const answers: string[] = [];
+      for (const form of forms) answers.push(await process.send(form));
+      assert.equal(stored.size, 1 + 32);
+      const [last = assert.fail()] = forms.slice(-1);
+      assert.equal(await process.send(last), answers.at(-1), 'the newest');
+      assert.equal(await process.send(other), first, 'another browser');
+      const [oldest = assert.fail()] = forms;
+      assert.notEqual(await process.send(oldest), answers[0]);
+      process.perform = async () => new Response('x'.repeat(64 * 1024 + 1));
+      const before = stored.size;
+      await process.send(await process.open());
+      assert.equal(stored.size, before, 'a download');
     });
 
     test('keeps its answer if the database fails after it was performed', async (t) => {

@@ -453,17 +453,21 @@ for (const database of ANY_DATABASE) {
         ['application/json', 'application/json'],
         ['application/json, text/plain, */*', 'application/json'],
         ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'text/html; charset=UTF-8'],
-        ['*/*', 'text/html; charset=UTF-8'],
+        ['text/html', 'text/html; charset=UTF-8'],
+        ['application/json, text/html;q=0.5', 'application/json'],
+        ['*/*', 'application/json'],
       ] as const)
         for (const path of ['/token/', '/userinfo/', '/no/such/endpoint']) {
-          const response = await fetch(`${server.url}${path}`, { method: 'POST', headers: { accept } });
-          assert.deepEqual(
-            [response.status, response.headers.get('content-type')],
-            [404, type],
-            `${path} ${accept}`,
-          );
-          assert.equal(response.headers.get('cache-control'), 'no-store');
-          if (type === 'application/json') assert.equal((await response.json()).error, 'invalid_request');
+          for (const method of ['GET', 'POST']) {
+            const response = await fetch(`${server.url}${path}`, { method, headers: { accept } });
+            assert.deepEqual(
+              [response.status, response.headers.get('content-type')],
+              [404, type],
+              `${method} ${path} ${accept}`,
+            );
+            assert.equal(response.headers.get('cache-control'), 'no-store');
+            if (type === 'application/json') assert.equal((await response.json()).error, 'invalid_request');
+          }
         }
     });
 

@@ -326,6 +326,8 @@ describe('a reload', () => {
         assert.equal((await token(server.port, new Agent(), authorization)).status, 200);
       assert.ok(newest.length >= 32 && !server.stdout().includes(newest));
       assert.equal((await server.stop()).code, 0);
+      const events = server.log().map(({ event }) => event);
+      assert.ok(!events.includes('audit_trail_broken'), 'of a head that the new secret has sealed');
     });
 
   test('that changed nothing is a warning, and several signals at once end with the last file', async () => {

@@ -270,7 +270,7 @@ for (const database of ANY_DATABASE) {
         [303, '/link', 'no-referrer'],
       );
       const cookie = response.headers.get('set-cookie') ?? '';
-      assert.match(cookie, /grantd_link=secret; Max-Age=1800; Path=\/; HttpOnly; SameSite=Lax/);
+      assert.match(cookie, /grantd_link=secret; Max-Age=60; Path=\/; HttpOnly; SameSite=Lax/);
       for (const path of ['/link', '/forgot', '/sign-up', '/demo/mailbox'])
         assert.equal((await fetch(server.url + path)).headers.get('referrer-policy'), 'no-referrer', path);
       await until(
@@ -592,6 +592,11 @@ for (const database of ANY_DATABASE) {
       assert.equal(await canSignIn('lena', ''), false);
       await until(() => true, 'the server looks');
       const link = linkIn(await mailTo('lena@example.com'));
+      const opened = await fetch(link, { redirect: 'manual' });
+      const [, seconds = ''] =
+        /grantd_link=.*; Max-Age=(\d+);/.exec(opened.headers.get('set-cookie') ?? '') ?? [];
+      const [weekInSeconds, age] = [7 * 24 * 60 * 60, Number(seconds)];
+      assert.ok(age > weekInSeconds - 600 && age <= weekInSeconds, `as long as the link: ${seconds}`);
       const browser = newBrowser();
       const done = await browser.submit(await browser.get(link), { new_password: NEW_PASSWORD });
       assert.match(done.html, /Your account is ready/);

@@ -112,14 +112,14 @@ async function requireMatch(
 
 /**
  * Whether a request may lack `redirect_uri`: the authorization request lacked it too (RFC 6749 §4.1.3), or PKCE protects
- * the code and it could go to no other registered URI, as in OAuth 2.1, which drops the parameter.
+ * the code and it could go to no other registered URI, as in OAuth 2.1, which drops the parameter. The port of a loopback
+ * URI does not count.
  */
 function mayOmitRedirectUri(
   { redirectUriGiven, redirectUri, codeChallenge }: AuthorizationCodeRecord,
-  { redirectUris }: ClientRecord,
+  client: ClientRecord,
 ): boolean {
-  const [only, ...others] = redirectUris;
-  const isOnly = only === redirectUri && others.length === 0;
+  const isOnly = client.redirectUris.length === 1 && isRegisteredRedirectUri(client, redirectUri);
   return !redirectUriGiven || (codeChallenge !== undefined && isOnly);
 }
 

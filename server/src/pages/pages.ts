@@ -41,7 +41,7 @@ import {
   OpenedLink,
   SealedValues,
 } from './browser/cookies.ts';
-import { answerOnce, type FormAnswer, FormTokens, sentForm } from './browser/forms.ts';
+import { answerOnce, countAnswers, type FormAnswer, FormTokens, sentForm } from './browser/forms.ts';
 import { PendingPages, PendingRequests } from './browser/pending.ts';
 import {
   exactPath,
@@ -204,8 +204,9 @@ export function openPages(
   const answersOf = <Answer>() =>
     new AnsweredRequests<Answer>({ apiRequests, secret, clock, use: 'answered_form' });
   const formAnswers = answersOf<FormAnswer>();
+  const countAnswer = countAnswers(clock);
   const answers = (sent: Parameters<typeof answerOnce>[1]) =>
-    answerOnce({ cookies, requestLog, formAnswers }, sent);
+    answerOnce({ cookies, requestLog, formAnswers, countAnswer }, sent);
 
   // What draws, and the steps between pages.
   const shown = operatorShown(operator, issuer, basePath);
@@ -319,10 +320,10 @@ const NO_ENDPOINT = {
     'there is no endpoint at this path: compare it with the metadata, also the slash at its end',
 };
 
-/** Browsers ask for HTML. */
-function prefersJson(accept: string | undefined): boolean {
+/** Whether a browser shows the response to its user: it then asks for HTML by name. */
+function asksForPage(accept: string | undefined): boolean {
   const weightOf = (type: string) => preferencesOf(accept).find(({ value }) => value === type)?.weight ?? 0;
-  return weightOf('application/json') > weightOf('text/html');
+  return weightOf('text/html') > 0 && weightOf('text/html') >= weightOf('application/json');
 }
 
 /** What all flows share. */
@@ -336,12 +337,21 @@ interface Shared {
 }
 
 /** Tells an operator why nothing is found if a proxy removes the path of the issuer. */
-function outsideOf({ drawing: { basePath }, server }: Shared, c: PageContext) {
-  if (`${c.req.path}/`.startsWith(`${basePath}/`)) return {};
-  const description =
+function descriptionOutside({ drawing: { basePath }, server }: Shared, c: PageContext): string | undefined {
+  if (`${c.req.path}/`.startsWith(`${basePath}/`)) return undefined;
+  return (
     `All paths of this server begin with ${basePath}, because its issuer is ${server.issuer}. ` +
-    'This request does not. Configure the proxy so that it does not remove the path.';
-  return { detail: { description, requestId: requestIdOf(c) } };
+    'This request does not. Configure the proxy so that it does not remove the path.'
+  );
+}
+
+/** Programs get JSON, browsers a page. */
+function answerNotFound(shared: Shared, c: PageContext): Response | Promise<Response> {
+  const description = descriptionOutside(shared, c);
+  if (!asksForPage(c.req.header('accept')))
+    return c.json({ ...NO_ENDPOINT, ...(description && { error_description: description }) }, 404);
+  const detail = description === undefined ? {} : { detail: { description, requestId: requestIdOf(c) } };
+  return shared.drawing.problem(c, { problem: 'not_found', ...detail }, 404);
 }
 
 function listenerOver(flows: readonly (Flow | undefined)[], shared: Shared): PageListener {
@@ -352,11 +362,7 @@ function listenerOver(flows: readonly (Flow | undefined)[], shared: Shared): Pag
   app.use(answers);
   const routes = new PageRoutes(app, drawing);
   for (const flow of flows) flow?.mount(routes);
-  app.notFound((c) =>
-    prefersJson(c.req.header('accept'))
-      ? c.json(NO_ENDPOINT, 404)
-      : drawing.problem(c, { problem: 'not_found', ...outsideOf(shared, c) }, 404),
-  );
+  app.notFound((c) => answerNotFound(shared, c));
   app.onError((error, c) => drawing.error(error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
 }

@@ -177,6 +177,12 @@ export class LinkBook {
     return this.#links.find(digestOf(token), this.#clock());
   }
 
+  /** Seconds until a link expires; 0 if it does not work. */
+  async secondsLeft(token: string): Promise<number> {
+    const link = await this.find(token);
+    return link === undefined ? 0 : Math.ceil((link.expiresAtMs - this.#clock()) / 1000);
+  }
+
   /** Uses a link up. @returns `undefined` if it is invalid, or another request was faster */
   use(token: string): Promise<MailedLink | undefined> {
     return this.#links.use(digestOf(token), this.#clock());

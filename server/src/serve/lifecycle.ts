@@ -130,9 +130,11 @@ class Lifecycle {
         throw error;
       }
       served.service = opened;
+      // First, so that it never reads an audit trail that is sealed with a secret that it does not know.
+      const stopped = previous.stop();
       const answered = this.#use(opened);
       files?.use(() => this.#role.server.renewConnections());
-      this.#retire(previous, answered);
+      this.#retire(previous, Promise.all([stopped, answered]));
       const secret = opened.instance.secretTexts();
       return {
         secret,
@@ -206,8 +208,8 @@ class Lifecycle {
   }
 
   /** Ends a service that another one has replaced. Its pending requests need its database. */
-  #retire(previous: Service, answered: Promise<void>): void {
-    const end = previous.stop().then(() => answered.then(() => previous.end()));
+  #retire(previous: Service, isIdle: Promise<unknown>): void {
+    const end = isIdle.then(() => previous.end({ hasSuccessor: true }));
     const retiring = end.catch((error: unknown) =>
       this.#role.log.error({ event: 'unfinished_work_failed', cause: causeOf(error) }),
     );

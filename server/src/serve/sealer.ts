@@ -17,6 +17,7 @@ export async function sealOnce(
   { auditTrail, secret }: Pick<Instance, 'auditTrail' | 'secret'>,
   log: Pick<Log, 'error' | 'warn'>,
   clock: () => number = Date.now,
+  signal?: AbortSignal,
 ): Promise<void> {
   try {
     await auditTrail.seal(secret(), (events, oldestMs) => {
@@ -24,8 +25,8 @@ export async function sealOnce(
       if (clock() - oldestMs > NEW_FOR_MS) log.warn({ event: 'audit_chain_begun', events });
     });
   } catch (error) {
-    // The next pass tries again.
-    report(log, error, 'audit_seal_failed');
+    // The next pass tries again. After a reload, that of another service, which may have a new secret.
+    if (signal?.aborted !== true) report(log, error, 'audit_seal_failed');
   }
 }
 
@@ -43,7 +44,7 @@ export async function sealPeriodically(
   const key = secret();
   let removesAtMs = 0;
   while (!signal.aborted) {
-    await sealOnce({ auditTrail, secret: () => key }, log, clock);
+    await sealOnce({ auditTrail, secret: () => key }, log, clock, signal);
     try {
       if (performance.now() >= removesAtMs) {
         const removed = await removeOld(auditTrail, key, clock() - retentionSeconds * 1000, signal);
@@ -51,7 +52,7 @@ export async function sealPeriodically(
         removesAtMs = performance.now() + REMOVE_EVERY_MS;
       }
     } catch (error) {
-      report(log, error, 'audit_removal_failed');
+      if (!signal.aborted) report(log, error, 'audit_removal_failed');
       // A chain that was changed stays so for the next pass.
       if (error instanceof AuditTrailBroken) removesAtMs = performance.now() + REMOVE_EVERY_MS;
     }

@@ -65,8 +65,11 @@ export interface Service {
   run(onCorrupt: () => void): void;
   /** Starts no more of this work. Resolves when none is under way. */
   stop(): Promise<void>;
-  /** Finishes what requests have left, and closes the database. Call it after `stop`, when no request is pending. */
-  end(): Promise<void>;
+  /**
+   * Finishes what requests have left, and closes the database. Call it after `stop`, when no request is pending.
+   * @param of whether a later service of this process seals the audit trail
+   */
+  end(of?: { readonly hasSuccessor: boolean }): Promise<void>;
   closeDatabase(): Promise<void>;
   /** Stops timers and closes the database at once, also during work. */
   abandon(): Promise<void>;
@@ -230,10 +233,10 @@ export async function openService(
         stopping.abort();
         await work;
       },
-      async end() {
+      async end({ hasSuccessor } = { hasSuccessor: false }) {
         await Promise.all([unfinished.end(), server.flush()]);
         // Changes of the last requests.
-        if (sweeps) await sealOnce(instance, log);
+        if (sweeps && !hasSuccessor) await sealOnce(instance, log);
         await abandon();
       },
     };

@@ -48,7 +48,7 @@ export class Browser {
     const response = await fetch(url, {
       ...init,
       redirect: 'manual',
-      headers: { ...this.#headers, ...(cookie !== '' && { cookie }) },
+      headers: { accept: 'text/html,*/*;q=0.8', ...this.#headers, ...(cookie !== '' && { cookie }) },
     });
     for (const line of response.headers.getSetCookie()) this.#keep(line);
     return response;

@@ -85,7 +85,6 @@ export class Cookies {
 }
 
 const LINK_COOKIE = 'grantd_link';
-const LINK_COOKIE_SECONDS = 30 * 60;
 
 /** The token of the link that this browser has opened, on its way from the email to the page that uses it. */
 export class OpenedLink {
@@ -99,8 +98,9 @@ export class OpenedLink {
     return this.#cookies.get(c, LINK_COOKIE);
   }
 
-  set(c: Context, token: string): void {
-    this.#cookies.set(c, LINK_COOKIE, token, LINK_COOKIE_SECONDS);
+  /** @param seconds until the link expires */
+  set(c: Context, token: string, seconds: number): void {
+    this.#cookies.set(c, LINK_COOKIE, token, seconds);
   }
 
   forget(c: Context): void {

@@ -137,7 +137,7 @@ const KEPT_MS = 10_000;
 const PENDING_MS = 30_000;
 
 /** Characters. Only downloads are longer, and they can be made again. */
-const MAX_BODY = 256 * 1024;
+const MAX_BODY = 64 * 1024;
 
 /** How often a process looks for the answer of another one. */
 const LOOK_MS = 50;
@@ -149,6 +149,7 @@ interface AnswerNeeds {
   readonly cookies: Cookies;
   readonly requestLog: Pick<RequestLog, 'failure'>;
   readonly formAnswers: AnsweredRequests<FormAnswer>;
+  readonly countAnswer: ReturnType<typeof countAnswers>;
 }
 
 /**
@@ -195,7 +196,7 @@ export function answerOnce(needs: AnswerNeeds, sent: Sent): MiddlewareHandler<Pa
       } else {
         const before = needs.cookies.get(c, SESSION_COOKIE) ?? '';
         await next();
-        answer = await remember(c, needs, begun, before);
+        answer = await remember(c, needs, begun, [about[0] ?? '', before]);
         return;
       }
     } finally {
@@ -231,9 +232,9 @@ export async function beginOrWait<Answer>(
  */
 async function remember(
   c: PageContext,
-  { cookies, requestLog }: AnswerNeeds,
+  { cookies, requestLog, countAnswer }: AnswerNeeds,
   attempt: Attempt<FormAnswer>,
-  before: string,
+  [browser, before]: readonly [browser: string, session: string],
 ): Promise<FormAnswer | undefined> {
   const { status, headers } = c.res;
   try {
@@ -242,12 +243,14 @@ async function remember(
       await attempt.forget();
       return undefined;
     }
+    const session = cookies.setBy(headers, SESSION_COOKIE) ?? before;
     const answer: FormAnswer = {
       ...{ status, headers: [...headers] },
       body: (await pack(body)).toString('base64'),
-      sessions: [before, cookies.setBy(headers, SESSION_COOKIE) ?? before],
+      sessions: [before, session],
     };
     await attempt.finish(answer, KEPT_MS);
+    for (const old of countAnswer({ session, browser, ...attempt })) await old.forget();
     return answer;
   } catch (error) {
     if (!(error instanceof StorageFault)) throw error;
@@ -267,4 +270,42 @@ function repeat(
   return unpack(Buffer.from(body, 'base64')).then(
     (content) => new Response(content, { status, headers: headers.map(([name, value]) => [name, value]) }),
   );
+}
+
+/** Stored answers to one browser in one session (ADR 167). */
+const MOST_OWN = 32;
+
+/** Answers without a session, and likewise answers with one. In each process. */
+const MOST = 1000;
+
+/** Milliseconds after which an answer has been swept. */
+const SWEPT_MS = 2 * 60 * 1000;
+
+/** An answer that was stored. */
+interface StoredAnswer {
+  /** The session that the answer leaves; empty if there is none. */
+  readonly session: string;
+  readonly browser: string;
+  /** Deletes it. */
+  forget(): Promise<void>;
+}
+
+type Entry = StoredAnswer & { readonly storedAtMs: number };
+
+/**
+ * Counts the answers that a process has stored, and finds the oldest beyond a limit. Answers without a session have a
+ * limit of their own, so that strangers cannot drop those of users.
+ * @returns counts an answer, and returns those to forget
+ */
+export function countAnswers(clock: () => number): (stored: StoredAnswer) => readonly StoredAnswer[] {
+  let entries: readonly Entry[] = [];
+  return (stored) => {
+    const newest = { ...stored, storedAtMs: clock() };
+    entries = [...entries.filter((one) => one.storedAtMs + SWEPT_MS > newest.storedAtMs), newest];
+    const alike = entries.filter((one) => (one.session === '') === (stored.session === ''));
+    const own = alike.filter((one) => one.session + one.browser === stored.session + stored.browser);
+    const dropped = new Set([...own.slice(0, -MOST_OWN), ...alike.slice(0, -MOST)]);
+    entries = entries.filter((one) => !dropped.has(one));
+    return [...dropped];
+  };
 }

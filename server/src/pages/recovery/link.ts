@@ -44,10 +44,10 @@ interface UsableLink {
  */
 export function showLink(needs: LinkNeeds) {
   return async (c: PageContext): Promise<Response> => {
-    const { openedLink, drawing } = needs;
-    const token = c.req.query('token');
+    const { openedLink, links, drawing } = needs;
+    const token = c.req.query('token')?.slice(0, MAX_TOKEN);
     if (token !== undefined) {
-      openedLink.set(c, token.slice(0, MAX_TOKEN));
+      openedLink.set(c, token, Math.max(await links.secondsLeft(token), SECONDS_TO_SAY_INVALID));
       c.header('referrer-policy', 'no-referrer');
       c.header('cache-control', 'no-store');
       return c.redirect(`${drawing.basePath}/link`, 303);
@@ -59,6 +59,9 @@ export function showLink(needs: LinkNeeds) {
 }
 
 const MAX_TOKEN = 64;
+
+/** For the page that says that the link no longer works. */
+const SECONDS_TO_SAY_INVALID = 60;
 
 /** `POST /link`: sets the password of the link’s user, or creates the account. */
 export function submitLink(needs: LinkNeeds) {
