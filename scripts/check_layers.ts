@@ -44,7 +44,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
   ],
   'protect/src/': [
     ['verified_access_token.ts', 'issuer_metadata.ts', 'introspection_credentials.ts'],
-    ['dpop.ts', 'step_up.ts'],
+    ['dpop.ts', 'step_up.ts', 'resource_metadata.ts'],
     [
       'access_token_verifier.ts',
       'access_token_introspector.ts',

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { mount } from '@grantd/core/fetch';
 import { auth, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
 import { decodeJwt } from 'jose';
-import { asked } from './harness/authorization_endpoint.ts';
+import { accepted, asked } from './harness/authorization_endpoint.ts';
 import { type Members, openRegistration, postRegistration } from './harness/registration.ts';
 import { addClient } from './harness/token_endpoint.ts';
 import { ISSUER, openWorld, type World } from './harness/world.ts';
@@ -86,6 +86,40 @@ const REGISTRATIONS: Readonly<Record<string, { readonly sent: Members; readonly 
     },
   },
 };
+
+test('an operator allows exact redirect URIs that no client could register otherwise', async (t) => {
+  const uris = [
+    'editor://vendor.editor-mcp/oauth/callback',
+    'https://www.editor.example/agents/mcp/oauth/callback',
+    'http://localhost:8787/callback',
+  ];
+  // As it was recorded: a native application that calls itself a web application.
+  const sent = { redirect_uris: uris, application_type: 'web', token_endpoint_auth_method: 'none' };
+  const refused = await postRegistration(await openWorld(t, OPEN), sent);
+  assert.deepEqual([refused.status, JSON.parse(refused.body).error], [400, 'invalid_redirect_uri']);
+  const redirectUris = [uris[0] ?? '', uris[2] ?? ''];
+  const world = await openWorld(t, openRegistration({ scopes: ['mcp:use'], apis: [MCP], redirectUris }));
+  await addServer(world);
+  const { status, body } = await postRegistration(world, sent);
+  assert.equal(status, 201, body);
+  const { client_id: clientId, redirect_uris: registered } = JSON.parse(body);
+  assert.deepEqual(registered, uris);
+  for (const [uri, isAllowed] of [
+    ...uris.map((one) => [one, true] as const),
+    ['editor://vendor.editor-mcp/oauth/callback/', false],
+    ['editor://other/oauth/callback', false],
+    ['http://localhost:8788/callback', false],
+  ] as const) {
+    const other = await postRegistration(world, { ...sent, redirect_uris: [uri] });
+    assert.equal(other.status, isAllowed ? 201 : 400, uri);
+    const request = accepted(world, { client_id: clientId, redirect_uri: uri, scope: 'mcp:use' });
+    const isAccepted = await request.then(
+      () => true,
+      () => false,
+    );
+    assert.equal(isAccepted, isAllowed, uri);
+  }
+});
 
 describe('RFC 7591 §3.2.1 what well-known clients send is registered as far as it is offered', () => {
   for (const [client, { sent, left }] of Object.entries(REGISTRATIONS))

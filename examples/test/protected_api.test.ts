@@ -20,7 +20,7 @@ test('examples/protected_api accepts active tokens until they are revoked or the
   };
   const token = await tokenFor(RESOURCE);
 
-  assert.deepEqual(await asked(), [401, 'Bearer realm="api"', '']);
+  assert.deepEqual(await asked(), [401, 'Bearer realm="api", scope="read"', '']);
   assert.deepEqual(await asked(token), [200, null, '{"reports":[],"readBy":"my-service"}']);
   assert.deepEqual(await asked(token, 'POST'), [
     403,
@@ -46,7 +46,7 @@ test('examples/protected_api accepts active tokens until they are revoked or the
 function notGood(description: string) {
   return [
     401,
-    `Bearer realm="api", error="invalid_token", error_description="${description}"`,
+    `Bearer realm="api", error="invalid_token", error_description="${description}", scope="read"`,
     JSON.stringify({ error: 'invalid_token', error_description: description }),
   ];
 }

@@ -132,6 +132,10 @@ export class AccessTokenIntrospector implements AccessTokens {
     this.#endpoint = async () => known ?? metadata.url('introspection_endpoint');
   }
 
+  get accepts(): NonNullable<AccessTokens['accepts']> {
+    return { issuer: this.#issuer, audience: this.#audience };
+  }
+
   async verify(
     token: string,
     scheme: TokenScheme = 'Bearer',

@@ -109,6 +109,10 @@ export class AccessTokenVerifier implements AccessTokens {
     this.#keys = new IssuerKeys(keySource(options, policy, new IssuerMetadata(services)), services);
   }
 
+  get accepts(): NonNullable<AccessTokens['accepts']> {
+    return { issuer: this.#issuer, audience: this.#audience };
+  }
+
   async verify(
     token: string,
     scheme: TokenScheme = 'Bearer',

@@ -17,6 +17,7 @@ import {
 
 /** The members of an `AuthorizationServer` that are used. */
 export interface EmbeddedServer {
+  readonly issuer?: string;
   readonly accessTokens: {
     verify(
       token: string,
@@ -63,6 +64,10 @@ export class EmbeddedAccessTokens implements AccessTokens {
       throw new ConfigurationError('server', 'an AuthorizationServer');
     this.#server = options.server;
     this.#audience = requireAudience(options.audience);
+  }
+
+  get accepts(): NonNullable<AccessTokens['accepts']> {
+    return { issuer: this.#server.issuer, audience: this.#audience };
   }
 
   async verify(

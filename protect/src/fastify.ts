@@ -2,6 +2,7 @@
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
 import {
   type FastifyReply,
+  hostMetadata,
   hostProtection,
   type NodeProtectionOptions,
   sendByFastify,
@@ -45,5 +46,22 @@ export function protect(
     reply.headers(verdict.headers);
     Object.assign(request, { token: verdict.token });
     return undefined;
+  };
+}
+
+/**
+ * Returns a hook for `onRequest` that serves the API's metadata (RFC 9728), and passes on all other requests. Use it at the root, before
+ * `protect`.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.addHook('onRequest', metadata({ tokens, scopes: ['read'] }));
+ */
+export function metadata(
+  options: NodeProtectionOptions,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
+  const served = hostMetadata(options);
+  return async ({ method, url, originalUrl = url, raw }, reply) => {
+    const answer = served.metadata({ method, url: originalUrl });
+    return answer && sendByFastify(raw, reply, answer);
   };
 }

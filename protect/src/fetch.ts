@@ -1,6 +1,6 @@
 /** `protect` for route handlers of Next.js, and for other handlers that take a `Request` and return a `Response`. */
 import { fromHttpResponse, takingTwo } from '@grantd/core/internal/http/fetch_response';
-import { type HostProtectionOptions, hostProtection } from './protection.ts';
+import { type HostProtectionOptions, hostMetadata, hostProtection } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 
 export type { HostProtectionOptions, PresentedCertificate } from './protection.ts';
@@ -35,6 +35,24 @@ export function protect<Seen extends Request = Request>(
       if ('answer' in verdict) return fromHttpResponse(verdict.answer);
       return withDefaults(await handler(request, verdict.token, ...rest), verdict.headers);
     });
+}
+
+/**
+ * Returns a handler that serves the API's metadata (RFC 9728). It answers all other requests with 404.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * // app/.well-known/oauth-protected-resource/[[...path]]/route.ts
+ * export const GET = metadata({ tokens, scopes: ['read'] });
+ * export { GET as OPTIONS };
+ */
+export function metadata<Seen extends Request = Request>(
+  options: HostProtectionOptions<Seen>,
+): (request: Request) => Response {
+  const served = hostMetadata(options);
+  return (request) => {
+    const answer = served.metadata(request);
+    return answer === undefined ? new Response(null, { status: 404 }) : fromHttpResponse(answer);
+  };
 }
 
 /** Adds headers that the response lacks. Some responses cannot be changed, such as those of `fetch`, and are copied. */

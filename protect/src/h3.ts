@@ -1,6 +1,6 @@
 /** `protect` for h3 2. */
 import { fromHttpResponse } from '@grantd/core/internal/http/fetch_response';
-import { type HostProtectionOptions, hostProtection } from './protection.ts';
+import { type HostProtectionOptions, hostMetadata, hostProtection } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { attachedToken } from './verified_access_token.ts';
 
@@ -31,6 +31,23 @@ export function protect<Event extends H3Event = H3Event>(
     for (const [name, value] of Object.entries(verdict.headers)) res.headers.set(name, value);
     Object.assign(context, { token: verdict.token });
     return next();
+  };
+}
+
+/**
+ * Returns middleware that serves the API's metadata (RFC 9728), and passes on all other requests. Use it at the root, before
+ * `protect`.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.use(metadata({ tokens, scopes: ['read'] }));
+ */
+export function metadata<Event extends H3Event = H3Event>(
+  options: HostProtectionOptions<Event>,
+): (event: Event, next: () => unknown) => unknown {
+  const served = hostMetadata(options);
+  return ({ req }, next) => {
+    const answer = served.metadata(req);
+    return answer === undefined ? next() : fromHttpResponse(answer);
   };
 }
 

@@ -1,6 +1,6 @@
 /** `protect` for Hono. */
 import { fromHttpResponse } from '@grantd/core/internal/http/fetch_response';
-import { type HostProtectionOptions, hostProtection } from './protection.ts';
+import { type HostProtectionOptions, hostMetadata, hostProtection } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { attachedToken } from './verified_access_token.ts';
 
@@ -32,6 +32,25 @@ export function protect<Context extends HonoContext = HonoContext>(
     await next();
     for (const [name, value] of Object.entries(verdict.headers))
       if (!context.res.headers.has(name)) context.header(name, value);
+    return undefined;
+  };
+}
+
+/**
+ * Returns middleware that serves the API's metadata (RFC 9728), and passes on all other requests. Use it at the root, before
+ * `protect`.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.use(metadata({ tokens, scopes: ['read'] }));
+ */
+export function metadata<Context extends HonoContext = HonoContext>(
+  options: HostProtectionOptions<Context>,
+): (context: Context, next: () => Promise<void>) => Promise<Response | undefined> {
+  const served = hostMetadata(options);
+  return async ({ req }, next) => {
+    const answer = served.metadata(req.raw);
+    if (answer !== undefined) return fromHttpResponse(answer);
+    await next();
     return undefined;
   };
 }

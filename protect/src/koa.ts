@@ -4,7 +4,7 @@ import {
   headersWithEveryAuthorization,
   type NodeHeaders,
 } from '@grantd/core/internal/http/http';
-import { hostProtection, type NodeProtectionOptions } from './protection.ts';
+import { type Answer, hostMetadata, hostProtection, type NodeProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { attachedToken } from './verified_access_token.ts';
 
@@ -46,19 +46,38 @@ export function protect(
       body: request.body,
       clientCertificate: certificateOf(req),
     });
-    if ('answer' in verdict) {
-      const { answer } = verdict;
-      // If the host has set JSON for all responses, Koa would send an empty body as the text `null`.
-      context.remove('content-type');
-      context.body = answer.body === '' ? null : answer.body;
-      context.status = answer.status;
-      context.set({ ...answer.headers, ...closingHeaders(req) });
-      return;
-    }
+    if ('answer' in verdict) return respond(context, verdict.answer);
     context.set({ ...verdict.headers });
     Object.assign(context.state, { token: verdict.token });
     await next();
   };
+}
+
+/**
+ * Returns middleware that serves the API's metadata (RFC 9728), and passes on all other requests. Use it at the root, before
+ * `protect`.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.use(metadata({ tokens, scopes: ['read'] }));
+ */
+export function metadata(
+  options: NodeProtectionOptions,
+): (context: KoaContext, next: () => Promise<unknown>) => Promise<void> {
+  const served = hostMetadata(options);
+  return async (context, next) => {
+    const { method, originalUrl: url = context.url } = context;
+    const answer = served.metadata({ method, url });
+    if (answer === undefined) await next();
+    else respond(context, answer);
+  };
+}
+
+function respond(context: KoaContext, { status, headers, body }: Answer): void {
+  // If the host has set JSON for all responses, Koa would send an empty body as the text `null`.
+  context.remove('content-type');
+  context.body = body === '' ? null : body;
+  context.status = status;
+  context.set({ ...headers, ...closingHeaders(context.req) });
 }
 
 /**

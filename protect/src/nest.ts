@@ -10,7 +10,7 @@ import {
   setByNode,
 } from './protection.ts';
 
-export { tlsCertificateOf, tokenOf } from './node.ts';
+export { metadata, tlsCertificateOf, tokenOf } from './node.ts';
 export type {
   FastifyReply,
   NodeProtectionOptions,

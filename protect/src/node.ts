@@ -1,6 +1,7 @@
 /** `protect` for Express, Connect and `node:http`. */
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
 import {
+  hostMetadata,
   hostProtection,
   type NodeProtectionOptions,
   type NodeResponse,
@@ -50,6 +51,25 @@ export function protect(
       return next(error);
     }
     next();
+  };
+}
+
+/**
+ * Returns middleware that serves the API's metadata (RFC 9728), and passes on all other requests. Use it at the root, before
+ * `protect`.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.use(metadata({ tokens, scopes: ['read'] }));
+ */
+export function metadata(
+  options: NodeProtectionOptions,
+): (request: NodeRequest, response: NodeResponse, next: () => void) => void {
+  const served = hostMetadata(options);
+  return (request, response, next) => {
+    const { method = 'GET', url = '/', originalUrl = url } = request;
+    const answer = served.metadata({ method, url: originalUrl });
+    if (answer === undefined) next();
+    else sendByNode(request, response, answer);
   };
 }
 

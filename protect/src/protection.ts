@@ -39,6 +39,7 @@ import {
 import { sha256 } from '#crypto';
 import { type DpopOptions, DpopProofs } from './dpop.ts';
 import { requireUrl } from './issuer_metadata.ts';
+import { ResourceMetadata } from './resource_metadata.ts';
 import { isContextClass, SignInRequirements, type StepUpOptions } from './step_up.ts';
 import {
   type AccessTokens,
@@ -60,8 +61,11 @@ export interface ProtectionOptions extends StepUpOptions {
   readonly dpop?: DpopOptions;
   /** Name of the API in challenges, in ASCII. Default: `api`. */
   readonly realm?: string;
-  /** URL of the API's metadata, for the challenge (RFC 9728 §5.1). Default: none. */
-  readonly resourceMetadata?: string;
+  /**
+   * Names the API's metadata in challenges (RFC 9728 §5.1): their URL, or `true` for those that `metadata` serves. Their
+   * URL then follows from the audience of `tokens`. Default: none.
+   */
+  readonly resourceMetadata?: string | boolean;
   /**
    * `render` answers refusals and outages. `forward` passes them to the framework's error handler, as errors with
    * `status` and `headers`. Default: `render`.
@@ -83,7 +87,7 @@ const PROTECTION_OPTIONS: KindsOf<ProtectionOptions> = {
   maxAge: seconds(1),
   dpop: anyValue,
   realm: anyText,
-  resourceMetadata: anyText,
+  resourceMetadata: anyValue,
   errors: oneOf('render', 'forward'),
   onFault: anyFunction,
   clock: anyFunction,
@@ -130,6 +134,11 @@ export function hostProtection<Host>(options: HostProtectionOptions<Host>): {
   };
 }
 
+/** The metadata of an API, for hosts that serve them apart from the routes that need a token. */
+export function hostMetadata<Host>(options: HostProtectionOptions<Host>): Pick<Protection, 'metadata'> {
+  return hostProtection({ ...options, resourceMetadata: true }).protection;
+}
+
 /**
  * The verified token, or the response to a refused request. With a token come the headers that the host's own response
  * needs, unless it has others of the same name.
@@ -149,6 +158,7 @@ export class Protection {
   readonly #scopes: readonly string[];
   readonly #signIn: SignInRequirements;
   readonly #resource: ChallengingResource;
+  readonly #metadata: ResourceMetadata | undefined;
   readonly #dpop: DpopProofs | undefined;
   readonly #isForwarding: boolean;
   readonly #faults: FaultReporter;
@@ -167,11 +177,17 @@ export class Protection {
     this.#tokens = tokens;
     this.#scopes = scopes;
     this.#signIn = new SignInRequirements(options, clock);
+    this.#dpop = options.dpop && new DpopProofs(options.dpop, clock);
+    const proofAlgorithms = this.#dpop?.algorithms ?? [];
+    this.#metadata =
+      resourceMetadata === true
+        ? new ResourceMetadata({ tokens, scopes, proofAlgorithms, name: options.realm })
+        : undefined;
     this.#resource = {
       realm,
-      resourceMetadata: resourceMetadata && requireUrl('resourceMetadata', resourceMetadata),
+      ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+      resourceMetadata: this.#metadata?.url ?? urlOfMetadata(resourceMetadata),
     };
-    this.#dpop = options.dpop && new DpopProofs(options.dpop, clock);
     this.#isForwarding = errors === 'forward';
     this.#faults = new FaultReporter(onFault, clock);
   }
@@ -183,6 +199,8 @@ export class Protection {
    * @throws any other error, unchanged
    */
   async judge(request: ProtectedRequest): Promise<Verdict> {
+    const metadata = this.metadata(request);
+    if (metadata !== undefined) return { answer: metadata };
     const nonce = (await this.#dpop?.nonceHeaders(request)) ?? {};
     try {
       return { token: await this.#admit(request), headers: nonce };
@@ -199,6 +217,11 @@ export class Protection {
       );
       return { answer: { ...answer, headers, body: request.method === 'HEAD' ? '' : answer.body } };
     }
+  }
+
+  /** The API's metadata, if they are served here. @returns `undefined` if the request is not for them */
+  metadata(request: Pick<ProtectedRequest, 'method' | 'url'>): Answer | undefined {
+    return this.#metadata?.answer(request);
   }
 
   /** Checks a Fetch request. Does not read its body. */
@@ -239,6 +262,12 @@ export class Protection {
     const used = schemeOf(headerValue(request, 'authorization')) ?? 'Bearer';
     return dpopChallenges(error, used, algorithms, this.#resource);
   }
+}
+
+function urlOfMetadata(given: unknown): string | undefined {
+  if (given === undefined || given === false) return undefined;
+  if (typeof given === 'string') return requireUrl('resourceMetadata', given);
+  throw new ConfigurationError('resourceMetadata', 'an http or https URL, or true');
 }
 
 /**

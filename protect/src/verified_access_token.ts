@@ -23,6 +23,11 @@ export interface VerifiedAccessToken {
 
 /** A way to check access tokens. Implement it to check them in your own way. */
 export interface AccessTokens {
+  /** Of which issuer and for which audience it accepts tokens, for the API's metadata. Default: metadata need their URL. */
+  readonly accepts?: {
+    readonly issuer?: string | undefined;
+    readonly audience?: readonly string[] | undefined;
+  };
   /**
    * @param scheme how the token was presented. A token that is bound to a key is accepted only with `DPoP`, and the
    *   caller must then check the proof, as `protect` does. Default: `Bearer`.

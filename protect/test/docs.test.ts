@@ -38,7 +38,7 @@ for (const [title, code] of BLOCKS) {
       return [response.status, response.headers.get('www-authenticate'), await response.text()];
     };
     assert.deepEqual(await asked({ authorization: `Bearer ${good}` }), [200, null, '{"notesOf":"machine"}']);
-    assert.deepEqual(await asked({}), [401, 'Bearer realm="api"', '']);
+    assert.deepEqual(await asked({}), [401, 'Bearer realm="api", scope="read"', '']);
     const [status, challenge] = await asked({ authorization: `Bearer ${narrow}` });
     assert.equal(status, 403);
     assert.match(String(challenge), /error="insufficient_scope".*, scope="read"$/);

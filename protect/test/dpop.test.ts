@@ -124,11 +124,11 @@ function assertRefused(
   description: string,
   used: 'DPoP' | 'Bearer' = 'DPoP',
 ): void {
-  const refusal = `realm="api", error="${error}", error_description="${description}"`;
+  const refusal = `realm="api", error="${error}", error_description="${description}", scope="read"`;
   const challenge =
     used === 'DPoP'
-      ? `DPoP ${refusal}, algs="${ALGS}", Bearer realm="api"`
-      : `Bearer ${refusal}, DPoP realm="api", algs="${ALGS}"`;
+      ? `DPoP ${refusal}, algs="${ALGS}", Bearer realm="api", scope="read"`
+      : `Bearer ${refusal}, DPoP realm="api", scope="read", algs="${ALGS}"`;
   assert.deepEqual([status, headers['www-authenticate']], [401, challenge]);
   assert.deepEqual(JSON.parse(body), { error, error_description: description });
 }
@@ -347,7 +347,7 @@ test('§7.2 tokens of the host’s own that know no schemes still need their pro
 test('§7.2 a request without a token gets the challenges of both schemes, and no error', async (t) => {
   const { send } = await openApi(t);
   const { status, headers, body } = await send({});
-  const challenge = `Bearer realm="api", DPoP realm="api", algs="${ALGS}"`;
+  const challenge = `Bearer realm="api", scope="read", DPoP realm="api", scope="read", algs="${ALGS}"`;
   assert.deepEqual([status, headers['www-authenticate'], body], [401, challenge, '']);
 });
 
@@ -435,6 +435,7 @@ test('§11.1 processes that share takeOnce accept a proof once, and an outage of
   const other = await FETCH.open({
     ...{ tokens: new EmbeddedAccessTokens({ server: world.server, audience: API }), clock: world.clock.read },
     ...options,
+    scopes: ['read'],
   });
   t.after(() => other.close());
   const dpop = await proofOf(world, { htm: 'GET', htu: NOTES, token });

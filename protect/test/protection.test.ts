@@ -7,7 +7,7 @@ import {
   ConfigurationError,
   type ProtectionOptions,
 } from '@grantd/protect';
-import { protect } from '@grantd/protect/fetch';
+import { metadata, protect } from '@grantd/protect/fetch';
 import { type NestRequest, protect as nestProtect } from '@grantd/protect/nest';
 import { protect as nodeProtect, tokenOf } from '@grantd/protect/node';
 import type { TestRequest, TestResponse } from '../../core/test/harness/transports/transport.ts';
@@ -38,8 +38,8 @@ async function openApi(t: TestContext, host: ProtectedHost, options: Partial<Pro
 }
 
 /** The right response to a refusal, in any framework. */
-function refused(status: number, error: string, description: string, further = ''): TestResponse {
-  const challenge = `Bearer realm="api", error="${error}", error_description="${description}"${further}`;
+function refused(status: number, error: string, description: string, scope = 'read'): TestResponse {
+  const challenge = `Bearer realm="api", error="${error}", error_description="${description}", scope="${scope}"`;
   return {
     status,
     headers: {
@@ -65,7 +65,7 @@ function bare({ status, headers: { 'content-type': _, ...headers }, body }: Test
   return { status, headers, body };
 }
 
-function missing(challenge = 'Bearer realm="api"'): TestResponse {
+function missing(challenge = 'Bearer realm="api", scope="read"'): TestResponse {
   return { status: 401, headers: { 'cache-control': 'no-store', 'www-authenticate': challenge }, body: '' };
 }
 
@@ -127,7 +127,7 @@ for (const host of PROTECTED_HOSTS) {
       const { world, withToken } = await openApi(t, host, { scopes: ['read', 'write'] });
       assert.deepEqual(
         await withToken(await apiToken(world, 'read')),
-        refused(403, 'insufficient_scope', 'the access token lacks a required scope', ', scope="read write"'),
+        refused(403, 'insufficient_scope', 'the access token lacks a required scope', 'read write'),
       );
     });
 
@@ -146,7 +146,7 @@ for (const host of PROTECTED_HOSTS) {
         return { status, ...JSON.parse(body) };
       };
       const { name, status, challenge, cacheControl } = await told(get());
-      assert.deepEqual([name, status, challenge], ['OAuthError', 401, 'Bearer realm="api"']);
+      assert.deepEqual([name, status, challenge], ['OAuthError', 401, missing().headers['www-authenticate']]);
       assert.equal(cacheControl, 'no-store');
       asked.outage = OUTAGES[0];
       assert.deepEqual(await told(withToken(token)), {
@@ -167,15 +167,94 @@ for (const host of PROTECTED_HOSTS) {
       const resourceMetadata = `${API}/.well-known/oauth-protected-resource`;
       const { get, withToken } = await openApi(t, host, { resourceMetadata, realm: 'the "notes"' });
       const realm = 'Bearer realm="the \\"notes\\""';
-      assert.deepEqual(bare(await get()), missing(`${realm}, resource_metadata="${resourceMetadata}"`));
+      assert.deepEqual(
+        bare(await get()),
+        missing(`${realm}, scope="read", resource_metadata="${resourceMetadata}"`),
+      );
       const { headers } = await withToken('unknown');
       assert.equal(
         headers['www-authenticate'],
-        `${realm}, error="invalid_token", error_description="the access token is not active", resource_metadata="${resourceMetadata}"`,
+        `${realm}, error="invalid_token", error_description="the access token is not active", scope="read", resource_metadata="${resourceMetadata}"`,
       );
+    });
+
+    test('RFC 9728 §3 the API serves its metadata, in the form with its path and at the root', async (t) => {
+      const world = await openWorld(t);
+      const audience = 'https://api.example/notes';
+      const tokens = new AccessTokenIntrospector({
+        ...{ issuer: ISSUER, audience, credentials: CREDENTIALS, clock: world.clock.read },
+        fetch: new AskedServer(world).fetch,
+      });
+      const options = { tokens, scopes: ['read', 'write'], realm: 'Notes', resourceMetadata: true } as const;
+      const api = await host.open(options);
+      t.after(() => api.close());
+      const send = (method: string, path: string) => api.send({ method, path, headers: {} });
+      const root = '/.well-known/oauth-protected-resource';
+      const document = {
+        resource: audience,
+        authorization_servers: [ISSUER],
+        scopes_supported: ['read', 'write'],
+        bearer_methods_supported: ['header'],
+        resource_name: 'Notes',
+      };
+      for (const path of [`${root}/notes`, root, `${root}?x=1`]) {
+        const { status, headers, body } = await send('GET', path);
+        assert.deepEqual([status, JSON.parse(body)], [200, document], path);
+        assert.equal(headers['content-type'], 'application/json');
+        assert.equal(headers['cache-control'], 'public, max-age=3600');
+        assert.equal(headers['access-control-allow-origin'], '*');
+      }
+      assert.deepEqual([(await send('HEAD', root)).status, (await send('HEAD', root)).body], [200, '']);
+      const preflight = await send('OPTIONS', `${root}/notes`);
+      assert.deepEqual([preflight.status, preflight.headers['access-control-allow-headers']], [204, '*']);
+      assert.equal((await send('POST', root)).status, 405);
+      assert.notEqual((await send('GET', `${root}/other`)).status, 200);
+
+      // RFC 9728 §5.1
+      const url = `https://api.example${root}/notes`;
+      const { headers } = await send('GET', '/notes');
+      const challenge = `Bearer realm="Notes", scope="read write", resource_metadata="${url}"`;
+      assert.equal(headers['www-authenticate'], challenge);
     });
   });
 }
+
+test('RFC 9728 §2 metadata need tokens that say whose they are and for which URL', () => {
+  const verify = () => Promise.reject(new Error());
+  for (const accepts of [undefined, { issuer: ISSUER }, { issuer: ISSUER, audience: ['notes', 'urn:notes'] }])
+    assert.throws(
+      () => protect({ tokens: { verify, ...(accepts && { accepts }) }, resourceMetadata: true }),
+      /^ConfigurationError: resourceMetadata: expected a URL, because /,
+    );
+});
+
+test('RFC 9728 §3 each audience has metadata at its path, and at the root the one without a path, or the first', async () => {
+  const tokens: AccessTokens = {
+    verify: () => Promise.reject(new Error()),
+    accepts: {
+      issuer: ISSUER,
+      audience: ['urn:notes', 'https://api.example/a/?x=1', 'https://api.example/b'],
+    },
+  };
+  const served = metadata({ tokens, dpop: { baseUrl: API, algorithms: ['ES256'] } });
+  const resourceAt = async (path: string) => {
+    const response = served(new Request(`https://api.example/.well-known/oauth-protected-resource${path}`));
+    return response.status === 200 ? (await response.json()).resource : response.status;
+  };
+  assert.deepEqual(await Promise.all(['', '/a/', '/a', '/b'].map(resourceAt)), [
+    'https://api.example/a/?x=1',
+    'https://api.example/a/?x=1',
+    404,
+    'https://api.example/b',
+  ]);
+  const audience = ['https://api.example/a', 'https://api.example'];
+  const both = metadata({ tokens: { ...tokens, accepts: { issuer: ISSUER, audience } } });
+  const atRoot = both(new Request('https://api.example/.well-known/oauth-protected-resource'));
+  assert.equal((await atRoot.json()).resource, 'https://api.example');
+  const response = served(new Request('https://api.example/.well-known/oauth-protected-resource'));
+  const { dpop_signing_alg_values_supported: algorithms } = await response.json();
+  assert.deepEqual(algorithms, ['ES256']);
+});
 
 test('what else the runtime gives comes behind the token', async () => {
   const tokens: AccessTokens = {

@@ -112,7 +112,10 @@ for (const host of PROTECTED_HOSTS) {
           const refused = await send(certificate);
           assert.deepEqual(
             [refused.status, refused.headers['www-authenticate']],
-            [401, `Bearer realm="api", error="invalid_token", error_description="${description}"`],
+            [
+              401,
+              `Bearer realm="api", error="invalid_token", error_description="${description}", scope="read"`,
+            ],
           );
         }
       });

@@ -216,7 +216,7 @@ test('§3 a token that lacks a scope besides gets one challenge with everything'
   );
   assert.equal(
     await calling({ tokens, scopes: ['read'], acr: [KEY] })('x'),
-    challenge(OTHER_LEVEL, `, acr_values="${KEY}"`),
+    challenge(OTHER_LEVEL, `, scope="read", acr_values="${KEY}"`),
   );
   assert.equal(
     await calling({ tokens, scopes, acr: [PASSWORD] })('x'),

@@ -316,6 +316,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'a.example',
     badJson: ['https://a.example#b'],
   },
+  registrationRedirectUris: {
+    text: 'editor://callback, https://editor.example/callback',
+    json: ['editor://callback', 'https://editor.example/callback'],
+    value: ['editor://callback', 'https://editor.example/callback'],
+    badText: '/callback',
+    badJson: ['javascript:alert(1)'],
+  },
   registrationAddressLimit: { text: '20', json: 20, value: 20, badText: '0', badJson: '20' },
   clientAssertionLifetime: { text: '3600', json: 3600, value: 3600, badText: '0', badJson: '20' },
   unusedRegistrationLifetime: { text: '86400', json: 86_400, value: 86_400, badText: '-1', badJson: '20' },

@@ -98,14 +98,13 @@ export function dpopChallenges(
   algorithms: readonly string[],
   resource?: ChallengingResource,
 ): readonly Challenge[] {
-  const { realm, resourceMetadata: resource_metadata } = resource ?? {};
   const algs = algorithms.join(' ');
+  const bare = resource === undefined ? {} : resourceParameters(resource);
   if (used === 'Bearer')
-    return [...bearerChallenges(error, resource), { scheme: 'DPoP', parameters: { realm, algs } }];
-  const parameters = { ...refusalParameters(error, resource), algs };
+    return [...bearerChallenges(error, resource), { scheme: 'DPoP', parameters: { ...bare, algs } }];
   return [
-    { scheme: 'DPoP', parameters },
-    { scheme: 'Bearer', parameters: { realm, resource_metadata } },
+    { scheme: 'DPoP', parameters: { ...refusalParameters(error, resource), algs } },
+    { scheme: 'Bearer', parameters: bare },
   ];
 }
 
@@ -117,7 +116,7 @@ function refusalParameters(
     realm: resource?.realm,
     error: code,
     error_description: description,
-    scope,
+    scope: scope ?? resource?.scope,
     acr_values: acrValues?.join(' '),
     max_age: maxAge?.toString(),
     resource_metadata: resource?.resourceMetadata,
@@ -129,17 +128,28 @@ function refusalParameters(
  * @param algorithms `alg` values of DPoP proofs; empty if tokens are never bound to a key
  */
 export function bareChallenges(
-  { realm, resourceMetadata: resource_metadata }: ChallengingResource,
+  resource: ChallengingResource,
   algorithms: readonly string[],
 ): readonly Challenge[] {
-  const bearer = { scheme: 'Bearer', parameters: { realm, resource_metadata } };
+  const parameters = resourceParameters(resource);
+  const bearer = { scheme: 'Bearer', parameters };
   if (algorithms.length === 0) return [bearer];
-  return [bearer, { scheme: 'DPoP', parameters: { realm, algs: algorithms.join(' ') } }];
+  return [bearer, { scheme: 'DPoP', parameters: { ...parameters, algs: algorithms.join(' ') } }];
+}
+
+function resourceParameters({
+  realm,
+  scope,
+  resourceMetadata: resource_metadata,
+}: ChallengingResource): Challenge['parameters'] {
+  return { realm, scope, resource_metadata };
 }
 
 /** Describes the resource in a challenge. */
 export interface ChallengingResource {
   readonly realm: string;
+  /** All scopes that a token needs (RFC 6750 §3). */
+  readonly scope?: string | undefined;
   /** URL of the resource's own metadata (RFC 9728 §5.1). */
   readonly resourceMetadata?: string | undefined;
 }

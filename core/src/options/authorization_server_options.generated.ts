@@ -281,6 +281,11 @@ export interface RegistrationOptions {
    * registered. Default: none.
    */
   readonly apis?: readonly string[];
+  /**
+   * Exact redirect URIs that self-registered clients may also use, although the rules for their type of application
+   * exclude them, such as one with a private-use scheme without a period (RFC 8252 §7.1). Default: none.
+   */
+  readonly redirectUris?: readonly string[];
   /** Types of authorization details that self-registered clients may request (RFC 9396 §10). Default: none. */
   readonly authorizationDetailsTypes?: readonly string[];
   /**

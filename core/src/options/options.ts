@@ -45,6 +45,7 @@ import {
   wholeNumber,
 } from '../protocol/option_kinds.ts';
 import { LONGEST_ID_TOKEN_LIFETIME } from '../protocol/records.ts';
+import { isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import type { IntrospectionPolicy, OpenTo } from '../request/context.ts';
 import type { AuthorizingStorage, Awaitable, Storage } from '../storage/contract.ts';
 import type { ApplicationClaims } from '../tokens/application_claims.ts';
@@ -247,6 +248,14 @@ export const REGISTRATION_OPTIONS = {
   closedScopes: setting(textList('SCOPES', 'a list of scopes', isScopeToken), []),
   apis: setting(
     textList('URIS', 'a list of absolute URIs without fragment (RFC 8707 section 2)', isResourceUri),
+    [],
+  ),
+  redirectUris: setting(
+    textList(
+      'URIS',
+      'a list of absolute URIs without fragment, wildcard and credentials',
+      isRegistrableRedirectUri,
+    ),
     [],
   ),
   authorizationDetailsTypes: setting(

@@ -360,6 +360,13 @@ export const REGISTRATION_OPTION_TEXTS: TextsOf<typeof REGISTRATION_OPTIONS> = {
       'Resource URIs of the APIs that self-registered clients may request. A client keeps the list with which it registered.',
     defaultInWords: 'none',
   },
+  redirectUris: {
+    group: 'Endpoints',
+    about:
+      'Exact redirect URIs that self-registered clients may also use, although the rules for their type of application exclude them, such as one with a private-use scheme without a period.',
+    section: 'RFC 8252 §7.1',
+    defaultInWords: 'none',
+  },
   authorizationDetailsTypes: {
     group: 'Endpoints',
     about: 'Types of authorization details that self-registered clients may request.',

@@ -64,6 +64,8 @@ export interface RegistrationPolicy {
   readonly hasPairwiseSubjects: boolean;
   /** The resource of a client that exists already. It is not checked again. */
   readonly registeredResource: string | undefined;
+  /** URIs to which every client may return (ADR 168). */
+  readonly redirectUris: readonly string[];
   /** Allows `http:` and localhost. For development only. */
   readonly allowInsecureUris: boolean;
   /** Default for clients that sign assertions. */
@@ -365,11 +367,13 @@ function requireReturnUris(document: ClientDocument, policy: RegistrationPolicy)
 /** To which URIs browsers may return, by the type of an application that registers itself. */
 export function returnUriCheck(
   document: ClientDocument,
-  { allowInsecureUris }: Pick<RegistrationPolicy, 'allowInsecureUris'>,
+  { allowInsecureUris, redirectUris }: Pick<RegistrationPolicy, 'allowInsecureUris' | 'redirectUris'>,
 ): (uri: string) => boolean {
   const { application_type: type = usualApplicationType(document, { allowInsecureUris }) } = document;
   return (uri) =>
-    isWebUri(uri, allowInsecureUris) || (type === 'native' && (isLoopbackUri(uri) || isPrivateUseUri(uri)));
+    redirectUris.includes(uri) ||
+    isWebUri(uri, allowInsecureUris) ||
+    (type === 'native' && (isLoopbackUri(uri) || isPrivateUseUri(uri)));
 }
 
 /**

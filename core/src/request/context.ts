@@ -53,6 +53,7 @@ export interface ResolvedRegistration {
   readonly openTo: OpenTo;
   readonly scopes: readonly string[];
   readonly apis: readonly string[];
+  readonly redirectUris: readonly string[];
   readonly authorizationDetailsTypes: readonly string[];
   readonly grantTypes: readonly GrantType[];
   readonly allowInsecureUris: boolean;

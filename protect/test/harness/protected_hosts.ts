@@ -22,12 +22,16 @@ export const PROTECTED_HOSTS: readonly ProtectedHost[] = [
     name: 'node:http',
     parsesForms: false,
     open: (options) => {
+      const passing: ReturnType<typeof nodeProtection.metadata> = (_request, _response, next) => next();
+      const metadata = options.resourceMetadata === true ? nodeProtection.metadata(options) : passing;
       const guard = nodeProtection.protect(options);
       return listening((request, response) =>
-        guard(request, response, (error) => {
-          if (error !== undefined) response.writeHead(418).end(JSON.stringify(toldByHost(error)));
-          else response.end(JSON.stringify(notesOf(nodeProtection.tokenOf(request))));
-        }),
+        metadata(request, response, () =>
+          guard(request, response, (error) => {
+            if (error !== undefined) response.writeHead(418).end(JSON.stringify(toldByHost(error)));
+            else response.end(JSON.stringify(notesOf(nodeProtection.tokenOf(request))));
+          }),
+        ),
       );
     },
   },
@@ -38,6 +42,7 @@ export const PROTECTED_HOSTS: readonly ProtectedHost[] = [
       const app = express();
       app.disable('x-powered-by').disable('etag');
       app.use(express.urlencoded());
+      if (options.resourceMetadata === true) app.use(expressProtection.metadata(options));
       app.all('/notes', expressProtection.protect(options), (request, response) => {
         response.send(JSON.stringify(notesOf(expressProtection.tokenOf(request))));
       });
@@ -60,6 +65,7 @@ export const PROTECTED_HOSTS: readonly ProtectedHost[] = [
         async (_request: unknown, body: string | Buffer) =>
           Object.fromEntries(new URLSearchParams(String(body))),
       );
+      if (options.resourceMetadata === true) app.addHook('onRequest', fastifyProtection.metadata(options));
       app.route({
         method: ['GET', 'POST', 'HEAD'],
         url: '/notes',
@@ -86,6 +92,7 @@ export const PROTECTED_HOSTS: readonly ProtectedHost[] = [
           context.body = JSON.stringify(toldByHost(error));
         }
       });
+      if (options.resourceMetadata === true) app.use(koaProtection.metadata(options));
       app.use(koaProtection.protect(options));
       app.use((context) => {
         context.body = JSON.stringify(notesOf(koaProtection.tokenOf(context)));
@@ -105,11 +112,14 @@ export const PROTECTED_HOSTS: readonly ProtectedHost[] = [
         },
       );
       // Next.js responds to errors of a route with 500, and has no setting for it.
-      return answering((request) =>
-        route(new NextRequest(request), { params: Promise.resolve({}) }).catch(
+      const metadata = options.resourceMetadata === true ? nextProtection.metadata(options) : undefined;
+      return answering((request) => {
+        if (metadata && !new URL(request.url).pathname.startsWith('/notes'))
+          return metadata(new NextRequest(request));
+        return route(new NextRequest(request), { params: Promise.resolve({}) }).catch(
           (error) => new Response(JSON.stringify(toldByHost(error)), { status: 418 }),
-        ),
-      );
+        );
+      });
     },
   },
   ...PROTECTED_WEB_HOSTS,

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import type { Server } from 'node:http';
 import type { ProtectionOptions } from '@grantd/protect';
-import { protect, tokenOf } from '@grantd/protect/nest';
+import { metadata, protect, tokenOf } from '@grantd/protect/nest';
 import {
   All,
   type ArgumentsHost,
@@ -28,13 +28,14 @@ export const PROTECTED_NEST_HOSTS: readonly ProtectedHost[] = [
     parsesForms: true,
     open: async (options) => {
       const platform = new ExpressAdapter(express().disable('x-powered-by').disable('etag'));
-      return opened(await NestFactory.create(moduleOf(options), platform, QUIET));
+      return opened(await NestFactory.create(moduleOf(options), platform, QUIET), options);
     },
   },
   {
     name: 'Nest on Fastify',
     parsesForms: true,
-    open: async (options) => opened(await NestFactory.create(moduleOf(options), new FastifyAdapter(), QUIET)),
+    open: async (options) =>
+      opened(await NestFactory.create(moduleOf(options), new FastifyAdapter(), QUIET), options),
   },
 ];
 
@@ -55,7 +56,8 @@ function moduleOf(options: ProtectionOptions) {
   return Application;
 }
 
-async function opened(app: INestApplication<Server>): Promise<OpenTransport> {
+async function opened(app: INestApplication<Server>, options: ProtectionOptions): Promise<OpenTransport> {
+  if (options.resourceMetadata === true) app.use(metadata(options));
   app.useGlobalFilters({
     catch(error: unknown, host: ArgumentsHost) {
       app.getHttpAdapter().reply(host.getArgByIndex(1), JSON.stringify(toldByHost(error)), 418);

@@ -48,6 +48,7 @@ export const PROTECTED_WEB_HOSTS: readonly ProtectedHost[] = [
     parsesForms: false,
     open: async (options) => {
       const app = new Hono<{ Variables: { token: VerifiedAccessToken } }>();
+      if (options.resourceMetadata === true) app.use(honoProtection.metadata(options));
       app.use('/notes', honoProtection.protect(options));
       app.all('/notes', (context) => context.body(JSON.stringify(notesOf(honoProtection.tokenOf(context)))));
       app.onError((error, context) => context.body(JSON.stringify(toldByHost(error)), 418));
@@ -62,6 +63,7 @@ export const PROTECTED_WEB_HOSTS: readonly ProtectedHost[] = [
         silent: true,
         onError: ({ cause }) => new Response(JSON.stringify(toldByHost(cause)), { status: 418 }),
       });
+      if (options.resourceMetadata === true) app.use(h3Protection.metadata(options));
       app.all('/notes', (event) => JSON.stringify(notesOf(h3Protection.tokenOf(event))), {
         middleware: [h3Protection.protect(options)],
       });
@@ -75,9 +77,13 @@ export const PROTECTED_WEB_HOSTS: readonly ProtectedHost[] = [
       const answer = fetchProtection.protect(options)(
         (_request, token) => new Response(JSON.stringify(notesOf(token))),
       );
-      return answering((request) =>
-        answer(request).catch((error) => new Response(JSON.stringify(toldByHost(error)), { status: 418 })),
-      );
+      const metadata = options.resourceMetadata === true ? fetchProtection.metadata(options) : undefined;
+      return answering(async (request) => {
+        if (metadata && !new URL(request.url).pathname.startsWith('/notes')) return metadata(request);
+        return answer(request).catch(
+          (error) => new Response(JSON.stringify(toldByHost(error)), { status: 418 }),
+        );
+      });
     },
   },
 ];

@@ -706,6 +706,7 @@ export const OPTIONS = {
   registrationScopes: REGISTRATION_OPTIONS.scopes,
   registrationClosedScopes: REGISTRATION_OPTIONS.closedScopes,
   registrationApis: REGISTRATION_OPTIONS.apis,
+  registrationRedirectUris: REGISTRATION_OPTIONS.redirectUris,
   registrationAuthorizationDetailsTypes: REGISTRATION_OPTIONS.authorizationDetailsTypes,
   registrationLimit: REGISTRATION_OPTIONS.mostClients,
   registrationAddressLimit: REGISTRATION_OPTIONS.mostClientsPerAddress,
