@@ -202,13 +202,14 @@ export type {
 } from './tokens/authorization_details.ts';
 export type { FoundToken, GetUserClaims, Lifetimes, SubjectState } from './tokens/context.ts';
 export type { IdTokenHint } from './tokens/id_token_hint.ts';
-export type {
-  JwtRefusal,
-  JwtService,
-  JwtSigning,
-  JwtVerifier,
-  SignedJwt,
-  VerifiedJwt,
+export {
+  type JwtRefusal,
+  type JwtService,
+  type JwtSigning,
+  type JwtVerifier,
+  PUBLIC_CACHE_SECONDS,
+  type SignedJwt,
+  type VerifiedJwt,
 } from './tokens/jwt_service.ts';
 export {
   type FindVerificationKey,

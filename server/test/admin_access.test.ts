@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { updateClient } from '../src/admin/client_rules.ts';
+import { call } from '../src/admin/in_process.ts';
 import { InvalidInput } from '../src/admin/operation_refused.ts';
+import { localCalls } from '../src/cli/local_calls.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
 import { claimsOf } from '../src/data/people.ts';
@@ -120,7 +121,7 @@ describe('the admin API', () => {
     const token = await admin.tokenOf(['grantd:keys:read'], { clientId: 'leaving' });
     assert.equal((await admin.send('GET', '/admin/keys', { token })).status, 200);
     const parts = { ...admin.instance, configuration: admin.configuration };
-    await updateClient(parts, 'leaving', { members: { scope: 'grantd:events:read' }, unset: [] });
+    await call(localCalls(parts), 'updateClient', { client_id: 'leaving', scope: 'grantd:events:read' });
     const { status, body } = await admin.send('GET', '/admin/keys', { token });
     assert.deepEqual([status, body.detail], [403, 'the client is not registered for grantd:keys:read']);
   });
@@ -137,9 +138,8 @@ describe('the admin API', () => {
 
     await admin.instance.storage.clients.add({ ...stored, id: 'self2', metadata: {}, scopes: [] });
     const parts = { ...admin.instance, configuration: admin.configuration };
-    const change = { members: { apis: [AUDIENCE] }, unset: [] };
     await assert.rejects(
-      updateClient(parts, 'self2', change),
+      call(localCalls(parts), 'updateClient', { client_id: 'self2', apis: [AUDIENCE] }),
       new InvalidInput('apis', 'a client that registered itself cannot use the admin API'),
     );
   });
@@ -203,7 +203,7 @@ describe('the admin API', () => {
     await admin.add('demoted', { scope: scopes.join(' '), apis: [AUDIENCE] });
     const token = await admin.tokenOf(scopes, { clientId: 'demoted' });
     const parts = { ...admin.instance, configuration: admin.configuration };
-    await updateClient(parts, 'demoted', { members: { scope: 'grantd:users:write' }, unset: [] });
+    await call(localCalls(parts), 'updateClient', { client_id: 'demoted', scope: 'grantd:users:write' });
     const { subject } = await admin.addUser('rita', ['admins']);
     const sent = { token, body: { password: 'correct horse' } };
     const { status, body } = await admin.send('PUT', `/admin/users/${subject}/password`, sent);

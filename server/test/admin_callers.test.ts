@@ -25,6 +25,7 @@ const STATE = { groups: { declared: {} } };
 /** An input of each operation with which it succeeds, in an order in which they all do. */
 const INPUTS: Inputs = {
   showHealth: () => ({}),
+  countStored: () => ({ all: true }),
   showConfiguration: () => ({}),
   addGroup: () => ({ name: 'staff', description: 'Everyone' }),
   getGroup: () => ({ group: 'staff' }),
@@ -43,6 +44,7 @@ const INPUTS: Inputs = {
   endSessions: ({ sub }) => ({ sub }),
   endAccess: ({ sub }) => ({ sub }),
   listConsents: ({ sub }) => ({ sub }),
+  listGrants: ({ sub }) => ({ sub }),
   getFactors: ({ sub }) => ({ sub }),
   confirmFactors: ({ sub }) => ({ sub }),
   resetFactors: ({ sub }) => ({ sub }),
@@ -86,6 +88,8 @@ const INPUTS: Inputs = {
   applyState: () => ({ state: STATE }),
   removeGroup: () => ({ group: 'declared' }),
   removeUser: ({ sub }) => ({ sub }),
+  verifyAudit: () => ({}),
+  restartAudit: () => ({ reason: 'a test' }),
   listAudit: () => ({ limit: 200 }),
   listEvents: () => ({ limit: 200 }),
 };

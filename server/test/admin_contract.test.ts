@@ -165,6 +165,7 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['endSessions', { path: user }],
     ['endAccess', { path: user }],
     ['listConsents', { path: user }],
+    ['listGrants', { path: user }],
     ['removeUser', { path: { sub: removed.subject } }],
     ['addGroup', { body: { name: 'contract', description: 'A group' } }],
     ['listGroups', { query: '?limit=1' }],
@@ -185,6 +186,9 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['revokeAll', { body: { client_id: 'ops', dry_run: true } }],
     ['listEvents', { query: '?limit=200' }],
     ['listAudit', { query: '?limit=3&actor=cli&since=2026-01-01T00:00:00Z' }],
+    ['verifyAudit', { body: { expect: `1:${'x'.repeat(43)}` } }],
+    ['restartAudit', { body: { reason: 'a test' } }],
+    ['countStored', { query: '?all=true' }],
     ['showConfiguration', {}],
     ['showHealth', {}],
     ['getFactors', { path: user }],
@@ -206,6 +210,7 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['applyState', { body: STATE }],
     ['importUsers', { query: '?create_groups=true', body: IMPORTED }],
     ['exportUsers', { query: '?group=contract-imported' }],
+    ['exportAudit', { query: '?format=ocsf&type=group_added&after=1' }],
   ];
 }
 

@@ -90,6 +90,21 @@ const RUNS: Readonly<
     assert.ok(lines.length < MANY, `${lines.length} lines`);
     assert.ok(!lines.some((line) => line.includes('"zoe"')));
   },
+  async exportAudit(admin, token, end) {
+    const reason = 'x'.repeat(15_000);
+    for (let number = 0; number < MANY; number++)
+      await admin.instance.storage.recordAct({ type: 'audit_restarted', target: '', actor: 'cli', reason });
+    const sent = open(admin, 'GET', '/admin/exports/audit', token);
+    sent.end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.pause();
+    // Until the buffers are full.
+    await pause(300);
+    await end();
+    const { lines, isWhole } = await linesOf(response);
+    assert.equal(isWhole, false);
+    assert.ok(lines.length < MANY, `${lines.length} lines`);
+  },
 };
 
 /** How a caller loses its rights. */

@@ -483,6 +483,22 @@ clients:
     );
   });
 
+  test('keeps its byte order mark and line ends, and as a whole if nothing has changed', async () => {
+    const folder = workbench.folder();
+    const path = join(folder, 'grantd.yaml');
+    await grantdPrints(folder, ['client', 'add', 'a', '--scope', 'read']);
+    const file = '\uFEFFclients:\r\n  a:   { scope:   "read" } # a\r\nscope_texts: {}\r\n';
+    writeFileSync(path, file);
+    await grantdPrints(folder, ['export', 'grantd.yaml']);
+    assert.equal(readFileSync(path, 'utf8'), file);
+    await grantdPrints(folder, ['client', 'update', 'a', '--scope', 'write']);
+    await grantdPrints(folder, ['export', 'grantd.yaml']);
+    assert.equal(
+      readFileSync(path, 'utf8'),
+      '\uFEFFclients:\r\n  a: { scope: "write" } # a\r\nscope_texts: {}\r\n',
+    );
+  });
+
   test('with null where names belong is refused, and {} means none', async () => {
     const folder = workbench.folder();
     const add = ['client', 'add', 'kept', '--public', '--redirect-uri', 'http://127.0.0.1/cb'];

@@ -145,6 +145,15 @@ describe('a backup of a running server', () => {
     assert.match(exposed.stderr, /^grantd: --passphrase-file: \S+ is open to others .*: run chown/);
   });
 
+  test('for a key that is none names the flag', async () => {
+    // The second has the form of a key, with a wrong checksum.
+    for (const key of ['bad', `age1${'q'.repeat(58)}`]) {
+      const { code, stderr } = await grantd(home.folder, ['backup', 'none.age', '--recipient', key]);
+      assert.equal(code, 2);
+      assert.match(stderr, /^grantd: --recipient: /);
+    }
+  });
+
   test('without the secret needs it from elsewhere', async () => {
     await grantdPrints(home.folder, ['backup', 'bare.age', '--no-secret', ...home.seal]);
     const { folder, shown, stderr } = await restored(workbench, home, 'bare.age');

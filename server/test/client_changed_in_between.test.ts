@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { AdministrableStorage, ClientRegistry, NewClient } from '@grantd/core';
-import { removeClient, rotateSecret, setDisabled, updateClient } from '../src/cli/client.ts';
-import type { AdministrationParts } from '../src/cli/command.ts';
+import { type AdminCalls, call } from '../src/admin/in_process.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { Refused } from '../src/config/refused.ts';
@@ -41,65 +40,55 @@ async function open(t: TestContext, meanwhile: (clients: ClientRegistry, reading
   };
   const storage: AdministrableStorage = { ...instance.storage, clients: { ...clients, get } };
   const admin = localCalls({ ...instance, storage, configuration });
-  const parts: AdministrationParts = { admin, isJson: true };
-  const printed: string[] = [];
-  t.mock.method(console, 'log', (line: string) => void printed.push(line));
-  return { parts, printed, stored: () => clients.get('shop') };
+  return { admin, stored: () => clients.get('shop') };
 }
 
 async function replaceSecret(clients: ClientRegistry, hash: string): Promise<boolean> {
   return clients.replaceSecrets('shop', [{ hash }], (await clients.get('shop')) ?? {});
 }
 
-const RENAMED = { members: { client_name: 'Store' }, unset: [] };
+const RENAMED = { client_id: 'shop', client_name: 'Store' };
 
 test('client update brings back no secret that was replaced since it read the client', async (t) => {
-  const { parts, printed, stored } = await open(t, (clients, reading) =>
+  const { admin, stored } = await open(t, (clients, reading) =>
     reading === 1 ? replaceSecret(clients, 'rotated') : undefined,
   );
-  await updateClient(parts, 'shop', RENAMED);
+  assert.equal((await call(admin, 'updateClient', RENAMED)).client_name, 'Store');
   const shop = await stored();
   assert.deepEqual([shop?.name, shop?.secrets], ['Store', [{ hash: 'rotated' }]]);
-  assert.deepEqual(
-    printed.map((line) => JSON.parse(line).client_name),
-    ['Store'],
-  );
 });
 
 test('client update says that it updated nothing if others change the client again and again', async (t) => {
-  const { parts, printed, stored } = await open(t, (clients, reading) =>
-    replaceSecret(clients, `rotated ${reading}`),
-  );
+  const { admin, stored } = await open(t, (clients, reading) => replaceSecret(clients, `rotated ${reading}`));
   await assert.rejects(
-    updateClient(parts, 'shop', RENAMED),
+    call(admin, 'updateClient', RENAMED),
     new Refused('other commands keep changing shop. Nothing was updated: try again.'),
   );
   const shop = await stored();
   assert.deepEqual([shop?.name, shop?.secrets], [undefined, [{ hash: 'rotated 5' }]]);
-  assert.deepEqual(printed, []);
 });
 
-const REMOVED: Readonly<Record<string, (parts: AdministrationParts) => Promise<void>>> = {
-  'rotate-secret': (parts) => rotateSecret(parts, 'shop', 'generate', 0),
-  remove: (parts) => removeClient(parts, 'shop'),
-  disable: (parts) => setDisabled(parts, 'shop', true),
+const REMOVED: Readonly<Record<string, (admin: AdminCalls) => Promise<unknown>>> = {
+  'rotate-secret': (admin) => call(admin, 'rotateClientSecret', { client_id: 'shop', overlap: 0 }),
+  remove: (admin) => call(admin, 'removeClient', { client_id: 'shop' }),
+  disable: (admin) => call(admin, 'disableClient', { client_id: 'shop' }),
 };
 
 for (const [command, run] of Object.entries(REMOVED)) {
-  test(`client ${command} says so if the client was removed meanwhile, and prints nothing else`, async (t) => {
-    const { parts, printed, stored } = await open(t, (clients) => clients.remove('shop'));
-    await assert.rejects(run(parts), Refused);
-    assert.deepEqual([await stored(), printed], [undefined, []]);
+  test(`client ${command} says so if the client was removed meanwhile`, async (t) => {
+    const { admin, stored } = await open(t, (clients) => clients.remove('shop'));
+    await assert.rejects(run(admin), Refused);
+    assert.equal(await stored(), undefined);
   });
 }
 
 test('client rotate-secret creates no secret for a client that no longer has one', async (t) => {
-  const { parts, printed, stored } = await open(t, async (clients) => {
+  const { admin, stored } = await open(t, async (clients) => {
     const read = await clients.get('shop');
     const { secrets: _, ...withoutSecret } = SHOP;
     const metadata = { token_endpoint_auth_method: 'none' } as const;
     await clients.replace({ ...withoutSecret, grantTypes: [], metadata }, read ?? {});
   });
-  await assert.rejects(rotateSecret(parts, 'shop', 'generate', 0), Refused);
-  assert.deepEqual([(await stored())?.secrets, printed], [undefined, []]);
+  await assert.rejects(call(admin, 'rotateClientSecret', { client_id: 'shop', overlap: 0 }), Refused);
+  assert.equal((await stored())?.secrets, undefined);
 });

@@ -13,10 +13,7 @@ import { Secret, TOTP } from 'otpauth';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
 import { auditBefore } from '../src/admin/audit.ts';
-import { addClient, registrationFrom } from '../src/admin/client_rules.ts';
 import { call } from '../src/admin/in_process.ts';
-import { revokeAll, revokeToken } from '../src/admin/tokens.ts';
-import { requirePerson } from '../src/admin/user_rules.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
@@ -93,7 +90,7 @@ async function startConsole(
       const cli = { ...instance.actingAs('cli'), configuration };
       const own = { redirect_uris: ['https://app.example/cb'], scope: 'openid offline_access' };
       const members = { ...own, ...others };
-      return addClient(cli, await registrationFrom(server, configuration, id, members), 'generate');
+      return call(localCalls(cli), 'addClient', { ...members, client_id: id });
     },
     /** A browser with a session of the user, who signed in some time ago. */
     async browserOf(name: string, signedInHoursAgo = 0, headers: Readonly<Record<string, string>> = {}) {
@@ -359,12 +356,11 @@ describe('tokens', () => {
       const form = await browser.get(`${set.url}/console/tokens`);
       return { browser, ...(await browser.submit(form, { token, do: 'explain' })) };
     };
-    const cli = { ...set.instance.actingAs('cli'), configuration: set.configuration };
+    const cli = localCalls({ ...set.instance.actingAs('cli'), configuration: set.configuration });
     const endings = {
-      revoked: (token: string) => revokeToken(cli, token, false),
-      grant_revoked: (_: string, refresh: string) => revokeToken(cli, refresh, false),
-      subject_revoked: async () =>
-        revokeAll(cli, { person: await requirePerson(cli, 'ending') }, { counts: false, isDryRun: false }),
+      revoked: (token: string) => call(cli, 'revokeToken', { token }),
+      grant_revoked: (_: string, refresh: string) => call(cli, 'revokeToken', { token: refresh }),
+      subject_revoked: () => call(cli, 'revokeAll', { sub: subject }),
     };
     for (const [reason, end] of Object.entries(endings)) {
       const { access, refresh } = await set.tokensOf('app', subject);
@@ -438,7 +434,7 @@ describe('users and clients', () => {
   });
 
   test('a client is shown without its secret, and disabled after a count', async () => {
-    const { secret = '' } = await set.addClient('shop/1');
+    const { client_secret: secret = '' } = await set.addClient('shop/1');
     const bob = await set.instance.people.byName('bob');
     const { access } = await set.tokensOf('shop/1', bob?.subject ?? '');
     const browser = await set.browserOf('alice');
@@ -750,9 +746,8 @@ test('markup in names of users, groups and clients stays text', async () => {
   await set.instance.groups.add({ name, description: name }, Date.now());
   await set.instance.groups.addMember({ subject: person?.subject ?? '', group: name }, Date.now());
   const members = { redirect_uris: ['https://app.example/cb'], client_name: name, allowed_groups: [name] };
-  const registration = await registrationFrom(set.server, set.configuration, 'a<b>"c', members);
   const cli = { ...set.instance.actingAs('cli'), configuration: set.configuration };
-  await addClient(cli, registration, 'generate');
+  await call(localCalls(cli), 'addClient', { ...members, client_id: 'a<b>"c' });
   const browser = await set.browserOf('alice');
   const query = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString();
   for (const path of [

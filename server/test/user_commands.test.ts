@@ -197,7 +197,7 @@ for (const database of ANY_DATABASE) {
     test('show prints a user’s sessions and consents, and no secret', async () => {
       const { browser } = await signedIn('cleo');
       const text = await prints(['user', 'show', 'cleo', '--json']);
-      const { sub, sessions, consents, created_at: createdAt, ...rest } = JSON.parse(text);
+      const { sub, sessions, consents, grants, created_at: createdAt, ...rest } = JSON.parse(text);
       assert.deepEqual(rest, {
         ...{ username: 'cleo', claims: {}, groups: [], has_password: true, links: [], locks: [] },
         factors: { passkeys: [], recovery_codes: 0 },
@@ -207,6 +207,13 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual(
         [sessions.length, Object.keys(sessions[0])],
         [1, ['id', 'user_agent', 'signed_in_at', 'last_seen_at']],
+      );
+      assert.deepEqual(
+        grants.map(({ id: _, created_at: __, ...grant }: Record<string, unknown>) => grant),
+        [
+          { client_id: 'demo-web', scopes: ['openid'] },
+          { client_id: 'demo-web', scopes: ['openid', 'offline_access'] },
+        ],
       );
       const [{ entries, ...consent }, ...more] = consents;
       assert.deepEqual([consent, more], [{ client_id: 'demo-web' }, []]);

@@ -7,7 +7,10 @@ import {
   type ChainLink,
   withActor,
 } from '../data/audit.ts';
+import { askStorage } from '../data/tables.ts';
+import { ocsfOf } from './ocsf.ts';
 import {
+  change,
   DEFAULT_LIMIT,
   MAX_EVENTS_READ,
   type OperationParts,
@@ -15,9 +18,25 @@ import {
   PAGING,
   paged,
   placeOf,
+  stream,
   timeIn,
 } from './operation.ts';
-import { integer, named, object, oneOf, optional, page, text, time, timeOf, type ValueOf } from './schema.ts';
+import { InvalidInput } from './operation_refused.ts';
+import {
+  count,
+  integer,
+  list,
+  named,
+  object,
+  oneOf,
+  optional,
+  page,
+  type Schema,
+  text,
+  time,
+  timeOf,
+  type ValueOf,
+} from './schema.ts';
 
 // ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -25,7 +44,7 @@ const eventNumber = integer('The number of the event.', { minimum: 1 });
 const eventType = oneOf(EVENT_TYPES, 'What happened.');
 const happenedAt = time('When the change happened.');
 
-const AUDIT_EVENT = named(
+export const AUDIT_EVENT = named(
   'AuditEvent',
   object({
     number: eventNumber,
@@ -63,11 +82,145 @@ const EVENT = named(
 export type EventView = ValueOf<typeof EVENT>;
 const EVENTS = page('Events', EVENT);
 
+/** A link of the chain, as commands print it. */
+const chainLink = text('The number of an event, a colon, and the hash of the chain up to it.', {
+  pattern: '^\\d{1,15}:[A-Za-z0-9_-]{43}$',
+});
+const PROBLEM = object({
+  problem: oneOf(
+    [
+      ...(['head_missing', 'head_not_authentic', 'rows_changed', 'index_changed'] as const),
+      ...(['rows_before_beginning', 'expected_removed', 'not_as_expected'] as const),
+    ],
+    'What is wrong.',
+  ),
+  'from?': integer('The number of the first event that is concerned.', {}),
+  'to?': integer('The number of the last event that is concerned.', {}),
+  'rows?': count('Number of events that were added before the first one.'),
+  'sequence?': integer('The number of the event in the expected head.', {}),
+  'beginning?': integer('The number of the last event that was removed for its age.', {}),
+});
+const verification = {
+  events: count('Number of events that were checked.'),
+  'head?': chainLink,
+} as const;
+const VERIFICATION = named(
+  'AuditVerification',
+  object({ ...verification, problems: list(PROBLEM, 'What is wrong. Empty if nothing is.') }),
+);
+const VERIFICATION_ORDER = named(
+  'AuditVerificationOrder',
+  object({ 'expect?': text('The head of an earlier verification, which the chain must continue.') }),
+);
+const RESTART = named(
+  'AuditRestart',
+  object({ reason: text('The reason. The audit trail records it.', { minLength: 1, maxLength: 200 }) }),
+);
+const RESTARTED = named(
+  'RestartedAudit',
+  object({
+    begun_at: time('When the new chain began.'),
+    ...verification,
+    problems_before: list(PROBLEM, 'What was wrong before.'),
+  }),
+);
+const EXPORTED_EVENT: Schema<object> = {
+  type: 'object',
+  description: 'An AuditEvent, or with the format ocsf an object of the Open Cybersecurity Schema Framework.',
+};
+
 const FILTER_TIME = time(undefined, { maxLength: 40 });
 const FILTER = text(undefined, { minLength: 1, maxLength: 300 });
 const TYPE = { schema: oneOf(EVENT_TYPES), about: 'Only events of this type.' };
 
-/** An event as commands and downloads print it, too. */
+const FILTERS = {
+  type: TYPE,
+  actor: { schema: FILTER, about: 'Only events by this actor, such as cli, user:SUBJECT or client:ID.' },
+  target: {
+    schema: FILTER,
+    about: 'Only events about the client, subject (user), key, session, grant, token or group with this ID.',
+  },
+  subject: { schema: FILTER, about: 'Only events that concern this user.' },
+  client_id: { schema: FILTER, about: 'Only events that concern this client.' },
+  address: { schema: FILTER, about: 'Only events of requests from this IP address.' },
+  request_id: {
+    schema: FILTER,
+    about: 'Only events of the request with this ID, which its response had in the header X-Request-Id.',
+  },
+  since: { schema: FILTER_TIME, about: 'Only events at or after this time.' },
+  until: { schema: FILTER_TIME, about: 'Only events before this time.' },
+};
+
+const FILTER_FLAGS = {
+  type: { about: 'only events of this type, such as client_changed' },
+  actor: {},
+  target: { placeholder: 'ID' },
+  subject: {},
+  client_id: { flag: 'client', placeholder: 'ID' },
+  address: { placeholder: 'IP' },
+  request_id: { placeholder: 'ID' },
+  since: {},
+  until: {},
+} as const;
+
+type Filters = { readonly [Name in keyof typeof FILTERS]?: ValueOf<(typeof FILTERS)[Name]['schema']> };
+
+/** @throws {InvalidInput} a time is none */
+function filterIn({
+  since,
+  until,
+  client_id: clientId,
+  request_id: requestId,
+  ...others
+}: Filters): AuditFilter {
+  return {
+    ...others,
+    ...{ clientId, requestId },
+    ...(since !== undefined && { sinceMs: timeIn('since', since) }),
+    ...(until !== undefined && { untilMs: timeIn('until', until) }),
+  };
+}
+
+/** @returns `undefined` if the text is no number of an event */
+function eventNumberIn(text: string): number | undefined {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+/** @throws {InvalidInput} the text is no link of a chain */
+function linkIn(typed: string | undefined): ChainLink | undefined {
+  if (typed === undefined) return undefined;
+  const [, sequence, hash] = /^(\d{1,15}):([\w-]{43})$/.exec(typed) ?? [];
+  if (sequence === undefined || hash === undefined)
+    throw new InvalidInput(
+      'expect',
+      `expected a head as grantd audit verify prints it, got ${JSON.stringify(typed)}`,
+    );
+  return { sequence: Number(sequence), hash };
+}
+
+function verificationView({ events, head, problems }: AuditVerification): ValueOf<typeof VERIFICATION> {
+  return { events, ...optional('head', head && `${head.sequence}:${head.hash}`), problems };
+}
+
+function inWords({ problem, from, to, rows, sequence, beginning }: ValueOf<typeof PROBLEM>): string {
+  switch (problem) {
+    case 'head_not_authentic':
+      return 'the head of the chain was not written with the server secret';
+    case 'head_missing':
+      return 'no chain protects the events yet: a server begins it when it first runs. If a server has run here, the chain was removed';
+    case 'rows_changed':
+      return `events ${from} to ${to}: some were changed, removed, added or moved`;
+    case 'index_changed':
+      return `events ${from} to ${to}: their index was changed, so a search may not find them`;
+    case 'rows_before_beginning':
+      return `${rows} events were added before the first one`;
+    case 'expected_removed':
+      return `event ${sequence} of the expected head was removed for its age, as all up to ${beginning}: compare with a later head`;
+    case 'not_as_expected':
+      return `the chain does not continue the expected head at event ${sequence}`;
+  }
+}
+
 export function auditEventView({
   sequence,
   atMs,
@@ -148,7 +301,7 @@ export async function verifyAudit(
   return auditTrail.verify(key, expected);
 }
 
-export interface EventFilter {
+interface EventFilter {
   readonly type?: string | undefined;
   readonly target?: string | undefined;
 }
@@ -170,7 +323,7 @@ interface EventPage {
 }
 
 /** Reads events in order, from one after a number. */
-export async function eventsAfter(
+async function eventsAfter(
   { storage }: Pick<OperationParts, 'storage'>,
   after: number,
   { type, target }: EventFilter,
@@ -209,6 +362,37 @@ export const AUDIT_OPERATIONS = {
     },
     status: 200,
     output: EVENTS,
+    command: {
+      line: 'events list',
+      about: 'list all stored events, the oldest first',
+      flags: {
+        type: { about: 'only events of this type, such as client_changed' },
+        target: {
+          about: 'only events about the client, subject, key, session, grant or token with this identifier',
+          placeholder: 'ID',
+        },
+      },
+      pages: {
+        begin: {
+          flag: 'after',
+          about: 'only events with larger numbers than this one',
+          placeholder: 'NUMBER',
+          place: eventNumberIn,
+        },
+      },
+      notes: `These are the events of grantd audit list, in the other order and without paging. Use this command in a program that
+follows changes: it passes the number of the last event that it has seen with --after. To look for something, use grantd
+audit list: it filters by user, client, actor, address and time, and prints the newest events first.
+
+  grantd events list --after 120 --type person_removed --json`,
+      columns: {
+        NUMBER: ({ number }) => String(number),
+        AT: ({ at }) => at,
+        TYPE: ({ type }) => type,
+        TARGET: ({ target }) => target,
+        ACTOR: ({ actor = '' }) => actor,
+      },
+    },
     async perform(parts, { limit = DEFAULT_LIMIT, cursor, type, target }) {
       const most = { most: limit, mostRead: MAX_EVENTS_READ };
       const after = Number(placeOf({ ...optional('cursor', cursor) }) ?? 0);
@@ -221,40 +405,148 @@ export const AUDIT_OPERATIONS = {
     path: '/audit',
     scope: 'grantd:events:read',
     summary: 'List events of the audit trail, the newest first',
-    query: {
-      ...PAGING,
-      type: TYPE,
-      actor: { schema: FILTER, about: 'Only events by this actor, such as cli, user:SUBJECT or client:ID.' },
-      target: {
-        schema: FILTER,
-        about:
-          'Only events about the client, subject (user), key, session, grant, token or group with this ID.',
-      },
-      subject: { schema: FILTER, about: 'Only events that concern this user.' },
-      client_id: { schema: FILTER, about: 'Only events that concern this client.' },
-      address: { schema: FILTER, about: 'Only events of requests from this IP address.' },
-      request_id: {
-        schema: FILTER,
-        about: 'Only events of the request with this ID, which its response had in the header X-Request-Id.',
-      },
-      since: { schema: FILTER_TIME, about: 'Only events at or after this time.' },
-      until: { schema: FILTER_TIME, about: 'Only events before this time.' },
-    },
+    query: { ...PAGING, ...FILTERS },
     status: 200,
     output: AUDIT_EVENTS,
-    async perform(parts, { limit = DEFAULT_LIMIT, cursor, since, until, ...query }) {
-      const { client_id: clientId, request_id: requestId, ...named } = query;
-      const filter: AuditFilter = {
-        ...named,
-        ...{ clientId, requestId },
-        ...(since !== undefined && { sinceMs: timeIn('since', since) }),
-        ...(until !== undefined && { untilMs: timeIn('until', until) }),
-      };
+    command: {
+      line: 'audit list',
+      about: 'list events, the newest first',
+      flags: FILTER_FLAGS,
+      pages: {
+        begin: {
+          flag: 'before',
+          about: 'only events with smaller numbers than this one',
+          placeholder: 'NUMBER',
+          place: eventNumberIn,
+        },
+        limit: { about: 'maximum number of events to print', byDefault: 100 },
+      },
+      notes: `Use this command to look for something. In a program that follows changes, use grantd events list --after NUMBER, which
+prints the same events in the order in which they happened.
+
+  grantd audit list --subject SUBJECT --since 2026-01-31
+  grantd audit list --type sign_in_failed --address 192.0.2.7 --json`,
+      columns: {
+        NUMBER: ({ number }) => String(number),
+        AT: ({ at }) => at,
+        TYPE: ({ type }) => type,
+        TARGET: ({ target }) => target,
+        ACTOR: ({ actor }) => actor,
+        ADDRESS: ({ address = '' }) => address,
+        REASON: ({ reason = '' }) => reason,
+      },
+    },
+    async perform(parts, { limit = DEFAULT_LIMIT, cursor, ...filters }) {
+      const filter = filterIn(filters);
       const place = placeOf({ ...optional('cursor', cursor) });
       const before = place === undefined ? undefined : Number(place);
       const most = { most: limit, mostRead: MAX_EVENTS_READ };
       const { events, next } = await auditBefore(parts, before, filter, most);
       return paged(events.map(auditEventView), next);
+    },
+  }),
+  verifyAudit: change({
+    method: 'POST',
+    path: '/audit/verify',
+    scope: 'grantd:events:read',
+    summary: 'Check that no event of the audit trail was changed or removed since it was recorded',
+    body: VERIFICATION_ORDER,
+    isBodyOptional: true,
+    status: 200,
+    output: VERIFICATION,
+    command: {
+      line: 'audit verify',
+      about: 'check that no event was changed or removed since it was recorded',
+      flags: {
+        expect: {
+          about:
+            'also check that the trail still contains this event. Pass the head that an earlier grantd audit verify printed',
+          placeholder: 'NUMBER:HASH',
+        },
+      },
+      fails: ({ problems }) => problems.length > 0,
+      lines: ({ events, head, problems }) => [
+        problems.length === 0 ? `all ${events} events are as they were recorded` : `checked ${events} events`,
+        ...(head === undefined ? [] : [`head: ${head}`]),
+        ...problems.map(inWords),
+      ],
+    },
+    check: ({ expect }) => void linkIn(expect),
+    prepare: async (_, { expect }) => linkIn(expect),
+    write: async (parts, expected) => ({ document: verificationView(await verifyAudit(parts, expected)) }),
+  }),
+  restartAudit: change({
+    method: 'POST',
+    path: '/audit/restart',
+    scope: 'grantd:events:write',
+    summary:
+      'Accept all events of the audit trail as they are now, and begin a new chain of hashes over them. Do it after a check has failed and you know why',
+    body: RESTART,
+    status: 200,
+    output: RESTARTED,
+    command: {
+      line: 'audit restart',
+      about:
+        'accept all events as they are now, and begin a new chain of hashes over them. Run it after grantd audit verify has failed and you know why',
+      flags: {
+        reason: { about: 'reason for the new chain. The audit trail records it', placeholder: 'TEXT' },
+      },
+      lines: ({ begun_at: begunAt, events, head }) => [
+        `a new chain begins, at ${begunAt}, over ${events} events`,
+        `head: ${head}`,
+      ],
+    },
+    prepare: async ({ auditTrail, secret }) => (await auditTrail.verify(secret())).problems,
+    async write(parts, problems, { reason }) {
+      const { auditTrail, storage, caller } = parts;
+      await askStorage(() =>
+        storage.recordAct({ type: 'audit_restarted', target: '', actor: caller.actor, reason }),
+      );
+      await auditTrail.restart(parts.secret());
+      const { events, head } = verificationView(await auditTrail.verify(parts.secret()));
+      const begunAt = timeOf(parts.clock());
+      return {
+        document: { begun_at: begunAt, events, ...optional('head', head), problems_before: problems },
+      };
+    },
+  }),
+};
+
+/** Events between two questions whether the caller may still read. */
+const EVENTS_PER_QUESTION = 1000;
+
+export const AUDIT_STREAMS = {
+  exportAudit: stream({
+    method: 'GET',
+    path: '/exports/audit',
+    scope: 'grantd:events:read',
+    summary:
+      'Export events of the audit trail, the oldest first, as one JSON object per line. To check that none was changed or removed, verify the audit trail',
+    query: {
+      ...FILTERS,
+      after: {
+        schema: integer(undefined, { minimum: 0 }),
+        about: 'Only events with larger numbers than this one. Default: 0.',
+      },
+      format: {
+        schema: oneOf(['jsonl', 'ocsf']),
+        about: 'The format: jsonl, or ocsf for the Open Cybersecurity Schema Framework. Default: jsonl.',
+      },
+    },
+    status: 200,
+    line: EXPORTED_EVENT,
+    command: {
+      line: 'audit export',
+      about:
+        'print events, the oldest first, with one JSON object per line. To check that none was changed or removed, run grantd audit verify',
+      flags: { ...FILTER_FLAGS, after: { placeholder: 'NUMBER' }, format: {} },
+    },
+    async stream(parts, { after = 0, format, ...filters }, _, write) {
+      let read = 0;
+      for await (const event of parts.auditTrail.after(after, filterIn(filters))) {
+        if (++read % EVENTS_PER_QUESTION === 0) await parts.requireCaller();
+        await write(format === 'ocsf' ? ocsfOf(event, parts.issuer) : auditEventView(event));
+      }
     },
   }),
 };

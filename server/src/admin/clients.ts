@@ -1,256 +1,58 @@
-// Clients: applications and APIs. Their rules are in client_rules.ts.
+// Clients: applications and APIs. Their rules are in client_rules.ts and client_metadata.ts.
+import { type ClientRecord, hasResource, hasSecret, rotatedSecrets, usableSecrets } from '@grantd/core';
 import {
-  type ClientDocument,
-  type ClientRecord,
-  documentOf,
-  MEMBER_NAMES,
-  type MemberName,
-  memberOf,
-} from '@grantd/core';
-import { MEMBER_TEXTS } from '@grantd/core/options';
+  CHANGED_CLIENT,
+  CLIENT,
+  CLIENT_CHANGE,
+  CLIENTS,
+  clientVersion,
+  clientView,
+  NEW_CLIENT,
+  REGISTRATION_TOKEN,
+  REGISTRATION_TOKEN_ORDER,
+  REMOVED_CLIENTS,
+  ROTATED_SECRET,
+  SECRET_ROTATION,
+  UNUSED_CLIENTS,
+  UNUSED_CLIENTS_ORDER,
+} from './client_documents.ts';
+import { registrationFrom, withChange } from './client_metadata.ts';
 import {
-  addClient,
+  clientWarnings,
   DEFAULT_OVERLAP,
   DEFAULT_REGISTRATION_TOKEN_LIFETIME,
-  isSettable,
-  listUnusedClients,
-  MAX_OVERLAP,
-  MAX_REGISTRATION_TOKEN_LIFETIME,
-  type Members,
-  newRegistrationToken,
-  registrationFrom,
-  removeClient,
-  removeUnusedClients,
+  idProblem,
+  publishKeys,
   requireClient,
-  rotateSecret,
-  type StoredClient,
-  schemaOfKind,
-  setClientDisabled,
-  stateOf,
-  updateClient,
+  requireKnownApis,
+  requireKnownGroups,
+  requireUsableSecret,
+  revokeForOthers,
+  secretFor,
 } from './client_rules.ts';
-import { type AdminParts, operation, PAGING, pageOf } from './operation.ts';
-import {
-  flag,
-  integer,
-  list,
-  named,
-  object,
-  oneOf,
-  optional,
-  optionalTime,
-  page,
-  type Schema,
-  text,
-  texts,
-  time,
-  timeOf,
-  type ValueOf,
-  WARNINGS,
-  whole,
-} from './schema.ts';
+import { type AdminParts, change, operation, PAGING, pageOf, requireReachable } from './operation.ts';
+import { OperationRefused } from './operation_refused.ts';
+import { optional, optionalTime, text, time, timeOf } from './schema.ts';
 
-// ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
-
-/** The members of client metadata, as properties of a schema. */
-function metadataProperties(names: readonly MemberName[], isNullable = false): object {
-  const form = (name: MemberName): Schema => {
-    const schema = schemaOfKind(memberOf(name).kind);
-    return {
-      description: MEMBER_TEXTS[name].about,
-      ...(isNullable ? { anyOf: [schema, { type: 'null' }] } : schema),
-    };
-  };
-  return Object.fromEntries(names.map((name) => [name, form(name)]));
-}
-
-/** Translated members, such as `client_name#de`. */
-function translations(isNullable = false): object {
-  const localizable = MEMBER_NAMES.filter((name) => memberOf(name).isLocalizable);
-  const type = isNullable ? ['string', 'null'] : 'string';
-  return { [`^(${localizable.join('|')})#[A-Za-z0-9-]{1,35}$`]: { type } };
-}
-
-const SETTABLE = MEMBER_NAMES.filter(isSettable);
-
-const clientId = text('The client ID: visible ASCII characters.', { pattern: '^[!-~]{1,200}$' });
-
-const clientSecret = text(
-  'The new secret of the client, if the server generated one. It is shown only in this response.',
-);
-
-const secretState = object({
-  'created_at?': time('When the secret was added.'),
-  'ends_at?': time('When the secret stops working.'),
-  'last_used_at?': time('When the client last authenticated with it.'),
-  'server_secret?': text(
-    'Fingerprint of the server secret (GET /secrets) on which the stored hash of this client secret depends. If the server no longer has that server secret, it cannot check the client secret.',
-  ),
-});
-
-const clientState = {
-  client_id: clientId,
-  type: oneOf(['confidential', 'public'], 'confidential: the client authenticates. public: it does not.'),
-  registered_itself: flag('Whether the client registered itself.'),
-  'disabled_at?': time('When the client was disabled.'),
-  'secrets?': list(
-    secretState,
-    'Data about each secret of the client, the newest first. The secrets themselves are never shown.',
-  ),
+const SECRET_FLAG = {
+  flag: 'secret-stdin',
+  about: 'read the secret from standard input instead of generating one',
+  isOnInput: true,
 } as const;
 
-/** The state of a client and its metadata, in one object. */
-function withMetadata<S extends object>(state: Schema<S>): Schema<S & ClientDocument> {
-  const form: Readonly<Record<string, unknown>> = state;
-  return {
-    ...form,
-    properties: { ...Object(form.properties), ...metadataProperties(MEMBER_NAMES) },
-    patternProperties: translations(),
-  };
+/** A client that the caller may change. */
+async function changeable(
+  parts: AdminParts,
+  { client_id: id }: { readonly client_id: string },
+): Promise<ClientRecord> {
+  const client = await requireClient(parts, id);
+  parts.caller.requireClient(client);
+  return client;
 }
-
-const CLIENT = named('Client', withMetadata(object(clientState)));
-export type ClientView = ValueOf<typeof CLIENT>;
-const CLIENTS = page('Clients', CLIENT);
-const CHANGED_CLIENT = named(
-  'ChangedClient',
-  withMetadata(object({ ...clientState, 'client_secret?': clientSecret, warnings: WARNINGS })),
-);
-
-/** A secret that an operator chooses. */
-export const newSecret = text(
-  'The client’s secret, if you choose it yourself. Default: the server generates one.',
-  { pattern: '^[ -~]+$', minLength: 8, maxLength: 1000 },
-);
-
-const NEW_CLIENT = named<Schema<Members & { readonly client_id: string; readonly client_secret?: string }>>(
-  'NewClient',
-  {
-    type: 'object',
-    required: ['client_id'],
-    properties: { client_id: clientId, client_secret: newSecret, ...metadataProperties(SETTABLE) },
-    patternProperties: translations(),
-    additionalProperties: false,
-  },
-);
-
-const CLIENT_CHANGE = named<Schema<Members>>('ClientChange', {
-  type: 'object',
-  description:
-    'The members of the client’s metadata to change. A member that is null is reset to its default (RFC 7396).',
-  minProperties: 1,
-  properties: {
-    ...metadataProperties(SETTABLE, true),
-    set_by_operator: {
-      type: 'null',
-      description: 'Lets a client that registered itself change again what an operator has set.',
-    },
-  },
-  patternProperties: translations(true),
-  additionalProperties: false,
-});
-
-const SECRET_ROTATION = named(
-  'SecretRotation',
-  object({
-    'client_secret?': newSecret,
-    'overlap?': integer(
-      'Number of seconds for which the old secret still works. Default: one day. With 0, it stops working at once.',
-      { minimum: 0, maximum: MAX_OVERLAP },
-    ),
-  }),
-);
-
-const ROTATED_SECRET = named(
-  'RotatedSecret',
-  object({
-    client_id: clientId,
-    'client_secret?': clientSecret,
-    'old_secret_ends_at?': time('When the old secret stops working.'),
-  }),
-);
-
-const REGISTRATION_TOKEN_ORDER = named(
-  'RegistrationTokenOrder',
-  object({
-    'lifetime?': integer('Lifetime of the token in seconds. Default: one day.', {
-      minimum: 1,
-      maximum: MAX_REGISTRATION_TOKEN_LIFETIME,
-    }),
-    'once?': flag('Whether only one client can register with the token. Default: false.'),
-  }),
-);
-const REGISTRATION_TOKEN = named(
-  'RegistrationToken',
-  object({
-    token: text('The token, with which clients can register themselves. It is shown only in this response.'),
-    expires_at: time('When the token expires.'),
-    once: flag('Whether only one client can register with the token.'),
-    warnings: WARNINGS,
-  }),
-);
-
-const UNUSED_CLIENT = object({
-  client_id: text('Identifier of the client.'),
-  'client_name?': text('Name of the client.'),
-  unused_since: time('When the client was last in use.'),
-});
-export type UnusedClientView = ValueOf<typeof UNUSED_CLIENT>;
-const UNUSED_CLIENTS = whole(
-  'UnusedClients',
-  UNUSED_CLIENT,
-  'The unused clients, those unused for longest first.',
-);
-const UNUSED_CLIENTS_ORDER = named(
-  'UnusedClientsOrder',
-  object({
-    client_ids: texts('Identifiers of the clients to remove.', {
-      items: { type: 'string', minLength: 1, maxLength: 200 },
-      ...{ minItems: 1, maxItems: 500 },
-    }),
-    unused_since: time('Clients that were in use after this time stay.'),
-  }),
-);
-const REMOVED_CLIENTS = named(
-  'RemovedClients',
-  object({ removed: texts('Identifiers of the clients that were removed.') }),
-);
-
-// ── Documents ─────────────────────────────────────────────────────────────────────────────────────────────
-
-export function clientView(client: ClientRecord): ClientView {
-  const { type, isSelfRegistered, disabledAtMs, secrets } = stateOf(client);
-  const shown = secrets?.map(({ createdAtMs, endsAtMs, lastUsedAtMs, serverSecret }) => ({
-    ...optionalTime('created_at', createdAtMs),
-    ...optionalTime('ends_at', endsAtMs),
-    ...optionalTime('last_used_at', lastUsedAtMs),
-    ...optional('server_secret', serverSecret),
-  }));
-  return {
-    client_id: client.id,
-    ...documentOf(client),
-    type,
-    registered_itself: isSelfRegistered,
-    ...optionalTime('disabled_at', disabledAtMs),
-    ...optional('secrets', shown),
-  };
-}
-
-/** The version of a client. The use of a secret makes no other version. */
-function versionOf(client: ClientRecord): object {
-  const secrets = client.secrets?.map(({ lastUsedAtMs: _, ...secret }) => secret);
-  return clientView({ ...client, ...optional('secrets', secrets) });
-}
-
-function changedView({ client, secret, warnings }: StoredClient) {
-  return { ...clientView(client), ...optional('client_secret', secret), warnings };
-}
-
-// ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Disables or enables a client. */
-function disabling(action: 'disable' | 'enable', summary: string) {
-  return operation({
+function disabling(action: 'disable' | 'enable', summary: string, about: string) {
+  return change({
     method: 'POST',
     path: `/clients/{client_id}/${action}`,
     scope: 'grantd:clients:write',
@@ -258,16 +60,35 @@ function disabling(action: 'disable' | 'enable', summary: string) {
     status: 200,
     output: CLIENT,
     hasVersion: true,
-    async perform(parts, { client_id: id }) {
-      const client = await setClientDisabled(parts, id, action === 'disable');
-      return { document: clientView(client), version: versionOf(client) };
+    command: {
+      line: `client ${action} <client_id>`,
+      about,
+      lines: (_, { client_id: id }) =>
+        action === 'disable' ? `disabled ${id} and revoked all its tokens` : `enabled ${id}`,
+    },
+    prepare: changeable,
+    async write(parts, before, { client_id: id }) {
+      const { storage, caller, issuer } = parts;
+      const set = async () => storage.setDisabled('client', id, action === 'disable');
+      if ((await caller.changeClient(issuer, before, set)) === undefined) return undefined;
+      // If the client was removed at the same time, it was neither disabled nor enabled.
+      const client = await requireClient(parts, id);
+      return { document: clientView(client), version: clientVersion(client) };
     },
   });
+}
+
+/** What a command prints of a client that was added or changed. */
+function doneWith(done: string, secret: string | undefined): string | readonly string[] {
+  return secret === undefined ? done : [`${done}. Its secret is shown only once:`, secret];
 }
 
 function secondsAt(moment: string | undefined, clock: () => number): number {
   return Math.floor((moment === undefined ? clock() : Date.parse(moment)) / 1000);
 }
+
+/** More than may register themselves by default. */
+const MAX_LISTED = 20_000;
 
 export const CLIENT_OPERATIONS = {
   listClients: operation({
@@ -284,6 +105,19 @@ export const CLIENT_OPERATIONS = {
     },
     status: 200,
     output: CLIENTS,
+    command: {
+      line: 'client list',
+      about: 'list all clients',
+      flags: { search: { placeholder: 'TEXT' } },
+      columns: {
+        ID: ({ client_id: id }) => id,
+        NAME: ({ client_name: name = '' }) => name,
+        TYPE: ({ type }) => type,
+        GRANTS: ({ grant_types: grants = [] }) => grants.join(' '),
+        REGISTERED: ({ registered_itself: isSelfRegistered }) => (isSelfRegistered ? 'by itself' : ''),
+        DISABLED: ({ disabled_at: disabledAt = '' }) => disabledAt,
+      },
+    },
     async perform({ storage }, { search: part = '', ...paging }) {
       const search = part.toLowerCase();
       const found = (await storage.clients.list()).filter(
@@ -292,7 +126,7 @@ export const CLIENT_OPERATIONS = {
       return pageOf(found, paging, ({ id }) => id, clientView);
     },
   }),
-  addClient: operation({
+  addClient: change({
     method: 'POST',
     path: '/clients',
     scope: 'grantd:clients:write',
@@ -302,18 +136,58 @@ export const CLIENT_OPERATIONS = {
     status: 201,
     output: CHANGED_CLIENT,
     hasVersion: true,
-    async perform(parts, { client_id: id, client_secret: supplied, ...members }) {
-      const registration = await registrationFrom(
-        await parts.clientBuilder(),
-        parts.configuration,
-        id,
-        members,
-      );
-      parts.caller.requireClient(registration);
-      const added = await addClient(parts, registration, supplied === undefined ? 'generate' : { supplied });
+    command: {
+      line: 'client add <client_id>',
+      about: 'register a client. A generated secret is printed only once',
+      flags: { client_secret: SECRET_FLAG },
+      createsDatabase: true,
+      notes: `Without --grant, a client with --redirect-uri may use the grants authorization_code and refresh_token. Without a redirect
+URI, an API (--resource) and a public client may use no grant, and any other client may use client_credentials.
+
+  grantd client add shop --redirect-uri https://shop.example/callback --scope openid --scope email
+  grantd client add orders-api --resource https://orders.example --api-scope orders:read --api-scope orders:write
+  grantd client add reports --scope orders:read --api https://orders.example`,
+      lines: ({ client_id: id, client_secret: secret }) => doneWith(`added ${id}`, secret),
+    },
+    check: ({ client_secret: secret }) => requireUsableSecret(secret),
+    async prepare(parts, { client_id: id, client_secret: supplied, ...members }) {
+      const { configuration, caller } = parts;
+      const registration = await registrationFrom(await parts.clientBuilder(), configuration, id, members);
+      caller.requireClient(registration);
+      const { metadata = {} } = registration;
+      requireReachable(parts, metadata.sign_in_policy);
+      await requireKnownGroups(parts, metadata.allowed_groups);
+      await requireKnownApis(parts, metadata.apis);
+      const problem = await idProblem(parts, id);
+      if (problem !== undefined) throw new OperationRefused('conflict', problem, 'choose another ID.');
+      const secret = hasSecret(metadata) ? await secretFor(parts, supplied, registration) : undefined;
+      return { secret, client: { ...registration, ...optional('secrets', secret && [secret.stored]) } };
+    },
+    async write(parts, { client, secret }) {
+      const { id, metadata = {}, scopes, grantTypes } = client;
+      await publishKeys(parts, client);
+      if (!(await parts.storage.clients.add(client)))
+        throw new OperationRefused(
+          'conflict',
+          `client ${id} already exists`,
+          `choose another ID, or run grantd client show ${id}.`,
+        );
+      const { jwks, jwks_uri: keysUri, token_endpoint_auth_method: method } = metadata;
+      const hasIdleKeys = secret !== undefined && method === undefined && (jwks ?? keysUri) !== undefined;
+      const warnings = [
+        ...(scopes.length === 0 && grantTypes.length > 0
+          ? ['this client cannot obtain any scope, because --scope is missing']
+          : []),
+        ...(hasIdleKeys
+          ? [
+              `${id} authenticates with a secret, not with its keys. To use the keys, run grantd client update ${id} --auth-method private_key_jwt`,
+            ]
+          : []),
+        ...(await clientWarnings(parts, client)),
+      ];
       return {
-        document: changedView(added),
-        version: versionOf(added.client),
+        document: { ...clientView(client), ...optional('client_secret', secret?.generated), warnings },
+        version: clientVersion(client),
         location: `/clients/${encodeURIComponent(id)}`,
       };
     },
@@ -326,12 +200,13 @@ export const CLIENT_OPERATIONS = {
     status: 200,
     output: CLIENT,
     hasVersion: true,
+    command: { line: 'client show <client_id>' },
     async perform(parts, { client_id: id }) {
       const client = await requireClient(parts, id);
-      return { document: clientView(client), version: versionOf(client) };
+      return { document: clientView(client), version: clientVersion(client) };
     },
   }),
-  updateClient: operation({
+  updateClient: change({
     method: 'PATCH',
     path: '/clients/{client_id}',
     scope: 'grantd:clients:write',
@@ -342,41 +217,85 @@ export const CLIENT_OPERATIONS = {
     output: CHANGED_CLIENT,
     hasVersion: true,
     needsVersion: true,
-    async perform(parts, { client_id: id, ...members }) {
-      const { caller } = parts;
-      const given = Object.entries(members);
-      const change = {
-        members: Object.fromEntries(given.filter(([, value]) => value !== null)),
-        unset: given.filter(([, value]) => value === null).map(([name]) => name),
+    command: {
+      line: 'client update <client_id>',
+      about:
+        'change settings of a client. Its tokens stay valid, except those of users who may no longer use it',
+      notes: `A repeatable flag replaces the whole list, so also pass the values that you want to keep. If the client must authenticate
+with a secret after the change, and has none, the command generates one and prints it only once.
+
+  grantd client update shop --logo-uri https://shop.example/logo.png --localized 'client_name#de=Laden'
+  grantd client update reports --auth-method private_key_jwt --jwks-uri https://reports.example/jwks`,
+      lines: ({ client_id: id, client_secret: secret }) => doneWith(`updated ${id}`, secret),
+    },
+    async prepare(parts, { client_id: id, ...given }) {
+      const before = await requireClient(parts, id);
+      parts.requireVersion(clientVersion(before));
+      parts.caller.requireClient(before);
+      const entries = Object.entries(given);
+      const members = Object.fromEntries(entries.filter(([, value]) => value !== null));
+      const unset = entries.filter(([, value]) => value === null).map(([name]) => name);
+      const changed = await withChange(await parts.server(), parts.configuration, before, { members, unset });
+      const { apis = [], allowed_groups: groups = [], sign_in_policy: policy } = changed.metadata ?? {};
+      const { allowed_groups: groupsBefore = [], ...metadata } = before.metadata ?? {};
+      if (policy !== metadata.sign_in_policy) requireReachable(parts, policy);
+      const addedGroups = groups.filter((name) => !groupsBefore.includes(name));
+      await requireKnownGroups(parts, addedGroups);
+      const addedApis = apis.filter((uri) => !hasResource(metadata.apis ?? [], uri));
+      await requireKnownApis(parts, addedApis);
+      parts.caller.requireClient(changed);
+      const kept = hasSecret(changed.metadata) ? usableSecrets(changed.metadata, before.secrets) : [];
+      const secret = kept === undefined ? await secretFor(parts, undefined, changed) : undefined;
+      const secrets = secret ? [secret.stored] : kept;
+      const record = hasSecret(changed.metadata) ? { ...changed, ...optional('secrets', secrets) } : changed;
+      return { before, record, secret: secret?.generated, members };
+    },
+    async write(parts, { before, record, secret, members }) {
+      await publishKeys(parts, record);
+      if (!(await parts.storage.clients.replace(record, before))) return undefined;
+      const client = { ...record, ...optional('disabledAtMs', before.disabledAtMs) };
+      const onUsers = (users: number) => parts.progress?.(`${users} users checked`);
+      const warnings = [
+        // Also if nothing changed: an earlier attempt may have died before the end.
+        ...(members.allowed_groups === undefined ? [] : await revokeForOthers(parts, record, onUsers)),
+        ...(await clientWarnings(parts, record, (name) => members[name] !== undefined)),
+      ];
+      return {
+        document: { ...clientView(client), ...optional('client_secret', secret), warnings },
+        version: clientVersion(client),
       };
-      const updated = await updateClient(parts, id, change, {
-        requireVersion(before) {
-          parts.requireVersion(versionOf(before));
-          caller.requireClient(before);
-        },
-        requireResult: (after) => caller.requireClient(after),
-        onUsers: (users) => parts.progress?.(`${users} users checked`),
-      });
-      return { document: changedView(updated), version: versionOf(updated.client) };
     },
   }),
-  removeClient: operation({
+  removeClient: change({
     method: 'DELETE',
     path: '/clients/{client_id}',
     scope: 'grantd:clients:write',
     summary: 'Remove a client and revoke all its tokens at once',
     status: 204,
-    async perform(parts, { client_id: id }) {
-      await removeClient(parts, id);
+    command: {
+      line: 'client remove <client_id>',
+      isFinal: 'grantd client disable can',
+      lines: (_, { client_id: id }) => `removed ${id} and revoked all its tokens`,
+    },
+    prepare: changeable,
+    async write({ storage, caller, issuer }, before, { client_id: id }) {
+      const done = await caller.changeClient(issuer, before, async () => storage.clients.remove(id));
+      if (done === undefined) return undefined;
+      if (!done.outcome) throw new OperationRefused('changed', `another command has just removed ${id}`);
       return { document: undefined };
     },
   }),
-  disableClient: disabling('disable', 'Disable a client and revoke all its tokens at once'),
+  disableClient: disabling(
+    'disable',
+    'Disable a client and revoke all its tokens at once',
+    'disable a client and revoke all its tokens at once',
+  ),
   enableClient: disabling(
     'enable',
     'Enable a disabled client. Tokens that were revoked when it was disabled stay revoked',
+    'enable a client again. Its old tokens stay revoked',
   ),
-  rotateClientSecret: operation({
+  rotateClientSecret: change({
     method: 'POST',
     path: '/clients/{client_id}/rotate-secret',
     scope: 'grantd:clients:write',
@@ -385,16 +304,44 @@ export const CLIENT_OPERATIONS = {
     isBodyOptional: true,
     status: 200,
     output: ROTATED_SECRET,
-    async perform(parts, { client_id: id, client_secret: supplied, overlap = DEFAULT_OVERLAP }) {
-      const wanted = supplied === undefined ? 'generate' : { supplied };
-      const { secret, oldEndsAtMs } = await rotateSecret(parts, id, wanted, overlap, (client) =>
-        parts.caller.requireClient(client),
-      );
+    command: {
+      line: 'client rotate-secret <client_id>',
+      about: 'add a new secret and let the old one expire. The new secret is printed only once',
+      flags: {
+        client_secret: SECRET_FLAG,
+        overlap: {
+          about: 'how long the old secret still works. Default: one day; at most 90 days',
+          placeholder: 'SECONDS',
+        },
+      },
+      notes: `A client has at most two working secrets. If both still work, a further rotation ends the older one at once.
+
+  grantd client rotate-secret shop --overlap 3600`,
+      lines({ client_id: id, client_secret: secret, old_secret_ends_at: endsAt }) {
+        const end = endsAt === undefined ? 'at once' : `at ${endsAt}`;
+        return doneWith(`${id} has a new secret; the old one ends ${end}`, secret);
+      },
+    },
+    check: ({ client_secret: secret }) => requireUsableSecret(secret),
+    async prepare(parts, input) {
+      const client = await changeable(parts, input);
+      const { id, secrets } = client;
+      if (secrets === undefined)
+        throw new OperationRefused(
+          'conflict',
+          `${id} has no secret, because it is a public client or authenticates with keys`,
+        );
+      return { client, secrets, ...(await secretFor(parts, input.client_secret, client)) };
+    },
+    async write(parts, { client, secrets: before, stored, generated }, { overlap = DEFAULT_OVERLAP }) {
+      const secrets = rotatedSecrets(before, stored, { nowMs: parts.clock(), overlap });
+      if (!(await parts.storage.clients.replaceSecrets(client.id, secrets, client))) return undefined;
+      const endsAt = secrets[1]?.expiresAt;
       return {
         document: {
-          client_id: id,
-          ...optional('client_secret', secret),
-          ...optionalTime('old_secret_ends_at', oldEndsAtMs),
+          client_id: client.id,
+          ...optional('client_secret', generated),
+          ...optionalTime('old_secret_ends_at', endsAt === undefined ? undefined : endsAt * 1000),
         },
       };
     },
@@ -412,17 +359,18 @@ export const CLIENT_OPERATIONS = {
     },
     status: 200,
     output: UNUSED_CLIENTS,
-    async perform(parts, { unused_since: since }) {
-      const unused = await listUnusedClients(parts, secondsAt(since, parts.clock));
-      const items = unused.map(({ id, name, usedUntil }) => ({
-        client_id: id,
-        ...optional('client_name', name),
-        unused_since: timeOf(usedUntil * 1000),
-      }));
+    async perform({ storage, consents, clock }, { unused_since: since }) {
+      const items = [];
+      for (const client of await storage.clients.listUnused(secondsAt(since, clock), MAX_LISTED)) {
+        const { id, name, usedUntil, registeredAt = 0 } = client;
+        if (await consents.isGivenTo(id)) continue;
+        const unusedSince = timeOf((usedUntil ?? registeredAt) * 1000);
+        items.push({ client_id: id, ...optional('client_name', name), unused_since: unusedSince });
+      }
       return { document: { items } };
     },
   }),
-  removeUnusedClients: operation({
+  removeUnusedClients: change({
     method: 'POST',
     path: '/unused-clients/remove',
     scope: 'grantd:clients:write',
@@ -430,9 +378,13 @@ export const CLIENT_OPERATIONS = {
     body: UNUSED_CLIENTS_ORDER,
     status: 200,
     output: REMOVED_CLIENTS,
-    perform: async (parts, { client_ids: ids, unused_since: since }) => ({
-      document: { removed: await removeUnusedClients(parts, ids, secondsAt(since, parts.clock)) },
-    }),
+    prepare: async ({ clock }, { unused_since: since }) => secondsAt(since, clock),
+    async write({ storage, consents }, since, { client_ids: ids }) {
+      const removed: string[] = [];
+      for (const id of ids)
+        if (!(await consents.isGivenTo(id)) && (await storage.clients.remove(id, since))) removed.push(id);
+      return { document: { removed } };
+    },
   }),
   newRegistrationToken: operation({
     method: 'POST',
@@ -443,9 +395,24 @@ export const CLIENT_OPERATIONS = {
     isBodyOptional: true,
     status: 200,
     output: REGISTRATION_TOKEN,
-    async perform(parts: AdminParts, { lifetime = DEFAULT_REGISTRATION_TOKEN_LIFETIME, once = false }) {
-      const { token, expiresAtMs, warnings } = await newRegistrationToken(parts, lifetime, once);
-      return { document: { token, expires_at: timeOf(expiresAtMs), once, warnings } };
+    command: {
+      line: 'client registration-token',
+      about: 'print a token with which clients can register themselves at a server with --registration token',
+      flags: {
+        lifetime: {
+          about: 'lifetime of the token. Default: one day; at most 90 days',
+          placeholder: 'SECONDS',
+        },
+        once: { about: 'let only one client register with the token' },
+      },
+      lines: ({ token }) => token,
+    },
+    async perform(parts, { lifetime = DEFAULT_REGISTRATION_TOKEN_LIFETIME, once = false }) {
+      const { operator } = await parts.server();
+      const token = await operator.newInitialAccessToken({ lifetime, isForOne: once });
+      const isAccepted = parts.configuration.settings.registration === 'token';
+      const warnings = isAccepted ? [] : ['the server accepts this token only with --registration token'];
+      return { document: { token, expires_at: timeOf(parts.clock() + lifetime * 1000), once, warnings } };
     },
   }),
 };

@@ -22,21 +22,11 @@ import type { ScopeText } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
 import { nameAsKept, nameKey, type Person } from '../data/people.ts';
 import { adminAudience, adminProblem } from '../instance/admin_access.ts';
-import {
-  DEFAULT_OVERLAP,
-  defaultGrants,
-  idProblem,
-  isSettable,
-  type Members,
-  publishKeys,
-  revokeForOthers,
-  schemaOfKind,
-  unfetchable,
-} from './client_rules.ts';
+import { defaultGrants, isSettable, type Members, schemaOfKind, unfetchable } from './client_metadata.ts';
+import { DEFAULT_OVERLAP, idProblem, publishKeys, revokeForOthers } from './client_rules.ts';
 import {
   administratorsOf,
   administratorWarnings,
-  includesAdminGroup,
   joinGroup,
   leaveAdministrators,
   leaveGroup,
@@ -45,7 +35,7 @@ import {
   requireGroupName,
   WITHOUT_GROUP,
 } from './groups.ts';
-import { type AdminParts, MAX_ATTEMPTS, type OperationParts, requireReachable } from './operation.ts';
+import { type AdminParts, type OperationParts, requireReachable } from './operation.ts';
 import { InvalidInput } from './operation_refused.ts';
 import { textsProblem } from './scopes.ts';
 import { pagesOf } from './user_rules.ts';
@@ -455,7 +445,7 @@ export async function planFor(
       return Array.isArray(allowed) && allowed.includes(group.name);
     });
     caller.requireGroup(group.name);
-    const isKept = parts.caller.keepsAdministrator && includesAdminGroup(parts, [group.name]);
+    const isKept = parts.caller.keepsAdministrator && parts.caller.isAdminGroup(group.name);
     if (isKept)
       problems.push({
         path: ['groups'],
@@ -561,7 +551,7 @@ async function planGroup(
   if (before !== undefined && differences.length === 0) return { changes: [undefined] };
   // With its policy or members, others could become what only the members of a group are.
   if (differences.some((one) => one.name !== 'description')) parts.caller.requireGroup(name);
-  const takesAdministrators = leaving.length > 0 && includesAdminGroup(parts, [name]);
+  const takesAdministrators = leaving.length > 0 && parts.caller.isAdminGroup(name);
   // If the file leaves one, a file that is applied at the same time does not take this one.
   const keepsOne =
     takesAdministrators && (await administratorsOf(parts).whoSignIn(wanted).next()).done !== true;
@@ -595,7 +585,7 @@ async function others(
   return found;
 }
 
-function groupRemoval(parts: OperationParts, { name }: Group): Change {
+function groupRemoval(parts: PlanParts, { name }: Group): Change {
   return {
     action: 'remove',
     kind: 'group',
@@ -603,7 +593,7 @@ function groupRemoval(parts: OperationParts, { name }: Group): Change {
     members: [],
     async perform(warn) {
       if (!(await parts.groups.remove(name))) throw changedMeanwhile(`the group ${name}`);
-      if (includesAdminGroup(parts, [name])) warn(WITHOUT_GROUP);
+      if (parts.caller.isAdminGroup(name)) warn(WITHOUT_GROUP);
     },
   };
 }
@@ -710,6 +700,9 @@ async function planClient(
   const action = before === undefined ? 'add' : 'change';
   return { changes: [{ action, kind: 'client', name: id, members: differences, perform }] };
 }
+
+/** Attempts to store a client whose secrets are used meanwhile. */
+const MAX_ATTEMPTS = 5;
 
 /**
  * Stores a client in place of what was compared. Meanwhile, the server may only have noted uses of its secrets.

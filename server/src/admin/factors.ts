@@ -18,7 +18,7 @@ import {
   type ValueOf,
   whole,
 } from './schema.ts';
-import { endedSessions } from './sessions.ts';
+import { endedSessions, sessionsInWords } from './sessions.ts';
 import { asPermitted, confirmFactors, resetFactors, unlinkPerson } from './user_rules.ts';
 
 // ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -158,6 +158,14 @@ export const FACTOR_OPERATIONS = {
       'Remove a user’s factors (passkeys, authenticator app and recovery codes), end their sessions and revoke all their tokens',
     status: 200,
     output: RESET_FACTORS,
+    command: {
+      line: 'user reset-factors <sub>',
+      about:
+        'remove a user’s passkeys, authenticator app and recovery codes, end their sessions and revoke all their tokens. Afterwards, the user needs only the password to sign in and to add new factors',
+      notes: '  grantd user reset-factors bob   # bob has lost his phone and his recovery codes',
+      lines: ({ factors_removed: wereThere, sessions_ended: ended }, { username }) =>
+        `${wereThere ? 'removed the passkeys, authenticator app and recovery codes' : 'found no factors'} of ${username}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
+    },
     prepare: (parts, { sub }) => changeable(parts, sub),
     async write(parts, person) {
       const { wereThere, ended } = await resetFactors(parts, person);
@@ -172,6 +180,13 @@ export const FACTOR_OPERATIONS = {
       'Let the factors of a user count at once that the user has added or removed with a recovery code',
     status: 200,
     output: CONFIRMED_FACTORS,
+    command: {
+      line: 'user confirm-factors <sub>',
+      about:
+        'let the factors of a user count at once that the user has added or removed with a recovery code. Make sure first that it was the user',
+      lines: ({ factors_confirmed: isConfirmed }, { username }) =>
+        isConfirmed ? `the factors of ${username} count now` : `${username} has no factors that wait`,
+    },
     prepare: (parts, { sub }) => changeable(parts, sub),
     write: async (parts, person) => ({
       document: { factors_confirmed: await confirmFactors(parts, person) },
@@ -197,6 +212,15 @@ export const FACTOR_OPERATIONS = {
       'Remove a user’s link to an account at an identity provider, and end the sessions in which the user signed in with this account',
     status: 200,
     output: REMOVED_LINK,
+    command: {
+      line: 'user unlink <sub> <link>',
+      about: 'remove a user’s link to an identity provider, and end the sessions that came through it',
+      notes: `LINK is the identifier of the link, which grantd user show prints.
+
+  grantd user unlink alice xT2kq0…`,
+      lines: ({ provider, label, sessions_ended: ended }, { username }) =>
+        `removed the link of ${username} to ${label} at ${provider}, and ended ${sessionsInWords(ended)}`,
+    },
     prepare: (parts, { sub }) => changeable(parts, sub),
     async write(parts, person, { link: id }) {
       const { provider, label, ended } = await unlinkPerson(parts, person, id);
@@ -224,6 +248,13 @@ export const FACTOR_OPERATIONS = {
       'Let a user sign in again after too many attempts. The counts of wrong passwords and codes start again everywhere. The response has what was refused',
     status: 200,
     output: LOCKS,
+    command: {
+      line: 'user unlock <sub>',
+      about:
+        'let a user sign in again after too many attempts. The counts of wrong passwords and codes start again everywhere',
+      lines: ({ items }, { username }) =>
+        items.length === 0 ? `${username} was not locked` : `unlocked ${username}`,
+    },
     async prepare(parts, { sub }) {
       const person = await requireSubject(parts, sub);
       parts.caller.requirePerson(person);

@@ -1,17 +1,17 @@
 // Groups of users, their members, and the group of administrators.
 import { SIGN_IN_POLICIES } from '@grantd/core';
-import type { FurtherPolicy } from '../config/acr.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
-import type { Group, NewGroup } from '../data/groups.ts';
+import type { Group } from '../data/groups.ts';
 import { nameProblem, type Person } from '../data/people.ts';
 import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { Administrators, NoAdministratorLeft } from '../people/administrators.ts';
 import { AccessEnding } from '../people/groups.ts';
+import type { Caller } from './caller.ts';
+import { labelled } from './command_form.ts';
 import {
   type AdminParts,
-  changedByOthers,
-  MAX_ATTEMPTS,
+  change,
   type OperationParts,
   operation,
   PAGING,
@@ -45,18 +45,20 @@ const ABOUT_POLICY =
   'What a sign-in of a member needs, if that is stricter than the server’s option signInPolicy: a second factor if the user has added one, a second factor from everyone, or a passkey.';
 const policy = oneOf(SIGN_IN_POLICIES, ABOUT_POLICY);
 
-const GROUP = named(
-  'Group',
-  object({
-    name,
-    description,
-    'sign_in_policy?': policy,
-    members: count('Number of members.'),
-    created_at: time('When the group was added.'),
-  }),
-);
+const group = {
+  name,
+  description,
+  'sign_in_policy?': policy,
+  members: count('Number of members.'),
+  created_at: time('When the group was added.'),
+} as const;
+const GROUP = named('Group', object(group));
 export type GroupView = ValueOf<typeof GROUP>;
 const GROUPS = page('Groups', GROUP);
+const SHOWN_GROUP = named(
+  'ShownGroup',
+  object({ ...group, clients: texts('IDs of the clients that are for members of the group.') }),
+);
 const NEW_GROUP = named('NewGroup', object({ name, 'description?': description, 'sign_in_policy?': policy }));
 const GROUP_CHANGE = named(
   'GroupChange',
@@ -67,6 +69,10 @@ const GROUP_CHANGE = named(
       `${ABOUT_POLICY} With null, the option alone decides.`,
     ),
   }),
+);
+const REMOVED_GROUP = named(
+  'RemovedGroup',
+  object({ name, members: count('Number of members that the group had.') }),
 );
 const MEMBERSHIP = named(
   'Membership',
@@ -109,72 +115,6 @@ export function requireDescription(description: string): void {
   throw new InvalidInput('description', `expected visible characters, at most ${MAX_DESCRIPTION}`);
 }
 
-/**
- * @throws {InvalidInput} a value is invalid
- * @throws {OperationRefused} the name is taken
- */
-export async function addGroup(parts: OperationParts, group: NewGroup): Promise<Group> {
-  const { name, description, signInPolicy } = group;
-  requireGroupName(name);
-  requireDescription(description);
-  requireReachable(parts, signInPolicy);
-  if (!(await parts.groups.add(group, parts.clock())))
-    throw new OperationRefused(
-      'conflict',
-      `group ${name} already exists, or a group whose name differs only by case, width or look-alike letters`,
-      'choose another name.',
-    );
-  return requireGroup(parts, name);
-}
-
-/** Changes to a group. `null` as the policy removes it. */
-export interface GroupChange {
-  readonly description?: string | undefined;
-  readonly signInPolicy?: FurtherPolicy | null | undefined;
-}
-
-/**
- * Changes the description and policy of a group.
- * @param requireVersion throws if the change is meant for another version
- * @throws {InvalidInput} a value is invalid
- * @throws {OperationRefused} the group does not exist, or concurrent changes won every attempt
- */
-export async function changeGroup(
-  parts: OperationParts,
-  name: string,
-  change: GroupChange,
-  requireVersion?: (group: Group) => void,
-): Promise<Group> {
-  const { description, signInPolicy } = change;
-  if (description !== undefined) requireDescription(description);
-  requireReachable(parts, signInPolicy ?? undefined);
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-    const group = await requireGroup(parts, name);
-    requireVersion?.(group);
-    const changed = {
-      ...group,
-      description: description ?? group.description,
-      signInPolicy: signInPolicy === undefined ? group.signInPolicy : (signInPolicy ?? undefined),
-    };
-    if (await parts.groups.change(group.name, changed, group)) return changed;
-  }
-  throw changedByOthers(`the group ${name}`);
-}
-
-/** @throws {OperationRefused} a client is for the group, or the group does not exist */
-export async function removeGroup(parts: OperationParts, name: string): Promise<Group> {
-  const group = await requireGroup(parts, name);
-  const [client] = await clientsFor(parts, group.name);
-  if (client !== undefined)
-    throw new OperationRefused(
-      'conflict',
-      `the client ${client} is for the group ${group.name}`,
-      `first run grantd client update ${client} with other groups (--allow-group) or with --allow-everyone.`,
-    );
-  if (!(await parts.groups.remove(group.name))) throw removedMeanwhile(group.name);
-  return group;
-}
-
 export interface MemberOutcome {
   readonly name: string;
   readonly changed: boolean;
@@ -209,18 +149,9 @@ export async function leaveGroup(
   return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
 }
 
-/** Whether one of the groups is the group of administrators. */
-export function includesAdminGroup(
-  { configuration }: Pick<OperationParts, 'configuration'>,
-  groups: readonly string[] = [],
-): boolean {
-  const { adminGroup } = configuration.settings;
-  return adminGroup !== undefined && groups.includes(adminGroup);
-}
-
 /** Without its group of administrators, a server does not start. @throws {OperationRefused} it is this group */
-export function requireNotAdminGroup(parts: Pick<OperationParts, 'configuration'>, name: string): void {
-  if (includesAdminGroup(parts, [name]))
+function requireNotAdminGroup(caller: Caller, name: string): void {
+  if (caller.isAdminGroup(name))
     throw new OperationRefused('conflict', 'the group of administrators cannot be removed');
 }
 
@@ -354,10 +285,6 @@ export async function clientsFor(
   return clients.filter(({ metadata }) => metadata?.allowed_groups?.includes(group)).map(({ id }) => id);
 }
 
-function removedMeanwhile(name: string): OperationRefused {
-  return new OperationRefused('changed', `another command has just removed the group ${name}`);
-}
-
 /**
  * Removes an administrator. A user who does so stays one, so that one always remains. A command may take the last one.
  * @throws {OperationRefused} no administrator would remain
@@ -369,19 +296,57 @@ async function leaveAdminGroup(parts: AdminParts, group: Group, person: Person):
 
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
 
+const FACT_FLAGS = {
+  description: { about: 'what the group is for, as a text', placeholder: 'TEXT' },
+  sign_in_policy: {
+    about: 'what members need to sign in, if it is more than the server requires of all users',
+  },
+} as const;
+
+/** A group and a user that the caller may add to it or remove from it. */
+async function membership(
+  parts: AdminParts,
+  { group: typed, sub }: { readonly group: string; readonly sub: string },
+) {
+  const found = await requireGroup(parts, typed);
+  parts.caller.requireGroup(found.name);
+  return { found, person: await requireSubject(parts, sub) };
+}
+
 export const GROUP_OPERATIONS = {
   listGroups: operation({
     method: 'GET',
     path: '/groups',
     scope: 'grantd:groups:read',
     summary: 'List groups, sorted by name',
-    query: PAGING,
+    query: {
+      ...PAGING,
+      search: {
+        schema: text(undefined, { minLength: 1, maxLength: 200 }),
+        about: 'Only groups whose name or description contains this text.',
+      },
+    },
     status: 200,
     output: GROUPS,
-    perform: async ({ groups }, paging) =>
-      pageOf(await groups.list(), paging, (group) => group.name, groupView),
+    command: {
+      line: 'group list',
+      about: 'list all groups',
+      flags: { search: { placeholder: 'TEXT' } },
+      columns: {
+        NAME: ({ name }) => name,
+        MEMBERS: ({ members }) => String(members),
+        DESCRIPTION: ({ description }) => description,
+      },
+    },
+    async perform({ groups }, { search: part = '', ...paging }) {
+      const search = part.toLowerCase();
+      const found = (await groups.list()).filter((one) =>
+        [one.name, one.description].some((text) => text.toLowerCase().includes(search)),
+      );
+      return pageOf(found, paging, (one) => one.name, groupView);
+    },
   }),
-  addGroup: operation({
+  addGroup: change({
     method: 'POST',
     path: '/groups',
     scope: 'grantd:groups:write',
@@ -390,11 +355,33 @@ export const GROUP_OPERATIONS = {
     status: 201,
     output: GROUP,
     hasVersion: true,
-    async perform(parts, { name: wanted, description: about = '', sign_in_policy: signInPolicy }) {
+    command: {
+      line: 'group add <name>',
+      flags: FACT_FLAGS,
+      createsDatabase: true,
+      notes: `  grantd group add staff --description "Everyone on the payroll"
+  grantd group add-member staff bob carol
+  grantd client update payroll --allow-group staff`,
+      lines: (_, { name }) => `added the group ${name}`,
+    },
+    check({ name: wanted, description: about = '' }) {
+      requireGroupName(wanted);
+      requireDescription(about);
+    },
+    async prepare(parts, { sign_in_policy: signInPolicy }) {
+      requireReachable(parts, signInPolicy);
+    },
+    async write(parts, _, { name: wanted, description: about = '', sign_in_policy: signInPolicy }) {
       const facts = { name: wanted, description: about, ...optional('signInPolicy', signInPolicy) };
-      const group = await addGroup(parts, facts);
-      const location = `/groups/${encodeURIComponent(group.name)}`;
-      return { document: groupView(group), version: groupVersion(group), location };
+      if (!(await parts.groups.add(facts, parts.clock())))
+        throw new OperationRefused(
+          'conflict',
+          `group ${wanted} already exists, or a group whose name differs only by case, width or look-alike letters`,
+          'choose another name.',
+        );
+      const added = await requireGroup(parts, wanted);
+      const location = `/groups/${encodeURIComponent(added.name)}`;
+      return { document: groupView(added), version: groupVersion(added), location };
     },
   }),
   getGroup: operation({
@@ -403,14 +390,28 @@ export const GROUP_OPERATIONS = {
     scope: 'grantd:groups:read',
     summary: 'Show a group',
     status: 200,
-    output: GROUP,
+    output: SHOWN_GROUP,
     hasVersion: true,
-    async perform(parts, { group: given }) {
-      const group = await requireGroup(parts, given);
-      return { document: groupView(group), version: groupVersion(group) };
+    command: {
+      line: 'group show <group>',
+      about: 'show a group with the clients that it may use',
+      lines: (shown) =>
+        labelled({
+          name: shown.name,
+          description: shown.description || undefined,
+          'sign-in policy': shown.sign_in_policy,
+          members: `${shown.members} (grantd user list --group ${JSON.stringify(shown.name)})`,
+          clients: shown.clients.join(' ') || undefined,
+          added: shown.created_at,
+        }),
+    },
+    async perform(parts, { group: typed }) {
+      const found = await requireGroup(parts, typed);
+      const clients = await clientsFor(parts, found.name);
+      return { document: { ...groupView(found), clients }, version: groupVersion(found) };
     },
   }),
-  updateGroup: operation({
+  updateGroup: change({
     method: 'PATCH',
     path: '/groups/{group}',
     scope: 'grantd:groups:write',
@@ -420,49 +421,98 @@ export const GROUP_OPERATIONS = {
     output: GROUP,
     hasVersion: true,
     needsVersion: true,
-    async perform(parts, { group: given, description: about, sign_in_policy: signInPolicy }) {
-      const wanted = { description: about, signInPolicy };
-      const group = await changeGroup(parts, given, wanted, (before) => {
-        // A weaker policy for administrators could let others take over their accounts.
-        if (signInPolicy !== undefined) parts.caller.requireGroup(before.name);
-        parts.requireVersion(groupVersion(before));
-      });
-      return { document: groupView(group), version: groupVersion(group) };
+    command: {
+      line: 'group update <group>',
+      about: 'change the description or the sign-in policy of a group',
+      flags: {
+        ...FACT_FLAGS,
+        sign_in_policy: {
+          ...FACT_FLAGS.sign_in_policy,
+          negated:
+            'remove the sign-in policy of the group. The policies of the server, of clients and of a member’s other groups still apply',
+        },
+      },
+      lines: (changed) => `updated the group ${changed.name}`,
+    },
+    check({ description: about }) {
+      if (about !== undefined) requireDescription(about);
+    },
+    async prepare(parts, { group: typed, sign_in_policy: signInPolicy }) {
+      requireReachable(parts, signInPolicy ?? undefined);
+      const before = await requireGroup(parts, typed);
+      // A weaker policy for administrators could let others take over their accounts.
+      if (signInPolicy !== undefined) parts.caller.requireGroup(before.name);
+      parts.requireVersion(groupVersion(before));
+      return before;
+    },
+    async write(parts, before, { description: about, sign_in_policy: signInPolicy }) {
+      const changed = {
+        ...before,
+        description: about ?? before.description,
+        signInPolicy: signInPolicy === undefined ? before.signInPolicy : (signInPolicy ?? undefined),
+      };
+      if (!(await parts.groups.change(before.name, changed, before))) return undefined;
+      return { document: groupView(changed), version: groupVersion(changed) };
     },
   }),
-  removeGroup: operation({
+  removeGroup: change({
     method: 'DELETE',
     path: '/groups/{group}',
     scope: 'grantd:groups:write',
     summary:
       'Delete a group with its memberships. If a client is restricted to the group, the server rejects the request',
-    status: 204,
-    async perform(parts, { group: given }) {
-      const { name: stored } = await requireGroup(parts, given);
-      parts.caller.requireGroup(stored);
-      if (parts.caller.keepsAdministrator) requireNotAdminGroup(parts, stored);
-      await removeGroup(parts, stored);
+    query: {
+      dry_run: {
+        schema: flag(),
+        about: 'Whether to remove nothing, and only check whether the group can be removed. Default: false.',
+      },
+    },
+    status: 200,
+    output: REMOVED_GROUP,
+    command: {
+      line: 'group remove <group>',
+      about: 'delete a group with its memberships. Fails while a client is restricted to the group',
+      isFinal: '',
+      lines: ({ name, members }) =>
+        `removed the group ${name}, which had ${members === 1 ? '1 member' : `${members} members`}`,
+    },
+    async prepare(parts, { group: typed }) {
+      const { caller } = parts;
+      const found = await requireGroup(parts, typed);
+      caller.requireGroup(found.name);
+      if (caller.keepsAdministrator) requireNotAdminGroup(caller, found.name);
+      const [client] = await clientsFor(parts, found.name);
+      if (client !== undefined)
+        throw new OperationRefused(
+          'conflict',
+          `the client ${client} is for the group ${found.name}`,
+          `first run grantd client update ${client} with other groups (--allow-group) or with --allow-everyone.`,
+        );
+      return found;
+    },
+    async write(parts, { name: stored, members }, { dry_run: isDryRun = false }) {
+      if (isDryRun) return { document: { name: stored, members } };
+      if (!(await parts.groups.remove(stored)))
+        throw new OperationRefused('changed', `another command has just removed the group ${stored}`);
       if (parts.caller.isAdminGroup(stored)) parts.caller.warn(WITHOUT_GROUP);
-      return { document: undefined };
+      return { document: { name: stored, members } };
     },
   }),
-  addMember: operation({
+  addMember: change({
     method: 'PUT',
     path: '/groups/{group}/members/{sub}',
     scope: 'grantd:groups:write',
     summary: 'Add a user to a group. UserInfo shows the new group at once',
     status: 200,
     output: MEMBERSHIP,
-    async perform(parts, { group: given, sub }) {
-      const group = await requireGroup(parts, given);
-      parts.caller.requireGroup(group.name);
-      const person = await requireSubject(parts, sub);
+    prepare: membership,
+    async write(parts, { found, person }) {
       const warnings: string[] = [];
-      const { changed } = await joinGroup(parts, group, person, (warning) => warnings.push(warning));
+      const { changed } = await joinGroup(parts, found, person, (warning) => warnings.push(warning));
       return { document: { changed, warnings } };
     },
   }),
-  removeMember: operation({
+  removeMember: change({
     method: 'DELETE',
     path: '/groups/{group}/members/{sub}',
     scope: 'grantd:groups:write',
@@ -470,15 +520,12 @@ export const GROUP_OPERATIONS = {
       'Remove a user from a group. If the user may then no longer use a client, the server revokes the user’s tokens for it',
     status: 200,
     output: MEMBERSHIP,
-    async perform(parts, { group: given, sub }) {
-      const { caller } = parts;
-      const group = await requireGroup(parts, given);
-      caller.requireGroup(group.name);
-      const person = await requireSubject(parts, sub);
-      const { changed, revoked = [] } = caller.isAdminGroup(group.name)
-        ? await leaveAdminGroup(parts, group, person)
-        : await leaveGroup(parts, group, person);
-      await warnIfNoneIsLeft(parts, [group.name]);
+    prepare: membership,
+    async write(parts, { found, person }) {
+      const { changed, revoked = [] } = parts.caller.isAdminGroup(found.name)
+        ? await leaveAdminGroup(parts, found, person)
+        : await leaveGroup(parts, found, person);
+      await warnIfNoneIsLeft(parts, [found.name]);
       return { document: { changed, revoked, warnings: [] } };
     },
   }),

@@ -12,7 +12,7 @@ import {
   STREAMS,
   type StreamId,
 } from './table.ts';
-import { requireBody } from './validation.ts';
+import { requireInput } from './validation.ts';
 
 /** What an operation returned, with the version of what it shows. */
 export interface Versioned<D> {
@@ -108,7 +108,7 @@ export function inProcess(parts: Omit<AdminParts, 'requireVersion'>): AdminCalls
     async versioned(id, input, version = '*') {
       const operation: AnyOperation = OPERATIONS[id];
       const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
-      requireBody(operation, given);
+      requireInput(operation, given);
       // The types of `id` and `input` agree.
       const outcome = await operation.perform(
         { ...parts, requireVersion: versionCheck(version) },

@@ -2,16 +2,18 @@
 import {
   type AuthorizationServer,
   type KeyRecord,
+  PUBLIC_CACHE_SECONDS,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
 } from '@grantd/core';
-import { type OperationParts, operation } from './operation.ts';
+import { change, type OperationParts, operation } from './operation.ts';
 import { OperationRefused } from './operation_refused.ts';
 import {
   flag,
   named,
   object,
   oneOf,
+  optional,
   optionalTime,
   text,
   texts,
@@ -31,6 +33,9 @@ const KEY = object({
     'Whether the key will sign, signs now, or only verifies earlier signatures.',
   ),
   created_at: time('When the key was made.'),
+  'known_at?': time(
+    'For a next key: when all clients know it, because they have fetched it since it was made. A rotation before this time needs now.',
+  ),
   'retired_at?': time('When the key stopped signing.'),
 });
 export type KeyView = ValueOf<typeof KEY>;
@@ -50,16 +55,14 @@ const KEY_ROTATION = named(
     ),
   }),
 );
-const ROTATED_KEYS = whole(
-  'RotatedKeys',
-  object({ algorithm, kid: text('The ID of the key that signs now.') }),
-  'The keys that sign now, one object per algorithm.',
-);
+const ROTATED_KEY = object({ algorithm, kid: text('The ID of the key that signs now.') });
+const ROTATED_KEYS = whole('RotatedKeys', ROTATED_KEY, 'The keys that sign now, one object per algorithm.');
 
 function keyView({ kid, algorithm: signsWith, status, createdAtMs, retiredAtMs }: KeyRecord): KeyView {
   return {
     ...{ kid, algorithm: signsWith, status },
     created_at: timeOf(createdAtMs),
+    ...(status === 'next' && { known_at: timeOf(createdAtMs + PUBLIC_CACHE_SECONDS * 1000) }),
     ...optionalTime('retired_at', retiredAtMs),
   };
 }
@@ -67,7 +70,7 @@ function keyView({ kid, algorithm: signsWith, status, createdAtMs, retiredAtMs }
 const STATUS_ORDER: readonly KeyRecord['status'][] = ['current', 'next', 'retired'];
 
 /** The keys of each algorithm together: the current one, the next one, and then retired ones, newest first. */
-export async function listKeys({ storage }: Pick<OperationParts, 'storage'>): Promise<readonly KeyView[]> {
+async function listKeys({ storage }: Pick<OperationParts, 'storage'>): Promise<readonly KeyView[]> {
   const keys = await storage.keys.list();
   return keys
     .toSorted(
@@ -77,23 +80,6 @@ export async function listKeys({ storage }: Pick<OperationParts, 'storage'>): Pr
         other.createdAtMs - one.createdAtMs,
     )
     .map(keyView);
-}
-
-/** A key that signs now. */
-interface RotatedKey {
-  readonly algorithm: SigningAlgorithm;
-  readonly kid: string;
-}
-
-/** Seconds until all clients know the next keys; 0 if they do now. @param algorithm default: all with keys */
-export async function secondsUntilRotation(
-  parts: Pick<OperationParts, 'server'>,
-  algorithm: SigningAlgorithm | undefined,
-): Promise<number> {
-  const { operator } = await parts.server();
-  const algorithms = await rotatedAlgorithms(operator, algorithm);
-  const waits = await Promise.all(algorithms.map((one) => operator.secondsUntilRotation(one)));
-  return Math.max(...waits);
 }
 
 /** @throws {OperationRefused} the algorithm has no keys */
@@ -111,37 +97,6 @@ async function rotatedAlgorithms(
   );
 }
 
-/**
- * Starts to sign with the next keys.
- * @param algorithm default: all with keys
- * @param now rotates even if some clients do not know the next key yet
- * @param from the keys that are to be replaced; algorithms whose current key is another one are left as they are.
- * Default: the current ones
- * @throws {OperationRefused} the algorithm has no keys, or clients may not know a next key yet; then no key is rotated
- */
-export async function rotateKeys(
-  parts: Pick<OperationParts, 'server'>,
-  algorithm: SigningAlgorithm | undefined,
-  now: boolean,
-  from: Readonly<Partial<Record<SigningAlgorithm, string>>> = {},
-): Promise<readonly RotatedKey[]> {
-  const { operator } = await parts.server();
-  const wait = await secondsUntilRotation(parts, algorithm);
-  if (wait > 0 && !now)
-    throw new OperationRefused(
-      'conflict',
-      'clients may not know the next keys yet, because they cache the key set',
-      `try again in ${wait} seconds, or use --now.`,
-    );
-  const rotated: RotatedKey[] = [];
-  for (const one of await rotatedAlgorithms(operator, algorithm)) {
-    const replaced = from[one];
-    const how = { now, ...(replaced !== undefined && { from: replaced }) };
-    rotated.push({ algorithm: one, kid: await operator.rotateSigningKey(one, how) });
-  }
-  return rotated;
-}
-
 export const KEY_OPERATIONS = {
   listKeys: operation({
     method: 'GET',
@@ -151,9 +106,21 @@ export const KEY_OPERATIONS = {
       'List the signing keys. Each algorithm has a current key, which signs, a next key, which will replace it, and retired keys, which only verify earlier signatures',
     status: 200,
     output: KEYS,
+    command: {
+      line: 'keys list',
+      about:
+        'list the signing keys. Each algorithm that the server or a client has used has a current key, which signs, a next key, which will replace it, and retired keys, which only verify earlier signatures',
+      columns: {
+        KID: ({ kid }) => kid,
+        ALGORITHM: (key) => key.algorithm,
+        STATUS: ({ status }) => status,
+        CREATED: ({ created_at: createdAt }) => createdAt,
+        RETIRED: ({ retired_at: retiredAt = '' }) => retiredAt,
+      },
+    },
     perform: async (parts) => ({ document: { items: await listKeys(parts) } }),
   }),
-  rotateKeys: operation({
+  rotateKeys: change({
     method: 'POST',
     path: '/keys/rotate',
     scope: 'grantd:keys:write',
@@ -162,15 +129,46 @@ export const KEY_OPERATIONS = {
     isBodyOptional: true,
     status: 200,
     output: ROTATED_KEYS,
-    async perform(parts, { algorithm: only, from, now = false }) {
-      const signing =
-        from === undefined
-          ? []
-          : (await listKeys(parts)).filter(({ kid, status }) => status === 'current' && from.includes(kid));
-      const replaced = Object.fromEntries(signing.map((key) => [key.algorithm, key.kid]));
-      if (from !== undefined && signing.length < from.length)
+    command: {
+      line: 'keys rotate',
+      flags: {
+        algorithm: { about: 'rotate only the key of this algorithm', placeholder: 'A' },
+        now: {
+          about: 'rotate even if some clients do not know the next key yet and reject its signatures',
+        },
+      },
+      notes: `Clients cache the key set for up to five minutes, so they may not know a next key that is younger. The command then fails
+and rotates no key. With --now, it rotates anyway: use it if someone may have copied the current key.`,
+      columns: { ALGORITHM: (key) => key.algorithm, 'SIGNS NOW': ({ kid }) => kid },
+    },
+    async prepare(parts, { algorithm: only, from, now = false }) {
+      const { operator } = await parts.ownServer();
+      const signing = (await listKeys(parts)).filter(({ status }) => status === 'current');
+      const replaced = from === undefined ? [] : signing.filter(({ kid }) => from.includes(kid));
+      if (from !== undefined && replaced.length < from.length)
         throw new OperationRefused('changed', 'other keys sign now');
-      return { document: { items: await rotateKeys({ server: parts.ownServer }, only, now, replaced) } };
+      const used = await rotatedAlgorithms(operator, only);
+      const isWanted = (one: SigningAlgorithm) => replaced.some((key) => key.algorithm === one);
+      const algorithms = from === undefined ? used : used.filter(isWanted);
+      const waits = await Promise.all(algorithms.map((one) => operator.secondsUntilRotation(one)));
+      const wait = Math.max(0, ...waits);
+      if (wait > 0 && !now)
+        throw new OperationRefused(
+          'conflict',
+          'clients may not know the next keys yet, because they cache the key set',
+          `try again in ${wait} seconds, or use --now.`,
+        );
+      return algorithms.map((one) => [one, replaced.find((key) => key.algorithm === one)?.kid] as const);
+    },
+    async write(parts, algorithms, { now = false }) {
+      const { operator } = await parts.ownServer();
+      const items: ValueOf<typeof ROTATED_KEY>[] = [];
+      for (const [one, from] of algorithms)
+        items.push({
+          algorithm: one,
+          kid: await operator.rotateSigningKey(one, { now, ...optional('from', from) }),
+        });
+      return { document: { items } };
     },
   }),
 };

@@ -1,7 +1,7 @@
 // Emails that wait to be sent or have failed.
 import type { StoredMail } from '../data/mails.ts';
 import { isAddress } from '../people/mailing.ts';
-import { operation } from './operation.ts';
+import { change, operation } from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
 import {
   count,
@@ -18,7 +18,7 @@ import {
 } from './schema.ts';
 
 /** Emails of a list. */
-export const MAX_LISTED_MAILS = 1000;
+const MAX_LISTED_MAILS = 1000;
 
 const MAIL = object({
   id: text('The ID of the email. POST /mails/{mail}/retry takes it.'),
@@ -59,7 +59,7 @@ function mailView({ createdAtMs, dueAtMs, failedAtMs, lastError, ...mail }: Stor
 }
 
 /** @throws {InvalidInput} the text is no address */
-export function requireAddress(address: string): void {
+function requireAddress(address: string): void {
   if (!isAddress(address))
     throw new InvalidInput(
       'address',
@@ -81,17 +81,37 @@ export const MAIL_OPERATIONS = {
     },
     status: 200,
     output: MAILS,
+    command: {
+      line: 'mail list',
+      flags: { failed: { about: 'only emails that the server no longer tries to send' } },
+      notes: '  grantd mail list --failed',
+      columns: {
+        ID: ({ id }) => id,
+        TEMPLATE: ({ template }) => template,
+        RECIPIENT: ({ recipient }) => recipient,
+        STATE: ({ state }) => state,
+        ATTEMPTS: ({ attempts }) => String(attempts),
+        'LAST ERROR': ({ last_error: lastError = '' }) => lastError,
+      },
+    },
     perform: async ({ mails }, { failed = false }) => ({
       document: { items: (await mails.list(failed, MAX_LISTED_MAILS)).map(mailView) },
     }),
   }),
-  retryMail: operation({
+  retryMail: change({
     method: 'POST',
     path: '/mails/{mail}/retry',
     scope: 'grantd:mail:write',
     summary: 'Try again to send an email that has failed',
     status: 204,
-    async perform({ mails, clock }, { mail: id }) {
+    command: {
+      line: 'mail retry <mail>',
+      about: 'let a running server try again to send an email that has failed',
+      notes: '  grantd mail retry 5ZbYzQW2lC9m1zVbT0xJ0w',
+      lines: (_, { mail }) => `email ${mail} is due again; a running server sends it`,
+    },
+    async prepare() {},
+    async write({ mails, clock }, _, { mail: id }) {
       if (!(await mails.retry(id, clock())))
         throw new OperationRefused(
           'not_found',
@@ -110,6 +130,18 @@ export const MAIL_OPERATIONS = {
     body: TEST_MAIL,
     status: 200,
     output: SENT_TEST,
+    command: {
+      line: 'mail test <address>',
+      about:
+        'send a test email directly to the SMTP server, past the queue of other emails, and print the answer of the SMTP server',
+      options: ['smtpUrl', 'mailFrom', 'operatorName', 'operatorColor'],
+      notes: '  GRANTD_SMTP_URL=smtp://login@mail.example.com grantd mail test bob@example.com',
+      lines: ({ server, tls, answer }, { address }) => [
+        `connected to ${server} with ${tls}`,
+        `the server accepted the email to ${address.trim()}: ${answer}`,
+      ],
+    },
+    check: ({ address }) => requireAddress(address.trim()),
     perform: async ({ testMail }, { address }) => ({ document: await testMail(address.trim()) }),
   }),
 };

@@ -5,6 +5,7 @@ import type { Configuration } from '../config/configuration.ts';
 import type { AdminScope } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { Caller } from './caller.ts';
+import type { AnyCommandForm, CommandForm } from './command_form.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
 import type { Flat, Schema, ValueOf } from './schema.ts';
 
@@ -109,6 +110,8 @@ interface Described {
   readonly hasVersion?: true;
   /** Whether the caller must say which version the change is for. */
   readonly needsVersion?: true;
+  /** Its command. Without it, the operation is part of other commands, or has none. */
+  readonly command?: AnyCommandForm;
 }
 
 /** An operation: input and document are typed by its schemas. */
@@ -118,6 +121,8 @@ export interface Operation<I, O> extends Described {
   readonly isBodyOptional?: true;
   readonly status: 200 | 201 | 204;
   readonly output?: Schema<O>;
+  /** Checks what the schema cannot say about an input. Needs no database. @throws {InvalidInput} a value is invalid */
+  readonly check?: (input: I) => void;
   readonly perform: (parts: AdminParts, input: I) => Promise<Outcome<O>>;
 }
 
@@ -152,51 +157,89 @@ type InputOf<P extends string, Q extends Parameters, B> = Flat<
   } & B
 >;
 
-/**
- * An operation that reads, or whose changes need no preparation.
- * @param defined its schemas give the types of its input and document
- */
+/** An operation with the types of its input. Its schemas give them. */
+type Typed<P extends string, Q extends Parameters, B, O> = Omit<
+  Operation<never, O>,
+  'path' | 'query' | 'body' | 'check' | 'command' | 'perform'
+> & {
+  readonly path: P;
+  readonly query?: Q;
+  readonly body?: Schema<B>;
+  check?(input: NoInfer<InputOf<P, Q, B>>): void;
+  readonly command?: CommandForm<NoInfer<InputOf<P, Q, B>>, NoInfer<O>>;
+};
+
+/** An operation that reads. */
 export function operation<const P extends string, const Q extends Parameters, B, O>(
-  defined: Omit<Operation<never, O>, 'path' | 'query' | 'body' | 'perform'> & {
-    readonly path: P;
-    readonly query?: Q;
-    readonly body?: Schema<B>;
+  defined: Typed<P, Q, B, O> & {
     perform(parts: AdminParts, input: InputOf<P, Q, B>): Promise<Outcome<O>>;
   },
 ): Operation<InputOf<P, Q, B>, O> {
-  return defined;
+  return {
+    ...withForm(defined),
+    perform: async (parts, input) => performed(defined, parts, input),
+  };
 }
+
+/** Forgets the types of the command, which only what makes commands needs. */
+function withForm<T extends { readonly command?: object }>(
+  defined: T,
+): Omit<T, 'command'> & Pick<Described, 'command'> {
+  return defined as Omit<T, 'command'> & Pick<Described, 'command'>;
+}
+
+async function performed<I, O>(
+  { check, perform }: { check?(input: I): void; perform(parts: AdminParts, input: I): Promise<Outcome<O>> },
+  parts: AdminParts,
+  input: I,
+): Promise<Outcome<O>> {
+  check?.(input);
+  return perform(parts, input);
+}
+
+/** Attempts of a change that others may get in front of. */
+const MAX_ATTEMPTS = 5;
 
 /**
  * An operation that changes something in two parts.
  * @param defined `prepare` looks up, checks, hashes and fetches, and changes nothing. `write` gets its result, and awaits
- * nothing but the store
+ * nothing but the store. It returns `undefined` if others have changed what `prepare` has read. Then both run again.
  */
 export function change<const P extends string, const Q extends Parameters, B, O, R>({
   prepare,
   write,
   ...defined
-}: Omit<Operation<never, O>, 'path' | 'query' | 'body' | 'perform'> & {
-  readonly path: P;
-  readonly query?: Q;
-  readonly body?: Schema<B>;
+}: Typed<P, Q, B, O> & {
   prepare(parts: AdminParts, input: InputOf<P, Q, B>): Promise<R>;
-  write(parts: AdminParts, prepared: R, input: InputOf<P, Q, B>): Promise<Outcome<O>>;
+  write(parts: AdminParts, prepared: R, input: InputOf<P, Q, B>): Promise<Outcome<O> | undefined>;
 }): Operation<InputOf<P, Q, B>, O> {
-  return {
+  return operation({
     ...defined,
-    perform: async (parts, input) => write(parts, await prepare(parts, input), input),
-  };
+    async perform(parts, input) {
+      for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+        const outcome = await write(parts, await prepare(parts, input), input);
+        if (outcome !== undefined) return outcome;
+      }
+      throw changedByOthers(nameOf(defined.path, input));
+    },
+  });
+}
+
+/** What an input is about: the parameters of the path. */
+function nameOf(path: string, input: object): string {
+  const given: Readonly<Record<string, unknown>> = { ...input };
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => String(given[name])).join(' ');
 }
 
 export function stream<const P extends string, const Q extends Parameters, L>(
-  defined: Omit<StreamOperation<never, L>, 'path' | 'query' | 'stream'> & {
+  defined: Omit<StreamOperation<never, L>, 'path' | 'query' | 'stream' | 'command'> & {
     readonly path: P;
     readonly query?: Q;
+    readonly command?: CommandForm<NoInfer<InputOf<P, Q, unknown>>, NoInfer<L>>;
     stream: StreamOperation<InputOf<P, Q, unknown>, L>['stream'];
   },
 ): StreamOperation<InputOf<P, Q, unknown>, L> {
-  return defined;
+  return withForm(defined);
 }
 
 /** Maximum lines of a body. */
@@ -282,12 +325,13 @@ export function paged<T>(items: readonly T[], next: string | number | undefined)
 
 // ── Checks ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Attempts of a change that others may get in front of. */
-export const MAX_ATTEMPTS = 5;
-
 /** Others changed the thing between each read and write. */
-export function changedByOthers(name: string, outcome = 'Nothing was updated'): OperationRefused {
-  return new OperationRefused('changed', `other commands keep changing ${name}. ${outcome}`, 'try again.');
+function changedByOthers(name: string): OperationRefused {
+  return new OperationRefused(
+    'changed',
+    `other commands keep changing ${name}. Nothing was updated`,
+    'try again.',
+  );
 }
 
 /** @throws {InvalidInput} no sign-in at this server can meet the policy */

@@ -1,15 +1,8 @@
 // What scopes allow, in texts that users see.
 import type { ScopeText } from '../data/consents.ts';
 import { requireClient } from './client_rules.ts';
-import {
-  changedByOthers,
-  MAX_ATTEMPTS,
-  type OperationParts,
-  operation,
-  PAGING,
-  type Parameter,
-  pageOf,
-} from './operation.ts';
+import { labelled } from './command_form.ts';
+import { change, type OperationParts, operation, PAGING, type Parameter, pageOf } from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
 import { named, object, optional, page, type Schema, text, type ValueOf } from './schema.ts';
 
@@ -98,63 +91,8 @@ export function isText(member: TextMember, text: unknown): boolean {
   return typeof text === 'string' && text.length <= MAX_LENGTH[member] && !/\p{C}/u.test(text);
 }
 
-/**
- * Describes a scope. An empty text counts as none.
- * @throws {InvalidInput} a text is invalid
- * @throws {OperationRefused} the scope has texts, or the client is not an API
- */
-export async function addScopeTexts(
-  parts: OperationParts,
-  { scope, api }: NamedScope,
-  given: Texts,
-): Promise<ScopeText> {
-  const texts = withoutEmpty(given);
-  requireTexts(scope, texts);
-  if (api !== undefined && (await requireClient(parts, api)).resource === undefined)
-    throw new OperationRefused(
-      'conflict',
-      `${api} is not an API`,
-      `it has no resource URI (grantd client update ${api} --resource).`,
-    );
-  const text = { scope, api, texts };
-  if (!(await parts.scopeTexts.add(text)))
-    throw new OperationRefused(
-      'conflict',
-      `${inWords(text)} already has texts`,
-      'change them with grantd scope update.',
-    );
-  return text;
-}
-
-/**
- * Changes some texts of a scope. An empty text removes one.
- * @param requireVersion throws if the change is meant for other texts
- * @throws {InvalidInput} a text is invalid
- * @throws {OperationRefused} the scope has no texts, or others keep changing them
- */
-export async function changeScopeTexts(
-  parts: OperationParts,
-  named: NamedScope,
-  changes: Texts,
-  requireVersion?: (before: ScopeText) => void,
-): Promise<ScopeText> {
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-    const before = await requireScopeTexts(parts, named);
-    requireVersion?.(before);
-    const texts = withoutEmpty({ ...before.texts, ...changes });
-    requireTexts(named.scope, texts);
-    if (await parts.scopeTexts.replace(before, texts)) return { ...before, texts };
-  }
-  throw changedByOthers(named.scope);
-}
-
 /** @throws {OperationRefused} the scope has no texts */
-export async function removeScopeTexts({ scopeTexts }: OperationParts, named: NamedScope): Promise<void> {
-  if (!(await scopeTexts.remove(named))) throw unknown(named);
-}
-
-/** @throws {OperationRefused} the scope has no texts */
-export async function requireScopeTexts(
+async function requireScopeTexts(
   { scopeTexts }: Pick<OperationParts, 'scopeTexts'>,
   named: NamedScope,
 ): Promise<ScopeText> {
@@ -171,11 +109,13 @@ function requireTexts(scope: string, texts: Texts): void {
     throw new InvalidInput(scopeProblem(scope) === undefined ? 'texts' : 'scope', problem);
 }
 
-function withoutEmpty(texts: Texts): Texts {
-  return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''));
+function withoutEmpty(texts: Readonly<Record<string, string | null>>): Texts {
+  return Object.fromEntries(
+    Object.entries(texts).filter((entry): entry is [string, string] => entry[1] !== null && entry[1] !== ''),
+  );
 }
 
-export function inWords({ scope, api }: NamedScope): string {
+function inWords({ scope, api }: NamedScope): string {
   return api === undefined ? `the scope ${scope}` : `the scope ${scope} of ${api}`;
 }
 
@@ -187,6 +127,18 @@ function unknown(named: NamedScope): OperationRefused {
   );
 }
 
+const API_FLAG = {
+  api: {
+    about:
+      'client ID of the API that declares the scope. Without --api, the scope belongs to the server itself',
+    placeholder: 'CLIENT',
+  },
+} as const;
+
+function linesOf({ scope, api, texts }: ScopeView): readonly string[] {
+  return labelled({ scope, api, ...texts });
+}
+
 export const SCOPE_OPERATIONS = {
   listScopeTexts: operation({
     method: 'GET',
@@ -196,6 +148,15 @@ export const SCOPE_OPERATIONS = {
     query: PAGING,
     status: 200,
     output: ALL_SCOPE_TEXTS,
+    command: {
+      line: 'scope list',
+      about: 'list all scopes that have texts',
+      columns: {
+        SCOPE: ({ scope }) => scope,
+        API: ({ api = '' }) => api,
+        NAME: ({ texts }) => texts.name ?? '',
+      },
+    },
     perform: async (parts, paging) =>
       pageOf(
         await parts.scopeTexts.list(),
@@ -204,7 +165,7 @@ export const SCOPE_OPERATIONS = {
         scopeView,
       ),
   }),
-  addScopeTexts: operation({
+  addScopeTexts: change({
     method: 'POST',
     path: '/scopes',
     scope: 'grantd:scopes:write',
@@ -214,9 +175,38 @@ export const SCOPE_OPERATIONS = {
     status: 201,
     output: SCOPE_TEXTS,
     hasVersion: true,
-    async perform(parts, { scope, api, texts }) {
+    command: {
+      line: 'scope add <scope>',
+      about: 'add the texts that pages, such as the consent page, show for a scope',
+      flags: API_FLAG,
+      lines: linesOf,
+      notes: `Example:
+  grantd scope add read --api my-api --name 'Read your statements' --name '#de=Ihre Kontoauszüge lesen'`,
+    },
+    check({ scope }) {
+      const problem = scopeProblem(scope);
+      if (problem !== undefined) throw new InvalidInput('scope', problem);
+    },
+    async prepare(parts, { scope, api, texts }) {
       parts.caller.requireScopeTexts(scope);
-      const shown = scopeView(await addScopeTexts(parts, { scope, api }, texts));
+      const kept = withoutEmpty(texts);
+      requireTexts(scope, kept);
+      if (api !== undefined && (await requireClient(parts, api)).resource === undefined)
+        throw new OperationRefused(
+          'conflict',
+          `${api} is not an API`,
+          `it has no resource URI (grantd client update ${api} --resource).`,
+        );
+      return { scope, api, texts: kept };
+    },
+    async write(parts, added, { scope, api }) {
+      if (!(await parts.scopeTexts.add(added)))
+        throw new OperationRefused(
+          'conflict',
+          `${inWords(added)} already has texts`,
+          'change them with grantd scope update.',
+        );
+      const shown = scopeView(added);
       const query = api === undefined ? '' : `?api=${encodeURIComponent(api)}`;
       return { document: shown, version: shown, location: `/scopes/${encodeURIComponent(scope)}${query}` };
     },
@@ -230,12 +220,18 @@ export const SCOPE_OPERATIONS = {
     status: 200,
     output: SCOPE_TEXTS,
     hasVersion: true,
+    command: {
+      line: 'scope show <scope>',
+      about: 'show the texts of a scope',
+      flags: API_FLAG,
+      lines: linesOf,
+    },
     async perform(parts, { scope, api }) {
       const shown = scopeView(await requireScopeTexts(parts, { scope, api }));
       return { document: shown, version: shown };
     },
   }),
-  updateScopeTexts: operation({
+  updateScopeTexts: change({
     method: 'PATCH',
     path: '/scopes/{scope}',
     scope: 'grantd:scopes:write',
@@ -246,20 +242,28 @@ export const SCOPE_OPERATIONS = {
     output: SCOPE_TEXTS,
     hasVersion: true,
     needsVersion: true,
-    async perform(parts, { scope, api, ...given }) {
+    command: {
+      line: 'scope update <scope>',
+      about:
+        "change the texts of a scope. An empty value removes a text: --name '#de=' removes the German name",
+      flags: API_FLAG,
+      lines: linesOf,
+    },
+    async prepare(parts, { scope, api, ...changes }) {
       parts.caller.requireScopeTexts(scope);
-      const changes = Object.fromEntries(
-        Object.entries(given).map(([member, value]) => [member, value ?? '']),
-      );
-      const shown = scopeView(
-        await changeScopeTexts(parts, { scope, api }, changes, (before) =>
-          parts.requireVersion(scopeView(before)),
-        ),
-      );
+      const before = await requireScopeTexts(parts, { scope, api });
+      parts.requireVersion(scopeView(before));
+      const texts = withoutEmpty({ ...before.texts, ...changes });
+      requireTexts(scope, texts);
+      return { before, texts };
+    },
+    async write(parts, { before, texts }) {
+      if (!(await parts.scopeTexts.replace(before, texts))) return undefined;
+      const shown = scopeView({ ...before, texts });
       return { document: shown, version: shown };
     },
   }),
-  removeScopeTexts: operation({
+  removeScopeTexts: change({
     method: 'DELETE',
     path: '/scopes/{scope}',
     scope: 'grantd:scopes:write',
@@ -267,9 +271,17 @@ export const SCOPE_OPERATIONS = {
       'Remove the texts with which pages describe a scope to users. Pages then show only the scope’s name',
     query: { api: API },
     status: 204,
-    async perform(parts, { scope, api }) {
-      parts.caller.requireScopeTexts(scope);
-      await removeScopeTexts(parts, { scope, api });
+    command: {
+      line: 'scope remove <scope>',
+      about: 'remove the texts of a scope. Pages then show only its name',
+      flags: API_FLAG,
+      lines: (_, { scope, api }) => `removed the texts of ${inWords({ scope, api })}`,
+    },
+    async prepare({ caller }, { scope }) {
+      caller.requireScopeTexts(scope);
+    },
+    async write({ scopeTexts: stored }, _, { scope, api }) {
+      if (!(await stored.remove({ scope, api }))) throw unknown({ scope, api });
       return { document: undefined };
     },
   }),

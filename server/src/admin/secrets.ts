@@ -2,7 +2,7 @@
 import { type Act, type DependentsOfSecret, ServerSecret } from '@grantd/core';
 import { newSecret } from '../data/secrets.ts';
 import { askStorage } from '../data/tables.ts';
-import { type OperationParts, operation } from './operation.ts';
+import { type AdminParts, change, type OperationParts, operation } from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
 import { count, flag, named, object, oneOf, text, texts, type ValueOf, whole } from './schema.ts';
 
@@ -84,12 +84,8 @@ const DROPPED_SECRETS = named(
 
 // ── Rules ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-type SecretParts = Pick<OperationParts, 'storage' | 'configuration' | 'secretDependents' | 'database'>;
-
 /** The secrets of the server, without their texts, the first one first. */
-export async function secretStatus(
-  parts: Pick<SecretParts, 'secretDependents'>,
-): Promise<readonly SecretView[]> {
+async function secretStatus(parts: Pick<OperationParts, 'secretDependents'>): Promise<readonly SecretView[]> {
   const { secrets, unknown, lost, keptPairwiseSecret, totpSecrets, auditSeal } =
     await parts.secretDependents();
   const ofProgram = (index: number) => ({
@@ -121,13 +117,13 @@ function hasDependents(one: Omit<SecretView, 'secret' | 'use'>): boolean {
 }
 
 /** What would stop working without the accepted secrets. */
-export function dependentsOfAccepted(rows: readonly SecretView[]): readonly SecretView[] {
+function dependentsOfAccepted(rows: readonly SecretView[]): readonly SecretView[] {
   return rows.filter((row) => (row.use === 'accepted' || row.use === 'not known') && hasDependents(row));
 }
 
 const MAX_NAMED = 10;
 
-export function dependentsInWords({
+function dependentsInWords({
   secret,
   clients,
   signing_keys: signingKeys,
@@ -148,89 +144,58 @@ export function dependentsInWords({
   return `${parts.join(', ')} ${where}`;
 }
 
-/** What a rotation did, or what the operator has to do, because the secret is set by an option. */
-export type SecretRotation =
-  | { readonly file: string; readonly fingerprint: string; readonly accepted: readonly string[] }
-  /** `secret` is a new one, if wanted. */
-  | { readonly source: string; readonly secret?: string };
-
-/**
- * Adds a new first secret to the server’s file. Every process must restart immediately afterwards.
- * @param generates whether to return a new secret if the present one is set by an option
- * @throws {InvalidInput} the secret is in a file, and `generates` is set
- */
-export async function rotateSecrets(
-  parts: Pick<SecretParts, 'configuration' | 'database'>,
-  generates: boolean,
-): Promise<SecretRotation> {
-  const { settings, sourceOf } = parts.configuration;
-  if (settings.secret !== undefined)
-    return { source: sourceOf('secret'), ...(generates && { secret: newSecret() }) };
-  if (generates)
-    throw new InvalidInput(
-      'generate',
-      'omit it, because the secret is in a file that this command changes itself',
-    );
-  const added = newSecret();
-  let secrets: readonly string[] = [];
-  const file = parts.database.changeKeptSecret((before) => {
-    secrets = [added, ...before];
-    return secrets;
-  });
-  const [fingerprint = '', ...accepted] = await new ServerSecret(secrets).fingerprints();
-  return { file, fingerprint, accepted };
-}
-
-/** Comes after the outcome was shown: if recording fails, the file has changed all the same. */
-export async function recordSecrets(
-  { storage }: Pick<SecretParts, 'storage'>,
+/** Comes last: if recording fails, the file has changed all the same. */
+async function recordSecrets(
+  { storage, caller: { actor } }: AdminParts,
   type: Act['type'],
   fingerprints: readonly string[],
-  actor: string,
 ): Promise<void> {
   for (const target of fingerprints) await askStorage(() => storage.recordAct({ type, target, actor }));
 }
 
-/** What was dropped, or what can be dropped from the option that sets the secret. */
-export type DroppedSecrets = { readonly fingerprint: string } & (
-  | { readonly file: string; readonly dropped: readonly string[] }
-  | { readonly source: string; readonly canBeDropped: readonly string[] }
-);
+// ── What commands print ───────────────────────────────────────────────────────────────────────────────────
 
-/**
- * Drops all secrets except the first.
- * @param isForced also if something depends on them, which then stops working
- * @throws {OperationRefused} there is nothing to drop, or something depends on it
- */
-export async function dropSecrets(parts: SecretParts, isForced: boolean): Promise<DroppedSecrets> {
-  const { settings, sourceOf } = parts.configuration;
-  const read = settings.secret ?? parts.database.keptSecret();
-  const rows = await secretStatus(parts);
-  const dropped = rows.filter(({ use }) => use === 'accepted').map(({ secret }) => secret);
-  const [first] = rows;
-  if (dropped.length === 0 || first === undefined)
-    throw new OperationRefused(
-      'conflict',
-      'there is only one secret, and it is in use',
-      'add another with grantd secrets rotate.',
-    );
+/** Whether the accepted secrets can be dropped. */
+function mayDrop(rows: readonly SecretView[]): readonly string[] {
+  const accepted = rows.filter(({ use }) => use === 'accepted').map(({ secret }) => secret);
+  if (accepted.length === 0) return [];
+  const names = accepted.join(', ');
   const dependents = dependentsOfAccepted(rows);
-  if (dependents.length > 0 && !isForced)
-    throw new OperationRefused(
-      'conflict',
-      `${dependents.map(dependentsInWords).join('; ')}. Clients move to the new secret when they authenticate, keys and authenticator apps when the server starts. ` +
-        'For the others, run grantd client rotate-secret, or use --force, which stops them from working',
-    );
-  const fingerprint = first.secret;
-  if (settings.secret !== undefined)
-    return { source: sourceOf('secret'), fingerprint, canBeDropped: dropped };
-  const file = parts.database.changeKeptSecret((secrets) => {
-    const [kept = ''] = secrets;
-    if (secrets.join() !== read.join())
-      throw new OperationRefused('changed', 'the secrets have just changed', 'try again.');
-    return [kept];
-  });
-  return { file, fingerprint, dropped };
+  return dependents.length === 0
+    ? [`nothing depends on ${names}: you can run grantd secrets drop`]
+    : [`${names} cannot be dropped yet: ${dependents.map(dependentsInWords).join('; ')}`];
+}
+
+/** Only a new secret is shown, because the operator already knows the present ones. */
+function rotationInWords({
+  file,
+  fingerprint: first,
+  accepted = [],
+  source = '',
+  secret,
+}: ValueOf<typeof ROTATED_SECRETS>): readonly string[] {
+  if (file !== undefined)
+    return [
+      `${file} now starts with the new secret ${first}; ${accepted.join(', ')} stays accepted.`,
+      'Restart the server now. Until then, it rejects client secrets that a command creates. Then follow grantd secrets status.',
+    ];
+  const isVariable = source.startsWith('GRANTD_');
+  const next = isVariable ? 'restart every process' : 'reload every server (SIGHUP)';
+  const name = secret ?? 'NEW';
+  const array = (one: string, other: string) => {
+    const value = `["${one}","${other}"]`;
+    if (isVariable) return `${source}='${value}'`;
+    return source.startsWith('the file ') ? value : `"secret": ${value}`;
+  };
+  return [
+    `The secret is set by ${source}. PRESENT stands for its present value:`,
+    '',
+    `  1. ${array('PRESENT', name)}, and ${next}`,
+    `  2. ${array(name, 'PRESENT')}, and ${next}`,
+    '',
+    'With a single process, start at step 2. Then follow grantd secrets status.',
+    ...(secret === undefined ? ['For a new secret: grantd secrets rotate --generate'] : []),
+  ];
 }
 
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
@@ -244,9 +209,24 @@ export const SECRET_OPERATIONS = {
       'List the server’s secrets by their fingerprints, with the clients, keys and other data that depend on each. The secrets themselves are not shown',
     status: 200,
     output: SECRETS,
+    command: {
+      line: 'secrets status',
+      about:
+        'show how many clients and keys depend on each secret of the server, and whether old secrets can be dropped',
+      columns: {
+        SECRET: ({ secret }) => secret,
+        USE: ({ use }) => use,
+        CLIENTS: ({ clients }) => String(clients.length),
+        'SIGNING KEYS': (row) => String(row.signing_keys.length),
+        'PAIRWISE SECRET': (row) => (row.pairwise_secret ? 'yes' : ''),
+        'AUTHENTICATOR APPS': (row) => String(row.authenticator_apps),
+        'AUDIT TRAIL': (row) => (row.audit_trail ? 'yes' : ''),
+      },
+      lines: ({ items }) => mayDrop(items),
+    },
     perform: async (parts) => ({ document: { items: await secretStatus(parts) } }),
   }),
-  rotateSecrets: operation({
+  rotateSecrets: change({
     method: 'POST',
     path: '/secrets/rotate',
     scope: 'grantd:secrets:write',
@@ -256,16 +236,45 @@ export const SECRET_OPERATIONS = {
     isBodyOptional: true,
     status: 200,
     output: ROTATED_SECRETS,
-    async perform(parts, { generate = false }) {
+    command: {
+      line: 'secrets rotate',
+      about:
+        'add a new server secret, which protects all new data. The older secrets stay valid for the data that they protect',
+      flags: {
+        generate: {
+          about:
+            'only print a new secret, so that you can add it to GRANTD_SECRET. For servers whose secret is not in a file',
+        },
+      },
+      notes: `Restart the server immediately afterwards. Until then, it does not know the new secret, and cannot use data that other
+processes protect with it. See docs/secrets.md for all steps.`,
+      lines: rotationInWords,
+    },
+    async prepare({ caller, configuration }, { generate = false }) {
       // A caller who knows the secret can make every token.
-      if (generate) parts.caller.requireEveryScope();
-      const rotation = await rotateSecrets(parts, generate);
-      if ('file' in rotation)
-        await recordSecrets(parts, 'server_secret_rotated', [rotation.fingerprint], parts.caller.actor);
-      return { document: rotation };
+      if (generate) caller.requireEveryScope();
+      if (generate && configuration.settings.secret === undefined)
+        throw new InvalidInput(
+          'generate',
+          'omit it, because the secret is in a file that this command changes itself',
+        );
+      return newSecret();
+    },
+    async write(parts, added, { generate = false }) {
+      const { settings, sourceOf } = parts.configuration;
+      if (settings.secret !== undefined)
+        return { document: { source: sourceOf('secret'), ...(generate && { secret: added }) } };
+      let secrets: readonly string[] = [];
+      const file = parts.database.changeKeptSecret((before) => {
+        secrets = [added, ...before];
+        return secrets;
+      });
+      const [first = '', ...accepted] = await new ServerSecret(secrets).fingerprints();
+      await recordSecrets(parts, 'server_secret_rotated', [first]);
+      return { document: { file, fingerprint: first, accepted } };
     },
   }),
-  dropSecrets: operation({
+  dropSecrets: change({
     method: 'POST',
     path: '/secrets/drop',
     scope: 'grantd:secrets:write',
@@ -275,14 +284,52 @@ export const SECRET_OPERATIONS = {
     isBodyOptional: true,
     status: 200,
     output: DROPPED_SECRETS,
-    async perform(parts, { force = false }) {
-      const outcome = await dropSecrets(parts, force);
-      if ('source' in outcome) {
-        const { canBeDropped, ...others } = outcome;
-        return { document: { ...others, can_be_dropped: canBeDropped } };
-      }
-      await recordSecrets(parts, 'server_secret_dropped', outcome.dropped, parts.caller.actor);
-      return { document: outcome };
+    command: {
+      line: 'secrets drop',
+      about: 'drop all secrets of the server except the newest',
+      flags: {
+        force: { about: 'drop them even if clients or keys depend on them, which then stop working' },
+      },
+      lines: ({ fingerprint: first, file, dropped = [], source }) =>
+        file === undefined
+          ? `Set ${source} to only its first secret (${first}), and reload or restart every process.`
+          : [
+              `${file} now contains only the secret ${first}; ${dropped.join(', ')} is dropped.`,
+              'Restart the server, so that it no longer accepts dropped secrets.',
+            ],
+    },
+    async prepare(parts, { force = false }) {
+      const read = parts.configuration.settings.secret ?? parts.database.keptSecret();
+      const rows = await secretStatus(parts);
+      const dropped = rows.filter(({ use }) => use === 'accepted').map(({ secret }) => secret);
+      const [first] = rows;
+      if (dropped.length === 0 || first === undefined)
+        throw new OperationRefused(
+          'conflict',
+          'there is only one secret, and it is in use',
+          'add another with grantd secrets rotate.',
+        );
+      const dependents = dependentsOfAccepted(rows);
+      if (dependents.length > 0 && !force)
+        throw new OperationRefused(
+          'conflict',
+          `${dependents.map(dependentsInWords).join('; ')}. Clients move to the new secret when they authenticate, keys and authenticator apps when the server starts. ` +
+            'For the others, run grantd client rotate-secret, or use --force, which stops them from working',
+        );
+      return { read, dropped, first: first.secret };
+    },
+    async write(parts, { read, dropped, first }) {
+      const { settings, sourceOf } = parts.configuration;
+      if (settings.secret !== undefined)
+        return { document: { source: sourceOf('secret'), fingerprint: first, can_be_dropped: dropped } };
+      const file = parts.database.changeKeptSecret((secrets) => {
+        const [kept = ''] = secrets;
+        if (secrets.join() !== read.join())
+          throw new OperationRefused('changed', 'the secrets have just changed', 'try again.');
+        return [kept];
+      });
+      await recordSecrets(parts, 'server_secret_dropped', dropped);
+      return { document: { file, fingerprint: first, dropped } };
     },
   }),
 };

@@ -2,8 +2,9 @@
 import packageJson from '../../package.json' with { type: 'json' };
 import type { EffectiveOption } from '../config/configuration.ts';
 import { isPostgresUrl, OPTION_NAMES, OPTIONS, withoutPassword } from '../config/options.ts';
-import { operation } from './operation.ts';
-import { named, object, oneOf, type Schema, text, type ValueOf, whole } from './schema.ts';
+import { type Outcome, operation } from './operation.ts';
+import { count, flag, named, object, oneOf, type Schema, text, type ValueOf, whole } from './schema.ts';
+import { pagesOf } from './user_rules.ts';
 
 const OPTION = object({
   option: text('The name of the option, as in the config file.'),
@@ -13,6 +14,15 @@ const OPTION = object({
   } as Schema,
 });
 const CONFIGURATION = whole('Configuration', OPTION, 'The options of the server.');
+const COUNTS = named(
+  'Counts',
+  object({
+    clients: count('Number of clients.'),
+    groups: count('Number of groups.'),
+    'users?': count('Number of users. Present if the request has all.'),
+    'active_tokens?': count('Number of active tokens. Present if the request has all.'),
+  }),
+);
 const HEALTH = named(
   'Health',
   object({
@@ -48,6 +58,27 @@ export const SERVER_OPERATIONS = {
     async perform({ configuration }) {
       const options = OPTION_NAMES.map((name) => ({ name, value: configuration.settings[name] }));
       return { document: { items: options.map(shownOption) } };
+    },
+  }),
+  countStored: operation({
+    method: 'GET',
+    path: '/counts',
+    scope: 'grantd:config:read',
+    summary: 'Count clients and groups, and also users and active tokens, whose count reads all their rows',
+    query: {
+      all: { schema: flag(), about: 'Whether to count users and active tokens too. Default: false.' },
+    },
+    status: 200,
+    output: COUNTS,
+    async perform(parts, { all: countsAll = false }): Promise<Outcome<ValueOf<typeof COUNTS>>> {
+      const { storage, groups, clock } = parts;
+      const [clients, stored] = await Promise.all([storage.clients.list(), groups.list()]);
+      const counted = { clients: clients.length, groups: stored.length };
+      if (!countsAll) return { document: counted };
+      let users = 0;
+      for await (const some of pagesOf(parts, {})) users += some.length;
+      const tokens = await storage.countAlive({ issuedBeforeMs: clock() });
+      return { document: { ...counted, users, active_tokens: tokens } };
     },
   }),
   showHealth: operation({

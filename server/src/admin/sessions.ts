@@ -1,7 +1,9 @@
 // Sessions and access of users: browser sessions, grants that outlive them, and consents.
 
+import type { GrantRecord } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
 import type { StoredSession } from '../data/sessions.ts';
+import { askStorage } from '../data/tables.ts';
 import { validSessions } from '../people/session_validity.ts';
 import { requireSubject } from './groups.ts';
 import { change, operation } from './operation.ts';
@@ -33,6 +35,15 @@ const SESSIONS_END = named(
   }),
 );
 
+const GRANT = object({
+  id: text('The ID of the grant. POST /tokens/revoke-all takes it.'),
+  client_id: text('The client that has the grant.'),
+  scopes: texts('The scopes of the grant.'),
+  created_at: time('When the grant began.'),
+});
+export type GrantView = ValueOf<typeof GRANT>;
+const GRANTS = whole('Grants', GRANT, 'The grants of the user with live tokens.');
+
 const CONSENT = object({
   client_id: text('The ID of the client.'),
   entries: list(
@@ -59,6 +70,10 @@ function sessionView({ id, userAgent, signedInAtMs, lastSeenAtMs }: StoredSessio
   };
 }
 
+function grantView({ id, clientId, scopes, createdAtMs }: GrantRecord): GrantView {
+  return { id, client_id: clientId, scopes, created_at: timeOf(createdAtMs) };
+}
+
 function consentView({ clientId, entries }: Consent): ConsentView {
   return {
     client_id: clientId,
@@ -68,6 +83,11 @@ function consentView({ clientId, entries }: Consent): ConsentView {
       given_at: timeOf(givenAtMs),
     })),
   };
+}
+
+/** For what commands print. */
+export function sessionsInWords(sessions: number): string {
+  return sessions === 1 ? '1 session' : `${sessions} sessions`;
 }
 
 type ConsentDetail = ConsentView['entries'][number]['authorization_details'][number];
@@ -93,6 +113,23 @@ export const SESSION_OPERATIONS = {
       'End all browser sessions of a user, and revoke the tokens that depend on them at once. Grants that no session ends stay, such as those with offline_access: the response lists them, and POST /users/{sub}/end-access ends them too',
     status: 200,
     output: SESSIONS_END,
+    command: {
+      line: 'user end-sessions <sub>',
+      about:
+        'end all browser sessions of a user, and revoke the tokens that depend on them at once. Access with offline_access stays: grantd user end-access ends it too',
+      lines({ sessions_ended: ended, remaining_grants: remaining }, { username }) {
+        const clients = [...new Set(remaining.map(({ client_id: id }) => id))].sort();
+        const done =
+          ended === 0
+            ? `${username} was not signed in anywhere`
+            : `ended ${sessionsInWords(ended)} of ${username}`;
+        if (clients.length === 0) return done;
+        return [
+          done,
+          `${clients.join(', ')} still ${clients.length === 1 ? 'has' : 'have'} tokens that do not depend on a session (offline_access): grantd user end-access ${username} ends them too`,
+        ];
+      },
+    },
     async prepare(parts, { sub }) {
       const person = await requireSubject(parts, sub);
       parts.caller.requirePerson(person);
@@ -112,6 +149,13 @@ export const SESSION_OPERATIONS = {
       'End all access of a user at once: all sessions, and all tokens and codes, including those with offline_access. The user can sign in again',
     status: 200,
     output: ENDED_SESSIONS,
+    command: {
+      line: 'user end-access <sub>',
+      about:
+        'end all access of a user at once: all sessions, and all tokens, including those with offline_access. The user can sign in again',
+      lines: ({ sessions_ended: ended }, { username }) =>
+        `ended ${sessionsInWords(ended)} of ${username} and revoked all their tokens`,
+    },
     async prepare(parts, { sub }) {
       const person = await requireSubject(parts, sub);
       parts.caller.requirePerson(person);
@@ -122,6 +166,20 @@ export const SESSION_OPERATIONS = {
         sessions_ended: (await endAccess(parts, person, (work) => asPermitted(parts, person, work))).ended,
       },
     }),
+  }),
+  listGrants: operation({
+    method: 'GET',
+    path: '/users/{sub}/grants',
+    scope: 'grantd:users:read',
+    summary: 'List the grants of a user with live tokens, the newest first: the access that clients have now',
+    status: 200,
+    output: GRANTS,
+    async perform(parts, { sub }) {
+      const { subject } = await requireSubject(parts, sub);
+      const grants = await askStorage(() => parts.storage.grantsOf(subject));
+      const newestFirst = grants.toSorted((one, other) => other.createdAtMs - one.createdAtMs);
+      return { document: { items: newestFirst.map(grantView) } };
+    },
   }),
   listConsents: operation({
     method: 'GET',

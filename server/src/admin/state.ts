@@ -1,6 +1,6 @@
 // Groups, clients, APIs and scope texts as a whole, as in the file of `grantd apply`.
 import type { AdminScope } from '../instance/admin_access.ts';
-import { newSecret } from './clients.ts';
+import { newSecret } from './client_documents.ts';
 import {
   type DesiredState,
   type ExportedState,

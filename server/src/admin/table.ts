@@ -1,6 +1,6 @@
 // The table of all operations of administration. HTTP, the OpenAPI description, the command line, the console and the
 // scopes of tokens derive from it.
-import { AUDIT_OPERATIONS } from './audit.ts';
+import { AUDIT_OPERATIONS, AUDIT_STREAMS } from './audit.ts';
 import { CLIENT_OPERATIONS } from './clients.ts';
 import { FACTOR_OPERATIONS } from './factors.ts';
 import { GROUP_OPERATIONS } from './groups.ts';
@@ -33,7 +33,7 @@ export const OPERATIONS = {
   ...STATE_OPERATIONS,
 };
 
-export const STREAMS = USER_STREAMS;
+export const STREAMS = { ...USER_STREAMS, ...AUDIT_STREAMS };
 
 type Table = typeof OPERATIONS;
 

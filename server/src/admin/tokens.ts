@@ -3,15 +3,14 @@ import type {
   AuthorizationCodeRecord,
   EventType,
   Explanation,
-  RevocationResult,
   RevocationTarget,
   TokenRecord,
 } from '@grantd/core';
 import type { AuditEvent } from '../data/audit.ts';
-import type { Person } from '../data/people.ts';
+import { AUDIT_EVENT, auditEventView } from './audit.ts';
 import { requireClient } from './client_rules.ts';
 import { requireSubject } from './groups.ts';
-import { type OperationParts, operation, timeIn } from './operation.ts';
+import { change, type OperationParts, operation, timeIn } from './operation.ts';
 import { InvalidInput } from './operation_refused.ts';
 import {
   anyObject,
@@ -34,7 +33,15 @@ import { endAccess } from './user_rules.ts';
 
 const token = text('The token.', { minLength: 1, maxLength: 16_384 });
 
-const TOKEN = named('Token', object({ token }));
+const TOKEN_QUESTION = named(
+  'TokenQuestion',
+  object({
+    token,
+    'find_end?': flag(
+      'Whether to look for the event that has made the token inactive. This takes longer, because it reads the audit trail. The access token then also needs the scope grantd:events:read. Default: false.',
+    ),
+  }),
+);
 const STORED_TOKEN = object(
   {
     id: text('The jti of a JWT, or the digest of an opaque token.'),
@@ -70,6 +77,10 @@ const EXPLANATION = named(
     'since?': time('Since when the token has been inactive.'),
     'record?': STORED_TOKEN,
     'claims?': anyObject('Claims of a JWT whose signature is valid.'),
+    'user?': text(
+      'The username of the user, as it is now. Present if the user exists, and the access token of the request has the scope grantd:users:read.',
+    ),
+    'ended_by?': AUDIT_EVENT,
   }),
 );
 export type ExplanationView = ValueOf<typeof EXPLANATION>;
@@ -161,12 +172,9 @@ function recordView(stored: NonNullable<Explanation['record']>): ValueOf<typeof 
 
 // ── Rules ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Explains what a token is and whether it is active. */
-export async function explainToken(
-  parts: Pick<OperationParts, 'server'>,
-  token: string,
-): Promise<Explanation> {
-  return (await parts.server()).operator.explainToken(token);
+function subjectOf({ record, claims }: Explanation): string | undefined {
+  if (record !== undefined) return record.subject;
+  return typeof claims?.sub === 'string' ? claims.sub : undefined;
 }
 
 /** The events that can make a token inactive, by the reason that its explanation gives. */
@@ -191,7 +199,7 @@ const MAX_EVENTS_READ = 20_000;
  * Finds the event that has made a token inactive.
  * @returns `undefined` if it is not among the latest events, or if several could be it
  */
-export async function endOf(
+async function endOf(
   { auditTrail }: Pick<OperationParts, 'auditTrail'>,
   { reason, sinceMs, record }: Explanation,
 ): Promise<AuditEvent | undefined> {
@@ -219,85 +227,24 @@ export async function endOf(
   return isClear ? closest : undefined;
 }
 
-interface RevokedToken extends Pick<RevocationResult, 'revoked'> {
-  readonly result: RevocationResult | undefined;
-  readonly before: Explanation;
-}
-
-/** Revokes a token. @param isDryRun only explains it */
-export async function revokeToken(
-  parts: Pick<OperationParts, 'server'>,
-  token: string,
-  isDryRun: boolean,
-): Promise<RevokedToken> {
-  const server = await parts.server();
-  const before = await server.operator.explainToken(token);
-  if (isDryRun) return { before, result: undefined, revoked: false };
-  // Only the hint finds a code. Other tokens are found without a hint.
-  const order = before.kind === 'authorization_code' ? ({ hint: 'auth_code' } as const) : {};
-  const result = await server.revokeToken(token, order);
-  return { before, result, revoked: result.revoked };
-}
-
-/** The tokens that one revocation ends. */
-export type MassRevocation =
-  /** The sessions of the user also end. */
-  | { readonly person: Person }
-  | { readonly clientId: string }
-  | { readonly grantId: string }
-  | { readonly issuedBeforeMs: number };
-
-interface MassRevocationOptions {
-  /** Counts the live tokens first. Reads all rows. */
-  readonly counts: boolean;
-  readonly isDryRun: boolean;
-}
-
-interface RevokedTokens {
-  readonly revoked: boolean;
-  /** The number of live tokens before, if counted. */
-  readonly alive: number | undefined;
-}
-
-/**
- * Revokes all tokens of a user, client or grant, or all that were issued before a time.
- * @throws {OperationRefused} there is no such client
- * @throws {InvalidInput} the time is in the future, and would also revoke tokens that are issued until then
- */
-export async function revokeAll(
-  parts: OperationParts,
-  wanted: MassRevocation,
-  { counts, isDryRun }: MassRevocationOptions,
-): Promise<RevokedTokens> {
-  const target = targetOf(wanted);
-  if ('clientId' in wanted) await requireClient(parts, wanted.clientId);
-  if ('issuedBeforeMs' in wanted && wanted.issuedBeforeMs > parts.clock())
-    throw new InvalidInput('issued_before', 'expected a time that is not in the future');
-  const alive = counts || isDryRun ? await parts.storage.countAlive(target) : undefined;
-  if (isDryRun) return { revoked: false, alive };
-  const { revoked } =
-    'person' in wanted
-      ? await endAccess(parts, wanted.person)
-      : { revoked: await parts.storage.revokeAll(target) };
-  return { revoked, alive };
-}
-
-function targetOf(wanted: MassRevocation): RevocationTarget {
-  if ('person' in wanted) return { principal: 'subject', id: wanted.person.subject };
-  if ('clientId' in wanted) return { principal: 'client', id: wanted.clientId };
-  return 'grantId' in wanted ? { principal: 'grant', id: wanted.grantId } : wanted;
-}
-
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
 
+/**
+ * The tokens that one revocation ends.
+ * @throws {OperationRefused} there is no such user or client
+ * @throws {InvalidInput} the time is in the future, and would also revoke tokens that are issued until then
+ */
 async function targetFrom(
   parts: OperationParts,
   { sub, client_id: clientId, grant_id: grantId, issued_before: before }: ValueOf<typeof massRevocation>,
-): Promise<MassRevocation> {
-  if (sub !== undefined) return { person: await requireSubject(parts, sub) };
-  if (clientId !== undefined) return { clientId };
-  if (grantId !== undefined) return { grantId };
-  return { issuedBeforeMs: timeIn('issued_before', before ?? '') };
+): Promise<RevocationTarget> {
+  if (sub !== undefined) return { principal: 'subject', id: (await requireSubject(parts, sub)).subject };
+  if (clientId !== undefined) return { principal: 'client', id: (await requireClient(parts, clientId)).id };
+  if (grantId !== undefined) return { principal: 'grant', id: grantId };
+  const issuedBeforeMs = timeIn('issued_before', before ?? '');
+  if (issuedBeforeMs > parts.clock())
+    throw new InvalidInput('issued_before', 'expected a time that is not in the future');
+  return { issuedBeforeMs };
 }
 
 export const TOKEN_OPERATIONS = {
@@ -306,14 +253,27 @@ export const TOKEN_OPERATIONS = {
     path: '/tokens/explain',
     scope: 'grantd:tokens:read',
     summary: 'Show what a token is, whether it is active, and if not, why and since when',
-    body: TOKEN,
+    body: TOKEN_QUESTION,
     status: 200,
     output: EXPLANATION,
-    perform: async (parts, { token: given }) => ({
-      document: explanationView(await explainToken(parts, given)),
-    }),
+    async perform(parts, { token: typed, find_end: findsEnd = false }) {
+      const { caller, people } = parts;
+      if (findsEnd) caller.requireScopes(['grantd:events:read']);
+      const explanation = await (await parts.server()).operator.explainToken(typed);
+      const subject = subjectOf(explanation);
+      const maySee = subject !== undefined && caller.has(['grantd:users:read']);
+      const person = maySee ? await people.bySubject(subject) : undefined;
+      const end = findsEnd ? await endOf(parts, explanation) : undefined;
+      return {
+        document: {
+          ...explanationView(explanation),
+          ...optional('user', person?.name),
+          ...optional('ended_by', end && auditEventView(end)),
+        },
+      };
+    },
   }),
-  revokeToken: operation({
+  revokeToken: change({
     method: 'POST',
     path: '/tokens/revoke',
     scope: 'grantd:tokens:write',
@@ -322,9 +282,13 @@ export const TOKEN_OPERATIONS = {
     body: REVOCATION,
     status: 200,
     output: REVOKED_TOKEN,
-    async perform(parts, { token: given, dry_run: isDryRun = false }) {
-      const { revoked, before, result } = await revokeToken(parts, given, isDryRun);
-      const { tokenId, reason } = { tokenId: undefined, reason: undefined, ...result };
+    prepare: async (parts, { token: typed }) => (await parts.server()).operator.explainToken(typed),
+    async write(parts, before, { token: typed, dry_run: isDryRun = false }) {
+      if (isDryRun) return { document: { revoked: false, was_active: before.alive } };
+      // Only the hint finds a code. Other tokens are found without a hint.
+      const order = before.kind === 'authorization_code' ? ({ hint: 'auth_code' } as const) : {};
+      const result = await (await parts.server()).revokeToken(typed, order);
+      const { revoked, tokenId, reason } = { tokenId: undefined, reason: undefined, ...result };
       return {
         document: {
           ...{ revoked, was_active: before.alive },
@@ -334,7 +298,7 @@ export const TOKEN_OPERATIONS = {
       };
     },
   }),
-  revokeAll: operation({
+  revokeAll: change({
     method: 'POST',
     path: '/tokens/revoke-all',
     scope: 'grantd:tokens:write',
@@ -343,10 +307,19 @@ export const TOKEN_OPERATIONS = {
     body: MASS_REVOCATION,
     status: 200,
     output: REVOKED_TOKENS,
-    async perform(parts, { dry_run: isDryRun = false, count: counts = false, ...wanted }) {
+    async prepare(parts, { dry_run: isDryRun = false, count: counts = false, ...wanted }) {
       const target = await targetFrom(parts, wanted);
-      const { revoked, alive } = await revokeAll(parts, target, { counts, isDryRun });
-      return { document: { revoked, ...optional('active', alive) } };
+      const active = counts || isDryRun ? await parts.storage.countAlive(target) : undefined;
+      return { target, active: optional('active', active) };
+    },
+    async write(parts, { target, active }, { sub, dry_run: isDryRun = false }) {
+      if (isDryRun) return { document: { revoked: false, ...active } };
+      // The sessions of the user also end.
+      const { revoked } =
+        sub === undefined
+          ? { revoked: await parts.storage.revokeAll(target) }
+          : await endAccess(parts, { subject: sub });
+      return { document: { revoked, ...active } };
     },
   }),
 };

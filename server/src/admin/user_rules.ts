@@ -1,48 +1,26 @@
 import type { Claims, GrantRecord } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
-import type { Group } from '../data/groups.ts';
 import type { Notice } from '../data/mails.ts';
-import {
-  claimsAsKept,
-  isOwnClaim,
-  type NewPerson,
-  nameAsKept,
-  nameProblem,
-  type PeopleFilter,
-  type Person,
-} from '../data/people.ts';
+import { claimsAsKept, isOwnClaim, nameProblem, type PeopleFilter, type Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
-import { NO_PASSWORD, type WaysToSignIn } from '../data/ways_to_sign_in.ts';
+import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { counts } from '../people/consents.ts';
 import { setDisabled } from '../people/enabling.ts';
 import { claimTypeOf, hasPrototypeMember, isOfClaimType } from '../people/import_lines.ts';
-import { isAddress, type MailParameters, MailQueue } from '../people/mailing.ts';
-import { OwnPasswords } from '../people/own_passwords.ts';
-import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
+import { type MailParameters, MailQueue } from '../people/mailing.ts';
+import { isPasswordHash } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { SessionEnding } from '../people/sessions.ts';
-import { underName } from '../people/ways_to_sign_in.ts';
-import { languageFor, languages } from '../texts/texts.ts';
-import { joinGroup, leaveGroup, requireGroup, requireSubject, takingWays } from './groups.ts';
-import { type AdminParts, changedByOthers, MAX_ATTEMPTS, type OperationParts } from './operation.ts';
+import { languageFor } from '../texts/texts.ts';
+import { takingWays } from './groups.ts';
+import type { AdminParts, OperationParts } from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
 
 const MIN_PASSWORD_CHARACTERS = 8;
 
 /** The longest JSON of a user’s claims, as with an import. */
 export const MAX_CLAIMS_LENGTH = 16 * 1024;
-
-/** Changes to a user. */
-export interface PersonChange {
-  readonly username?: string;
-  readonly claims: Claims;
-  /** Names of claims to remove. */
-  readonly removed: readonly string[];
-  /** Names of groups. */
-  readonly joined: readonly string[];
-  readonly left: readonly string[];
-}
 
 /** @throws {InvalidInput} the text is not allowed as a new username */
 export function requireUsername(name: string): void {
@@ -52,7 +30,7 @@ export function requireUsername(name: string): void {
 }
 
 /** Why a password cannot be set by an operator. @returns the part after “expected” */
-export function passwordProblem(password: string): string | undefined {
+function passwordProblem(password: string): string | undefined {
   if (isPasswordHash(password))
     return 'a password, got a password hash, with which the user could not sign in';
   if (password.length < MIN_PASSWORD_CHARACTERS) return `at least ${MIN_PASSWORD_CHARACTERS} characters`;
@@ -60,10 +38,9 @@ export function passwordProblem(password: string): string | undefined {
 }
 
 /** @throws {InvalidInput} the password is not allowed */
-export async function passwordHashOf(password: string): Promise<string> {
+export function requirePassword(password: string): void {
   const expected = passwordProblem(password);
   if (expected !== undefined) throw new InvalidInput('password', `expected ${expected}`);
-  return new PasswordHasher().hash(password);
 }
 
 /** The forms of claims that are addresses. */
@@ -113,11 +90,14 @@ export function requireNoGroups(claims: Claims): void {
 /** Claims with the claim that says whether they are verified. */
 const VERIFIED_BY = { email: 'email_verified', phone_number: 'phone_number_verified' };
 
+/** New values of claims, and names of claims to remove. */
+export interface ClaimsChange {
+  readonly claims: Claims;
+  readonly removed: readonly string[];
+}
+
 /** Applies a change to claims. A new e-mail address or phone number is unverified. */
-export function claimsAfter(
-  before: Claims,
-  { claims: typed, removed }: Pick<PersonChange, 'claims' | 'removed'>,
-): Claims {
+export function claimsAfter(before: Claims, { claims: typed, removed }: ClaimsChange): Claims {
   const claims = claimsAsKept(typed);
   const changed = Object.entries(VERIFIED_BY).filter(
     ([name]) => claims[name] !== undefined && claims[name] !== before[name],
@@ -138,177 +118,12 @@ export async function requirePerson(
   return person;
 }
 
-function nameTaken(name: string): OperationRefused {
+export function nameTaken(name: string): OperationRefused {
   return new OperationRefused(
     'conflict',
     `user ${name} already exists, or a user whose name differs only by case, width or look-alike letters`,
     'choose another name.',
   );
-}
-
-/** A user after an operation. */
-export interface ChangedPerson {
-  readonly person: Person;
-  readonly warnings: readonly string[];
-}
-
-/** @throws {OperationRefused} the name is taken, or a group does not exist; then nothing was changed */
-export async function addPerson(
-  parts: OperationParts,
-  newPerson: NewPerson,
-  groupNames: readonly string[],
-): Promise<ChangedPerson> {
-  const groups: Group[] = [];
-  for (const name of groupNames) groups.push(await requireGroup(parts, name));
-  const person = await parts.people.add(newPerson);
-  if (person === undefined) throw nameTaken(newPerson.name);
-  const warnings: string[] = [];
-  for (const group of groups) await joinGroup(parts, group, person, (warning) => warnings.push(warning));
-  return { person: groups.length === 0 ? person : await requireSubject(parts, person.subject), warnings };
-}
-
-export interface Invitation {
-  readonly name: string;
-  readonly claims: Claims;
-  readonly email: string;
-  readonly language: string;
-}
-
-interface Invited extends ChangedPerson {
-  /** Whether the user is new. */
-  readonly isAdded: boolean;
-  readonly mailId: string;
-}
-
-/**
- * Adds a user without a password, or takes one who has none yet, and queues an email with a link to choose one.
- * @throws {InvalidInput} a value is invalid
- * @throws {OperationRefused} the user exists and has a password or another address, or signs in through a provider
- */
-export async function invitePerson(
-  parts: OperationParts,
-  { name, claims, email, language }: Invitation,
-): Promise<Invited> {
-  requireInvitation({ name, email, language });
-  const { configuration, upstreamIdentities: identities } = parts;
-  const { providers } = parts.openWays();
-  const passwords = new OwnPasswords({ providers, identities });
-  if (!passwords.areAskedOf(name)) throw signsInElsewhere(name, 'an identity provider');
-  const added = await parts.people.add({ name, claims, passwordHash: NO_PASSWORD });
-  const person = added ?? (await parts.people.byName(name));
-  if (person === undefined) throw nameTaken(name);
-  if (added === undefined && (person.name !== nameAsKept(name) || person.passwordHash !== NO_PASSWORD))
-    throw nameTaken(name);
-  if (person.directoryId !== undefined) throw signsInElsewhere(name, 'the directory');
-  if (!(await passwords.mayReset(person))) throw signsInElsewhere(name, 'an identity provider');
-  if (person.claims.email !== email)
-    throw new OperationRefused(
-      'conflict',
-      `${name} was invited with another address`,
-      `To change it, run grantd user update ${name} --email ${email}, then invite them again.`,
-    );
-  const { subject } = person;
-  const queue = new MailQueue({ mails: parts.mails, secret: parts.secret() });
-  const mailId = await queue.add({ template: 'invite', to: email, subject, language, parameters: {} });
-  const { smtpUrl, demo } = configuration.settings;
-  const waits = smtpUrl === undefined && !demo;
-  return {
-    person,
-    isAdded: added !== undefined,
-    mailId,
-    warnings: waits
-      ? ['the email waits until a server with --smtp-url (or --demo) runs on this database']
-      : [],
-  };
-}
-
-function signsInElsewhere(name: string, where: string): OperationRefused {
-  return new OperationRefused(
-    'conflict',
-    `${name} signs in through ${where}, so there is no password to choose`,
-  );
-}
-
-/** @throws {InvalidInput} a value is invalid */
-export function requireInvitation({ name, email, language }: Omit<Invitation, 'claims'>): void {
-  requireUsername(name);
-  if (!isAddress(email))
-    throw new InvalidInput(
-      'email',
-      `expected an address such as bob@example.com, got ${JSON.stringify(email)}`,
-    );
-  if (!languages().some((one) => one === language))
-    throw new InvalidInput(
-      'language',
-      `expected ${languages().join(' or ')}, got ${JSON.stringify(language)}`,
-    );
-}
-
-/** Throws if the change is meant for another version of the user. */
-type RequireVersion = (person: Person) => void;
-
-/**
- * Applies a change and keeps everything else, including concurrent changes.
- * @throws {OperationRefused} the new name is taken, a group or a claim to remove does not exist, or concurrent changes
- * won every attempt
- */
-export async function updatePerson(
-  parts: OperationParts & ChangeParts,
-  before: Person,
-  change: PersonChange,
-  requireVersion?: RequireVersion,
-): Promise<ChangedPerson> {
-  const { username, claims, removed, joined, left } = change;
-  const changesRow = username !== undefined || Object.keys(claims).length + removed.length > 0;
-  const [joinedGroups, leftGroups]: [Group[], Group[]] = [[], []];
-  for (const one of joined) joinedGroups.push(await requireGroup(parts, one));
-  for (const one of left) leftGroups.push(await requireGroup(parts, one));
-  if (!changesRow) requireVersion?.(before);
-  const updated = changesRow ? await changeRow(parts, before, change, requireVersion) : before;
-  const warnings: string[] = [];
-  for (const group of joinedGroups)
-    await joinGroup(parts, group, updated, (warning) => warnings.push(warning));
-  for (const group of leftGroups) await leaveGroup(parts, group, updated);
-  const areGroupsKept = joined.length + left.length === 0;
-  const groups = areGroupsKept ? before.groups : (await parts.people.bySubject(updated.subject))?.groups;
-  const { groups: _, ...others } = updated;
-  return { person: { ...others, ...(groups !== undefined && { groups }) }, warnings };
-}
-
-/** Changes name and claims. @throws {OperationRefused} as `updatePerson` */
-async function changeRow(
-  parts: OperationParts & ChangeParts,
-  found: Person,
-  change: PersonChange,
-  requireVersion: RequireVersion | undefined,
-): Promise<Person> {
-  let person: Person | undefined = found;
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS && person !== undefined; attempt++) {
-    requireVersion?.(person);
-    const { name, claims, revision } = person;
-    const missing = change.removed.find((claim) => !Object.hasOwn(claims, claim));
-    if (missing !== undefined)
-      throw new OperationRefused(
-        'conflict',
-        `${name} has no claim ${missing}`,
-        `grantd user show ${name} shows all claims.`,
-      );
-    const updated = {
-      ...person,
-      name: nameAsKept(change.username ?? name),
-      claims: claimsAfter(claims, change),
-    };
-    const update = () => asPermitted(parts, found, () => parts.people.update(updated));
-    const outcome = await (updated.name === name
-      ? update()
-      : takingWays(parts, person, underName(parts.openWays(), updated.name), update));
-    if (outcome === 'name_taken') throw nameTaken(updated.name);
-    if (outcome === 'updated') return { ...updated, revision: revision + 1 };
-    person = await parts.people.bySubject(found.subject);
-  }
-  if (person === undefined)
-    throw new OperationRefused('not_found', `there is no user ${found.name} any more`);
-  throw changedByOthers(found.name);
 }
 
 /** Parts of a change to a user. Without a caller, everything is permitted. */

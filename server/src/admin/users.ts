@@ -1,8 +1,20 @@
 // Users. Their rules are in user_rules.ts.
-import { claimsAsKept } from '../data/people.ts';
+import type { Group } from '../data/groups.ts';
+import { claimsAsKept, nameAsKept, type Person } from '../data/people.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
+import { isAddress } from '../people/mailing.ts';
+import { PasswordHasher } from '../people/password_hasher.ts';
+import { underName } from '../people/ways_to_sign_in.ts';
 import { DEFAULT_LANGUAGE, LANGUAGE_FORM } from '../texts/texts.ts';
-import { leaveAdministrators, requireGroup, requireSubject, warnIfNoneIsLeft } from './groups.ts';
+import {
+  joinGroup,
+  leaveAdministrators,
+  requireGroup,
+  requireSubject,
+  takingWays,
+  warnIfNoneIsLeft,
+} from './groups.ts';
+import { invitePerson, requireLanguage } from './invitations.ts';
 import { type AdminParts, change, DEFAULT_LIMIT, operation, PAGING, paged, placeOf } from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
 import {
@@ -22,22 +34,21 @@ import {
   type ValueOf,
   WARNINGS,
 } from './schema.ts';
-import { ENDED_SESSIONS } from './sessions.ts';
+import { ENDED_SESSIONS, sessionsInWords } from './sessions.ts';
 import {
-  addPerson,
-  type ChangedPerson,
+  asPermitted,
+  type ClaimsChange,
   claimsAfter,
-  invitePerson,
   type Listed,
+  nameTaken,
   pagesOf,
-  passwordHashOf,
   removePerson,
   requireClaims,
   requireNoGroups,
+  requirePassword,
   requireUsername,
   setPassword,
   setPersonDisabled,
-  updatePerson,
   withState,
 } from './user_rules.ts';
 
@@ -143,35 +154,56 @@ export function userView({ subject, name, claims, groups = [], ...person }: List
   };
 }
 
+function claimsChange(given: Readonly<Record<string, unknown>>): ClaimsChange {
+  const entries = Object.entries(given);
+  return {
+    claims: Object.fromEntries(entries.filter(([, value]) => value !== null)),
+    removed: entries.filter(([, value]) => value === null).map(([claim]) => claim),
+  };
+}
+
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
 
-async function addUser(
-  parts: AdminParts,
-  given: NewUser,
-): Promise<ChangedPerson & { readonly isAdded?: boolean; readonly mailId?: string }> {
-  const { username: name, password: typed, invitation, claims: typedClaims = {}, groups = [] } = given;
+/** Checks what the schema cannot say. @throws {InvalidInput} a value is invalid */
+function checkNewUser({
+  username: name,
+  password: typed,
+  invitation,
+  claims: given = {},
+  groups = [],
+}: NewUser): void {
   requireUsername(name);
-  requireClaims(typedClaims);
-  if (!parts.caller.isOnMachine) requireNoGroups(typedClaims);
-  const kept = claimsAsKept(typedClaims);
-  if (invitation === undefined) {
-    if (groups.length > 0) parts.caller.requireScopes(['grantd:groups:write']);
-    // Several spellings lead to a group, so the check is of the names that are stored.
-    const joined: string[] = [];
-    for (const group of groups) joined.push((await requireGroup(parts, group)).name);
-    for (const group of joined) parts.caller.requireGroup(group);
-    const passwordHash = typed === undefined ? NO_PASSWORD : await passwordHashOf(typed);
-    return addPerson(parts, { name, claims: kept, passwordHash }, joined);
-  }
+  requireClaims(given);
+  if (typed !== undefined) requirePassword(typed);
+  if (invitation === undefined) return;
+  if (!isAddress(invitation.email.trim()))
+    throw new InvalidInput(
+      'email',
+      `expected an address such as bob@example.com, got ${JSON.stringify(invitation.email)}`,
+    );
   if (groups.length > 0) throw new InvalidInput('groups', 'expected none with an invitation: add them later');
-  const { email: typedEmail, language = DEFAULT_LANGUAGE } = invitation;
-  const email = typedEmail.trim();
-  const all = claimsAfter(kept, { claims: { email }, removed: [] });
-  return invitePerson(parts, { name, claims: all, email, language });
+}
+
+/** The groups that a new user joins. @throws {OperationRefused} one does not exist, or the caller may not */
+async function joinedGroups(parts: AdminParts, names: readonly string[]): Promise<readonly Group[]> {
+  if (names.length > 0) parts.caller.requireScopes(['grantd:groups:write']);
+  const groups: Group[] = [];
+  for (const name of names) groups.push(await requireGroup(parts, name));
+  // Several spellings lead to a group, so the check is of the names that are stored.
+  for (const { name } of groups) parts.caller.requireGroup(name);
+  return groups;
+}
+
+/** A user whose sign-in the caller may change. */
+async function changeable(parts: AdminParts, { sub: subject }: { readonly sub: string }): Promise<Person> {
+  const person = await requireSubject(parts, subject);
+  parts.caller.requirePerson(person);
+  parts.caller.requireAnother(person);
+  return person;
 }
 
 /** Disables or enables a user. */
-function disabling(action: 'disable' | 'enable', summary: string) {
+function disabling(action: 'disable' | 'enable', summary: string, about: string) {
   return change({
     method: 'POST',
     path: `/users/{sub}/${action}`,
@@ -180,6 +212,12 @@ function disabling(action: 'disable' | 'enable', summary: string) {
     status: 200,
     output: USER,
     hasVersion: true,
+    command: {
+      line: `user ${action} <sub>`,
+      about,
+      lines: ({ username: name }) =>
+        action === 'disable' ? `disabled ${name} and revoked all their tokens` : `enabled ${name}`,
+    },
     async prepare(parts, { sub: subject }) {
       const { caller } = parts;
       const person = await requireSubject(parts, subject);
@@ -223,6 +261,36 @@ export const USER_OPERATIONS = {
     },
     status: 200,
     output: USERS,
+    command: {
+      line: 'user list',
+      flags: {
+        search: {
+          about: 'only users with this text in the username, e-mail address, name or phone',
+          placeholder: 'TEXT',
+        },
+        group: { placeholder: 'NAME' },
+        state: { about: 'only users in this state: active or disabled' },
+      },
+      pages: {
+        begin: {
+          flag: 'after',
+          about:
+            'only users whose names come after this one. For the next page, pass the last name of the previous page',
+          placeholder: 'NAME',
+          // A cursor is the last name of the page before.
+          place: nameAsKept,
+        },
+        limit: { about: 'maximum number of users to print' },
+      },
+      notes: `  grantd user list --search example.com --state disabled
+  grantd user list --group staff --limit 100 --after bob`,
+      columns: {
+        NAME: ({ username: name }) => name,
+        SUB: (user) => user.sub,
+        ADDED: ({ created_at: createdAt }) => createdAt,
+        DISABLED: ({ disabled_at: disabledAt = '' }) => disabledAt,
+      },
+    },
     async perform(parts, { limit = DEFAULT_LIMIT, cursor, search, username: name, group, state }) {
       if (name !== undefined) {
         const person = await parts.people.byName(name);
@@ -243,7 +311,7 @@ export const USER_OPERATIONS = {
       return paged(items.map(userView), users.length > limit ? items.at(-1)?.name : undefined);
     },
   }),
-  addUser: operation({
+  addUser: change({
     method: 'POST',
     path: '/users',
     scope: 'grantd:users:write',
@@ -252,12 +320,52 @@ export const USER_OPERATIONS = {
     status: 201,
     output: CHANGED_USER,
     hasVersion: true,
-    async perform(parts, input) {
-      const { person, warnings, isAdded = false, mailId } = await addUser(parts, input);
-      const user = userView(await withState(parts, person));
-      const invitation = mailId === undefined ? undefined : { is_new: isAdded, mail_id: mailId };
+    command: {
+      line: 'user add <username>',
+      about: 'add a user',
+      flags: {
+        password: {
+          flag: 'password-stdin',
+          about: 'read the password from standard input; required',
+          isOnInput: true,
+        },
+        groups: {
+          flag: 'add-group',
+          about: 'a group to which the user is added; repeatable',
+          placeholder: 'NAME',
+        },
+      },
+      createsDatabase: true,
+      notes:
+        '  grantd user add bob --password-stdin --claim name="Bob Builder" --email bob@example.com < password.txt',
+      lines: ({ user }) => `added ${user.username}, sub ${user.sub}`,
+    },
+    check: checkNewUser,
+    async prepare(parts, { username: name, password: typed, invitation, claims: given = {}, groups = [] }) {
+      if (!parts.caller.isOnMachine) requireNoGroups(given);
+      const kept = claimsAsKept(given);
+      const { email = '', language = DEFAULT_LANGUAGE } = invitation ?? {};
+      if (invitation !== undefined) requireLanguage(language);
+      const address = email.trim();
       return {
-        document: { user, warnings, ...optional('invitation', invitation) },
+        name,
+        claims: invitation ? claimsAfter(kept, { claims: { email: address }, removed: [] }) : kept,
+        invitation: invitation && { email: address, language },
+        joined: await joinedGroups(parts, groups),
+        passwordHash: typed === undefined ? NO_PASSWORD : await new PasswordHasher().hash(typed),
+      };
+    },
+    async write(parts, { joined, invitation, passwordHash, ...facts }) {
+      const invited = invitation && (await invitePerson(parts, { ...facts, ...invitation }));
+      const added = invited?.person ?? (await parts.people.add({ ...facts, passwordHash }));
+      if (added === undefined) throw nameTaken(facts.name);
+      const warnings = [...(invited?.warnings ?? [])];
+      for (const group of joined) await joinGroup(parts, group, added, (warning) => warnings.push(warning));
+      const person = joined.length === 0 ? added : await requireSubject(parts, added.subject);
+      const user = userView(await withState(parts, person));
+      const shown = invited && { is_new: invited.isAdded, mail_id: invited.mailId };
+      return {
+        document: { user, warnings, ...optional('invitation', shown) },
         version: user,
         location: `/users/${person.subject}`,
       };
@@ -276,7 +384,7 @@ export const USER_OPERATIONS = {
       return { document: user, version: user };
     },
   }),
-  updateUser: operation({
+  updateUser: change({
     method: 'PATCH',
     path: '/users/{sub}',
     scope: 'grantd:users:write',
@@ -286,29 +394,42 @@ export const USER_OPERATIONS = {
     output: CHANGED_USER,
     hasVersion: true,
     needsVersion: true,
-    async perform(parts, { sub: subject, username: name, claims: changed = {} }) {
-      const { caller } = parts;
-      const given = Object.entries(changed);
-      const set = Object.fromEntries(given.filter(([, value]) => value !== null));
+    check({ username: name, claims: given = {} }) {
       if (name !== undefined) requireUsername(name);
-      requireClaims(set);
-      if (!caller.isOnMachine) requireNoGroups(set);
+      requireClaims(claimsChange(given).claims);
+    },
+    async prepare(parts, { sub: subject, username: name, claims: given = {} }) {
+      const { caller } = parts;
+      const wanted = claimsChange(given);
+      if (!caller.isOnMachine) requireNoGroups(wanted.claims);
       const before = await withState(parts, await requireSubject(parts, subject));
-      const state = optional('disabledAtMs', before.disabledAtMs);
-      const wanted = {
-        ...optional('username', name),
-        claims: set,
-        removed: given.filter(([, value]) => value === null).map(([claim]) => claim),
-        ...{ joined: [], left: [] },
+      parts.requireVersion(userView(before));
+      caller.requirePerson(before);
+      if (['email', 'email_verified'].some((claim) => Object.hasOwn(given, claim)))
+        caller.requireAnother(before);
+      const missing = wanted.removed.find((claim) => !Object.hasOwn(before.claims, claim));
+      if (missing !== undefined)
+        throw new OperationRefused(
+          'conflict',
+          `${before.name} has no claim ${missing}`,
+          `grantd user show ${before.name} shows all claims.`,
+        );
+      const changed = {
+        ...before,
+        name: nameAsKept(name ?? before.name),
+        claims: claimsAfter(before.claims, wanted),
       };
-      const { person, warnings } = await updatePerson(parts, before, wanted, (one) => {
-        parts.requireVersion(userView({ ...one, ...state }));
-        caller.requirePerson(one);
-        if (given.some(([claim]) => claim === 'email' || claim === 'email_verified'))
-          caller.requireAnother(one);
-      });
-      const user = userView({ ...person, ...state });
-      return { document: { user, warnings }, version: user };
+      return { before, changed };
+    },
+    async write(parts, { before, changed }) {
+      const update = () => asPermitted(parts, before, () => parts.people.update(changed));
+      const outcome = await (changed.name === before.name
+        ? update()
+        : takingWays(parts, before, underName(parts.openWays(), changed.name), update));
+      if (outcome === 'name_taken') throw nameTaken(changed.name);
+      if (outcome !== 'updated') return undefined;
+      const user = userView(changed);
+      return { document: { user, warnings: [] }, version: user };
     },
   }),
   removeUser: change({
@@ -318,12 +439,14 @@ export const USER_OPERATIONS = {
     summary: 'Delete a user’s data permanently, revoke all their tokens and end all their sessions',
     status: 200,
     output: ENDED_SESSIONS,
-    async prepare(parts, { sub: subject }) {
-      const person = await requireSubject(parts, subject);
-      parts.caller.requirePerson(person);
-      parts.caller.requireAnother(person);
-      return person;
+    command: {
+      line: 'user remove <sub>',
+      about: 'delete a user’s data permanently, revoke all their tokens and end all their sessions',
+      isFinal: 'grantd user disable can',
+      lines: ({ sessions_ended: ended }, user) =>
+        `removed ${user.username}, ended ${sessionsInWords(ended)} and revoked all their tokens; sub ${user.sub} is never reused`,
     },
+    prepare: changeable,
     async write(parts, person) {
       const { caller } = parts;
       if (caller.keepsAdministrator && caller.isAdministrator(person))
@@ -333,10 +456,15 @@ export const USER_OPERATIONS = {
       return { document: { sessions_ended: ended } };
     },
   }),
-  disableUser: disabling('disable', 'Disable a user, revoke all their tokens and end their sessions at once'),
+  disableUser: disabling(
+    'disable',
+    'Disable a user, revoke all their tokens and end their sessions at once',
+    'disable a user and revoke all their tokens at once',
+  ),
   enableUser: disabling(
     'enable',
     'Enable a disabled user. Tokens that were revoked when the user was disabled stay revoked',
+    'enable a user again. Their old tokens stay revoked',
   ),
   setPassword: change({
     method: 'PUT',
@@ -346,12 +474,25 @@ export const USER_OPERATIONS = {
     body: PASSWORD,
     status: 200,
     output: ENDED_SESSIONS,
-    async prepare(parts, { sub: subject, password: typed }) {
-      const person = await requireSubject(parts, subject);
-      parts.caller.requirePerson(person);
-      parts.caller.requireAnother(person);
-      return { person, hash: await passwordHashOf(typed) };
+    command: {
+      line: 'user set-password <sub>',
+      flags: {
+        password: {
+          flag: 'password-stdin',
+          about: 'read the password from standard input; required',
+          isOnInput: true,
+        },
+      },
+      lines: ({ sessions_ended: ended }, user) =>
+        `changed the password of ${user.username}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
     },
+    check({ password: typed }) {
+      if (typed !== undefined) requirePassword(typed);
+    },
+    prepare: async (parts, input) => ({
+      person: await changeable(parts, input),
+      hash: await new PasswordHasher().hash(input.password),
+    }),
     write: async (parts, { person, hash }) => ({
       document: { sessions_ended: await setPassword(parts, person, hash) },
     }),

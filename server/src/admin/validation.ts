@@ -70,8 +70,12 @@ export function bodyIn(
   return isBodyOptional && Object.keys(given).length === 0 ? undefined : given;
 }
 
-/** @throws {InvalidInput} the body in the input does not fit its schema */
-export function requireBody(operation: AnyOperation, input: Readonly<Record<string, unknown>>): void {
+/** @throws {InvalidInput} a parameter or the body in the input does not fit its schema */
+export function requireInput(operation: AnyOperation, input: Readonly<Record<string, unknown>>): void {
+  for (const [name, { schema }] of Object.entries(operation.query ?? {})) {
+    const [error] = input[name] === undefined ? [] : errorsOf(schema, input[name]);
+    if (error !== undefined) throw new InvalidInput(name, error.detail);
+  }
   const body = bodyIn(operation, input);
   if (operation.body !== undefined && body !== undefined) requireFitting(operation.body, body);
 }

@@ -1,13 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Command } from 'commander';
+import { labelled } from '../admin/command_form.ts';
 import {
   type Configuration,
   type GivenFlags,
   readConfiguration,
   typedPath,
 } from '../config/configuration.ts';
-import { isPassphrase, PASSPHRASE_FORM } from '../config/options.ts';
+import { isPassphrase, OPTIONS, PASSPHRASE_FORM } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import {
   type BackupKey,
@@ -25,7 +26,6 @@ import {
   collect,
   databaseFlags,
   endProgress,
-  labelled,
   printOne,
   readStandardInput,
   showProgress,
@@ -115,14 +115,23 @@ export function keyFlags(command: Command): Command {
     .option('--passphrase-file <FILE>', PASSPHRASE_FLAG);
 }
 
-async function writeBackup(file: string | undefined, given: BackupFlags): Promise<void> {
+async function writeBackup(file: string | undefined, typed: BackupFlags): Promise<void> {
   // A command with subcommands would otherwise show its help.
   if (file === undefined) throw new BadUsage('expected the path of the new backup: grantd backup FILE');
-  const { recipient, passphraseFile, secret: isWithSecret = true, ...flags } = given;
-  const configuration = readConfiguration(
-    { ...flags, ...(recipient !== undefined && { backupRecipients: recipient.join(',') }) },
+  const { recipient, passphraseFile, secret: isWithSecret = true, ...flags } = typed;
+  const keys = recipient?.join(',');
+  const { kind } = OPTIONS.backupRecipients;
+  if (keys !== undefined && kind.fromText(keys) === undefined)
+    throw new BadUsage(`--recipient: expected ${kind.expected}`);
+  const given = readConfiguration(
+    { ...flags, ...(keys !== undefined && { backupRecipients: keys }) },
     process.env,
   );
+  const isRecipient = (name: string) => keys !== undefined && name === 'backupRecipients';
+  const configuration: Configuration = {
+    ...given,
+    sourceOf: (name) => (isRecipient(name) ? '--recipient' : given.sourceOf(name)),
+  };
   const database = storedIn(configuration.settings, process.env);
   const lock = await lockFrom(configuration, recipient !== undefined, passphraseFile);
   const secrets = isWithSecret ? secretsOf(configuration, database) : undefined;

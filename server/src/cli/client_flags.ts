@@ -1,7 +1,7 @@
 import { MEMBER_NAMES, type MemberName, type MetadataMember, memberOf } from '@grantd/core';
 import { MEMBER_TEXTS } from '@grantd/core/options';
 import { type Command, Option } from 'commander';
-import { InvalidInput } from '../admin/operation_refused.ts';
+import type { InvalidInput } from '../admin/operation_refused.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { readTextFile } from '../config/text_file.ts';
 import { collect } from './command.ts';
@@ -78,22 +78,16 @@ export function memberNamed(text: string): string | undefined {
   return flag.member.isLocalizable && text.startsWith(`${flag.name}#`) ? text : flag.name;
 }
 
-/**
- * Runs an operation on a client. Names flags instead of members in what it refuses.
- * @throws {BadUsage} a member is invalid
- */
-export async function namingFlags<T>(operation: () => Promise<T>): Promise<T> {
-  try {
-    return await operation();
-  } catch (error) {
-    if (!(error instanceof InvalidInput)) throw error;
-    // Words with an underscore, and `jwks`, are member names or values.
-    const asFlags = error.problem.replaceAll(/(?<![^\s(])(?:jwks|[a-z]+(?:_[a-z]+)+)\b/g, flagOfMember);
-    throw new BadUsage(`${flagOfMember(error.member)}: ${asFlags}`);
-  }
+/** How users of the command line know an invalid member of a client: by its flag. */
+export function asClientUsage({ member, problem }: InvalidInput): BadUsage {
+  // Words with an underscore, and `jwks`, are member names or values.
+  const asFlags = problem.replaceAll(/(?<![^\s(])(?:jwks|[a-z]+(?:_[a-z]+)+)\b/g, flagOfMember);
+  return new BadUsage(`${flagOfMember(member)}: ${asFlags}`);
 }
 
-const OTHER_FLAGS: Readonly<Record<string, string>> = { client_id: 'ID', client_secret: '--secret-stdin' };
+const OTHER_FLAGS: Readonly<Record<string, string>> = {
+  ...{ client_id: 'ID', client_secret: '--secret-stdin', overlap: '--overlap' },
+};
 
 /** The flag that sets a member, or the member’s name if it has no flag. */
 export function flagOfMember(member: string): string {

@@ -1,11 +1,11 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
-import type { UnusedClientView } from '../admin/clients.ts';
+import type { UnusedClientView } from '../admin/client_documents.ts';
 import { call } from '../admin/in_process.ts';
 import type { GivenFlags } from '../config/configuration.ts';
 import {
   type AdministrationParts,
-  databaseFlags,
+  administrationFlags,
   endProgress,
   printOne,
   showProgress,
@@ -20,7 +20,7 @@ interface PruneFlags extends GivenFlags {
 }
 
 export function addPruneCommand(group: Command): void {
-  databaseFlags(
+  administrationFlags(
     group
       .command('prune')
       .description('remove unused clients that registered themselves. Shows them first, and asks'),

@@ -1,57 +1,42 @@
 import { hasSecret } from '@grantd/core';
-import { seconds } from '@grantd/core/options';
-import {
-  type ClientChange,
-  DEFAULT_OVERLAP,
-  isUsableSecret,
-  MAX_OVERLAP,
-  type Members,
-  registrationFrom,
-  SECRET_FORM,
-  type WantedSecret,
-} from '../admin/client_rules.ts';
+import { type Members, registrationFrom } from '../admin/client_metadata.ts';
+import { InvalidInput } from '../admin/operation_refused.ts';
 import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import { serverWithoutDatabase } from '../instance/instance.ts';
-import { memberNamed, membersOf, namingFlags, withoutMembers } from './client_flags.ts';
-import { readStandardInput } from './command.ts';
+import { asClientUsage, memberNamed, membersOf, withoutMembers } from './client_flags.ts';
 import { BadUsage } from './exit.ts';
-
-export interface ClientAddFlags extends GivenFlags {
-  readonly secretStdin?: true;
-  readonly public?: true;
-}
 
 /**
  * Client metadata from flags. Checks it without a database, so that an invalid client never creates one. With `--url`, the
  * server checks it, by its own options.
  * @throws {BadUsage} the client would not work or would not be safe
  */
-export async function membersOfNew(id: string, flags: ClientAddFlags): Promise<Members> {
+export async function membersOfNew(id: string, flags: GivenFlags): Promise<Members> {
   const given = membersOf(flags);
   const method = given.token_endpoint_auth_method;
   if (flags.public && method !== undefined && method !== 'none')
     throw new BadUsage('a --public client does not authenticate: omit --auth-method');
-  const members = { ...(flags.public && { token_endpoint_auth_method: 'none' }), ...given };
+  const members = { ...(flags.public === true && { token_endpoint_auth_method: 'none' }), ...given };
   if (flags.url !== undefined) return members;
   const configuration = readConfiguration(withoutMembers(flags), process.env);
   const server = await serverWithoutDatabase(configuration, 'cli');
-  const client = await namingFlags(() => registrationFrom(server, configuration, id, members));
+  const client = await registrationFrom(server, configuration, id, members).catch((error: unknown) => {
+    throw error instanceof InvalidInput ? asClientUsage(error) : error;
+  });
   if (flags.secretStdin && !hasSecret(client.metadata))
     throw new BadUsage('a client with this authentication method has no secret: omit --secret-stdin');
   return members;
 }
 
-export interface ClientUpdateFlags extends GivenFlags {
-  readonly unset?: readonly string[];
-  readonly allowEveryone?: true;
-}
-
-/** @throws {BadUsage} there is no change, or an unknown setting */
-export function changeOf(flags: ClientUpdateFlags): ClientChange {
+/** Members to set, and `null` for those to unset. @throws {BadUsage} there is no change, or an unknown setting */
+export function changeOf(flags: GivenFlags): Members {
   const members = membersOf(flags);
   if (flags.allowEveryone && members.allowed_groups !== undefined)
     throw new BadUsage('--allow-everyone and --allow-group exclude each other');
-  const named = [...(flags.unset ?? []), ...(flags.allowEveryone ? ['allowed_groups'] : [])];
+  const named = [
+    ...(Array.isArray(flags.unset) ? flags.unset.map(String) : []),
+    ...(flags.allowEveryone ? ['allowed_groups'] : []),
+  ];
   const unset = named.map((text) => {
     const name = memberNamed(text);
     if (name === undefined)
@@ -61,32 +46,5 @@ export function changeOf(flags: ClientUpdateFlags): ClientChange {
   });
   if (Object.keys(members).length + unset.length === 0)
     throw new BadUsage('nothing to update: grantd client update --help lists the settings');
-  return { members, unset };
-}
-
-export async function wantedSecret({ secretStdin }: { readonly secretStdin?: true }): Promise<WantedSecret> {
-  if (!secretStdin) return 'generate';
-  const supplied = await readStandardInput('the secret');
-  if (!isUsableSecret(supplied)) throw new BadUsage(`--secret-stdin: expected ${SECRET_FORM}`);
-  return { supplied };
-}
-
-export interface RotationFlags extends GivenFlags {
-  readonly secretStdin?: true;
-  readonly overlap?: string;
-  readonly now?: true;
-}
-
-/**
- * Seconds for which the replaced secret still works.
- * @throws {BadUsage} the time is invalid, or both flags are present
- */
-export function overlapOf({ overlap, now }: RotationFlags): number {
-  if (now && overlap !== undefined) throw new BadUsage('--now means no overlap: omit --overlap');
-  if (now) return 0;
-  if (overlap === undefined) return DEFAULT_OVERLAP;
-  const kind = seconds(1, MAX_OVERLAP);
-  const read = kind.fromText(overlap);
-  if (read === undefined) throw new BadUsage(`--overlap: expected ${kind.expected}`);
-  return read;
+  return { ...members, ...Object.fromEntries(unset.map((name) => [name, null])) };
 }

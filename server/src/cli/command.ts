@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { AdminCalls } from '../admin/in_process.ts';
 import { InvalidInput } from '../admin/operation_refused.ts';
 import { addFlags, type Configuration, type GivenFlags, readConfiguration } from '../config/configuration.ts';
@@ -102,6 +102,12 @@ export function databaseFlags(command: Command, further: readonly OptionName[] =
   return addFlags(command, [...COMMON, ...further]).option('--json', 'print JSON');
 }
 
+/** Adds the flags of a command that works on the database, and with `--url` through the admin API. */
+export function administrationFlags(command: Command, further: readonly OptionName[] = []): Command {
+  const about = 'work through the admin API of the server with this issuer';
+  return databaseFlags(command, further).addOption(new Option('--url <ISSUER>', about).helpGroup('Server:'));
+}
+
 /** Collects the values of a repeatable flag. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
@@ -138,13 +144,6 @@ export function printList<T extends object>(
         .trimEnd(),
     );
   }
-}
-
-/** Formats labels and values, one per line, without undefined values. */
-export function labelled(values: Readonly<Record<string, string | undefined>>): readonly string[] {
-  const known = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  const width = Math.max(0, ...known.map(([label]) => label.length));
-  return known.map(([label, value]) => `${label.padEnd(width)}  ${value}`);
 }
 
 /** Formats milliseconds since 1970 as ISO 8601. */

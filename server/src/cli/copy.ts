@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
+import { labelled } from '../admin/command_form.ts';
 import { addFlags, type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import type { Settings } from '../config/options.ts';
 import { isDatabaseUrl, isPostgresUrl, withoutPassword } from '../config/options.ts';
@@ -7,7 +8,7 @@ import { Refused } from '../config/refused.ts';
 import { databasePath, postgresLimits, warnOfPassword } from '../data/database_of.ts';
 import { secretFileOf } from '../data/secrets.ts';
 import { markCopied, unmarkCopied } from '../data/sqlite_database.ts';
-import { endProgress, labelled, printOne, showProgress } from './command.ts';
+import { endProgress, printOne, showProgress } from './command.ts';
 import { BadUsage } from './exit.ts';
 
 interface CopyFlags extends GivenFlags {

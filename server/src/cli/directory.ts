@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { labelled } from '../admin/command_form.ts';
 import { endAccess, requirePerson } from '../admin/user_rules.ts';
 import type { GivenFlags } from '../config/configuration.ts';
 import { OPTION_NAMES, type OptionName } from '../config/options.ts';
@@ -8,7 +9,7 @@ import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { type DirectoryEntry, DirectoryFault, type SearchableDirectory } from '../directory/contract.ts';
 import { openDirectory } from '../directory/directory.ts';
 import { refuseContradictoryDirectory } from '../serve/exposure.ts';
-import { type CommandParts, databaseFlags, labelled, printOne, withInstance } from './command.ts';
+import { type CommandParts, databaseFlags, printOne, withInstance } from './command.ts';
 import { BadUsage } from './exit.ts';
 
 /** The options of the directory. */

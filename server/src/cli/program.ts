@@ -1,6 +1,6 @@
 import { Command, Help, Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { COMMAND_OPERATIONS, NEEDS_MACHINE } from './commands.ts';
+import { NEEDS_MACHINE } from './commands.ts';
 import { BadUsage, EXIT_HELP } from './exit.ts';
 
 /** Columns for names and flags. Longer ones get a line of their own, so that the descriptions keep their width. */
@@ -14,33 +14,45 @@ const NARROW: Partial<Help> = {
   },
 };
 
+/** Commands that are only operations. */
+const ofOperations = (word: string, description: string) => async () =>
+  (await import('./operation_commands.ts')).operationCommands(word, description);
+
 /** Each command loads its own modules, so that every command starts quickly. */
-const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
-  ['serve', async () => (await import('./serve.ts')).serveCommand()],
-  ['health', async () => (await import('./health.ts')).healthCommand()],
-  ['client', async () => (await import('./client.ts')).clientCommands()],
-  ['scope', async () => (await import('./scope.ts')).scopeCommands()],
-  ['user', async () => (await import('./user.ts')).userCommands()],
-  ['apply', async () => (await import('./apply.ts')).applyCommand()],
-  ['export', async () => (await import('./apply.ts')).exportCommand()],
-  ['group', async () => (await import('./group.ts')).groupCommands()],
-  ['mail', async () => (await import('./mail.ts')).mailCommands()],
-  ['directory', async () => (await import('./directory.ts')).directoryCommands()],
-  ['token', async () => (await import('./token.ts')).tokenCommands()],
-  ['keys', async () => (await import('./keys.ts')).keysCommands()],
-  ['secrets', async () => (await import('./secrets.ts')).secretsCommands()],
-  ['admin', async () => (await import('./admin.ts')).adminCommands()],
-  ['audit', async () => (await import('./audit.ts')).auditCommands()],
-  ['events', async () => (await import('./events.ts')).eventsCommands()],
-  ['config', async () => (await import('./config.ts')).configCommands()],
-  ['texts', async () => (await import('./texts.ts')).textsCommand()],
-  ['gc', async () => (await import('./gc.ts')).gcCommand()],
-  ['copy', async () => (await import('./copy.ts')).copyCommand()],
-  ['backup', async () => (await import('./backup.ts')).backupCommand()],
-  ['restore', async () => (await import('./restore.ts')).restoreCommand()],
-  ['migrate', async () => (await import('./migrate.ts')).migrateCommands()],
-  ['help', async () => (await import('./help.ts')).helpCommand(commandNamed)],
-]);
+const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
+  Object.entries({
+    serve: async () => (await import('./serve.ts')).serveCommand(),
+    health: async () => (await import('./health.ts')).healthCommand(),
+    client: async () => (await import('./client.ts')).clientCommands(),
+    scope: async () => (await import('./scope.ts')).scopeCommands(),
+    user: async () => (await import('./user.ts')).userCommands(),
+    apply: async () => (await import('./apply.ts')).applyCommand(),
+    export: async () => (await import('./export.ts')).exportCommand(),
+    group: async () => (await import('./group.ts')).groupCommands(),
+    mail: ofOperations('mail', 'list emails to users, send failed ones again, and test the SMTP server'),
+    directory: async () => (await import('./directory.ts')).directoryCommands(),
+    token: async () => (await import('./token.ts')).tokenCommands(),
+    keys: ofOperations('keys', 'manage signing keys'),
+    secrets: ofOperations(
+      'secrets',
+      "manage the server's secret, which protects client secrets and signing keys",
+    ),
+    admin: async () => (await import('./admin.ts')).adminCommands(),
+    audit: ofOperations(
+      'audit',
+      'read the audit trail, which records who changed what, and prove that no record is missing',
+    ),
+    events: ofOperations('events', 'list changes to clients, users, keys and tokens'),
+    config: async () => (await import('./config.ts')).configCommands(),
+    texts: async () => (await import('./texts.ts')).textsCommand(),
+    gc: async () => (await import('./gc.ts')).gcCommand(),
+    copy: async () => (await import('./copy.ts')).copyCommand(),
+    backup: async () => (await import('./backup.ts')).backupCommand(),
+    restore: async () => (await import('./restore.ts')).restoreCommand(),
+    migrate: async () => (await import('./migrate.ts')).migrateCommands(),
+    help: async () => (await import('./help.ts')).helpCommand(commandNamed),
+  }),
+);
 
 /** For `grantd help`. @returns `undefined` if there is no such command */
 async function commandNamed(name: string): Promise<Command | undefined> {
@@ -60,23 +72,18 @@ export async function createProgram(command = ''): Promise<Command> {
   const only = COMMANDS.get(command);
   for (const load of only === undefined ? COMMANDS.values() : [only]) program.addCommand(await load());
   throwInsteadOfExit(program);
-  for (const one of program.commands) addUrl(one, []);
+  for (const one of program.commands) explainUrl(one, []);
   return program;
 }
 
-/** Adds the flag `--url` to commands that work through the admin API. The others refuse it with the reason. */
-function addUrl(command: Command, above: readonly string[]): void {
+/** Says in the help of each command whether it has `--url`. The others refuse it with the reason. */
+function explainUrl(command: Command, above: readonly string[]): void {
   const path = [...above, command.name()];
-  for (const subcommand of command.commands) addUrl(subcommand, path);
+  for (const subcommand of command.commands) explainUrl(subcommand, path);
   if (command.commands.length > 0) return;
   const name = path.join(' ');
   const reason = NEEDS_MACHINE[name] ?? NEEDS_MACHINE[path[0] ?? ''];
-  if (COMMAND_OPERATIONS[name] !== undefined) {
-    const option = new Option(
-      '--url <ISSUER>',
-      'work through the admin API of the server with this issuer',
-    ).helpGroup('Server:');
-    command.addOption(option);
+  if (command.options.some(({ long }) => long === '--url')) {
     command.addHelpText(
       'after',
       '\nWith --url, the command works through the admin API of a server, with the access of GRANTD_ADMIN_TOKEN_FILE, or of\nGRANTD_ADMIN_CLIENT_ID with GRANTD_ADMIN_CLIENT_KEY_FILE (grantd help admin-api).',

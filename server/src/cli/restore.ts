@@ -1,6 +1,7 @@
 import { EVENT_TYPES, type EventRecord } from '@grantd/core';
 import { isJsonObject, oneOf } from '@grantd/core/options';
 import { Command } from 'commander';
+import { labelled } from '../admin/command_form.ts';
 import { readConfiguration, typedPath } from '../config/configuration.ts';
 import { withoutPassword } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
@@ -11,7 +12,7 @@ import { storedIn } from '../data/database_of.ts';
 import { secretFileOf } from '../data/secrets.ts';
 import { type ReplayOutcome, replay } from '../people/replay.ts';
 import { durationOf, type KeyFlags, keyFlags, keyFrom, secondsSince } from './backup.ts';
-import { databaseFlags, endProgress, labelled, printOne, showProgress, timeOf } from './command.ts';
+import { databaseFlags, endProgress, printOne, showProgress, timeOf } from './command.ts';
 import { BadUsage } from './exit.ts';
 
 interface RestoreFlags extends KeyFlags {

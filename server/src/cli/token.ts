@@ -1,6 +1,7 @@
 import type { OperatorIssue } from '@grantd/core';
 import { type Kind, seconds, wholeNumber } from '@grantd/core/options';
 import { Command } from 'commander';
+import { labelled } from '../admin/command_form.ts';
 import { type AdminCalls, call } from '../admin/in_process.ts';
 import type { Input } from '../admin/table.ts';
 import type { ExplanationView } from '../admin/tokens.ts';
@@ -9,11 +10,11 @@ import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
 import {
   type AdministrationParts,
+  administrationFlags,
   type CommandParts,
   collect,
   databaseFlags,
   endProgress,
-  labelled,
   printOne,
   showProgress,
   timeOf,
@@ -33,7 +34,7 @@ export function tokenCommands(): Command {
 }
 
 function addExplainCommand(group: Command): void {
-  databaseFlags(
+  administrationFlags(
     group
       .command('explain [TOKEN]')
       .description('show what a token is and whether it is active. If it is not, show why and since when'),
@@ -216,7 +217,7 @@ interface RevokeFlags extends GivenFlags {
 }
 
 function addRevokeCommand(group: Command): void {
-  databaseFlags(
+  administrationFlags(
     group
       .command('revoke [TOKEN]')
       .description('revoke a token, or all tokens of a user, client or grant, at once'),

@@ -20,7 +20,7 @@ import {
 import type { ImportLine } from '../people/import_lines.ts';
 import {
   type AdministrationParts,
-  databaseFlags,
+  administrationFlags,
   endProgress,
   printOne,
   showProgress,
@@ -44,7 +44,7 @@ interface ExportFlags extends GivenFlags {
 
 /** Adds the commands `import` and `export`. */
 export function addImportCommands(group: Command): void {
-  databaseFlags(
+  administrationFlags(
     group
       .command('import <FILE>')
       .description('add users from a file with a JSON object per line; - reads standard input'),
@@ -80,7 +80,7 @@ that it has imported. If a line cannot be imported, the exit code is 1.
       const wish = importWishOf(file, flags);
       await withAdministration(flags, 'may_create_database', (parts) => importPeople(parts, wish));
     });
-  databaseFlags(
+  administrationFlags(
     group
       .command('export [FILE]')
       .description('write all users, a JSON object per line, to a new file that only you can read'),
@@ -383,7 +383,8 @@ async function exportPeople(
   } finally {
     endProgress();
   }
-  if (path !== undefined) printOne(parts, { file: path, users }, [`wrote ${users} users to ${path}`]);
+  if (path !== undefined)
+    printOne(parts, { file: path, users }, [`wrote ${users} ${users === 1 ? 'user' : 'users'} to ${path}`]);
 }
 
 function written(stream: NodeJS.WritableStream, content: string): Promise<void> {

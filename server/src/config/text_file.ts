@@ -10,6 +10,11 @@ export function readTextFile(file: string | number): string {
   return utf8Of(readFileSync(file)).toString('utf8');
 }
 
+/** Whether a file begins with the byte order mark of UTF-8. */
+export function hasMark(file: string): boolean {
+  return readFileSync(file).subarray(0, UTF8_MARK.length).equals(UTF8_MARK);
+}
+
 /** A text in UTF-8 without a byte order mark. UTF-16 is what redirections of older PowerShells write. */
 export function utf8Of(bytes: Buffer): Buffer {
   const begins = (mark: Buffer) => bytes.subarray(0, mark.length).equals(mark);

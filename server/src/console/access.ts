@@ -1,5 +1,5 @@
 // Who may use the console, and what its pages get.
-import { inProcess, type Versioned, versionCheck } from '../admin/in_process.ts';
+import { type AdminCalls, inProcess } from '../admin/in_process.ts';
 import type { AdminParts } from '../admin/operation.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import type { Document, Input, OperationId } from '../admin/table.ts';
@@ -39,7 +39,7 @@ export interface PagesOfConsole {
 export interface ConsoleParts {
   readonly pages: PagesOfConsole;
   readonly adminGroup: string;
-  readonly isReady: () => Promise<boolean>;
+  readonly issuer: string;
   readonly clock: Pick<ClockWatch, 'skewSeconds'>;
   /** What this server has counted in the last hour; `undefined` if the console was off at its start. */
   readonly history: Pick<History, 'samples'> | undefined;
@@ -53,13 +53,13 @@ export interface ConsoleParts {
 export interface Visit {
   readonly c: PageContext;
   readonly console: ConsoleParts;
-  readonly parts: AdminParts;
   /**
-   * Performs an operation as the operator.
-   * @param version the only version that a change is for. Default: every version
+   * Performs an operation as the operator, and returns its document.
    * @throws {OperationRefused | InvalidInput} a page says so
    */
-  call<Id extends OperationId>(id: Id, input: Input<Id>, version?: string): Promise<Versioned<Document<Id>>>;
+  call<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Document<Id>>;
+  /** The same with the version. @param version the only version that a change is for. Default: every version */
+  versioned: AdminCalls['versioned'];
   readonly session: BrowserSession;
   readonly setting: PageSetting;
   readonly view: ConsoleView;
@@ -86,14 +86,14 @@ export function page(
         : new URLSearchParams();
     const setting = pages.drawing.setting(c);
     const view = await consoleView(c, pages, session, current);
-    const parts = { ...consoleParts.partsOf(session.person.subject), requireVersion: versionCheck('*') };
+    const { versioned } = inProcess(consoleParts.partsOf(session.person.subject));
+    const call: Visit['call'] = async (...order) => (await versioned(...order)).document;
     try {
       // No stored text has one, and PostgreSQL would refuse the query like an outage.
       const given = [...new URL(c.req.url).searchParams, ...form];
       const [name] = given.find((pair) => pair.some((text) => text.includes('\0'))) ?? [];
       if (name !== undefined) throw new InvalidInput(JSON.stringify(name), 'expected no NUL');
-      const call: Visit['call'] = (...given) => inProcess(parts).versioned(...given);
-      return await answer({ c, console: consoleParts, parts, call, session, setting, view, form });
+      return await answer({ c, console: consoleParts, call, versioned, session, setting, view, form });
     } catch (error) {
       if (error instanceof OperationRefused)
         return renderPage(c, refusedPage({ ...view, kind: error.kind, detail: error.problem }, setting));

@@ -1,22 +1,24 @@
 import { EVENT_TYPES } from '@grantd/core';
 import { html } from 'hono/html';
-import { auditBefore, auditEventView } from '../admin/audit.ts';
+import type { AuditEventView } from '../admin/audit.ts';
+import { cursorOf, MAX_EVENTS_READ, MAX_LIMIT } from '../admin/operation.ts';
 import { InvalidInput } from '../admin/operation_refused.ts';
-import type { AuditEvent, AuditFilter } from '../data/audit.ts';
+import type { Input } from '../admin/table.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type ConsoleView, consoleFrame, nextLink, timeOf, urlOf } from './frame.ts';
+import { nextAfter } from './lists.ts';
 
 const EVENTS_PER_PAGE = 50;
 
-/** Maximum events that one page reads. */
-const MAX_EVENTS_READ = 20_000;
+/** Events of a download, which is built in memory: a few megabytes. */
+const DOWNLOADED = 10_000;
 
-/** Limits of a download, which is built in memory: a few megabytes. */
-const DOWNLOAD = { most: 10_000, mostRead: 50_000 };
+/** About how many events to read for it, whether or not they fit. */
+const READ_FOR_DOWNLOAD = 50_000;
 
 /** The filters that are texts, in the order of the form. */
 const TEXT_FILTERS = ['user', 'client', 'actor', 'target', 'address', 'request'] as const;
@@ -30,16 +32,14 @@ const FILTERS = ['type', ...TEXT_FILTERS, ...TIME_FILTERS] as const;
 type GivenFilters = Readonly<Record<(typeof FILTERS)[number], string>>;
 
 /** `GET /console/audit`: the newest events first, with the filters of `FILTERS`. */
-export async function showAudit({ c, parts, setting, view }: Visit): Promise<Response> {
+export async function showAudit({ c, call, setting, view }: Visit): Promise<Response> {
   const filters = filtersIn(c.req.query());
-  const { events, next } = await auditBefore(parts, numberIn(c.req.query('before')), filterOf(filters), {
-    most: EVENTS_PER_PAGE,
-    mostRead: MAX_EVENTS_READ,
-  });
+  const order = { ...orderOf(filters), ...cursorIn(c.req.query('before')), limit: EVENTS_PER_PAGE };
+  const page = await call('listAudit', order);
+  const before = nextAfter(page);
   const shown: AuditView = {
-    ...view,
-    ...{ events, filters },
-    ...(next !== undefined && { next: urlOf(view.base, 'audit', { ...filters, before: String(next) }) }),
+    ...{ ...view, events: page.items, filters },
+    ...(before !== undefined && { next: urlOf(view.base, 'audit', { ...filters, before }) }),
   };
   return renderPage(c, auditPage(shown, setting));
 }
@@ -48,13 +48,23 @@ export async function showAudit({ c, parts, setting, view }: Visit): Promise<Res
  * `GET /console/audit.jsonl`: the latest events of the same filters, one JSON object a line, the newest first. If there
  * may be more, the last line has the URL of the next file.
  */
-export async function downloadAudit({ c, parts, view }: Visit): Promise<Response> {
+export async function downloadAudit({ c, call, console: { issuer }, view }: Visit): Promise<Response> {
   const filters = filtersIn(c.req.query());
-  const before = numberIn(c.req.query('before'));
-  const { events, next } = await auditBefore(parts, before, filterOf(filters), DOWNLOAD);
-  const lines: object[] = events.map(auditEventView);
-  if (next !== undefined) {
-    const url = new URL(downloadUrl(view.base, { ...filters, before: String(next) }), parts.issuer);
+  const lines: object[] = [];
+  let cursor = cursorIn(c.req.query('before'));
+  let before: string | undefined;
+  for (let read = 0; lines.length < DOWNLOADED && read < READ_FOR_DOWNLOAD; ) {
+    const page = await call('listAudit', { ...orderOf(filters), ...cursor, limit: MAX_LIMIT });
+    lines.push(...page.items);
+    const first = Number(before ?? page.items[0]?.number ?? Number.POSITIVE_INFINITY);
+    before = nextAfter(page);
+    if (before === undefined) break;
+    // Events have consecutive numbers. A page that skips blocks of them reads fewer.
+    read += Math.min(MAX_EVENTS_READ, first - Number(before));
+    cursor = cursorIn(before);
+  }
+  if (before !== undefined) {
+    const url = new URL(downloadUrl(view.base, { ...filters, before }), issuer);
     lines.push({ truncated: true, next: url.href });
   }
   return c.body(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), 200, {
@@ -70,40 +80,33 @@ function filtersIn(query: Readonly<Record<string, string>>): GivenFilters {
   return Object.fromEntries(FILTERS.map((name) => [name, query[name]?.trim() ?? ''])) as GivenFilters;
 }
 
-function numberIn(text = ''): number | undefined {
-  return /^[1-9]\d{0,15}$/.test(text) ? Number(text) : undefined;
+function cursorIn(before = ''): { readonly cursor?: string } {
+  return /^[1-9]\d{0,15}$/.test(before) ? { cursor: cursorOf(Number(before)) } : {};
 }
 
-/** @throws {InvalidInput} a value is malformed */
-function filterOf(given: GivenFilters): AuditFilter {
-  const { type, user, client, actor, target, address, request } = given;
+/** The filters as the operation takes them. @throws {InvalidInput} a value is malformed */
+function orderOf({ type, user, client, request, since, until, ...others }: GivenFilters): Input<'listAudit'> {
   const known = EVENT_TYPES.find((one) => one === type);
   if (type !== '' && known === undefined)
     throw new InvalidInput('type', `expected a type of event, got ${JSON.stringify(type)}`);
-  return {
-    type: known,
-    subject: user || undefined,
-    clientId: client || undefined,
-    actor: actor || undefined,
-    target: target || undefined,
-    address: address || undefined,
-    requestId: request || undefined,
-    sinceMs: timeIn('since', given.since),
-    untilMs: timeIn('until', given.until),
+  const order = {
+    ...{ ...others, type: known, subject: user, client_id: client, request_id: request },
+    ...{ since: timeIn('since', since), until: timeIn('until', until) },
   };
+  return Object.fromEntries(Object.entries(order).filter(([, value]) => value));
 }
 
-function timeIn(name: string, text: string): number | undefined {
+function timeIn(name: string, text: string): string | undefined {
   if (text === '') return undefined;
   const isLocal = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?$/.test(text);
   const atMs = isLocal ? Date.parse(text.includes(':') ? `${text.replace(' ', 'T')}Z` : text) : Number.NaN;
   if (Number.isNaN(atMs))
     throw new InvalidInput(name, `expected a time such as 2026-01-31 12:00, got ${JSON.stringify(text)}`);
-  return atMs;
+  return new Date(atMs).toISOString();
 }
 
 export interface AuditView extends ConsoleView {
-  readonly events: readonly AuditEvent[];
+  readonly events: readonly AuditEventView[];
   readonly filters: GivenFilters;
   /** URL of earlier events. */
   readonly next?: string;
@@ -159,8 +162,9 @@ function downloadUrl(base: string, parameters: Readonly<Record<string, string>>)
 }
 
 /** Each value leads to the events that have it, too. */
-function eventRow(event: AuditEvent, base: string, texts: Texts): Html {
-  const { sequence, atMs, type, target, actor, subject, clientId, address, reason, requestId } = event;
+function eventRow(event: AuditEventView, base: string, texts: Texts): Html {
+  const { number, at, type, target, actor, subject, address, reason } = event;
+  const { client_id: clientId, request_id: requestId } = event;
   const { names, by } = texts.console.audit;
   const link = (name: (typeof TEXT_FILTERS)[number], value: string) =>
     html`<a href="${urlOf(base, 'audit', { [name]: value })}"><bdi>${value}</bdi></a>`;
@@ -169,7 +173,7 @@ function eventRow(event: AuditEvent, base: string, texts: Texts): Html {
       ? ''
       : html` <span>${names[name]}: ${link(name, value)}</span>`;
   return html`<li><code>${type}</code>${target === '' ? '' : html` ${link('target', target)}`}
-<p class="detail"><span>${String(sequence)}</span> ${timeOf(atMs, texts) ?? ''} <span>${by(link('actor', actor))}</span>${reason === undefined || reason === '' ? '' : html` <code>${reason}</code>`}</p>
+<p class="detail"><span>${String(number)}</span> ${timeOf(at, texts) ?? ''} <span>${by(link('actor', actor))}</span>${reason === undefined || reason === '' ? '' : html` <code>${reason}</code>`}</p>
 <p class="detail">${detail('user', subject)}${detail('client', clientId)}${detail('address', address)}${detail('request', requestId)}</p></li>
 `;
 }

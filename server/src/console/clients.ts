@@ -1,7 +1,5 @@
-import { type ClientRecord, documentOf } from '@grantd/core';
 import { html } from 'hono/html';
-import { requireClient, stateOf } from '../admin/client_rules.ts';
-import { revokeAll } from '../admin/tokens.ts';
+import type { ClientView as Client } from '../admin/client_documents.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { textsIn } from '../texts/texts.ts';
@@ -18,7 +16,7 @@ import {
   timeOf,
   urlOf,
 } from './frame.ts';
-import { type Badge, badges, type ListRow, pageOfRows, readList, renderList, thingUrl } from './lists.ts';
+import { type Badge, badges, type ListRow, listOf, renderList, thingUrl, wishOf } from './lists.ts';
 
 /** Changes that are asked about first. */
 const ASKED = ['disable', 'revoke'] as const;
@@ -27,20 +25,15 @@ type Asked = (typeof ASKED)[number];
 
 /** `GET /console/clients`: the list. With `id`, one client; with `ask` too, the question before a change. */
 export async function showClients(visit: Visit): Promise<Response> {
-  const { c, parts, setting, view } = visit;
+  const { c, call, setting, view } = visit;
   const id = c.req.query('id');
-  if (id === undefined) {
-    const rows = async () => (await parts.storage.clients.list()).map(rowOf);
-    return renderList(
-      visit,
-      await readList(visit, 'clients', async (wish) => pageOfRows(await rows(), wish)),
-    );
-  }
-  const client = await requireClient(parts, id);
+  if (id === undefined)
+    return renderList(visit, listOf(visit, 'clients', await call('listClients', wishOf(visit)), rowOf));
+  const client = await call('getClient', { client_id: id });
   const ask = ASKED.find((one) => one === c.req.query('ask'));
-  if (ask === undefined) return renderPage(c, clientPage({ ...view, ...shownClient(client) }, setting));
-  const { alive = 0 } = await revokeAll(parts, { clientId: id }, { counts: true, isDryRun: true });
-  return renderPage(c, askClientPage({ ...view, id, ask, alive }, setting));
+  if (ask === undefined) return renderPage(c, clientPage({ ...view, client }, setting));
+  const { active = 0 } = await call('revokeAll', { client_id: id, dry_run: true });
+  return renderPage(c, askClientPage({ ...view, id, ask, active }, setting));
 }
 
 /** `POST /console/clients`: does what `do` says with the client in `id`. */
@@ -67,45 +60,19 @@ export async function submitClients(visit: Visit): Promise<Response> {
   );
 }
 
-function rowOf(client: ClientRecord): ListRow {
-  const { id, name } = client;
-  return { key: id, name: id, details: name === undefined ? [] : [name], badges: badgesOf(stateOf(client)) };
+function rowOf(client: Client): ListRow {
+  const { client_id: id, client_name: name } = client;
+  return { key: id, name: id, details: name === undefined ? [] : [name], badges: badgesOf(client) };
 }
 
 function badgesOf({
-  isSelfRegistered,
-  disabledAtMs,
-}: {
-  readonly isSelfRegistered: boolean;
-  readonly disabledAtMs?: number | undefined;
-}): readonly Badge[] {
+  registered_itself: isSelfRegistered,
+  disabled_at: disabledAt,
+}: Client): readonly Badge[] {
   return [
     ...(isSelfRegistered ? (['self_registered'] as const) : []),
-    ...(disabledAtMs === undefined ? [] : (['disabled'] as const)),
+    ...(disabledAt === undefined ? [] : (['disabled'] as const)),
   ];
-}
-
-/** A client as its page shows it. Secrets have no values here, only dates. */
-interface ShownClient extends Omit<ReturnType<typeof stateOf>, 'secrets' | 'disabledAtMs'> {
-  readonly id: string;
-  readonly disabledAtMs?: number;
-  readonly secrets: readonly {
-    readonly createdAtMs?: number | undefined;
-    readonly endsAtMs?: number | undefined;
-    readonly lastUsedAtMs?: number | undefined;
-  }[];
-  /** Members of its metadata with their values. */
-  readonly members: readonly (readonly [name: string, value: string])[];
-}
-
-function shownClient(client: ClientRecord): ShownClient {
-  const { type, isSelfRegistered, disabledAtMs, secrets = [] } = stateOf(client);
-  return {
-    ...{ id: client.id, type, isSelfRegistered },
-    ...(disabledAtMs !== undefined && { disabledAtMs }),
-    secrets: secrets.map(({ serverSecret: _, ...dates }) => dates),
-    members: Object.entries(documentOf(client)).map(([name, value]) => [name, textOf(value)]),
-  };
 }
 
 function textOf(value: unknown): string {
@@ -115,25 +82,37 @@ function textOf(value: unknown): string {
     : JSON.stringify(value);
 }
 
-export interface ClientView extends ConsoleView, ShownClient {}
+export interface ClientView extends ConsoleView {
+  readonly client: Client;
+}
 
 /** One client: links `ask-disable` and `ask-revoke`, button `enable`. */
 export function clientPage(view: ClientView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, id, type, disabledAtMs, secrets } = view;
-  const members: readonly Row[] = view.members.map(([name, value]) => [name, html`<bdi>${value}</bdi>`]);
+  const { base, client } = view;
+  const {
+    client_id: id,
+    type,
+    disabled_at: disabledAt,
+    secrets = [],
+    registered_itself: _,
+    ...metadata
+  } = client;
+  const members = Object.entries(metadata).map(
+    ([name, value]): Row => [name, html`<bdi>${textOf(value)}</bdi>`],
+  );
   const ask = (what: Asked) =>
     askLink(thingUrl(base, 'clients', id, { ask: what }), what, words.clientChanges[what].yes);
   return consoleFrame(view, setting, {
     title: id,
-    heading: html`${named(id)}${badges(badgesOf(view), texts)}`,
+    heading: html`${named(id)}${badges(badgesOf(client), texts)}`,
     body: html`${section(
       'client',
       words.client,
       termList([
         [words.clientType, words.clientTypes[type]],
-        [words.disabledSince, timeOf(disabledAtMs, texts)],
+        [words.disabledSince, timeOf(disabledAt, texts)],
         ...members,
       ]),
     )}${
@@ -146,9 +125,9 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
 ${secrets.map(
   (secret) =>
     html`<li>${termList([
-      [words.createdAt, timeOf(secret.createdAtMs, texts)],
-      [words.endsAt, timeOf(secret.endsAtMs, texts)],
-      [words.lastUsed, timeOf(secret.lastUsedAtMs, texts)],
+      [words.createdAt, timeOf(secret.created_at, texts)],
+      [words.endsAt, timeOf(secret.ends_at, texts)],
+      [words.lastUsed, timeOf(secret.last_used_at, texts)],
     ])}</li>\n`,
 )}</ul>`,
           )
@@ -156,7 +135,7 @@ ${secrets.map(
       'actions',
       words.actions,
       html`${actionForm(view, { id }, [
-        disabledAtMs === undefined
+        disabledAt === undefined
           ? ask('disable')
           : html`<button id="enable" type="submit" name="do" value="enable">${words.enable}</button>\n`,
         ask('revoke'),
@@ -169,20 +148,20 @@ ${secrets.map(
 interface AskClientView extends ConsoleView {
   readonly id: string;
   readonly ask: Asked;
-  /** Active tokens. */
-  readonly alive: number;
+  /** Number of active tokens. */
+  readonly active: number;
 }
 
 /** The question before a change of a client: button `console-yes`, link `console-no`. */
 export function askClientPage(view: AskClientView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, id, ask, alive } = view;
+  const { base, id, ask, active } = view;
   const { title, text, yes } = words.clientChanges[ask];
   return consoleFrame(view, setting, {
     title: title(id),
     body: html`<p>${text}</p>
-${termList([[words.activeTokens, texts.formats.number(alive)]])}
+${termList([[words.activeTokens, texts.formats.number(active)]])}
 ${question(view, { action: `${base}/clients`, does: ask, fields: { id }, yes, back: thingUrl(base, 'clients', id) }, texts)}`,
   });
 }

@@ -52,7 +52,7 @@ export async function openConsole(
 
   return (pages) => {
     const parts: ConsoleParts = {
-      ...{ pages, adminGroup, isReady, clock, history },
+      ...{ pages, adminGroup, issuer: instance.issuer, clock, history },
       tokens: new SealedValues(instance.secret(), 'console_token'),
       partsOf(subject) {
         const acting = instance.actingAs(actorOf(subject));

@@ -182,10 +182,11 @@ ${body}
 `;
 }
 
-export function timeOf(atMs: number | undefined, { formats }: Texts): Html | undefined {
-  return atMs === undefined
+/** @param at a time of a document */
+export function timeOf(at: string | undefined, { formats }: Texts): Html | undefined {
+  return at === undefined
     ? undefined
-    : html`<time datetime="${new Date(atMs).toISOString()}">${formats.instant(atMs)}</time>`;
+    : html`<time datetime="${at}">${formats.instant(Date.parse(at))}</time>`;
 }
 
 export function codes(values: readonly string[]): Html | undefined {

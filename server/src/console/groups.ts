@@ -1,17 +1,9 @@
 import { SIGN_IN_POLICIES } from '@grantd/core';
 import { html } from 'hono/html';
-import {
-  clientsFor,
-  groupVersion,
-  MAX_DESCRIPTION,
-  requireGroup,
-  requireNotAdminGroup,
-  requireSubject,
-} from '../admin/groups.ts';
-import { etagOf } from '../admin/in_process.ts';
+import { MAX_DESCRIPTION } from '../admin/groups.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
-import { type Listed, pagesOf } from '../admin/user_rules.ts';
-import type { Group } from '../data/groups.ts';
+import type { Document } from '../admin/table.ts';
+import type { User } from '../admin/users.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
@@ -33,79 +25,78 @@ import {
   timeOf,
   urlOf,
 } from './frame.ts';
-import { badges, type ListRow, type ListView, listBody, pageOfRows, readList, thingUrl } from './lists.ts';
+import {
+  badges,
+  type ListRow,
+  type ListView,
+  listBody,
+  listOf,
+  nextAfter,
+  thingUrl,
+  wishOf,
+} from './lists.ts';
 import { rowOf as rowOfUser } from './users.ts';
-
-const MEMBERS_PER_PAGE = 50;
 
 /** `GET /console/groups`: the list. With `name`, one group; with `ask` too, the question before a change. */
 export async function showGroups(visit: Visit): Promise<Response> {
-  const { c, parts, setting, view } = visit;
+  const { c, call, setting, view } = visit;
   const name = c.req.query('name');
-  if (name === undefined) return renderPage(c, groupsPage(await listOf(visit), setting));
-  const group = await requireGroup(parts, name);
-  const { ask, sub } = c.req.query();
-  if (ask === 'remove') {
-    requireNotAdminGroup(parts, group.name);
-    const clients = await clientsFor(parts, group.name);
-    return renderPage(c, askGroupPage({ ...view, group, ask, clients }, setting));
-  }
-  if (ask === 'leave') {
-    const member = await requireSubject(parts, sub ?? '');
-    const clients = await clientsFor(parts, group.name);
-    return renderPage(c, askGroupPage({ ...view, group, ask, member, clients }, setting));
-  }
-  return renderPage(c, groupPage(await groupOf(visit, group), setting));
+  if (name === undefined) return renderPage(c, groupsPage(await groupsOf(visit), setting));
+  const { ask, sub = '' } = c.req.query();
+  if (ask !== 'remove' && ask !== 'leave')
+    return renderPage(c, groupPage(await groupOf(visit, name), setting));
+  const group = await call('getGroup', { group: name });
+  if (ask === 'remove') await call('removeGroup', { group: group.name, dry_run: true });
+  const member = ask === 'leave' ? { member: await call('getUser', { sub }) } : {};
+  return renderPage(c, askGroupPage({ ...view, group, ask, ...member }, setting));
 }
 
 /** `POST /console/groups`: adds the group in `name`, or does what `do` says with it. */
 export async function submitGroups(visit: Visit): Promise<Response> {
-  const { c, call, parts, setting, form, view } = visit;
-  const name = form.get('name') ?? '';
-  if (form.get('do') === 'add') {
-    const typed = { name: name.trim(), description: (form.get('description') ?? '').trim() };
+  const { c, call, versioned, setting, form, view } = visit;
+  const typedName = form.get('name') ?? '';
+  const does = form.get('do');
+  if (does === 'add') {
+    const typed = { name: typedName.trim(), description: (form.get('description') ?? '').trim() };
     const problem = await problemOf(() => call('addGroup', typed));
     if (problem !== undefined)
-      return renderPage(c, groupsPage({ ...(await listOf(visit)), typed, problem }, setting));
+      return renderPage(c, groupsPage({ ...(await groupsOf(visit)), typed, problem }, setting));
     return perform(visit, { add: async () => 'group_added' }, thingUrl(view.base, 'groups', typed.name));
   }
-  const group = await requireGroup(parts, name);
+  const group = await call('getGroup', { group: typedName });
+  const { name } = group;
   const username = (form.get('username') ?? '').trim();
-  const joining = form.get('do') === 'join' ? await parts.people.byName(username) : undefined;
-  if (form.get('do') === 'join' && joining === undefined)
-    return renderPage(c, groupPage({ ...(await groupOf(visit, group)), username }, setting));
-  const isRemoval = form.get('do') === 'remove';
+  const [joining] = does === 'join' && username !== '' ? (await call('listUsers', { username })).items : [];
+  if (does === 'join' && joining === undefined)
+    return renderPage(c, groupPage({ ...(await groupOf(visit, name)), username }, setting));
   const changes: Readonly<Record<string, () => Promise<ConsoleNotice>>> = {
     async join() {
-      const membership = { group: group.name, sub: joining?.subject ?? '' };
-      const { document } = await call('addMember', membership);
-      return document.changed ? 'member_added' : 'nothing_changed';
+      const { changed } = await call('addMember', { group: name, sub: joining?.sub ?? '' });
+      return changed ? 'member_added' : 'nothing_changed';
     },
     async leave() {
-      const membership = { group: group.name, sub: form.get('sub') ?? '' };
-      const { document } = await call('removeMember', membership);
-      return document.changed ? 'member_removed' : 'nothing_changed';
+      const { changed } = await call('removeMember', { group: name, sub: form.get('sub') ?? '' });
+      return changed ? 'member_removed' : 'nothing_changed';
     },
     async change() {
-      const policy = form.get('policy') ?? '';
-      const signInPolicy = SIGN_IN_POLICIES.find((one) => one === policy) ?? null;
+      const policy = SIGN_IN_POLICIES.find((one) => one === form.get('policy')) ?? null;
       const description = (form.get('description') ?? '').trim();
-      if (description === group.description && signInPolicy === (group.signInPolicy ?? null))
+      if (description === group.description && policy === (group.sign_in_policy ?? null))
         return 'nothing_changed';
-      const wanted = { group: group.name, description, sign_in_policy: signInPolicy };
       // A form that shows something else changes nothing.
-      await call('updateGroup', wanted, form.get('shown') ?? '');
+      const shown = form.get('shown') ?? '';
+      await versioned('updateGroup', { group: name, description, sign_in_policy: policy }, shown);
       return 'group_changed';
     },
     async remove() {
-      await call('removeGroup', { group: group.name });
+      await call('removeGroup', { group: name });
       return 'group_removed';
     },
   };
   return perform(
     visit,
     changes,
-    isRemoval ? urlOf(view.base, 'groups') : thingUrl(view.base, 'groups', group.name),
+    does === 'remove' ? urlOf(view.base, 'groups') : thingUrl(view.base, 'groups', name),
   );
 }
 
@@ -122,40 +113,44 @@ async function problemOf(add: () => Promise<unknown>): Promise<AddProblem | unde
   }
 }
 
-async function listOf(visit: Visit): Promise<GroupsView> {
-  const { console: of, parts, setting } = visit;
+async function groupsOf(visit: Visit): Promise<GroupsView> {
+  const {
+    call,
+    setting,
+    console: { adminGroup },
+  } = visit;
   const { formats, console: words } = textsIn(setting.language);
-  const rowOf = ({ name, members, description }: Group): ListRow => ({
-    ...{ key: name, name },
-    details: [words.memberCount(members, formats.number(members)), description].filter((one) => one !== ''),
-    badges: name === of.adminGroup ? ['administrators'] : [],
-  });
-  const list = await readList(visit, 'groups', async (wish) =>
-    pageOfRows((await parts.groups.list()).map(rowOf), wish),
+  const list = listOf(
+    visit,
+    'groups',
+    await call('listGroups', wishOf(visit)),
+    ({ name, members, description }) => ({
+      ...{ key: name, name },
+      details: [words.memberCount(members, formats.number(members)), description].filter((one) => one !== ''),
+      badges: name === adminGroup ? ['administrators'] : [],
+    }),
   );
   return { ...list, typed: { name: '', description: '' } };
 }
 
-async function groupOf(visit: Visit, group: Group): Promise<GroupView> {
-  const { c, console: of, parts, view } = visit;
-  const { after = '' } = c.req.query();
-  const wish = {
-    ...{ group: group.name, limit: MEMBERS_PER_PAGE + 1 },
-    ...(after !== '' && { after }),
-  };
-  const found: Listed[] = [];
-  for await (const some of pagesOf(parts, wish)) found.push(...some);
-  const members = found.slice(0, MEMBERS_PER_PAGE);
-  const last = found.length > MEMBERS_PER_PAGE ? members.at(-1)?.name : undefined;
-  const next = last === undefined ? undefined : thingUrl(view.base, 'groups', group.name, { after: last });
+async function groupOf(visit: Visit, name: string): Promise<GroupView> {
+  const {
+    call,
+    versioned,
+    view,
+    session,
+    console: { adminGroup },
+  } = visit;
+  const { document: group, version } = await versioned('getGroup', { group: name });
+  const { search: _, ...wish } = wishOf(visit);
+  const members = await call('listUsers', { ...wish, group: group.name });
+  const after = nextAfter(members);
   return {
-    ...view,
-    group,
-    members: members.map((member) => rowOfUser(member, '')),
-    clients: await clientsFor(parts, group.name),
-    isOfAdministrators: group.name === of.adminGroup,
-    own: visit.session.person.subject,
-    ...(next !== undefined && { next }),
+    ...{ ...view, group, version },
+    members: members.items.map((member) => rowOfUser(member, '')),
+    isOfAdministrators: group.name === adminGroup,
+    own: session.person.subject,
+    ...(after !== undefined && { next: thingUrl(view.base, 'groups', group.name, { after }) }),
   };
 }
 
@@ -192,10 +187,10 @@ ${hiddenFields(view, {})}${problem === undefined ? '' : problemLine(words.groupP
 }
 
 export interface GroupView extends ConsoleView {
-  readonly group: Group;
+  readonly group: Document<'getGroup'>;
+  /** Sent back, so that the form changes only what it shows. */
+  readonly version: string;
   readonly members: readonly ListRow[];
-  /** IDs of the clients that are for the group. */
-  readonly clients: readonly string[];
   readonly isOfAdministrators: boolean;
   /** Subject of the user who looks at it. */
   readonly own: string;
@@ -209,7 +204,8 @@ export interface GroupView extends ConsoleView {
 export function groupPage(view: GroupView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, group, clients, isOfAdministrators, username } = view;
+  const { base, group, isOfAdministrators, username } = view;
+  const { clients } = group;
   const invalid = username === undefined ? '' : html` aria-describedby="problem" aria-invalid="true"`;
   return consoleFrame(view, setting, {
     title: group.name,
@@ -221,8 +217,8 @@ export function groupPage(view: GroupView, setting: PageSetting): Page {
       words.group,
       termList([
         [words.description, group.description && html`<bdi>${group.description}</bdi>`],
-        [words.signInPolicy, group.signInPolicy && words.policies[group.signInPolicy]],
-        [words.createdAt, timeOf(group.createdAtMs, texts)],
+        [words.signInPolicy, group.sign_in_policy && words.policies[group.sign_in_policy]],
+        [words.createdAt, timeOf(group.created_at, texts)],
         [
           words.clientsFor,
           clients.length === 0
@@ -258,14 +254,14 @@ ${hiddenFields(view, { name: group.name })}${username === undefined ? '' : probl
 }
 
 function changeForm(view: GroupView, { console: words }: Texts): Html {
-  const { base, group } = view;
+  const { base, group, version } = view;
   return html`<form method="post" action="${urlOf(base, 'groups')}" class="fields">
-${hiddenFields(view, { name: group.name, shown: etagOf(groupVersion(group)) })}<label for="description">${words.description}</label>
+${hiddenFields(view, { name: group.name, shown: version })}<label for="description">${words.description}</label>
 <input id="description" name="description" value="${group.description}" maxlength="${String(MAX_DESCRIPTION)}" autocomplete="off">
 <label for="policy">${words.signInPolicy}</label>
 <select id="policy" name="policy" aria-describedby="policy-text">
 <option value="">${words.policies.none}</option>
-${SIGN_IN_POLICIES.map((policy) => html`<option value="${policy}"${policy === group.signInPolicy ? html` selected` : ''}>${words.policies[policy]}</option>\n`)}</select>
+${SIGN_IN_POLICIES.map((policy) => html`<option value="${policy}"${policy === group.sign_in_policy ? html` selected` : ''}>${words.policies[policy]}</option>\n`)}</select>
 <p class="note" id="policy-text">${words.policyText}</p>
 <button id="save" type="submit" name="do" value="change">${words.saveGroup}</button>
 </form>`;
@@ -283,21 +279,21 @@ ${nextLink(next, texts)}`;
 }
 
 interface AskGroupView extends ConsoleView {
-  readonly group: Group;
+  readonly group: Document<'getGroup'>;
   readonly ask: 'remove' | 'leave';
   /** The member who leaves. */
-  readonly member?: Pick<Listed, 'subject' | 'name'>;
-  readonly clients: readonly string[];
+  readonly member?: Pick<User, 'sub' | 'username'>;
 }
 
 /** The question before a change of a group: button `console-yes`, link `console-no`. */
 export function askGroupPage(view: AskGroupView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, group, ask, member, clients } = view;
+  const { base, group, ask, member } = view;
+  const { clients } = group;
   const { title, text, yes } = words.groupChanges[ask];
   return consoleFrame(view, setting, {
-    title: title(group.name, member?.name ?? ''),
+    title: title(group.name, member?.username ?? ''),
     body: html`<p>${text}</p>
 ${termList([
   [words.members, member === undefined ? texts.formats.number(group.members) : undefined],
@@ -307,7 +303,7 @@ ${question(
   view,
   {
     ...{ action: urlOf(base, 'groups'), does: ask, yes },
-    fields: { name: group.name, ...(member && { sub: member.subject }) },
+    fields: { name: group.name, ...(member && { sub: member.sub }) },
     back: thingUrl(base, 'groups', group.name),
   },
   texts,

@@ -1,7 +1,6 @@
 import type { SigningAlgorithm } from '@grantd/core';
 import { html } from 'hono/html';
-import { type KeyView, listKeys, secondsUntilRotation } from '../admin/keys.ts';
-import { OperationRefused } from '../admin/operation_refused.ts';
+import type { KeyView } from '../admin/keys.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
@@ -19,18 +18,19 @@ import {
 } from './frame.ts';
 
 /** `GET /console/keys`: the signing keys. With `ask`, the question before the rotation of an algorithm, or of `all`. */
-export async function showKeys({ c, parts, setting, view }: Visit): Promise<Response> {
-  const keys = await listKeys(parts);
+export async function showKeys({ c, call, console: { pages }, setting, view }: Visit): Promise<Response> {
+  const { items: keys } = await call('listKeys', {});
   const { ask } = c.req.query();
-  const asked = current(keys).filter(({ algorithm }) => ask === 'all' || ask === algorithm);
-  if (ask === undefined || asked.length === 0)
-    return renderPage(c, keysPage({ ...view, keys, nowMs: parts.clock() }, setting));
-  const waitSeconds = await secondsUntilRotation(parts, ask === 'all' ? undefined : asked[0]?.algorithm);
-  return renderPage(c, rotatePage({ ...view, rotated: ask, keys: asked, waitSeconds }, setting));
-}
-
-function current(keys: readonly KeyView[]): readonly KeyView[] {
-  return keys.filter(({ status }) => status === 'current');
+  const nowMs = pages.clock();
+  const concerned = keys.filter(({ algorithm }) => ask === 'all' || ask === algorithm);
+  const signing = concerned.filter(({ status }) => status === 'current');
+  if (ask === undefined || signing.length === 0)
+    return renderPage(c, keysPage({ ...view, keys, nowMs }, setting));
+  const waitsMs = concerned.map(({ known_at: knownAt }) =>
+    knownAt === undefined ? 0 : Date.parse(knownAt) - nowMs,
+  );
+  const waitSeconds = Math.ceil(Math.max(0, ...waitsMs) / 1000);
+  return renderPage(c, rotatePage({ ...view, rotated: ask, keys: signing, waitSeconds }, setting));
 }
 
 /**
@@ -38,20 +38,15 @@ function current(keys: readonly KeyView[]): readonly KeyView[] {
  * someone else’s rotation, rotates nothing.
  */
 export async function submitKeys(visit: Visit): Promise<Response> {
-  const { call, parts, form, view } = visit;
+  const { call, form, view } = visit;
   return perform(
     visit,
     {
       async rotate() {
-        const all = current(await listKeys(parts));
-        const rotated = form.get('rotated');
-        const wanted = all.filter(({ algorithm }) => rotated === 'all' || rotated === algorithm);
-        if (wanted.length === 0 || form.get('keys') !== idsOf(wanted))
-          throw new OperationRefused('changed', 'other keys sign now');
-        const algorithm = rotated === 'all' ? undefined : wanted[0]?.algorithm;
-        const from = wanted.map(({ kid }) => kid);
-        const order = { ...(algorithm !== undefined && { algorithm }), from, now: form.get('now') === 'yes' };
-        await call('rotateKeys', order);
+        await call('rotateKeys', {
+          from: (form.get('keys') ?? '').split(' '),
+          now: form.get('now') === 'yes',
+        });
         return 'keys_rotated';
       },
     },
@@ -64,7 +59,7 @@ function idsOf(keys: readonly KeyView[]): string {
 }
 
 export interface KeysView extends ConsoleView {
-  /** In the order of `listKeys`. */
+  /** In the order of the operation. */
   readonly keys: readonly KeyView[];
   readonly nowMs: number;
 }
@@ -100,11 +95,10 @@ ${own.map((key) => keyRow(key, nowMs, texts))}</ul>`;
 function keyRow({ kid, status, ...key }: KeyView, nowMs: number, texts: Texts): Html {
   const { console: words, formats } = texts;
   const createdAtMs = Date.parse(key.created_at);
-  const retiredAtMs = key.retired_at === undefined ? undefined : Date.parse(key.retired_at);
   const age = html`<time datetime="${new Date(createdAtMs).toISOString()}" title="${formats.instant(createdAtMs)}">${formats.past(createdAtMs, nowMs)}</time>`;
   return html`<li><span class="badge${status === 'current' ? ' good' : ''}">${words.keyStatus[status]}</span>
 <p><code>${kid}</code></p>
-<p class="detail"><span>${words.created(age)}</span>${retiredAtMs === undefined ? '' : html` <span>${words.retired(timeOf(retiredAtMs, texts) ?? html``)}</span>`}</p></li>\n`;
+<p class="detail"><span>${words.created(age)}</span>${key.retired_at === undefined ? '' : html` <span>${words.retired(timeOf(key.retired_at, texts) ?? html``)}</span>`}</p></li>\n`;
 }
 
 interface RotateView extends ConsoleView {
@@ -131,7 +125,7 @@ ${isEarly ? html`<p class="caution" id="early">${icon('alert')}<span>${words.rot
   view,
   {
     ...{ action: urlOf(base, 'keys'), does: 'rotate', back: urlOf(base, 'keys') },
-    fields: { rotated, keys: idsOf(keys), ...(isEarly && { now: 'yes' }) },
+    fields: { keys: idsOf(keys), ...(isEarly && { now: 'yes' }) },
     yes: isEarly ? words.rotateNow : words.rotate,
   },
   texts,

@@ -1,6 +1,7 @@
 // Lists of users, clients and groups, which share one shape.
 import { html } from 'hono/html';
-import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import { cursorOf, type Page, readCursor } from '../admin/operation.ts';
+import { type Page as HtmlPage, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
@@ -20,7 +21,7 @@ const ROWS_PER_PAGE = 50;
 
 /** One thing in a list. */
 export interface ListRow {
-  /** What its URL has. Rows are sorted by it, unless the list says otherwise. */
+  /** What its URL has. */
   readonly key: string;
   readonly name: string;
   readonly details?: readonly string[];
@@ -39,40 +40,39 @@ export interface ListView extends ConsoleView {
   readonly next?: string;
 }
 
-/** What a visitor of a list wants to see. */
-interface ListWish {
-  readonly search: string;
-  /** The row before the page. */
-  readonly after: string;
-  /** One more than a page has, so that the list knows whether there is a next one. */
+/** What a visitor of a list wants to see, as operations take it. */
+export interface ListWish {
   readonly limit: number;
+  readonly search?: string;
+  readonly cursor?: string;
 }
 
-/** Reads a page of a list. @param cursorOf what the next page begins after; default: the key */
-export async function readList(
+/** The wish of a page. The parameter `after` of its URL has the row before it. */
+export function wishOf({ c }: Pick<Visit, 'c'>): ListWish {
+  const { search = '', after = '' } = c.req.query();
+  return {
+    limit: ROWS_PER_PAGE,
+    ...(search !== '' && { search }),
+    ...(after !== '' && { cursor: cursorOf(after) }),
+  };
+}
+
+/** The row before the next page. @returns `undefined` on the last page */
+export function nextAfter({ next_cursor: cursor }: { readonly next_cursor?: string }): string | undefined {
+  return cursor === undefined ? undefined : String(readCursor(cursor));
+}
+
+/** A page of a list, from the document of an operation. */
+export function listOf<T>(
   { c, view }: Pick<Visit, 'c' | 'view'>,
   current: ListName,
-  read: (wish: ListWish) => Promise<readonly ListRow[]>,
-  cursorOf = ({ key }: ListRow): string => key,
-): Promise<ListView> {
-  const { search = '', after = '' } = c.req.query();
-  const found = await read({ search, after, limit: ROWS_PER_PAGE + 1 });
-  const rows = found.slice(0, ROWS_PER_PAGE);
-  const last = found.length > ROWS_PER_PAGE ? rows.at(-1) : undefined;
-  const next = last && urlOf(view.base, current, { search, after: cursorOf(last) });
-  return { ...view, current, rows, search, ...(next !== undefined && { next }) };
-}
-
-/** A page of rows that are all in memory: those whose key or name contains the search, sorted by key. */
-export function pageOfRows(all: readonly ListRow[], { search, after, limit }: ListWish): readonly ListRow[] {
-  const part = search.toLowerCase();
-  return all
-    .filter(({ key, name, details = [] }) =>
-      [key, name, ...details].some((text) => text.toLowerCase().includes(part)),
-    )
-    .filter(({ key }) => key > after)
-    .toSorted((one, other) => (one.key < other.key ? -1 : 1))
-    .slice(0, limit);
+  page: Page<T>,
+  rowOf: (item: T) => ListRow,
+): ListView {
+  const { search = '' } = c.req.query();
+  const after = nextAfter(page);
+  const next = after === undefined ? undefined : urlOf(view.base, current, { search, after });
+  return { ...view, current, rows: page.items.map(rowOf), search, ...(next !== undefined && { next }) };
 }
 
 /** The URL of one thing in a list. */
@@ -90,7 +90,7 @@ export function renderList({ c, setting }: Pick<Visit, 'c' | 'setting'>, view: L
 }
 
 /** `/console/users` and the other lists: field `search`, link `next`. */
-export function listPage(view: ListView, setting: PageSetting): Page {
+export function listPage(view: ListView, setting: PageSetting): HtmlPage {
   const texts = textsIn(setting.language);
   return consoleFrame(view, setting, {
     title: texts.console.pages[view.current],

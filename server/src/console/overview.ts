@@ -1,6 +1,5 @@
 import { html } from 'hono/html';
-import { revokeAll } from '../admin/tokens.ts';
-import { pagesOf } from '../admin/user_rules.ts';
+import type { Document } from '../admin/table.ts';
 import type { Sample } from '../monitoring/history.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/html.ts';
@@ -13,49 +12,26 @@ import { type ConsoleView, consoleFrame, section, termList, urlOf } from './fram
 /** `GET /console`. With `count=yes`, also counts users and active tokens, which reads all their rows. */
 export async function showOverview({
   c,
-  console: { isReady, clock, history },
-  parts,
+  call,
+  console: { clock, history },
   setting,
   view,
 }: Visit): Promise<Response> {
-  const [clients, groups, ready] = await Promise.all([
-    parts.storage.clients.list(),
-    parts.groups.list(),
-    isReady(),
+  const [counts, { status, issuer }] = await Promise.all([
+    call('countStored', { all: c.req.query('count') === 'yes' }),
+    call('showHealth', {}),
   ]);
-  const counted =
-    c.req.query('count') === 'yes'
-      ? {
-          users: await countUsers(parts),
-          tokens:
-            (await revokeAll(parts, { issuedBeforeMs: parts.clock() }, { counts: true, isDryRun: true }))
-              .alive ?? 0,
-        }
-      : undefined;
   const shown: OverviewView = {
-    ...view,
-    clients: clients.length,
-    groups: groups.length,
-    ...(counted !== undefined && { counted }),
+    ...{ ...view, counts, issuer },
     ...(history !== undefined && { samples: history.samples }),
-    isReady: ready,
-    skewSeconds: clock.skewSeconds,
-    issuer: parts.issuer,
+    ...{ isReady: status === 'ok', skewSeconds: clock.skewSeconds },
   };
   return renderPage(c, overviewPage(shown, setting));
 }
 
-async function countUsers(parts: Visit['parts']): Promise<number> {
-  let users = 0;
-  for await (const some of pagesOf(parts, {})) users += some.length;
-  return users;
-}
-
 export interface OverviewView extends ConsoleView {
-  readonly clients: number;
-  readonly groups: number;
-  /** Present if asked for. */
-  readonly counted?: { readonly users: number; readonly tokens: number };
+  /** With users and tokens if asked for. */
+  readonly counts: Document<'countStored'>;
   readonly isReady: boolean;
   /** Seconds by which the clock of this server is ahead; 0 if it agrees with others. */
   readonly skewSeconds: number;
@@ -68,9 +44,9 @@ export interface OverviewView extends ConsoleView {
 export function overviewPage(view: OverviewView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words, formats } = texts;
-  const { counted } = view;
-  const figure = (term: string, count: number): Html =>
-    html`<div><dt>${term}</dt><dd>${formats.number(count)}</dd></div>\n`;
+  const { clients, groups, users, active_tokens: tokens } = view.counts;
+  const figure = (term: string, count: number | undefined): Html | '' =>
+    count === undefined ? '' : html`<div><dt>${term}</dt><dd>${formats.number(count)}</dd></div>\n`;
   const health = view.isReady
     ? html`<span class="badge good">${words.ready}</span>`
     : html`<span class="badge bad">${words.notReady}</span>`;
@@ -96,8 +72,8 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
       'figures',
       words.figures,
       html`<dl class="figures">
-${figure(words.pages.clients, view.clients)}${figure(words.pages.groups, view.groups)}${counted === undefined ? '' : html`${figure(words.pages.users, counted.users)}${figure(words.activeTokens, counted.tokens)}`}</dl>
-${counted === undefined ? html`<p class="actions"><a id="count" class="button" href="${urlOf(view.base, 'overview', { count: 'yes' })}">${words.count}</a></p>\n<p class="note">${words.countText}</p>` : ''}`,
+${figure(words.pages.clients, clients)}${figure(words.pages.groups, groups)}${figure(words.pages.users, users)}${figure(words.activeTokens, tokens)}</dl>
+${users === undefined ? html`<p class="actions"><a id="count" class="button" href="${urlOf(view.base, 'overview', { count: 'yes' })}">${words.count}</a></p>\n<p class="note">${words.countText}</p>` : ''}`,
     )}${section(
       'last-hour',
       words.charts.title,

@@ -1,5 +1,5 @@
-import type { Explanation, TokenRecord } from '@grantd/core';
 import { html } from 'hono/html';
+import type { ExplanationView } from '../admin/tokens.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 
@@ -17,23 +17,22 @@ const BOX = { width: 165, height: 44, gap: 26 };
  * The family of a token, as far as its record tells: session, grant and family above, its pair beside it, its successor
  * below. @returns `undefined` if the token belongs to no grant
  */
-export function familyPicture({ record, alive, kind }: Explanation, texts: Texts): Html | undefined {
-  if (record?.grantId === undefined) return undefined;
+export function familyPicture({ record, active, kind }: ExplanationView, texts: Texts): Html | undefined {
+  if (record?.grant_id === undefined) return undefined;
   const { console: words } = texts;
-  const token: Partial<TokenRecord> = record;
   const above: readonly Box[] = [
-    { label: words.session, id: record.sessionId },
-    { label: words.grant, id: record.grantId },
-    { label: words.rotations, id: token.familyId },
+    { label: words.session, id: record.session_id },
+    { label: words.grant, id: record.grant_id },
+    { label: words.rotations, id: record.family_id },
   ].flatMap(({ label, id }) => (id === undefined ? [] : [{ label, detail: shortened(id), className: '' }]));
   const isRefresh = kind === 'refresh_token';
   const own: Box = {
     label: words.kinds[kind],
-    detail: `${words.thisToken}: ${alive ? words.active : words.inactive}`,
-    className: alive ? 'this' : 'this dead',
+    detail: `${words.thisToken}: ${active ? words.active : words.inactive}`,
+    className: active ? 'this' : 'this dead',
   };
   const pair: Box | undefined =
-    token.pairId === undefined
+    record.pair_id === undefined
       ? undefined
       : {
           label: isRefresh ? words.kinds.access_token : words.kinds.refresh_token,
@@ -41,9 +40,9 @@ export function familyPicture({ record, alive, kind }: Explanation, texts: Texts
           className: '',
         };
   const successor: Box | undefined =
-    token.successorId === undefined
+    record.successor_id === undefined
       ? undefined
-      : { label: words.successor, detail: shortened(token.successorId), className: '' };
+      : { label: words.successor, detail: shortened(record.successor_id), className: '' };
   const yOf = (row: number) => 4 + row * (BOX.height + BOX.gap);
   const left = pair === undefined ? (WIDTH - BOX.width) / 2 : 6;
   const right = WIDTH - BOX.width - 6;

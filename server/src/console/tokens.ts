@@ -1,8 +1,7 @@
-import type { Explanation } from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
 import { html } from 'hono/html';
-import { endOf, explainToken } from '../admin/tokens.ts';
-import type { AuditEvent } from '../data/audit.ts';
+import type { AuditEventView } from '../admin/audit.ts';
+import type { ExplanationView } from '../admin/tokens.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
@@ -33,7 +32,15 @@ const SEALED_FOR_MS = 10 * 60 * 1000;
  * (`do=revoke`). After the first form, the browser has the token only sealed.
  */
 export async function submitTokens(visit: Visit): Promise<Response> {
-  const { c, call, parts, session, setting, view, form } = visit;
+  const {
+    c,
+    call,
+    session,
+    setting,
+    view,
+    form,
+    console: { tokens, pages },
+  } = visit;
   const does = form.get('do') ?? 'explain';
   const token = does === 'explain' ? (form.get('token') ?? '').trim() : await openToken(visit);
   if (token === undefined || token === '')
@@ -41,41 +48,31 @@ export async function submitTokens(visit: Visit): Promise<Response> {
       c,
       tokensPage({ ...view, problem: does === 'explain' ? 'no_token' : 'expired' }, setting),
     );
-  const { tokens } = visit.console;
-  const sealed = await tokens.seal({ token, sessionId: session.id, atMs: parts.clock() });
-  const revoked = does === 'revoke' ? (await call('revokeToken', { token })).document.revoked : undefined;
-  const explanation = await explainToken(parts, token);
-  const subject = subjectOf(explanation);
-  const person = subject === undefined ? undefined : await parts.people.bySubject(subject);
-  const end = await endOf(parts, explanation);
+  const sealed = await tokens.seal({ token, sessionId: session.id, atMs: pages.clock() });
+  const revoked = does === 'revoke' ? (await call('revokeToken', { token })).revoked : undefined;
+  const explanation = await call('explainToken', { token, find_end: true });
   const shown: ExplainedView = {
-    ...view,
-    explanation,
-    sealed,
-    ...(person !== undefined && { username: person.name }),
-    ...(end !== undefined && { end }),
+    ...{ ...view, explanation, sealed },
     ...(revoked !== undefined && { notice: revoked ? 'token_revoked' : 'nothing_changed' }),
   };
   const draw = does === 'ask' && isRevocable(explanation) ? revokeTokenPage : explainedPage;
   return renderPage(c, draw(shown, setting));
 }
 
-async function openToken({ console: { tokens }, form, session, parts }: Visit): Promise<string | undefined> {
+async function openToken({ console: { tokens, pages }, form, session }: Visit): Promise<string | undefined> {
   const opened = await tokens.open(form.get('sealed') ?? '');
   if (!isJsonObject(opened)) return undefined;
   const { token, sessionId, atMs } = opened;
-  const isCurrent = typeof atMs === 'number' && atMs + SEALED_FOR_MS > parts.clock();
+  const isCurrent = typeof atMs === 'number' && atMs + SEALED_FOR_MS > pages.clock();
   return isCurrent && sessionId === session.id && typeof token === 'string' ? token : undefined;
 }
 
-function isRevocable({ alive, record }: Explanation): boolean {
-  return alive && record !== undefined;
+function isRevocable({ active, record }: ExplanationView): boolean {
+  return active && record !== undefined;
 }
 
-function subjectOf({ record, claims }: Explanation): string | undefined {
-  return (
-    record?.subject ?? (record === undefined && typeof claims?.sub === 'string' ? claims.sub : undefined)
-  );
+function subjectOf({ record, claims }: ExplanationView): string | undefined {
+  return record?.sub ?? (record === undefined && typeof claims?.sub === 'string' ? claims.sub : undefined);
 }
 
 interface TokensView extends ConsoleView {
@@ -107,12 +104,9 @@ ${problem === undefined ? '' : html`<p role="alert" id="problem" class="problem"
 }
 
 export interface ExplainedView extends ConsoleView {
-  readonly explanation: Explanation;
+  readonly explanation: ExplanationView;
   /** The token, sealed for the next form. */
   readonly sealed: string;
-  readonly username?: string;
-  /** What has made the token inactive. */
-  readonly end?: AuditEvent;
 }
 
 /** The answer about a token: button `revoke`, and the form for the next token. */
@@ -138,17 +132,17 @@ ${section('another', words.anotherToken, tokenForm(view, texts))}`,
   });
 }
 
-function rowsOf({ base, explanation, username, end }: ExplainedView, texts: Texts) {
+function rowsOf({ base, explanation }: ExplainedView, texts: Texts) {
   const { console: words } = texts;
-  const { alive, reason, explanation: why, sinceMs, record, claims } = explanation;
+  const { active, reason, explanation: why, since, record, claims, user, ended_by: end } = explanation;
   const subject = subjectOf(explanation);
-  const client = record?.clientId ?? (typeof claims?.aud === 'string' ? claims.aud : undefined);
-  const audience = [claims?.aud ?? record?.claims?.aud ?? []].flat().map(String);
+  const client = record?.client_id ?? (typeof claims?.aud === 'string' ? claims.aud : undefined);
+  const audience = [claims?.aud ?? record?.resources ?? []].flat().map(String);
   const code = (value: string | undefined) => (value === undefined ? undefined : html`<code>${value}</code>`);
   return [
     [
       words.state,
-      alive
+      active
         ? html`<span class="badge good">${words.active}</span>`
         : html`<span class="badge bad">${words.inactive}</span>`,
     ],
@@ -156,7 +150,7 @@ function rowsOf({ base, explanation, username, end }: ExplainedView, texts: Text
       words.because,
       reason === undefined ? undefined : html`<code>${reason}</code> <span lang="en">${why ?? ''}</span>`,
     ],
-    [words.since, timeOf(sinceMs, texts)],
+    [words.since, timeOf(since, texts)],
     [words.endedBy, end === undefined ? undefined : endRow(end, base, texts)],
     [
       words.client,
@@ -168,30 +162,34 @@ function rowsOf({ base, explanation, username, end }: ExplainedView, texts: Text
       words.user,
       subject === undefined
         ? undefined
-        : html`<a href="${urlOf(base, 'users', { sub: subject })}"><bdi>${username ?? subject}</bdi></a>`,
+        : html`<a href="${urlOf(base, 'users', { sub: subject })}"><bdi>${user ?? subject}</bdi></a>`,
     ],
     [words.scopes, codes(record?.scopes ?? [])],
     [words.audience, codes(audience)],
-    [words.issued, timeOf(record?.issuedAtMs, texts)],
+    [words.issued, timeOf(record?.issued_at, texts)],
     [words.expires, timeOf(expiryOf(explanation), texts)],
     [words.identifier, code(record?.id)],
-    [words.grant, code(record?.grantId)],
-    [words.session, code(record?.sessionId)],
+    [words.grant, code(record?.grant_id)],
+    [words.session, code(record?.session_id)],
   ] as const;
 }
 
 /** Link `end` to the event in the audit trail. */
-function endRow({ type, target, actor, atMs, requestId }: AuditEvent, base: string, texts: Texts): Html {
+function endRow(
+  { type, target, actor, at, request_id: requestId }: AuditEventView,
+  base: string,
+  texts: Texts,
+): Html {
   const { audit } = texts.console;
   const filters = { type, target, ...(requestId !== undefined && { request: requestId }) };
-  return html`<bdi>${actor}</bdi>, ${timeOf(atMs, texts) ?? ''}${
+  return html`<bdi>${actor}</bdi>, ${timeOf(at, texts) ?? ''}${
     requestId === undefined ? '' : html`, ${audit.names.request}: <bdi>${requestId}</bdi>`
   } (<a id="end" href="${urlOf(base, 'audit', filters)}"><code>${type}</code></a>)`;
 }
 
-function expiryOf({ record, claims }: Explanation): number | undefined {
-  if (record !== undefined) return record.expiresAt > 0 ? record.expiresAt * 1000 : undefined;
-  return typeof claims?.exp === 'number' ? claims.exp * 1000 : undefined;
+function expiryOf({ record, claims }: ExplanationView): string | undefined {
+  if (record !== undefined) return record.expires_at;
+  return typeof claims?.exp === 'number' ? new Date(claims.exp * 1000).toISOString() : undefined;
 }
 
 /** The question before a revocation: button `console-yes`, link `console-no`. */

@@ -1,15 +1,10 @@
-import type { GrantRecord } from '@grantd/core';
 import { html } from 'hono/html';
-import { requireSubject } from '../admin/groups.ts';
 import { OperationRefused } from '../admin/operation_refused.ts';
-import { revokeAll } from '../admin/tokens.ts';
-import { consentsOf, type Listed, pagesOf, withState } from '../admin/user_rules.ts';
-import type { Consent } from '../data/consents.ts';
-import type { StoredSession } from '../data/sessions.ts';
-import { named } from '../pages/drawing/application_shown.ts';
+import type { ConsentView, GrantView, SessionView } from '../admin/sessions.ts';
+import type { User } from '../admin/users.ts';
 import { browserText } from '../pages/drawing/browser_names.ts';
+import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
-import { validSessions } from '../people/session_validity.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import { perform, type Visit } from './access.ts';
@@ -26,7 +21,7 @@ import {
   timeOf,
   urlOf,
 } from './frame.ts';
-import { type Badge, badges, type ListRow, readList, renderList, thingUrl } from './lists.ts';
+import { type Badge, badges, type ListRow, listOf, renderList, thingUrl, wishOf } from './lists.ts';
 
 /** Changes that are asked about first. */
 const ASKED = ['disable', 'end_sessions', 'revoke', 'end_grant'] as const;
@@ -35,47 +30,43 @@ type Asked = (typeof ASKED)[number];
 
 /** `GET /console/users`: the list. With `sub`, one user; with `ask` too, the question before a change. */
 export async function showUsers(visit: Visit): Promise<Response> {
-  const { c, console: of, parts, setting, view } = visit;
-  const subject = c.req.query('sub');
-  if (subject === undefined) return renderList(visit, await listOf(visit));
-  const person = await requireSubject(parts, subject);
-  const ask = ASKED.find((one) => one === c.req.query('ask'));
-  const sessions = await validSessions(parts, subject, parts.clock());
-  if (ask !== undefined) {
-    const grant = ask === 'end_grant' ? await requireGrant(visit, subject, c.req.query('grant')) : undefined;
-    const target = grant === undefined ? { person } : { grantId: grant.id };
-    const { alive = 0 } = await revokeAll(parts, target, { counts: true, isDryRun: true });
-    const asked = { user: person, ask, alive, sessions: sessions.length, ...(grant && { grant }) };
-    return renderPage(c, askUserPage({ ...view, ...asked }, setting));
+  const {
+    c,
+    call,
+    setting,
+    view,
+    console: { adminGroup },
+  } = visit;
+  const sub = c.req.query('sub');
+  if (sub === undefined) {
+    const users = await call('listUsers', wishOf(visit));
+    return renderList(
+      visit,
+      listOf(visit, 'users', users, (user) => rowOf(user, adminGroup)),
+    );
   }
-  const [user, consents, grants] = await Promise.all([
-    withState(parts, person),
-    consentsOf(parts, subject),
-    parts.storage.grantsOf(subject),
+  const user = await call('getUser', { sub });
+  const ask = ASKED.find((one) => one === c.req.query('ask'));
+  const { items: sessions } = await call('listSessions', { sub });
+  if (ask !== undefined) {
+    const grant = ask === 'end_grant' ? await requireGrant(visit, sub, c.req.query('grant')) : undefined;
+    const target = grant === undefined ? { sub } : { grant_id: grant.id };
+    const { active = 0 } = await call('revokeAll', { ...target, dry_run: true });
+    const question = { user, ask, active, sessions: sessions.length, ...(grant && { grant }) };
+    return renderPage(c, askUserPage({ ...view, ...question }, setting));
+  }
+  const [{ items: consents }, { items: grants }] = await Promise.all([
+    call('listConsents', { sub }),
+    call('listGrants', { sub }),
   ]);
-  const isAdministrator = user.groups?.includes(of.adminGroup) === true;
+  const isAdministrator = user.groups.includes(adminGroup);
   const shown = { user, isAdministrator, sessions, consents, grants };
   return renderPage(c, userPage({ ...view, ...shown }, setting));
 }
 
-function listOf(visit: Visit) {
-  const { console: of, parts } = visit;
-  return readList(
-    visit,
-    'users',
-    async ({ search, after, limit }) => {
-      const wish = { ...(search !== '' && { search }), ...(after !== '' && { after }), limit };
-      const users: Listed[] = [];
-      for await (const some of pagesOf(parts, wish)) users.push(...some);
-      return users.map((user) => rowOf(user, of.adminGroup));
-    },
-    ({ name }) => name,
-  );
-}
-
 /** @throws {OperationRefused} the user has no such grant, or no longer */
-async function requireGrant({ parts }: Visit, subject: string, id: string | undefined): Promise<GrantRecord> {
-  const grant = (await parts.storage.grantsOf(subject)).find((one) => one.id === id);
+async function requireGrant({ call }: Visit, sub: string, id: string | undefined): Promise<GrantView> {
+  const grant = (await call('listGrants', { sub })).items.find((one) => one.id === id);
   if (grant === undefined) throw new OperationRefused('not_found', 'the user has no such grant');
   return grant;
 }
@@ -114,35 +105,28 @@ export async function submitUsers(visit: Visit): Promise<Response> {
 }
 
 /** A user as a row of a list. */
-export function rowOf(user: Listed, adminGroup: string): ListRow {
-  const { subject, name, claims, disabledAtMs, groups } = user;
-  const isAdministrator = groups?.includes(adminGroup) === true;
+export function rowOf(user: User, adminGroup: string): ListRow {
+  const { sub, username, claims, groups } = user;
   return {
-    ...{ key: subject, name },
+    ...{ key: sub, name: username },
     details: [claims.name, claims.email].filter((one) => typeof one === 'string'),
-    badges: badgesOf({ isAdministrator, disabledAtMs }),
+    badges: badgesOf(user, groups.includes(adminGroup)),
   };
 }
 
-function badgesOf({
-  isAdministrator,
-  disabledAtMs,
-}: {
-  readonly isAdministrator: boolean;
-  readonly disabledAtMs: number | undefined;
-}): readonly Badge[] {
+function badgesOf({ disabled_at: disabledAt }: User, isAdministrator: boolean): readonly Badge[] {
   return [
     ...(isAdministrator ? (['administrators'] as const) : []),
-    ...(disabledAtMs === undefined ? [] : (['disabled'] as const)),
+    ...(disabledAt === undefined ? [] : (['disabled'] as const)),
   ];
 }
 
 export interface UserView extends ConsoleView {
-  readonly user: Listed;
+  readonly user: User;
   readonly isAdministrator: boolean;
-  readonly sessions: readonly StoredSession[];
-  readonly consents: readonly Consent[];
-  readonly grants: readonly GrantRecord[];
+  readonly sessions: readonly SessionView[];
+  readonly consents: readonly ConsentView[];
+  readonly grants: readonly GrantView[];
 }
 
 /** One user: links `ask-disable`, `ask-end_sessions`, `ask-revoke` and `ask-end_grant`, button `enable`. */
@@ -150,29 +134,29 @@ export function userPage(view: UserView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
   const { base, user, isAdministrator, sessions, consents, grants } = view;
-  const { subject, disabledAtMs } = user;
+  const { sub, disabled_at: disabledAt } = user;
   const claims: readonly Row[] = Object.entries(user.claims).map(([name, value]) => [
     name,
     html`<bdi>${typeof value === 'string' ? value : JSON.stringify(value)}</bdi>`,
   ]);
   const ask = (what: Asked) =>
-    askLink(thingUrl(base, 'users', subject, { ask: what }), what, words.userChanges[what].yes);
+    askLink(thingUrl(base, 'users', sub, { ask: what }), what, words.userChanges[what].yes);
   const list = (rows: readonly Html[]) =>
     rows.length === 0
       ? html`<p class="empty">${words.none}</p>`
       : html`<ul class="rows" role="list">\n${rows}</ul>`;
   const client = (id: string) => html`<a href="${thingUrl(base, 'clients', id)}"><bdi>${id}</bdi></a>`;
   return consoleFrame(view, setting, {
-    title: user.name,
-    heading: html`${named(user.name)}${badges(badgesOf({ isAdministrator, disabledAtMs }), texts)}`,
+    title: user.username,
+    heading: html`${named(user.username)}${badges(badgesOf(user, isAdministrator), texts)}`,
     body: html`${section(
       'user',
       words.user,
       termList([
-        [words.subject, html`<code>${subject}</code>`],
-        [words.createdAt, timeOf(user.createdAtMs, texts)],
-        [words.disabledSince, timeOf(disabledAtMs, texts)],
-        [words.groups, groupLinks(base, user.groups ?? [])],
+        [words.subject, html`<code>${sub}</code>`],
+        [words.createdAt, timeOf(user.created_at, texts)],
+        [words.disabledSince, timeOf(disabledAt, texts)],
+        [words.groups, groupLinks(base, user.groups)],
         ...claims,
       ]),
     )}${section(
@@ -181,7 +165,7 @@ export function userPage(view: UserView, setting: PageSetting): Page {
       list(
         sessions.map(
           (one) =>
-            html`<li>${browserText(one.userAgent, texts)}<p class="detail">${texts.account.signedIn(timeOf(one.signedInAtMs, texts) ?? html``)}</p></li>\n`,
+            html`<li>${browserText(one.user_agent, texts)}<p class="detail">${texts.account.signedIn(timeOf(one.signed_in_at, texts) ?? html``)}</p></li>\n`,
         ),
       ),
     )}${section(
@@ -189,10 +173,10 @@ export function userPage(view: UserView, setting: PageSetting): Page {
       words.grants,
       list(
         grants.map(
-          ({ id, clientId, scopes, createdAtMs }) =>
+          ({ id, client_id: clientId, scopes, created_at: createdAt }) =>
             html`<li class="row"><div>${client(clientId)}
-<p class="detail">${words.created(timeOf(createdAtMs, texts) ?? html``)}</p>${codes(scopes) ?? ''}</div>
-${askLink(thingUrl(base, 'users', subject, { ask: 'end_grant', grant: id }), `end_grant-${id}`, words.endGrant)}</li>\n`,
+<p class="detail">${words.created(timeOf(createdAt, texts) ?? html``)}</p>${codes(scopes) ?? ''}</div>
+${askLink(thingUrl(base, 'users', sub, { ask: 'end_grant', grant: id }), `end_grant-${id}`, words.endGrant)}</li>\n`,
         ),
       ),
     )}${section(
@@ -200,15 +184,15 @@ ${askLink(thingUrl(base, 'users', subject, { ask: 'end_grant', grant: id }), `en
       words.consents,
       list(
         consents.map(
-          ({ clientId, entries }) =>
+          ({ client_id: clientId, entries }) =>
             html`<li>${client(clientId)}${codes([...new Set(entries.flatMap(({ scopes }) => scopes))]) ?? ''}</li>\n`,
         ),
       ),
     )}${section(
       'actions',
       words.actions,
-      html`${actionForm(view, { sub: subject }, [
-        ...(disabledAtMs === undefined
+      html`${actionForm(view, { sub }, [
+        ...(disabledAt === undefined
           ? isAdministrator
             ? []
             : [ask('disable')]
@@ -216,7 +200,7 @@ ${askLink(thingUrl(base, 'users', subject, { ask: 'end_grant', grant: id }), `en
         ask('end_sessions'),
         ask('revoke'),
       ])}
-${isAdministrator && disabledAtMs === undefined ? html`<p class="note">${words.administratorStays}</p>\n` : ''}<p class="actions"><a href="${urlOf(base, 'audit', { user: subject })}">${words.eventsAbout}</a></p>`,
+${isAdministrator && disabledAt === undefined ? html`<p class="note">${words.administratorStays}</p>\n` : ''}<p class="actions"><a href="${urlOf(base, 'audit', { user: sub })}">${words.eventsAbout}</a></p>`,
     )}`,
   });
 }
@@ -228,12 +212,12 @@ function groupLinks(base: string, groups: readonly string[]): Html | undefined {
 }
 
 interface AskUserView extends ConsoleView {
-  readonly user: Pick<Listed, 'subject' | 'name'>;
+  readonly user: Pick<User, 'sub' | 'username'>;
   readonly ask: Asked;
   /** The grant to end. */
-  readonly grant?: GrantRecord;
-  /** Active tokens. */
-  readonly alive: number;
+  readonly grant?: GrantView;
+  /** Number of active tokens. */
+  readonly active: number;
   readonly sessions: number;
 }
 
@@ -241,23 +225,23 @@ interface AskUserView extends ConsoleView {
 export function askUserPage(view: AskUserView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, user, ask, grant, alive, sessions } = view;
+  const { base, user, ask, grant, active, sessions } = view;
   const { title, text, yes } = words.userChanges[ask];
   return consoleFrame(view, setting, {
-    title: title(user.name),
+    title: title(user.username),
     body: html`<p>${text}</p>
 ${termList([
-  [words.client, grant && html`<bdi>${grant.clientId}</bdi>`],
+  [words.client, grant && html`<bdi>${grant.client_id}</bdi>`],
   [words.scopes, grant && codes(grant.scopes)],
-  [words.activeTokens, texts.formats.number(alive)],
+  [words.activeTokens, texts.formats.number(active)],
   [words.sessions, grant === undefined ? texts.formats.number(sessions) : undefined],
 ])}
 ${question(
   view,
   {
     ...{ action: urlOf(base, 'users'), does: ask, yes },
-    fields: { sub: user.subject, ...(grant && { grant: grant.id }) },
-    back: thingUrl(base, 'users', user.subject),
+    fields: { sub: user.sub, ...(grant && { grant: grant.id }) },
+    back: thingUrl(base, 'users', user.sub),
   },
   texts,
 )}`,

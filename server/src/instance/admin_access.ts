@@ -19,7 +19,8 @@ export const ADMIN_SCOPES = {
   'grantd:mail:write': 'Retry emails, and send test emails.',
   'grantd:secrets:read': 'Show what depends on the secrets of the server, without the secrets.',
   'grantd:secrets:write': 'Rotate and drop secrets of the server.',
-  'grantd:events:read': 'List events.',
+  'grantd:events:read': 'List events, and verify the audit trail.',
+  'grantd:events:write': 'Begin a new chain of hashes of the audit trail.',
   'grantd:config:read': 'Show the configuration without secrets, and the health of the server.',
 } as const;
 

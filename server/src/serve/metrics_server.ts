@@ -34,8 +34,8 @@ export async function serveMetrics(
   const server = createServer(
     { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 1000 },
     (request, response) => {
-      if (isLoopback(host) && !isThisMachine(request.headers.host))
-        return refuse(response, 421, 'use localhost or an IP address as the host\n');
+      if (!isOwnName(request.headers.host, host))
+        return refuse(response, 421, 'use an IP address or the name in --metrics-host as the host\n');
       if (pathOf({ url: request.url ?? '' }) !== PATH)
         return refuse(response, 404, `metrics are at ${PATH}\n`);
       if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -62,14 +62,19 @@ export async function serveMetrics(
   };
 }
 
+/** Endings of names that no website has. */
+const PRIVATE_NAME = /^[^.]+$|\.(?:local|localhost|internal|svc|lan|home\.arpa|test)$/;
+
 /**
- * Whether a request names this machine. The page of a website can send its visitor’s browser to loopback under a name of
- * the website (DNS rebinding), and would read the response.
+ * Whether a request names the server in a way that no website can. The page of a website can send its visitor’s browser
+ * to any address under a name of the website (DNS rebinding), and would read the response.
+ * @param own the address or name to listen on
  */
-function isThisMachine(host = ''): boolean {
-  const url = `http://${host}`;
-  const { hostname } = URL.canParse(url) ? new URL(url) : { hostname: '' };
-  return isLoopback(hostname) || isIP(hostname.replace(/^\[(.*)\]$/, '$1')) !== 0;
+function isOwnName(host = '', own: string): boolean {
+  const { hostname } = URL.parse(`http://${host}`) ?? { hostname: '' };
+  const name = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
+  if (name === '') return false;
+  return name === own.toLowerCase() || isIP(name) !== 0 || isLoopback(name) || PRIVATE_NAME.test(name);
 }
 
 function refuse(response: ServerResponse, status: number, text: string): void {

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { addClient, registrationFrom } from '../../src/admin/client_rules.ts';
+import { call } from '../../src/admin/in_process.ts';
+import { localCalls } from '../../src/cli/local_calls.ts';
 import { readConfiguration } from '../../src/config/configuration.ts';
 import { sqliteDatabase } from '../../src/data/sqlite_database.ts';
 import { openAdminApi } from '../../src/http/admin_api.ts';
@@ -56,10 +57,8 @@ export async function startAdmin(
   const instance = await openInstance(configuration, database, ADMIN_ISSUER, 'server');
   const cli = instance.actingAs('cli');
   const parts = { ...cli, configuration };
-  const add = async (id: string, members: Readonly<Record<string, unknown>>) =>
-    addClient(parts, await registrationFrom(await cli.server(), configuration, id, members), {
-      supplied: `${id} secret`,
-    });
+  const add = (id: string, members: Readonly<Record<string, unknown>>) =>
+    call(localCalls(parts), 'addClient', { ...members, client_id: id, client_secret: `${id} secret` });
   await add('ops', { scope: ALL_SCOPES.join(' '), apis: [AUDIENCE] });
   await instance.groups.add({ name: 'admins', description: '' }, Date.now());
   const lines: string[] = [];

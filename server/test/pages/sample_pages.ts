@@ -1,4 +1,3 @@
-import type { TokenRecord } from '@grantd/core';
 import { auditPage } from '../../src/console/audit.ts';
 import { askClientPage, clientPage } from '../../src/console/clients.ts';
 import { refusedPage } from '../../src/console/frame.ts';
@@ -75,8 +74,6 @@ function sample<V>(
 
 /** Members that are not external texts, or are validated before a page shows them. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set([
-  'created_at',
-  'retired_at',
   'problem',
   'reason',
   'done',
@@ -101,9 +98,12 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'badges',
 ]);
 
+/** A time in a document of the server. */
+const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
 function written<V>(value: V, write: Write, photos = PHOTOS): V {
   const change = (one: unknown, member = ''): unknown => {
-    if (typeof one === 'string') return OWN_MEMBERS.has(member) ? one : write(one);
+    if (typeof one === 'string') return OWN_MEMBERS.has(member) || TIME.test(one) ? one : write(one);
     if (member === 'look') return one; // the server has checked it
     if (Array.isArray(one)) return one.map((element) => change(element, member));
     if (typeof one !== 'object' || one === null) return one;
@@ -444,8 +444,10 @@ const CONSOLE = {
 
 const DAY_MS = 24 * HOUR_MS;
 
+const EPOCH = new Date(0).toISOString();
+
 const CONSOLE_GRANT = {
-  ...{ id: 'g1', clientId: 'photos/web', subject: 'xT2a9', createdAtMs: NOW_MS - 3 * DAY_MS },
+  ...{ id: 'g1', client_id: 'photos/web', created_at: new Date(NOW_MS - 3 * DAY_MS).toISOString() },
   scopes: ['openid', 'photos:read'],
 };
 
@@ -453,9 +455,9 @@ const CONSOLE_GROUP = {
   ...{
     name: 'admins',
     description: 'Operators of this server',
-    createdAtMs: NOW_MS - 90 * DAY_MS,
+    created_at: new Date(NOW_MS - 90 * DAY_MS).toISOString(),
     members: 2,
-    signInPolicy: undefined,
+    clients: ['payroll', 'wiki'],
   },
 };
 
@@ -510,22 +512,22 @@ const CONSOLE_KEYS = [
 ];
 
 const CONSOLE_USER = {
-  ...{ subject: 'xT2a9', name: 'bob', passwordHash: '', revision: 1, createdAtMs: NOW_MS - 60 * DAY_MS },
+  ...{ sub: 'xT2a9', username: 'bob', created_at: new Date(NOW_MS - 60 * DAY_MS).toISOString() },
+  has_password: true,
   ...{ claims: { name: 'Bob Builder', email: 'bob@example.com' }, groups: ['staff'] },
+};
+
+const CONSOLE_TOKEN = {
+  ...{ id: 'PEDuVFW2P9zSRr_Y8fYyPA', client_id: 'photos/web', sub: 'xT2a9' },
+  ...{ scopes: ['openid', 'photos:read'], issued_at: new Date(NOW_MS - 3 * DAY_MS).toISOString() },
+  ...{ expires_at: new Date(NOW_MS + 27 * DAY_MS).toISOString(), grant_id: 'tP1zGJmMZ5rXgXqkQ3bQGg' },
+  ...{ family_id: 'b5r0sYqmJ8Y2nDq6nL6kJw', pair_id: 'pair-1', session_id: 'oX2hU3a7kRr2bQm0lVt9xQ' },
 };
 
 const EXPLAINED: ExplainedView = {
   ...CONSOLE,
-  ...{ current: 'tokens', sealed: 'sealed', username: 'bob' },
-  explanation: {
-    ...{ kind: 'refresh_token', alive: true },
-    record: {
-      ...{ id: 'PEDuVFW2P9zSRr_Y8fYyPA', kind: 'refresh_token', clientId: 'photos/web', subject: 'xT2a9' },
-      ...{ scopes: ['openid', 'photos:read'], issuedAtMs: NOW_MS - 3 * DAY_MS },
-      ...{ expiresAt: (NOW_MS + 27 * DAY_MS) / 1000, grantId: 'tP1zGJmMZ5rXgXqkQ3bQGg' },
-      ...{ familyId: 'b5r0sYqmJ8Y2nDq6nL6kJw', pairId: 'pair-1', sessionId: 'oX2hU3a7kRr2bQm0lVt9xQ' },
-    },
-  },
+  ...{ current: 'tokens', sealed: 'sealed' },
+  explanation: { ...{ kind: 'refresh_token', active: true, user: 'bob' }, record: CONSOLE_TOKEN },
 };
 
 /** A refresh token after its rotation. */
@@ -533,9 +535,9 @@ const EXPLAINED_DEAD: ExplainedView = {
   ...EXPLAINED,
   explanation: {
     ...EXPLAINED.explanation,
-    ...{ alive: false, reason: 'superseded', sinceMs: NOW_MS - DAY_MS },
+    ...{ active: false, reason: 'superseded', since: new Date(NOW_MS - DAY_MS).toISOString() },
     explanation: 'The refresh token was rotated; its successor is current.',
-    record: { ...(EXPLAINED.explanation.record as TokenRecord), successorId: 'Yk0S3u7rC2u5u1Wq8cHn4A' },
+    record: { ...CONSOLE_TOKEN, successor_id: 'Yk0S3u7rC2u5u1Wq8cHn4A' },
   },
 };
 
@@ -794,8 +796,9 @@ const SAMPLES: readonly Sample[] = [
     account: '/account',
   }),
   sample('console', consolePage, {
-    ...{ ...CONSOLE, current: 'overview', clients: 3, groups: 2, isReady: true, skewSeconds: 312 },
-    ...{ issuer: 'https://login.example.com', counted: { users: 50_000, tokens: 1234 } },
+    ...{ ...CONSOLE, current: 'overview', isReady: true, skewSeconds: 312 },
+    issuer: 'https://login.example.com',
+    counts: { clients: 3, groups: 2, users: 50_000, active_tokens: 1234 },
     samples: CONSOLE_SAMPLES,
   }),
   sample('console_tokens', tokensPage, { ...CONSOLE, current: 'tokens', problem: 'no_token' }),
@@ -803,15 +806,12 @@ const SAMPLES: readonly Sample[] = [
   sample('console_token_dead', explainedPage, EXPLAINED_DEAD),
   sample('console_token_ended', explainedPage, {
     ...EXPLAINED_DEAD,
-    end: {
-      ...{
-        sequence: 9,
-        atMs: 0,
-        type: 'token_revoked',
-        target: 'Yk0S3u7rC2u5u1Wq8cHn4A',
-        actor: 'console:xT2a9',
+    explanation: {
+      ...EXPLAINED_DEAD.explanation,
+      ended_by: {
+        ...{ number: 9, at: EPOCH, type: 'token_revoked', target: 'Yk0S3u7rC2u5u1Wq8cHn4A' },
+        ...{ actor: 'console:xT2a9', request_id: 'Vn3B0mXo7z4w9fTq2sLk1w' },
       },
-      requestId: 'Vn3B0mXo7z4w9fTq2sLk1w',
     },
   }),
   sample('console_revoke_token', revokeTokenPage, EXPLAINED),
@@ -824,7 +824,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('console_user', userPage, {
     ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, notice: 'user_enabled' },
-    sessions: [{ id: 's1', subject: 'xT2a9', amr: ['pwd'], userAgent: '', signedInAtMs: 0, lastSeenAtMs: 0 }],
+    sessions: [{ id: 's1', user_agent: '', signed_in_at: EPOCH, last_seen_at: EPOCH }],
     consents: [],
     isAdministrator: false,
     grants: [CONSOLE_GRANT],
@@ -835,7 +835,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('console_end_grant', askUserPage, {
     ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, ask: 'end_grant', grant: CONSOLE_GRANT },
-    ...{ alive: 2, sessions: 1 },
+    ...{ active: 2, sessions: 1 },
   }),
   sample('console_groups', groupsPage, {
     ...{
@@ -851,7 +851,7 @@ const SAMPLES: readonly Sample[] = [
     ],
   }),
   sample('console_group', groupPage, {
-    ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, clients: ['payroll'], own: 'xT2a1' },
+    ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, version: '"1"', own: 'xT2a1' },
     ...{ isOfAdministrators: true, username: 'carlo', next: '/console/groups?name=admins&after=bob' },
     members: [
       { key: 'xT2a1', name: 'alice' },
@@ -859,10 +859,10 @@ const SAMPLES: readonly Sample[] = [
     ],
   }),
   sample('console_remove_group', askGroupPage, {
-    ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, ask: 'remove', clients: [] },
+    ...{ ...CONSOLE, current: 'groups', group: { ...CONSOLE_GROUP, clients: [] }, ask: 'remove' },
   }),
   sample('console_remove_member', askGroupPage, {
-    ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, ask: 'leave', clients: ['payroll', 'wiki'] },
+    ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, ask: 'leave' },
     member: CONSOLE_USER,
   }),
   sample('console_keys', keysPage, { ...CONSOLE, current: 'keys', keys: CONSOLE_KEYS, nowMs: NOW_MS }),
@@ -870,7 +870,7 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...CONSOLE, current: 'keys', keys: CONSOLE_KEYS.slice(0, 1), rotated: 'ES256', waitSeconds: 240 },
   }),
   sample('console_disable_user', askUserPage, {
-    ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, ask: 'disable', alive: 2, sessions: 1 },
+    ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, ask: 'disable', active: 2, sessions: 1 },
   }),
   sample('console_clients', listPage, {
     ...{ ...CONSOLE, current: 'clients', search: '' },
@@ -880,11 +880,14 @@ const SAMPLES: readonly Sample[] = [
     ],
   }),
   sample('console_client', clientPage, {
-    ...{ ...CONSOLE, current: 'clients', id: 'web', type: 'public', isSelfRegistered: true },
-    ...{ disabledAtMs: 1, secrets: [{ createdAtMs: 0 }], members: [['client_name', 'Photos']] },
+    ...{ ...CONSOLE, current: 'clients' },
+    client: {
+      ...{ client_id: 'web', type: 'public', registered_itself: true, client_name: 'Photos' },
+      ...{ disabled_at: EPOCH, secrets: [{ created_at: EPOCH }] },
+    },
   }),
   sample('console_revoke_client', askClientPage, {
-    ...{ ...CONSOLE, current: 'clients', id: 'web', ask: 'revoke', alive: 2 },
+    ...{ ...CONSOLE, current: 'clients', id: 'web', ask: 'revoke', active: 2 },
   }),
   sample('console_audit', auditPage, {
     ...{ ...CONSOLE, current: 'audit' },
@@ -893,10 +896,10 @@ const SAMPLES: readonly Sample[] = [
       ...{ address: '', request: '', since: '2026-01-31 12:00', until: '' },
     },
     events: [
-      { sequence: 8, atMs: 0, type: 'configuration_loaded', target: '', actor: 'server' },
+      { number: 8, at: EPOCH, type: 'configuration_loaded', target: '', actor: 'server' },
       {
-        ...{ sequence: 7, atMs: 0, type: 'group_added', target: 'staff', actor: 'console:xT2a9' },
-        ...{ subject: 'xT2a9', address: '192.0.2.7', requestId: 'r1', clientId: 'web', reason: 'console' },
+        ...{ number: 7, at: EPOCH, type: 'group_added', target: 'staff', actor: 'console:xT2a9' },
+        ...{ subject: 'xT2a9', address: '192.0.2.7', request_id: 'r1', client_id: 'web', reason: 'console' },
       },
     ],
   }),

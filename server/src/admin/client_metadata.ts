@@ -1,0 +1,188 @@
+// From the metadata of a client to its record, and back.
+import {
+  type ClientIdentity,
+  ClientMetadataError,
+  type ClientRecord,
+  DocumentError,
+  documentOf,
+  isFetched,
+  isMemberName,
+  memberOf,
+  type NewClient,
+  withoutTag,
+} from '@grantd/core';
+import { documentRefusal } from '@grantd/core/node';
+import type { Configuration } from '../config/configuration.ts';
+import { flagOf } from '../config/options.ts';
+import { Refused } from '../config/refused.ts';
+import { adminProblem } from '../instance/admin_access.ts';
+import type { ClientBuilder } from './operation.ts';
+import { InvalidInput } from './operation_refused.ts';
+
+/** Client metadata by member name, as given. */
+export type Members = Readonly<Record<string, unknown>>;
+
+const CLIENT_ID = /^[\x21-\x7E]{1,200}$/;
+
+/**
+ * Builds a registration, without its secret. Needs no database.
+ * @throws {InvalidInput} the client would not work or would not be safe
+ * @throws {Refused} a document that the client names cannot be fetched right now
+ */
+export function registrationFrom(
+  builder: ClientBuilder,
+  configuration: Configuration,
+  id: string,
+  members: Members,
+): Promise<NewClient> {
+  if (!CLIENT_ID.test(id))
+    throw new InvalidInput('client_id', 'expected visible ASCII characters, at most 200');
+  requireFetchable(members, configuration);
+  return clientFrom(builder, { id }, { grant_types: defaultGrants(members), ...members });
+}
+
+/**
+ * Builds a client record.
+ * @throws {InvalidInput} the metadata is invalid
+ * @throws {Refused} a document that the client names cannot be fetched right now
+ */
+async function clientFrom(
+  builder: ClientBuilder,
+  identity: ClientIdentity,
+  members: Members,
+  registered?: ClientRecord,
+): Promise<NewClient> {
+  try {
+    const client = await builder.operator.clientFrom(identity, members, registered);
+    const problem = adminProblem(builder.issuer, client);
+    if (problem !== undefined) throw new InvalidInput(problem.member, problem.problem);
+    return client;
+  } catch (error) {
+    if (!(error instanceof ClientMetadataError)) throw error;
+    const { cause } = error;
+    if (cause instanceof DocumentError && cause.outcome === 'failed')
+      throw new Refused(`a document of the client cannot be fetched: ${cause.message}. Try again later.`);
+    throw new InvalidInput(error.member, error.problem);
+  }
+}
+
+/** Default grant types: for an application with users, an API, or a machine. */
+export function defaultGrants({
+  redirect_uris: redirectUris,
+  resource,
+  token_endpoint_auth_method: method,
+}: Members): readonly string[] {
+  if (redirectUris !== undefined) return ['authorization_code', 'refresh_token'];
+  return resource !== undefined || method === 'none' ? [] : ['client_credentials'];
+}
+
+/** New values of members, and names of members to remove. */
+export interface ClientChange {
+  readonly members: Members;
+  readonly unset: readonly string[];
+}
+
+/**
+ * A client with a change to its metadata.
+ * @throws {InvalidInput} the metadata is invalid
+ * @throws {Refused} a document that the client names cannot be fetched right now
+ */
+export async function withChange(
+  builder: ClientBuilder,
+  configuration: Configuration,
+  client: ClientRecord,
+  change: ClientChange,
+): Promise<NewClient> {
+  const { response_types: _, ...document } = documentOf(client); // derived from the grant types
+  const members: Record<string, unknown> = {
+    ...withoutOverridden(document, client, change),
+    ...change.members,
+  };
+  for (const name of change.unset) delete members[name];
+  const set = setByOperator(client, change);
+  if (set.length > 0) members.set_by_operator = set;
+  const { id, registrationTokenDigest, registeredAt } = client;
+  const identity = {
+    id,
+    ...(registrationTokenDigest !== undefined && { registrationTokenDigest }),
+    ...(registeredAt !== undefined && { registeredAt }),
+  };
+  requireFetchable(change.members, configuration);
+  return clientFrom(builder, identity, members, client);
+}
+
+/** Without a self-registered client’s translations of members that the operator now sets or unsets. */
+function withoutOverridden(
+  document: Members,
+  { registrationTokenDigest }: ClientRecord,
+  { members, unset }: ClientChange,
+) {
+  if (registrationTokenDigest === undefined) return document;
+  const said = new Set([...Object.keys(members), ...unset]);
+  const isOverridden = (name: string) => name.includes('#') && said.has(withoutTag(name)[0]);
+  return Object.fromEntries(Object.entries(document).filter(([name]) => !isOverridden(name)));
+}
+
+/**
+ * Members that a self-registered client can no longer change, because this or an earlier update set or unset them.
+ * Empty if the operator releases them all.
+ */
+function setByOperator(
+  { registrationTokenDigest, metadata }: ClientRecord,
+  { members, unset }: ClientChange,
+): readonly string[] {
+  if (registrationTokenDigest === undefined || unset.includes('set_by_operator')) return [];
+  const { set_by_operator: before = metadata?.set_by_operator ?? [] } = members;
+  const changed = [...Object.keys(members), ...unset].filter((name) => {
+    const [base] = withoutTag(name);
+    return isMemberName(base) && memberOf(base).setBy === 'client';
+  });
+  return [...new Set([...(Array.isArray(before) ? before.map(String) : []), ...changed])];
+}
+
+/**
+ * Rejects a URL that the server would never fetch.
+ * @param members the client settings to set
+ * @throws {InvalidInput} a URL is not allowed
+ */
+function requireFetchable(members: Members, configuration: Configuration): void {
+  const refused = unfetchable(members, configuration);
+  if (refused !== undefined) throw new InvalidInput(refused.member, refused.problem);
+}
+
+/** Finds a URL that the server would never fetch. @returns its member, and why */
+export function unfetchable(
+  members: Members,
+  { settings: { insecureDevelopment } }: Configuration,
+): { readonly member: string; readonly problem: string } | undefined {
+  for (const [name, value] of Object.entries(members)) {
+    if (!isFetched(name)) continue;
+    const [member] = withoutTag(name);
+    for (const url of [value].flat()) {
+      if (!URL.canParse(String(url))) continue; // the library reports it
+      const refusal = documentRefusal(String(url), { allowPrivateAddresses: insecureDevelopment });
+      if (refusal === undefined) continue;
+      const way = insecureDevelopment
+        ? ''
+        : `; if the server runs with ${flagOf('insecureDevelopment')}, add that flag here too`;
+      return { member, problem: `the server never fetches ${url}: ${refusal}${way}` };
+    }
+  }
+  return undefined;
+}
+
+/** Whether operators can set this member of the client metadata. */
+export function isSettable(name: string): boolean {
+  const [base] = withoutTag(name);
+  return isMemberName(base) && !memberOf(base).isDerived && base !== 'set_by_operator';
+}
+
+type MemberKind = ReturnType<typeof memberOf>['kind'];
+
+/** JSON Schema of a member of client metadata. */
+export function schemaOfKind({ type, each }: Pick<MemberKind, 'type' | 'each'>): object {
+  if (each !== undefined) return { type: 'array', items: schemaOfKind(each) };
+  const literals = [...type.matchAll(/'([^']*)'/g)].map(([, literal]) => literal);
+  if (literals.length > 0) return { enum: literals };
+  return { type: type === 'number' ? 'integer' : ['boolean', 'object'].includes(type) ? type : 'string' };
+}
