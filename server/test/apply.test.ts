@@ -495,7 +495,7 @@ clients:
     await grantdPrints(folder, ['export', 'grantd.yaml']);
     assert.equal(
       readFileSync(path, 'utf8'),
-      '\uFEFFclients:\r\n  a: { scope: "write" } # a\r\nscope_texts: {}\r\n',
+      '\uFEFFclients:\r\n  a: {scope: "write"} # a\r\nscope_texts: {}\r\n',
     );
   });
 

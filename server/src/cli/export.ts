@@ -75,7 +75,8 @@ async function writeExport(parts: AdministrationParts, path: string): Promise<vo
 /** A text with the line ends and the byte order mark of the file that it replaces. @returns `undefined` if it says nothing new */
 function formedAs(at: string, present: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
-  const mark = hasMark(at) ? '\uFEFF' : '';
+  // Parsers of JSON refuse a mark.
+  const mark = hasMark(at) && !isJson(present) ? '\uFEFF' : '';
   return `${mark}${present.includes('\r\n') ? text.replaceAll('\n', '\r\n') : text}`;
 }
 

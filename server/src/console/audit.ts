@@ -17,7 +17,7 @@ const EVENTS_PER_PAGE = 50;
 /** Events of a download, which is built in memory: a few megabytes. */
 const DOWNLOADED = 10_000;
 
-/** About how many events to read for it, whether or not they fit. */
+/** Maximum events to read for it, whether or not they fit. */
 const READ_FOR_DOWNLOAD = 50_000;
 
 /** The filters that are texts, in the order of the form. */
@@ -53,7 +53,7 @@ export async function downloadAudit({ c, call, console: { issuer }, view }: Visi
   const lines: object[] = [];
   let cursor = cursorIn(c.req.query('before'));
   let before: string | undefined;
-  for (let read = 0; lines.length < DOWNLOADED && read < READ_FOR_DOWNLOAD; ) {
+  for (let read = 0; lines.length < DOWNLOADED && read + MAX_EVENTS_READ <= READ_FOR_DOWNLOAD; ) {
     const page = await call('listAudit', { ...orderOf(filters), ...cursor, limit: MAX_LIMIT });
     lines.push(...page.items);
     const first = Number(before ?? page.items[0]?.number ?? Number.POSITIVE_INFINITY);
