@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { after, test } from 'node:test';
+import { after, mock, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Workbench } from './harness/program.ts';
 
@@ -77,8 +77,14 @@ const touched = {
   option: apply('Add an option'),
   column: apply('Add a column to tokens'),
   metric: apply('Add a metric'),
+  resource: apply('Add an administrative resource'),
 };
-change('core/src/token/token.ts', (source) => `import { dummy } from './dummy.ts';\n${source}`);
+const imports: readonly (readonly [file: string, line: string])[] = [
+  ['core/src/token/token.ts', "import { dummy } from './dummy.ts';"],
+  ['server/src/admin/table.ts', "import { PROVIDER_OPERATIONS } from './providers.ts';"],
+  ['server/src/console/console.ts', "import { showProviders } from './providers.ts';"],
+];
+for (const [file, line] of imports) change(file, (source) => `${line}\n${source}`);
 
 const ISSUER_MEMBER = "  | 'issuer'";
 change('core/src/discovery/metadata.ts', (source) =>
@@ -98,9 +104,10 @@ const ISSUER = 'http://localhost:3000';
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-test('each exercise touches at most four files', () => {
+test('each exercise touches at most four files, and a resource with all its faces at most eight', () => {
   for (const [exercise, files] of Object.entries(touched)) {
-    assert.ok(files.length >= 2 && files.length <= 4, `${exercise}: ${files.join(', ')}`);
+    const most = exercise === 'resource' ? 8 : 4;
+    assert.ok(files.length >= 2 && files.length <= most, `${exercise}: ${files.join(', ')}`);
     assert.deepEqual(files, [...new Set(files)]);
   }
 });
@@ -193,6 +200,43 @@ test('a metric is counted, and is in a scrape with its label', () => {
   log.info({ event: 'consent_given', page: 'consent', clientId: 'other' });
   const lines = prometheusText(monitor.counts()).split('\n');
   assert.ok(lines.includes('grantd_consents_total{decision="given"} 2'), lines.join('\n'));
+});
+
+test('a resource has an operation, a part of the API, a command and a page of the console', async () => {
+  const { openApiDocument } = await import('../src/http/openapi.ts');
+  const api: Readonly<Record<string, unknown>> = openApiDocument(ISSUER);
+  assert.equal(Object(api.paths)['/providers'].get.operationId, 'listProviders');
+
+  const folder = workbench.folder();
+  const google = { client_id: 'web', client_secret: 'a secret of a client', kind: 'google' };
+  const providers = join(folder, 'providers.json');
+  writeFileSync(providers, JSON.stringify({ google }), { mode: 0o600 });
+  const { createProgram } = await import('../src/cli/program.ts');
+  const printed: string[] = [];
+  const log = mock.method(console, 'log', (line: string) => void printed.push(line));
+  process.env.GRANTD_PROVIDERS = providers;
+  try {
+    const database = `sqlite:${join(folder, 'resource.db')}`;
+    const run = async (...args: readonly string[]) =>
+      (await createProgram(args[0])).parseAsync(['node', 'grantd', ...args, '--database', database]);
+    await run('group', 'add', 'any');
+    await run('providers', 'list');
+  } finally {
+    log.mock.restore();
+    delete process.env.GRANTD_PROVIDERS;
+  }
+  assert.match(printed.at(-1) ?? '', /^google {2}https:\/\/accounts\.google\.com/);
+
+  const page: string = '../src/console/providers.ts';
+  const { providersPage } = await import(page);
+  const view = { base: '/console', current: 'providers', formToken: '', person: { name: 'a' }, signOut: '/' };
+  const setting = { language: 'de', operator: { name: 'Shop', color: '#123456' }, languages: [] };
+  const items = [{ id: 'google', issuer: 'https://accounts.google.com', domains: [] }];
+  const { title, body } = providersPage({ ...view, items }, setting);
+  const html = String(await body);
+  assert.match(title, /^Anmeldedienste/);
+  assert.match(html, /<a href="\/console\/providers" aria-current="page">Anmeldedienste<\/a>/);
+  assert.match(html, /<dt>google<\/dt><dd>https:\/\/accounts\.google\.com<\/dd>/);
 });
 
 /** A server with options and metadata that its types do not have. */

@@ -14,15 +14,33 @@ import type { Instance } from '../instance/instance.ts';
 import { SealedValues } from '../pages/browser/cookies.ts';
 import type { PageEnvironment } from '../pages/browser/request.ts';
 import type { Flow } from '../pages/steps/routes.ts';
-import { type ConsoleParts, type PagesOfConsole, page } from './access.ts';
+import { type ConsoleParts, type PagesOfConsole, page, type Visit } from './access.ts';
 import { downloadAudit, showAudit } from './audit.ts';
 import { showFigures, showLibrary } from './charts.ts';
 import { showClients, submitClients } from './clients.ts';
+import type { ConsolePageName } from './frame.ts';
 import { showGroups, submitGroups } from './groups.ts';
 import { showKeys, submitKeys } from './keys.ts';
 import { showOverview } from './overview.ts';
 import { showTokens, submitTokens } from './tokens.ts';
 import { showUsers, submitUsers } from './users.ts';
+
+interface ConsolePage {
+  readonly show: (visit: Visit) => Promise<Response>;
+  /** Does what the forms of the page send. */
+  readonly submit?: (visit: Visit) => Promise<Response>;
+}
+
+/** Every page. The order of their navigation is that of their titles in the texts. */
+const PAGES: Readonly<Record<ConsolePageName, ConsolePage>> = {
+  overview: { show: showOverview },
+  tokens: { show: showTokens, submit: submitTokens },
+  users: { show: showUsers, submit: submitUsers },
+  groups: { show: showGroups, submit: submitGroups },
+  clients: { show: showClients, submit: submitClients },
+  keys: { show: showKeys, submit: submitKeys },
+  audit: { show: showAudit },
+};
 
 interface Surroundings {
   readonly configuration: Configuration;
@@ -77,27 +95,13 @@ export async function openConsole(
     return {
       mount(routes) {
         for (const path of ['/console', '/console/*']) routes.before(path, admit);
-        routes.page('/console', page(parts, 'overview', showOverview));
+        for (const [name, { show, submit }] of Object.entries(PAGES) as [ConsolePageName, ConsolePage][]) {
+          const path = name === 'overview' ? '/console' : `/console/${name}`;
+          if (submit === undefined) routes.page(path, page(parts, name, show));
+          else routes.form(path, page(parts, name, show), page(parts, name, submit));
+        }
         routes.page('/console/figures', page(parts, 'overview', showFigures));
         routes.page('/console/uplot.js', showLibrary);
-        routes.form(
-          '/console/tokens',
-          page(parts, 'tokens', showTokens),
-          page(parts, 'tokens', submitTokens),
-        );
-        routes.form('/console/users', page(parts, 'users', showUsers), page(parts, 'users', submitUsers));
-        routes.form(
-          '/console/groups',
-          page(parts, 'groups', showGroups),
-          page(parts, 'groups', submitGroups),
-        );
-        routes.form('/console/keys', page(parts, 'keys', showKeys), page(parts, 'keys', submitKeys));
-        routes.form(
-          '/console/clients',
-          page(parts, 'clients', showClients),
-          page(parts, 'clients', submitClients),
-        );
-        routes.page('/console/audit', page(parts, 'audit', showAudit));
         routes.page('/console/audit.jsonl', page(parts, 'audit', downloadAudit));
       },
     };

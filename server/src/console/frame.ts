@@ -14,10 +14,7 @@ import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import { CONSOLE_STYLE } from './style.ts';
 
-/** The pages, in the order of their navigation. */
-export const CONSOLE_PAGES = ['overview', 'tokens', 'users', 'groups', 'clients', 'keys', 'audit'] as const;
-
-export type ConsolePageName = (typeof CONSOLE_PAGES)[number];
+export type ConsolePageName = keyof Texts['console']['pages'];
 
 /** Changes whose result a page shows after them. */
 export type ConsoleNotice = keyof Texts['console']['notices'];
@@ -117,8 +114,12 @@ ${personLine(texts.account.signedInAs, view.person, html`<a id="sign-out" href="
 function navigation({ base, current }: ConsoleView, { console: { title, pages } }: Texts): Html {
   return html`<nav class="tabs" aria-label="${title}">
 <ul role="list">
-${CONSOLE_PAGES.map((name) => html`<li><a href="${urlOf(base, name)}"${name === current ? html` aria-current="page"` : ''}>${pages[name]}</a></li>\n`)}</ul>
+${namesOf(pages).map((name) => html`<li><a href="${urlOf(base, name)}"${name === current ? html` aria-current="page"` : ''}>${pages[name]}</a></li>\n`)}</ul>
 </nav>`;
+}
+
+function namesOf(pages: Texts['console']['pages']): readonly ConsolePageName[] {
+  return Object.keys(pages) as ConsolePageName[];
 }
 
 /** The URL of a page, with parameters that have a value. */
