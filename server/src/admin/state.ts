@@ -1,16 +1,7 @@
 // Groups, clients, APIs and scope texts as a whole, as in the file of `grantd apply`.
 import type { AdminScope } from '../instance/admin_access.ts';
 import { newSecret } from './client_documents.ts';
-import {
-  type DesiredState,
-  type ExportedState,
-  exportedState,
-  type FileProblem,
-  type Plan,
-  performPlan,
-  planFor,
-  readDesiredState,
-} from './desired_state.ts';
+import { type DesiredState, type FileProblem, readDesiredState } from './desired_state.ts';
 import { type AdminParts, operation } from './operation.ts';
 import { InvalidInput } from './operation_refused.ts';
 import {
@@ -27,6 +18,7 @@ import {
   type ValueOf,
   WARNINGS,
 } from './schema.ts';
+import { type ExportedState, exportedState, type Plan, performPlan, planFor } from './state_plan.ts';
 
 // ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import { OAuthError, StorageFault } from '@grantd/core';
 import { AuthorizationServerFault } from '@grantd/protect';
-import { PartlyApplied } from '../admin/desired_state.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import { PartlyApplied } from '../admin/state_plan.ts';
 import { Refused } from '../config/refused.ts';
 import { headerOf } from './input.ts';
 import { Problem, type ProblemCode } from './problems.ts';

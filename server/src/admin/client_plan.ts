@@ -1,0 +1,203 @@
+// How a client becomes as a file wants it.
+import {
+  ClientMetadataError,
+  type ClientRecord,
+  type ClientSecretRecord,
+  documentOf,
+  hasResource,
+  hasSecret,
+  type NewClient,
+  rotatedSecrets,
+  usableSecrets,
+} from '@grantd/core';
+import { ConditionBroken, isRevision, under } from '../data/conditions.ts';
+import { adminProblem } from '../instance/admin_access.ts';
+import { defaultGrants, isSettable, type Members, unfetchable } from './client_metadata.ts';
+import { DEFAULT_OVERLAP, idProblem, publishKeys, revokeForOthers } from './client_rules.ts';
+import { type DesiredClient, type FileProblem, problemOf } from './desired_state.ts';
+import { type OperationParts, requireReachable } from './operation.ts';
+import {
+  type Change,
+  changedMeanwhile,
+  differencesOf,
+  type MemberChange,
+  type Planned,
+  type Planning,
+  type PlanParts,
+  type Warn,
+} from './state_changes.ts';
+
+interface ClientPlanning extends Planning {
+  /** Names of the groups that exist once the file is applied. */
+  readonly groupNames: ReadonlySet<string>;
+  /** Resource URIs of the APIs that exist once the file is applied. */
+  readonly resources: readonly unknown[];
+}
+
+export async function planClient(
+  parts: PlanParts,
+  { id, members, secret, isDisabled }: DesiredClient,
+  before: ClientRecord | undefined,
+  { resources, groupNames, secrets }: ClientPlanning,
+): Promise<Planned | FileProblem[]> {
+  const path = ['clients', id];
+  if (before?.registrationTokenDigest !== undefined)
+    return [{ path, problem: 'this client registered itself: change it with grantd client update' }];
+  const taken = before === undefined ? await idProblem(parts, id) : undefined;
+  if (taken !== undefined) return [{ path, problem: taken }];
+  const refused = unfetchable(members, parts.configuration);
+  if (refused !== undefined) return [{ path: [...path, refused.member], problem: refused.problem }];
+
+  const server = await parts.server();
+  const whole = { grant_types: defaultGrants(members), ...members };
+  let after: NewClient;
+  try {
+    after = await server.operator.clientFrom({ id }, whole, before);
+  } catch (error) {
+    if (!(error instanceof ClientMetadataError)) throw error;
+    return [{ path: [...path, error.member], problem: error.problem }];
+  }
+  const unfit = adminProblem(parts.issuer, after);
+  if (unfit !== undefined) return [{ path: [...path, unfit.member], problem: unfit.problem }];
+  const unknownApi = after.metadata?.apis?.find((uri) => !hasResource(resources, uri));
+  if (unknownApi !== undefined)
+    return [{ path: [...path, 'apis'], problem: `no enabled client has the resource URI ${unknownApi}` }];
+
+  const groupsBefore = before?.metadata?.allowed_groups ?? [];
+  const unknownGroup = after.metadata?.allowed_groups?.find(
+    (name) => !groupNames.has(name) && !groupsBefore.includes(name),
+  );
+  if (unknownGroup !== undefined)
+    return [{ path: [...path, 'allowed_groups'], problem: `there is no group ${unknownGroup}` }];
+
+  const policy = after.metadata?.sign_in_policy;
+  const unreachable = problemOf(() => requireReachable(parts, policy));
+  if (unreachable !== undefined && policy !== before?.metadata?.sign_in_policy)
+    return [{ path: [...path, 'sign_in_policy'], problem: unreachable }];
+
+  const needsSecret = hasSecret(after.metadata);
+  if (!needsSecret && secret !== undefined)
+    return [{ path: [...path, 'secret'], problem: 'a client with this authentication method has no secret' }];
+  const wasDisabled = before?.disabledAtMs !== undefined;
+  const changed = differencesOf(before === undefined ? {} : comparable(before), comparable(after));
+  const text = secret && secrets.get(id);
+  // Before the comparison of the secret, whose outcome confirms a guess.
+  if (changed.length > 0 || before === undefined || isDisabled !== wasDisabled || text !== undefined)
+    for (const one of [before, after]) if (one !== undefined) parts.caller.requireClient(one);
+  const kept = needsSecret ? usableSecrets(after.metadata, before?.secrets) : undefined;
+  const isKnown =
+    text !== undefined && kept !== undefined && (await server.operator.isClientSecret(text, kept));
+  if (needsSecret && secret === undefined && kept === undefined)
+    return [
+      {
+        path,
+        problem:
+          'expected secret: { env: VARIABLE } or { file: PATH }, because it authenticates with a secret (a public client has token_endpoint_auth_method: none)',
+      },
+    ];
+
+  const isNewSecret = text !== undefined && !isKnown;
+  const differences: MemberChange[] = [
+    ...changed,
+    ...(isNewSecret ? [{ name: 'secret', after: kept === undefined ? 'set' : 'replaced' }] : []),
+    ...(isDisabled === wasDisabled ? [] : [{ name: 'disabled', before: wasDisabled, after: isDisabled }]),
+  ];
+  if (before !== undefined && differences.length === 0) return { changes: [undefined] };
+
+  let added: ClientSecretRecord | undefined;
+  try {
+    added = isNewSecret ? await server.operator.hashClientSecret(text, after.metadata) : undefined;
+  } catch (error) {
+    if (!(error instanceof ClientMetadataError)) throw error;
+    return [{ path: [...path, 'secret'], problem: error.problem }];
+  }
+  const recordOver = (stored: ClientRecord | undefined): NewClient => {
+    const usable = needsSecret ? usableSecrets(after.metadata, stored?.secrets) : undefined;
+    const rotation = { nowMs: parts.clock(), overlap: DEFAULT_OVERLAP };
+    const next = added === undefined ? usable : rotatedSecrets(usable ?? [], added, rotation);
+    return { ...after, ...(next !== undefined && { secrets: next }) };
+  };
+  const perform = async (warn: Warn) => {
+    const record = await stored(parts, before, recordOver);
+    if (record === undefined) throw changedMeanwhile(`client ${id}`);
+    if (isDisabled !== wasDisabled) await parts.storage.setDisabled('client', id, isDisabled);
+    if (before !== undefined && differences.some(({ name }) => name === 'allowed_groups'))
+      for (const warning of await revokeForOthers(parts, record)) warn(warning);
+  };
+  const action = before === undefined ? 'add' : 'change';
+  return { changes: [{ action, kind: 'client', name: id, members: differences, perform }] };
+}
+
+/** Attempts to store a client whose secrets are used meanwhile. */
+const MAX_ATTEMPTS = 5;
+
+/**
+ * Stores a client in place of what was compared. Meanwhile, the server may only have noted uses of its secrets.
+ * @param recordOver builds the record from what is stored
+ * @returns `undefined` if others have changed the client
+ */
+async function stored(
+  parts: OperationParts,
+  before: ClientRecord | undefined,
+  recordOver: (stored: ClientRecord | undefined) => NewClient,
+): Promise<NewClient | undefined> {
+  const { clients } = parts.storage;
+  if (before === undefined) {
+    const record = recordOver(undefined);
+    await publishKeys(parts, record);
+    return (await clients.add(record)) ? record : undefined;
+  }
+  let current: ClientRecord | null | undefined = before;
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    if (!current || !isSameClient(current, before)) return undefined;
+    const record = recordOver(current);
+    await publishKeys(parts, record);
+    if (await clients.replace(record, current)) return record;
+    current = await clients.get(before.id);
+  }
+  return undefined;
+}
+
+/** Whether two reads of a client differ at most in the use of its secrets. A use can also renew the hash. */
+function isSameClient(one: ClientRecord, other: ClientRecord): boolean {
+  const version = ({ generation, registrationRevision, disabledAtMs, secrets = [] }: ClientRecord) =>
+    JSON.stringify([
+      ...[generation ?? 0, registrationRevision ?? 0, disabledAtMs ?? null],
+      secrets.map(({ createdAtMs, expiresAt }) => [createdAtMs, expiresAt]),
+    ]);
+  return version(one) === version(other);
+}
+
+/** The members of a client that a file needs. */
+export function comparable(client: NewClient): Members {
+  const members: Members = Object.fromEntries(
+    Object.entries(documentOf(client)).filter(
+      ([name, value]) => isSettable(name) && !(Array.isArray(value) && value.length === 0),
+    ),
+  );
+  const { grant_types: grants = [], ...others } = members;
+  return JSON.stringify(grants) === JSON.stringify(defaultGrants(others))
+    ? others
+    : { ...others, grant_types: grants };
+}
+
+export function removal({ storage: { clients }, issuer }: OperationParts, before: ClientRecord): Change {
+  const { id } = before;
+  return {
+    action: 'remove',
+    kind: 'client',
+    name: id,
+    members: [],
+    async perform() {
+      const current = await clients.get(id);
+      if (!current || !isSameClient(current, before)) throw changedMeanwhile(`client ${id}`);
+      const { revision = 0 } = current;
+      const remove = async () => clients.remove(id);
+      const isRemoved = await under(isRevision(issuer, id, revision), remove).catch((error: unknown) => {
+        if (error instanceof ConditionBroken) return false;
+        throw error;
+      });
+      if (!isRemoved) throw changedMeanwhile(`client ${id}`);
+    },
+  };
+}

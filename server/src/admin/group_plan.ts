@@ -1,0 +1,110 @@
+// How a group becomes as a file wants it.
+import type { Group } from '../data/groups.ts';
+import { nameKey, type Person } from '../data/people.ts';
+import { type DesiredGroup, type FileProblem, problemOf } from './desired_state.ts';
+import {
+  administratorsOf,
+  administratorWarnings,
+  joinGroup,
+  leaveAdministrators,
+  leaveGroup,
+  WITHOUT_GROUP,
+} from './groups.ts';
+import { type OperationParts, requireReachable } from './operation.ts';
+import {
+  type Change,
+  changedMeanwhile,
+  differencesOf,
+  type MemberChange,
+  type Planned,
+  type Planning,
+  type PlanParts,
+  type Warn,
+} from './state_changes.ts';
+import { pagesOf } from './user_rules.ts';
+
+/**
+ * Members are added. They are removed only with `prune`, because a list in a file says less about a person than whoever
+ * added them elsewhere.
+ */
+export async function planGroup(
+  parts: PlanParts,
+  { name, description, signInPolicy, members }: DesiredGroup,
+  stored: readonly Group[],
+  { prune }: Planning,
+): Promise<Planned | FileProblem[]> {
+  const path = ['groups', name];
+  const before = stored.find((one) => nameKey(one.name) === nameKey(name));
+  if (before !== undefined && before.name !== name)
+    return [{ path, problem: `there is a group ${before.name}, which differs only by look-alike letters` }];
+  const unreachable = problemOf(() => requireReachable(parts, signInPolicy));
+  if (unreachable !== undefined) return [{ path: [...path, 'sign_in_policy'], problem: unreachable }];
+  const wanted: Person[] = [];
+  const unknown: FileProblem[] = [];
+  for (const username of members ?? []) {
+    const person = await parts.people.byName(username);
+    if (person !== undefined) wanted.push(person);
+    else unknown.push({ path: [...path, 'members'], problem: `there is no user ${username}` });
+  }
+  if (unknown.length > 0) return unknown;
+  const joining = wanted.filter(({ groups = [] }) => !groups.includes(name));
+  const leaving =
+    prune && members !== undefined && before !== undefined ? await others(parts, name, wanted) : [];
+  const namesOf = (people: readonly Person[]) => people.map((one) => one.name);
+  const differences: MemberChange[] = [
+    ...differencesOf(
+      { description: before?.description || undefined, sign_in_policy: before?.signInPolicy },
+      { description: description || undefined, sign_in_policy: signInPolicy },
+    ),
+    ...(joining.length > 0 ? [{ name: 'members added', after: namesOf(joining) }] : []),
+    ...(leaving.length > 0 ? [{ name: 'members removed', after: namesOf(leaving) }] : []),
+  ];
+  if (before !== undefined && differences.length === 0) return { changes: [undefined] };
+  // With its policy or members, others could become what only the members of a group are.
+  if (differences.some((one) => one.name !== 'description')) parts.caller.requireGroup(name);
+  const takesAdministrators = leaving.length > 0 && parts.caller.isAdminGroup(name);
+  // If the file leaves one, a file that is applied at the same time does not take this one.
+  const keepsOne =
+    takesAdministrators && (await administratorsOf(parts).whoSignIn(wanted).next()).done !== true;
+  if (takesAdministrators && !keepsOne && parts.caller.keepsAdministrator)
+    return [{ path: [...path, 'members'], problem: 'no administrator who can sign in would be left' }];
+  const perform = async (warn: Warn) => {
+    const facts = { description, signInPolicy };
+    const isDone = await (before === undefined
+      ? parts.groups.add({ name, ...facts }, parts.clock())
+      : parts.groups.change(name, facts, before));
+    if (!isDone) throw changedMeanwhile(`the group ${name}`);
+    const group = { ...(before ?? { createdAtMs: 0, members: 0 }), name, ...facts };
+    for (const person of joining) await joinGroup(parts, group, person, warn);
+    for (const person of leaving)
+      await (keepsOne ? leaveAdministrators(parts, person) : leaveGroup(parts, group, person));
+    if (takesAdministrators) for (const warning of await administratorWarnings(parts)) warn(warning);
+  };
+  const action = before === undefined ? 'add' : 'change';
+  return { changes: [{ action, kind: 'group', name, members: differences, perform }] };
+}
+
+/** Members of a group other than these users. */
+async function others(
+  parts: OperationParts,
+  group: string,
+  wanted: readonly Person[],
+): Promise<readonly Person[]> {
+  const found: Person[] = [];
+  for await (const page of pagesOf(parts, { group }))
+    found.push(...page.filter(({ subject }) => !wanted.some((one) => one.subject === subject)));
+  return found;
+}
+
+export function groupRemoval(parts: PlanParts, { name }: Group): Change {
+  return {
+    action: 'remove',
+    kind: 'group',
+    name,
+    members: [],
+    async perform(warn) {
+      if (!(await parts.groups.remove(name))) throw changedMeanwhile(`the group ${name}`);
+      if (parts.caller.isAdminGroup(name)) warn(WITHOUT_GROUP);
+    },
+  };
+}

@@ -1,0 +1,59 @@
+// Changes that lead from a database to a file, and what plans of all kinds share.
+import { Refused } from '../config/refused.ts';
+import type { Members } from './client_metadata.ts';
+import type { AdminParts, OperationParts } from './operation.ts';
+
+/** A member of the changed thing, before and after. Texts of secrets are never part of it. */
+export interface MemberChange {
+  readonly name: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+/** Receives what the operator should look at. */
+export type Warn = (warning: string) => void;
+
+/** A change as it is shown. */
+export interface ShownChange {
+  readonly action: 'add' | 'change' | 'remove';
+  readonly kind: 'group' | 'client' | 'scope';
+  readonly name: string;
+  readonly members: readonly MemberChange[];
+}
+
+export interface Change extends ShownChange {
+  /** @throws {Refused} it was changed in the meantime */
+  perform(warn: Warn): Promise<void>;
+}
+
+export type PlanParts = OperationParts & Pick<AdminParts, 'caller'>;
+
+export interface Planning {
+  /** Whether to remove what the file’s sections leave out. */
+  readonly prune: boolean;
+  /** The secrets to which the file refers, by client ID. */
+  readonly secrets: ReadonlyMap<string, string>;
+}
+
+export type Planned = { readonly changes: readonly (Change | undefined)[] };
+
+export function changedMeanwhile(what: string): Refused {
+  return new Refused(`another command has just changed ${what}: run grantd apply again.`);
+}
+
+export function differencesOf(before: Members, after: Members): readonly MemberChange[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .filter((name) => canonical(name, before[name]) !== canonical(name, after[name]))
+    .map((name) => ({
+      name,
+      ...(before[name] !== undefined && { before: before[name] }),
+      ...(after[name] !== undefined && { after: after[name] }),
+    }));
+}
+
+/** The order of scopes has no meaning. */
+function canonical(name: string, value: unknown): string | undefined {
+  return name === 'scope' && typeof value === 'string'
+    ? value.split(' ').toSorted().join(' ')
+    : JSON.stringify(value);
+}
