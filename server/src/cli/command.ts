@@ -1,7 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import type { AdminCalls } from '../admin/in_process.ts';
-import { InvalidInput } from '../admin/operation_refused.ts';
 import { addFlags, type Configuration, type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import type { OptionName } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
@@ -184,21 +183,4 @@ export async function tokenFrom(argument: string | undefined): Promise<string> {
 /** Prints what the operator should look at. */
 export function warn(warnings: readonly string[]): void {
   for (const warning of warnings) console.error(`grantd: ${warning}`);
-}
-
-/**
- * Runs a check or an operation. Names flags instead of values in what it refuses.
- * @throws {BadUsage} a value is invalid
- */
-export function namingFlags<T>(flags: Readonly<Record<string, string>>, work: () => T): T {
-  const named = (error: unknown): never => {
-    if (!(error instanceof InvalidInput)) throw error;
-    throw new BadUsage(`${flags[error.member] ?? error.member}: ${error.problem}`);
-  };
-  try {
-    const outcome = work();
-    return outcome instanceof Promise ? (outcome.catch(named) as T) : outcome;
-  } catch (error) {
-    return named(error);
-  }
 }

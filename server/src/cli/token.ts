@@ -2,12 +2,11 @@ import type { OperatorIssue } from '@grantd/core';
 import { type Kind, seconds, wholeNumber } from '@grantd/core/options';
 import { Command } from 'commander';
 import { labelled } from '../admin/command_form.ts';
-import { type AdminCalls, call } from '../admin/in_process.ts';
+import { call } from '../admin/in_process.ts';
 import type { Input } from '../admin/table.ts';
 import type { ExplanationView } from '../admin/tokens.ts';
 import { requirePerson } from '../admin/user_rules.ts';
 import type { GivenFlags } from '../config/configuration.ts';
-import { Refused } from '../config/refused.ts';
 import {
   type AdministrationParts,
   administrationFlags,
@@ -52,7 +51,7 @@ Without TOKEN, or with -, the command reads the token from standard input. For a
 
 async function explain(parts: AdministrationParts, token: string): Promise<void> {
   const explanation = await call(parts.admin, 'explainToken', { token });
-  printOne(parts, explanation, await linesOf(explanation, parts.admin));
+  printOne(parts, explanation, linesOf(explanation));
 }
 
 const KINDS = {
@@ -69,21 +68,10 @@ function reasonText({ reason, explanation }: ExplanationView): string {
   return `${reason}: ${explanation}`;
 }
 
-/** @returns `undefined` if the user was removed, or the caller may not see users */
-async function usernameOf(admin: AdminCalls, sub: string): Promise<string | undefined> {
-  try {
-    return (await call(admin, 'getUser', { sub })).username;
-  } catch (error) {
-    if (error instanceof Refused) return undefined;
-    throw error;
-  }
-}
-
-async function linesOf(token: ExplanationView, admin: AdminCalls): Promise<readonly string[]> {
-  const { kind, active, record, claims } = token;
+function linesOf(token: ExplanationView): readonly string[] {
+  const { kind, active, record, claims, user } = token;
   const isOther = kind === 'id_token' || kind === 'logout_token';
   const sub = record?.sub;
-  const username = sub === undefined ? undefined : await usernameOf(admin, sub);
   const endsAt = isOther ? timeOf(Number(claims?.exp) * 1000) : record?.expires_at;
   return labelled({
     what: KINDS[kind],
@@ -92,7 +80,7 @@ async function linesOf(token: ExplanationView, admin: AdminCalls): Promise<reado
     since: token.since,
     id: record?.id,
     client: record?.client_id,
-    person: username === undefined ? sub : `${username} (sub ${sub})`,
+    person: user === undefined ? sub : `${user} (sub ${sub})`,
     scopes: record?.scopes.join(' '),
     ...(isOther && { client: String(claims?.aud), person: String(claims?.sub) }),
     'bound to': boundTo(token),

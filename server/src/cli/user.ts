@@ -7,13 +7,13 @@ import type { InvalidInput } from '../admin/operation_refused.ts';
 import * as people from '../admin/user_rules.ts';
 import type { GivenFlags } from '../config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
+import { nameProblem } from '../data/people.ts';
 import { claimTypeOf, isOfClaimType } from '../people/import_lines.ts';
 import { DEFAULT_LANGUAGE, languages } from '../texts/texts.ts';
 import {
   type AdministrationParts,
   administrationFlags,
   collect,
-  namingFlags,
   printOne,
   warn,
   withAdministration,
@@ -187,7 +187,9 @@ function claimFlags(command: Command): Command {
 /** @throws {BadUsage} flags contradict each other, or name a claim that cannot be set */
 function changeOf({ claim = [], removeClaim = [], ...flags }: UserUpdateFlags): UserChange {
   const { username, email, emailVerified, phone, phoneVerified, addGroup = [], removeGroup = [] } = flags;
-  if (username !== undefined) namingFlags({ username: '--username' }, () => people.requireUsername(username));
+  const unfit = username === undefined ? undefined : nameProblem(username);
+  if (unfit !== undefined)
+    throw new BadUsage(`--username: expected ${unfit}, got ${JSON.stringify(username)}`);
   for (const [flag, claim, value] of [
     ['--email', 'email', email],
     ['--phone', 'phone_number', phone],
