@@ -39,7 +39,7 @@ describe('the admin API', () => {
     const answered = await admin.send('GET', '/admin/clients', { token: '' });
     assert.deepEqual(outcome(answered), {
       status: 401,
-      challenge: `Bearer realm="admin", DPoP realm="admin", algs="${ALGORITHMS}"`,
+      challenge: `Bearer realm="admin", scope="grantd:clients:read", DPoP realm="admin", scope="grantd:clients:read", algs="${ALGORITHMS}"`,
       body: {
         type: `${TYPES}/invalid_token`,
         title: 'The access token is missing, invalid or not for this API.',
