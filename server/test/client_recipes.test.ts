@@ -5,6 +5,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { dirname, join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { type DPoPState, InMemoryWebStorage, OidcClient, WebStorageStateStore } from 'oidc-client-ts';
+import * as client from 'openid-client';
 import { freePort } from '../../core/test/harness/free_port.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
 import { grantdPrints } from './harness/commands.ts';
@@ -88,6 +90,51 @@ test('better-auth signs a user in', async (t) => {
   assert.equal(signedIn.status, 302, await signedIn.text());
   const session = await auth.api.getSession({ headers: new Headers({ cookie: cookiesOf(signedIn) }) });
   assert.deepEqual([session?.user.name, session?.user.email], ['Carol', 'carol@example.com']);
+});
+
+test('oidc-client-ts with a key sends Bearer to UserInfo, and has the claims in the ID token instead', async (t) => {
+  // Browsers have it.
+  Object.assign(globalThis, { window: globalThis });
+  t.after(() => Reflect.deleteProperty(globalThis, 'window'));
+  const [issuerPort, port] = [await freePort(), await freePort()];
+  const issuer = `http://localhost:${issuerPort}`;
+  const home = `http://localhost:${port}`;
+  const [command = ''] = recipe('oidc-client-ts', { [ISSUER]: issuer, 'https://spa.example': home })('sh');
+  await serverFor(`${command.trimEnd()} --id-token-user-claims`, issuerPort);
+  const keys = new Map<string, DPoPState>();
+  const store = {
+    get: async (key: string) => keys.get(key) as DPoPState,
+    set: async (key: string, state: DPoPState) => void keys.set(key, state),
+    getAllKeys: async () => [...keys.keys()],
+    remove: async () => assert.fail(),
+  };
+  const signIn = async (loadUserInfo: boolean) => {
+    const application = new OidcClient({
+      ...{ authority: issuer, client_id: 'spa', redirect_uri: `${home}/callback`, loadUserInfo },
+      ...{ scope: 'openid profile offline_access', dpop: { store } },
+      stateStore: new WebStorageStateStore({ store: new InMemoryWebStorage() }),
+    });
+    const { url } = await application.createSigninRequest({});
+    const callback = await signInAndConsent(new Browser(issuer), url, CAROL);
+    return application.processSigninResponse(callback.href);
+  };
+  await assert.rejects(signIn(true), /the access token is bound to a key and needs a proof/);
+  const { profile, token_type: type } = await signIn(false);
+  assert.deepEqual([profile.name, type], ['Carol', 'DPoP']);
+});
+
+test('openid-client says with the Basic challenge that the secret in the form is wrong', async () => {
+  const port = await freePort();
+  const issuer = `http://localhost:${port}`;
+  await serverFor('npx grantd client add job --grant client_credentials --scope read', port);
+  const execute = [client.allowInsecureRequests];
+  const wrong = client.ClientSecretPost('wrong');
+  const configuration = await client.discovery(new URL(issuer), 'job', {}, wrong, { execute });
+  const error: unknown = await client.clientCredentialsGrant(configuration).catch((thrown) => thrown);
+  assert.ok(error instanceof client.WWWAuthenticateChallengeError);
+  assert.match(error.message, /server responded with a challenge in the WWW-Authenticate HTTP Header/);
+  const schemes = error.cause.map(({ scheme }) => scheme);
+  assert.deepEqual([schemes, (await error.response.json()).error], [['basic'], 'invalid_client']);
 });
 
 function cookiesOf(response: Response): string {
