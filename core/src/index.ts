@@ -108,6 +108,7 @@ export {
   type SigningAlgorithm,
   type TokenFormat,
 } from './protocol/client_metadata.ts';
+export type { NewPendingRow, PendingKind, PendingRow } from './protocol/pending.ts';
 export {
   type Act,
   type ActType,
@@ -127,7 +128,6 @@ export {
   type NewAuthorizationCode,
   type NewToken,
   type Principal,
-  type PushedRequest,
   rotatedSecrets,
   type SecretRotation,
   type Standing,
@@ -169,8 +169,8 @@ export type {
   NewClient,
   OneTimeIdentifiers,
   OneTimeUse,
+  PendingRepository,
   PrincipalState,
-  PushedRequestRepository,
   RedemptionOutcome,
   RevocationTarget,
   Storage,

@@ -506,7 +506,7 @@ test('§5.3.2 an unknown profile is refused', () => {
 });
 
 test('§5.3.2 a storage that cannot keep what a profile needs is refused', () => {
-  for (const missing of ['pushedRequests', 'oneTimeIdentifiers'] as const) {
+  for (const missing of ['pending', 'oneTimeIdentifiers'] as const) {
     const { [missing]: _, ...storage } = memoryStorage();
     assert.throws(() => new AuthorizationServer({ ...REQUIRED, storage }), { option: `storage.${missing}` });
   }

@@ -290,7 +290,7 @@ const SCENES: readonly Scene[] = [
   {
     sentence:
       'RFC 9126 §7.3 an approval of a pushed request is 503 whenever storage fails, and can be given again',
-    asks: ['authorizationCodes.issue', 'pushedRequests.remove', 'oneTimeIdentifiers.take'],
+    asks: ['authorizationCodes.issue', 'pending.take', 'oneTimeIdentifiers.take'],
     status: 303,
     statusOnceDone: 400,
     outage: OUTAGE,
@@ -314,14 +314,14 @@ const SCENES: readonly Scene[] = [
   },
   {
     sentence: 'RFC 9126 §2 a pushed request is 503 whenever storage fails, and gets no request_uri',
-    asks: [...CALLER, 'pushedRequests.add'],
+    asks: [...CALLER, 'pending.add'],
     status: 201,
     outage: OPEN_OUTAGE,
     arrange: async (world) => () => world.post('/par', parametersOf('web'), 'web'),
   },
   {
     sentence: 'RFC 9126 §4 a pushed request is 503 whenever storage fails, never an unknown one',
-    asks: [...CALLER, 'pushedRequests.get'],
+    asks: [...CALLER, 'pending.get'],
     status: 200,
     outage: OUTAGE,
     async arrange(world) {
@@ -342,7 +342,7 @@ const SCENES: readonly Scene[] = [
   {
     sentence:
       'RFC 7591 §5 a request whose use of a registration cannot be noted is 503, so that it never ends early',
-    asks: ['clients.get', 'clients.noteUse', 'pushedRequests.add'],
+    asks: ['clients.get', 'clients.noteUse', 'pending.add'],
     status: 201,
     outage: OPEN_OUTAGE,
     options: openRegistration(),
@@ -414,6 +414,9 @@ const NEVER_ASKED = [
   'keys.initialize',
   'keys.reseal',
   'keys.rotate',
+  // Of other kinds than pushed requests.
+  'pending.change',
+  'pending.getByOtherId',
 ];
 
 /** A host that implements every method of the contract, optional ones too. */
@@ -460,7 +463,8 @@ for (const scene of SCENES) {
         assert.equal(event.cause.message, DRIVER_MESSAGE, what);
         broken.store.repair();
         const isDone =
-          failure === 'rejects after it was done' && /redeem$|take$|clients\.remove$/.test(method);
+          failure === 'rejects after it was done' &&
+          /redeem$|Identifiers\.take$|clients\.remove$/.test(method);
         const retried = (isDone ? scene.statusOnceDone : undefined) ?? scene.status;
         assert.equal((await broken.request()).status, retried, `${what}, and was repaired`);
       }

@@ -646,13 +646,21 @@ test('grantd §10.1 a host without the optional parts of storage serves what nee
   await host.rotated(refresh_token);
   assert.deepEqual(await host.alive(access_token), [true]);
   const readable = hostStorage(storage);
-  assert.deepEqual([readable.oneTimeIdentifiers, readable.pushedRequests], [undefined, undefined]);
+  assert.deepEqual([readable.oneTimeIdentifiers, readable.pending], [undefined, undefined]);
   assert.equal(readable.clients.findApis, undefined);
 });
 
-test('grantd §10.5 what a host returns for pushed requests, identifiers and resources is read like its records', async (t) => {
+test('grantd §10.5 what a host returns for pending rows, identifiers and resources is read like its records', async (t) => {
   const { storage, clock } = await openWorld(t);
-  const request = { id: 'one', clientId: 'web', parameters: { scope: 'read' }, expiresAt: clock.seconds };
+  const kind = 'pushed_request';
+  const row = {
+    kind,
+    id: 'one',
+    clientId: 'web',
+    data: { scope: 'read' },
+    version: 0,
+    expiresAt: clock.seconds,
+  };
   const host = hostStorage({
     ...storage,
     clients: { ...storage.clients, findApis: () => Promise.reject(new Error('the disk is gone')) },
@@ -661,19 +669,20 @@ test('grantd §10.5 what a host returns for pushed requests, identifiers and res
         throw new Error('the disk is gone');
       },
     },
-    pushedRequests: {
-      add: (added) => storage.pushedRequests.add(added),
-      get: (id) => JSON.parse('{}', () => ({ none: null, ...request, [id]: null })),
-      remove: (id) => storage.pushedRequests.remove(id),
+    pending: {
+      ...storage.pending,
+      get: (_, id) => JSON.parse('{}', () => ({ otherId: null, ...row, [id]: null })),
+      add: () => JSON.parse('1'),
     },
   });
-  const { oneTimeIdentifiers, pushedRequests } = host;
-  assert.ok(oneTimeIdentifiers && pushedRequests);
-  assert.deepEqual(await pushedRequests.get('unused'), request);
+  const { oneTimeIdentifiers, pending } = host;
+  assert.ok(oneTimeIdentifiers && pending);
+  assert.deepEqual(await pending.get(kind, 'unused'), row);
   await assert.rejects(
-    async () => pushedRequests.get('clientId'),
-    (error) => causeOf(error) === 'the record of a pushed request has no clientId',
+    async () => pending.get(kind, 'clientId'),
+    (error) => causeOf(error) === 'the record of a pending row has no clientId',
   );
+  assert.equal(await pending.add({ ...row, kind }), false, 'anything but true');
   assert.throws(
     () => oneTimeIdentifiers.take('one', 1),
     (error) => causeOf(error) === 'the disk is gone',
@@ -684,9 +693,9 @@ test('grantd §10.5 what a host returns for pushed requests, identifiers and res
   );
   const none = hostStorage({
     ...storage,
-    pushedRequests: { ...storage.pushedRequests, get: () => null },
+    pending: { ...storage.pending, get: () => null },
   });
-  assert.equal(await none.pushedRequests?.get('one'), undefined);
+  assert.equal(await none.pending?.get(kind, 'one'), undefined);
 });
 
 test('grantd §10.4 getUserClaims may be a method that needs its object', async (t) => {

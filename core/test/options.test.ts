@@ -368,10 +368,10 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
   ),
   ['requirePushedAuthorizationRequests', { requirePushedAuthorizationRequests: 'yes' }],
   [
-    'storage.pushedRequests',
+    'storage.pending',
     {
       requirePushedAuthorizationRequests: true,
-      storage: { ...REQUIRED.storage, pushedRequests: undefined },
+      storage: { ...REQUIRED.storage, pending: undefined },
     },
   ],
   [
@@ -541,14 +541,7 @@ test('a list with a wrong element is refused by the index and the type of the el
 
 test('storage without a method of a group that it has is refused at construction, which names the method', () => {
   const { storage } = REQUIRED;
-  const parts = [
-    'clients',
-    'tokens',
-    'authorizationCodes',
-    'keys',
-    'oneTimeIdentifiers',
-    'pushedRequests',
-  ] as const;
+  const parts = ['clients', 'tokens', 'authorizationCodes', 'keys', 'oneTimeIdentifiers', 'pending'] as const;
   const optional = [
     'clients.findApis',
     'clients.hasRedirectOrigin',

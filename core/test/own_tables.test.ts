@@ -68,7 +68,7 @@ test('grantd §10.1 an operation whose group is missing throws an error that nam
     ['issuing', () => untyped.token(request)],
     ['issuing', () => untyped.metadata(request)],
     ['issuing', () => untyped.jwks(request)],
-    ['pushedRequests', () => untyped.pushAuthorizationRequest(request)],
+    ['pending', () => untyped.pushAuthorizationRequest(request)],
     ['registration', () => untyped.register(request)],
     ['registration', () => untyped.configureClient(request)],
     ['authorizationCodes', () => untyped.authorization.validate(request)],

@@ -390,7 +390,7 @@ test('§2 what an authorization request may be and must be is in the document', 
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
   });
-  const { pushedRequests: _, ...storage } = world.storage;
+  const { pending: _, ...storage } = world.storage;
   const withoutPushing = new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage });
   const {
     pushed_authorization_request_endpoint: __,

@@ -201,11 +201,13 @@ test('§7.1 storage knows a pushed request by a digest, and never what its clien
   const world = await openWorld(t);
   const { body } = await push(world, { client_secret: 'the secret of web' }, {});
   const { request_uri } = JSON.parse(body);
-  assert.equal(await world.storage.pushedRequests.get(request_uri), undefined);
-  assert.deepEqual(await world.storage.pushedRequests.get(await sha256(request_uri)), {
+  assert.equal(await world.storage.pending.get('pushed_request', request_uri), undefined);
+  assert.deepEqual(await world.storage.pending.get('pushed_request', await sha256(request_uri)), {
+    kind: 'pushed_request',
     id: await sha256(request_uri),
     clientId: 'web',
-    parameters: USUAL,
+    data: USUAL,
+    version: 0,
     expiresAt: world.clock.seconds + 60,
   });
 });
@@ -318,7 +320,7 @@ test('§2.2 the lifetime of names is the host’s to set', async (t) => {
 
 test('§2 a store without pushed requests has no such endpoint, and knows no request_uri', async (t) => {
   const first = await openWorld(t);
-  for (const missing of ['pushedRequests', 'oneTimeIdentifiers'] as const) {
+  for (const missing of ['pending', 'oneTimeIdentifiers'] as const) {
     const storage: Partial<World['storage']> = { ...first.storage };
     delete storage[missing];
     const { server } = await secondServer(first, {}, storage as World['storage']);

@@ -707,7 +707,7 @@ specification('DPoP: proofs (RFC 9449)', ON_MEMORY, (spec) => {
   });
 
   spec('§4.1 without one-time identifiers in storage DPoP is off', async (world) => {
-    const { oneTimeIdentifiers: _, pushedRequests: __, ...storage } = world.storage;
+    const { oneTimeIdentifiers: _, pending: __, ...storage } = world.storage;
     const server = await secondServer(world, {}, storage as AdministrableStorage);
     assert.equal(tokensIn(await machine(server)).token_type, 'Bearer');
     assert.equal('dpop_signing_alg_values_supported' in server.server.serverMetadata, false);

@@ -3,6 +3,7 @@ import type {
   NewAuthorizationCode,
   NewClient,
   NewToken,
+  PendingKind,
   TokenRecord,
 } from '@grantd/core';
 
@@ -56,6 +57,11 @@ function standingOf(state: Standing): Pick<TokenRecord, 'standing' | 'revokedAtM
     },
     ...(state.grantRevokedAt && { revokedAtMs: state.grantRevokedAt.getTime() }),
   };
+}
+
+/** The key of a pending row, by either identifier. */
+export function pendingKey(kind: PendingKind, id: string): string {
+  return `${kind} ${id}`;
 }
 
 /** The origins of a client's redirect URIs, for `hasRedirectOrigin`. Schemes of native applications have none. */

@@ -26,9 +26,7 @@ describe('Drizzle', { skip: POSTGRES_ABSENCE }, () => {
 
   const store: ExampleStore = {
     empty: () =>
-      through(
-        pool,
-      ).execute(sql`TRUNCATE users, oauth_clients, oauth_grants, oauth_keys, oauth_pushed_requests,
+      through(pool).execute(sql`TRUNCATE users, oauth_clients, oauth_grants, oauth_keys, oauth_pending,
         oauth_one_time_identifiers CASCADE`),
     connect(clock, settings) {
       const own = connect(settings);

@@ -25,7 +25,7 @@ describe('Kysely', { skip: POSTGRES_ABSENCE }, () => {
 
   const store: ExampleStore = {
     empty: () =>
-      sql`TRUNCATE users, oauth_clients, oauth_grants, oauth_keys, oauth_pushed_requests,
+      sql`TRUNCATE users, oauth_clients, oauth_grants, oauth_keys, oauth_pending,
       oauth_one_time_identifiers CASCADE`.execute(db),
     connect(clock, settings) {
       const own = connect(settings);

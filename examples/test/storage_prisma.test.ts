@@ -47,8 +47,7 @@ describe('Prisma', { skip: POSTGRES_ABSENCE }, () => {
   };
 
   const store: ExampleStore = {
-    empty:
-      () => db.$executeRaw`TRUNCATE users, oauth_clients, oauth_grants, oauth_keys, oauth_pushed_requests,
+    empty: () => db.$executeRaw`TRUNCATE users, oauth_clients, oauth_grants, oauth_keys, oauth_pending,
       oauth_one_time_identifiers CASCADE`,
     connect(clock, settings) {
       const { client: own, end } = connect(settings);

@@ -115,7 +115,7 @@ describe('Redis', { skip: REDIS_ABSENCE }, () => {
       () => keys.list(),
       () => keys.currentKeyId('RS256'),
       () => storage.oneTimeIdentifiers.take('one', refresh.expiresAt),
-      () => storage.pushedRequests.get('one'),
+      () => storage.pending.get('pushed_request', 'one'),
     ];
     server.pause();
     try {

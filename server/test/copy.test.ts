@@ -31,7 +31,7 @@ const TABLES = [
   'authorization_codes',
   'signing_keys',
   'one_time_identifiers',
-  'pushed_requests',
+  'pending',
   'events',
   'people',
   'removed_people',

@@ -4,8 +4,9 @@ import { takeOnce } from '../clients/client.ts';
 import { invalidRequest, OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';
 import { secondsOf } from '../platform/environment.ts';
+import type { PendingRow } from '../protocol/pending.ts';
 import { lifetimeFor } from '../protocol/profile.ts';
-import type { ClientRecord, PushedRequest } from '../protocol/records.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { newOpaqueBody } from '../tokens/opaque_token.ts';
 
@@ -18,6 +19,8 @@ const MAX_REQUEST_SECONDS = 24 * 60 * 60;
  */
 export const REQUEST_ID = 'authorization_request_id';
 
+const PUSHED = 'pushed_request';
+
 const FORM = /^(?<expiresAt>\d+)\.(?:pushed\.(?<pushedId>.+)|.+)$/;
 
 /** A new identifier for a request that was not pushed; `undefined` if storage cannot record answered requests. */
@@ -27,7 +30,7 @@ export function newRequestId({ storage, clock, random }: TokenContext): string |
 }
 
 /** The identifier of a pushed request, the same for every use of its `request_uri`. */
-function pushedRequestId({ id, expiresAt }: PushedRequest): string {
+function pushedRequestId({ id, expiresAt }: PendingRow<typeof PUSHED>): string {
   return `${expiresAt + MAX_REQUEST_SECONDS}.pushed.${id}`;
 }
 
@@ -52,7 +55,7 @@ export async function endRequest(
   if (expiry !== undefined) return expiry;
   const { expiresAt, pushedId } = FORM.exec(requestId)?.groups ?? {};
   // Comes first: if the second write fails, the user can repeat the answer.
-  if (pushedId !== undefined) await context.storage.pushedRequests?.remove(pushedId);
+  if (pushedId !== undefined) await context.storage.pending?.take(PUSHED, pushedId);
   if (await takeOnce(context, `authorization_request ${requestId}`, Number(expiresAt))) return undefined;
   return invalidRequest('the authorization request was answered before', 'authorization_request_answered', {
     clientId: client.id,
@@ -83,16 +86,18 @@ export async function keepPushedRequest(
   client: ClientRecord,
   parameters: Form,
 ): Promise<{ readonly request_uri: string; readonly expires_in: number }> {
-  if (storage.pushedRequests === undefined)
-    throw new TypeError('pushed requests without a store are not routed');
+  if (storage.pending === undefined) throw new TypeError('pushed requests without a store are not routed');
   const requestUri = URN + newOpaqueBody(random);
   const lifetime = lifetimeFor(client, lifetimes, 'pushedRequest');
-  await storage.pushedRequests.add({
+  const isNew = await storage.pending.add({
+    kind: PUSHED,
     id: await sha256(requestUri),
     clientId: client.id,
-    parameters: Object.fromEntries(parameters),
+    data: Object.fromEntries(parameters),
     expiresAt: secondsOf(clock()) + lifetime,
   });
+  if (!isNew)
+    throw new Error('a new request_uri is that of another pushed request: the random source repeats itself');
   return { request_uri: requestUri, expires_in: lifetime };
 }
 
@@ -106,11 +111,11 @@ export async function findPushedRequest(
   client: ClientRecord,
   requestUri: string,
 ): Promise<{ readonly parameters: Form; readonly requestId: string }> {
-  const pushed = await storage.pushedRequests?.get(await sha256(requestUri));
+  const pushed = await storage.pending?.get(PUSHED, await sha256(requestUri));
   if (pushed === undefined || pushed.expiresAt <= secondsOf(clock()))
     throw refusedPushedRequest('pushed_request_unknown');
   if (pushed.clientId !== client.id) throw refusedPushedRequest('pushed_request_foreign');
-  return { parameters: new Map(Object.entries(pushed.parameters)), requestId: pushedRequestId(pushed) };
+  return { parameters: new Map(Object.entries(pushed.data)), requestId: pushedRequestId(pushed) };
 }
 
 function refusedPushedRequest(reason: RefusalReason): OAuthError {

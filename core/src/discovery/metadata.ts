@@ -119,11 +119,16 @@ function authorizationMembers(context: MetadataContext) {
     request_uri_parameter_supported: context.canFetch,
     require_request_uri_registration: context.requestUriHosts.length === 0,
     request_object_signing_alg_values_supported: context.requestObjectAlgorithms.flatMap(namesOf),
-    ...(context.storage.pushedRequests !== undefined && {
+    ...(canPush(context) && {
       pushed_authorization_request_endpoint: endpointUrl(issuer, paths.pushedAuthorizationRequest),
       require_pushed_authorization_requests: context.requirePushedAuthorizationRequests,
     }),
   };
+}
+
+/** Without one-time identifiers, a pushed request would never end. */
+function canPush({ storage: { groups } }: Pick<MetadataContext, 'storage'>): boolean {
+  return groups.has('pending') && groups.has('oneTimeIdentifiers');
 }
 
 function openIdMembers(context: MetadataContext) {
@@ -167,7 +172,7 @@ function endpointsAt({ issuer, paths, oidc, storage }: MetadataContext, origin: 
     ...(storage.groups.has('issuing') && { token_endpoint: at(paths.token) }),
     introspection_endpoint: at(paths.introspection),
     revocation_endpoint: at(paths.revocation),
-    ...(storage.pushedRequests !== undefined && {
+    ...(canPush({ storage }) && {
       pushed_authorization_request_endpoint: at(paths.pushedAuthorizationRequest),
     }),
     ...(oidc !== undefined && { userinfo_endpoint: at(paths.userInfo) }),

@@ -44,6 +44,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from '../protocol/option_kinds.ts';
+import { PENDING_KINDS } from '../protocol/pending.ts';
 import { LONGEST_ID_TOKEN_LIFETIME } from '../protocol/records.ts';
 import { isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import type { IntrospectionPolicy, OpenTo } from '../request/context.ts';
@@ -153,7 +154,7 @@ export const SHARED_OPTIONS = {
   refreshFamilyLifetime: settingWithoutDefault(seconds(0)),
   idTokenLifetime: setting(seconds(1, LONGEST_ID_TOKEN_LIFETIME), 3600),
   authorizationCodeLifetime: setting(seconds(1), 60),
-  pushedRequestLifetime: setting(seconds(1), 60),
+  pushedRequestLifetime: setting(seconds(1, PENDING_KINDS.pushed_request.mostSeconds), 60),
   clientAssertionLifetime: setting(seconds(1, 24 * 60 * 60), 300),
   dpopProofLifetime: setting(seconds(1, 60 * 60), 120),
   refreshGrace: setting(seconds(0), 10),

@@ -188,7 +188,7 @@ function requireParts(values: Values): void {
       registration: 'the option registration is set',
       oneTimeIdentifiers: 'registered clients can authenticate with assertions',
     }),
-    ...(mustPush && { pushedRequests: PUSHED, oneTimeIdentifiers: PUSHED }),
+    ...(mustPush && { pending: PUSHED, oneTimeIdentifiers: PUSHED }),
   };
   const use = values.secret === undefined ? useOfSecret(values, signs) : undefined;
   const lacking = [

@@ -242,16 +242,6 @@ export interface GrantRecord {
   readonly createdAtMs: number;
 }
 
-/** A pushed authorization request (RFC 9126). */
-export interface PushedRequest {
-  /** SHA-256 (base64url) of the `request_uri`. */
-  readonly id: string;
-  readonly clientId: string;
-  readonly parameters: Readonly<Record<string, string>>;
-  /** Seconds since 1970. */
-  readonly expiresAt: number;
-}
-
 export interface KeyRecord {
   readonly kid: string;
   readonly algorithm: SigningAlgorithm;

@@ -84,7 +84,7 @@ export const ENDPOINTS = {
   },
   pushedAuthorizationRequest: {
     operation: 'pushed_authorization_request',
-    needs: ['pushedRequests', 'oneTimeIdentifiers', 'authorizationCodes'],
+    needs: ['pending', 'oneTimeIdentifiers', 'authorizationCodes'],
     methods: ['POST'],
     crossOrigin: 'clients',
     challenges: clientChallenge,

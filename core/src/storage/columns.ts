@@ -1,12 +1,12 @@
 // The columns of the SQL stores. Column lists, insertions and records are derived from these tables. A migration in
 // each `schema.ts` creates the columns.
+import type { PendingRow } from '../protocol/pending.ts';
 import type {
   AuthorizationCodeRecord,
   ClientRecord,
   GrantRecord,
   KeyRecord,
   NewToken,
-  PushedRequest,
   TokenRecord,
 } from '../protocol/records.ts';
 
@@ -147,10 +147,13 @@ export const SIGNING_KEYS: Columns<KeyRecord> = {
   retiredAtMs: { name: 'retired_at_ms', type: 'integer', optional: true, setLater: true },
 };
 
-export const PUSHED_REQUESTS: Columns<PushedRequest> = {
+export const PENDING: Columns<PendingRow> = {
+  kind: { name: 'kind', type: 'text' },
   id: { name: 'id', type: 'text' },
+  otherId: { name: 'other_id', type: 'text', optional: true },
   clientId: { name: 'client_id', type: 'text' },
-  parameters: { name: 'parameters', type: 'json' },
+  data: { name: 'data', type: 'json' },
+  version: { name: 'version', type: 'integer', setLater: true },
   expiresAt: { name: 'expires_at', type: 'integer' },
 };
 

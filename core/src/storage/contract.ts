@@ -2,6 +2,7 @@
 import type { CacheUse } from '../platform/cache.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { AuthenticationMethod, SigningAlgorithm } from '../protocol/client_metadata.ts';
+import type { NewPendingRow, PendingKind, PendingRow } from '../protocol/pending.ts';
 import type {
   Act,
   ApiRecord,
@@ -15,7 +16,6 @@ import type {
   NewAuthorizationCode,
   NewToken,
   Principal,
-  PushedRequest,
   Standing,
   TokenKind,
   TokenRecord,
@@ -48,7 +48,7 @@ export interface Storage {
    */
   readonly oneTimeIdentifiers?: OneTimeIdentifiers;
   /** Needed for pushed authorization requests, with `oneTimeIdentifiers`. */
-  readonly pushedRequests?: PushedRequestRepository;
+  readonly pending?: PendingRepository;
   /**
    * Returns when all tokens of a client or user were last revoked, and since when it is disabled. Returns nothing if it
    * never had a token and was never disabled or revoked. Needed for tokens of a previous server, which copied no generations. One
@@ -165,12 +165,23 @@ export interface OneTimeUse {
   readonly expiresAt: number;
 }
 
-export interface PushedRequestRepository {
-  add(request: PushedRequest): Awaitable<void>;
-  /** A request, expired or not. */
-  get(id: string): Found<PushedRequest>;
-  /** Removes a request after its response. Idempotent. */
-  remove(id: string): Awaitable<void>;
+/**
+ * Rows that wait for their end, of every kind in `PENDING_KINDS`. A store knows a kind only by its name, and `data` as JSON.
+ * Lookups return expired rows too, until they are swept.
+ */
+export interface PendingRepository {
+  /** Stores a row with the version 0. @returns `false` if a row of its kind has its `id` or `otherId` */
+  add(row: NewPendingRow): Awaitable<boolean>;
+  get(kind: PendingKind, id: string): Found<PendingRow>;
+  getByOtherId(kind: PendingKind, otherId: string): Found<PendingRow>;
+  /** Removes a row and returns it. Atomic: of concurrent callers, one gets it. */
+  take(kind: PendingKind, id: string): Found<PendingRow>;
+  /**
+   * Replaces `data` and `expiresAt` of a row, and raises its version. Compare-and-set: only if the stored row has the
+   * version of the given one.
+   * @returns `false` if nothing was replaced
+   */
+  change(row: PendingRow): Awaitable<boolean>;
 }
 
 /**
@@ -504,7 +515,7 @@ export interface AdministrableStorage extends AuthorizingStorage {
   readonly clients: ClientRegistry;
   readonly keys: Required<KeyRepository>;
   readonly oneTimeIdentifiers: OneTimeIdentifiers;
-  readonly pushedRequests: PushedRequestRepository;
+  readonly pending: PendingRepository;
 
   /**
    * Revokes all tokens and codes of the target in one write that loads no row. Does nothing for a client, session or

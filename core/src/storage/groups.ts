@@ -9,7 +9,7 @@ import type {
   IssuingTokenRepository,
   KeyRepository,
   OneTimeIdentifiers,
-  PushedRequestRepository,
+  PendingRepository,
   Storage,
   TokenRepository,
 } from './contract.ts';
@@ -23,7 +23,7 @@ interface Group {
   readonly serves: string;
 }
 
-type OptionalRepository = 'keys' | 'oneTimeIdentifiers' | 'pushedRequests';
+type OptionalRepository = 'keys' | 'oneTimeIdentifiers' | 'pending';
 
 /** Every method of these names; the type requires that each is one of the repository. */
 function methodsOf<R>(...methods: readonly (keyof R & string)[]): readonly string[] {
@@ -57,9 +57,9 @@ export const STORAGE_GROUPS = {
     methods: methodsOf<OneTimeIdentifiers>('take'),
     serves: 'client assertions, DPoP and pushed authorization requests',
   },
-  pushedRequests: {
-    repository: 'pushedRequests',
-    methods: methodsOf<PushedRequestRepository>('add', 'get', 'remove'),
+  pending: {
+    repository: 'pending',
+    methods: methodsOf<PendingRepository>('add', 'get', 'getByOtherId', 'take', 'change'),
     serves: 'pushed authorization requests',
   },
   apis: {

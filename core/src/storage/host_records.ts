@@ -4,6 +4,7 @@ import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
 import type { Claims, Confirmation } from '../protocol/claims.ts';
 import { AUTHENTICATION_METHODS } from '../protocol/client_metadata.ts';
+import type { PendingRow } from '../protocol/pending.ts';
 import {
   type ApiRecord,
   type AuthorizationCodeRecord,
@@ -12,19 +13,11 @@ import {
   isTokenKind,
   PRINCIPALS,
   type Principal,
-  type PushedRequest,
   type Standing,
   type TokenKind,
   type TokenRecord,
 } from '../protocol/records.ts';
-import {
-  type AnyColumn,
-  AUTHORIZATION_CODES,
-  CLIENTS,
-  columnsWithout,
-  PUSHED_REQUESTS,
-  TOKENS,
-} from './columns.ts';
+import { type AnyColumn, AUTHORIZATION_CODES, CLIENTS, columnsWithout, PENDING, TOKENS } from './columns.ts';
 import type { HostClient, HostToken } from './contract.ts';
 import { asFault } from './faults.ts';
 
@@ -82,7 +75,7 @@ const CODE: Members<Omit<AuthorizationCodeRecord, 'standing'>> = {
   notBeforeMs: OPTIONAL_INTEGER,
 };
 
-const PUSHED_REQUEST: Members<PushedRequest> = PUSHED_REQUESTS;
+const PENDING_ROW: Members<PendingRow> = PENDING;
 
 const STANDING: Members<Standing> = {
   copied: { type: 'integer' },
@@ -221,8 +214,8 @@ function withoutNulls<T extends object>(members: T): T {
 }
 
 /** @throws {StorageFault} a member is missing or has a wrong type */
-export function pushedRequest(found: PushedRequest): PushedRequest {
-  return read(found, PUSHED_REQUEST, 'a pushed request');
+export function pendingRow(found: PendingRow): PendingRow {
+  return read(found, PENDING_ROW, 'a pending row');
 }
 
 function standing(found: Pick<HostToken, 'standing'>): Pick<TokenRecord, 'standing'> | undefined {

@@ -1,13 +1,8 @@
 // Adapts a host's storage: endpoints get plain records, and the host gets its own objects back.
 import type { StorageFault } from '../http/errors.ts';
 import type { Claims } from '../protocol/claims.ts';
-import type {
-  AuthorizationCodeRecord,
-  ClientRecord,
-  PushedRequest,
-  TokenKind,
-  TokenRecord,
-} from '../protocol/records.ts';
+import type { NewPendingRow, PENDING_KINDS, PendingKind, PendingRow } from '../protocol/pending.ts';
+import type { AuthorizationCodeRecord, ClientRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
 import type {
   AuthorizationCodeRepository,
   Awaitable,
@@ -18,7 +13,7 @@ import type {
   HostToken,
   IssuingTokenRepository,
   OneTimeIdentifiers,
-  PushedRequestRepository,
+  PendingRepository,
   Storage,
   TokenRepository,
 } from './contract.ts';
@@ -28,7 +23,7 @@ import {
   apiRecord,
   authorizationCodeRecord,
   clientRecord,
-  pushedRequest,
+  pendingRow,
   type ReadTokenName,
   readToken,
   tokenName,
@@ -49,13 +44,28 @@ export interface ReadableStorage {
   readonly tokens: ReadableTokens;
   readonly authorizationCodes: Reading<AuthorizationCodeRepository, 'get', AuthorizationCodeRecord>;
   readonly oneTimeIdentifiers?: OneTimeIdentifiers;
-  /** Only with `oneTimeIdentifiers`: without them, a pushed request would never end. */
-  readonly pushedRequests?: Reading<PushedRequestRepository, 'get', PushedRequest>;
+  readonly pending?: ReadablePending;
 }
 
 type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup | 'takesOnce'> & {
   readonly [L in Lookup]: (id: string) => Awaitable<T | undefined>;
 };
+
+/** Pending rows with the data of their kind. */
+interface ReadablePending {
+  add<K extends PendingKind>(row: NewPendingRow<K> & OtherId<K>): Awaitable<boolean>;
+  get: LookUpOfKind;
+  getByOtherId: LookUpOfKind;
+  take: LookUpOfKind;
+  change<K extends PendingKind>(row: PendingRow<K>): Awaitable<boolean>;
+}
+
+type LookUpOfKind = <K extends PendingKind>(kind: K, id: string) => Awaitable<PendingRow<K> | undefined>;
+
+/** A kind either finds all of its rows by a second identifier, or none. */
+type OtherId<K extends PendingKind> = (typeof PENDING_KINDS)[K]['hasOtherId'] extends true
+  ? { readonly otherId: string }
+  : { readonly otherId?: never };
 
 interface ReadableClients extends Omit<ClientRepository, 'get' | 'verifySecret'> {
   get(id: string): Awaitable<ClientRecord | undefined>;
@@ -86,12 +96,7 @@ export interface ReadableTokens
 }
 
 export function hostStorage(storage: Storage): ReadableStorage {
-  const {
-    authorizationCodes,
-    oneTimeIdentifiers,
-    pushedRequests,
-    answersPlainRecords: isPlain = false,
-  } = storage;
+  const { authorizationCodes, oneTimeIdentifiers, pending, answersPlainRecords: isPlain = false } = storage;
   const { joinedClients = storage.clients, takesOnce } = storage.tokens as IssuingTokenRepository;
   return {
     groups: groupsOf(storage),
@@ -106,8 +111,9 @@ export function hostStorage(storage: Storage): ReadableStorage {
       : hostTokens(guarded(storage.tokens), isPlain),
     authorizationCodes: codesOf(authorizationCodes, isPlain),
     ...(oneTimeIdentifiers && { oneTimeIdentifiers: guarded(oneTimeIdentifiers) }),
-    ...(pushedRequests &&
-      oneTimeIdentifiers && { pushedRequests: hostPushedRequests(guarded(pushedRequests)) }),
+    ...(pending && {
+      pending: isUnguarded(pending) ? (pending as ReadablePending) : hostPending(guarded(pending)),
+    }),
   };
 }
 
@@ -229,16 +235,18 @@ function hostCodes(
   };
 }
 
-function hostPushedRequests(
-  requests: PushedRequestRepository,
-): NonNullable<ReadableStorage['pushedRequests']> {
+function hostPending(pending: PendingRepository): ReadablePending {
+  const reading = (find: 'get' | 'getByOtherId' | 'take') =>
+    guardedCall(async (kind: PendingKind, id: string) => {
+      const found = await pending[find](kind, id);
+      return found ? pendingRow(found) : undefined;
+    }) as LookUpOfKind;
   return {
-    add: (request) => requests.add(request),
-    get: guardedCall(async (id) => {
-      const found = await requests.get(id);
-      return found ? pushedRequest(found) : undefined;
-    }),
-    remove: (id) => requests.remove(id),
+    add: async (row) => (await pending.add(row)) === true,
+    get: reading('get'),
+    getByOtherId: reading('getByOtherId'),
+    take: reading('take'),
+    change: async (row) => (await pending.change(row)) === true,
   };
 }
 

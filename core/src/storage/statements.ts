@@ -1,5 +1,6 @@
 // SQL that SQLite and PostgreSQL share.
 import type { ClientMetadata } from '../protocol/client_members.ts';
+import type { PendingRow } from '../protocol/pending.ts';
 import type {
   ApiRecord,
   AuthorizationCodeRecord,
@@ -8,7 +9,6 @@ import type {
   EventType,
   GrantRecord,
   KeyRecord,
-  PushedRequest,
   Standing,
   TokenRecord,
 } from '../protocol/records.ts';
@@ -18,7 +18,7 @@ import {
   GRANTS,
   insertedNames,
   listReader,
-  PUSHED_REQUESTS,
+  PENDING,
   type RowList,
   type RowObject,
   readNames,
@@ -330,15 +330,24 @@ export function takeIdentifier(row: string, now: string): string {
     WHERE known.expires_at <= ${now} AND known.expires_at < excluded.expires_at`;
 }
 
-export const REQUESTS = {
-  get: `
-    SELECT ${readNames(PUSHED_REQUESTS).join(', ')} FROM grantd.pushed_requests
-    WHERE issuer_id = :issuerId AND id = :id`,
+const PENDING_NAMES = readNames(PENDING).join(', ');
+const IS_PENDING_ROW = 'issuer_id = :issuerId AND kind = :kind AND id = :id';
 
-  remove: 'DELETE FROM grantd.pushed_requests WHERE issuer_id = :issuerId AND id = :id',
+export const PENDING_ROWS = {
+  get: `SELECT ${PENDING_NAMES} FROM grantd.pending WHERE ${IS_PENDING_ROW}`,
+
+  getByOtherId: `
+    SELECT ${PENDING_NAMES} FROM grantd.pending
+    WHERE issuer_id = :issuerId AND kind = :kind AND other_id = :otherId`,
+
+  take: `DELETE FROM grantd.pending WHERE ${IS_PENDING_ROW} RETURNING ${PENDING_NAMES}`,
+
+  change: `
+    UPDATE grantd.pending SET data = :data, expires_at = :expiresAt, version = version + 1
+    WHERE ${IS_PENDING_ROW} AND version = :version`,
 };
 
-export const toPushedRequest: (row: RowObject) => PushedRequest = rowReader(PUSHED_REQUESTS);
+export const toPendingRow: (row: RowObject) => PendingRow = rowReader(PENDING);
 
 export const EVENT_COLUMNS =
   'sequence, at_ms, type, target, actor, address, client_id, subject, reason, request_id';
@@ -401,6 +410,6 @@ export const TABLES = [
   'authorization_codes',
   'signing_keys',
   'one_time_identifiers',
-  'pushed_requests',
+  'pending',
   'events',
 ] as const;

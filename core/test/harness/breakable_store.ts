@@ -7,14 +7,7 @@ export type Failure = (typeof FAILURES)[number];
 /** The driver's error message, which no response may contain. */
 export const DRIVER_MESSAGE = 'connect ECONNREFUSED 10.0.0.5:5432 as grantd:hunter2';
 
-const PARTS = [
-  'clients',
-  'tokens',
-  'authorizationCodes',
-  'keys',
-  'oneTimeIdentifiers',
-  'pushedRequests',
-] as const;
+const PARTS = ['clients', 'tokens', 'authorizationCodes', 'keys', 'oneTimeIdentifiers', 'pending'] as const;
 type Part = (typeof PARTS)[number];
 
 /** A real store whose methods can fail, and which records its calls. */
@@ -46,7 +39,7 @@ export class BreakableStore implements StoreKind {
       authorizationCodes: this.#watch('authorizationCodes', storage.authorizationCodes),
       keys: this.#watch('keys', storage.keys),
       oneTimeIdentifiers: this.#watch('oneTimeIdentifiers', storage.oneTimeIdentifiers),
-      pushedRequests: this.#watch('pushedRequests', storage.pushedRequests),
+      pending: this.#watch('pending', storage.pending),
     };
     return { storage: watched, dispose };
   }

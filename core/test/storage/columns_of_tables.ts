@@ -4,7 +4,7 @@ import {
   CLIENTS,
   COLUMN_TYPES,
   GRANTS,
-  PUSHED_REQUESTS,
+  PENDING,
   SIGNING_KEYS,
   TOKENS,
 } from '../../src/storage/columns.ts';
@@ -27,7 +27,7 @@ export const COLUMNS_OF_TABLES: Readonly<Record<string, TableColumns>> = {
   clients: { columns: CLIENTS, others: ['raised_at_ms', 'registered_from'] },
   grants: { columns: GRANTS, others: GENERATIONS },
   signing_keys: { columns: SIGNING_KEYS, others: ['needed_until'] },
-  pushed_requests: { columns: PUSHED_REQUESTS, others: [] },
+  pending: { columns: PENDING, others: [] },
 };
 
 interface FoundColumn {

@@ -209,20 +209,42 @@ const FAULTY_ADMINISTRATION: readonly {
     foundBy: /^100 that take one identifier at once succeed once$/,
   },
   {
-    name: 'that removes a pushed request only if several ask for it',
-    spoil({ pushedRequests }) {
-      const asked = new Set<string>();
-      return {
-        pushedRequests: {
-          ...pushedRequests,
-          async remove(id) {
-            if (asked.has(id)) await pushedRequests.remove(id);
-            asked.add(id);
-          },
+    name: 'that looks for a pending row, and removes it in a second step',
+    spoil: ({ pending }) => ({
+      pending: {
+        ...pending,
+        async take(kind, id) {
+          const found = await pending.get(kind, id);
+          await undefined;
+          await pending.take(kind, id);
+          return found;
         },
-      };
-    },
-    foundBy: /^every field of a pushed request comes back, until it is removed$/,
+      },
+    }),
+    foundBy: /^of 100 that take one pending row at once, one gets it$/,
+  },
+  {
+    name: 'that changes a pending row whatever its version is',
+    spoil: ({ pending }) => ({
+      pending: {
+        ...pending,
+        async change(row) {
+          const found = await pending.get(row.kind, row.id);
+          return found ? pending.change({ ...row, version: found.version }) : false;
+        },
+      },
+    }),
+    foundBy: /^a pending row is changed only as it was read$/,
+  },
+  {
+    name: 'that keeps a pending row only under its first identifier',
+    spoil: ({ pending }) => ({
+      pending: {
+        ...pending,
+        add: ({ otherId: _, ...row }) => pending.add(row),
+      },
+    }),
+    foundBy: /^every field of a pending row comes back by either identifier, until it is taken$/,
   },
   {
     name: 'that replaces a client by removing and adding it',

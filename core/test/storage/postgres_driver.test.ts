@@ -89,7 +89,7 @@ const REPOSITORIES = [
   'tokens',
   'authorizationCodes',
   'oneTimeIdentifiers',
-  'pushedRequests',
+  'pending',
 ] as const;
 
 /** Of the record that was looked up, without asking the database. */
@@ -120,7 +120,13 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
     sealedPrivateKey: 'sealed',
     createdAtMs: 0,
   } as const;
-  const request = { id: 'pushed', clientId: 'client', parameters: { a: 'b' }, expiresAt: 2_000_000_000 };
+  const row = {
+    kind: 'pushed_request',
+    id: 'pushed',
+    clientId: 'client',
+    data: { a: 'b' },
+    expiresAt: 2_000_000_000,
+  } as const;
 
   before(async () => {
     stores = new PostgresStores(await disposableDatabase(await sharedPostgres()));
@@ -133,7 +139,7 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
     await storage.keys.initialize([key, { ...key, kid: 'next', status: 'next' }]);
     assert.equal(await storage.tokens.issue([token], {}), 'issued');
     assert.equal(await storage.authorizationCodes.issue(code, {}), 'issued');
-    await storage.pushedRequests.add(request);
+    await storage.pending.add(row);
   });
   after(() => stores.end());
 
@@ -170,9 +176,11 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
     'authorizationCodes.redeem': () => storage.authorizationCodes.redeem(code, []),
     'authorizationCodes.revoke': () => storage.authorizationCodes.revoke(code),
     'oneTimeIdentifiers.take': () => storage.oneTimeIdentifiers.take('jti', 2_000_000_000),
-    'pushedRequests.add': () => storage.pushedRequests.add({ ...request, id: 'another' }),
-    'pushedRequests.get': () => storage.pushedRequests.get('pushed'),
-    'pushedRequests.remove': () => storage.pushedRequests.remove('pushed'),
+    'pending.add': () => storage.pending.add({ ...row, id: 'another' }),
+    'pending.get': () => storage.pending.get('pushed_request', 'pushed'),
+    'pending.getByOtherId': () => storage.pending.getByOtherId('pushed_request', 'other'),
+    'pending.take': () => storage.pending.take('pushed_request', 'pushed'),
+    'pending.change': () => storage.pending.change({ ...row, version: 0 }),
   };
 
   /** Those that read a stored text which they have to understand. */
@@ -185,7 +193,7 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
     'tokens.getByAccessToken',
     'tokens.getByRefreshToken',
     'authorizationCodes.get',
-    'pushedRequests.get',
+    'pending.get',
   ];
 
   test('the server calls its repositories directly', () => {
@@ -251,7 +259,7 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
     assert.equal(await storage.clients.get('unknown'), undefined);
     assert.equal(await storage.keys.get('unknown'), undefined);
     assert.equal(await storage.authorizationCodes.get('unknown'), undefined);
-    assert.equal(await storage.pushedRequests.get('unknown'), undefined);
+    assert.equal(await storage.pending.get('pushed_request', 'unknown'), undefined);
     assert.equal(await storage.clients.remove('unknown'), false);
     assert.equal(await storage.tokens.issue([newToken('unknown')], {}), 'refused');
   });

@@ -131,15 +131,21 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
 
   test('what is taken already is not refused before the standby knows of it as well', async () => {
     const until = Math.floor(Date.now() / 1000) + 3600;
-    const request = { id: 'pushed', clientId: 'client', parameters: {}, expiresAt: until };
+    const row = {
+      kind: 'pushed_request',
+      id: 'pushed',
+      clientId: 'client',
+      data: {},
+      expiresAt: until,
+    } as const;
     assert.equal(await onOldPrimary.oneTimeIdentifiers.take('taken', until), true);
-    await onOldPrimary.pushedRequests.add(request);
+    await onOldPrimary.pending.add(row);
     await standby.pause();
     try {
       const takingAgain = async () => onOldPrimary.oneTimeIdentifiers.take('taken', until);
       await assert.rejects(takingAgain, faultBy(/did not answer within 1000 ms/));
       await assert.rejects(
-        async () => onOldPrimary.pushedRequests.remove('pushed'),
+        async () => onOldPrimary.pending.take('pushed_request', 'pushed'),
         faultBy(/did not answer within 1000 ms/),
       );
     } finally {
@@ -231,7 +237,10 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
       async () => onOldPrimary.oneTimeIdentifiers.take('another', until),
       faultBy(/PostgreSQL/),
     );
-    await assert.rejects(async () => onOldPrimary.pushedRequests.get('unknown'), faultBy(/PostgreSQL/));
+    await assert.rejects(
+      async () => onOldPrimary.pending.get('pushed_request', 'unknown'),
+      faultBy(/PostgreSQL/),
+    );
     await assert.rejects(
       async () => onOldPrimary.clients.findApis?.({ resources: ['https://unknown'], scopes: [] }),
       faultBy(/PostgreSQL/),

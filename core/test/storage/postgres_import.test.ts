@@ -84,8 +84,16 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     assert.equal(await file.tokens.issue([ofRemoved], {}), 'issued');
     await file.clients.remove('removed');
     await file.oneTimeIdentifiers.take('taken', UNTIL);
-    const pushed = { id: 'pushed', clientId: 'client', parameters: { scope: 'é "x" \0' }, expiresAt: UNTIL };
-    await file.pushedRequests.add(pushed);
+    const pushed = {
+      kind: 'pushed_request',
+      id: 'pushed',
+      otherId: 'other',
+      clientId: 'client',
+      data: { scope: 'é "x" \0' },
+      expiresAt: UNTIL,
+    } as const;
+    await file.pending.add(pushed);
+    await file.pending.change({ ...pushed, version: 0 });
     await file.keys.initialize([
       {
         kid: 'key',
@@ -139,7 +147,10 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
       elsewhere,
     );
 
-    assert.deepEqual(await storage.pushedRequests.get('pushed'), pushed);
+    assert.deepEqual(await storage.pending.getByOtherId('pushed_request', 'other'), {
+      ...pushed,
+      version: 1,
+    });
     const found = await storage.tokens.getByRefreshToken(refreshToken.id);
     assert.deepEqual({ claimsRequest: found?.claimsRequest, resources: found?.resources }, ASKED_FOR);
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { CLIENTS_SQL } from '../../src/storage/postgres/clients.ts';
 import { EVENTS_SQL, SWEEP_SQL } from '../../src/storage/postgres/events.ts';
-import { KEYS_SQL, ONE_TIME_IDENTIFIERS_SQL, PUSHED_REQUESTS_SQL } from '../../src/storage/postgres/keys.ts';
+import { KEYS_SQL, ONE_TIME_IDENTIFIERS_SQL, PENDING_SQL } from '../../src/storage/postgres/keys.ts';
 import { LOOK_UPS_SQL } from '../../src/storage/postgres/lookups.ts';
 import { ADMINISTRATION_SQL, PRINCIPALS_SQL } from '../../src/storage/postgres/principals.ts';
 import { AUTHORIZATION_CODES_SQL, GRANTS_SQL, TOKENS_SQL } from '../../src/storage/postgres/tokens.ts';
@@ -35,8 +35,8 @@ const FILL = `
   SELECT 1, 'grant-' || n, 'client-' || n % 5000, 'subject-' || n, '[]', 'session-' || n, n, 0, 0, 0, 0
   FROM generate_series(1, 10000) n;
   INSERT INTO grantd.one_time_identifiers SELECT 1, 'id-' || n, 2000000000 + n FROM generate_series(1, 10000) n;
-  INSERT INTO grantd.pushed_requests SELECT 1, 'id-' || n, 'client-' || n % 5000, '{}', 2000000000 + n
-  FROM generate_series(1, 10000) n;
+  INSERT INTO grantd.pending SELECT 1, 'kind-' || n % 5, 'id-' || n, 'other-' || n, 'client-' || n % 5000, '{}', 0,
+    2000000000 + n FROM generate_series(1, 10000) n;
   INSERT INTO grantd.signing_keys (issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms,
     needed_until)
   SELECT n, status || n, 'RS256', status, '{}', '', n, 2000000000 + n
@@ -66,7 +66,7 @@ const STATEMENTS = Object.entries({
   events: EVENTS_SQL,
   grants: GRANTS_SQL,
   oneTimeIdentifiers: ONE_TIME_IDENTIFIERS_SQL,
-  pushedRequests: PUSHED_REQUESTS_SQL,
+  pending: PENDING_SQL,
   sweep: SWEEP_SQL,
 }).flatMap(([group, statements]) =>
   Object.entries(statements).map(([name, text]) => ({ title: `${group}.${name}`, text })),

@@ -115,6 +115,44 @@ describe('the schema on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }
     }
   });
 
+  test('pushed requests of an earlier version are pending rows, and the earlier version goes on with them', async () => {
+    const own = new PostgresStores(await disposableDatabase(await sharedPostgres()));
+    try {
+      const before = await own.open({ issuer: ISSUER });
+      const kept = { kind: 'pushed_request', id: 'kept', clientId: 'app', expiresAt: 60 } as const;
+      const data = { scope: 'é "x" \0' };
+      await before.pending.add({ ...kept, data });
+      await migratePostgres(new PostgresConnections(own.pool), STORE_TABLES, { downTo: 9 });
+      const add = (id: string, until: number) =>
+        own.pool.query(
+          `INSERT INTO grantd.pushed_requests (issuer_id, id, client_id, parameters, expires_at)
+           SELECT i.id, n.* FROM grantd.issuers i, json_to_record($1) AS n (
+             id text, client_id text, parameters text, expires_at bigint)`,
+          [JSON.stringify({ id, client_id: 'app', parameters: '{"a":"b"}', expires_at: until })],
+        );
+      await add('before', 61);
+
+      const storage = await own.open({ issuer: ISSUER });
+      const found = async (id: string) => (await storage.pending.get('pushed_request', id))?.data;
+      assert.deepEqual([await found('kept'), await found('before')], [data, { a: 'b' }]);
+      await add('after', 62);
+      assert.deepEqual(await found('after'), { a: 'b' });
+      const { rows } = await own.pool.query(
+        "SELECT id, client_id, parameters, expires_at::int FROM grantd.pushed_requests WHERE id = 'kept'",
+      );
+      assert.deepEqual(Object.values(rows[0]), ['kept', 'app', JSON.stringify(data), 60]);
+      await own.pool.query("DELETE FROM grantd.pushed_requests WHERE id = 'kept'");
+      assert.equal(await found('kept'), undefined);
+      await own.pool.query(`
+        DELETE FROM grantd.pushed_requests WHERE ctid = ANY (ARRAY(
+          SELECT ctid FROM grantd.pushed_requests WHERE issuer_id > 0 AND expires_at <= 62
+          ORDER BY expires_at LIMIT 1 FOR UPDATE SKIP LOCKED))`);
+      assert.deepEqual([await found('before'), await found('after')], [undefined, { a: 'b' }]);
+    } finally {
+      await own.end();
+    }
+  });
+
   test('the tables have the columns that their records are read from', async () => {
     await (await stores.open()).close();
     for (const table of Object.keys(COLUMNS_OF_TABLES)) {

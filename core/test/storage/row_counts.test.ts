@@ -95,10 +95,11 @@ async function useABit(world: World): Promise<void> {
 
   const expiresAt = world.clock.seconds + HOUR;
   await world.storage.oneTimeIdentifiers.take(randomUUID(), expiresAt);
-  const pushed = { clientId: 'web', parameters: { scope: 'read' }, expiresAt };
-  await world.storage.pushedRequests.add({ ...pushed, id: randomUUID() });
-  await world.storage.pushedRequests.add({ ...pushed, id: 'answered' });
-  await world.storage.pushedRequests.remove('answered');
+  const kind = 'pushed_request';
+  const pending = { kind, clientId: 'web', data: { scope: 'read' }, expiresAt } as const;
+  await world.storage.pending.add({ ...pending, id: randomUUID(), otherId: randomUUID() });
+  await world.storage.pending.add({ ...pending, id: 'answered' });
+  await world.storage.pending.take(kind, 'answered');
   const client = { id: randomUUID(), grantTypes: [], scopes: [], redirectUris: ['https://one.example/cb'] };
   await world.storage.clients.add(client);
   await world.storage.clients.replace({ ...client, redirectUris: ['https://other.example/cb'] }, {});

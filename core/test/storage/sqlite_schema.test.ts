@@ -7,7 +7,7 @@ import { scriptOf } from '../../src/storage/migrations.ts';
 import { CLIENTS_SQL } from '../../src/storage/sqlite/clients.ts';
 import { EVENTS_SQL, SWEEP_SQL } from '../../src/storage/sqlite/events.ts';
 import { readStoredIssuer } from '../../src/storage/sqlite/files.ts';
-import { KEYS_SQL, ONE_TIME_IDENTIFIERS_SQL, PUSHED_REQUESTS_SQL } from '../../src/storage/sqlite/keys.ts';
+import { KEYS_SQL, ONE_TIME_IDENTIFIERS_SQL, PENDING_SQL } from '../../src/storage/sqlite/keys.ts';
 import { ADMINISTRATION_SQL, PRINCIPALS_SQL } from '../../src/storage/sqlite/principals.ts';
 import { ISSUER_SQL, SQLITE_STORE_TABLES } from '../../src/storage/sqlite/schema.ts';
 import { openSqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
@@ -64,7 +64,7 @@ const STATEMENTS = Object.entries({
   keys: KEYS_SQL,
   one_time_identifiers: ONE_TIME_IDENTIFIERS_SQL,
   principals: PRINCIPALS_SQL,
-  pushed_requests: PUSHED_REQUESTS_SQL,
+  pending: PENDING_SQL,
   sweep: SWEEP_SQL,
   tokens: TOKENS_SQL,
 }).flatMap(([file, statements]) =>
@@ -146,7 +146,7 @@ test('every table is strict, and every key begins with the issuer', () => {
   const tables = database
     .prepare('PRAGMA table_list')
     .all()
-    .filter(({ name }) => !String(name).startsWith('sqlite_'));
+    .filter(({ name, type }) => type === 'table' && !String(name).startsWith('sqlite_'));
   assert.equal(tables.length, 14);
   for (const { name, strict } of tables) {
     assert.equal(strict, 1, `${name} is strict`);
@@ -513,5 +513,37 @@ test('registrations of earlier versions count as used at the migration, and as l
     found?.map(({ clientId }) => clientId),
     ['busy'],
   );
+  await storage.close();
+});
+
+test('pushed requests of an earlier version are pending rows, and the earlier version goes on with them', async () => {
+  const path = join(folder, 'pushed.db');
+  const before = openSqliteStorage({ path, issuer: ISSUER, clock: () => 0 });
+  const kept = { kind: 'pushed_request', id: 'kept', clientId: 'app', expiresAt: 60 } as const;
+  const data = { scope: 'é "x" \0' };
+  await before.pending.add({ ...kept, data });
+  await before.close();
+  const earlier = new DatabaseSync(path);
+  const [version12] = SQLITE_STORE_TABLES.migrations.slice(11);
+  assert.ok(typeof version12 === 'object' && 'down' in version12);
+  earlier.exec(`${version12.down}; PRAGMA user_version = 11`);
+  const add = `INSERT INTO pushed_requests (issuer_id, id, client_id, parameters, expires_at) VALUES (1, :id, 'app', '{"a":"b"}', :until)`;
+  earlier.prepare(add).run({ id: 'before', until: 61 });
+
+  const storage = openSqliteStorage({ path, issuer: ISSUER, clock: () => 0 });
+  const found = async (id: string) => (await storage.pending.get('pushed_request', id))?.data;
+  assert.deepEqual([await found('kept'), await found('before')], [data, { a: 'b' }]);
+  earlier.prepare(add).run({ id: 'after', until: 62 });
+  assert.deepEqual(await found('after'), { a: 'b' });
+  const get =
+    'SELECT id, client_id, parameters, expires_at FROM pushed_requests WHERE issuer_id = 1 AND id = :id';
+  const row = earlier.prepare(get).get({ id: 'kept' });
+  assert.deepEqual(Object.values(row ?? {}), ['kept', 'app', JSON.stringify(data), 60]);
+  earlier.exec("DELETE FROM pushed_requests WHERE issuer_id = 1 AND id = 'kept'");
+  assert.equal(await found('kept'), undefined);
+  earlier.exec(`DELETE FROM pushed_requests WHERE rowid IN (
+    SELECT rowid FROM pushed_requests WHERE issuer_id = 1 AND expires_at <= 62 ORDER BY expires_at LIMIT 1)`);
+  assert.deepEqual([await found('before'), await found('after')], [undefined, { a: 'b' }]);
+  earlier.close();
   await storage.close();
 });

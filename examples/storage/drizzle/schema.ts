@@ -1,4 +1,4 @@
-import type { KeyRecord, NewAuthorizationCode, NewClient, NewToken } from '@grantd/core';
+import type { KeyRecord, NewAuthorizationCode, NewClient, NewPendingRow, NewToken } from '@grantd/core';
 import { sql } from 'drizzle-orm';
 import { check, index, integer, json, pgTable, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core';
 
@@ -96,10 +96,12 @@ export const keys = pgTable(
   (key) => [uniqueIndex().on(key.algorithm, key.status).where(sql`${key.status} <> 'retired'`)],
 );
 
-export const pushedRequests = pgTable('oauth_pushed_requests', {
+export const pending = pgTable('oauth_pending', {
+  /** Kind and identifier. */
   id: text().primaryKey(),
-  clientId: text().notNull(),
-  parameters: json().$type<Record<string, string>>().notNull(),
+  otherId: text().unique(),
+  record: json().$type<NewPendingRow>().notNull(),
+  version: integer().notNull(),
   expiresAt: time().notNull(),
 });
 

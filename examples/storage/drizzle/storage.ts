@@ -1,6 +1,6 @@
-import type { NewClient } from '@grantd/core';
-import { and, arrayContains, eq, isNull, lte } from 'drizzle-orm';
-import { originsOf } from '../records.ts';
+import type { NewClient, PendingRow } from '@grantd/core';
+import { and, arrayContains, eq, isNull, lte, type SQL } from 'drizzle-orm';
+import { originsOf, pendingKey } from '../records.ts';
 import { type HostStorage, tokensOfGrants } from '../tokens_of_grants.ts';
 import { drizzleKeys } from './keys.ts';
 import * as table from './schema.ts';
@@ -13,8 +13,13 @@ import { sweepOnce } from './sweep.ts';
  * @param clock milliseconds
  */
 export function drizzleStorage(db: Db, clock: () => number = Date.now): HostStorage {
-  const { clients, oneTimeIdentifiers, pushedRequests } = table;
+  const { clients, oneTimeIdentifiers, pending } = table;
   const now = () => new Date(clock());
+  const dateOf = ({ expiresAt }: Pick<PendingRow, 'expiresAt'>) => new Date(expiresAt * 1000);
+  const findPending = async (isIt: SQL): Promise<PendingRow | undefined> => {
+    const [row] = await db.select().from(pending).where(isIt);
+    return row && { ...row.record, version: row.version };
+  };
   return {
     clients: {
       async get(id) {
@@ -44,16 +49,33 @@ export function drizzleStorage(db: Db, clock: () => number = Date.now): HostStor
       },
     },
 
-    pushedRequests: {
-      async add({ expiresAt, ...request }) {
-        await db.insert(pushedRequests).values({ ...request, expiresAt: new Date(expiresAt * 1000) });
+    pending: {
+      async add(row) {
+        const { kind, id, otherId } = row;
+        const key = pendingKey(kind, id);
+        const other = otherId !== undefined && { otherId: pendingKey(kind, otherId) };
+        const added = await db
+          .insert(pending)
+          .values({ id: key, ...other, record: row, version: 0, expiresAt: dateOf(row) })
+          .onConflictDoNothing()
+          .returning({ id: pending.id });
+        return added.length === 1;
       },
-      async get(id) {
-        const [row] = await db.select().from(pushedRequests).where(eq(pushedRequests.id, id));
-        return row && { ...row, expiresAt: row.expiresAt.getTime() / 1000 };
+      get: (kind, id) => findPending(eq(pending.id, pendingKey(kind, id))),
+      getByOtherId: (kind, otherId) => findPending(eq(pending.otherId, pendingKey(kind, otherId))),
+      async take(kind, id) {
+        const isIt = eq(pending.id, pendingKey(kind, id));
+        const [row] = await db.delete(pending).where(isIt).returning();
+        return row && { ...row.record, version: row.version };
       },
-      async remove(id) {
-        await db.delete(pushedRequests).where(eq(pushedRequests.id, id));
+      async change({ version, ...row }) {
+        const isAsRead = and(eq(pending.id, pendingKey(row.kind, row.id)), eq(pending.version, version));
+        const changed = await db
+          .update(pending)
+          .set({ record: row, version: version + 1, expiresAt: dateOf(row) })
+          .where(isAsRead)
+          .returning({ id: pending.id });
+        return changed.length === 1;
       },
     },
 

@@ -1,6 +1,6 @@
 import { and, eq, inArray, lte, notExists, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import { codes, grants, oneTimeIdentifiers, pushedRequests, tokens } from './schema.ts';
+import { codes, grants, oneTimeIdentifiers, pending, tokens } from './schema.ts';
 import type { Db } from './statements.ts';
 
 /**
@@ -24,7 +24,7 @@ export async function sweepOnce(db: Db, limit: number, now: Date): Promise<numbe
     (await remove(tokens, lte(tokens.keepUntil, now))) +
     (await remove(codes, inArray(codes.grantId, overGrants))) +
     (await remove(grants, and(isOverGrant, hasNoTokens, hasNoCodes))) +
-    (await remove(pushedRequests, lte(pushedRequests.expiresAt, now))) +
+    (await remove(pending, lte(pending.expiresAt, now))) +
     (await remove(oneTimeIdentifiers, lte(oneTimeIdentifiers.expiresAt, now)))
   );
 }

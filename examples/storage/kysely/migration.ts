@@ -67,10 +67,11 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     );
     CREATE UNIQUE INDEX ON oauth_keys (algorithm, status) WHERE status <> 'retired';
 
-    CREATE TABLE oauth_pushed_requests (
+    CREATE TABLE oauth_pending (
       id text PRIMARY KEY,
-      client_id text NOT NULL,
-      parameters json NOT NULL,
+      other_id text UNIQUE,
+      record json NOT NULL,
+      version integer NOT NULL,
       expires_at timestamptz NOT NULL
     );
     CREATE TABLE oauth_one_time_identifiers (
@@ -81,7 +82,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 
 export async function down(db: Kysely<unknown>): Promise<void> {
   await sql`
-    DROP TABLE oauth_one_time_identifiers, oauth_pushed_requests, oauth_keys, oauth_codes, oauth_tokens,
+    DROP TABLE oauth_one_time_identifiers, oauth_pending, oauth_keys, oauth_codes, oauth_tokens,
       oauth_grants, oauth_clients;
     ALTER TABLE users DROP COLUMN disabled_at, DROP COLUMN token_generation`.execute(db);
 }

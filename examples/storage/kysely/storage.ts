@@ -1,6 +1,6 @@
-import type { NewClient } from '@grantd/core';
+import type { NewClient, NewPendingRow, PendingRow } from '@grantd/core';
 import type { Kysely } from 'kysely';
-import { originsOf } from '../records.ts';
+import { originsOf, pendingKey } from '../records.ts';
 import { type HostStorage, tokensOfGrants } from '../tokens_of_grants.ts';
 import { kyselyKeys } from './keys.ts';
 import { kyselyStatements } from './statements.ts';
@@ -16,6 +16,8 @@ type Db = Kysely<GrantdTables>;
  */
 export function kyselyStorage(db: Db, clock: () => number = Date.now): HostStorage {
   const now = () => new Date(clock());
+  const findPending = async (column: 'id' | 'other_id', key: string) =>
+    pendingFrom(await db.selectFrom('oauth_pending').selectAll().where(column, '=', key).executeTakeFirst());
   return {
     clients: {
       async get(id) {
@@ -43,24 +45,25 @@ export function kyselyStorage(db: Db, clock: () => number = Date.now): HostStora
       },
     },
 
-    pushedRequests: {
-      async add({ id, clientId, parameters, expiresAt }) {
-        const row = { id, client_id: clientId, parameters: JSON.stringify(parameters) };
-        const expires_at = new Date(expiresAt * 1000);
-        await db
-          .insertInto('oauth_pushed_requests')
-          .values({ ...row, expires_at })
-          .execute();
+    pending: {
+      async add(row) {
+        const { kind, id, otherId } = row;
+        const other = { other_id: otherId === undefined ? null : pendingKey(kind, otherId) };
+        const columns = { id: pendingKey(kind, id), ...other, version: 0, ...recordOf(row) };
+        const added = db.insertInto('oauth_pending').values(columns).returning('id');
+        return (await added.onConflict((conflict) => conflict.doNothing()).execute()).length === 1;
       },
-      async get(id) {
-        const found = db.selectFrom('oauth_pushed_requests').selectAll().where('id', '=', id);
-        const row = await found.executeTakeFirst();
-        if (row === undefined) return undefined;
-        const { client_id: clientId, parameters, expires_at } = row;
-        return { id, clientId, parameters, expiresAt: expires_at.getTime() / 1000 };
+      get: (kind, id) => findPending('id', pendingKey(kind, id)),
+      getByOtherId: (kind, otherId) => findPending('other_id', pendingKey(kind, otherId)),
+      async take(kind, id) {
+        const taken = db.deleteFrom('oauth_pending').where('id', '=', pendingKey(kind, id)).returningAll();
+        return pendingFrom(await taken.executeTakeFirst());
       },
-      async remove(id) {
-        await db.deleteFrom('oauth_pushed_requests').where('id', '=', id).execute();
+      async change({ version, ...row }) {
+        const columns = { ...recordOf(row), version: version + 1 };
+        const changed = db.updateTable('oauth_pending').set(columns).returning('id');
+        const asRead = changed.where('id', '=', pendingKey(row.kind, row.id)).where('version', '=', version);
+        return (await asRead.execute()).length === 1;
       },
     },
 
@@ -68,6 +71,14 @@ export function kyselyStorage(db: Db, clock: () => number = Date.now): HostStora
 
     answersPlainRecords: true,
   };
+}
+
+function recordOf(row: NewPendingRow) {
+  return { record: JSON.stringify(row), expires_at: new Date(row.expiresAt * 1000) };
+}
+
+function pendingFrom(row: { record: NewPendingRow; version: number } | undefined): PendingRow | undefined {
+  return row && { ...row.record, version: row.version };
 }
 
 /** Registers a client, or replaces its registration. */

@@ -22,7 +22,7 @@ export async function sweepOnce(db: Kysely<GrantdTables>, limit: number, now: Da
     (await remove('oauth_tokens', isUnneeded)) +
     (await remove('oauth_codes', sql`grant_id IN (SELECT id FROM oauth_grants WHERE ${isUnneeded})`)) +
     (await remove('oauth_grants', sql`${isUnneeded} AND ${isEmpty}`)) +
-    (await remove('oauth_pushed_requests', isExpired)) +
+    (await remove('oauth_pending', isExpired)) +
     (await remove('oauth_one_time_identifiers', isExpired))
   );
 }

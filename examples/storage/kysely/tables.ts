@@ -1,4 +1,4 @@
-import type { KeyRecord, NewAuthorizationCode, NewClient, NewToken } from '@grantd/core';
+import type { KeyRecord, NewAuthorizationCode, NewClient, NewPendingRow, NewToken } from '@grantd/core';
 import type { ColumnType, Generated } from 'kysely';
 
 /** A `json` column. Unlike `jsonb`, it keeps the order of members and every character. */
@@ -60,10 +60,12 @@ export interface GrantdTables {
     created_at: Time;
     retired_at: Moment;
   };
-  oauth_pushed_requests: {
+  oauth_pending: {
+    /** Kind and identifier. */
     id: string;
-    client_id: string;
-    parameters: Json<Record<string, string>>;
+    other_id: string | null;
+    record: ColumnType<NewPendingRow, string, string>;
+    version: number;
     expires_at: Time;
   };
   oauth_one_time_identifiers: { id: string; expires_at: Time };

@@ -1,5 +1,5 @@
-import type { ClientRecord, NewClient, PushedRequest } from '@grantd/core';
-import { originsOf } from '../records.ts';
+import type { ClientRecord, NewClient, NewPendingRow, PendingRow } from '@grantd/core';
+import { originsOf, pendingKey } from '../records.ts';
 import { type HostStorage, tokensOfGrants } from '../tokens_of_grants.ts';
 import { prismaKeys } from './keys.ts';
 import { type Db, prismaStatements } from './statements.ts';
@@ -39,17 +39,26 @@ export function prismaStorage(db: Db, clock: () => number = Date.now): HostStora
       },
     },
 
-    pushedRequests: {
-      async add(request) {
-        const row = { id: request.id, expiresAt: new Date(request.expiresAt * 1000) };
-        await db.pushedRequest.create({ data: { ...row, record: JSON.stringify(request) } });
+    pending: {
+      async add(row) {
+        const { kind, id, otherId } = row;
+        const other = otherId !== undefined && { otherId: pendingKey(kind, otherId) };
+        const data = { id: pendingKey(kind, id), ...other, ...recordOf(row), version: 0 };
+        return (await db.pending.createMany({ data, skipDuplicates: true })).count === 1;
       },
-      async get(id): Promise<PushedRequest | undefined> {
-        const row = await db.pushedRequest.findUnique({ where: { id } });
-        return row === null ? undefined : JSON.parse(row.record);
+      get: async (kind, id) =>
+        pendingFrom(await db.pending.findUnique({ where: { id: pendingKey(kind, id) } })),
+      getByOtherId: async (kind, otherId) =>
+        pendingFrom(await db.pending.findUnique({ where: { otherId: pendingKey(kind, otherId) } })),
+      async take(kind, id) {
+        const [row = null] = await db.$queryRaw<PendingColumns[]>`
+          DELETE FROM oauth_pending WHERE id = ${pendingKey(kind, id)} RETURNING record, version`;
+        return pendingFrom(row);
       },
-      async remove(id) {
-        await db.pushedRequest.deleteMany({ where: { id } });
+      async change({ version, ...row }) {
+        const where = { id: pendingKey(row.kind, row.id), version };
+        const data = { ...recordOf(row), version: version + 1 };
+        return (await db.pending.updateMany({ where, data })).count === 1;
       },
     },
 
@@ -57,6 +66,19 @@ export function prismaStorage(db: Db, clock: () => number = Date.now): HostStora
 
     answersPlainRecords: true,
   };
+}
+
+interface PendingColumns {
+  readonly record: string;
+  readonly version: number;
+}
+
+function recordOf(row: NewPendingRow) {
+  return { record: JSON.stringify(row), expiresAt: new Date(row.expiresAt * 1000) };
+}
+
+function pendingFrom(row: PendingColumns | null): PendingRow | undefined {
+  return row === null ? undefined : { ...JSON.parse(row.record), version: row.version };
 }
 
 /** Registers a client, or replaces its registration. */

@@ -21,7 +21,7 @@ export async function sweepOnce(db: Db, limit: number, now: Date): Promise<numbe
     (await remove('oauth_tokens', isUnneeded)) +
     (await remove('oauth_codes', Prisma.sql`grant_id IN (SELECT id FROM oauth_grants WHERE ${isUnneeded})`)) +
     (await remove('oauth_grants', Prisma.sql`${isUnneeded} AND ${isEmpty}`)) +
-    (await remove('oauth_pushed_requests', isExpired)) +
+    (await remove('oauth_pending', isExpired)) +
     (await remove('oauth_one_time_identifiers', isExpired))
   );
 }

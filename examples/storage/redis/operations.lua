@@ -159,13 +159,47 @@ function operations.takeIdentifier(a)
 end
 
 -- Also one that is over is found, and told from one that never was.
-function operations.addRequest(a)
-  redis.call('SET', key('pushed_request', a.id), a.record, 'EXAT', a.expiresAt + MARGIN)
+local function keepPending(name, otherKey, expiresAt)
+  redis.call('EXPIREAT', name, expiresAt + MARGIN)
+  if otherKey then redis.call('EXPIREAT', key('pending_by_other_id', otherKey), expiresAt + MARGIN) end
 end
 
-function operations.findRequest(a) return redis.call('GET', key('pushed_request', a.id)) end
+local function shownPending(row)
+  return row[1] and cjson.encode({ record = row[1], version = row[2] })
+end
 
-function operations.removeRequest(a) return redis.call('DEL', key('pushed_request', a.id)) end
+function operations.addPending(a)
+  local name, other = key('pending', a.key), key('pending_by_other_id', a.otherKey or '')
+  if redis.call('EXISTS', name) == 1 or redis.call('EXISTS', other) == 1 then return 0 end
+  redis.call('HSET', name, 'record', a.record, 'version', '0')
+  if a.otherKey then
+    redis.call('HSET', name, 'otherKey', a.otherKey)
+    redis.call('SET', other, a.key)
+  end
+  keepPending(name, a.otherKey, a.expiresAt)
+  return 1
+end
+
+function operations.findPending(a)
+  local found = a.key or redis.call('GET', key('pending_by_other_id', a.otherKey))
+  return found and shownPending(redis.call('HMGET', key('pending', found), 'record', 'version'))
+end
+
+function operations.takePending(a)
+  local name = key('pending', a.key)
+  local row = redis.call('HMGET', name, 'record', 'version', 'otherKey')
+  redis.call('DEL', name, key('pending_by_other_id', row[3] or ''))
+  return shownPending(row)
+end
+
+function operations.changePending(a)
+  local name = key('pending', a.key)
+  local row = redis.call('HMGET', name, 'version', 'otherKey')
+  if row[1] ~= a.version then return 0 end
+  redis.call('HSET', name, 'record', a.record, 'version', a.next)
+  keepPending(name, row[2], a.expiresAt)
+  return 1
+end
 
 function operations.findClient(a)
   local record = redis.call('HGET', CLIENTS, a.id)

@@ -4,9 +4,10 @@ import type {
   NewAuthorizationCode,
   NewClient,
   NewToken,
+  PendingRow,
   TokenRecord,
 } from '@grantd/core';
-import { type CodeState, codeFrom, type TokenState, tokenFrom } from '../records.ts';
+import { type CodeState, codeFrom, pendingKey, type TokenState, tokenFrom } from '../records.ts';
 import type { Redis } from './connection.ts';
 import { redisKeys } from './keys.ts';
 
@@ -32,6 +33,13 @@ export function redisStorage(
     if (found === undefined) return undefined;
     const record: NewToken = JSON.parse(found.record);
     return record.kind === kind ? tokenFrom(record, stateOf(found)) : undefined;
+  };
+
+  const pending = async (name: string, argument: object): Promise<PendingRow | undefined> => {
+    const found = await run(name, argument);
+    if (typeof found !== 'string') return undefined;
+    const { record, version } = JSON.parse(found);
+    return { ...JSON.parse(record), version: Number(version) };
   };
 
   const revokeTokens = async ({ id, pairId, familyId, grantId }: TokenRecord, wholeFamily: boolean) => {
@@ -87,17 +95,21 @@ export function redisStorage(
       take: async (id, expiresAt) => (await run('takeIdentifier', { id, expiresAt })) === 1,
     },
 
-    pushedRequests: {
-      async add(request) {
-        const { id, expiresAt } = request;
-        await run('addRequest', { id, expiresAt, record: JSON.stringify(request) });
+    pending: {
+      async add(row) {
+        const { kind, id, otherId, expiresAt } = row;
+        const other = otherId !== undefined && { otherKey: pendingKey(kind, otherId) };
+        const added = { key: pendingKey(kind, id), ...other, record: JSON.stringify(row), expiresAt };
+        return (await run('addPending', added)) === 1;
       },
-      async get(id) {
-        const found = await run('findRequest', { id });
-        return typeof found === 'string' ? JSON.parse(found) : undefined;
-      },
-      async remove(id) {
-        await run('removeRequest', { id });
+      get: (kind, id) => pending('findPending', { key: pendingKey(kind, id) }),
+      getByOtherId: (kind, otherId) => pending('findPending', { otherKey: pendingKey(kind, otherId) }),
+      take: (kind, id) => pending('takePending', { key: pendingKey(kind, id) }),
+      async change({ version, ...row }) {
+        const { kind, id, expiresAt } = row;
+        const record = JSON.stringify(row);
+        const changed = { key: pendingKey(kind, id), record, expiresAt, version: String(version) };
+        return (await run('changePending', { ...changed, next: String(version + 1) })) === 1;
       },
     },
 

@@ -22,7 +22,7 @@ export function measuredDatabase(opened: OpenDatabase, measuring: Measuring): Op
 
 function measuredStorage(storage: AdministrableStorage, measuring: Measuring): AdministrableStorage {
   const { statistics, close, clients, keys, tokens, authorizationCodes, ...others } = storage;
-  const { oneTimeIdentifiers, pushedRequests, ...acts } = others;
+  const { oneTimeIdentifiers, pending, ...acts } = others;
   const measuredClients = measured('clients', clients, measuring);
   return {
     ...measured('storage', acts, measuring),
@@ -32,7 +32,7 @@ function measuredStorage(storage: AdministrableStorage, measuring: Measuring): A
     tokens: unguarded({ ...measured('tokens', tokens, measuring), joinedClients: measuredClients }, tokens),
     authorizationCodes: measured('authorizationCodes', authorizationCodes, measuring),
     oneTimeIdentifiers: measured('oneTimeIdentifiers', oneTimeIdentifiers, measuring),
-    pushedRequests: measured('pushedRequests', pushedRequests, measuring),
+    pending: measured('pending', pending, measuring),
     ...(statistics !== undefined && { statistics: () => statistics.call(storage) }),
     close: () => close.call(storage),
   };

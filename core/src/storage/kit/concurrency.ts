@@ -393,22 +393,6 @@ export const concurrency: readonly KitCase[] = [
   ),
 
   caseOfPart(
-    'pushedRequests',
-    'concurrency',
-    `${PARALLEL} can remove one pushed request at once, after which no handle finds it`,
-    async (stage, requests) => {
-      await requests.add(stage.pushedRequest('one'));
-      const attempts = Array.from({ length: PARALLEL }, () => async (storage: Stage['storage']) => {
-        const own = storage.pushedRequests ?? requests;
-        await own.remove('one');
-        return (await own.get('one')) ?? undefined;
-      });
-      const found = (await stage.parallel(attempts)).filter((one) => one !== undefined);
-      expectEqual(found, [], 'what was found after the removal');
-    },
-  ),
-
-  caseOfPart(
     'oneTimeIdentifiers',
     'concurrency',
     `of ${RACERS} rotations that take one identifier at once, and one that takes it alone, one succeeds`,

@@ -101,18 +101,6 @@ export const expiry: readonly KitCase[] = [
   }),
 
   caseOfPart(
-    'pushedRequests',
-    'expiry',
-    'a pushed request is found also when it is over',
-    async (stage, requests) => {
-      const pushed = stage.pushedRequest('one');
-      await requests.add(pushed);
-      stage.advance(ONE_TIME_SECONDS + 1);
-      expectEqual(await requests.get('one'), pushed, 'an expired request');
-    },
-  ),
-
-  caseOfPart(
     'oneTimeIdentifiers',
     'expiry',
     'an identifier is taken until the second of its expiry, and can be taken again in it',

@@ -57,20 +57,6 @@ export const faults: readonly KitCase[] = [
   ),
 
   caseOfPart(
-    'pushedRequests',
-    'faults',
-    'a store that is unavailable neither takes pushed requests nor gives or removes them',
-    async (stage, requests) => {
-      await requests.add(stage.pushedRequest('one'));
-      await stage.break();
-      await expectFault(requests, () => requests.add(stage.pushedRequest('two')), 'adding another one');
-      await expectFault(requests, () => requests.get('one'), 'reading one');
-      await expectFault(requests, () => requests.get('unknown'), 'reading an unknown one');
-      await expectFault(requests, () => requests.remove('one'), 'removing one');
-    },
-  ),
-
-  caseOfPart(
     'oneTimeIdentifiers',
     'faults',
     'a store that is unavailable says of no identifier whether it was used',

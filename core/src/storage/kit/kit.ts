@@ -10,6 +10,7 @@ import { expiry } from './expiry.ts';
 import { faults } from './faults.ts';
 import { grants } from './grants.ts';
 import { keys } from './keys.ts';
+import { pending } from './pending.ts';
 import { records } from './records.ts';
 import { registrations } from './registrations.ts';
 import type { KitCase } from './stage.ts';
@@ -50,6 +51,7 @@ export function storageKit(
     ...registrations,
     ...grants,
     ...keys,
+    ...pending,
     ...sweeping,
   ];
 }

@@ -10,7 +10,7 @@ import type {
 import type { NewClient } from '../contract.ts';
 import { isUnguarded } from '../faults.ts';
 import { authorizationCodeRecord, clientRecord, tokenRecord } from '../host_records.ts';
-import { caseOfPart, expect, expectEqual, type KitCase, kitCase, type Stage } from './stage.ts';
+import { expect, expectEqual, type KitCase, kitCase, type Stage } from './stage.ts';
 
 const isAbsent = (found: unknown): boolean => found === undefined || found === null;
 
@@ -398,25 +398,6 @@ export const records: readonly KitCase[] = [
       const after = await allOf(stage, ids);
       after.forEach(expectPlain);
       await stage.expectDead(access, refresh);
-    },
-  ),
-
-  caseOfPart(
-    'pushedRequests',
-    'records',
-    'every field of a pushed request comes back, until it is removed',
-    async (stage, requests) => {
-      const one = stage.pushedRequest('one');
-      await requests.add(one);
-      await requests.add(stage.pushedRequest('two'));
-      expectEqual(await requests.get('one'), one, 'a stored request');
-      expectEqual(await requests.get('one'), one, 'a request that was read before');
-      await requests.remove('one');
-      expect((await requests.get('one')) == null, 'a request that was removed is absence');
-      await requests.remove('one');
-      await requests.remove('unknown');
-      expect((await requests.get('unknown')) == null, 'an unknown request is absence');
-      expectEqual(await requests.get('two'), stage.pushedRequest('two'), 'another one');
     },
   ),
 ];

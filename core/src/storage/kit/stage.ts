@@ -5,7 +5,6 @@ import type {
   ClientRecord,
   NewAuthorizationCode,
   NewToken,
-  PushedRequest,
   TokenKind,
   TokenRecord,
 } from '../../protocol/records.ts';
@@ -154,7 +153,7 @@ export interface Pair {
 export const ACCESS_TOKEN_SECONDS = 300;
 export const REFRESH_TOKEN_SECONDS = 3600;
 export const CODE_SECONDS = 60;
-/** The lifetime of one-time identifiers and pushed requests. */
+/** The lifetime of one-time identifiers and pending rows. */
 export const ONE_TIME_SECONDS = 60;
 
 /** An opened store, with the steps that cases share. */
@@ -250,20 +249,6 @@ export class Stage<S extends AuthorizingStorage = AuthorizingStorage> {
   pair(grant: Grant, fields: Partial<NewToken> = {}): Pair {
     const tied = { ...grant, pairId: fresh('pair'), ...fields };
     return { refresh: this.refreshToken(tied), access: this.accessToken(tied) };
-  }
-
-  pushedRequest(id: string): PushedRequest {
-    return {
-      id,
-      clientId: 'https://client.example/a b',
-      parameters: {
-        state: 'né "quoted" \\ \u0000 \u{1f511}',
-        response_type: 'code',
-        empty: '',
-        claims: '{"id_token":{"acr":null}}',
-      },
-      expiresAt: this.now + ONE_TIME_SECONDS,
-    };
   }
 
   /** Stores a new code of a grant. */
@@ -490,7 +475,7 @@ export async function issuancesOnce(stage: Stage): Promise<readonly IssuanceOnce
 }
 
 /** A case of a part that a storage may lack. It passes if the part is missing. */
-export function caseOfPart<P extends 'oneTimeIdentifiers' | 'pushedRequests'>(
+export function caseOfPart<P extends 'oneTimeIdentifiers' | 'pending'>(
   part: P,
   group: KitGroup,
   title: string,

@@ -1,6 +1,7 @@
 // Kit cases: deleting rows that are no longer needed.
 import { type Life, storedLife } from '../../protocol/records.ts';
 import type { OneTimeUse } from '../contract.ts';
+import { newPendingRow } from './pending.ts';
 import {
   ACCESS_TOKEN_SECONDS,
   type Attempt,
@@ -46,23 +47,20 @@ async function otherSingleUses(stage: Stage): Promise<readonly SingleUse[]> {
   const [grant, other] = [await stage.grant(), await stage.grant()];
   const code = await stage.code(grant);
   const { refresh } = await stage.redeemed(other);
-  const request = stage.pushedRequest(grant.grantId);
-  await stage.administration.pushedRequests.add(request);
+  const row = newPendingRow(stage, 'pushed_request', grant.grantId);
+  await stage.administration.pending.add(row);
   const redeem: Attempt<string> = async ({ authorizationCodes }) =>
     authorizationCodes.redeem(code, [stage.accessToken(grant)]);
   const rotate: Attempt<string> = async ({ tokens }) => {
     const successor = stage.refreshToken(other);
     return tokens.rotate(refresh, successor, [successor]);
   };
-  const answer: Attempt<string> = async ({ pushedRequests }) => {
-    const found = await pushedRequests?.get(request.id);
-    await pushedRequests?.remove(request.id);
-    return found ? 'issued' : 'refused';
-  };
+  const take: Attempt<string> = async ({ pending }) =>
+    (await pending?.take(row.kind, row.id)) ? 'issued' : 'refused';
   return [
     { name: 'a code', use: redeem, again: redeem, refusals: ['refused', 'already_redeemed'] },
     { name: 'a refresh token', use: rotate, again: rotate, refusals: ['refused', 'superseded'] },
-    { name: 'a pushed request', use: answer, again: answer, refusals: ['refused'] },
+    { name: 'a pending row', use: take, again: take, refusals: ['refused'] },
   ];
 }
 
@@ -222,27 +220,6 @@ export const sweeping: readonly KitCase[] = [
     const [next] = await store.eventsAfter(first.sequence, 10);
     expect(next !== undefined && next.sequence > first.sequence, 'a sequence number is not given twice');
   }),
-
-  kitCase(
-    'administration',
-    'pushed requests are swept when they are over, a few a call, and not before',
-    async (stage) => {
-      const store = stage.administration;
-      for (const id of ['a', 'b', 'c']) await store.pushedRequests.add(stage.pushedRequest(id));
-      const later = { ...stage.pushedRequest('later'), expiresAt: stage.now + ONE_TIME_SECONDS + 1 };
-      await store.pushedRequests.add(later);
-      stage.advance(ONE_TIME_SECONDS - 1);
-      expectEqual(await store.sweep(100), 0, 'rows swept while none is over');
-      stage.advance(1);
-      expectEqual(
-        [await store.sweep(2), await store.sweep(2), await store.sweep(2)],
-        [2, 1, 0],
-        'rows swept',
-      );
-      expect((await store.pushedRequests.get('a')) == null, 'a request that was swept is not there');
-      expectEqual(await store.pushedRequests.get('later'), later, 'a request that is not over');
-    },
-  ),
 
   kitCase(
     'administration',

@@ -1,4 +1,4 @@
-// The memory store: clients, keys, one-time identifiers, pushed requests and sweeping.
+// The memory store: clients, keys, one-time identifiers, pending rows and sweeping.
 
 import { hasResource, type SigningAlgorithm } from '../../protocol/client_metadata.ts';
 import {
@@ -10,6 +10,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from '../../protocol/option_kinds.ts';
+import type { PendingKind, PendingRow } from '../../protocol/pending.ts';
 import type { ApiRecord, ClientRecord, KeyRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
@@ -19,8 +20,8 @@ import type {
   ClientRegistry,
   KeyRepository,
   OneTimeIdentifiers,
+  PendingRepository,
   PrincipalState,
-  PushedRequestRepository,
   RevocationTarget,
 } from '../contract.ts';
 import { asFault, ContractBreach, unguarded } from '../faults.ts';
@@ -105,7 +106,7 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Administrable
       memoryAuthorizationCodes(handle, { issuing, grants, principals, revoking }),
     ),
     oneTimeIdentifiers: unguarded(memoryOneTimeIdentifiers(handle)),
-    pushedRequests: unguarded(memoryPushedRequests(handle)),
+    pending: unguarded(memoryPending(handle)),
     ...memoryAdministration(handle, principals),
     grantsOf: grants.grantsOf,
     revokeGrants: grants.revokeGrants,
@@ -360,19 +361,39 @@ function memoryOneTimeIdentifiers(handle: MemoryHandle): OneTimeIdentifiers {
   };
 }
 
-function memoryPushedRequests({ tables }: MemoryHandle): PushedRequestRepository {
+function pendingKey(kind: PendingKind, id: string): string {
+  return `${kind} ${id}`;
+}
+
+function memoryPending({ tables }: MemoryHandle): PendingRepository {
+  const get = (kind: PendingKind, id: string) => tables().pending.get(pendingKey(kind, id));
   return {
-    add(request) {
-      const { pushedRequests } = tables();
-      if (pushedRequests.has(request.id))
-        throw asFault(new Error('a request with this identifier is stored already'));
-      pushedRequests.set(request.id, snapshot(request));
+    add(row) {
+      const { kind, id, otherId } = row;
+      const { pending, pendingByOtherId } = tables();
+      const key = pendingKey(kind, id);
+      const otherKey = otherId === undefined ? undefined : pendingKey(kind, otherId);
+      if (pending.has(key) || (otherKey !== undefined && pendingByOtherId.has(otherKey))) return false;
+      pending.set(key, snapshot({ ...row, version: 0 }));
+      if (otherKey !== undefined) pendingByOtherId.set(otherKey, key);
+      return true;
     },
-    get(id) {
-      return tables().pushedRequests.get(id);
+    get,
+    getByOtherId(kind, otherId) {
+      const key = tables().pendingByOtherId.get(pendingKey(kind, otherId));
+      return key === undefined ? undefined : tables().pending.get(key);
     },
-    remove(id) {
-      tables().pushedRequests.delete(id);
+    take(kind, id) {
+      const row = get(kind, id);
+      tables().pending.delete(pendingKey(kind, id));
+      if (row?.otherId !== undefined) tables().pendingByOtherId.delete(pendingKey(kind, row.otherId));
+      return row;
+    },
+    change({ kind, id, data, version, expiresAt }) {
+      const row = get(kind, id);
+      if (row?.version !== version) return false;
+      tables().pending.set(pendingKey(kind, id), snapshot({ ...row, data, version: version + 1, expiresAt }));
+      return true;
     },
   };
 }
@@ -402,7 +423,12 @@ function memorySweep(
       return true;
     };
     swept += deleteWhere(held.oneTimeIdentifiers, isForgotten, limit);
-    swept += deleteWhere(held.pushedRequests, ({ expiresAt }) => isOver(expiresAt), limit);
+    const isPast = ({ kind, otherId, expiresAt }: PendingRow): boolean => {
+      if (!isOver(expiresAt)) return false;
+      if (otherId !== undefined) held.pendingByOtherId.delete(pendingKey(kind, otherId));
+      return true;
+    };
+    swept += deleteWhere(held.pending, isPast, limit);
 
     const signingKeys = new Set([...tokens.values()].map(({ record }) => record.keyId));
     swept += deleteWhere(

@@ -1,5 +1,6 @@
 // Tokens, codes, grants and principals of the memory store.
 import { frozen } from '../../platform/cache.ts';
+import type { PendingRow } from '../../protocol/pending.ts';
 import {
   type AuthorizationCodeRecord,
   type ClientRecord,
@@ -10,7 +11,6 @@ import {
   type NewToken,
   PRINCIPALS,
   type Principal,
-  type PushedRequest,
   type Standing,
   type TokenRecord,
 } from '../../protocol/records.ts';
@@ -79,7 +79,10 @@ interface Tables {
   readonly oneTimeIdentifiers: Map<string, number>;
   /** Seconds until which those that were swept were taken. */
   forgottenUntil: number;
-  readonly pushedRequests: Map<string, PushedRequest>;
+  /** Under kind and identifier. */
+  readonly pending: Map<string, PendingRow>;
+  /** The keys of pending rows, under kind and second identifier. */
+  readonly pendingByOtherId: Map<string, string>;
   readonly events: EventRecord[];
   lastSequence: number;
   notBeforeMs: number | undefined;
@@ -106,7 +109,8 @@ export function emptyTables(): Tables {
     keys: new Map(),
     oneTimeIdentifiers: new Map(),
     forgottenUntil: 0,
-    pushedRequests: new Map(),
+    pending: new Map(),
+    pendingByOtherId: new Map(),
     events: [],
     lastSequence: 0,
     notBeforeMs: undefined,

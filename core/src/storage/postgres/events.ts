@@ -169,7 +169,7 @@ export const SWEEP_SQL = {
       UPDATE grantd.issuers SET forgotten_until = greatest(forgotten_until, (SELECT max(expires_at) FROM forgotten))
       WHERE id = $1 AND EXISTS (SELECT 1 FROM forgotten))
     SELECT 1 FROM forgotten`,
-  pushedRequests: oldest('pushed_requests', 'expires_at'),
+  pending: oldest('pending', 'expires_at'),
   // Hosts that read no events have only unnumbered ones.
   events: `
     WITH numbered AS (${oldestEvents('events', 'sequence')}),
@@ -205,7 +205,7 @@ export async function postgresSweep(
           [sql.authorizationCodes, issuerId, now, limit],
           [sql.principals, issuerId, now, limit],
           [sql.oneTimeIdentifiers, issuerId, now, limit],
-          [sql.pushedRequests, issuerId, now, limit],
+          [sql.pending, issuerId, now, limit],
           [sql.keys, issuerId, now],
           [sql.events, issuerId, eventsUntilMs, limit],
         ],

@@ -1,20 +1,29 @@
-// Signing keys, one-time identifiers and pushed requests in PostgreSQL.
+// Signing keys, one-time identifiers and pending rows in PostgreSQL.
 
 import type { SigningAlgorithm } from '../../protocol/client_metadata.ts';
+import type { PendingKind } from '../../protocol/pending.ts';
 import type { KeyRecord } from '../../protocol/records.ts';
 import {
   insertedNames,
   insertedRow,
-  PUSHED_REQUESTS,
+  PENDING,
   postgresDefinitions,
   type RowObject,
   SIGNING_KEYS,
 } from '../columns.ts';
-import type { KeyRepository, OneTimeIdentifiers, PushedRequestRepository } from '../contract.ts';
+import type { KeyRepository, OneTimeIdentifiers, PendingRepository } from '../contract.ts';
 import { ContractBreach } from '../faults.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
-import { forPostgres, KEYS, REQUESTS, takeIdentifier, toKeyRecord, toPushedRequest } from '../statements.ts';
-import { changesOf, ended, isStorable, namedStatements, rowsOf } from './connections.ts';
+import { forPostgres, KEYS, PENDING_ROWS, takeIdentifier, toKeyRecord, toPendingRow } from '../statements.ts';
+import {
+  changesOf,
+  ended,
+  isStorable,
+  namedStatements,
+  type PostgresCall,
+  type PostgresStatement,
+  rowsOf,
+} from './connections.ts';
 import { auditedEventOf, insertEvent } from './events.ts';
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, msLeftOf, type Term, termFromNow, underLease } from './primary.ts';
@@ -166,34 +175,45 @@ export async function postgresOneTimeIdentifiers({
   };
 }
 
-export const PUSHED_REQUESTS_SQL = {
+export const PENDING_SQL = {
   add: `
-    INSERT INTO grantd.pushed_requests (issuer_id, ${insertedNames(PUSHED_REQUESTS).join(', ')})
-    SELECT $1, n.* FROM json_to_record($2) AS n (${postgresDefinitions(PUSHED_REQUESTS)})`,
+    INSERT INTO grantd.pending (issuer_id, ${insertedNames(PENDING).join(', ')})
+    SELECT $1, n.* FROM json_to_record($2) AS n (${postgresDefinitions(PENDING)})
+    ON CONFLICT DO NOTHING`,
 
-  get: underLease(forPostgres(REQUESTS.get, 'issuerId', 'id')),
+  get: underLease(forPostgres(PENDING_ROWS.get, 'issuerId', 'kind', 'id')),
 
-  remove: forPostgres(REQUESTS.remove, 'issuerId', 'id'),
+  getByOtherId: underLease(forPostgres(PENDING_ROWS.getByOtherId, 'issuerId', 'kind', 'otherId')),
+
+  take: forPostgres(PENDING_ROWS.take, 'issuerId', 'kind', 'id'),
+
+  change: forPostgres(PENDING_ROWS.change, 'issuerId', 'kind', 'id', 'version', 'data', 'expiresAt'),
 };
 
-export async function postgresPushedRequests({
-  primary,
-  issuerId,
-}: PostgresHandle): Promise<PushedRequestRepository> {
-  const sql = await namedStatements(PUSHED_REQUESTS_SQL);
+export async function postgresPending({ primary, issuerId }: PostgresHandle): Promise<PendingRepository> {
+  const sql = await namedStatements(PENDING_SQL);
+  const find = async (statement: PostgresStatement, kind: PendingKind, key: string) => {
+    if (!isStorable(key)) return undefined;
+    return primary.readUnderLease([statement, issuerId, kind, key], (row: Found<RowObject, 'id'>) =>
+      row.id === null ? undefined : toPendingRow(row),
+    );
+  };
   return {
-    async add(request) {
-      const stored = JSON.stringify(insertedRow(PUSHED_REQUESTS, request));
-      await primary.write([[sql.add, issuerId, stored]]);
+    async add(row) {
+      const stored = JSON.stringify(insertedRow(PENDING, row));
+      return primary.write([[sql.add, issuerId, stored]], ([added]) => changesOf(added) === 1);
     },
-    async get(id) {
+    get: (kind, id) => find(sql.get, kind, id),
+    getByOtherId: (kind, otherId) => find(sql.getByOtherId, kind, otherId),
+    async take(kind, id) {
       if (!isStorable(id)) return undefined;
-      return primary.readUnderLease([sql.get, issuerId, id], (row: Found<RowObject, 'id'>) =>
-        row.id === null ? undefined : toPushedRequest(row),
+      return primary.write([[sql.take, issuerId, kind, id]], ([taken]) =>
+        rowsOf<RowObject>(taken).map(toPendingRow).at(0),
       );
     },
-    async remove(id) {
-      if (isStorable(id)) await primary.write([[sql.remove, issuerId, id]]);
+    async change({ kind, id, data, version, expiresAt }) {
+      const call: PostgresCall = [sql.change, issuerId, kind, id, version, JSON.stringify(data), expiresAt];
+      return isStorable(id) && primary.write([call], ([changed]) => changesOf(changed) === 1);
     },
   };
 }

@@ -23,10 +23,10 @@ import { EVENTS_SQL, postgresEvents, postgresSweep, SWEEP_SQL } from './events.t
 import {
   KEYS_SQL,
   ONE_TIME_IDENTIFIERS_SQL,
-  PUSHED_REQUESTS_SQL,
+  PENDING_SQL,
   postgresKeys,
   postgresOneTimeIdentifiers,
-  postgresPushedRequests,
+  postgresPending,
 } from './keys.ts';
 import { LOOK_UPS_SQL, LookUps, type PostgresHandle } from './lookups.ts';
 import { Primary } from './primary.ts';
@@ -100,7 +100,7 @@ const STATEMENTS: readonly string[] = [
   LOOK_UPS_SQL,
   AUTHORIZATION_CODES_SQL,
   ONE_TIME_IDENTIFIERS_SQL,
-  PUSHED_REQUESTS_SQL,
+  PENDING_SQL,
   PRINCIPALS_SQL,
   ADMINISTRATION_SQL,
   GRANTS_SQL,
@@ -148,7 +148,7 @@ async function storageOn(
     tokens: unguarded({ ...(await postgresTokens(handle, principals)), joinedClients: clients }),
     authorizationCodes: unguarded(await postgresAuthorizationCodes(handle, principals)),
     oneTimeIdentifiers: unguarded(await postgresOneTimeIdentifiers(handle)),
-    pushedRequests: unguarded(await postgresPushedRequests(handle)),
+    pending: unguarded(await postgresPending(handle)),
     ...(await postgresAdministration(handle, principals)),
     ...(await postgresGrants(handle)),
     ...(await postgresEvents(handle)),

@@ -210,9 +210,9 @@ export const SWEEP_SQL = {
   // The end of the last identifier that was forgotten, and not the time of the clock that said so: it may be ahead.
   keepForgotten: 'UPDATE issuers SET forgotten_until = max(forgotten_until, :until) WHERE id = :issuerId',
 
-  pushedRequests: `
-    DELETE FROM pushed_requests WHERE rowid IN (
-      SELECT rowid FROM pushed_requests
+  pending: `
+    DELETE FROM pending WHERE rowid IN (
+      SELECT rowid FROM pending
       WHERE issuer_id = :issuerId AND expires_at <= :now ORDER BY expires_at LIMIT :limit)`,
 
   // Cached tokens that expired by then are read again: their rows, or rows that they depend on, may be gone.
@@ -282,7 +282,7 @@ export function sqliteSweep(
         ...[...grants].flatMap((grantId) => (grantId === null ? [] : sweepGrant(grantId, now))),
         sql.sessions.run({ issuerId, now, limit }),
         { changes: sweepIdentifiers(now, limit) },
-        sql.pushedRequests.run({ issuerId, now, limit }),
+        sql.pending.run({ issuerId, now, limit }),
         sql.keys.run({ issuerId, now, limit }),
         sweepEvents(eventsUntilMs, limit),
       ].reduce((sum, { changes }) => sum + Number(changes), dependents.length);

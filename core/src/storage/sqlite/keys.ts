@@ -1,11 +1,11 @@
-// Signing keys, one-time identifiers and pushed requests in SQLite.
+// Signing keys, one-time identifiers and pending rows in SQLite.
 
 import type { KeyRecord } from '../../protocol/records.ts';
-import { insertedNames, insertedRow, PUSHED_REQUESTS, type RowObject, SIGNING_KEYS } from '../columns.ts';
-import type { KeyRepository, OneTimeIdentifiers, OneTimeUse, PushedRequestRepository } from '../contract.ts';
+import { insertedNames, insertedRow, PENDING, type RowObject, SIGNING_KEYS } from '../columns.ts';
+import type { KeyRepository, OneTimeIdentifiers, OneTimeUse, PendingRepository } from '../contract.ts';
 import { ContractBreach } from '../faults.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
-import { forSqlite, KEYS, REQUESTS, takeIdentifier, toKeyRecord, toPushedRequest } from '../statements.ts';
+import { forSqlite, KEYS, PENDING_ROWS, takeIdentifier, toKeyRecord, toPendingRow } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import { prepareAll } from './queues.ts';
@@ -102,33 +102,28 @@ export function sqliteOneTimeIdentifiers({ transaction }: SqliteHandle, take: Ta
   return { take: (id, expiresAt) => transaction(() => take({ id, expiresAt })) };
 }
 
-export const PUSHED_REQUESTS_SQL = {
-  ...forSqlite(REQUESTS),
+export const PENDING_SQL = {
+  ...forSqlite(PENDING_ROWS),
 
   add: `
-    INSERT INTO pushed_requests (issuer_id, ${insertedNames(PUSHED_REQUESTS).join(', ')})
-    VALUES (:issuerId, ${insertedNames(PUSHED_REQUESTS).map(named).join(', ')})`,
+    INSERT INTO pending (issuer_id, ${insertedNames(PENDING).join(', ')})
+    VALUES (:issuerId, ${insertedNames(PENDING).map(named).join(', ')})
+    ON CONFLICT DO NOTHING`,
 };
 
-export function sqlitePushedRequests({
-  database,
-  issuerId,
-  transaction,
-  reads,
-}: SqliteHandle): PushedRequestRepository {
-  const sql = prepareAll(database, PUSHED_REQUESTS_SQL);
+export function sqlitePending({ database, issuerId, transaction, reads }: SqliteHandle): PendingRepository {
+  const sql = prepareAll(database, PENDING_SQL);
+  const rowOf = (row: unknown) => (row === undefined ? undefined : toPendingRow(row as RowObject));
   return {
-    async add(request) {
-      const columns = insertedRow(PUSHED_REQUESTS, request);
-      await transaction(() => sql.add.run({ issuerId, ...columns }));
-    },
-    get: (id) =>
-      reads.read(() => {
-        const row = sql.get.get({ issuerId, id }) as RowObject | undefined;
-        return row && toPushedRequest(row);
+    add: (row) => transaction(() => sql.add.run({ issuerId, ...insertedRow(PENDING, row) }).changes === 1),
+    get: (kind, id) => reads.read(() => rowOf(sql.get.get({ issuerId, kind, id }))),
+    getByOtherId: (kind, otherId) =>
+      reads.read(() => rowOf(sql.getByOtherId.get({ issuerId, kind, otherId }))),
+    take: (kind, id) => transaction(() => rowOf(sql.take.get({ issuerId, kind, id }))),
+    change: ({ kind, id, data, version, expiresAt }) =>
+      transaction(() => {
+        const row = { issuerId, kind, id, data: JSON.stringify(data), version, expiresAt };
+        return sql.change.run(row).changes === 1;
       }),
-    async remove(id) {
-      await transaction(() => sql.remove.run({ issuerId, id }));
-    },
   };
 }

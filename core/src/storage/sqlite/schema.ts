@@ -381,7 +381,8 @@ function rebuiltIdentifiers(options: string): string {
  * Version 12. APIs are found by every spelling of their URI. Clients that registered themselves tell until when they are
  * used, and from where they came. Those that were there before count as used now, and as long as they have tokens.
  * The records of clients that were public only by having no secret say it. Earlier versions read both alike. An issuer
- * has the end of the last one-time identifier that a sweep has forgotten.
+ * has the end of the last one-time identifier that a sweep has forgotten. Pushed requests are pending rows. Earlier
+ * versions find them in a view. It has row numbers, because their sweep goes by these.
  */
 const VERSION_12 = {
   expand: `
@@ -403,8 +404,47 @@ const VERSION_12 = {
            ELSE substr(metadata, 1, length(metadata) - 1) || ',"token_endpoint_auth_method":"none"}'
          END
    WHERE secrets IS NULL AND coalesce(metadata, '') NOT LIKE '%"token_endpoint_auth_method":%';
+  CREATE TABLE pending (
+    issuer_id  INTEGER NOT NULL REFERENCES issuers (id),
+    kind       TEXT NOT NULL,
+    id         TEXT NOT NULL,
+    other_id   TEXT,
+    client_id  TEXT NOT NULL,
+    data       TEXT NOT NULL,
+    version    INTEGER NOT NULL DEFAULT 0,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (issuer_id, kind, id)
+  ) STRICT;
+  CREATE UNIQUE INDEX pending_by_other_id ON pending (issuer_id, kind, other_id) WHERE other_id IS NOT NULL;
+  CREATE INDEX pending_by_expiry ON pending (issuer_id, expires_at);
+  INSERT INTO pending (issuer_id, kind, id, client_id, data, expires_at)
+    SELECT issuer_id, 'pushed_request', id, client_id, parameters, expires_at FROM pushed_requests;
+  DROP TABLE pushed_requests;
+  CREATE VIEW pushed_requests AS
+    SELECT rowid AS rowid, issuer_id, id, client_id, data AS parameters, expires_at
+    FROM pending WHERE kind = 'pushed_request';
+  CREATE TRIGGER pushed_requests_insert INSTEAD OF INSERT ON pushed_requests BEGIN
+    INSERT INTO pending (issuer_id, kind, id, client_id, data, expires_at)
+    VALUES (NEW.issuer_id, 'pushed_request', NEW.id, NEW.client_id, NEW.parameters, NEW.expires_at);
+  END;
+  CREATE TRIGGER pushed_requests_delete INSTEAD OF DELETE ON pushed_requests BEGIN
+    DELETE FROM pending WHERE issuer_id = OLD.issuer_id AND kind = 'pushed_request' AND id = OLD.id;
+  END;
 `,
   down: `
+  DROP VIEW pushed_requests;
+  CREATE TABLE pushed_requests (
+    issuer_id  INTEGER NOT NULL REFERENCES issuers (id),
+    id         TEXT NOT NULL,
+    client_id  TEXT NOT NULL,
+    parameters TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  ) STRICT;
+  CREATE INDEX pushed_requests_by_expiry ON pushed_requests (issuer_id, expires_at);
+  INSERT INTO pushed_requests
+    SELECT issuer_id, id, client_id, data, expires_at FROM pending WHERE kind = 'pushed_request';
+  DROP TABLE pending;
   ALTER TABLE issuers DROP COLUMN forgotten_until;
   DROP INDEX clients_by_place;
   DROP INDEX clients_by_last_use;

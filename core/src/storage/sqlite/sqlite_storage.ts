@@ -25,7 +25,7 @@ import {
 } from './connection.ts';
 import { type Events, sqliteEvents, sqliteSweep } from './events.ts';
 import { readSqlite } from './files.ts';
-import { sqliteKeys, sqliteOneTimeIdentifiers, sqlitePushedRequests, sqliteTake } from './keys.ts';
+import { sqliteKeys, sqliteOneTimeIdentifiers, sqlitePending, sqliteTake } from './keys.ts';
 import { sqliteAdministration, sqlitePrincipals } from './principals.ts';
 import {
   Corruption,
@@ -242,7 +242,7 @@ function storageOn(
       sqliteAuthorizationCodes(handle, { issuing, grants, principals, events, take }),
     ),
     oneTimeIdentifiers: unguarded(sqliteOneTimeIdentifiers(handle, take)),
-    pushedRequests: unguarded(sqlitePushedRequests(handle)),
+    pending: unguarded(sqlitePending(handle)),
     ...sqliteAdministration(handle, { principals, events }),
     grantsOf: grants.grantsOf,
     revokeGrants: grants.revokeGrants,

@@ -36,11 +36,13 @@ CREATE TABLE "oauth_one_time_identifiers" (
 	"expires_at" timestamp (3) with time zone NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "oauth_pushed_requests" (
+CREATE TABLE "oauth_pending" (
 	"id" text PRIMARY KEY NOT NULL,
-	"client_id" text NOT NULL,
-	"parameters" json NOT NULL,
-	"expires_at" timestamp (3) with time zone NOT NULL
+	"other_id" text,
+	"record" json NOT NULL,
+	"version" integer NOT NULL,
+	"expires_at" timestamp (3) with time zone NOT NULL,
+	CONSTRAINT "oauth_pending_other_id_unique" UNIQUE("other_id")
 );
 --> statement-breakpoint
 CREATE TABLE "oauth_tokens" (

@@ -61,11 +61,14 @@ CREATE TABLE "oauth_keys" (
 );
 CREATE UNIQUE INDEX "oauth_keys_role_key" ON "oauth_keys" ("role");
 
-CREATE TABLE "oauth_pushed_requests" (
+CREATE TABLE "oauth_pending" (
   "id" TEXT PRIMARY KEY,
+  "other_id" TEXT,
   "record" TEXT NOT NULL,
+  "version" INTEGER NOT NULL,
   "expires_at" TIMESTAMPTZ(3) NOT NULL
 );
+CREATE UNIQUE INDEX "oauth_pending_other_id_key" ON "oauth_pending" ("other_id");
 
 CREATE TABLE "oauth_one_time_identifiers" (
   "id" TEXT PRIMARY KEY,
