@@ -86,18 +86,17 @@ export async function keepPushedRequest(
   client: ClientRecord,
   parameters: Form,
 ): Promise<{ readonly request_uri: string; readonly expires_in: number }> {
-  if (storage.pending === undefined) throw new TypeError('pushed requests without a store are not routed');
   const requestUri = URN + newOpaqueBody(random);
   const lifetime = lifetimeFor(client, lifetimes, 'pushedRequest');
-  const isNew = await storage.pending.add({
+  const isStored = await storage.pending?.add({
     kind: PUSHED,
     id: await sha256(requestUri),
     clientId: client.id,
     data: Object.fromEntries(parameters),
     expiresAt: secondsOf(clock()) + lifetime,
   });
-  if (!isNew)
-    throw new Error('a new request_uri is that of another pushed request: the random source repeats itself');
+  // An identifier that is in use could only come from a broken random source.
+  if (isStored !== true) throw new Error('the pushed request was not stored');
   return { request_uri: requestUri, expires_in: lifetime };
 }
 

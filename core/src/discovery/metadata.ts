@@ -64,26 +64,24 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
   const methods = supportedMethods(context);
   return {
     issuer,
+    ...endpointsAt(context, issuer),
     ...(storage.groups.has('authorizationCodes') && authorizationMembers(context)),
     ...(storage.groups.has('issuing') && {
-      token_endpoint: at(paths.token),
       jwks_uri: at(paths.jwks),
       response_types_supported: responseTypes(context),
       grant_types_supported: grantTypes(context),
       ...authentication(context, 'token', methods),
     }),
-    introspection_endpoint: at(paths.introspection),
     ...authentication(context, 'introspection', introspectionMethods(context, methods)),
     ...(context.authenticateIntrospect && jwtAnswers(context, 'introspection')),
     ...(registration !== undefined && { registration_endpoint: at(paths.registration) }),
-    revocation_endpoint: at(paths.revocation),
     ...authentication(context, 'revocation', context.authenticateRevoke ? methods : ['none']),
     ...(context.dpopAlgorithms.length > 0 && {
       dpop_signing_alg_values_supported: proofAlgorithms(context.dpopAlgorithms),
     }),
     ...(context.clientCertificates && { tls_client_certificate_bound_access_tokens: true }),
     ...(context.mtlsOrigin !== undefined && {
-      mtls_endpoint_aliases: endpointsAt(context, context.mtlsOrigin),
+      mtls_endpoint_aliases: endpointsAt(context, urlAt(context.mtlsOrigin, issuer)),
     }),
     ...openIdMembers(context),
   };
@@ -119,16 +117,15 @@ function authorizationMembers(context: MetadataContext) {
     request_uri_parameter_supported: context.canFetch,
     require_request_uri_registration: context.requestUriHosts.length === 0,
     request_object_signing_alg_values_supported: context.requestObjectAlgorithms.flatMap(namesOf),
-    ...(canPush(context) && {
-      pushed_authorization_request_endpoint: endpointUrl(issuer, paths.pushedAuthorizationRequest),
+    ...(canPush(context.storage) && {
       require_pushed_authorization_requests: context.requirePushedAuthorizationRequests,
     }),
   };
 }
 
 /** Without one-time identifiers, a pushed request would never end. */
-function canPush({ storage: { groups } }: Pick<MetadataContext, 'storage'>): boolean {
-  return groups.has('pending') && groups.has('oneTimeIdentifiers');
+function canPush({ groups }: MetadataContext['storage']): boolean {
+  return (['pending', 'oneTimeIdentifiers', 'authorizationCodes'] as const).every((name) => groups.has(name));
 }
 
 function openIdMembers(context: MetadataContext) {
@@ -136,7 +133,6 @@ function openIdMembers(context: MetadataContext) {
   if (oidc === undefined) return undefined;
   const personal = context.applicationClaims?.personal ?? [];
   return {
-    userinfo_endpoint: endpointUrl(issuer, paths.userInfo),
     ...jwtAnswers(context, 'userinfo'),
     ...(storage.groups.has('authorizationCodes') && {
       end_session_endpoint: endpointUrl(issuer, paths.endSession),
@@ -165,14 +161,14 @@ function jwtAnswers({ jwt }: MetadataContext, answer: EncryptedResponse) {
   );
 }
 
-/** The endpoints that clients call themselves, at the origin that asks for certificates (RFC 8705 §5). */
-function endpointsAt({ issuer, paths, oidc, storage }: MetadataContext, origin: string) {
-  const at = (path: string) => urlAt(origin, endpointUrl(issuer, path));
+/** The endpoints that clients call themselves, below the issuer or at the origin that asks for certificates (RFC 8705 §5). */
+function endpointsAt({ paths, oidc, storage }: MetadataContext, base: string) {
+  const at = (path: string) => endpointUrl(base, path);
   return {
     ...(storage.groups.has('issuing') && { token_endpoint: at(paths.token) }),
     introspection_endpoint: at(paths.introspection),
     revocation_endpoint: at(paths.revocation),
-    ...(canPush({ storage }) && {
+    ...(canPush(storage) && {
       pushed_authorization_request_endpoint: at(paths.pushedAuthorizationRequest),
     }),
     ...(oidc !== undefined && { userinfo_endpoint: at(paths.userInfo) }),
