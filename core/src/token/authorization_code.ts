@@ -25,55 +25,56 @@ import { codeLife, confirmationOf } from '../tokens/state.ts';
 import { type Grant, invalidGrant, overtaken } from './grant.ts';
 
 /** Redeems an authorization code (RFC 6749 §4.1.3) with PKCE (RFC 7636 §4.5), and issues an ID token for `openid`. */
-export const authorizationCode: Grant = async (context, client, form, call, { proven, dpop }, presented) => {
-  requireParameter(form, 'code');
-  const record = presented.code;
-  if (!record) throw invalidCode('code_unknown');
-  await requireMatch(record, client, form);
-  const bound = confirmationOf({ record, claims: record.claims });
-  if (bound !== undefined) requireSameConfirmation(bound, proven);
-  if (record.redeemedAtMs !== undefined) throw await revokeReused(context, record, call, dpop);
-  requireUnchanged(record, client);
-  await requireAlive(context, record);
-  if (!(await mayUse(context, client, record.subject)))
-    throw invalidGrant('the user may not use this client', 'person_not_allowed');
+export const authorizationCode: Grant<AuthorizationCodeRecord | undefined> = {
+  lookUp: async (context, form) => findCode(context, requireParameter(form, 'code')),
+  async issue(context, client, form, call, { proven, dpop }, record) {
+    if (!record) throw invalidCode('code_unknown');
+    await requireMatch(record, client, form);
+    const bound = confirmationOf({ record, claims: record.claims });
+    if (bound !== undefined) requireSameConfirmation(bound, proven);
+    if (record.redeemedAtMs !== undefined) throw await revokeReused(context, record, call, dpop);
+    requireUnchanged(record, client);
+    await requireAlive(context, record);
+    if (!(await mayUse(context, client, record.subject)))
+      throw invalidGrant('the user may not use this client', 'person_not_allowed');
 
-  const remaining = await remainingAccess(context, client, record);
-  const selected = remaining.select(resourcesIn(form), form.get(AUTHORIZATION_DETAILS));
-  const { subject, grantId, sessionId, nonce, claimsRequest } = record;
-  const { scopes, resources, authorizationDetails } = remaining;
-  const person = { subject, sub: record.claims.sub };
-  const claims = grantClaimsOf(client, record.claims);
-  const purpose = {
-    client,
-    scopes,
-    confirmation: proven && confirmationOfAccessToken(client, proven),
-    person,
-    claims,
-    grantId,
-    familyId: newTimedIdentifier(context),
-    pairId: newTimedIdentifier(context),
-    ...{ sessionId, claimsRequest, resources, authorizationDetails },
-  };
-  const refresh = client.grantTypes.includes('refresh_token')
-    ? await mintRefreshToken(context, {
-        ...purpose,
-        confirmation: proven && confirmationOfRefreshToken(client, proven),
-      })
-    : undefined;
-  const access = await mintAccessToken(context, { ...purpose, ...selected }, refresh?.record.expiresAt);
-  const tokens = refresh === undefined ? [access.record] : [access.record, refresh.record];
-  const occasion = { client, person, access, claims, claimsRequest };
-  const idToken = await mintIdTokenFor(context, { ...occasion, ...(nonce !== undefined && { nonce }) });
+    const remaining = await remainingAccess(context, client, record);
+    const selected = remaining.select(resourcesIn(form), form.get(AUTHORIZATION_DETAILS));
+    const { subject, grantId, sessionId, nonce, claimsRequest } = record;
+    const { scopes, resources, authorizationDetails } = remaining;
+    const person = { subject, sub: record.claims.sub };
+    const claims = grantClaimsOf(client, record.claims);
+    const purpose = {
+      client,
+      scopes,
+      confirmation: proven && confirmationOfAccessToken(client, proven),
+      person,
+      claims,
+      grantId,
+      familyId: newTimedIdentifier(context),
+      pairId: newTimedIdentifier(context),
+      ...{ sessionId, claimsRequest, resources, authorizationDetails },
+    };
+    const refresh = client.grantTypes.includes('refresh_token')
+      ? await mintRefreshToken(context, {
+          ...purpose,
+          confirmation: proven && confirmationOfRefreshToken(client, proven),
+        })
+      : undefined;
+    const access = await mintAccessToken(context, { ...purpose, ...selected }, refresh?.record.expiresAt);
+    const tokens = refresh === undefined ? [access.record] : [access.record, refresh.record];
+    const occasion = { client, person, access, claims, claimsRequest };
+    const idToken = await mintIdTokenFor(context, { ...occasion, ...(nonce !== undefined && { nonce }) });
 
-  // The code is redeemed last. If signing fails, the client can try again.
-  const outcome = await context.storage.authorizationCodes.redeem(record, tokens, dpop?.once);
-  if (outcome === 'already_redeemed') throw await revokeReused(context, record, call, dpop);
-  if (outcome !== 'issued') throw overtaken();
-  return { access, refreshToken: refresh?.token, idToken };
+    // The code is redeemed last. If signing fails, the client can try again.
+    const outcome = await context.storage.authorizationCodes.redeem(record, tokens, dpop?.once);
+    if (outcome === 'already_redeemed') throw await revokeReused(context, record, call, dpop);
+    if (outcome !== 'issued') throw overtaken();
+    return { access, refreshToken: refresh?.token, idToken };
+  },
 };
 
-export async function findCode(
+async function findCode(
   { storage }: TokenContext,
   code: string,
 ): Promise<AuthorizationCodeRecord | undefined> {

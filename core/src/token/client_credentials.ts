@@ -8,29 +8,31 @@ import { mintAccessToken } from '../tokens/mint.ts';
 import { type Grant, overtaken } from './grant.ts';
 
 /** The client acts for itself (RFC 6749 §4.4), so there is no user and no refresh token. */
-export const clientCredentials: Grant = async (context, client, form, _call, { proven }) => {
-  const ownScopes = client.scopes.filter((scope) => !isPersonalScope(scope));
-  // RFC 9396 §6
-  const types = context.authorizationDetails;
-  const details = types?.read(client, form.get(AUTHORIZATION_DETAILS), true);
-  const wanted = selectScopes(form.get('scope'), client.scopes, details === undefined ? ownScopes : []);
-  const personal = wanted.filter(isPersonalScope);
-  if (personal.length > 0) throw refusedScope('a scope requires a user', formatScope(personal));
+export const clientCredentials: Grant = {
+  async issue(context, client, form, _call, { proven }) {
+    const ownScopes = client.scopes.filter((scope) => !isPersonalScope(scope));
+    // RFC 9396 §6
+    const types = context.authorizationDetails;
+    const details = types?.read(client, form.get(AUTHORIZATION_DETAILS), true);
+    const wanted = selectScopes(form.get('scope'), client.scopes, details === undefined ? ownScopes : []);
+    const personal = wanted.filter(isPersonalScope);
+    if (personal.length > 0) throw refusedScope('a scope requires a user', formatScope(personal));
 
-  const asked = resourcesIn(form);
-  const { scopes, resources } = await accessFor(context, client, {
-    scopes: wanted,
-    mustFit: form.has('scope'),
-    ...(asked !== undefined && { resources: asked }),
-    ...(details !== undefined && { authorizationDetails: details }),
-  });
-  const authorizationDetails = details && (await types?.granted({ details, clientId: client.id, scopes }));
-  const audiences = await resourcesWithDetails(context, client, resources, authorizationDetails);
-  const audience = audienceOf(context, audiences);
-  const confirmation = proven && confirmationOfAccessToken(client, proven);
-  const purpose = { client, scopes, audience, confirmation, authorizationDetails };
-  const access = await mintAccessToken(context, purpose);
-  const basis = { clientGeneration: client.generation ?? 0 };
-  if ((await context.storage.tokens.issue([access.record], basis)) !== 'issued') throw overtaken();
-  return { access };
+    const asked = resourcesIn(form);
+    const { scopes, resources } = await accessFor(context, client, {
+      scopes: wanted,
+      mustFit: form.has('scope'),
+      ...(asked !== undefined && { resources: asked }),
+      ...(details !== undefined && { authorizationDetails: details }),
+    });
+    const authorizationDetails = details && (await types?.granted({ details, clientId: client.id, scopes }));
+    const audiences = await resourcesWithDetails(context, client, resources, authorizationDetails);
+    const audience = audienceOf(context, audiences);
+    const confirmation = proven && confirmationOfAccessToken(client, proven);
+    const purpose = { client, scopes, audience, confirmation, authorizationDetails };
+    const access = await mintAccessToken(context, purpose);
+    const basis = { clientGeneration: client.generation ?? 0 };
+    if ((await context.storage.tokens.issue([access.record], basis)) !== 'issued') throw overtaken();
+    return { access };
+  },
 };

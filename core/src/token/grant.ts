@@ -4,27 +4,31 @@ import type { Proofs } from '../confirmation/confirmation.ts';
 import { OAuthError, type ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
-import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
-import type { FoundToken, NoToken } from '../tokens/context.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import type { MintedAccessToken } from '../tokens/mint.ts';
 
 /**
- * Issues tokens to a client that is authenticated and registered for the grant type.
- * @param proofs what the request proves possession of. `confirmationOfAccessToken` says what to bind tokens to.
- * @param presented the result of looking up the refresh token or code in the form, if the grant type needs one
+ * A grant type: what it looks up, and how it issues tokens.
+ * @template Found what `lookUp` finds
  */
-export type Grant = (
-  context: ClientContext,
-  client: ClientRecord,
-  form: Form,
-  call: Call,
-  proofs: Proofs,
-  presented: Presented,
-) => Promise<IssuedTokens>;
-
-export interface Presented {
-  readonly refreshToken?: FoundToken | NoToken;
-  readonly code?: AuthorizationCodeRecord | undefined;
+export interface Grant<Found = unknown> {
+  /**
+   * Looks up what the form presents, such as a code. Runs while the client is authenticated, so that storage over a
+   * network looks up both in one round trip.
+   */
+  lookUp?(context: ClientContext, form: Form): Promise<Found>;
+  /**
+   * Issues tokens to a client that is authenticated and registered for the grant type.
+   * @param proofs what the request proves possession of. `confirmationOfAccessToken` says what to bind tokens to.
+   */
+  issue(
+    context: ClientContext,
+    client: ClientRecord,
+    form: Form,
+    call: Call,
+    proofs: Proofs,
+    found: Found,
+  ): Promise<IssuedTokens>;
 }
 
 export interface IssuedTokens {

@@ -13,7 +13,7 @@ import { type Form, requireParameter } from '../http/form.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import type { Confirmation } from '../protocol/claims.ts';
 import type { ClientRecord, TokenRecord } from '../protocol/records.ts';
-import type { FoundToken } from '../tokens/context.ts';
+import type { FoundToken, NoToken } from '../tokens/context.ts';
 import {
   FAMILY_END,
   grantClaimsOf,
@@ -40,21 +40,23 @@ interface Presented extends FoundToken {
 }
 
 /** Refreshes tokens (RFC 6749 §6), with rotation and detection of reuse (RFC 9700 §4.14.2). */
-export const refreshToken: Grant = async (context, client, form, call, { proven, dpop }, presented) => {
-  const token = requireParameter(form, 'refresh_token');
-  const found = presented.refreshToken ?? (await findToken(context, token));
-  if ('reason' in found) throw refused(found.reason);
-  const { record, claims } = found;
-  if (record.kind !== 'refresh_token') throw refused('wrong_type');
-  if (record.clientId !== client.id) throw refused('refresh_token_foreign');
-  const bound = confirmationOf(found);
-  if (bound !== undefined) requireSameConfirmation(bound, proven); // RFC 8705 §4, RFC 9449 §5
-  const life = await lifeOf(context, record, claims);
-  if (!life.alive && life.reason !== 'superseded') throw refused(life.reason);
+export const refreshToken: Grant<FoundToken | NoToken> = {
+  lookUp: async (context, form) => findToken(context, requireParameter(form, 'refresh_token')),
+  async issue(context, client, form, call, { proven, dpop }, found) {
+    const token = requireParameter(form, 'refresh_token');
+    if ('reason' in found) throw refused(found.reason);
+    const { record, claims } = found;
+    if (record.kind !== 'refresh_token') throw refused('wrong_type');
+    if (record.clientId !== client.id) throw refused('refresh_token_foreign');
+    const bound = confirmationOf(found);
+    if (bound !== undefined) requireSameConfirmation(bound, proven); // RFC 8705 §4, RFC 9449 §5
+    const life = await lifeOf(context, record, claims);
+    if (!life.alive && life.reason !== 'superseded') throw refused(life.reason);
 
-  const accepted = { ...found, token, client, bound, proven, dpop };
-  if (!life.alive) return retry(context, accepted, form, call);
-  return rotates(client) ? rotate(context, accepted, form, call) : keep(context, accepted, form);
+    const accepted = { ...found, token, client, bound, proven, dpop };
+    if (!life.alive) return retry(context, accepted, form, call);
+    return rotates(client) ? rotate(context, accepted, form, call) : keep(context, accepted, form);
+  },
 };
 
 /** Replaces the presented token by its successor, and issues an access token. */

@@ -11,13 +11,12 @@ import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.
 import { secondsOf } from '../platform/environment.ts';
 import { type GrantType, requirementsOf } from '../protocol/client_metadata.ts';
 import { formatScope } from '../protocol/records.ts';
-import { findToken } from '../tokens/state.ts';
-import { authorizationCode, findCode } from './authorization_code.ts';
+import { authorizationCode } from './authorization_code.ts';
 import { clientCredentials } from './client_credentials.ts';
-import type { Grant, IssuedTokens, Presented } from './grant.ts';
+import type { Grant, IssuedTokens } from './grant.ts';
 import { refreshToken } from './refresh_token.ts';
 
-/** The function of each grant type. `GRANTS` says what a client needs for it. */
+/** The functions of each grant type. `GRANTS` says what a client needs for it. */
 const GRANT_FUNCTIONS: Readonly<Record<GrantType, Grant>> = {
   authorization_code: authorizationCode,
   refresh_token: refreshToken,
@@ -28,8 +27,8 @@ const GRANT_FUNCTIONS: Readonly<Record<GrantType, Grant>> = {
 export async function token(context: ClientContext, request: HttpRequest, call: Call): Promise<HttpResponse> {
   // §3.2 read the request and authenticate the client
   const form = readForm(request);
-  const presented = lookUpPresented(context, form);
-  presented.catch(() => undefined); // awaited below, unless the client is refused
+  const lookUp = grantIn(form)?.lookUp?.(context, form);
+  lookUp?.catch(() => undefined); // awaited below, unless the client is refused
   const client = await authenticateClient(context, request, form, call, checkProof);
   reportAudience(context, form, call);
   const grantType = requireParameter(form, 'grant_type');
@@ -63,7 +62,7 @@ export async function token(context: ClientContext, request: HttpRequest, call: 
   const proofs: Proofs = needsProof || hasProof ? await proofsOf(context, request, client, grantType) : {};
 
   // §5.1 issue the tokens
-  const issuance = GRANT_FUNCTIONS[grantType](context, client, form, call, proofs, await presented);
+  const issuance = GRANT_FUNCTIONS[grantType].issue(context, client, form, call, proofs, await lookUp);
   const issued = await (proofs.dpop?.during(issuance) ?? issuance);
   const hasRefreshToken = ![undefined, form.get('refresh_token')].includes(issued.refreshToken);
   if (client.registeredAt !== undefined) await noteUse(context, client, endOf(context, issued));
@@ -71,12 +70,9 @@ export async function token(context: ClientContext, request: HttpRequest, call: 
   return tokenResponse(context, issued);
 }
 
-/** Runs while the client is authenticated, so that storage over a network looks up both in one round trip. */
-async function lookUpPresented(context: ClientContext, form: Form): Promise<Presented> {
-  const [type, token, code] = ['grant_type', 'refresh_token', 'code'].map((name) => form.get(name));
-  if (type === 'refresh_token' && token) return { refreshToken: await findToken(context, token) };
-  if (type === 'authorization_code' && code) return { code: await findCode(context, code) };
-  return {};
+function grantIn(form: Form): Grant | undefined {
+  const grantType = form.get('grant_type') ?? '';
+  return isGrantType(grantType) ? GRANT_FUNCTIONS[grantType] : undefined;
 }
 
 function isGrantType(value: string): value is GrantType {
