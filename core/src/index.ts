@@ -9,7 +9,13 @@ export {
   isConfidential,
   usableSecrets,
 } from './clients/authentication.ts';
-export type { AuthorizationClient, DpopNonces, EndpointPaths, MayUseClient } from './clients/client.ts';
+export {
+  type AuthorizationClient,
+  type DpopNonces,
+  type EndpointPaths,
+  isUnchecked,
+  type MayUseClient,
+} from './clients/client.ts';
 export type { TokenScheme } from './http/bearer.ts';
 export { hostShown } from './http/browser_delivery.ts';
 export { errorResponse } from './http/error_response.ts';
@@ -69,10 +75,11 @@ export type {
   Prompt,
   ResponseMode,
 } from './protocol/authorization_parameters.ts';
-export type { ClaimRequest, ClaimsRequest } from './protocol/claims.ts';
 export {
+  type ClaimRequest,
   type Claims,
   type ClaimsByScope,
+  type ClaimsRequest,
   type Confirmation,
   STANDARD_CLAIMS_BY_SCOPE,
 } from './protocol/claims.ts';
@@ -108,31 +115,30 @@ export {
   type SigningAlgorithm,
   type TokenFormat,
 } from './protocol/client_metadata.ts';
-export type { NewPendingRow, PendingKind, PendingRow } from './protocol/pending.ts';
 export {
   type Act,
   type ActType,
-  type ApiRecord,
-  type AuthorizationCodeRecord,
-  type ClientRecord,
-  type ClientSecretRecord,
   EVENT_TYPES,
   type EventFacts,
   type EventOrigin,
   type EventRecord,
   type EventType,
-  type GrantRecord,
-  isLiveSecret,
-  isUnchecked,
-  type KeyRecord,
-  type NewAuthorizationCode,
-  type NewToken,
-  type Principal,
-  rotatedSecrets,
-  type SecretRotation,
-  type Standing,
-  type TokenKind,
-  type TokenRecord,
+} from './protocol/event_records.ts';
+export type { NewPendingRow, PendingKind, PendingRow } from './protocol/pending.ts';
+export { isLiveSecret, rotatedSecrets, type SecretRotation } from './protocol/record_rules.ts';
+export type {
+  ApiRecord,
+  AuthorizationCodeRecord,
+  ClientRecord,
+  ClientSecretRecord,
+  GrantRecord,
+  KeyRecord,
+  NewAuthorizationCode,
+  NewToken,
+  Principal,
+  Standing,
+  TokenKind,
+  TokenRecord,
 } from './protocol/records.ts';
 export type { InitialAccessOrder } from './registration/admission.ts';
 export {
@@ -146,43 +152,44 @@ export { unreadableName, unreadableNameOf } from './registration/metadata_rules.
 export type { IntrospectionPolicy, OpenTo } from './request/context.ts';
 export type { RevocationOptions, RevocationResult } from './revocation/revocation.ts';
 export { AuthorizationServer } from './server/authorization_server.ts';
-export type {
-  AdministrableStorage,
-  ApiNames,
-  AuditOptions,
-  AuthorizationCodeRepository,
-  AuthorizingStorage,
-  Awaitable,
-  ClientRegistry,
-  ClientRepository,
-  ContinuationOutcome,
-  Found,
-  HostClient,
-  HostToken,
-  IssueBasis,
-  IssueOutcome,
-  IssuingClientRepository,
-  IssuingStorage,
-  IssuingTokenRepository,
-  KeyRepository,
-  MigrationAssumption,
-  NewClient,
-  OneTimeIdentifiers,
-  OneTimeUse,
-  PendingRepository,
-  PrincipalState,
-  RedemptionOutcome,
-  RevocationTarget,
-  Storage,
-  StorageCache,
-  StoredId,
-  StoredScopes,
-  StoredTime,
-  TokenKey,
-  TokenName,
-  TokenRepository,
+export {
+  type AdministrableStorage,
+  type ApiNames,
+  type AuditOptions,
+  type AuthorizationCodeRepository,
+  type AuthorizingStorage,
+  type Awaitable,
+  type ClientRegistry,
+  type ClientRepository,
+  type ContinuationOutcome,
+  type Found,
+  type HostClient,
+  type HostToken,
+  type IssueBasis,
+  type IssueOutcome,
+  type IssuingClientRepository,
+  type IssuingStorage,
+  type IssuingTokenRepository,
+  type KeyRepository,
+  type MigrationAssumption,
+  type NewClient,
+  type OneTimeIdentifiers,
+  type OneTimeUse,
+  type PendingRepository,
+  type PrincipalState,
+  type RedemptionOutcome,
+  type RevocationTarget,
+  type Storage,
+  type StorageCache,
+  type StoredId,
+  type StoredScopes,
+  type StoredTime,
+  type SweepOptions,
+  sweep,
+  type TokenKey,
+  type TokenName,
+  type TokenRepository,
 } from './storage/contract.ts';
-export { type SweepOptions, sweep } from './storage/contract.ts';
 export { unguarded } from './storage/faults.ts';
 export { MissingGroup, STORAGE_GROUPS, type StorageGroup } from './storage/groups.ts';
 export { sweepRegistrations, type UnusedRegistrations } from './storage/unused_registrations.ts';
@@ -217,7 +224,11 @@ export {
   type VerificationKey,
   type VerificationKeys,
 } from './tokens/jwt_verifier.ts';
-export type { DependentsOfSecret, SecretDependents } from './tokens/server_secret.ts';
-export { type SecretUse, ServerSecret } from './tokens/server_secret.ts';
+export {
+  type DependentsOfSecret,
+  type SecretDependents,
+  type SecretUse,
+  ServerSecret,
+} from './tokens/server_secret.ts';
 export type { AccessTokenVerifier, TokenTypeHint } from './tokens/state.ts';
 export type { SubjectAudience } from './tokens/subject_identifier.ts';

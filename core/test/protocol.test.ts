@@ -14,12 +14,11 @@ import {
 } from '@grantd/core';
 import { bearerChallenges, clientChallenges, formatChallenges, readAccessToken } from '../src/http/bearer.ts';
 import { ERROR_STATUS, INACTIVE_REASONS, REFUSAL_REASONS } from '../src/http/errors.ts';
-import { isScopeToken, parseForm, readForm } from '../src/http/form.ts';
+import { isScopeToken, parseForm, parseScope, readForm, selectScopes } from '../src/http/form.ts';
 import { LONGEST_PARAMETERS, queryOf } from '../src/http/http.ts';
 import { isS256Challenge } from '../src/protocol/authorization_parameters.ts';
 import { permittedClaims, permittedNames, requestedClaims } from '../src/protocol/claims.ts';
 import { isPersonalScope } from '../src/protocol/client_metadata.ts';
-import { parseScope, selectScopes } from '../src/protocol/records.ts';
 import { isRegistrableRedirectUri, originOf, redirectUriMatches } from '../src/protocol/redirect_uri.ts';
 import { verifierFits } from '../src/token/authorization_code.ts';
 import { opaqueKindOf } from '../src/tokens/opaque_token.ts';

@@ -1,12 +1,11 @@
 // Responses of the authorization endpoint, which the browser carries to the client.
 
+import { isUnchecked } from '../clients/client.ts';
 import { deliveryResponse } from '../http/browser_delivery.ts';
-import type { RefusalReason } from '../http/errors.ts';
-import { type ErrorCode, OAuthError } from '../http/errors.ts';
+import { type ErrorCode, OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { BrowserDelivery, HttpResponse } from '../http/http.ts';
 import { secondsOf } from '../platform/environment.ts';
 import { RESPONSE_MODES } from '../protocol/authorization_parameters.ts';
-import { isUnchecked } from '../protocol/records.ts';
 import { withQuery } from '../protocol/redirect_uri.ts';
 import { type AnswerContext, answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { TokenContext } from '../tokens/context.ts';

@@ -2,7 +2,7 @@
 import { accessFor, resourcesIn } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
 import { type ErrorCode, invalidRequest, OAuthError, type RefusalReason } from '../http/errors.ts';
-import type { Form } from '../http/form.ts';
+import { type Form, formatScope, parseScope, refusedScope, selectScopes } from '../http/form.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import {
   isResponseMode,
@@ -13,7 +13,6 @@ import {
 } from '../protocol/authorization_parameters.ts';
 import { type ClaimsRequest, type Confirmation, parseClaimsParameter } from '../protocol/claims.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { formatScope, parseScope, refusedScope, selectScopes } from '../protocol/records.ts';
 import { requireSigning } from '../tokens/answer_jwt.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { readIdTokenHint } from '../tokens/id_token_hint.ts';

@@ -1,10 +1,9 @@
 // Determines where an authorization response goes, and what is stored until then.
 import { type ClientContext, untrusted, withoutSecrets } from '../clients/client.ts';
-import { type Form, requireShortParameters } from '../http/form.ts';
+import { type Form, formatScope, requireShortParameters } from '../http/form.ts';
 import { isResponseMode, type ResponseMode } from '../protocol/authorization_parameters.ts';
 import { isUnsafeRedirectUri, profileOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { formatScope } from '../protocol/records.ts';
 import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
 import type { Context } from '../request/context.ts';
 

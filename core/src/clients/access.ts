@@ -2,7 +2,7 @@
 
 import { loggable, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
-import type { Form } from '../http/form.ts';
+import { type Form, formatScope, refusedScope, selectScopes } from '../http/form.ts';
 import {
   type AuthorizationDetails,
   audienceOfDetails,
@@ -17,13 +17,7 @@ import {
   isSameResource,
   normalResource,
 } from '../protocol/client_metadata.ts';
-import {
-  type ApiRecord,
-  type ClientRecord,
-  formatScope,
-  refusedScope,
-  selectScopes,
-} from '../protocol/records.ts';
+import type { ApiRecord, ClientRecord } from '../protocol/records.ts';
 import { type AuthorizationClient, type ClientContext, withoutSecrets } from './client.ts';
 
 /** Maximum `resource` parameters of one request. */

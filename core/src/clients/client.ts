@@ -12,12 +12,8 @@ import { RecentlyUsed } from '../platform/cache.ts';
 import { type Clock, equalInConstantTime } from '../platform/environment.ts';
 import type { AssertionAlgorithm, ClientAlgorithm } from '../protocol/client_metadata.ts';
 import { underProfile } from '../protocol/profile.ts';
-import {
-  type ClientRecord,
-  type ClientSecretRecord,
-  isLiveSecret,
-  MOST_LIVE_SECRETS,
-} from '../protocol/records.ts';
+import { isLiveSecret, MOST_LIVE_SECRETS } from '../protocol/record_rules.ts';
+import type { ClientRecord, ClientSecretRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { noBoolean } from '../storage/host_records.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
@@ -402,4 +398,13 @@ function withoutTime({ createdAtMs: _, ...secret }: ClientSecretRecord): ClientS
 function isRecent({ lastUsedAtMs }: ClientSecretRecord, nowMs: number, isCurrent: boolean): boolean {
   const every = isCurrent ? WRITE_INTERVAL_MS : REHASH_INTERVAL_MS;
   return lastUsedAtMs !== undefined && nowMs - lastUsedAtMs < every;
+}
+
+/**
+ * Whether the client registered itself, so that only its own word says who it is. After an error or a logout, the
+ * browser must not go to it without a question, or the server would redirect users to any site (RFC 9700 §4.11.2).
+ * See ADR 19.
+ */
+export function isUnchecked({ registeredAt }: Pick<ClientRecord, 'registeredAt'>): boolean {
+  return registeredAt !== undefined;
 }

@@ -206,3 +206,40 @@ const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/;
 export function isScopeToken(text: string): boolean {
   return SCOPE_TOKEN.test(text);
 }
+
+export function formatScope(scopes: readonly string[]): string {
+  return scopes.join(' ');
+}
+
+/**
+ * Parses a `scope` parameter into distinct scopes, in their order.
+ * @throws {OAuthError} `invalid_scope`: empty, or with a character that is not allowed
+ */
+export function parseScope(parameter: string): readonly string[] {
+  const scopes = [...new Set(parameter.split(' ').filter((scope) => scope !== ''))];
+  if (scopes.length === 0 || !scopes.every(isScopeToken))
+    throw refusedScope('the scope is malformed', parameter);
+  return scopes;
+}
+
+/**
+ * Returns the requested scopes, or the default if none were requested (RFC 6749 §3.3). A refresh narrows its access
+ * token with it: `allowed` is then what remains of the grant (RFC 6749 §6).
+ * @param allowed all that may be requested
+ * @throws {OAuthError} `invalid_scope`: malformed, or not all allowed
+ */
+export function selectScopes(
+  parameter: string | undefined,
+  allowed: readonly string[],
+  byDefault: readonly string[] = allowed,
+): readonly string[] {
+  if (parameter === undefined) return byDefault;
+  const scopes = parseScope(parameter);
+  const refused = scopes.filter((scope) => !allowed.includes(scope));
+  if (refused.length > 0) throw refusedScope('a scope is not allowed', formatScope(refused));
+  return scopes;
+}
+
+export function refusedScope(description: string, value: string): OAuthError {
+  return new OAuthError('invalid_scope', description, { reason: 'scope_not_allowed', value });
+}

@@ -1,16 +1,16 @@
 // Token introspection. § refers to RFC 7662.
 
 import { authenticateClient, isConfidential, requireConfidential } from '../clients/authentication.ts';
-import type { ClientContext } from '../clients/client.ts';
+import { type ClientContext, isUnchecked } from '../clients/client.ts';
 import { type InactiveReason, invalidRequest } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
-import { type Form, readForm, requireParameter } from '../http/form.ts';
+import { type Form, formatScope, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
 import { inParallel, secondsOf } from '../platform/environment.ts';
 import { type AuthorizationDetails, detailsFor, detailsIn } from '../protocol/authorization_details.ts';
 import type { Confirmation } from '../protocol/claims.ts';
 import { hasResource } from '../protocol/client_metadata.ts';
-import { type ClientRecord, formatScope, isUnchecked } from '../protocol/records.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import type { Context, IntrospectionPolicy } from '../request/context.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';

@@ -1,6 +1,7 @@
 // Logout that a client starts through the browser. § refers to RP-Initiated Logout.
 import {
   type AuthorizationClient,
+  isUnchecked,
   requireNamedClient,
   untrusted,
   withoutSecrets,
@@ -10,7 +11,6 @@ import { invalidRequest, type OAuthError } from '../http/errors.ts';
 import { type Form, readQueryOrForm, requireShortParameters } from '../http/form.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import { parseUiLocales } from '../protocol/authorization_parameters.ts';
-import { isUnchecked } from '../protocol/records.ts';
 import { withQuery } from '../protocol/redirect_uri.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id_token_hint.ts';

@@ -2,9 +2,9 @@
 import { type Access, accessFor, audienceOf, mayUse, type WantedAccess } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
 import { OAuthError } from '../http/errors.ts';
-import { isPersonalScope, type TokenFormat } from '../protocol/client_metadata.ts';
+import { hasPairwiseSubjects, isPersonalScope, type TokenFormat } from '../protocol/client_metadata.ts';
 import { underProfile } from '../protocol/profile.ts';
-import { type ClientRecord, hasPairwiseSubjects } from '../protocol/records.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import { grantClaimsOf, mintAccessToken, mintRefreshToken } from '../tokens/mint.ts';
 import { newTimedIdentifier } from '../tokens/opaque_token.ts';
 import { ONE_SECTOR, sectorOf, subjectIdentifier } from '../tokens/subject_identifier.ts';

@@ -45,7 +45,7 @@ import {
   wholeNumber,
 } from '../protocol/option_kinds.ts';
 import { PENDING_KINDS } from '../protocol/pending.ts';
-import { LONGEST_ID_TOKEN_LIFETIME } from '../protocol/records.ts';
+import { LONGEST_ID_TOKEN_LIFETIME } from '../protocol/record_rules.ts';
 import { isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import type { IntrospectionPolicy, OpenTo } from '../request/context.ts';
 import type { AuthorizingStorage, Awaitable, Storage } from '../storage/contract.ts';

@@ -1,8 +1,10 @@
 // The option `previousServer`: recognizes and verifies JWTs of the server that grantd replaces.
 import { ConfigurationError, type InactiveReason } from '../http/errors.ts';
+import { formatScope } from '../http/form.ts';
 import { type Claims, readConfirmation } from '../protocol/claims.ts';
 import { requireOptions } from '../protocol/option_kinds.ts';
-import { formatScope, isTokenKind, type TokenKind, type TokenRecord } from '../protocol/records.ts';
+import { isTokenKind } from '../protocol/record_rules.ts';
+import type { TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { Found, Storage, TokenName, TokenRepository } from '../storage/contract.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
 import { hostJwtService } from '../tokens/host_verifiers.ts';

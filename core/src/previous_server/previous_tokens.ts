@@ -1,13 +1,8 @@
 // Keeps tokens of a previous server and tokens of this server consistent.
 import type { Clock } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
-import {
-  type NewToken,
-  type Standing,
-  storedLife,
-  type TokenKind,
-  type TokenRecord,
-} from '../protocol/records.ts';
+import { storedLife } from '../protocol/record_rules.ts';
+import type { NewToken, Standing, TokenKind, TokenRecord } from '../protocol/records.ts';
 import type {
   Awaitable,
   ContinuationOutcome,

@@ -197,3 +197,8 @@ export const REGISTERED_GRANTS: readonly GrantType[] = ['authorization_code'];
 export function requirementsOf(grantType: GrantType): GrantRequirements {
   return GRANTS[grantType];
 }
+
+/** Whether the client knows users by an identifier that other sectors do not have (OpenID Connect Core §8). */
+export function hasPairwiseSubjects({ metadata }: { metadata?: { subject_type?: string } }): boolean {
+  return metadata?.subject_type === 'pairwise';
+}

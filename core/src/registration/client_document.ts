@@ -1,5 +1,6 @@
 // Reads client metadata, and converts between it and a client's record.
 import type { JWK } from 'jose';
+import { formatScope, parseScope } from '../http/form.ts';
 import { isJsonObject, type JsonObject } from '../http/http.ts';
 import {
   type ClientDocument,
@@ -20,7 +21,7 @@ import {
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
-import { type ClientRecord, formatScope, parseScope } from '../protocol/records.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import type { NewClient } from '../storage/contract.ts';
 import { readPublicKeys } from '../tokens/public_keys.ts';
 

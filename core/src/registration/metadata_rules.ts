@@ -1,6 +1,7 @@
 // Rules that client metadata must keep, and its defaults.
 import { acceptedAlgorithms, METHODS, provesNothing } from '../clients/authentication.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
+import { formatScope } from '../http/form.ts';
 import { parseJson } from '../http/http.ts';
 import {
   type ClientDocument,
@@ -23,6 +24,7 @@ import {
   ENCRYPTED_RESPONSES,
   type EncryptedResponse,
   type GrantType,
+  hasPairwiseSubjects,
   isSendableResource,
   MOST_KEYS,
   type ProfileName,
@@ -32,7 +34,7 @@ import {
   type SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
 import { bindsTokensToKey, memberRulesOf, stricterProfile } from '../protocol/profile.ts';
-import { type ClientRecord, formatScope, hasPairwiseSubjects } from '../protocol/records.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import { isExposedRedirectUri, isOwnMachine } from '../protocol/redirect_uri.ts';
 import { fitsAlgorithm, readPublicKeys } from '../tokens/public_keys.ts';
 import { sectorOf, webHostOf } from '../tokens/subject_identifier.ts';

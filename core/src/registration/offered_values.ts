@@ -1,5 +1,6 @@
 // Leaves out what a client asked to register and this server does not offer it. § refers to RFC 7591.
 import { acceptedAlgorithms } from '../clients/authentication.ts';
+import { formatScope, parseScope } from '../http/form.ts';
 import {
   type ClientDocument,
   isMemberName,
@@ -11,7 +12,6 @@ import {
 } from '../protocol/client_members.ts';
 import { type GrantType, REGISTERED_METHOD, requirementsOf } from '../protocol/client_metadata.ts';
 import { memberRulesOf, stricterProfile } from '../protocol/profile.ts';
-import { formatScope, parseScope } from '../protocol/records.ts';
 import { ClientMetadataError } from './client_document.ts';
 import {
   isPublic,

@@ -2,15 +2,13 @@
 import type { CacheUse } from '../platform/cache.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { AuthenticationMethod, SigningAlgorithm } from '../protocol/client_metadata.ts';
+import type { Act, EventOrigin, EventRecord } from '../protocol/event_records.ts';
 import type { NewPendingRow, PendingKind, PendingRow } from '../protocol/pending.ts';
 import type {
-  Act,
   ApiRecord,
   AuthorizationCodeRecord,
   ClientRecord,
   ClientSecretRecord,
-  EventOrigin,
-  EventRecord,
   GrantRecord,
   KeyRecord,
   NewAuthorizationCode,

@@ -1,7 +1,7 @@
 // The groups of storage methods, and the check that a storage has what its server needs.
 import { ConfigurationError } from '../http/errors.ts';
 import { isJsonObject } from '../http/http.ts';
-import { isTokenKind } from '../protocol/records.ts';
+import { isTokenKind } from '../protocol/record_rules.ts';
 import type {
   AuthorizationCodeRepository,
   ClientRegistry,

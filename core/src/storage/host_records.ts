@@ -5,12 +5,12 @@ import { isJsonObject } from '../http/http.ts';
 import type { Claims, Confirmation } from '../protocol/claims.ts';
 import { AUTHENTICATION_METHODS } from '../protocol/client_metadata.ts';
 import type { PendingRow } from '../protocol/pending.ts';
+import { isTokenKind } from '../protocol/record_rules.ts';
 import {
   type ApiRecord,
   type AuthorizationCodeRecord,
   type ClientRecord,
   type ClientSecretRecord,
-  isTokenKind,
   PRINCIPALS,
   type Principal,
   type Standing,

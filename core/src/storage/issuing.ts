@@ -1,17 +1,14 @@
 // Rules of issuance that all stores share.
 
-import {
-  type AuthorizationCodeRecord,
-  type ClientRecord,
-  type EventFacts,
-  type EventOrigin,
-  type LifeFacts,
-  LONGEST_ID_TOKEN_LIFETIME,
-  type NewAuthorizationCode,
-  type NewToken,
-  type Principal,
-  storedLife,
-  type TokenRecord,
+import type { EventFacts, EventOrigin } from '../protocol/event_records.ts';
+import { type LifeFacts, LONGEST_ID_TOKEN_LIFETIME, storedLife } from '../protocol/record_rules.ts';
+import type {
+  AuthorizationCodeRecord,
+  ClientRecord,
+  NewAuthorizationCode,
+  NewToken,
+  Principal,
+  TokenRecord,
 } from '../protocol/records.ts';
 import type { IssueOutcome } from './contract.ts';
 import { ContractBreach } from './faults.ts';

@@ -1,12 +1,11 @@
 // SQL that SQLite and PostgreSQL share.
 import type { ClientMetadata } from '../protocol/client_members.ts';
+import type { EventRecord, EventType } from '../protocol/event_records.ts';
 import type { PendingRow } from '../protocol/pending.ts';
 import type {
   ApiRecord,
   AuthorizationCodeRecord,
   ClientRecord,
-  EventRecord,
-  EventType,
   GrantRecord,
   KeyRecord,
   Standing,

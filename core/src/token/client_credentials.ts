@@ -1,9 +1,9 @@
 // The grant type `client_credentials`.
 import { accessFor, audienceOf, resourcesIn, resourcesWithDetails } from '../clients/access.ts';
 import { confirmationOfAccessToken } from '../confirmation/confirmation.ts';
+import { formatScope, refusedScope, selectScopes } from '../http/form.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import { isPersonalScope } from '../protocol/client_metadata.ts';
-import { formatScope, refusedScope, selectScopes } from '../protocol/records.ts';
 import { mintAccessToken } from '../tokens/mint.ts';
 import { type Grant, overtaken } from './grant.ts';
 

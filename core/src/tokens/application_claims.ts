@@ -5,7 +5,8 @@ import { isJsonObject, jsonCopy } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { hasResource } from '../protocol/client_metadata.ts';
 import { requireOptions } from '../protocol/option_kinds.ts';
-import { RECORD_ONLY, recordOnlyClaims, type TokenRecord } from '../protocol/records.ts';
+import { RECORD_ONLY, recordOnlyClaims } from '../protocol/record_rules.ts';
+import type { TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { guardedCall } from '../storage/faults.ts';
 

@@ -3,6 +3,7 @@
 
 import * as base64url from 'jose/base64url';
 import { hmacSha256, sha256 } from '#crypto';
+import { formatScope } from '../http/form.ts';
 import { defined, secondsOf } from '../platform/environment.ts';
 import type { AuthorizationDetails } from '../protocol/authorization_details.ts';
 import {
@@ -14,15 +15,14 @@ import {
   permittedRequests,
   requestedClaims,
 } from '../protocol/claims.ts';
-import { hasResource, type SigningAlgorithm, type TokenFormat } from '../protocol/client_metadata.ts';
 import {
-  type ClientRecord,
-  formatScope,
   hasPairwiseSubjects,
-  type NewToken,
-  recordOnlyMember,
-  type TokenRecord,
-} from '../protocol/records.ts';
+  hasResource,
+  type SigningAlgorithm,
+  type TokenFormat,
+} from '../protocol/client_metadata.ts';
+import { recordOnlyMember } from '../protocol/record_rules.ts';
+import type { ClientRecord, NewToken, TokenRecord } from '../protocol/records.ts';
 import { type AnswerContext, answerJwt, registeredEncryption } from './answer_jwt.ts';
 import type { OidcContext, Person, TokenContext } from './context.ts';
 import { JWT_TYPES, PLAIN_JWT_TYPE } from './jwt.ts';

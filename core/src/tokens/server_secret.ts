@@ -6,7 +6,8 @@ import { CompactEncrypt } from 'jose/jwe/compact/encrypt';
 import { derivedKey } from '#crypto';
 import { ConfigurationError } from '../http/errors.ts';
 import type { Bytes } from '../platform/environment.ts';
-import { type ClientRecord, isLiveSecret } from '../protocol/records.ts';
+import { isLiveSecret } from '../protocol/record_rules.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 
 /** Purposes for which the library derives keys. */
 export type SecretUse =

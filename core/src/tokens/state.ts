@@ -5,17 +5,8 @@ import { type InactiveReason, OAuthError, type ReasonCode, StorageFault } from '
 import type { Form } from '../http/form.ts';
 import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import { bindingRefusal, type Claims, type Confirmation } from '../protocol/claims.ts';
-import {
-  ALIVE,
-  type AuthorizationCodeRecord,
-  type ClientRecord,
-  claimsInToken,
-  isTokenKind,
-  type Life,
-  storedLife,
-  type TokenKind,
-  type TokenRecord,
-} from '../protocol/records.ts';
+import { ALIVE, claimsInToken, isTokenKind, type Life, storedLife } from '../protocol/record_rules.ts';
+import type { AuthorizationCodeRecord, ClientRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
 import { noBoolean } from '../storage/host_records.ts';
 import type { ReadableTokens } from '../storage/host_storage.ts';
 import type { FoundToken, NoToken, Person, TokenContext } from './context.ts';

@@ -1,6 +1,7 @@
 // Identifiers by which clients know users and sessions.
 import { hmacSha256 } from '#crypto';
-import { type ClientRecord, hasPairwiseSubjects } from '../protocol/records.ts';
+import { hasPairwiseSubjects } from '../protocol/client_metadata.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import { isOwnMachine } from '../protocol/redirect_uri.ts';
 import type { ServerSecret } from './server_secret.ts';
 

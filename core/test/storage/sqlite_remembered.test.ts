@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { StatementSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
+import { storedLife } from '../../src/protocol/record_rules.ts';
 import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
-import { storedLife } from '../../src/protocol/records.ts';
 import {
   openSqliteStorage,
   type SqliteStorage,

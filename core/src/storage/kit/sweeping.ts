@@ -1,5 +1,5 @@
 // Kit cases: deleting rows that are no longer needed.
-import { type Life, storedLife } from '../../protocol/records.ts';
+import { type Life, storedLife } from '../../protocol/record_rules.ts';
 import type { OneTimeUse } from '../contract.ts';
 import { newPendingRow } from './pending.ts';
 import {

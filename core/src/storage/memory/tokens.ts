@@ -1,11 +1,10 @@
 // Tokens, codes, grants and principals of the memory store.
 import { frozen } from '../../platform/cache.ts';
+import type { EventRecord, EventType } from '../../protocol/event_records.ts';
 import type { PendingRow } from '../../protocol/pending.ts';
 import {
   type AuthorizationCodeRecord,
   type ClientRecord,
-  type EventRecord,
-  type EventType,
   type GrantRecord,
   type KeyRecord,
   type NewToken,

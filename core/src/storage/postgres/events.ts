@@ -1,5 +1,5 @@
 // Events and sweeping in PostgreSQL.
-import type { EventFacts, EventOrigin, EventRecord, EventType } from '../../protocol/records.ts';
+import type { EventFacts, EventOrigin, EventRecord, EventType } from '../../protocol/event_records.ts';
 import type { AdministrableStorage } from '../contract.ts';
 import { EVENT_COLUMNS, type EventRow, toEventRecord } from '../statements.ts';
 import {

@@ -1,6 +1,7 @@
 // Lookups of tokens and clients in PostgreSQL, in batches.
 import { frozen } from '../../platform/cache.ts';
-import type { ClientRecord, EventOrigin, TokenRecord } from '../../protocol/records.ts';
+import type { EventOrigin } from '../../protocol/event_records.ts';
+import type { ClientRecord, TokenRecord } from '../../protocol/records.ts';
 import {
   CLIENT_COLUMNS,
   PRINCIPAL_JOINS,

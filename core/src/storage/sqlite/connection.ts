@@ -16,7 +16,7 @@ import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { threadId } from 'node:worker_threads';
-import type { EventOrigin } from '../../protocol/records.ts';
+import type { EventOrigin } from '../../protocol/event_records.ts';
 import { requireNotForeign } from './schema.ts';
 
 /**

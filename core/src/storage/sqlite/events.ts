@@ -1,6 +1,7 @@
 // Events and sweeping in SQLite.
 import type { StatementResultingChanges } from 'node:sqlite';
-import type { EventFacts, EventOrigin, EventRecord, EventType, Principal } from '../../protocol/records.ts';
+import type { EventFacts, EventOrigin, EventRecord, EventType } from '../../protocol/event_records.ts';
+import type { Principal } from '../../protocol/records.ts';
 import { EVENT_COLUMNS, type EventList, type EventRow, eventOfList } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import { prepareAll, returningLists } from './queues.ts';

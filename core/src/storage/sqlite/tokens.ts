@@ -1,11 +1,7 @@
 // Tokens, grants and codes in SQLite.
-import type {
-  AuthorizationCodeRecord,
-  EventOrigin,
-  GrantRecord,
-  NewToken,
-  TokenRecord,
-} from '../../protocol/records.ts';
+
+import type { EventOrigin } from '../../protocol/event_records.ts';
+import type { AuthorizationCodeRecord, GrantRecord, NewToken, TokenRecord } from '../../protocol/records.ts';
 import {
   AUTHORIZATION_CODES,
   GRANTS,

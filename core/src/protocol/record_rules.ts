@@ -1,0 +1,125 @@
+// Rules of records: which tokens, codes and secrets are alive, and which claims a token contains.
+import type { InactiveReason } from '../http/errors.ts';
+import { isJsonObject } from '../http/http.ts';
+import { secondsOf } from '../platform/environment.ts';
+import type { Claims } from './claims.ts';
+import {
+  type AuthorizationCodeRecord,
+  type ClientSecretRecord,
+  PRINCIPALS,
+  type Standing,
+  type TokenKind,
+  type TokenRecord,
+} from './records.ts';
+
+export function isTokenKind(kind: unknown): kind is TokenKind {
+  return kind === 'access_token' || kind === 'refresh_token';
+}
+
+/** Member of a record's claims with application claims that were fixed at issuance but are not in the token. */
+export const RECORD_ONLY = '_application';
+
+/** Returns the member for these claims, or none if there are none. */
+export function recordOnlyMember(recordOnly: Claims): Claims {
+  return Object.keys(recordOnly).length === 0 ? {} : { [RECORD_ONLY]: recordOnly };
+}
+
+export function recordOnlyClaims({ claims }: Pick<TokenRecord, 'claims'>): Claims {
+  const recordOnly = claims?.[RECORD_ONLY];
+  return isJsonObject(recordOnly) ? recordOnly : {};
+}
+
+/** Returns the claims that are in the token. */
+export function claimsInToken({ claims }: Pick<TokenRecord, 'claims'>): Claims | undefined {
+  if (claims === undefined || claims[RECORD_ONLY] === undefined) return claims;
+  const { [RECORD_ONLY]: _, ...inToken } = claims;
+  return inToken;
+}
+
+/** A day in seconds. Retired keys stay published at least this long, because ID tokens have no records. */
+export const LONGEST_ID_TOKEN_LIFETIME = 24 * 60 * 60;
+
+/** Whether a token is alive. If not, why, and since when in milliseconds, if known. */
+export type Life =
+  | { readonly alive: true }
+  | { readonly alive: false; readonly reason: InactiveReason; readonly sinceMs?: number };
+
+export const ALIVE: Life = { alive: true };
+
+/** The fields that decide whether a token or code is alive. */
+export type LifeFacts = Pick<
+  TokenRecord | AuthorizationCodeRecord,
+  'issuedAtMs' | 'expiresAt' | 'revokedAtMs' | 'notBeforeMs' | 'standing'
+>;
+
+/**
+ * Checks a record and its principals. Comparisons are written so that a value that is not a number means inactive.
+ * @param nowMs milliseconds since 1970
+ */
+export function storedLife(record: LifeFacts, nowMs: number): Life {
+  const { revokedAtMs, expiresAt, notBeforeMs, issuedAtMs } = record;
+  if (revokedAtMs !== undefined) return { alive: false, reason: 'revoked', sinceMs: revokedAtMs };
+  if (expiresAt === 0) return { alive: false, reason: 'revoked' };
+  for (const principal of PRINCIPALS) {
+    const standing = record.standing?.[principal];
+    if (standing === undefined) continue;
+    const { disabledAtMs, raisedAtMs } = standing;
+    if (disabledAtMs !== undefined) {
+      const canBeDisabled = principal === 'client' || principal === 'subject';
+      const reason = canBeDisabled ? (`${principal}_disabled` as const) : (`${principal}_revoked` as const);
+      return { alive: false, reason, sinceMs: disabledAtMs };
+    }
+    // The sweep removes a principal's row after its last token has expired. Nothing was revoked then.
+    if (raisedAtMs === undefined && isOver(expiresAt, nowMs)) continue;
+    if (isBehind(standing)) return { alive: false, reason: `${principal}_revoked`, ...since(raisedAtMs) };
+  }
+  if (notBeforeMs !== undefined && !(issuedAtMs >= notBeforeMs)) {
+    return { alive: false, reason: 'issued_before_cutoff', sinceMs: notBeforeMs };
+  }
+  if (!Number.isFinite(expiresAt)) return { alive: false, reason: 'expiry_unreadable' };
+  if (isOver(expiresAt, nowMs)) return { alive: false, reason: 'expired', sinceMs: expiresAt * 1000 };
+  return ALIVE;
+}
+
+/** @param expiresAt seconds */
+function isOver(expiresAt: number, nowMs: number): boolean {
+  return Number.isFinite(expiresAt) && nowMs >= expiresAt * 1000;
+}
+
+function isBehind({ copied, current }: Standing): boolean {
+  return !(copied >= current);
+}
+
+function since(sinceMs: number | undefined) {
+  return sinceMs === undefined ? undefined : { sinceMs };
+}
+
+/** Maximum secrets that authenticate a client at the same time. */
+export const MOST_LIVE_SECRETS = 2;
+
+/** Whether a secret authenticates its client now. An expiry that is not a number counts as past. */
+export function isLiveSecret({ expiresAt }: ClientSecretRecord, nowMs: number): boolean {
+  return expiresAt === undefined || nowMs < expiresAt * 1000;
+}
+
+/** How a rotation treats the previous secret. */
+export interface SecretRotation {
+  readonly nowMs: number;
+  /** Seconds for which the previous secret still authenticates. */
+  readonly overlap: number;
+}
+
+/**
+ * Returns the secrets after a rotation: the new one, and the newest live one, which expires after the overlap or at its
+ * own earlier expiry. Others are dropped.
+ */
+export function rotatedSecrets(
+  secrets: readonly ClientSecretRecord[],
+  added: ClientSecretRecord,
+  { nowMs, overlap }: SecretRotation,
+): readonly ClientSecretRecord[] {
+  const replaced = secrets.find((secret) => isLiveSecret(secret, nowMs) && secret.hash !== added.hash);
+  if (replaced === undefined || overlap <= 0) return [added];
+  const endsAt = secondsOf(nowMs) + overlap;
+  return [added, { ...replaced, expiresAt: Math.min(replaced.expiresAt ?? endsAt, endsAt) }];
+}
