@@ -63,6 +63,7 @@ async function build(folder: string, target: string): Promise<void> {
   const entries = entryModules(manifest.exports);
   const declarations = declarationsIn(join(target, 'lib'));
   removeUnreached(join(target, 'lib'), entries, declarations);
+  removeTypeModules(join(target, 'lib'));
   for (const module of entries) await addCommonjsDoor(join(target, 'lib'), module, declarations);
 }
 
@@ -137,6 +138,12 @@ function removeUnreached(
 ): void {
   const reached = new Set(entries.flatMap((entry) => [...modulesReachedFrom(entry, declarations)]));
   for (const module of declarations.keys()) if (!reached.has(module)) rmSync(join(library, `${module}.d.ts`));
+}
+
+/** Removes the code of modules that export nothing but types. No code imports them. */
+function removeTypeModules(library: string): void {
+  for (const file of globSync(join(library, '**', '*.js')))
+    if (/^(?:\/\/.*\n|\s)*export \{\};\s*$/.test(readFileSync(file, 'utf8'))) rmSync(file);
 }
 
 async function addCommonjsDoor(

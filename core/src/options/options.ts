@@ -21,6 +21,7 @@ import {
   GRANT_TYPES,
   type GrantType,
   isResourceUri,
+  LONGEST_ID_TOKEN_LIFETIME,
   PROFILE_NAMES,
   type ProfileName,
   SIGNING_ALGORITHMS,
@@ -45,7 +46,6 @@ import {
   wholeNumber,
 } from '../protocol/option_kinds.ts';
 import { PENDING_KINDS } from '../protocol/pending.ts';
-import { LONGEST_ID_TOKEN_LIFETIME } from '../protocol/record_rules.ts';
 import { isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import type { IntrospectionPolicy, OpenTo } from '../request/context.ts';
 import type { AuthorizingStorage, Awaitable, Storage } from '../storage/contract.ts';

@@ -202,3 +202,6 @@ export function requirementsOf(grantType: GrantType): GrantRequirements {
 export function hasPairwiseSubjects({ metadata }: { metadata?: { subject_type?: string } }): boolean {
   return metadata?.subject_type === 'pairwise';
 }
+
+/** A day in seconds. Retired keys stay published at least this long, because ID tokens have no records. */
+export const LONGEST_ID_TOKEN_LIFETIME = 24 * 60 * 60;

@@ -3,14 +3,16 @@ import type { InactiveReason } from '../http/errors.ts';
 import { isJsonObject } from '../http/http.ts';
 import { secondsOf } from '../platform/environment.ts';
 import type { Claims } from './claims.ts';
-import {
-  type AuthorizationCodeRecord,
-  type ClientSecretRecord,
-  PRINCIPALS,
-  type Standing,
-  type TokenKind,
-  type TokenRecord,
+import type {
+  AuthorizationCodeRecord,
+  ClientSecretRecord,
+  Principal,
+  Standing,
+  TokenKind,
+  TokenRecord,
 } from './records.ts';
+
+export const PRINCIPALS = ['client', 'subject', 'session', 'grant'] as const satisfies readonly Principal[];
 
 export function isTokenKind(kind: unknown): kind is TokenKind {
   return kind === 'access_token' || kind === 'refresh_token';
@@ -35,9 +37,6 @@ export function claimsInToken({ claims }: Pick<TokenRecord, 'claims'>): Claims |
   const { [RECORD_ONLY]: _, ...inToken } = claims;
   return inToken;
 }
-
-/** A day in seconds. Retired keys stay published at least this long, because ID tokens have no records. */
-export const LONGEST_ID_TOKEN_LIFETIME = 24 * 60 * 60;
 
 /** Whether a token is alive. If not, why, and since when in milliseconds, if known. */
 export type Life =

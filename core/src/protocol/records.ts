@@ -75,8 +75,7 @@ export interface ApiRecord {
 }
 
 /** What tokens depend on in addition to their own row. Each has a generation number (ADR 8). */
-export const PRINCIPALS = ['client', 'subject', 'session', 'grant'] as const;
-export type Principal = (typeof PRINCIPALS)[number];
+export type Principal = 'client' | 'subject' | 'session' | 'grant';
 
 /** The state of a principal, compared with what the token copied from it. */
 export interface Standing {

@@ -5,8 +5,7 @@ import { bearerOfHeader } from '../http/bearer.ts';
 import { invalidRequest, OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { readJsonObject } from '../http/form.ts';
-import type { JsonObject } from '../http/http.ts';
-import { type HttpRequest, type HttpResponse, pathOf } from '../http/http.ts';
+import { type HttpRequest, type HttpResponse, type JsonObject, pathOf } from '../http/http.ts';
 import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Context, ResolvedRegistration } from '../request/context.ts';
@@ -72,12 +71,9 @@ function tooMany(): OAuthError {
   return new OAuthError('temporarily_unavailable', 'no more clients can register at the moment', {
     status: 429,
     reason: 'too_many_registered',
-    headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+    headers: { 'retry-after': '3600' }, // unused registrations are removed only now and then
   });
 }
-
-/** An hour, because unused registrations are removed only now and then. */
-const RETRY_AFTER_SECONDS = 60 * 60;
 
 /** A client and the registration access token that the request carries. */
 interface Registered {

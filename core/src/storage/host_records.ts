@@ -5,17 +5,16 @@ import { isJsonObject } from '../http/http.ts';
 import type { Claims, Confirmation } from '../protocol/claims.ts';
 import { AUTHENTICATION_METHODS } from '../protocol/client_metadata.ts';
 import type { PendingRow } from '../protocol/pending.ts';
-import { isTokenKind } from '../protocol/record_rules.ts';
-import {
-  type ApiRecord,
-  type AuthorizationCodeRecord,
-  type ClientRecord,
-  type ClientSecretRecord,
-  PRINCIPALS,
-  type Principal,
-  type Standing,
-  type TokenKind,
-  type TokenRecord,
+import { isTokenKind, PRINCIPALS } from '../protocol/record_rules.ts';
+import type {
+  ApiRecord,
+  AuthorizationCodeRecord,
+  ClientRecord,
+  ClientSecretRecord,
+  Principal,
+  Standing,
+  TokenKind,
+  TokenRecord,
 } from '../protocol/records.ts';
 import { type AnyColumn, AUTHORIZATION_CODES, CLIENTS, columnsWithout, PENDING, TOKENS } from './columns.ts';
 import type { HostClient, HostToken } from './contract.ts';
@@ -74,8 +73,6 @@ const CODE: Members<Omit<AuthorizationCodeRecord, 'standing'>> = {
   ...columnsWithout(AUTHORIZATION_CODES, 'keepUntil'),
   notBeforeMs: OPTIONAL_INTEGER,
 };
-
-const PENDING_ROW: Members<PendingRow> = PENDING;
 
 const STANDING: Members<Standing> = {
   copied: { type: 'integer' },
@@ -215,7 +212,7 @@ function withoutNulls<T extends object>(members: T): T {
 
 /** @throws {StorageFault} a member is missing or has a wrong type */
 export function pendingRow(found: PendingRow): PendingRow {
-  return read(found, PENDING_ROW, 'a pending row');
+  return read<PendingRow>(found, PENDING, 'a pending row');
 }
 
 function standing(found: Pick<HostToken, 'standing'>): Pick<TokenRecord, 'standing'> | undefined {

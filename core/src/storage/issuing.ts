@@ -1,7 +1,8 @@
 // Rules of issuance that all stores share.
 
+import { LONGEST_ID_TOKEN_LIFETIME } from '../protocol/client_metadata.ts';
 import type { EventFacts, EventOrigin } from '../protocol/event_records.ts';
-import { type LifeFacts, LONGEST_ID_TOKEN_LIFETIME, storedLife } from '../protocol/record_rules.ts';
+import { type LifeFacts, storedLife } from '../protocol/record_rules.ts';
 import type {
   AuthorizationCodeRecord,
   ClientRecord,

@@ -35,7 +35,8 @@ const FILL = `
   SELECT 1, 'grant-' || n, 'client-' || n % 5000, 'subject-' || n, '[]', 'session-' || n, n, 0, 0, 0, 0
   FROM generate_series(1, 10000) n;
   INSERT INTO grantd.one_time_identifiers SELECT 1, 'id-' || n, 2000000000 + n FROM generate_series(1, 10000) n;
-  INSERT INTO grantd.pending SELECT 1, 'kind-' || n % 5, 'id-' || n, 'other-' || n, 'client-' || n % 5000, '{}', 0,
+  INSERT INTO grantd.pending (issuer_id, kind, id, other_id, client_id, data, version, expires_at)
+  SELECT 1, 'kind-' || n % 5, 'id-' || n, 'other-' || n, 'client-' || n % 5000, '{}', 0,
     2000000000 + n FROM generate_series(1, 10000) n;
   INSERT INTO grantd.signing_keys (issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms,
     needed_until)

@@ -1,5 +1,7 @@
 // Kit cases: operations that run at the same time.
-import { type AuthorizationCodeRecord, type NewToken, PRINCIPALS } from '../../protocol/records.ts';
+
+import { PRINCIPALS } from '../../protocol/record_rules.ts';
+import type { AuthorizationCodeRecord, NewToken } from '../../protocol/records.ts';
 import type { AuthorizingStorage, Awaitable, ContinuationOutcome, IssueOutcome } from '../contract.ts';
 import {
   type Attempt,

@@ -10,7 +10,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from '../../protocol/option_kinds.ts';
-import type { PendingKind, PendingRow } from '../../protocol/pending.ts';
+import type { PendingKind } from '../../protocol/pending.ts';
 import type { ApiRecord, ClientRecord, KeyRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
@@ -361,38 +361,29 @@ function memoryOneTimeIdentifiers(handle: MemoryHandle): OneTimeIdentifiers {
   };
 }
 
-function pendingKey(kind: PendingKind, id: string): string {
-  return `${kind} ${id}`;
-}
-
 function memoryPending({ tables }: MemoryHandle): PendingRepository {
-  const get = (kind: PendingKind, id: string) => tables().pending.get(pendingKey(kind, id));
+  const keyOf = (kind: PendingKind, id: string): string => `${kind} ${id}`;
+  const get = (kind: PendingKind, id: string) => tables().pending.get(keyOf(kind, id));
+  const getByOtherId = (kind: PendingKind, otherId: string) =>
+    [...tables().pending.values()].find((row) => row.kind === kind && row.otherId === otherId);
   return {
     add(row) {
       const { kind, id, otherId } = row;
-      const { pending, pendingByOtherId } = tables();
-      const key = pendingKey(kind, id);
-      const otherKey = otherId === undefined ? undefined : pendingKey(kind, otherId);
-      if (pending.has(key) || (otherKey !== undefined && pendingByOtherId.has(otherKey))) return false;
-      pending.set(key, snapshot({ ...row, version: 0 }));
-      if (otherKey !== undefined) pendingByOtherId.set(otherKey, key);
+      if (get(kind, id) ?? (otherId && getByOtherId(kind, otherId))) return false;
+      tables().pending.set(keyOf(kind, id), snapshot({ ...row, version: 0 }));
       return true;
     },
     get,
-    getByOtherId(kind, otherId) {
-      const key = tables().pendingByOtherId.get(pendingKey(kind, otherId));
-      return key === undefined ? undefined : tables().pending.get(key);
-    },
+    getByOtherId,
     take(kind, id) {
       const row = get(kind, id);
-      tables().pending.delete(pendingKey(kind, id));
-      if (row?.otherId !== undefined) tables().pendingByOtherId.delete(pendingKey(kind, row.otherId));
+      tables().pending.delete(keyOf(kind, id));
       return row;
     },
     change({ kind, id, data, version, expiresAt }) {
       const row = get(kind, id);
       if (row?.version !== version) return false;
-      tables().pending.set(pendingKey(kind, id), snapshot({ ...row, data, version: version + 1, expiresAt }));
+      tables().pending.set(keyOf(kind, id), snapshot({ ...row, data, version: version + 1, expiresAt }));
       return true;
     },
   };
@@ -423,12 +414,7 @@ function memorySweep(
       return true;
     };
     swept += deleteWhere(held.oneTimeIdentifiers, isForgotten, limit);
-    const isPast = ({ kind, otherId, expiresAt }: PendingRow): boolean => {
-      if (!isOver(expiresAt)) return false;
-      if (otherId !== undefined) held.pendingByOtherId.delete(pendingKey(kind, otherId));
-      return true;
-    };
-    swept += deleteWhere(held.pending, isPast, limit);
+    swept += deleteWhere(held.pending, ({ expiresAt }) => isOver(expiresAt), limit);
 
     const signingKeys = new Set([...tokens.values()].map(({ record }) => record.keyId));
     swept += deleteWhere(

@@ -2,16 +2,16 @@
 import { frozen } from '../../platform/cache.ts';
 import type { EventRecord, EventType } from '../../protocol/event_records.ts';
 import type { PendingRow } from '../../protocol/pending.ts';
-import {
-  type AuthorizationCodeRecord,
-  type ClientRecord,
-  type GrantRecord,
-  type KeyRecord,
-  type NewToken,
-  PRINCIPALS,
-  type Principal,
-  type Standing,
-  type TokenRecord,
+import { PRINCIPALS } from '../../protocol/record_rules.ts';
+import type {
+  AuthorizationCodeRecord,
+  ClientRecord,
+  GrantRecord,
+  KeyRecord,
+  NewToken,
+  Principal,
+  Standing,
+  TokenRecord,
 } from '../../protocol/records.ts';
 import type {
   AdministrableStorage,
@@ -80,8 +80,6 @@ interface Tables {
   forgottenUntil: number;
   /** Under kind and identifier. */
   readonly pending: Map<string, PendingRow>;
-  /** The keys of pending rows, under kind and second identifier. */
-  readonly pendingByOtherId: Map<string, string>;
   readonly events: EventRecord[];
   lastSequence: number;
   notBeforeMs: number | undefined;
@@ -109,7 +107,6 @@ export function emptyTables(): Tables {
     oneTimeIdentifiers: new Map(),
     forgottenUntil: 0,
     pending: new Map(),
-    pendingByOtherId: new Map(),
     events: [],
     lastSequence: 0,
     notBeforeMs: undefined,

@@ -599,42 +599,26 @@ const VERSION_10 = {
            ELSE substr(metadata, 1, length(metadata) - 1) || ',"token_endpoint_auth_method":"none"}'
          END
    WHERE secrets IS NULL AND coalesce(metadata, '') NOT LIKE '%"token_endpoint_auth_method":%';
-  CREATE TABLE grantd.pending (
-    issuer_id  integer NOT NULL,
-    kind       text COLLATE "C" NOT NULL,
-    id         text COLLATE "C" NOT NULL,
-    other_id   text COLLATE "C",
-    client_id  text COLLATE "C" NOT NULL,
-    data       text NOT NULL,
-    version    bigint NOT NULL DEFAULT 0,
-    expires_at bigint NOT NULL,
-    PRIMARY KEY (issuer_id, kind, id)
-  );
+  ALTER TABLE grantd.pushed_requests RENAME TO pending;
+  ALTER TABLE grantd.pending RENAME COLUMN parameters TO data;
+  ALTER TABLE grantd.pending
+    ADD COLUMN kind text COLLATE "C" NOT NULL DEFAULT 'pushed_request', ADD COLUMN other_id text COLLATE "C",
+    ADD COLUMN version bigint NOT NULL DEFAULT 0,
+    DROP CONSTRAINT pushed_requests_pkey, ADD PRIMARY KEY (issuer_id, kind, id);
+  ALTER INDEX grantd.pushed_requests_by_expiry RENAME TO pending_by_expiry;
   CREATE UNIQUE INDEX pending_by_other_id ON grantd.pending (issuer_id, kind, other_id) WHERE other_id IS NOT NULL;
-  CREATE INDEX pending_by_expiry ON grantd.pending (issuer_id, expires_at);
-  LOCK TABLE grantd.pushed_requests IN ACCESS EXCLUSIVE MODE;
-  INSERT INTO grantd.pending (issuer_id, kind, id, client_id, data, expires_at)
-    SELECT issuer_id, 'pushed_request', id, client_id, parameters, expires_at FROM grantd.pushed_requests;
-  DROP TABLE grantd.pushed_requests;
   CREATE VIEW grantd.pushed_requests AS
-    SELECT ctid, issuer_id, kind, id, client_id, data AS parameters, expires_at
+    SELECT ctid, issuer_id, id, client_id, data AS parameters, expires_at
     FROM grantd.pending WHERE kind = 'pushed_request';
-  ALTER VIEW grantd.pushed_requests ALTER COLUMN kind SET DEFAULT 'pushed_request';
 `,
   down: `
   DROP VIEW grantd.pushed_requests;
-  CREATE TABLE grantd.pushed_requests (
-    issuer_id  integer NOT NULL,
-    id         text COLLATE "C" NOT NULL,
-    client_id  text COLLATE "C" NOT NULL,
-    parameters text NOT NULL,
-    expires_at bigint NOT NULL,
-    PRIMARY KEY (issuer_id, id)
-  );
-  CREATE INDEX pushed_requests_by_expiry ON grantd.pushed_requests (issuer_id, expires_at);
-  INSERT INTO grantd.pushed_requests
-    SELECT issuer_id, id, client_id, data, expires_at FROM grantd.pending WHERE kind = 'pushed_request';
-  DROP TABLE grantd.pending;
+  DELETE FROM grantd.pending WHERE kind <> 'pushed_request';
+  ALTER TABLE grantd.pending RENAME TO pushed_requests;
+  ALTER TABLE grantd.pushed_requests RENAME COLUMN data TO parameters;
+  ALTER TABLE grantd.pushed_requests DROP COLUMN kind, DROP COLUMN other_id, DROP COLUMN version,
+    ADD CONSTRAINT pushed_requests_pkey PRIMARY KEY (issuer_id, id);
+  ALTER INDEX grantd.pending_by_expiry RENAME TO pushed_requests_by_expiry;
   DROP FUNCTION grantd.forgotten_until(integer);
   ALTER TABLE grantd.issuers DROP COLUMN forgotten_until;
   DROP INDEX grantd.clients_by_place;

@@ -7,7 +7,8 @@ import {
   type Packing,
   RecentlyUsed,
 } from '../../platform/cache.ts';
-import { PRINCIPALS, type Principal, type TokenRecord } from '../../protocol/records.ts';
+import { PRINCIPALS } from '../../protocol/record_rules.ts';
+import type { Principal, TokenRecord } from '../../protocol/records.ts';
 import { repeatedIn, TOKENS } from '../columns.ts';
 import { LARGE_NUMBERS } from '../statements.ts';
 import type { Reads } from './connection.ts';

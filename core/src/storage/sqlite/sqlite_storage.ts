@@ -57,7 +57,7 @@ export interface SqliteStorageOptions {
   readonly issuer: string;
   /** Returns milliseconds since 1970. Default: the system clock. */
   readonly clock?: () => number;
-  /** How long a write waits for another process's write before it is rejected, in milliseconds. Default: 2000. */
+  /** Milliseconds for which a write waits for another process's write. Default: 2000. */
   readonly busyTimeoutMs?: number;
   /** The age in seconds at which events are swept. Default: 30 days. */
   readonly eventRetentionSeconds?: number;
@@ -69,18 +69,16 @@ export interface SqliteStorageOptions {
   /** What must hold in the transaction of a change, for hosts that keep tables in the same file. */
   readonly hostCondition?: HostCondition;
   /**
-   * After how many pages a commit of this handle copies SQLite's log into the database file, which takes some
-   * milliseconds. Default: 1000, as in SQLite.
+   * Pages after which a commit copies SQLite's log into the database file, which takes some milliseconds. Default: 1000.
    */
   readonly checkpointPages?: number;
   /**
-   * Receives SQLite's error once, when it first reports that the file is corrupt. From then on, every lookup and write is
-   * rejected.
+   * Receives SQLite's first error about a corrupt file. From then on, every lookup and write is rejected.
    */
   readonly onCorruption?: (error: Error) => void;
   /** Tables that a host keeps in the same file. */
   readonly hostTables?: SqliteHostTables;
-  /** Receives what a migration assumed, once, when opening brought the file up to date. */
+  /** Receives what the migration of the file assumed. */
   readonly onAssumption?: (assumption: MigrationAssumption) => void;
 }
 
