@@ -1,4 +1,4 @@
-// Pending rows: each waits for its end, expires, and is used once. A new kind is one more entry in this table.
+// Pending rows: each waits for its end, expires, and is used once. A new kind is one more entry in this table (ADR 152).
 
 const DAY = 24 * 60 * 60;
 
