@@ -43,7 +43,7 @@ export interface ApplicationClaims {
   /** By name. Names of `PROTECTED_CLAIMS` are not allowed. */
   readonly claims: Readonly<Record<string, ApplicationClaim>>;
   /**
-   * Returns the values, at most 4096 characters of JSON in total. Omit claims without a value. A rejection is an outage
+   * Returns the values, 4096 characters of JSON at most. Omit claims without a value. A rejection is an outage
    * (503). An undeclared name, or a value that is not JSON, is an error of the host (500).
    */
   readonly valuesOf: (occasion: ClaimsOccasion) => Awaitable<Claims | undefined>;

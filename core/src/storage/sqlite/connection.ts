@@ -26,8 +26,8 @@ import { requireNotForeign } from './schema.ts';
 export const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite');
 
 /**
- * Runs `work` as one write, after all earlier ones. If another write of the same commit throws, `work` is undone and runs
- * again, so it has no effect outside the database.
+ * Runs `work` as one write, after all earlier ones. It can be undone and run again, so it has no effect outside the
+ * database.
  * @returns what `work` returned, once it is durable
  * @throws {StorageFault} what `work` threw, and nothing has changed; or why the write failed or may have failed
  */
@@ -46,11 +46,11 @@ export interface Reads {
    * @throws {StorageFault} what `look` threw, or why nothing could be read
    */
   read<T>(look: () => T): Promise<T>;
-  /** During a lookup, the number of the database state that it sees. It increases after a commit. */
+  /** The number of the state that a lookup sees. It increases after a commit. */
   readonly stateNumber: number;
 }
 
-/** How long a statement waits for another process by default. */
+/** How long a statement waits for another process. */
 export const DEFAULT_BUSY_TIMEOUT_MS = 2000;
 
 /** What each part of the store needs. */
@@ -61,7 +61,7 @@ export interface SqliteHandle {
   readonly clock: () => number;
   readonly transaction: TransactionOfOrigin;
   readonly reads: Reads;
-  /** The number of the current transaction, so that what it has read need not be read again. */
+  /** The number of the current transaction, so that nothing is read twice in it. */
   readonly transactions?: { readonly commits: number };
   /** Whether each issuance is recorded. */
   readonly recordsIssuance: boolean;
@@ -71,8 +71,7 @@ export interface SqliteHandle {
  * Opens a database file, and creates it with mode 0600 if it is missing. Writes that have returned survive a crash of
  * the machine.
  * @param busyTimeoutMs how long a statement waits for another process's write
- * @throws Error if the file cannot be opened or kept durable, or if it or the log next to it belongs to something
- *   else
+ * @throws Error if the file cannot be opened or kept durable, or if it or its log belongs to something else
  */
 export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync {
   createPrivately(path);
@@ -93,13 +92,13 @@ export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync 
 }
 
 export interface SqliteConnectionOptions {
-  /** How long a statement waits for another process's write, in milliseconds. Default: 2000. */
+  /** Milliseconds for which a statement waits for another process. Default: 2000. */
   readonly busyTimeoutMs?: number;
 }
 
 /**
- * Opens another connection to a file that a store has made, for tables that a host keeps in it. Its commits are as
- * durable as the store's. Its statements block the thread while they wait for other writes.
+ * Opens another connection to a store's file, for tables of a host. Its commits are as durable as the store's. Its
+ * statements block the thread while they wait for other writes.
  * @throws Error if there is no such file, or it cannot be kept durable
  */
 export function openSqliteConnection(path: string, options: SqliteConnectionOptions = {}): DatabaseSync {
@@ -190,8 +189,7 @@ export function isBusy(error: unknown): boolean {
 }
 
 /**
- * Makes a folder and its parents, for its owner alone. Node's own `recursive` never ends below `/proc`, whose folders
- * exist and cannot hold new ones.
+ * Makes a folder and its parents, for its owner alone. Node's own `recursive` never ends below `/proc`.
  * @throws Error with the system's code
  */
 export function makeFolder(path: string): void {
