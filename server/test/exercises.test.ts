@@ -76,6 +76,7 @@ const touched = {
   grant: apply('Add a grant'),
   option: apply('Add an option'),
   column: apply('Add a column to tokens'),
+  pending: apply('Add a kind of pending row'),
   metric: apply('Add a metric'),
   resource: apply('Add an administrative resource'),
 };
@@ -237,6 +238,41 @@ test('a resource has an operation, a part of the API, a command and a page of th
   assert.match(title, /^Anmeldedienste/);
   assert.match(html, /<a href="\/console\/providers" aria-current="page">Anmeldedienste<\/a>/);
   assert.match(html, /<dt>google<\/dt><dd>https:\/\/accounts\.google\.com<\/dd>/);
+});
+
+test('a kind of pending row is stored, changed and taken by every store, and checked by the kit', async () => {
+  const { storageKit } = await import('@grantd/core/kit');
+  const { hostStorage } = await import('../../core/src/storage/host_storage.ts');
+  const { approve, keepDeviceCode, redeem } = await import(
+    join(ROOT, 'core', 'src', 'token', 'device_code.ts')
+  );
+  const path = (name: string) => join(workbench.folder(), name);
+  const clock = { nowMs: 0 };
+  const options = { issuer: ISSUER, clock: () => clock.nowMs };
+  for (const open of [
+    () => memoryStorage(options),
+    () => openSqliteStorage({ ...options, path: path('pending.db') }),
+  ]) {
+    const own = open();
+    const context = { storage: hostStorage(own), clock: options.clock };
+    const ids = { id: 'digest of a device code', otherId: 'digest of a user code' };
+    assert.equal(await keepDeviceCode(context, ids, 'tv', 'read'), true);
+    assert.equal(await keepDeviceCode(context, { ...ids, id: 'another' }, 'tv', 'read'), false);
+    assert.equal(await redeem(context, ids.id), undefined);
+    assert.equal(await approve(context, 'unknown', 'alice'), false);
+    assert.equal(await approve(context, ids.otherId, 'alice'), true);
+    const redemptions = await Promise.all([redeem(context, ids.id), redeem(context, ids.id)]);
+    assert.deepEqual(
+      redemptions.filter((found) => found !== undefined),
+      [{ scope: 'read', subject: 'alice' }],
+    );
+    await own.close();
+  }
+  const cases = storageKit().filter(({ title }) => title.includes('pending row'));
+  assert.ok(cases.length >= 8);
+  for (const { group, run } of cases)
+    if (group !== 'faults')
+      await run({ clock, open: () => openSqliteStorage({ ...options, path: path('kit.db') }) });
 });
 
 /** A server with options and metadata that its types do not have. */
