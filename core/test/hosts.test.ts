@@ -682,7 +682,10 @@ test('grantd §10.5 what a host returns for pending rows, identifiers and resour
     async () => pending.get(kind, 'clientId'),
     (error) => causeOf(error) === 'the record of a pending row has no clientId',
   );
-  assert.equal(await pending.add({ ...row, kind }), false, 'anything but true');
+  await assert.rejects(
+    async () => pending.add({ ...row, kind }),
+    (error) => causeOf(error) === 'storage.pending.add: expected true or false, found the number 1',
+  );
   assert.throws(
     () => oneTimeIdentifiers.take('one', 1),
     (error) => causeOf(error) === 'the disk is gone',

@@ -1,5 +1,5 @@
 // Reads forms and JSON from requests.
-import { invalidRequest, type OAuthError } from './errors.ts';
+import { invalidRequest, OAuthError } from './errors.ts';
 import {
   type HttpRequest,
   headerValue,

@@ -23,6 +23,7 @@ import {
   apiRecord,
   authorizationCodeRecord,
   clientRecord,
+  noBoolean,
   pendingRow,
   type ReadTokenName,
   readToken,
@@ -241,12 +242,18 @@ function hostPending(pending: PendingRepository): ReadablePending {
       const found = await pending[find](kind, id);
       return found ? pendingRow(found) : undefined;
     }) as LookUpOfKind;
+  const writing = (write: 'add' | 'change') =>
+    guardedCall(async (row: NewPendingRow) => {
+      const isWritten: unknown = await pending[write](row as PendingRow);
+      if (typeof isWritten === 'boolean') return isWritten;
+      throw noBoolean(`storage.pending.${write}`, isWritten);
+    });
   return {
-    add: async (row) => (await pending.add(row)) === true,
+    add: writing('add'),
     get: reading('get'),
     getByOtherId: reading('getByOtherId'),
     take: reading('take'),
-    change: async (row) => (await pending.change(row)) === true,
+    change: writing('change'),
   };
 }
 

@@ -21,7 +21,7 @@ import {
   type Stage,
 } from './stage.ts';
 
-const KINDS = Object.keys(PENDING_KINDS) as PendingKind[];
+export const KINDS = Object.keys(PENDING_KINDS) as PendingKind[];
 
 /** A case that runs once for each kind, on one store. */
 function caseOfEachKind(

@@ -1,7 +1,7 @@
 // Kit cases: deleting rows that are no longer needed.
 import { type Life, storedLife } from '../../protocol/record_rules.ts';
 import type { OneTimeUse } from '../contract.ts';
-import { newPendingRow } from './pending.ts';
+import { KINDS, newPendingRow } from './pending.ts';
 import {
   ACCESS_TOKEN_SECONDS,
   type Attempt,
@@ -47,20 +47,22 @@ async function otherSingleUses(stage: Stage): Promise<readonly SingleUse[]> {
   const [grant, other] = [await stage.grant(), await stage.grant()];
   const code = await stage.code(grant);
   const { refresh } = await stage.redeemed(other);
-  const row = newPendingRow(stage, 'pushed_request', grant.grantId);
-  await stage.administration.pending.add(row);
+  const rows = KINDS.map((kind) => newPendingRow(stage, kind, grant.grantId));
+  for (const row of rows) await stage.administration.pending.add(row);
   const redeem: Attempt<string> = async ({ authorizationCodes }) =>
     authorizationCodes.redeem(code, [stage.accessToken(grant)]);
   const rotate: Attempt<string> = async ({ tokens }) => {
     const successor = stage.refreshToken(other);
     return tokens.rotate(refresh, successor, [successor]);
   };
-  const take: Attempt<string> = async ({ pending }) =>
-    (await pending?.take(row.kind, row.id)) ? 'issued' : 'refused';
   return [
     { name: 'a code', use: redeem, again: redeem, refusals: ['refused', 'already_redeemed'] },
     { name: 'a refresh token', use: rotate, again: rotate, refusals: ['refused', 'superseded'] },
-    { name: 'a pending row', use: take, again: take, refusals: ['refused'] },
+    ...rows.map(({ kind, id }) => {
+      const take: Attempt<string> = async ({ pending }) =>
+        (await pending?.take(kind, id)) ? 'issued' : 'refused';
+      return { name: `a ${kind}`, use: take, again: take, refusals: ['refused'] };
+    }),
   ];
 }
 
