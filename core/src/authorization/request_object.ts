@@ -74,7 +74,7 @@ async function readRequestObject(
   jwt: string,
   origin: 'sent' | 'fetched',
 ): Promise<Form> {
-  // §6.1: encrypted objects have five parts
+  // §6.1 encrypted objects have 5 parts
   if (jwt.split('.').length === 5)
     throw refusedRequestObject(
       'request_not_supported',
