@@ -1,4 +1,4 @@
-// All pages: makes what the flows need over one database, and mounts the flows.
+// All pages: makes what the flows need over one database, and mounts the flows (ADR 157).
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AuthorizationServer, preferencesOf } from '@grantd/core';
 import { getRequestListener } from '@hono/node-server';

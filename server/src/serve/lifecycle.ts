@@ -1,4 +1,4 @@
-// The life of a server over a database, from its start to its end.
+// The life of a server over a database, from its start to its end (ADR 158).
 import { isDeepStrictEqual } from 'node:util';
 import type { Configuration } from '../config/configuration.ts';
 import type { OptionName } from '../config/options.ts';
