@@ -98,7 +98,6 @@ const NODE_ONLY = [
   'core/src/adapters/node.ts',
   'core/src/adapters/node_exchange.ts',
   'core/src/adapters/document_fetcher.ts',
-  'core/src/adapters/ip_addresses.ts',
 ];
 
 /** Dependencies of the packages that run on every runtime. */

@@ -40,11 +40,11 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   'program token request with DPoP': { files: 30, lines: 850, most: { files: 37, lines: 1_090 } },
   'program password sign-in to the account page': {
     ...{ files: 30, lines: 750 },
-    most: { files: 43, lines: 1_105 },
+    most: { files: 42, lines: 1_105 },
   },
   'program password sign-in to an application': {
     ...{ files: 45, lines: 1_100 },
-    most: { files: 62, lines: 1_560 },
+    most: { files: 61, lines: 1_560 },
   },
   ...Object.fromEntries(flags.budget.map(budgetIn)),
 };

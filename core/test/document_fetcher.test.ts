@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DOCUMENT_LIMITS, DocumentError, type DocumentOutcome } from '@grantd/core';
 import { documentFetcher } from '@grantd/core/node';
-import { isPublicAddress } from '../src/adapters/ip_addresses.ts';
+import { isPublicAddress } from '../src/adapters/document_fetcher.ts';
 import { CALLBACK, openRegistration, postRegistration, register } from './harness/registration.ts';
 import { openRemoteSite } from './harness/remote_site.ts';
 import { publicErrorOf } from './harness/responses.ts';

@@ -1,7 +1,7 @@
 // Fetches documents whose URLs come from clients, without access to the host's private network.
 import { lookup, Resolver } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
-import { isIP, isIPv6, type LookupFunction } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction } from 'node:net';
 import {
   DOCUMENT_LIMITS,
   DocumentError,
@@ -11,7 +11,7 @@ import {
   withinTime,
 } from '../http/fetch_document.ts';
 import { anyFunction, type KindsOf, requireKinds, trueOrFalse } from '../protocol/option_kinds.ts';
-import { addressUnit, isPublicAddress } from './ip_addresses.ts';
+import { addressUnit } from './node_exchange.ts';
 
 export interface DocumentFetcherOptions {
   /**
@@ -270,6 +270,68 @@ function pinnedLookup(addresses: readonly string[]): LookupFunction {
     if (all) done(null, found);
     else done(null, found[0]?.address ?? '', found[0]?.family);
   };
+}
+
+/** Special-purpose blocks of the IANA registry (RFC 6890). */
+const SPECIAL_IPV4 = blockList('ipv4', [
+  ['0.0.0.0', 8], // this network (RFC 791)
+  ['10.0.0.0', 8], // private (RFC 1918)
+  ['100.64.0.0', 10], // carrier-grade NAT (RFC 6598)
+  ['127.0.0.0', 8], // loopback (RFC 1122)
+  ['169.254.0.0', 16], // link-local (RFC 3927), where clouds serve credentials
+  ['172.16.0.0', 12], // private (RFC 1918)
+  ['192.0.0.0', 24], // IETF protocol assignments (RFC 6890)
+  ['192.0.2.0', 24], // documentation (RFC 5737)
+  ['192.31.196.0', 24], // AS112 (RFC 7535)
+  ['192.52.193.0', 24], // AMT (RFC 7450)
+  ['192.88.99.0', 24], // 6to4 relays (RFC 7526)
+  ['192.168.0.0', 16], // private (RFC 1918)
+  ['192.175.48.0', 24], // AS112 (RFC 7534)
+  ['198.18.0.0', 15], // benchmarking (RFC 2544)
+  ['198.51.100.0', 24], // documentation (RFC 5737)
+  ['203.0.113.0', 24], // documentation (RFC 5737)
+  ['224.0.0.0', 4], // multicast (RFC 1112)
+  ['240.0.0.0', 4], // reserved, and broadcast (RFC 1112, RFC 919)
+]);
+
+/** All other IPv6 space, except NAT64, is special-purpose or unassigned. */
+const GLOBAL_IPV6 = blockList('ipv6', [['2000::', 3]]);
+const SPECIAL_IPV6 = blockList('ipv6', [
+  ['2001::', 23], // IETF protocol assignments, with Teredo and benchmarking (RFC 2928, RFC 4380, RFC 5180)
+  ['2001:db8::', 32], // documentation (RFC 3849)
+  ['2002::', 16], // 6to4, which leads to the IPv4 address inside it (RFC 3056)
+  ['2620:4f:8000::', 48], // AS112 (RFC 7534)
+  ['3fff::', 20], // documentation (RFC 9637)
+]);
+
+/** Reaches the IPv4 address in its last 32 bits (RFC 6052 §2.1). IPv6-only networks reach IPv4 only this way. */
+const NAT64 = blockList('ipv6', [['64:ff9b::', 96]]);
+
+/** Returns whether everyone on the internet can reach this IP address. */
+export function isPublicAddress(address: string): boolean {
+  if (isIPv4(address)) return !SPECIAL_IPV4.check(address, 'ipv4');
+  if (!isIPv6(address) || address.includes('%')) return false; // a zone means a link of this machine
+  if (NAT64.check(address, 'ipv6')) return !SPECIAL_IPV4.check(lastFourBytes(address), 'ipv4');
+  return GLOBAL_IPV6.check(address, 'ipv6') && !SPECIAL_IPV6.check(address, 'ipv6');
+}
+
+function blockList(
+  family: 'ipv4' | 'ipv6',
+  blocks: readonly (readonly [network: string, bits: number])[],
+): BlockList {
+  const list = new BlockList();
+  for (const [network, bits] of blocks) list.addSubnet(network, bits, family);
+  return list;
+}
+
+/** Returns the last 32 bits of an IPv6 address in dotted IPv4 form. */
+function lastFourBytes(address: string): string {
+  // The URL parser writes every form of the address in hexadecimal groups.
+  const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::').at(-1)?.split(':') ?? [];
+  const [high = 0, low = 0] = ['0', '0', ...groups]
+    .slice(-2)
+    .map((group) => Number.parseInt(group || '0', 16));
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
 /** Limit for all concurrent requests. Further ones fail, so that slow sites cannot exhaust the server. */

@@ -16,9 +16,8 @@ import {
 export { type ClientCertificate, tlsCertificateOf } from '../http/http.ts';
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 export { type DocumentFetcherOptions, documentFetcher, documentRefusal } from './document_fetcher.ts';
-export { addressUnit, plainAddress } from './ip_addresses.ts';
 export type { NodeRequest } from './node_exchange.ts';
-export { sendResponse } from './node_exchange.ts';
+export { addressUnit, plainAddress, sendResponse } from './node_exchange.ts';
 
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?: Next) => Promise<void>;
 

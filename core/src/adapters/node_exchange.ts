@@ -1,5 +1,6 @@
-// Request and response of every adapter whose framework is built on `node:http`.
+// Request and response of every adapter whose framework is built on `node:http`, and the address of a sender.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { rendered } from '../http/error_response.ts';
 import {
@@ -321,4 +322,48 @@ function bytesOf({ readableEncoding }: IncomingMessage, piece: Buffer | string):
 function textOf([first, ...others]: readonly Buffer[]): string {
   if (first === undefined) return '';
   return (others.length === 0 ? first : Buffer.concat([first, ...others])).toString('utf8');
+}
+
+/** An IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2), as the URL parser writes it. */
+const IPV4_MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
+
+/**
+ * Normalizes an IP address: removes port and zone, and turns IPv4-mapped IPv6 into IPv4.
+ * @returns `undefined` if the text is not an IP address
+ */
+export function plainAddress(text: string): string | undefined {
+  const [, bracketed, before] = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/.exec(text.trim()) ?? [];
+  const address = (bracketed ?? before ?? text.trim()).replace(/%.*$/, '');
+  const version = isIP(address);
+  if (version === 0) return undefined;
+  if (version === 4) return address;
+  const written = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const [, high, low] = IPV4_MAPPED.exec(written) ?? [];
+  return high === undefined || low === undefined ? written : ipv4Of(high, low);
+}
+
+const GROUPS = 8;
+/** 64 bits, the least that a network assigns to one customer (RFC 6177 §2). */
+const GROUPS_OF_UNIT = 4;
+
+/**
+ * Returns the unit that all limits count as one address: the IPv4 address, or the /64 of an IPv6 address, because its
+ * owner controls every address in it. Returns any other text unchanged.
+ */
+export function addressUnit(text: string): string {
+  const address = plainAddress(text);
+  if (address === undefined || isIP(address) === 4) return address ?? text;
+  const [head = '', tail] = address.split('::');
+  const [before, after] = [head, tail ?? ''].map((part) => (part === '' ? [] : part.split(':')));
+  const zeros = tail === undefined ? 0 : GROUPS - (before?.length ?? 0) - (after?.length ?? 0);
+  const groups = [...(before ?? []), ...Array<string>(zeros).fill('0'), ...(after ?? [])];
+  return `${groups.slice(0, GROUPS_OF_UNIT).join(':')}::/64`;
+}
+
+/** @param halves 16 bits each, in hexadecimal */
+function ipv4Of(...halves: readonly [string, string]): string {
+  return halves
+    .map((half) => Number.parseInt(half, 16))
+    .flatMap((bits) => [bits >> 8, bits & 0xff])
+    .join('.');
 }
