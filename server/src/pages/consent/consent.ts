@@ -77,10 +77,32 @@ function authorizePage({ authorization, browserSessions, pending }: ConsentNeeds
   };
 }
 
+type NextPage = Awaited<ReturnType<AuthorizationSteps['nextStep']>>['page'];
+
+/** The next pages of a request at which each page is shown. */
+const IS_DUE = {
+  select: (next: NextPage) => next !== 'login',
+  denied: (next: NextPage) => next === 'denied',
+  consent: (next: NextPage) => next === 'consent' || next === undefined,
+};
+
+/** The request of a page with the session of the user whom it is about, or the response if another page is due. */
+async function openStep(
+  c: PageContext,
+  { pending, browserSessions, authorization }: StepNeeds,
+  name: keyof typeof IS_DUE,
+): Promise<Opened | Response> {
+  const page = await pending.openAuthorization(c, name);
+  const session = await browserSessions.current(c);
+  const { page: next } = await authorization.nextStep(page, session);
+  const isDue = session !== undefined && IS_DUE[name](next);
+  return isDue ? { ...page, session } : authorization.proceed(c, page, session);
+}
+
 /** `GET /select`: asks whether to continue as the signed-in user (OpenID Connect Core §3.1.2.1, `select_account`). */
 function showChoice(needs: StepNeeds) {
   return async (c: PageContext): Promise<Response> => {
-    const opened = await openChoosing(c, needs);
+    const opened = await openStep(c, needs, 'select');
     if (opened instanceof Response) return opened;
     const { sealed, authorization, session } = opened;
     const setting = needs.drawing.setting(c, authorization.uiLocales);
@@ -98,7 +120,7 @@ function showChoice(needs: StepNeeds) {
 /** `POST /select`: continues with the session that was shown. */
 function submitChoice(needs: StepNeeds) {
   return async (c: PageContext): Promise<Response> => {
-    const opened = await openChoosing(c, needs);
+    const opened = await openStep(c, needs, 'select');
     if (opened instanceof Response) return opened;
     const { sealed, authorization, pending, session } = opened;
     const about = [sealed, session.id];
@@ -108,19 +130,10 @@ function submitChoice(needs: StepNeeds) {
   };
 }
 
-async function openChoosing(c: PageContext, needs: StepNeeds): Promise<Opened | Response> {
-  const page = await needs.pending.openAuthorization(c, 'select');
-  const session = await needs.browserSessions.current(c);
-  const { page: next } = await needs.authorization.nextStep(page, session);
-  return session === undefined || next === 'login'
-    ? needs.authorization.proceed(c, page, undefined)
-    : { ...page, session };
-}
-
 /** `GET /denied`: says that the signed-in user may not use the application, and offers ways on. */
 function showDenied(needs: StepNeeds) {
   return async (c: PageContext): Promise<Response> => {
-    const opened = await openDenied(c, needs);
+    const opened = await openStep(c, needs, 'denied');
     if (opened instanceof Response) return opened;
     const { sealed, authorization, session } = opened;
     const { subject } = session.person;
@@ -142,7 +155,7 @@ function showDenied(needs: StepNeeds) {
 /** `POST /denied`: returns to the client with `access_denied`. */
 function submitDenied(needs: StepNeeds) {
   return async (c: PageContext): Promise<Response> => {
-    const opened = await openDenied(c, needs);
+    const opened = await openStep(c, needs, 'denied');
     if (opened instanceof Response) return opened;
     const { sealed, authorization, session } = opened;
     const about = [sealed, session.id];
@@ -151,20 +164,10 @@ function submitDenied(needs: StepNeeds) {
   };
 }
 
-/** The request with the session of the user, or the response if the user may use the client or is not signed in. */
-async function openDenied(c: PageContext, needs: StepNeeds): Promise<Opened | Response> {
-  const page = await needs.pending.openAuthorization(c, 'denied');
-  const session = await needs.browserSessions.current(c);
-  const { page: next } = await needs.authorization.nextStep(page, session);
-  return session !== undefined && next === 'denied'
-    ? { ...page, session }
-    : needs.authorization.proceed(c, page, session);
-}
-
 /** `GET /consent`: asks for consent. */
 function showConsent(needs: ConsentNeeds) {
   return async (c: PageContext): Promise<Response> => {
-    const opened = await openConsenting(c, needs);
+    const opened = await openStep(c, needs, 'consent');
     if (opened instanceof Response) return opened;
     const { sealed, authorization, session } = opened;
     const requested = requiredConsent(authorization);
@@ -203,7 +206,7 @@ const DECISION_KEPT_MS = 60 * 60 * 1000;
 function submitConsent(needs: ConsentNeeds) {
   const { decisions, formTokens, requestLog, drawing } = needs;
   return async (c: PageContext): Promise<Response> => {
-    const opened = await openConsenting(c, needs);
+    const opened = await openStep(c, needs, 'consent');
     if (opened instanceof Response) return opened;
     const { sealed, authorization, pending, session } = opened;
     const { subject } = session.person;
@@ -270,17 +273,6 @@ async function performed(
     ...{ type: 'consent_given', page: 'consent', requestId: requestIdOf(c), clientId, subject },
   });
   return needs.authorization.answerWithCode(c, page, session);
-}
-
-/** The request with the session of the user who answers it, or the response if an earlier page is not done. */
-async function openConsenting(c: PageContext, needs: ConsentNeeds): Promise<Opened | Response> {
-  const page = await needs.pending.openAuthorization(c, 'consent');
-  const session = await needs.browserSessions.current(c);
-  if (session === undefined) return needs.authorization.proceed(c, page, undefined);
-  const { page: next } = await needs.authorization.nextStep(page, session);
-  return next === 'consent' || next === undefined
-    ? { ...page, session }
-    : needs.authorization.proceed(c, page, session);
 }
 
 /**
