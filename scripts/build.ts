@@ -2,7 +2,7 @@
 // manifest. `npm pack ./core/dist` makes the archive. Nothing in this repository needs it. `--into FOLDER` writes to
 // another folder, which must be inside this repository, because the compiler needs its dependencies (ADR 32, ADR 111).
 import { spawnSync } from 'node:child_process';
-import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -63,7 +63,7 @@ async function build(folder: string, target: string): Promise<void> {
   const entries = entryModules(manifest.exports);
   const declarations = declarationsIn(join(target, 'lib'));
   removeUnreached(join(target, 'lib'), entries, declarations);
-  removeTypeModules(join(target, 'lib'));
+  removeRepeatedDocs(join(target, 'lib'));
   for (const module of entries) await addCommonjsDoor(join(target, 'lib'), module, declarations);
 }
 
@@ -140,10 +140,14 @@ function removeUnreached(
   for (const module of declarations.keys()) if (!reached.has(module)) rmSync(join(library, `${module}.d.ts`));
 }
 
-/** Removes the code of modules that export nothing but types. No code imports them. */
-function removeTypeModules(library: string): void {
-  for (const file of globSync(join(library, '**', '*.js')))
-    if (/^(?:\/\/.*\n|\s)*export \{\};\s*$/.test(readFileSync(file, 'utf8'))) rmSync(file);
+/** Removes the documentation of exported names from code whose published declarations have it too. */
+function removeRepeatedDocs(library: string): void {
+  for (const declarations of globSync(join(library, '**', '*.d.ts'))) {
+    const file = declarations.replace(/\.d\.ts$/, '.js');
+    if (!existsSync(file)) continue; // types alone, or the program, which is a bundle
+    const code = readFileSync(file, 'utf8');
+    writeFileSync(file, code.replaceAll(/^\/\*\*(?:[^*]|\*(?!\/))*\*\/\n(?=export )/gm, ''));
+  }
 }
 
 async function addCommonjsDoor(

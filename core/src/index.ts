@@ -148,6 +148,11 @@ export {
   documentOf,
   signingAlgorithmsOf,
 } from './registration/client_document.ts';
+export {
+  type ClientDocumentOptions,
+  type ClientDocuments,
+  clientDocuments,
+} from './registration/client_documents.ts';
 export { unreadableName, unreadableNameOf } from './registration/metadata_rules.ts';
 export type { IntrospectionPolicy, OpenTo } from './request/context.ts';
 export type { RevocationOptions, RevocationResult } from './revocation/revocation.ts';

@@ -1,13 +1,14 @@
 // Clients of the Model Context Protocol: what they register and ask for, and the flow of their official SDK.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { clientDocuments } from '@grantd/core';
 import { mount } from '@grantd/core/fetch';
 import { auth, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
 import { decodeJwt } from 'jose';
 import { accepted, asked } from './harness/authorization_endpoint.ts';
 import { type Members, openRegistration, postRegistration } from './harness/registration.ts';
 import { addClient } from './harness/token_endpoint.ts';
-import { ISSUER, openWorld, type World } from './harness/world.ts';
+import { ISSUER, openWorld, type World, type WorldOptions } from './harness/world.ts';
 
 const MCP = 'https://mcp.example';
 /** As docs/mcp.md says. */
@@ -134,26 +135,110 @@ describe('RFC 7591 §3.2.1 what well-known clients send is registered as far as 
     });
 });
 
+/** Documents of well-known clients, and a redirect URI with which they come. */
+const DOCUMENTS: Readonly<
+  Record<string, { readonly document: Members & { readonly client_id: string }; readonly redirect: string }>
+> = {
+  'a command line with loopback addresses without a port and no type': {
+    document: {
+      client_id: 'https://assistant.example/oauth/command-line-client-metadata',
+      client_name: 'Command line',
+      client_uri: 'https://assistant.example/',
+      redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/callback'],
+      grant_types: CODE,
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+    },
+    redirect: 'http://localhost:54545/callback',
+  },
+  'an editor that lists the grant of device codes': {
+    document: {
+      client_id: 'https://editor.example/oauth/client-metadata.json',
+      client_name: 'Editor',
+      client_uri: 'https://editor.example/product',
+      grant_types: [...CODE, DEVICE],
+      response_types: ['code'],
+      redirect_uris: ['https://editor.example/redirect', 'http://127.0.0.1/', 'http://127.0.0.1:33418/'],
+      token_endpoint_auth_method: 'none',
+    },
+    redirect: 'http://127.0.0.1:41234/',
+  },
+  'a web assistant that names more than it needs': {
+    document: {
+      client_id: 'https://assistant.example/oauth/mcp-client-metadata',
+      client_name: 'Assistant',
+      logo_uri: 'https://assistant.example/logo.png',
+      redirect_uris: ['https://assistant.example/api/mcp/auth_callback'],
+      grant_types: [...CODE, 'urn:ietf:params:oauth:grant-type:jwt-bearer'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      application_type: 'web',
+      software_id: '7e02b1cc-53c0-4f9c-8a3b-0d2a9c8c7a11',
+      contacts: ['mcp@assistant.example'],
+      scope: 'mcp:use offline_access unknown',
+    },
+    redirect: 'https://assistant.example/api/mcp/auth_callback',
+  },
+};
+
+const byDocument = (document: object): WorldOptions => ({
+  fetchDocument: async () => ({
+    status: 200,
+    contentType: 'application/json; charset=utf-8',
+    body: JSON.stringify(document),
+  }),
+  clientDocuments: clientDocuments({ scopes: ['mcp:use'], apis: [MCP] }),
+});
+
+describe('clients of the SDK connect with the URL of their document alone', () => {
+  for (const [name, { document, redirect }] of Object.entries(DOCUMENTS))
+    test(name, async (t) => {
+      const world = await openWorld(t, byDocument(document));
+      await addServer(world);
+      const client = new SdkClient(world, MCP, { url: document.client_id, redirect });
+      const first = await client.connect();
+      assert.deepEqual(client.memory.client, { client_id: document.client_id, issuer: ISSUER });
+      const { aud, scope, client_id } = decodeJwt(first.access_token);
+      assert.deepEqual([aud, client_id], [MCP, document.client_id]);
+      assert.ok(String(scope).split(' ').includes('mcp:use'));
+      const second = await client.connect();
+      assert.notEqual(second.refresh_token, first.refresh_token);
+      await world.server.revokeToken(second.refresh_token ?? '');
+      assert.deepEqual(await world.alive(second.access_token), [false]);
+    });
+});
+
 /** A client of the SDK, with its browser and its memory. */
 class SdkClient {
   readonly #world: World;
   readonly #resource: string;
+  readonly #document: { readonly url: string; readonly redirect: string } | undefined;
   #code: string | undefined;
   readonly memory: { client?: unknown; tokens?: Tokens; verifier?: string } = {};
 
-  /** @param resource as the MCP server's own metadata name it */
-  constructor(world: World, resource: string) {
+  /**
+   * @param resource as the MCP server's own metadata name it
+   * @param document without one, the client registers
+   */
+  constructor(
+    world: World,
+    resource: string,
+    document?: { readonly url: string; readonly redirect: string },
+  ) {
     this.#world = world;
     this.#resource = resource;
+    this.#document = document;
   }
 
   get provider(): OAuthClientProvider {
     const { memory } = this;
+    const redirectUrl = this.#document?.redirect ?? 'http://localhost:8090/callback';
     const provider = {
-      redirectUrl: 'http://localhost:8090/callback',
+      ...(this.#document && { clientMetadataUrl: this.#document.url }),
+      redirectUrl,
       clientMetadata: {
         client_name: 'SDK',
-        redirect_uris: ['http://localhost:8090/callback'],
+        redirect_uris: [redirectUrl],
         grant_types: [...CODE, DEVICE],
         response_types: ['code'],
         token_endpoint_auth_method: 'none',

@@ -117,10 +117,10 @@ test('a refused registration names the member and what was expected, and never i
   const world = await openWorld(t, openRegistration());
   const register = (members: object) =>
     lastRefusal(world, postRegistration(world, { redirect_uris: ['https://app.example/'], ...members }));
-  assert.deepEqual(await register({ logo_uri: 'http://app.example/logo.png' }), {
+  assert.deepEqual(await register({ backchannel_logout_uri: 'http://app.example/logout' }), {
     reason: 'client_metadata_unfit',
     clientId: undefined,
-    value: 'logo_uri: expected https',
+    value: 'backchannel_logout_uri: expected https',
   });
   const privateJwk = { kty: 'EC', crv: 'P-256', x: 'x', y: 'y', d: 'hidden' };
   const { value = '' } = await register({ jwks: { keys: [privateJwk] } });

@@ -309,6 +309,21 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'token_endpoint',
     badJson: true,
   },
+  clientDocuments: { text: 'listed', json: 'listed', value: 'listed', badText: 'on', badJson: true },
+  clientDocumentHosts: {
+    text: 'claude.ai, *.example.com',
+    json: ['claude.ai', '*.example.com'],
+    value: ['claude.ai', '*.example.com'],
+    badText: 'https://claude.ai',
+    badJson: ['Claude.ai'],
+  },
+  clientDocumentDeniedHosts: {
+    text: 'evil.example',
+    json: ['evil.example'],
+    value: ['evil.example'],
+    badText: 'evil.example/path',
+    badJson: 'evil.example',
+  },
   registrationApis: {
     text: 'https://a.example, https://b.example',
     json: ['https://a.example', 'https://b.example'],

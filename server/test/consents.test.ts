@@ -326,7 +326,7 @@ for (const database of ANY_DATABASE) {
         [['add', 'x', '--name', '#German=X', '--name', '#=X'], 2, /--name: #=X: expected '#de=TEXT'/],
         [['add', 'x', '--name', 'two\nlines'], 2, /expected one line of at most 100 characters/],
         [['add', 'x', '--name', 'x'.repeat(101)], 2, /at most 100 characters/],
-        [['add', 'a b', '--name', 'X'], 2, /a b: expected a scope/],
+        [['add', 'a b', '--name', 'X'], 2, /SCOPE: expected a scope without spaces and quotes/],
         [['add', 'x', '--name', 'X', '--api', 'nobody'], 1, /there is no client nobody/],
         [['add', 'x', '--name', 'X', '--api', 'demo-web'], 1, /demo-web is not an API/],
         [['update', 'x'], 2, /nothing to update/],

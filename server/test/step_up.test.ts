@@ -97,6 +97,7 @@ for (const database of ANY_DATABASE) {
         error: 'insufficient_user_authentication',
         error_description: 'more recent authentication is required',
         max_age: String(MAX_AGE),
+        scope: 'api:read',
       };
       for (const [way, api] of Object.entries(ways)) assert.deepEqual(await call(api, old), challenge, way);
 

@@ -201,6 +201,7 @@ export interface Answer {
   readonly status: number;
   readonly contentType: string | undefined;
   readonly location: string | undefined;
+  readonly caching?: FetchedDocument['caching'];
   readonly body: string;
 }
 
@@ -240,11 +241,14 @@ export async function exchange(
   });
   try {
     const status = response.statusCode ?? 0;
-    const { 'content-type': contentType, location } = response.headers;
+    const { 'content-type': contentType, location, etag, age, 'cache-control': control } = response.headers;
+    const caching = [etag, age, control].some((one) => one !== undefined) && {
+      caching: { etag, age, 'cache-control': control },
+    };
     const isRedirect = status >= 300 && status < 400;
     const isRead = method === 'GET' && !isRedirect;
     const read = isRead ? (await readBody(response, maxBytes)).toString(answerAs) : '';
-    return { status, contentType, location, body: read };
+    return { status, contentType, location, ...caching, body: read };
   } finally {
     response.destroy();
   }

@@ -66,9 +66,10 @@ export async function completeAuthorization(
   const impossible = await refusalOf(context, request, approval);
   if (impossible !== undefined) throw (await endRequest(context, request)) ?? impossible;
 
-  const { client, redirectUri, redirectUriGiven, codeChallenge, confirmation } = request;
-  const { nonce, claims } = request;
+  const { redirectUri, redirectUriGiven, codeChallenge, confirmation, nonce, claims } = request;
   const { subject, sessionId, scopes = request.scopes } = approval;
+  // A client with a document is stored only now, so that requests alone store nothing (ADR 169).
+  const client = (await context.documents?.keep(request.client, subject)) ?? request.client;
   const authorizationDetails = await grantedDetails(context, request, approval);
   const resources = await resourcesWithDetails(context, client, request.resources, authorizationDetails);
   const code = newOpaque('authorization_code', context.random);

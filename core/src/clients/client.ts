@@ -42,6 +42,16 @@ export type DpopNonces = 'offered' | 'required';
 /** Decides whether a user may use a client. */
 export type MayUseClient = (subject: string, client: AuthorizationClient) => Awaitable<boolean>;
 
+/** Adds a client that is known by its metadata document to the store, before something is issued to it. */
+export interface KeptClients {
+  /**
+   * @param subject the user who approved it. Each user can add only some clients.
+   * @returns the stored client
+   * @throws {OAuthError} `temporarily_unavailable`: the limit is reached
+   */
+  keep(client: AuthorizationClient, subject: string): Promise<AuthorizationClient>;
+}
+
 /** What client authentication and authorization need. */
 export interface ClientContext extends TokenContext {
   readonly clientKeys: ClientKeys;
@@ -65,6 +75,8 @@ export interface ClientContext extends TokenContext {
   readonly verifySecretForUnknownClients: boolean;
   /** `undefined` if the host restricts no client to some of its users. */
   readonly mayUseClient: MayUseClient | undefined;
+  /** `undefined` if clients cannot identify themselves by a document. */
+  readonly documents: KeptClients | undefined;
   readonly onEvent: (event: ServerEvent) => void;
 }
 

@@ -31,6 +31,7 @@ export type MetadataContext = Pick<
   | 'applicationClaims'
   | 'authorizationDetails'
   | 'registration'
+  | 'documents'
   | 'authenticateIntrospect'
   | 'introspectionRequiresConfidentialClient'
   | 'authenticateRevoke'
@@ -75,6 +76,7 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
     ...authentication(context, 'introspection', introspectionMethods(context, methods)),
     ...(context.authenticateIntrospect && jwtAnswers(context, 'introspection')),
     ...(registration !== undefined && { registration_endpoint: at(paths.registration) }),
+    ...(context.documents !== undefined && { client_id_metadata_document_supported: true }),
     ...authentication(context, 'revocation', context.authenticateRevoke ? methods : ['none']),
     ...(context.dpopAlgorithms.length > 0 && {
       dpop_signing_alg_values_supported: proofAlgorithms(context.dpopAlgorithms),

@@ -456,6 +456,9 @@ export const REFUSAL_REASONS = {
     'A client that registers itself may not use one of its redirect URIs. The logged value says what was expected.',
   client_metadata_unfit:
     'A member of the client metadata in a registration request is wrong. The logged value names the member and the expected value.',
+  client_document_invalid:
+    'The metadata document at the URL that is the client’s identifier is not valid. The logged value says why.',
+  client_document_unreachable: 'The metadata document of a client could not be fetched at the moment.',
   body_unreadable: 'The body of the request is not a JSON object.',
   oidc_off: 'The request is for UserInfo, but OpenID Connect is not configured on this server.',
   no_person: 'The access token has no user, or the server knows no claims of the user.',

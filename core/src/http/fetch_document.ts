@@ -32,6 +32,8 @@ export interface FetchedDocument {
   readonly status: number;
   /** Media type with parameters, as received. */
   readonly contentType: string | undefined;
+  /** Headers by which a cache decides, in lower case: `cache-control`, `age`, `etag` (RFC 9111). */
+  readonly caching?: Readonly<Record<string, string | undefined>> | undefined;
   /** Empty for a `POST`. */
   readonly body: string;
 }

@@ -15,6 +15,7 @@ import type {
   SigningAlgorithm,
   TokenFormat,
 } from '../protocol/client_metadata.ts';
+import type { ClientDocuments } from '../registration/client_documents.ts';
 import type { IntrospectionPolicy, OpenTo } from '../request/context.ts';
 import type { AuthorizingStorage, Awaitable, Storage } from '../storage/contract.ts';
 import type { ApplicationClaims } from '../tokens/application_claims.ts';
@@ -77,6 +78,11 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
   readonly authorizationDetails?: DetailsTypes;
   /** Turns on dynamic client registration (RFC 7591, RFC 7592). Default: off. */
   readonly registration?: RegistrationOptions;
+  /**
+   * Accepts clients whose identifier is the URL of a document with their metadata. Needs fetchDocument (Client ID
+   * Metadata Documents). Default: off.
+   */
+  readonly clientDocuments?: ClientDocuments;
   /** Authentication context classes (acr) that sign-ins can reach (OpenID Connect Core §2). Default: none. */
   readonly acrValues?: readonly string[];
   /**

@@ -47,6 +47,7 @@ import {
 } from '../protocol/option_kinds.ts';
 import { PENDING_KINDS } from '../protocol/pending.ts';
 import { isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
+import type { ClientDocuments } from '../registration/client_documents.ts';
 import type { IntrospectionPolicy, OpenTo } from '../request/context.ts';
 import type { AuthorizingStorage, Awaitable, Storage } from '../storage/contract.ts';
 import type { ApplicationClaims } from '../tokens/application_claims.ts';
@@ -199,6 +200,13 @@ export const HOST_OPTIONS = {
     ),
   ),
   registration: settingWithoutDefault(hostValue<RegistrationOptions>('RegistrationOptions', 'an object')),
+  clientDocuments: settingWithoutDefault(
+    hostValue<ClientDocuments>(
+      'ClientDocuments',
+      'what clientDocuments() returns',
+      (value) => isObject(value) && 'open' in value,
+    ),
+  ),
   acrValues: setting(
     textList('ACR', 'a list of texts without spaces', (acr) => /^[^\s\0]+$/.test(acr)),
     [],

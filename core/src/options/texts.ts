@@ -261,6 +261,13 @@ export const HOST_OPTION_TEXTS: TextsOf<typeof HOST_OPTIONS> = {
     section: 'RFC 7591, RFC 7592',
     defaultInWords: 'off',
   },
+  clientDocuments: {
+    group: 'Host',
+    about:
+      'Accepts clients whose identifier is the URL of a document with their metadata. Needs fetchDocument.',
+    section: 'Client ID Metadata Documents',
+    defaultInWords: 'off',
+  },
   acrValues: {
     group: 'Host',
     about: 'Authentication context classes (acr) that sign-ins can reach.',

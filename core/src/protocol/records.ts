@@ -53,6 +53,11 @@ export interface ClientRecord {
    */
   readonly registeredAt?: number;
   /**
+   * Seconds since 1970 at which the client's metadata document was last valid. Only of clients whose identifier is the URL
+   * of such a document. `noteDocument` raises it.
+   */
+  readonly documentValidAt?: number;
+  /**
    * Seconds since 1970 until which a client that registered itself is in use: its tokens live, or it asked for some.
    * Absent before the first use. Set by `noteUse`.
    */

@@ -54,6 +54,12 @@ export async function documentByOperator(
   return completed(context, readDocument(written, 'operator'), policy);
 }
 
+/** What clients may say about themselves. */
+export type ClientPolicy = Omit<
+  ResolvedRegistration,
+  'openTo' | 'mostClients' | 'mostClientsPerAddress' | 'clients'
+>;
+
 /**
  * Checks and completes metadata that a client sent about itself, without what this server does not offer. Members that
  * the operator has set stay as they are.
@@ -71,7 +77,7 @@ export async function documentByClient(
     allowInsecureUris,
     assertionAudience,
     insecureAllowMissingPkce,
-  }: ResolvedRegistration,
+  }: ClientPolicy,
   written: JsonObject,
   registered?: ClientRecord,
 ): Promise<ClientDocument> {

@@ -26,7 +26,10 @@ import type { NewClient } from '../storage/contract.ts';
 import { readPublicKeys } from '../tokens/public_keys.ts';
 
 /** Members of a client's record that are not metadata: identifier and credentials. */
-export type ClientIdentity = Pick<NewClient, 'id' | 'secrets' | 'registrationTokenDigest' | 'registeredAt'>;
+export type ClientIdentity = Pick<
+  NewClient,
+  'id' | 'secrets' | 'registrationTokenDigest' | 'registeredAt' | 'documentValidAt'
+>;
 
 /** Returns the record of a client whose metadata has passed all rules (ADR 88). */
 export function recordOf(identity: ClientIdentity, document: ClientDocument): NewClient {

@@ -1,6 +1,8 @@
 // What endpoints receive: the checked options, and the services made from them.
-import type { ClientContext } from '../clients/client.ts';
+import type { ClientContext, KeptClients } from '../clients/client.ts';
+import type { Call } from '../http/events.ts';
 import type { FetchDocument } from '../http/fetch_document.ts';
+import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import type { AssertionAudience, ClientAlgorithm, GrantType } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
@@ -15,8 +17,41 @@ import type { AccessTokenVerifier } from '../tokens/state.ts';
  */
 export type IntrospectionPolicy = (caller: ClientRecord | undefined, token: FoundToken) => Awaitable<boolean>;
 
+/**
+ * Who asks for a client. `browser`: an authorization request, whose refusals are pages. `client`: a request that a new
+ * client can begin with. `grant`: a request for tokens, so the client is known from its grant.
+ */
+export type DocumentUse = 'browser' | 'client' | 'grant';
+
+/** Clients whose identifier is the URL of a metadata document. */
+export interface DocumentClients extends KeptClients {
+  /**
+   * A context whose storage finds clients also by their document. Lookups then also reject with an `OAuthError` if a
+   * document is not valid, and with a `DocumentError` if it cannot be fetched.
+   */
+  contextFor(use: DocumentUse): Context;
+  /**
+   * The same endpoints, of which those at which clients authenticate to get something find clients by their document.
+   * The others never fetch one.
+   */
+  endpoints<E extends DocumentEndpoints>(endpoints: E): E;
+  forgetCached(): void;
+}
+
+/** The endpoints that find clients by their document. */
+export interface DocumentEndpoints {
+  readonly token: AnsweringEndpoint;
+  readonly pushedAuthorizationRequest: AnsweringEndpoint;
+}
+
+interface AnsweringEndpoint {
+  answer(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse>;
+}
+
 /** Made once from the options, and never changed. */
 export interface Context extends ClientContext {
+  /** `undefined` if clients cannot identify themselves by a document. */
+  readonly documents: DocumentClients | undefined;
   readonly accessTokens: AccessTokenVerifier;
   /** Refuses every URL if the host did not set the option. */
   readonly fetchDocument: FetchDocument;

@@ -27,7 +27,7 @@ import { PROFILES } from '../protocol/profile.ts';
 import type { Context } from '../request/context.ts';
 import { callOf, perform, type Routes, report, requireGroups, routeOf } from '../request/serve.ts';
 import { type RevocationOptions, type RevocationResult, revokeToken } from '../revocation/revocation.ts';
-import type { AuthorizingStorage, IssuingStorage, Storage } from '../storage/contract.ts';
+import type { AuthorizingStorage, ClientRegistry, IssuingStorage, Storage } from '../storage/contract.ts';
 import { guarded, guardedCall, guardedClaims } from '../storage/faults.ts';
 import type { StorageGroup } from '../storage/groups.ts';
 import { hostStorage, type ReadableStorage } from '../storage/host_storage.ts';
@@ -39,7 +39,7 @@ import { ServerSecret } from '../tokens/server_secret.ts';
 import { type AccessTokenVerifier, StoredAccessTokenVerifier } from '../tokens/state.ts';
 import { type SubjectAudience, sessionIdentifier, subjectIdentifier } from '../tokens/subject_identifier.ts';
 import { userInfoOf } from '../userinfo/userinfo.ts';
-import { ENDPOINTS, routesOf } from './endpoints.ts';
+import { ENDPOINTS, type Endpoints, routesOf } from './endpoints.ts';
 import {
   AuthorizationOperations,
   LogoutOperations,
@@ -68,6 +68,7 @@ class Server<S extends Storage> {
   readonly operator: OperatorOperations;
   readonly #context: Context;
   readonly #signingKeys: SigningKeys | undefined;
+  readonly #endpoints: Endpoints;
   readonly #routes: Routes;
 
   /** @throws {ConfigurationError} an option is wrong; the message names it and says what was expected */
@@ -77,12 +78,15 @@ class Server<S extends Storage> {
     this.issuer = resolved.issuer;
     this.storage = options.storage;
     this.accessTokens = context.accessTokens;
-    this.authorization = new AuthorizationOperations(context) as typeof this.authorization;
+    this.authorization = new AuthorizationOperations(
+      context.documents?.contextFor('browser') ?? context,
+    ) as typeof this.authorization;
     this.logout = new LogoutOperations(context);
     this.operator = new OperatorOperations(context, { signingKeys, caches });
     this.#context = context;
     this.#signingKeys = signingKeys;
-    this.#routes = routesOf(context);
+    this.#endpoints = context.documents?.endpoints(ENDPOINTS) ?? ENDPOINTS;
+    this.#routes = routesOf(context, this.#endpoints);
   }
 
   // ── Endpoints ──────────────────────────────────────────────────────────────────────────────────────────
@@ -139,9 +143,9 @@ class Server<S extends Storage> {
 
   /** @throws {MissingGroup} the storage lacks what the endpoint needs */
   async #perform(endpoint: keyof typeof ENDPOINTS, request: HttpRequest): Promise<HttpResponse> {
-    const { operation, needs } = ENDPOINTS[endpoint];
+    const { operation, needs } = this.#endpoints[endpoint];
     requireGroups(this.#context, needs, `the operation ${operation}`);
-    return perform(ENDPOINTS[endpoint], this.#context, request);
+    return perform(this.#endpoints[endpoint], this.#context, request);
   }
 
   /**
@@ -378,12 +382,17 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
     },
     oidc: oidc && { ...oidc, getUserClaims: guardedClaims(oidc.getUserClaims) },
     mayUseClient: mayUseClient && guardedCall(mayUseClient, 'mayUseClient'),
+    documents: undefined,
   };
+  const documents = options.clientDocuments?.open(
+    context,
+    guarded(options.storage.clients as ClientRegistry),
+  );
   const { cache } = options.storage;
   cache?.limitTokens(options.cachedTokens);
-  const ownCaches = [ownJwt, clientSecrets, clientKeys].filter((item) => item !== undefined);
+  const ownCaches = [ownJwt, clientSecrets, clientKeys, documents].filter((item) => item !== undefined);
   const caches = cache === undefined ? ownCaches : [...ownCaches, guarded(cache)];
-  return { context, signingKeys, caches };
+  return { context: { ...context, documents }, signingKeys, caches };
 }
 
 /** With `previousServer`, revoking a token of the previous server also revokes the new ones that replaced it. */

@@ -125,35 +125,38 @@ export const ENDPOINTS = {
   },
 } as const satisfies Record<string, Endpoint>;
 
+/** The table of one server. */
+export type Endpoints = Readonly<Record<keyof typeof ENDPOINTS, Endpoint>>;
+
 /**
  * Returns the endpoints by path, as far as the storage serves them. The authorization endpoint is missing, because it is
  * the host's own page.
  */
-export function routesOf(context: Context): Routes {
+export function routesOf(context: Context, endpoints: Endpoints): Routes {
   const { issuer, paths, oidc, registration: registrationOptions } = context;
   const base = new URL(issuer).pathname.replace(/\/$/, '');
   const routes = new Map<string, Route>();
   const add = (path: string, endpoint: Endpoint): void => {
     if (isOffered(endpoint, context)) routes.set(path, routeTo(endpoint, context));
   };
-  add(base + paths.introspection, ENDPOINTS.introspection);
-  add(base + paths.revocation, ENDPOINTS.revocation);
-  add(base + paths.token, ENDPOINTS.token);
-  add(base + paths.jwks, ENDPOINTS.jwks);
+  add(base + paths.introspection, endpoints.introspection);
+  add(base + paths.revocation, endpoints.revocation);
+  add(base + paths.token, endpoints.token);
+  add(base + paths.jwks, endpoints.jwks);
   // The issuer's path goes behind the well-known path in RFC 8414 §3.1, before it in OpenID Discovery §4.1. Clients of
   // each try the name of the other too.
   const addMetadata = (name: string) => {
-    add(`/.well-known/${name}${base}`, ENDPOINTS.metadata);
-    add(`${base}/.well-known/${name}`, ENDPOINTS.metadata);
+    add(`/.well-known/${name}${base}`, endpoints.metadata);
+    add(`${base}/.well-known/${name}`, endpoints.metadata);
   };
   addMetadata('oauth-authorization-server');
-  add(base + paths.pushedAuthorizationRequest, ENDPOINTS.pushedAuthorizationRequest);
+  add(base + paths.pushedAuthorizationRequest, endpoints.pushedAuthorizationRequest);
   if (registrationOptions !== undefined) {
-    add(base + paths.registration, ENDPOINTS.registration);
-    add(`${base}${paths.registration}/${ANY_SEGMENT}`, ENDPOINTS.clientConfiguration);
+    add(base + paths.registration, endpoints.registration);
+    add(`${base}${paths.registration}/${ANY_SEGMENT}`, endpoints.clientConfiguration);
   }
   if (oidc !== undefined) {
-    add(base + paths.userInfo, ENDPOINTS.userInfo);
+    add(base + paths.userInfo, endpoints.userInfo);
     addMetadata('openid-configuration');
   }
   return routes;

@@ -67,6 +67,7 @@ const MEMBERS: KindsOf<ClientRecord> = {
   metadata: hostValue('ClientMetadata', 'an object', isJsonObject),
   registrationTokenDigest: notEmpty,
   registeredAt: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  documentValidAt: wholeNumber(0, Number.MAX_SAFE_INTEGER),
   usedUntil: anyValue,
   generation: anyValue,
   revision: anyValue,

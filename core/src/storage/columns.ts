@@ -120,6 +120,7 @@ export const CLIENTS: Columns<ClientRecord> = {
   metadata: { name: 'metadata', type: 'json', optional: true },
   registrationTokenDigest: { name: 'registration_token_digest', type: 'text', optional: true },
   registeredAt: { name: 'registered_at', type: 'integer', optional: true },
+  documentValidAt: { name: 'document_valid_at', type: 'integer', optional: true },
   usedUntil: { name: 'used_until', type: 'integer', optional: true, setLater: true },
   generation: { name: 'generation', type: 'integer', optional: true, setLater: true },
   revision: { name: 'revision', type: 'integer', optional: true, setLater: true },

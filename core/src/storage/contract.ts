@@ -457,12 +457,18 @@ export interface ClientRegistry extends IssuingClientRepository {
   add(client: NewClient, limits?: RegistrationLimits): Awaitable<boolean>;
   list(): Awaitable<readonly ClientRecord[]>;
   /**
-   * Clients that registered themselves and have not been in use since then, those unused for longest first. Without
+   * Clients with `registeredAt` that have not been in use since then, those unused for longest first. Without
    * disabled ones, and those that an operator has changed (`set_by_operator`) or made an API. Indexed read.
    * @param since seconds since 1970. A client is in use until `usedUntil`, at first until `registeredAt`.
    */
   listUnused(since: number, limit: number): Awaitable<readonly ClientRecord[]>;
   noteUse(clientId: string, until: number): Awaitable<void>;
+  /**
+   * Records that the metadata document of a client was valid then: raises `documentValidAt` of a client that has one, and
+   * never lowers it. The client's revision stays.
+   * @param validAt seconds since 1970
+   */
+  noteDocument(clientId: string, validAt: number): Awaitable<void>;
   replaceSecrets(
     clientId: string,
     secrets: readonly ClientSecretRecord[],

@@ -274,4 +274,5 @@ class OwnObjects<T extends Own & object, Own extends object = T> {
 }
 
 /** The methods that registration needs. */
-export type RegistrableClients = Pick<ClientRegistry, 'add' | 'replace' | 'remove'>;
+export type RegistrableClients = Pick<ClientRegistry, 'add' | 'replace' | 'remove'> &
+  Partial<Pick<ClientRegistry, 'noteDocument'>>;

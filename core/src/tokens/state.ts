@@ -249,11 +249,10 @@ export function readTokenTypeHint(options: HintOptions, form: Form, authenticati
   if (options.ignoreUnknownTokenTypeHints) return undefined;
   return authentication.then((caller) => {
     if (caller?.metadata?.ignore_unknown_token_type_hint === true) return undefined;
-    const problem = isHint(hint.trim()) ? 'has white space around it' : 'is unknown';
-    throw new OAuthError('unsupported_token_type', `the token_type_hint ${problem}`, {
-      reason: 'unknown_hint',
-      value: hint,
-    });
+    const details = { reason: 'unknown_hint', value: hint } as const;
+    if (isHint(hint.trim()))
+      throw new OAuthError('unsupported_token_type', 'the token_type_hint has white space around it', details);
+    throw new OAuthError('unsupported_token_type', 'the token_type_hint is unknown', details);
   });
 }
 

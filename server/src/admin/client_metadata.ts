@@ -101,11 +101,12 @@ export async function withChange(
   for (const name of change.unset) delete members[name];
   const set = setByOperator(client, change);
   if (set.length > 0) members.set_by_operator = set;
-  const { id, registrationTokenDigest, registeredAt } = client;
+  const { id, registrationTokenDigest, registeredAt, documentValidAt } = client;
   const identity = {
     id,
     ...(registrationTokenDigest !== undefined && { registrationTokenDigest }),
     ...(registeredAt !== undefined && { registeredAt }),
+    ...(documentValidAt !== undefined && { documentValidAt }),
   };
   requireFetchable(change.members, configuration);
   return clientFrom(builder, identity, members, client);

@@ -703,6 +703,24 @@ export const OPTIONS = {
     'Who may register a client (RFC 7591): no one, callers with a token from grantd client registration-token, or anyone.',
     'off',
   ),
+  clientDocuments: option(
+    'Endpoints',
+    oneOf('off', 'listed', 'open'),
+    'Whether a client may use the https URL of a document with its metadata as its identifier (Client ID Metadata Documents): no client, those of clientDocumentHosts, or every one. These clients get the scopes and APIs of self-registered ones.',
+    'off',
+  ),
+  clientDocumentHosts: option(
+    'Endpoints',
+    textList('HOSTS', 'a list of hosts in lower case, such as claude.ai or *.example.com', isDocumentHost),
+    'Hosts whose client documents are accepted if clientDocuments is listed.',
+    [],
+  ),
+  clientDocumentDeniedHosts: option(
+    'Endpoints',
+    textList('HOSTS', 'a list of hosts in lower case, such as claude.ai or *.example.com', isDocumentHost),
+    'Hosts whose client documents are never accepted.',
+    [],
+  ),
   registrationScopes: REGISTRATION_OPTIONS.scopes,
   registrationClosedScopes: REGISTRATION_OPTIONS.closedScopes,
   registrationApis: REGISTRATION_OPTIONS.apis,
@@ -739,6 +757,10 @@ export function flagOf(name: string): string {
 
 export function variableOf(name: string): string {
   return `GRANTD_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+}
+
+function isDocumentHost(host: string): boolean {
+  return /^(?:\*\.)?[a-z0-9.-]+$|^\[[0-9a-f:.]+\]$/.test(host);
 }
 
 function isHost(host: string): boolean {

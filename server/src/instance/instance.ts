@@ -3,6 +3,7 @@ import {
   AuthorizationServer,
   type AuthorizationServerOptions,
   ConfigurationError,
+  clientDocuments,
   type FetchDocument,
   type GetUserClaims,
   type SecretDependents,
@@ -322,6 +323,7 @@ function libraryOptions(
     ...sharedOptions(settings),
     fetchDocument,
     ...registrationOptions(settings),
+    ...documentOptions(settings),
     ...loaded,
     ...(stored !== undefined && { applicationClaims: applicationClaims(stored, getUserClaims) }),
     ...(oidc !== false && { oidc: { getUserClaims, ...(oidc === true ? undefined : oidc) } }),
@@ -386,6 +388,32 @@ const OWN_NAMES: Readonly<Record<string, OptionName>> = {
   'registration.assertionAudience': 'registrationAssertionAudience',
   'registration.insecureAllowMissingPkce': 'registrationInsecureAllowMissingPkce',
 };
+
+/**
+ * Client ID Metadata Documents, with the limits of self-registered clients.
+ * @throws {ConfigurationError} no host is listed
+ */
+function documentOptions({
+  clientDocuments: accepted,
+  clientDocumentHosts: hosts,
+  clientDocumentDeniedHosts: deniedHosts,
+  registrationScopes: scopes,
+  registrationClosedScopes: closedScopes,
+  registrationApis: apis,
+  registrationRedirectUris: redirectUris,
+  insecureDevelopment: allowInsecureUris,
+}: Settings): Pick<AuthorizationServerOptions, 'clientDocuments'> {
+  if (accepted === 'off') return {};
+  const isListed = accepted === 'listed';
+  if (isListed && hosts.length === 0)
+    throw new ConfigurationError('clientDocumentHosts', 'a host, because clientDocuments is listed');
+  return {
+    clientDocuments: clientDocuments({
+      ...(isListed && { hosts }),
+      ...{ deniedHosts, scopes, closedScopes, apis, redirectUris, allowInsecureUris },
+    }),
+  };
+}
 
 /** Registration options for the library. */
 function registrationOptions({

@@ -337,6 +337,11 @@ export const DE: Texts = {
     title: 'Ungeprüfte Anwendung.',
     note: (application, operator) =>
       html`${application} hat sich hier selbst registriert. ${operator} hat nicht geprüft, wer dahintersteht.`,
+    byDocument: (host, operator) =>
+      html`Sie beschreibt sich selbst auf ${host}. ${operator} hat nicht geprüft, wer dahintersteht.`,
+    ownName: (name) => html`Sie nennt sich ${name}.`,
+    onThisDevice:
+      'Sie läuft auf einem Gerät. Machen Sie nur weiter, wenn Sie sie gerade selbst auf diesem gestartet haben: Andere Programme können ihren Namen verwenden.',
   },
 
   leaving: {

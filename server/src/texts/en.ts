@@ -345,6 +345,11 @@ export const EN = {
     title: 'Unchecked application.',
     note: (application: Name, operator: Name) =>
       html`${application} registered itself here. ${operator} has not checked who is behind it.`,
+    byDocument: (host: Name, operator: Name) =>
+      html`It describes itself on ${host}. ${operator} has not checked who is behind it.`,
+    ownName: (name: Name) => html`It calls itself ${name}.`,
+    onThisDevice:
+      'It runs on a device. Continue only if you have just started it yourself on this one: other programs can use its name.',
   },
 
   leaving: {

@@ -76,6 +76,22 @@ export const registrations: readonly KitCase[] = [
     expectEqual((await clients.get(id))?.usedUntil, REGISTERED_AT + 100, 'after a replacement');
   }),
 
+  kitCase('administration', 'the time at which a document was valid only rises', async (stage) => {
+    const { clients } = stage.administration;
+    const { registrationTokenDigest: _, ...described } = REGISTERED;
+    const { id } = await stage.client({ ...described, documentValidAt: REGISTERED_AT });
+    const other = await stage.client(REGISTERED);
+    const before = await clients.get(id);
+    await Promise.all([50, 100, 75].map((later) => clients.noteDocument(id, REGISTERED_AT + later)));
+    for (const name of [other.id, 'unknown']) await clients.noteDocument(name, REGISTERED_AT + 100);
+    const after = await clients.get(id);
+    expectEqual(after?.documentValidAt, REGISTERED_AT + 100, 'the time');
+    expectEqual(after?.revision, before?.revision, 'its revision');
+    expectEqual((await clients.get(other.id))?.documentValidAt, undefined, 'a client without a document');
+    const both = await unused(stage, REGISTERED_AT + 1);
+    expectEqual(both.toSorted(), [id, other.id].sort(), 'both are registrations');
+  }),
+
   kitCase(
     'administration',
     'unused registrations are listed, those unused for longest first',

@@ -259,8 +259,13 @@ function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegi
         .map(withGeneration),
     noteUse(id, until) {
       const client = tables().clients.get(id);
-      if (client?.registrationTokenDigest === undefined || (client.usedUntil ?? 0) >= until) return;
+      if (client?.registeredAt === undefined || (client.usedUntil ?? 0) >= until) return;
       tables().clients.set(id, snapshot({ ...client, usedUntil: until }));
+    },
+    noteDocument(id, validAt) {
+      const client = tables().clients.get(id);
+      if (client?.documentValidAt === undefined || client.documentValidAt >= validAt) return;
+      tables().clients.set(id, snapshot({ ...client, documentValidAt: validAt }));
     },
     remove(id, unusedSince) {
       const held = tables();
@@ -279,8 +284,8 @@ function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegi
 
 /** Whether a client is unused, as `ClientRegistry.listUnused` says. Only of enabled clients. */
 function isUnused(client: ClientRecord, since: number): boolean {
-  const { registrationTokenDigest, resource, metadata } = client;
-  const isOwn = registrationTokenDigest !== undefined && resource === undefined;
+  const { registeredAt, resource, metadata } = client;
+  const isOwn = registeredAt !== undefined && resource === undefined;
   return isOwn && metadata?.set_by_operator === undefined && lastUseOf(client) < since;
 }
 

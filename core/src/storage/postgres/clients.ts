@@ -104,6 +104,8 @@ export const CLIENTS_SQL = {
 
   noteUse: forPostgres(CLIENT_STATEMENTS.noteUse, 'issuerId', 'id', 'until'),
 
+  noteDocument: forPostgres(CLIENT_STATEMENTS.noteDocument, 'issuerId', 'id', 'validAt'),
+
   listUnused: `
     SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 AND ${isUnused('$2', SET_BY_OPERATOR)}
     ORDER BY coalesce(used_until, registered_at) LIMIT $3`,
@@ -211,6 +213,9 @@ export async function postgresClients(handle: PostgresHandle): Promise<ClientReg
     },
     async noteUse(id, until) {
       if (isStorable(id)) await primary.write([[sql.noteUse, issuerId, id, until]], () => undefined);
+    },
+    async noteDocument(id, validAt) {
+      if (isStorable(id)) await primary.write([[sql.noteDocument, issuerId, id, validAt]], () => undefined);
     },
     async listUnused(since, limit) {
       return primary.read([sql.listUnused, issuerId, since, limit], (found) =>

@@ -585,13 +585,14 @@ const VERSION_10 = {
   DROP INDEX grantd.clients_by_resource;
   CREATE INDEX clients_by_lower_resource ON grantd.clients (issuer_id, lower(resource COLLATE "C"))
     WHERE resource IS NOT NULL;
-  ALTER TABLE grantd.clients ADD COLUMN used_until bigint, ADD COLUMN registered_from text;
+  ALTER TABLE grantd.clients ADD COLUMN used_until bigint, ADD COLUMN registered_from text,
+    ADD COLUMN document_valid_at bigint;
   UPDATE grantd.clients SET used_until = extract(epoch FROM now())::bigint WHERE registration_token_digest IS NOT NULL;
   UPDATE grantd.clients c SET used_until = greatest(c.used_until, t.latest)
   FROM (SELECT issuer_id, client_id, max(expires_at) AS latest FROM grantd.tokens GROUP BY issuer_id, client_id) t
   WHERE t.issuer_id = c.issuer_id AND t.client_id = c.id AND c.used_until IS NOT NULL;
   CREATE INDEX clients_by_last_use ON grantd.clients (issuer_id, coalesce(used_until, registered_at))
-    WHERE registration_token_digest IS NOT NULL;
+    WHERE registered_at IS NOT NULL;
   CREATE INDEX clients_by_place ON grantd.clients (issuer_id, registered_from) WHERE registered_from IS NOT NULL;
   UPDATE grantd.clients
      SET metadata = CASE
@@ -623,7 +624,8 @@ const VERSION_10 = {
   ALTER TABLE grantd.issuers DROP COLUMN forgotten_until;
   DROP INDEX grantd.clients_by_place;
   DROP INDEX grantd.clients_by_last_use;
-  ALTER TABLE grantd.clients DROP COLUMN registered_from, DROP COLUMN used_until;
+  ALTER TABLE grantd.clients DROP COLUMN document_valid_at, DROP COLUMN registered_from,
+    DROP COLUMN used_until;
   DROP INDEX grantd.clients_by_lower_resource;
   CREATE INDEX clients_by_resource ON grantd.clients (issuer_id, resource) WHERE resource IS NOT NULL;
 `,

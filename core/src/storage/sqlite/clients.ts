@@ -165,6 +165,7 @@ export function sqliteClients(
     listUnused: (since, limit) =>
       reads.read(() => (sql.listUnused.all({ issuerId, since, limit }) as RowObject[]).map(toClientRecord)),
     noteUse: (id, until) => transaction(() => void sql.noteUse.run({ issuerId, id, until })),
+    noteDocument: (id, validAt) => transaction(() => void sql.noteDocument.run({ issuerId, id, validAt })),
     remove(id, unusedSince) {
       return transaction((origin) => {
         if (unusedSince !== undefined && !sql.findUnused.get({ issuerId, id, since: unusedSince }))

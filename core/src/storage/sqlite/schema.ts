@@ -391,12 +391,13 @@ const VERSION_12 = {
   CREATE INDEX clients_by_lower_resource ON clients (issuer_id, lower(resource)) WHERE resource IS NOT NULL;
   ALTER TABLE clients ADD COLUMN used_until INTEGER;
   ALTER TABLE clients ADD COLUMN registered_from TEXT;
+  ALTER TABLE clients ADD COLUMN document_valid_at INTEGER;
   UPDATE clients SET used_until = unixepoch() WHERE registration_token_digest IS NOT NULL;
   UPDATE clients SET used_until = max(used_until, t.latest)
   FROM (SELECT issuer_id, client_id, max(expires_at) AS latest FROM tokens GROUP BY issuer_id, client_id) t
   WHERE t.issuer_id = clients.issuer_id AND t.client_id = clients.id AND used_until IS NOT NULL;
   CREATE INDEX clients_by_last_use ON clients (issuer_id, coalesce(used_until, registered_at))
-    WHERE registration_token_digest IS NOT NULL;
+    WHERE registered_at IS NOT NULL;
   CREATE INDEX clients_by_place ON clients (issuer_id, registered_from) WHERE registered_from IS NOT NULL;
   UPDATE clients
      SET metadata = CASE
@@ -448,6 +449,7 @@ const VERSION_12 = {
   ALTER TABLE issuers DROP COLUMN forgotten_until;
   DROP INDEX clients_by_place;
   DROP INDEX clients_by_last_use;
+  ALTER TABLE clients DROP COLUMN document_valid_at;
   ALTER TABLE clients DROP COLUMN registered_from;
   ALTER TABLE clients DROP COLUMN used_until;
   DROP INDEX clients_by_lower_resource;

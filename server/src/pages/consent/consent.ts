@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type AuthorizationRequest, type IssuingClientRepository, StorageFault } from '@grantd/core';
 import type { DetailsType } from '../../config/details_types.ts';
+import { isLoopback } from '../../config/networks.ts';
 import type { AnsweredRequests } from '../../data/answered_requests.ts';
 import type { Consents, ScopeTexts } from '../../data/consents.ts';
 import type { RequestLog } from '../../log/log.ts';
@@ -191,6 +192,7 @@ function showConsent(needs: ConsentNeeds) {
       changePerson: `${needs.drawing.basePath}/login?pending=${sealed}&other`,
       account: `${needs.drawing.basePath}/account`,
       ...(host !== undefined && { returnsTo: host }),
+      isOnThisDevice: authorization.client.redirectUris.every(isOnThisDevice),
     };
     return renderPage(c, { ...consentPage(view, setting), formMayLeave: true });
   };
@@ -280,10 +282,16 @@ async function performed(
  * asks again.
  */
 function questionOf(authorization: AuthorizationRequest): string {
-  // The use and rotation of a secret raise `revision` alone, and change nothing that users see.
-  const { revision: _, ...client } = authorization.client;
+  // The use and rotation of a secret, and a document that is still valid, change nothing that users see.
+  const { revision: _, documentValidAt: __, registeredAt: ___, ...client } = authorization.client;
   const question = JSON.stringify([client, authorization.redirectUri, requiredConsent(authorization)]);
   return createHash('sha256').update(question).digest('base64url');
+}
+
+/** Whether a redirect URI leads to a program on the user's device, which any other program there can pretend to be. */
+function isOnThisDevice(redirectUri: string): boolean {
+  const { protocol, hostname } = new URL(redirectUri);
+  return (protocol !== 'https:' && protocol !== 'http:') || isLoopback(hostname);
 }
 
 /** The host that users see before they return; `undefined` for custom schemes, which say nothing. */

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { Texts } from '../../texts/en.ts';
-import type { Html } from '../../texts/html.ts';
+import { type Html, icon } from '../../texts/html.ts';
 import { textsIn } from '../../texts/texts.ts';
 import {
   applicationLinks,
@@ -31,12 +31,20 @@ export interface ConsentView extends FormShown {
   readonly access: AccessShown;
   /** Host of the redirect URI, if it means something to users. */
   readonly returnsTo?: string;
+  /** Whether every redirect URI leads to a program on the user's device. */
+  readonly isOnThisDevice?: boolean;
   /** URL of the page on which users end access. */
   readonly account?: string;
 }
 
 /** Characters from which a name gets a smaller heading. */
 const LONG_NAME = 40;
+
+/** A warning about a client with a document whose answers stay on a device: the host of its document proves nothing there. */
+function deviceNote({ application, isOnThisDevice }: ConsentView, { unchecked }: Texts): Html | '' {
+  if (application.document === undefined || isOnThisDevice !== true) return '';
+  return html`<p id="on-this-device" class="caution">${icon('alert')}<span>${unchecked.onThisDevice}</span></p>`;
+}
 
 /** `/consent`: buttons `consent-allow` and `consent-deny`, which send the field `decision`. */
 export function consentPage(view: ConsentView, setting: PageSetting): Page {
@@ -53,6 +61,7 @@ ${applicationMark(application, setting.operator)}
 </header>
 ${personLine(consent.signedInAs, person, html`<a id="change-person" href="${view.changePerson}">${consent.notYou}</a>`)}
 ${uncheckedNote(application, setting, texts)}
+${deviceNote(view, texts)}
 ${accessOf(view.access, texts)}
 <form method="post" action="${view.action}">
 <input type="hidden" name="form_token" value="${view.formToken}">

@@ -24,7 +24,7 @@ import type {
  * @param basePath path of the issuer, under which logos are served
  */
 export function applicationShown(
-  client: Pick<AuthorizationClient, 'id' | 'name' | 'metadata' | 'registeredAt'>,
+  client: Pick<AuthorizationClient, 'id' | 'name' | 'metadata' | 'registeredAt' | 'documentValidAt'>,
   language: Language,
   basePath: string,
 ): ApplicationShown {
@@ -38,8 +38,12 @@ export function applicationShown(
     }),
     ...(metadata.brand_color !== undefined && { color: metadata.brand_color }),
   };
+  const ownName = member('client_name') ?? name;
+  // Everyone can write any name into a document. Only its host is certain.
+  const isByDocument = client.documentValidAt !== undefined;
   return {
-    name: member('client_name') ?? name ?? id,
+    name: isByDocument ? new URL(id).host : (ownName ?? id),
+    ...(isByDocument && { document: { ...(ownName !== undefined && { ownName }) } }),
     ...(isUnchecked(client) ? { isUnchecked: true } : brand),
     ...(clientUri !== undefined && { clientUri }),
     ...(policyUri !== undefined && { policyUri }),
@@ -153,8 +157,11 @@ export function uncheckedNote(
   texts: Texts,
 ): Html | '' {
   if (application?.isUnchecked !== true) return '';
-  const { title, note } = texts.unchecked;
-  return html`<p id="registered-itself" class="caution">${icon('alert')}<span><strong>${title}</strong> ${note(named(application.name), named(operator.name))}</span></p>`;
+  const { title, note, byDocument, ownName } = texts.unchecked;
+  const { name, document } = application;
+  const about = (document === undefined ? note : byDocument)(named(name), named(operator.name));
+  const called = document?.ownName === undefined ? '' : html` ${ownName(named(document.ownName))}`;
+  return html`<p id="registered-itself" class="caution">${icon('alert')}<span><strong>${title}</strong> ${about}${called}</span></p>`;
 }
 
 /** Shows who is signed in, with a link for other users. */

@@ -198,6 +198,8 @@ export interface Page extends PageSetting {
 
 /** An application’s name, brand and links. */
 export interface ApplicationShown extends Brand {
+  /** Of a client with a metadata document, whose `name` is the host of the document. */
+  readonly document?: { /** What it calls itself. */ readonly ownName?: string };
   /** Web URLs. Only `https:` and `http:` are shown. */
   readonly clientUri?: string;
   readonly policyUri?: string;

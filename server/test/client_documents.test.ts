@@ -1,0 +1,123 @@
+// A client of the program whose identifier is the URL of its metadata document.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { ALICE, Browser, isConsent } from './harness/browser.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
+import { authorizationUrl, introspect, newPkce, redeem } from './harness/protocol.ts';
+
+const CALLBACK = 'http://127.0.0.1:50123/callback';
+const SCOPE = 'openid offline_access';
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+describe('a client with a metadata document', () => {
+  const requests: (string | undefined)[] = [];
+  let isUp = true;
+  const site = createServer((request, response) => {
+    requests.push(request.url);
+    if (!isUp) return void response.writeHead(503).end();
+    response.setHeader('content-type', 'application/json');
+    response.setHeader('cache-control', 'no-store');
+    response.end(
+      JSON.stringify({
+        client_id: id,
+        client_name: 'Example Inc. Security',
+        redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/callback'],
+        grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+        token_endpoint_auth_method: 'none',
+        logo_uri: 'https://stranger.example/logo.png',
+      }),
+    );
+  });
+  let id: string;
+  let host: string;
+  let server: RunningServer;
+  before(async () => {
+    await once(site.listen(0, '127.0.0.1'), 'listening');
+    host = `127.0.0.1:${(site.address() as AddressInfo).port}`;
+    id = `http://${host}/oauth/client.json`;
+    const options = [
+      '--client-documents',
+      'open',
+      '--insecure-development',
+      '--operator-name',
+      'Musterstadt',
+    ];
+    server = await workbench.start(workbench.folder(), ['--demo', ...options]);
+  });
+  after(() => site.close());
+
+  const pkce = newPkce();
+  const url = () =>
+    authorizationUrl(server.url, pkce, { client_id: id, redirect_uri: CALLBACK, scope: SCOPE });
+
+  async function consented(): Promise<URL> {
+    const browser = new Browser(server.url);
+    const consent = await browser.submit(await browser.get(url()), { ...ALICE });
+    assert.ok(isConsent(consent), consent.html);
+    return new URL((await browser.submit(consent, { decision: 'allow' })).url);
+  }
+
+  function refreshed(refresh_token = ''): Promise<Response> {
+    const body = new URLSearchParams({ grant_type: 'refresh_token', client_id: id, refresh_token });
+    return fetch(`${server.url}/token`, { method: 'POST', body });
+  }
+
+  test('pages name the host of its document, and say what it calls itself and that it runs on a device', async () => {
+    const browser = new Browser(server.url);
+    const login = await browser.get(url());
+    assert.match(login.html, new RegExp(`to continue to <bdi class="name">${host}</bdi>`));
+    const consent = await browser.submit(login, { ...ALICE });
+    assert.match(consent.html, new RegExp(`<h1[^>]*>[^<]*<bdi class="name">${host}</bdi>`));
+    assert.match(consent.html, /It calls itself <bdi class="name">Example Inc\. Security<\/bdi>/);
+    assert.match(consent.html, /id="on-this-device"/);
+    assert.match(consent.html, /continue to <bdi class="name">127\.0\.0\.1:50123<\/bdi>/);
+    assert.doesNotMatch(consent.html, /stranger\.example/);
+  });
+
+  test('it gets tokens and refreshes them, and an operator ends it by its URL while its site is down', async () => {
+    const tokens = await redeem(server.url, pkce, await consented(), id);
+    assert.equal((await introspect(server.url, tokens.access_token)).client_id, id);
+    const next = await (await refreshed(tokens.refresh_token)).json();
+    assert.ok(next.access_token, JSON.stringify(next));
+    isUp = false;
+    assert.match(await grantdPrints(server.folder, ['client', 'show', id]), /Example Inc\. Security/);
+    assert.match(
+      await grantdPrints(server.folder, ['token', 'explain', next.access_token]),
+      new RegExp(host),
+    );
+    assert.equal((await introspect(server.url, next.access_token)).active, true);
+    await grantdPrints(server.folder, ['client', 'disable', id]);
+    assert.equal((await introspect(server.url, next.access_token)).active, false);
+    assert.equal((await refreshed(next.refresh_token)).status, 401);
+    isUp = true;
+    const { status, html } = await new Browser(server.url).get(url());
+    assert.equal(status, 400, html);
+    await grantdPrints(server.folder, ['client', 'enable', id]);
+  });
+
+  test('while its site is down, users get a page, and the log blames the client and not the server', async () => {
+    isUp = false;
+    const client_id = id.replace('client.json', 'other.json');
+    const parameters = { client_id, redirect_uri: CALLBACK, scope: SCOPE };
+    const page = await new Browser(server.url).get(authorizationUrl(server.url, pkce, parameters));
+    assert.equal(page.status, 400, page.html);
+    const isMeant = ({ reason }: Readonly<Record<string, unknown>>) =>
+      reason === 'client_document_unreachable';
+    const { level, status } = await server.logged(isMeant, 'that the document cannot be fetched');
+    assert.deepEqual([level, status], ['info', 400]);
+    isUp = true;
+  });
+});
+
+test('with --client-documents listed, the server starts only with a host, and names the option', async () => {
+  const options = ['serve', '--demo', '--client-documents', 'listed'];
+  const { code, stderr } = await grantd(workbench.folder(), options);
+  assert.equal(code, 2, stderr);
+  assert.match(stderr, /--client-document-hosts.*a host, because clientDocuments is listed/s);
+});
