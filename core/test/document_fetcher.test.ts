@@ -431,7 +431,10 @@ test('a URL that the server would never fetch cannot be registered, by the clien
     });
   }
   // A client that registers itself goes without its logo. An operator learns of the mistake.
-  for (const logo of [{ logo_uri: 'https://10.0.0.1/logo.png' }, { 'logo_uri#de': 'https://localhost/logo.png' }]) {
+  for (const logo of [
+    { logo_uri: 'https://10.0.0.1/logo.png' },
+    { 'logo_uri#de': 'https://localhost/logo.png' },
+  ]) {
     const described = { redirect_uris: [CALLBACK], ...logo };
     const { metadata } = await register(world, described);
     assert.deepEqual(

@@ -251,7 +251,11 @@ export function readTokenTypeHint(options: HintOptions, form: Form, authenticati
     if (caller?.metadata?.ignore_unknown_token_type_hint === true) return undefined;
     const details = { reason: 'unknown_hint', value: hint } as const;
     if (isHint(hint.trim()))
-      throw new OAuthError('unsupported_token_type', 'the token_type_hint has white space around it', details);
+      throw new OAuthError(
+        'unsupported_token_type',
+        'the token_type_hint has white space around it',
+        details,
+      );
     throw new OAuthError('unsupported_token_type', 'the token_type_hint is unknown', details);
   });
 }

@@ -394,7 +394,7 @@ export const PAGES: readonly PageCase[] = [
   {
     name: 'console: the removal of a group',
     as: 'alice',
-    open: (visit) => visit.open('/console/groups?name=staff&ask=remove'),
+    open: (visit) => visit.open('/console/groups?name=visitors&ask=remove'),
     shows: '#console-yes',
   },
   {
@@ -452,6 +452,7 @@ export async function addPageClients(server: RunningServer): Promise<void> {
     ...['--redirect-uri=http://localhost:4001/callback', '--authorization-details-type=payment'],
   ]);
   await grantdPrints(folder, ['group', 'add', 'staff']);
+  await grantdPrints(folder, ['group', 'add', 'visitors']);
   await grantdPrints(folder, [
     ...['client', 'add', 'closed', '--name=Payroll', '--scope=openid', '--allow-group=staff'],
     '--redirect-uri=http://localhost:4001/callback',
