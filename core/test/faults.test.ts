@@ -4,6 +4,7 @@ import {
   AuthorizationServer,
   type AuthorizationServerOptions,
   type AuthorizingStorage,
+  clientDocuments,
   errorResponse,
   type HttpResponse,
   type IssuingTokenRepository,
@@ -36,6 +37,9 @@ import {
   type World,
   type WorldOptions,
 } from './harness/world.ts';
+
+/** A client whose identifier is the URL of its document. */
+const DOCUMENT = 'https://editor.example/client.json';
 
 const OPEN_OUTAGE = errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
   ...OPEN_JSON_HEADERS,
@@ -352,6 +356,33 @@ const SCENES: readonly Scene[] = [
       const authorization = basic(client_id, client_secret);
       const parameters = { ...parametersOf('web'), client_id, redirect_uri: CALLBACK, scope: 'openid' };
       return () => world.post('/par', parameters, null, { authorization });
+    },
+  },
+  {
+    sentence: 'a request that cannot note that the document of its client is valid is 503',
+    asks: ['clients.get', 'clients.noteDocument', 'clients.noteUse', 'pending.add'],
+    status: 201,
+    outage: OPEN_OUTAGE,
+    options: {
+      fetchDocument: async () => ({
+        status: 200,
+        contentType: 'application/json',
+        body: JSON.stringify({ client_id: DOCUMENT, redirect_uris: [CALLBACK] }),
+      }),
+      clientDocuments: clientDocuments(),
+    },
+    async arrange(world) {
+      const parameters = {
+        ...parametersOf('web'),
+        client_id: DOCUMENT,
+        redirect_uri: CALLBACK,
+        scope: 'openid',
+      };
+      const url = `/authorize?${new URLSearchParams(parameters)}`;
+      const request = await world.server.authorization.validate({ method: 'GET', url, headers: {} });
+      await world.server.authorization.complete(request, { subject: 'alice' });
+      world.clock.advance(60 * 60);
+      return () => world.post('/par', parameters);
     },
   },
   {

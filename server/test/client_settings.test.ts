@@ -394,10 +394,12 @@ test('the migration of a file says once what it assumed, and how to narrow it', 
   database.exec('PRAGMA foreign_keys = OFF');
   const rows = database.prepare('SELECT id, grant_types, scopes, redirect_uris, resource FROM clients').all();
   const { issuer } = database.prepare('SELECT issuer FROM issuers').get() ?? {};
-  for (const { name } of database
-    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+  for (const { type, name } of database
+    .prepare(
+      "SELECT type, name FROM sqlite_schema WHERE type IN ('view', 'table') AND name NOT LIKE 'sqlite_%' ORDER BY type DESC",
+    )
     .all())
-    database.exec(`DROP TABLE "${name}"`);
+    database.exec(`DROP ${type} "${name}"`);
   for (const migration of SQLITE_STORE_TABLES.migrations.slice(0, 4)) database.exec(scriptOf(migration));
   database.exec('PRAGMA user_version = 4');
   database.prepare('INSERT INTO issuers (id, issuer) VALUES (1, ?)').run(String(issuer));

@@ -109,7 +109,7 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     database.close();
     const rows = await ask(
       { url: environmentOf(folder).GRANTD_DATABASE ?? '' },
-      "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'grantd'",
+      "SELECT table_name, column_name FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name) WHERE table_schema = 'grantd' AND table_type = 'BASE TABLE'",
     );
     const columns = rows.map((row) => [String(row.table_name), String(row.column_name)] as const);
     const missing = columns.filter(([table, column]) => inFile.get(table)?.includes(column) === false);

@@ -457,7 +457,7 @@ export interface ClientRegistry extends IssuingClientRepository {
   add(client: NewClient, limits?: RegistrationLimits): Awaitable<boolean>;
   list(): Awaitable<readonly ClientRecord[]>;
   /**
-   * Clients with `registeredAt` that have not been in use since then, those unused for longest first. Without
+   * Clients that registered themselves or have a document, and have not been in use since then, those unused for longest first. Without
    * disabled ones, and those that an operator has changed (`set_by_operator`) or made an API. Indexed read.
    * @param since seconds since 1970. A client is in use until `usedUntil`, at first until `registeredAt`.
    */

@@ -228,8 +228,8 @@ export const toClientRecord: (row: RowObject) => ClientRecord = rowReader(CLIENT
  * The row of a client that registered itself and has not been in use since a time, as `ClientRegistry.listUnused` says.
  * @param setByOperator SQL for the member of the metadata
  */
-export const isUnused = (since: string, setByOperator: string) => `registered_at IS NOT NULL
-    AND coalesce(used_until, registered_at) < ${since} AND disabled_at_ms IS NULL AND resource IS NULL
+export const isUnused = (since: string, setByOperator: string) => `(registration_token_digest IS NOT NULL
+    OR document_valid_at IS NOT NULL) AND coalesce(used_until, registered_at) < ${since} AND disabled_at_ms IS NULL AND resource IS NULL
     AND ${setByOperator} IS NULL`;
 
 export const CLIENT_STATEMENTS = {
@@ -252,7 +252,7 @@ export const CLIENT_STATEMENTS = {
 
   noteDocument: `
     UPDATE grantd.clients SET document_valid_at = :validAt
-    WHERE issuer_id = :issuerId AND id = :id AND document_valid_at < :validAt`,
+    WHERE issuer_id = :issuerId AND id = :id AND coalesce(document_valid_at, :validAt) < :validAt`,
 };
 
 export type ApiRow = { readonly id: string; readonly resource: string; readonly metadata: string | null };

@@ -152,6 +152,7 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
     'clients.add': () => storage.clients.add(newClient('another'), { mostRegistered: 10 }),
     'clients.list': () => storage.clients.list(),
     'clients.listUnused': () => storage.clients.listUnused(1, 10),
+    'clients.noteDocument': () => storage.clients.noteDocument('client', 1),
     'clients.noteUse': () => storage.clients.noteUse('client', 1),
     'clients.replace': () => storage.clients.replace(newClient('client'), {}),
     'clients.remove': () => storage.clients.remove('client'),

@@ -284,8 +284,8 @@ function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegi
 
 /** Whether a client is unused, as `ClientRegistry.listUnused` says. Only of enabled clients. */
 function isUnused(client: ClientRecord, since: number): boolean {
-  const { registeredAt, resource, metadata } = client;
-  const isOwn = registeredAt !== undefined && resource === undefined;
+  const { registrationTokenDigest, documentValidAt, resource, metadata } = client;
+  const isOwn = (registrationTokenDigest ?? documentValidAt) !== undefined && resource === undefined;
   return isOwn && metadata?.set_by_operator === undefined && lastUseOf(client) < since;
 }
 

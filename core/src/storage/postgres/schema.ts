@@ -592,7 +592,7 @@ const VERSION_10 = {
   FROM (SELECT issuer_id, client_id, max(expires_at) AS latest FROM grantd.tokens GROUP BY issuer_id, client_id) t
   WHERE t.issuer_id = c.issuer_id AND t.client_id = c.id AND c.used_until IS NOT NULL;
   CREATE INDEX clients_by_last_use ON grantd.clients (issuer_id, coalesce(used_until, registered_at))
-    WHERE registered_at IS NOT NULL;
+    WHERE registration_token_digest IS NOT NULL OR document_valid_at IS NOT NULL;
   CREATE INDEX clients_by_place ON grantd.clients (issuer_id, registered_from) WHERE registered_from IS NOT NULL;
   UPDATE grantd.clients
      SET metadata = CASE

@@ -397,7 +397,7 @@ const VERSION_12 = {
   FROM (SELECT issuer_id, client_id, max(expires_at) AS latest FROM tokens GROUP BY issuer_id, client_id) t
   WHERE t.issuer_id = clients.issuer_id AND t.client_id = clients.id AND used_until IS NOT NULL;
   CREATE INDEX clients_by_last_use ON clients (issuer_id, coalesce(used_until, registered_at))
-    WHERE registered_at IS NOT NULL;
+    WHERE registration_token_digest IS NOT NULL OR document_valid_at IS NOT NULL;
   CREATE INDEX clients_by_place ON clients (issuer_id, registered_from) WHERE registered_from IS NOT NULL;
   UPDATE clients
      SET metadata = CASE
