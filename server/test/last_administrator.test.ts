@@ -1,5 +1,6 @@
 // A server never takes the last administrator who can sign in, by the ways to sign in that its configuration opens.
 import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, type TestContext, test } from 'node:test';
 import { Caller } from '../src/admin/caller.ts';
 import { administratorsOf } from '../src/admin/groups.ts';
@@ -8,6 +9,7 @@ import { InvalidInput, OperationRefused } from '../src/admin/operation_refused.t
 import { ALL_OPERATIONS, OPERATIONS, type OperationId } from '../src/admin/table.ts';
 import { localParts } from '../src/cli/local_calls.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
+import { ConditionBroken, isNoMember, under } from '../src/data/conditions.ts';
 import type { Person } from '../src/data/people.ts';
 import type { OpenWays } from '../src/data/ways_to_sign_in.ts';
 import { type Instance, openInstance } from '../src/instance/instance.ts';
@@ -126,6 +128,12 @@ function callsOf(opened: Opened, caller = Caller.ofApi('ops', undefined, ALL_SCO
   return inProcess({ ...localParts(opened), caller });
 }
 
+async function importLine(opened: Opened, line: object): Promise<void> {
+  const reports = callsOf(opened).lines('importUsers', { update: true }, [JSON.stringify(line)]);
+  for await (const one of reports)
+    if ('reason' in one && one.reason !== undefined) throw new OperationRefused('conflict', one.reason);
+}
+
 /** Every operation that can take an administrator. */
 const ACTS = {
   removeMember: {
@@ -180,12 +188,24 @@ const ACTS = {
   importUsers: {
     own: PASSWORD,
     needs: ({ hasDirectory = false }) => !hasDirectory,
-    async perform(opened, { name }) {
-      const line = { username: name, directory_id: 'another entry' };
-      const reports = callsOf(opened).lines('importUsers', { update: true }, [JSON.stringify(line)]);
-      for await (const one of reports)
-        if ('reason' in one && one.reason !== undefined) throw new OperationRefused('conflict', one.reason);
-    },
+    perform: (opened, { name }) => importLine(opened, { username: name, directory_id: 'another entry' }),
+  },
+} satisfies Record<string, Act>;
+
+/** Every operation that can take a user who is no administrator yet, and can take one. */
+const TAKES = {
+  ...ACTS,
+  disableUser: {
+    own: PASSWORD,
+    perform: (opened, { subject: sub }) => call(callsOf(opened), 'disableUser', { sub }),
+  },
+  'importUsers, which disables': {
+    own: PASSWORD,
+    perform: (opened, { name, subject }) => importLine(opened, { username: name, subject, disabled: true }),
+  },
+  'importUsers, which names no group': {
+    own: PASSWORD,
+    perform: (opened, { name, subject }) => importLine(opened, { username: name, subject, groups: [] }),
   },
 } satisfies Record<string, Act>;
 
@@ -214,6 +234,40 @@ test('every operation that changes users or groups is known to take an administr
   for (const id of [...TAKE_NOTHING, ...REFUSE_ALWAYS]) assert.ok(ids.includes(id), id);
 });
 
+/** At least as many as any operation makes. */
+const MOST_WRITES = 6;
+
+/**
+ * Runs something before one of the writes, between what was read for it and its transaction.
+ * @param at how many writes precede it
+ */
+function swapAt(opened: Opened, at: number, swap: () => Promise<unknown>): Opened {
+  let before = at;
+  const intercept = <T extends object>(table: T, names: readonly (keyof T)[]): T => ({
+    ...table,
+    ...Object.fromEntries(
+      names.map((name) => [
+        name,
+        async (...values: unknown[]) => {
+          // Not under the condition of the write.
+          if (before-- === 0) await outside(swap);
+          return (table[name] as (...values: unknown[]) => unknown)(...values);
+        },
+      ]),
+    ),
+  });
+  const outside = AsyncLocalStorage.snapshot();
+  return {
+    ...opened,
+    people: intercept(opened.people, ['update', 'beginRemoval', 'erase', 'setDirectoryId']),
+    groups: intercept(opened.groups, ['beginEnd', 'finishEnd', 'change']),
+    factors: intercept(opened.factors, ['reset']),
+    upstreamIdentities: intercept(opened.upstreamIdentities, ['unlink']),
+    mailedLinks: intercept(opened.mailedLinks, ['forget']),
+    storage: intercept(opened.storage, ['setDisabled']),
+  };
+}
+
 /** Refused by an operation, or in the problems of a file. */
 const isRefused = (error: unknown) =>
   error instanceof OperationRefused
@@ -239,4 +293,72 @@ for (const database of DATABASES)
           }
         }
       });
+
+    for (let writes = 0; writes <= MOST_WRITES; writes++)
+      test(`stays if the one before leaves ${writes} writes after an operation began`, async (t) => {
+        for (const [id, { own, perform }] of Object.entries<Act>(TAKES)) {
+          const opened = await open(t, database, {});
+          const other = await addAdministrator(opened, PASSWORD, 'other');
+          const taken = await addAdministrator(opened, own, 'taken');
+          await new AccessEnding(opened).leaveGroup({ subject: taken.subject, group: GROUP });
+          const swapping = swapAt(opened, writes, async () => {
+            await opened.groups.addMember({ subject: taken.subject, group: GROUP }, 2);
+            await administratorsOf(opened)
+              .leave(new AccessEnding(opened), other)
+              .catch((error: unknown) => assert.ok(error instanceof NoAdministratorLeft, String(error)));
+          });
+          await perform(swapping, taken, other).catch((error: unknown) => assert.ok(isRefused(error), id));
+          assert.equal(await administratorsOf(opened).canSignIn(), true, id);
+        }
+      });
+
+    test('stays if an administrator is enabled, and the other one leaves, before ways to sign in are taken', async (t) => {
+      const opened = await open(t, database, {});
+      const other = await addAdministrator(opened, PASSWORD, 'other');
+      const taken = await addAdministrator(opened, PASSKEY, 'taken');
+      await opened.storage.setDisabled('subject', taken.subject, true);
+      const swapping = swapAt(opened, 0, async () => {
+        await opened.storage.setDisabled('subject', taken.subject, false);
+        await administratorsOf(opened).leave(new AccessEnding(opened), other);
+      });
+      const reset = call(callsOf(swapping), 'resetFactors', { sub: taken.subject });
+      await assert.rejects(reset, isRefused);
+      assert.equal(await administratorsOf(opened).canSignIn(), true);
+    });
+
+    test('is not one who was disabled after the read', async (t) => {
+      const opened = await open(t, database, {});
+      const [one, two] = [
+        await addAdministrator(opened, PASSWORD, 'one'),
+        await addAdministrator(opened, PASSWORD, 'two'),
+      ];
+      const swapping = swapAt(opened, 0, async () =>
+        opened.storage.setDisabled('subject', one.subject, true),
+      );
+      await assert.rejects(
+        administratorsOf(swapping).leave(new AccessEnding(swapping), two),
+        NoAdministratorLeft,
+      );
+      assert.deepEqual((await opened.people.bySubject(two.subject))?.groups, [GROUP]);
+    });
+
+    test('conditions around a change add up', async (t) => {
+      const opened = await open(t, database, {});
+      const { subject } = await addAdministrator(opened, PASSWORD, 'member');
+      const broken = isNoMember(ISSUER, subject, GROUP);
+      const kept = isNoMember(ISSUER, subject, 'another group');
+      const disable = () => opened.storage.setDisabled('subject', subject, true);
+      const rename = () => opened.people.setPasswordHash(subject, 'changed');
+      for (const [outer, inner] of [
+        [broken, kept],
+        [kept, broken],
+      ])
+        for (const work of [disable, rename])
+          await assert.rejects(
+            under(outer, async () => under(inner, async () => void (await work()))),
+            ConditionBroken,
+          );
+      assert.equal((await opened.people.bySubject(subject))?.passwordHash, 'hash');
+      assert.equal((await opened.storage.disabledSubjects([subject])).size, 0);
+    });
   });

@@ -119,19 +119,28 @@ export class Caller {
   /**
    * Changes a user, if the caller may still do so inside the transaction of the change.
    * @param work one write, without what follows from it
+   * @param takesAccess whether the user cannot sign in afterwards, or leaves the group of administrators. With every scope
+   * too, this takes no administrator, because only the removal from the group makes sure that another one stays
    * @throws {OperationRefused} the user has become an administrator since `requirePerson`
    */
   async changePerson<T>(
     issuer: string,
     { subject }: Pick<Person, 'subject'>,
     work: () => Promise<T>,
+    takesAccess = false,
   ): Promise<T> {
     const group = this.#adminGroup;
-    if (group === undefined || this.hasEveryScope) return work();
+    const mayChange = this.hasEveryScope;
+    if (group === undefined || (mayChange && !(takesAccess && this.keepsAdministrator))) return work();
     try {
       return await under(isNoMember(issuer, subject, group), work);
     } catch (error) {
       if (!(error instanceof ConditionBroken)) throw error;
+      if (mayChange)
+        throw new OperationRefused(
+          'conflict',
+          'the user has just become an administrator: first remove them from the group of administrators',
+        );
       throw new OperationRefused(
         'forbidden',
         'the user has just become an administrator: the operation needs every scope',

@@ -175,7 +175,8 @@ export async function leaveAdministrators(
     throw new OperationRefused('conflict', 'administrators cannot remove themselves: another one has to');
   const leave = () => administratorsOf(parts).leave(new AccessEnding(parts), person, by);
   const ended = await refusedIfLast(parts, person, leave);
-  if (ended === 'not_by') throw new OperationRefused('changed', 'you are no longer an administrator');
+  if (ended === 'actor_lost_right')
+    throw new OperationRefused('changed', 'you are no longer an administrator');
   return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
 }
 
@@ -197,6 +198,23 @@ export async function takingWays<T>(
   const outcome = await work();
   if (caller !== undefined) await warnIfNoneIsLeft({ ...parts, caller }, person.groups);
   return outcome;
+}
+
+/**
+ * Begins the removal of a user. An administrator leaves their group first.
+ * @param work one write
+ * @throws {OperationRefused} no administrator who can sign in would be left, or the caller may not. Nothing was changed
+ */
+export function takingPerson<T>(
+  parts: OperationParts & Pick<AdminParts, 'caller'>,
+  person: Person,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { caller, issuer } = parts;
+  // Without every scope, the caller may not change the group either.
+  if (!caller.keepsAdministrator || !caller.hasEveryScope) return caller.changePerson(issuer, person, work);
+  const access = new AccessEnding(parts);
+  return refusedIfLast(parts, person, () => administratorsOf(parts).take(access, person, work));
 }
 
 async function refusedIfLast<T>(

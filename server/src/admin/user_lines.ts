@@ -247,9 +247,10 @@ async function importUsers(
     {
       ...parts,
       ...{ languageOf, ending: new SessionEnding(parts) },
-      changePerson(person, work, after) {
-        const change = () => caller.changePerson(parts.issuer, person, work);
-        return after === undefined ? change() : takingWays(parts, person, after, change);
+      changePerson(person, work, { ways, access = false, group = '' } = {}) {
+        const takesAccess = access || caller.isAdminGroup(group);
+        const change = () => caller.changePerson(parts.issuer, person, work, takesAccess);
+        return ways === undefined ? change() : takingWays(parts, person, ways, change);
       },
     },
     wish,

@@ -129,13 +129,17 @@ export function nameTaken(name: string): OperationRefused {
 /** Parts of a change to a user. Without a caller, everything is permitted. */
 type ChangeParts = Pick<OperationParts, 'issuer'> & Partial<Pick<AdminParts, 'caller'>>;
 
-/** Makes a change to a user as long as the caller may. What follows from the change needs no further right. */
+/**
+ * Makes a change to a user as long as the caller may. What follows from the change needs no further right.
+ * @param takesAccess whether the user cannot sign in afterwards
+ */
 export function asPermitted<T>(
   { issuer, caller }: ChangeParts,
   person: Pick<Person, 'subject'>,
   work: () => Promise<T>,
+  takesAccess = false,
 ): Promise<T> {
-  return caller === undefined ? work() : caller.changePerson(issuer, person, work);
+  return caller === undefined ? work() : caller.changePerson(issuer, person, work, takesAccess);
 }
 
 /** Disabling also revokes all tokens of the user and ends their sessions. */
@@ -144,7 +148,7 @@ export async function setPersonDisabled(
   person: Pick<Person, 'subject'>,
   disabled: boolean,
 ): Promise<void> {
-  await asPermitted(parts, person, () => setDisabled(parts, person.subject, disabled));
+  await asPermitted(parts, person, () => setDisabled(parts, person.subject, disabled), disabled);
   if (disabled) await endSessionsOf(parts, person);
 }
 
@@ -297,15 +301,19 @@ async function noticeTo<T extends 'password_changed' | 'factor_changed'>(
   return queue.notice(person, { template, language, parameters });
 }
 
-/** Deletes a user’s data, revokes all their tokens and ends their sessions. @returns the number of sessions */
+/**
+ * Deletes a user’s data, revokes all their tokens and ends their sessions.
+ * @param begin makes the write that needs a right. Default: none does
+ * @returns the number of sessions
+ */
 export function removePerson(
-  parts: Pick<OperationParts, 'people' | 'consents' | 'storage' | 'sessions'> & ChangeParts,
-  person: Pick<Person, 'subject'>,
+  parts: Pick<OperationParts, 'people' | 'consents' | 'storage' | 'sessions'>,
+  { subject }: Pick<Person, 'subject'>,
+  begin?: <T>(work: () => Promise<T>) => Promise<T>,
 ): Promise<number> {
   const { people, consents, storage, sessions } = parts;
   const ending = new SessionEnding({ sessions, storage });
-  const begin = <T>(work: () => Promise<T>) => asPermitted(parts, person, work);
-  return new PersonRemoval({ people, consents, ending, storage, begin }).remove(person.subject);
+  return new PersonRemoval({ people, consents, ending, storage }).remove(subject, begin);
 }
 
 /** A user with their state. */

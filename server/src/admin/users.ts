@@ -8,9 +8,9 @@ import { underName } from '../people/ways_to_sign_in.ts';
 import { DEFAULT_LANGUAGE, LANGUAGE_FORM } from '../texts/texts.ts';
 import {
   joinGroup,
-  leaveAdministrators,
   requireGroup,
   requireSubject,
+  takingPerson,
   takingWays,
   warnIfNoneIsLeft,
 } from './groups.ts';
@@ -448,10 +448,7 @@ export const USER_OPERATIONS = {
     },
     prepare: changeable,
     async write(parts, person) {
-      const { caller } = parts;
-      if (caller.keepsAdministrator && caller.isAdministrator(person))
-        await leaveAdministrators(parts, person);
-      const ended = await removePerson(parts, person);
+      const ended = await removePerson(parts, person, (work) => takingPerson(parts, person, work));
       await warnIfNoneIsLeft(parts, person.groups);
       return { document: { sessions_ended: ended } };
     },

@@ -17,20 +17,21 @@ export class ConditionBroken extends Error {
   override readonly name = 'ConditionBroken';
 }
 
-const conditions = new AsyncLocalStorage<WriteCondition>();
+const conditions = new AsyncLocalStorage<readonly WriteCondition[]>();
 
-/** The condition of a transaction that begins now. */
-export const conditionNow: () => WriteCondition | undefined = conditions.getStore.bind(conditions);
+/** The conditions of a transaction that begins now. */
+export const conditionsNow: () => readonly WriteCondition[] | undefined =
+  conditions.getStore.bind(conditions);
 
 /**
- * Makes changes, each in a transaction in which the condition holds.
+ * Makes changes, each in a transaction in which the condition holds. Conditions around this one hold too.
  * @param condition `undefined` for changes that depend on nothing
  * @throws {ConditionBroken} it did not hold
  */
 export async function under<T>(condition: WriteCondition | undefined, work: () => Promise<T>): Promise<T> {
   if (condition === undefined) return work();
   try {
-    return await conditions.run(condition, work);
+    return await conditions.run([...(conditionsNow() ?? []), condition], work);
   } catch (error) {
     // Stores report all that fails inside of a transaction as faults.
     for (let cause = error; cause instanceof Error; cause = cause.cause) {
@@ -58,7 +59,7 @@ export function conditionText({ lock, breach }: WriteCondition, literal: (text: 
   return `${inlined(lock)}; SELECT 1 / (1 - CAST(EXISTS (${inlined(breach)}) AS integer))`;
 }
 
-/** That a user is not in a group. */
+/** That a user is not in a group. The grant of a group locks the same row. */
 export function isNoMember(issuer: string, subject: string, group: string): WriteCondition {
   return {
     lock: ['UPDATE grantd.people SET name = name WHERE issuer = $1 AND subject = $2', issuer, subject],
@@ -82,8 +83,38 @@ export function isRevision(issuer: string, clientId: string, revision: number): 
   };
 }
 
+/** SQL: a user is disabled. @param subject the parameter with the user. `$1` is the issuer */
+function isDisabled(subject: string): string {
+  return `EXISTS (
+      SELECT 1 FROM grantd.principals
+      WHERE issuer_id = (SELECT id FROM grantd.issuers WHERE issuer = $1) AND kind = 'subject' AND id = ${subject}
+        AND disabled_at_ms IS NOT NULL)`;
+}
+
+/** Changes of the administrators wait for each other. Each sees what the one before has done. */
+function lockOfGroup(issuer: string, group: string): TableCall {
+  return [
+    'UPDATE grantd.groups SET description = description WHERE issuer = $1 AND name = $2',
+    issuer,
+    group,
+  ];
+}
+
+/** That a user, who is a member of a group, cannot sign in. */
+export function staysOut(
+  issuer: string,
+  group: string,
+  { subject, ways }: { readonly subject: string; readonly ways: WaysToSignIn },
+): WriteCondition {
+  const canSignIn = `NOT ${isDisabled('$2')} AND ${hasWay(ways, { subject: '$2', firstLink: 3 })}`;
+  return {
+    lock: lockOfGroup(issuer, group),
+    breach: [`SELECT 1 WHERE ${canSignIn}`, issuer, subject, ...ways.links],
+  };
+}
+
 /**
- * That a user is a member of a group and can sign in.
+ * That a user is a member of a group, is not disabled and has a way to sign in.
  * @param by another user who must be a member too
  */
 export function stays(
@@ -95,14 +126,12 @@ export function stays(
   const isMember = (user: string) => `EXISTS (
       SELECT 1 FROM grantd.group_members
       WHERE issuer = $1 AND group_name = $2 AND subject = ${user} AND ended_at_ms IS NULL)`;
-  const holds = [isMember('$3'), isMember('$4'), hasWay(ways, { subject: '$3', firstLink: 5 })];
+  const holds = [
+    ...[isMember('$3'), isMember('$4'), `NOT ${isDisabled('$3')}`],
+    hasWay(ways, { subject: '$3', firstLink: 5 }),
+  ];
   return {
-    // Each of two members may end the membership of the other. Whoever gets the lock second sees what the first has done.
-    lock: [
-      'UPDATE grantd.groups SET description = description WHERE issuer = $1 AND name = $2',
-      issuer,
-      group,
-    ],
+    lock: lockOfGroup(issuer, group),
     breach: [`SELECT 1 WHERE NOT (${holds.join(' AND ')})`, issuer, group, subject, by, ...ways.links],
   };
 }

@@ -87,6 +87,7 @@ const GROUPS_SQL = {
     SELECT people.issuer, people.subject, groups.name, CAST($4 AS bigint)
     FROM grantd.people JOIN grantd.groups ON groups.issuer = people.issuer AND groups.name = $3
     WHERE people.issuer = $1 AND people.subject = $2
+      AND NOT EXISTS (SELECT 1 FROM grantd.removed_people AS r WHERE r.issuer = $1 AND r.subject = $2)
     ON CONFLICT (issuer, subject, group_name) DO UPDATE
     SET added_at_ms = excluded.added_at_ms, ended_at_ms = NULL WHERE group_members.ended_at_ms IS NOT NULL
     RETURNING subject`,

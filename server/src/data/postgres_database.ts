@@ -19,7 +19,7 @@ import { eventOf, insertEvent, openPostgresStorage, type PostgresDeadlines } fro
 import { Client, escapeLiteral, Pool } from 'pg';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { originOf } from '../log/log.ts';
-import { conditionNow, conditionText } from './conditions.ts';
+import { conditionsNow, conditionText } from './conditions.ts';
 import {
   type Database,
   directionOf,
@@ -164,8 +164,9 @@ const CLOCK_SQL = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
 
 /** What the transaction that begins now depends on. */
 function hostCondition(): string | undefined {
-  const condition = conditionNow();
-  return condition && conditionText(condition, escapeLiteral);
+  return conditionsNow()
+    ?.map((condition) => conditionText(condition, escapeLiteral))
+    .join('; ');
 }
 
 async function postgresSchemas(connections: PostgresConnections): Promise<Schemas | undefined> {

@@ -17,7 +17,7 @@ import { openSqliteStorage, type SqliteConnection } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
 import { originOf } from '../log/log.ts';
 import { SETTLED_AFTER_MS } from './clock_watch.ts';
-import { ConditionBroken, conditionNow, type WriteCondition } from './conditions.ts';
+import { ConditionBroken, conditionsNow, type WriteCondition } from './conditions.ts';
 import {
   type Database,
   directionOf,
@@ -121,7 +121,7 @@ export function sqliteDatabase(
           isCorrupt = true;
           markDamaged(path, message);
         };
-        let requireCondition = (_: WriteCondition): void => {};
+        let requireConditions = (_: readonly WriteCondition[]): void => {};
         const storage = asDatabase(path, () =>
           openSqliteStorage({
             ...{ path, issuer, onAssumption, onCorruption },
@@ -129,8 +129,8 @@ export function sqliteDatabase(
             eventRetentionSeconds: KEPT_BY_SWEEPS,
             audit: { originOf: originOf(actor), issuance: recordsIssuance },
             hostCondition: {
-              now: conditionNow,
-              require: (condition: WriteCondition) => requireCondition(condition),
+              now: conditionsNow,
+              require: (conditions: readonly WriteCondition[]) => requireConditions(conditions),
             },
             ...(checkpointPages !== undefined && { checkpointPages }),
           }),
@@ -140,7 +140,7 @@ export function sqliteDatabase(
         requireNotCopied(storage.connection.database, path);
         const file = new StoredFile(path);
         const tables = sqliteProgramTables(storage.connection, originOf(actor));
-        requireCondition = tables.requireCondition;
+        requireConditions = tables.requireConditions;
         const data = programData(tables, issuer, storage);
         reportSharedNames(await data.people.keyNames());
         return {
@@ -270,7 +270,7 @@ function requireSecretFile(path: string): readonly string[] {
 export function sqliteProgramTables(
   { database, reads, transaction, addEvent }: SqliteConnection,
   origin = originOf(undefined),
-): ProgramTables & { requireCondition(condition: WriteCondition): void } {
+): ProgramTables & { requireConditions(conditions: readonly WriteCondition[]): void } {
   const remembered = new CachedRows<readonly TableRow[]>(reads);
   const prepared = new Map<string, PreparedCall>();
 
@@ -309,9 +309,9 @@ export function sqliteProgramTables(
     return rows;
   };
 
-  // SQLite has one writer at a time, so the lock of the condition is the transaction itself.
-  const requireCondition = ({ breach }: WriteCondition): void => {
-    if (run(breach).length > 0) throw new ConditionBroken();
+  // SQLite has one writer at a time, so the lock of a condition is the transaction itself.
+  const requireConditions = (conditions: readonly WriteCondition[]): void => {
+    if (conditions.some(({ breach }) => run(breach).length > 0)) throw new ConditionBroken();
   };
 
   /**
@@ -329,15 +329,15 @@ export function sqliteProgramTables(
     read: (...call) => reads.read(() => look(call)),
     write(...calls) {
       // Not inside the transaction, which runs in the context of the queue.
-      const [cause, condition] = [origin(), conditionNow()];
+      const [cause, conditions] = [origin(), conditionsNow()];
       return transaction(() =>
         overwritingDeleted(database, () => {
-          if (condition !== undefined) requireCondition(condition);
+          if (conditions !== undefined) requireConditions(conditions);
           return calls.map((call) => (isRecorded(call) ? runAndRecord(call, cause) : run(call)));
         }),
       );
     },
-    requireCondition,
+    requireConditions,
   };
 }
 

@@ -1,6 +1,13 @@
 // The group of administrators, in which a member who can sign in always stays.
 import type { AdministrableStorage } from '@grantd/core';
-import { ConditionBroken, stays, under } from '../data/conditions.ts';
+import {
+  ConditionBroken,
+  isNoMember,
+  stays,
+  staysOut,
+  under,
+  type WriteCondition,
+} from '../data/conditions.ts';
 import type { People, Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentities } from '../data/upstream_identities.ts';
@@ -28,7 +35,7 @@ export class NoAdministratorLeft extends Error {
   override readonly name = 'NoAdministratorLeft';
 }
 
-// ADR 165
+// ADR 165, ADR 170
 export class Administrators {
   readonly #parts: Parts;
 
@@ -55,18 +62,18 @@ export class Administrators {
 
   /**
    * Ends the membership of an administrator while another one who can sign in stays, also if two leave at the same time.
-   * @param by the administrator who ends it, and must still be one
+   * @param by subject of the administrator who ends it, and must still be one
    * @throws {NoAdministratorLeft} nothing has ended
-   * @returns `undefined` if the user was no administrator; `not_by` if `by` is none
+   * @returns `undefined` if the user was no administrator; `actor_lost_right` if `by` is none
    */
   async leave(
     access: AccessEnding,
     { subject }: Pick<Person, 'subject'>,
     by?: string,
-  ): Promise<EndedMembership | 'not_by' | undefined> {
+  ): Promise<EndedMembership | 'actor_lost_right' | undefined> {
     const { issuer, group } = this.#parts;
     for (;;) {
-      if (by !== undefined && !(await this.#has(by))) return 'not_by';
+      if (by !== undefined && !(await this.#has(by))) return 'actor_lost_right';
       if (!(await this.#has(subject))) return undefined;
       const remaining = await this.#remaining(subject);
       if (remaining === undefined) throw new NoAdministratorLeft();
@@ -74,6 +81,21 @@ export class Administrators {
         access.leaveGroup({ subject, group }, (work) => under(stays(issuer, group, remaining, by), work)),
       );
       if (ended !== 'broken') return ended;
+    }
+  }
+
+  /**
+   * Makes a change that takes a user altogether, such as their removal. An administrator leaves first.
+   * @param work one write
+   * @throws {NoAdministratorLeft} nothing was changed
+   */
+  async take<T>(access: AccessEnding, user: Pick<Person, 'subject'>, work: () => Promise<T>): Promise<T> {
+    const { issuer, group } = this.#parts;
+    for (;;) {
+      await this.leave(access, user);
+      // The user may have joined again meanwhile.
+      const outcome = await unlessBroken(() => under(isNoMember(issuer, user.subject, group), work));
+      if (outcome !== 'broken') return outcome;
     }
   }
 
@@ -88,23 +110,29 @@ export class Administrators {
     after: (ways: WaysToSignIn) => WaysToSignIn,
     work: () => Promise<T>,
   ): Promise<T> {
-    const { issuer, group, people } = this.#parts;
     for (;;) {
-      if (!(await this.#has(user.subject))) return work();
-      const { value: before } = await this.whoSignIn([user]).next();
-      // From a user who cannot sign in, nothing can be taken.
-      if (before === undefined) return work();
-      const own = { ...before, ways: after(before.ways) };
-      const remaining = (await people.hasWay(own.subject, own.ways))
-        ? own
-        : await this.#remaining(own.subject);
-      if (remaining === undefined) throw new NoAdministratorLeft();
-      const outcome = await unlessBroken(() => under(stays(issuer, group, remaining), work));
+      const condition = await this.#conditionOf(user, after);
+      const outcome = await unlessBroken(() => under(condition, work));
       if (outcome !== 'broken') return outcome;
     }
   }
 
-  /** An administrator who can sign in. @param except not this one */
+  /** Under which condition `keepOne` makes a change. @throws {NoAdministratorLeft} under none */
+  async #conditionOf(user: Person, after: (ways: WaysToSignIn) => WaysToSignIn): Promise<WriteCondition> {
+    const { issuer, group, people, upstreamIdentities, openWays } = this.#parts;
+    const { subject } = user;
+    if (!(await this.#has(subject))) return isNoMember(issuer, subject, group);
+    const ways = await waysOf(openWays(), upstreamIdentities, user);
+    // From a user who cannot sign in, nothing can be taken.
+    if ((await this.whoSignIn([user]).next()).done === true)
+      return staysOut(issuer, group, { subject, ways });
+    const own = { subject, ways: after(ways) };
+    const remaining = (await people.hasWay(subject, own.ways)) ? own : await this.#remaining(subject);
+    if (remaining === undefined) throw new NoAdministratorLeft();
+    return stays(issuer, group, remaining);
+  }
+
+  /** An administrator who can sign in. @param except subject of the user who does not count */
   async #remaining(except?: string): Promise<Remaining | undefined> {
     const members = await this.#parts.people.list({ group: this.#parts.group });
     const others = members.filter(({ subject }) => subject !== except);
@@ -117,7 +145,7 @@ export class Administrators {
   }
 }
 
-/** @returns `broken` if the administrator who was to stay has changed meanwhile */
+/** @returns `broken` if what was read before has changed meanwhile, and nothing else has */
 async function unlessBroken<T>(work: () => Promise<T>): Promise<T | 'broken'> {
   try {
     return await work();

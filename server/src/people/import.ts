@@ -66,14 +66,20 @@ interface Parts {
   readonly requireCaller?: () => Promise<void>;
   /**
    * Makes a change to a user, if it may still be made.
-   * @param after changes the ways to sign in that count, if the change can take some
+   * @param takes what the change takes from the user. Default: nothing
    * @throws {Refused} it may not
    */
-  readonly changePerson?: <T>(
-    person: Person,
-    work: () => Promise<T>,
-    after?: (ways: WaysToSignIn) => WaysToSignIn,
-  ) => Promise<T>;
+  readonly changePerson?: <T>(person: Person, work: () => Promise<T>, takes?: Taking) => Promise<T>;
+}
+
+/** What a change takes from a user. */
+interface Taking {
+  /** Changes the ways to sign in that count to those that count afterwards. */
+  readonly ways?: (ways: WaysToSignIn) => WaysToSignIn;
+  /** Whether the user is disabled. */
+  readonly access?: boolean;
+  /** The group that the user leaves. */
+  readonly group?: string;
 }
 
 interface Wish {
@@ -338,7 +344,7 @@ export class PeopleImport {
     const { changePerson = (_, work) => work() } = this.#parts;
     const { subject, groups: before = [] } = person;
     const { username: name, claims, passwordHash, disabled, groups: wanted, directoryId } = said;
-    const change = <T>(work: () => Promise<T>) => changePerson(person, work);
+    const change = <T>(work: () => Promise<T>, takes?: Taking) => changePerson(person, work, takes);
     const warnings: string[] = [];
     if (name !== person.name || !isDeepStrictEqual(claims, person.claims)) {
       const outcome = await change(() => people.update({ ...person, name, claims }));
@@ -348,16 +354,16 @@ export class PeopleImport {
     for (const group of wanted?.filter((item) => !before.includes(item)) ?? [])
       await change(() => groups.addMember({ subject, group }, this.#parts.clock()));
     for (const group of wanted === undefined ? [] : before.filter((item) => !wanted.includes(item)))
-      await change(() => this.#access.leaveGroup({ subject, group }));
+      await change(() => this.#access.leaveGroup({ subject, group }), { group });
     if (disabled !== undefined && disabled !== isDisabled)
-      await change(() => setDisabled(this.#parts, subject, disabled));
+      await change(() => setDisabled(this.#parts, subject, disabled), { access: disabled });
     for (const link of await this.#missingLinks(said, person))
       if ((await change(() => upstreamIdentities.link(link, subject, this.#parts.clock()))) === undefined)
         warnings.push(takenLinkWarning(link));
     const isNewEntry = directoryId !== undefined && directoryId !== person.directoryId;
     if (isNewEntry) {
       const setEntry = () => people.setDirectoryId(subject, directoryId);
-      if (!(await changePerson(person, setEntry, inDirectory)))
+      if (!(await change(setEntry, { ways: inDirectory })))
         return { outcome: 'failed', subject, reason: 'directory_id: the entry belongs to another user' };
     }
     const isNewHash = passwordHash !== undefined && passwordHash !== person.passwordHash;

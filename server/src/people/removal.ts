@@ -20,7 +20,6 @@ export class PersonRemoval {
   readonly #ending: Pick<SessionEnding, 'end'>;
   readonly #storage: Pick<AdministrableStorage, 'setDisabled'>;
   readonly #clock: () => number;
-  readonly #begin: <T>(work: () => Promise<T>) => Promise<T>;
 
   constructor(parts: {
     readonly people: Pick<People, 'beginRemoval' | 'erase' | 'finishRemoval' | 'halfRemoved'>;
@@ -28,10 +27,7 @@ export class PersonRemoval {
     readonly ending: Pick<SessionEnding, 'end'>;
     readonly storage: Pick<AdministrableStorage, 'setDisabled'>;
     readonly clock?: () => number;
-    /** Makes the write with which a removal begins, if it depends on something. The rest follows from it. */
-    readonly begin?: <T>(work: () => Promise<T>) => Promise<T>;
   }) {
-    this.#begin = parts.begin ?? ((work) => work());
     this.#people = parts.people;
     this.#consents = parts.consents;
     this.#ending = parts.ending;
@@ -40,11 +36,15 @@ export class PersonRemoval {
   }
 
   /**
+   * @param begin makes the write with which the removal begins, if that depends on something. The rest follows from it
    * @returns the number of ended sessions
    * @throws {StorageFault} the user may be partly removed; a server finishes the removal
    */
-  async remove(subject: string): Promise<number> {
-    await this.#begin(() => this.#people.beginRemoval(subject, this.#clock()));
+  async remove(
+    subject: string,
+    begin: <T>(work: () => Promise<T>) => Promise<T> = (work) => work(),
+  ): Promise<number> {
+    await begin(() => this.#people.beginRemoval(subject, this.#clock()));
     return this.#erase(subject);
   }
 

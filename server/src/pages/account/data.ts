@@ -96,15 +96,19 @@ function isKeptElsewhere({ signInParts }: DataNeeds, { person }: BrowserSession)
 async function remove(c: PageContext, needs: DataNeeds, session: BrowserSession): Promise<Response> {
   const { person } = session;
   const setting = needs.drawing.setting(c);
+  const { administrators } = needs;
   try {
-    await needs.administrators?.of.leave(needs.administrators.access, person);
+    await administrators?.of.leave(administrators.access, person);
+    // Notifies the applications, which the removal does not.
+    void needs.notifyClients(await needs.sessionEnding.end({ subject: person.subject }));
+    await needs.removal.remove(
+      person.subject,
+      administrators && ((work) => administrators.of.take(administrators.access, person, work)),
+    );
   } catch (error) {
     if (!(error instanceof NoAdministratorLeft)) throw error;
     return renderPage(c, { ...(await dataOf(c, needs, session, 'last_administrator')), status: 409 });
   }
-  // Notifies the applications, which the removal does not.
-  void needs.notifyClients(await needs.sessionEnding.end({ subject: person.subject }));
-  await needs.removal.remove(person.subject);
   await needs.browserSessions.end(c, session);
   const { subject } = person;
   needs.requestLog.pageEvent({
