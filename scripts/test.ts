@@ -28,17 +28,17 @@ if (isEveryPair) process.env.TEST_EVERY_PAIR = 'yes';
 const LONGEST_FILE_MS = isEveryPair ? 3_600_000 : 300_000;
 const chosen = process.argv.slice(2).filter((argument) => argument !== EVERY_PAIR);
 const isWhole = chosen.length === 0 && !isEveryPair;
+const unmatched = chosen.filter((pattern) => globSync(testsIn(pattern)).length === 0);
+if (unmatched.length > 0) {
+  console.error(`No test file matches ${unmatched.join(' ')}.`);
+  process.exit(2);
+}
 const found = globSync(chosen.length > 0 ? chosen.map(testsIn) : TESTS);
 const files = isEveryPair && chosen.length === 0 ? found.filter(hasPairs) : found;
 // Test files load much the same modules, so they share Node's compile cache.
 const COMPILED = join(root, '.test-results', 'compiled');
 if (isWhole) rmSync(COMPILED, { recursive: true, force: true });
 process.env.NODE_COMPILE_CACHE ??= COMPILED;
-
-if (files.length === 0) {
-  console.error(`No test file matches ${chosen.join(' ')}.`);
-  process.exit(2);
-}
 
 type Step = readonly [name: string, command: string, args: readonly string[]];
 const CHECKS: readonly Step[] = [
