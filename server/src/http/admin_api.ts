@@ -102,7 +102,7 @@ export async function openAdminApi(
   const performed =
     (operation: AnyOperation): Handler<Environment> =>
     async (c) => {
-      const { incoming } = c.env;
+      const { incoming, requestId } = c.env;
       const caller = c.get('caller');
       const { input, body } = await inputOf(operation, incoming, c.req.param());
       const parts = admission.partsFor(operation, incoming, caller);
@@ -121,7 +121,8 @@ export async function openAdminApi(
       const key = operation.method === 'POST' ? headerOf(incoming, 'idempotency-key') : undefined;
       if (key === undefined) return answer(await perform());
       const target = `${operation.method} ${incoming.url}`;
-      const order = { caller: caller.identity, target, body, key };
+      const onFailure = (error: unknown) => requestLog.failure(requestId, 'storage_unavailable', error);
+      const order = { caller: caller.identity, target, body, key, onFailure };
       const { answer: stored, isRepeated } = await repeated.once(order, perform);
       const replayed = isRepeated ? { 'idempotency-replayed': 'true' } : {};
       return answer({ ...stored, headers: { ...stored.headers, ...replayed } });

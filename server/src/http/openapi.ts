@@ -48,7 +48,7 @@ const HEADERS = {
     in: 'header',
     required: false,
     description:
-      'A value that you choose, so that you can repeat the request without doing it twice. If the value comes again within a day, the server changes nothing and sends the stored response.',
+      'A value that you choose, so that you can repeat the request without doing it twice. If the value comes again within a day, the server changes nothing and sends the stored response. If the first request failed with 5xx, the response is 409 with the code outcome_unknown.',
     schema: { type: 'string', pattern: '^[!-~]{1,200}$' },
   },
 } as const;

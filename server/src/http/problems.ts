@@ -14,6 +14,10 @@ export const PROBLEMS = {
   method_not_allowed: { status: 405, title: 'The path does not support this method.' },
   conflict: { status: 409, title: 'The operation conflicts with stored data.' },
   request_pending: { status: 409, title: 'A request with this Idempotency-Key is still pending.' },
+  outcome_unknown: {
+    status: 409,
+    title: 'It is unknown whether the request with this Idempotency-Key made its change.',
+  },
   version_mismatch: { status: 412, title: 'The object has changed since the version in If-Match.' },
   body_too_large: { status: 413, title: 'The body is too large.' },
   unsupported_media_type: {

@@ -6,7 +6,7 @@ import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import { PartlyApplied } from '../admin/state_plan.ts';
 import { Refused } from '../config/refused.ts';
 import { headerOf } from './input.ts';
-import { Problem, type ProblemCode } from './problems.ts';
+import { PROBLEMS, Problem, type ProblemCode } from './problems.ts';
 
 /** The name of the API in challenges. */
 export const REALM = 'admin';
@@ -31,6 +31,11 @@ export function problemOf(error: unknown): Problem {
   // For example a document of a client that cannot be fetched now.
   if (error instanceof Refused) return new Problem('conflict', { detail: error.message });
   return new Problem('internal');
+}
+
+/** Whether a request that failed has changed nothing, or the same request makes what is missing. */
+export function mayRepeat(error: unknown): boolean {
+  return error instanceof PartlyApplied || PROBLEMS[problemOf(error).code].status < 500;
 }
 
 /** The challenge is a header of the error (RFC 6750 §3). */

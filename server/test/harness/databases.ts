@@ -30,7 +30,7 @@ export interface TestDatabase {
   run(folder: string, sql: string): Promise<void>;
 }
 
-const SQLITE: TestDatabase = {
+export const SQLITE: TestDatabase = {
   name: 'SQLite',
   absence: false,
   calledAs: String.raw`\S+/grantd-data/grantd\.db`,
