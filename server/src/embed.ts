@@ -10,7 +10,7 @@ import { ConfigurationRefused } from './config/refused.ts';
 import { claimsOf, type People, userClaims } from './data/people.ts';
 import { type Directory, DirectoryFault, type DirectoryUser } from './directory/contract.ts';
 import { refuseInsecureIssuer } from './instance/instance.ts';
-import { type Log, LogOutput, logTo } from './log/log.ts';
+import { causeOf, type Log, LogOutput, logTo } from './log/log.ts';
 import {
   refuseContradictoryDirectory,
   refuseContradictoryMail,
@@ -145,7 +145,10 @@ export async function embed({ users, logger, ...options }: EmbedOptions): Promis
   const lose = () => {
     isLost = true;
   };
-  service.run(lose);
+  service.run({
+    onCorrupt: lose,
+    onFailure: (error) => log.fatal({ event: 'background_work_failed', cause: causeOf(error) }),
+  });
   void watch.replaced.then(() => {
     log.fatal({ event: 'database_replaced', database: service.name });
     lose();
@@ -178,8 +181,11 @@ export async function embed({ users, logger, ...options }: EmbedOptions): Promis
       await removePerson(instance, { subject });
     },
     async close() {
-      await service.stop();
-      await service.end();
+      try {
+        await service.stop();
+      } finally {
+        await service.end();
+      }
     },
   };
 }

@@ -12,6 +12,8 @@ export interface MailService {
   readonly queue: MailQueue;
   readonly links: LinkBook;
   readonly deliverer: MailDeliverer;
+  /** Closes the connections to the SMTP server. */
+  close(): void;
 }
 
 interface Surroundings {
@@ -28,6 +30,7 @@ export async function openMail(
   const { providers } = openWays();
   const links = new LinkBook({ links: mailedLinks, issuer });
   const queue = new MailQueue({ mails, secret: secret(), onQueued: () => void deliverer.begin() });
+  const smtp = smtpUrl === undefined ? undefined : await openSmtp(smtpUrl, mailFrom);
   const deliverer = new MailDeliverer({
     ...{ queue, links, people, storage },
     passwords: new OwnPasswords({ providers, identities }),
@@ -35,9 +38,9 @@ export async function openMail(
       name: operator.name ?? new URL(issuer).host,
       ...(operator.color !== undefined && { color: operator.color }),
     },
-    smtp: smtpUrl === undefined ? undefined : await openSmtp(smtpUrl, mailFrom),
+    smtp,
     report: ({ type, ...known }) => log[type === 'mail_sent' ? 'info' : 'warn']({ event: type, ...known }),
     onFault: (error) => log.error({ event: 'mail_fault', cause: causeOf(error) }),
   });
-  return { queue, links, deliverer };
+  return { queue, links, deliverer, close: () => smtp?.close() };
 }

@@ -27,6 +27,9 @@ type State =
   | 'draining'
   | 'stopped';
 
+/** Why a process ends on its own. */
+type Breakage = 'database_replaced' | 'background_work_failed';
+
 /** The differences between a single process and one of several workers. */
 export interface Role extends Observation {
   readonly server: HttpServer;
@@ -57,7 +60,8 @@ class Lifecycle {
   #state: State = 'starting';
   readonly #environment: NodeJS.ProcessEnv;
   readonly #role: Role;
-  readonly #replaced = Promise.withResolvers<'database_replaced'>();
+  /** Resolves with why this process must not go on. */
+  readonly #broken = Promise.withResolvers<Breakage>();
   readonly #renewing = new AbortController();
   /** The ends of earlier services, whose requests may still be pending. */
   readonly #retired = new Set<Promise<void>>();
@@ -74,7 +78,7 @@ class Lifecycle {
       const served: Served = { service: await this.#open(configuration, this.#role.secretOfStart) };
       try {
         await this.#start(configuration, served);
-        const reason = await Promise.race([ending.requested, this.#replaced.promise]);
+        const reason = await Promise.race([ending.requested, this.#broken.promise]);
         await this.#end(served, reason);
         await this.#drain(served);
       } finally {
@@ -133,8 +137,8 @@ class Lifecycle {
       // First, so that it never reads an audit trail that is sealed with a secret that it does not know.
       const stopped = previous.stop();
       const answered = this.#use(opened);
-      files?.use(() => this.#role.server.renewConnections());
       this.#retire(previous, Promise.all([stopped, answered]));
+      files?.use(() => this.#role.server.renewConnections());
       const secret = opened.instance.secretTexts();
       return {
         secret,
@@ -152,16 +156,17 @@ class Lifecycle {
   }
 
   /** From `serving` or `reloading` to `ending`. Resolves when the port has to close. */
-  async #end(served: Served, reason: NodeJS.Signals | 'database_replaced'): Promise<void> {
+  async #end(served: Served, reason: NodeJS.Signals | Breakage): Promise<void> {
     this.#state = 'ending';
     const { server: http, ending, log } = this.#role;
     http.closeAfterAnswers();
     await this.#reloads;
-    void served.service.stop();
-    if (reason !== 'database_replaced') {
+    // `#drain` waits for it, and reports its failure.
+    served.service.stop().catch(() => undefined);
+    if (reason !== 'database_replaced' && reason !== 'background_work_failed') {
       log.info({ event: 'ending', signal: reason });
       void ending.nearlyClosing.then(() => http.keepLastConnections());
-      await Promise.race([ending.closing, this.#replaced.promise]);
+      await Promise.race([ending.closing, this.#broken.promise]);
       http.closeAfterAnswers();
     }
   }
@@ -169,6 +174,7 @@ class Lifecycle {
   /**
    * From `ending` through `draining` to `stopped`.
    * @throws {Refused} the database was replaced
+   * @throws what the work besides requests has thrown
    */
   async #drain({ service }: Served): Promise<void> {
     this.#state = 'draining';
@@ -181,9 +187,12 @@ class Lifecycle {
       await service.closeDatabase();
     }
     const isFinished = await finish(connections);
-    await Promise.all([service.stop(), ...this.#retired]);
-    await service.end();
-    await tracing?.close();
+    try {
+      await Promise.all([service.stop(), ...this.#retired]);
+    } finally {
+      await service.end();
+      await tracing?.close();
+    }
     this.#state = 'stopped';
     log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
     if (isReplaced) throw databaseReplaced(service.name);
@@ -200,9 +209,15 @@ class Lifecycle {
 
   /** Resolves when the requests that came before are answered. */
   #use(service: Service): Promise<void> {
-    const { server: http, tls, monitor, tracing } = this.#role;
-    service.run(() => http.answerNotReady());
-    void service.watch.replaced.then(this.#replaced.resolve);
+    const { server: http, tls, monitor, tracing, log } = this.#role;
+    service.run({
+      onCorrupt: () => http.answerNotReady(),
+      onFailure: (error) => {
+        log.fatal({ event: 'background_work_failed', cause: causeOf(error) });
+        this.#broken.resolve('background_work_failed');
+      },
+    });
+    void service.watch.replaced.then(this.#broken.resolve);
     monitor?.watch({ ...service.watched, tls });
     return http.answerWith(tracing?.listener(service.listener) ?? service.listener);
   }

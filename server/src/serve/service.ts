@@ -31,6 +31,7 @@ import { useCatalogues } from '../texts/texts.ts';
 import { type DatabaseWatch, watchDatabase } from './database_watch.ts';
 import { refuseForeignDemo, refuseKnownPasswords, refusePlainIssuer } from './exposure.ts';
 import { healthListener, lateListener, readinessCheck, requestListener } from './http_server.ts';
+import { OpenedParts } from './opened_parts.ts';
 import {
   adminListener,
   backUp,
@@ -49,6 +50,13 @@ import { unfinishedWork } from './unfinished_work.ts';
 /** Delays the first sweep, so that it does not slow down the first answers. */
 const FIRST_SWEEP_AFTER_MS = 2_000;
 
+interface WorkObserver {
+  /** Called if the database turns out to be corrupt. */
+  onCorrupt(): void;
+  /** Called if the work ends with an error, which is a bug. */
+  onFailure(error: unknown): void;
+}
+
 /** What one configuration serves, over its own connections to the database. A reload replaces it. */
 export interface Service {
   readonly instance: Instance;
@@ -61,9 +69,9 @@ export interface Service {
   /** What metrics are read from. */
   readonly watched: Watched;
   readonly watch: DatabaseWatch;
-  /** Starts the work besides requests. @param onCorrupt called if the database turns out to be corrupt */
-  run(onCorrupt: () => void): void;
-  /** Starts no more of this work. Resolves when none is under way. */
+  /** Starts the work besides requests. */
+  run(observer: WorkObserver): void;
+  /** Starts no more of this work. Resolves when none is under way. @throws what the work has thrown */
   stop(): Promise<void>;
   /**
    * Finishes what requests have left, and closes the database. Call it after `stop`, when no request is pending.
@@ -71,7 +79,7 @@ export interface Service {
    */
   end(of?: { readonly hasSuccessor: boolean }): Promise<void>;
   closeDatabase(): Promise<void>;
-  /** Stops timers and closes the database at once, also during work. */
+  /** Closes everything at once, also during work. */
   abandon(): Promise<void>;
 }
 
@@ -120,130 +128,194 @@ export async function readFiles(configuration: Configuration, environment: NodeJ
   return { operator, catalogues, providers, backupPlan };
 }
 
-/** @throws {Refused} the database cannot be served */
+/**
+ * Opens what a configuration serves. If a step fails, what the steps before have opened is closed.
+ * @throws {Refused} the database cannot be served
+ */
 export async function openService(
   configuration: Configuration,
   environment: NodeJS.ProcessEnv,
-  { log, monitor, history, tracing, sweeps, secretOfStart, users, isReload, isEnding }: ServiceRole,
+  role: ServiceRole,
 ): Promise<Service> {
-  const { settings } = configuration;
-  const { operator, catalogues, providers, backupPlan } = await readFiles(configuration, environment);
-  const clientCertificate = await certificateSource(settings, log);
+  const opened = new OpenedParts();
+  try {
+    const files = await readFiles(configuration, environment);
+    const stopping = new AbortController();
+    opened.add(() => stopping.abort());
+    const given: Given = { ...role, configuration, environment, files, opened, stopping };
+    const data = await openData(given);
+    const parts = await openParts(given, data);
+    await beginToServe(given, data);
+    return serviceOf(given, data, parts);
+  } catch (error) {
+    await opened
+      .close()
+      .catch((failure: unknown) => role.log.error({ event: 'close_failed', cause: causeOf(failure) }));
+    throw error;
+  }
+}
+
+/** What each step of `openService` gets. */
+interface Given extends ServiceRole {
+  readonly configuration: Configuration;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly files: Awaited<ReturnType<typeof readFiles>>;
+  readonly opened: OpenedParts;
+  readonly stopping: AbortController;
+}
+
+type Data = Awaited<ReturnType<typeof openData>>;
+type Parts = Awaited<ReturnType<typeof openParts>>;
+
+/** Opens the directory, the database, and the instance over it. */
+async function openData(given: Given) {
+  const { configuration, environment, files, opened, log, monitor, tracing, users, sweeps, isReload } = given;
   const directory = users?.directory ?? (await directoryOf(configuration, environment));
+  opened.add(() => directory?.close());
   const bare = await databaseOf(configuration, environment, (error) =>
     log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),
   );
+  let closed: Promise<void> | undefined;
+  const closeDatabase = () => {
+    closed ??= bare.close();
+    return closed;
+  };
+  opened.add(closeDatabase);
   const database = monitor?.database(bare) ?? bare;
+  const issuer = issuerToServe(configuration.settings, await database.storedIssuer());
+  refuseStoredInsecureIssuer(configuration, issuer);
+  refusePlainIssuer(configuration, issuer);
+  refuseForeignDemo(configuration, issuer, database.name);
   const traced = tracing && ((fetchDocument: FetchDocument) => tracing.fetchDocument(fetchDocument));
-  const stopping = new AbortController();
-  try {
-    const issuer = issuerToServe(settings, await database.storedIssuer());
-    refuseStoredInsecureIssuer(configuration, issuer);
-    refusePlainIssuer(configuration, issuer);
-    refuseForeignDemo(configuration, issuer, database.name);
-    const instance = await openInstance(configuration, database, issuer, 'server', {
-      ...{ secretOfStart, traced, providers, claimsOf: users?.claimsOf },
-      hasDirectory: directory !== undefined,
-    });
-    // In a reload, an open database looks like one after a crash.
-    if (sweeps && !isReload && instance.isAfterCrash === true && database.file !== undefined) {
-      await checkInThread(database.file, log);
-      // Refuses a marked file.
-      await database.storedIssuer();
-    }
-    await refuseKnownPasswords(configuration, instance);
-    // Before this process records anything.
-    const clock = new ClockWatch(instance, { log });
-    await askStorage(() => clock.look());
-    useCatalogues(catalogues);
-    if (sweeps) {
-      await recordConfiguration(instance, settings, isReload);
-      const { sessionIdleLifetime: idle, sessionLifetime: absolute } = settings;
-      await instance.sessions.limit({ idle, absolute });
-    }
-    const requestLog = new RequestLog(log, SHOWN_ADDRESSES[settings.logAddresses]);
-    const server = await instance.server(monitor?.events(requestLog.event) ?? requestLog.event);
-    const mail = await mailService(instance, { settings, operator, log });
-    const unfinished = unfinishedWork(instance, server, log, sweeps, mail);
-    const watch = watchDatabase(instance);
-    const readiness = { settings, instance, log, isInPlace: watch.isInPlace };
-    const isReady = readinessCheck(readiness);
-    const testMail = async (parts: Pick<OperationParts, 'configuration' | 'issuer'>, address: string) =>
-      (await import('../mail/test_mail.ts')).testMail(parts, address);
-    const admin = await adminListener(instance, {
-      ...{ configuration, server, requestLog, clientCertificate },
-      isReady: async () => !isEnding() && isReady(),
-      testMail,
-    });
-    const consoleFlow = await consolePages(instance, {
-      ...{ configuration, server, history, clock },
-      testMail,
-      isReady: async () => !isEnding() && isReady(),
-    });
-    const sweepLog = { info: log.info.bind(log), error: log.error.bind(log), swept: monitor?.swept };
-    let work: Promise<unknown> = Promise.resolve();
-    let closed: Promise<void> | undefined;
-    const closeDatabase = () => {
-      closed ??= database.close();
-      return closed;
-    };
-    const abandon = () => {
-      watch.stop();
-      stopping.abort();
-      directory?.close();
-      return closeDatabase();
-    };
-    return {
-      ...{ instance, server, operator, providers, watch, closeDatabase, abandon, name: database.name },
-      watched: { ...instance, clock, isReady: async () => !isEnding() && isReady() },
-      listener: requestListener({
-        ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort },
-        trustedProxies: settings.trustedProxies,
-        health: healthListener({ ...readiness, isEnding, clock }),
-        admin,
-        pages: lateListener(async () => {
-          const { openPages } = await import('../pages/pages.ts');
-          const { notifyClients } = unfinished;
-          return openPages(instance, {
-            ...{ settings, server, requestLog, operator, notifyClients, directory, consoleFlow },
-            mail: mail && { queue: mail.queue, links: mail.links },
-            openUpstream: await upstreamOf(instance, providers),
-          });
-        }),
-      }),
-      run(onCorrupt) {
-        const { signal } = stopping;
-        work = Promise.all([
-          unfinished.run(signal),
-          clock.run(signal),
-          sweeps ? sweep(instance, settings, clock, sweepLog, signal) : undefined,
-          sweeps
-            ? backUp(instance.issuer, storedIn(settings, environment), settings, backupPlan, log, signal)
-            : undefined,
-          sweeps ? sealPeriodically(instance, settings.eventRetention, log, signal) : undefined,
-        ]);
-        void watch.damaged.then(() => {
-          if (signal.aborted) return;
-          log.fatal({ event: 'database_corrupt', database: database.name });
-          onCorrupt();
-          stopping.abort();
-        });
-      },
-      async stop() {
+  const instance = await openInstance(configuration, database, issuer, 'server', {
+    ...{ secretOfStart: given.secretOfStart, traced, providers: files.providers, claimsOf: users?.claimsOf },
+    hasDirectory: directory !== undefined,
+  });
+  // In a reload, an open database looks like one after a crash.
+  if (sweeps && !isReload && instance.isAfterCrash === true && database.file !== undefined) {
+    await checkInThread(database.file, log);
+    // Refuses a marked file.
+    await database.storedIssuer();
+  }
+  await refuseKnownPasswords(configuration, instance);
+  // Before this process records anything.
+  const clock = new ClockWatch(instance, { log });
+  await askStorage(() => clock.look());
+  return { directory, database, closeDatabase, instance, clock };
+}
+
+/** Opens what answers requests, and what works besides them. */
+async function openParts(given: Given, { instance, clock }: Data) {
+  const { configuration, files, opened, log, monitor, history, sweeps, isEnding } = given;
+  const { settings } = configuration;
+  const clientCertificate = await certificateSource(settings, log);
+  const requestLog = new RequestLog(log, SHOWN_ADDRESSES[settings.logAddresses]);
+  const server = await instance.server(monitor?.events(requestLog.event) ?? requestLog.event);
+  const mail = await mailService(instance, { settings, operator: files.operator, log });
+  opened.add(() => mail?.close());
+  const unfinished = unfinishedWork(instance, server, log, sweeps, mail);
+  const watch = watchDatabase(instance);
+  opened.add(() => watch.stop());
+  const readiness = { settings, instance, log, isInPlace: watch.isInPlace };
+  const isStorageReady = readinessCheck(readiness);
+  const isReady = async () => !isEnding() && isStorageReady();
+  const testMail = async (parts: Pick<OperationParts, 'configuration' | 'issuer'>, address: string) =>
+    (await import('../mail/test_mail.ts')).testMail(parts, address);
+  const ofOperators = { configuration, server, isReady, testMail };
+  const admin = await adminListener(instance, { ...ofOperators, requestLog, clientCertificate });
+  const consoleFlow = await consolePages(instance, { ...ofOperators, history, clock });
+  return {
+    ...{ clientCertificate, requestLog, server, mail, unfinished, watch, readiness, isReady },
+    ...{ admin, consoleFlow },
+  };
+}
+
+/** The last step, because it changes what others see. */
+async function beginToServe({ configuration, files, sweeps, isReload }: Given, { instance }: Data) {
+  const { settings } = configuration;
+  if (sweeps) {
+    await recordConfiguration(instance, settings, isReload);
+    const { sessionIdleLifetime: idle, sessionLifetime: absolute } = settings;
+    await instance.sessions.limit({ idle, absolute });
+  }
+  useCatalogues(files.catalogues);
+}
+
+function serviceOf(given: Given, data: Data, parts: Parts): Service {
+  const { files, opened, stopping, log, sweeps } = given;
+  const { database, closeDatabase, instance, clock } = data;
+  const { server, unfinished, watch, isReady } = parts;
+  let work: Promise<unknown> = Promise.resolve();
+  return {
+    ...{ instance, server, watch, closeDatabase, name: database.name },
+    ...{ operator: files.operator, providers: files.providers },
+    abandon: () => opened.close(),
+    watched: { ...instance, clock, isReady },
+    listener: listenerOf(given, data, parts),
+    run({ onCorrupt, onFailure }) {
+      work = backgroundWork(given, data, parts);
+      work.catch(onFailure);
+      void watch.damaged.then(() => {
+        if (stopping.signal.aborted) return;
+        log.fatal({ event: 'database_corrupt', database: database.name });
+        onCorrupt();
         stopping.abort();
-        await work;
-      },
-      async end({ hasSuccessor } = { hasSuccessor: false }) {
+      });
+    },
+    async stop() {
+      stopping.abort();
+      await work;
+    },
+    async end({ hasSuccessor } = { hasSuccessor: false }) {
+      try {
         await Promise.all([unfinished.end(), server.flush()]);
         // Changes of the last requests.
         if (sweeps && !hasSuccessor) await sealOnce(instance, log);
-        await abandon();
-      },
-    };
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
+      } finally {
+        await opened.close();
+      }
+    },
+  };
+}
+
+function listenerOf(given: Given, { directory, instance, clock }: Data, parts: Parts): RequestListener {
+  const { configuration, files, isEnding } = given;
+  const { clientCertificate, requestLog, server, mail, unfinished, readiness, admin, consoleFlow } = parts;
+  const { settings } = configuration;
+  return requestListener({
+    ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort, admin },
+    trustedProxies: settings.trustedProxies,
+    health: healthListener({ ...readiness, isEnding, clock }),
+    pages: lateListener(async () => {
+      const { openPages } = await import('../pages/pages.ts');
+      const { notifyClients } = unfinished;
+      return openPages(instance, {
+        ...{ settings, server, requestLog, operator: files.operator, notifyClients, directory, consoleFlow },
+        mail: mail && { queue: mail.queue, links: mail.links },
+        openUpstream: await upstreamOf(instance, files.providers),
+      });
+    }),
+  });
+}
+
+/** Work besides requests, until the service stops. */
+async function backgroundWork(given: Given, { instance, clock }: Data, { unfinished }: Parts): Promise<void> {
+  const { configuration, environment, files, stopping, log, monitor, sweeps } = given;
+  const { settings } = configuration;
+  const { signal } = stopping;
+  const sweepLog = { info: log.info.bind(log), error: log.error.bind(log), swept: monitor?.swept };
+  const database = storedIn(settings, environment);
+  await Promise.all([
+    unfinished.run(signal),
+    clock.run(signal),
+    ...(sweeps
+      ? [
+          sweep(instance, settings, clock, sweepLog, signal),
+          backUp(instance.issuer, database, settings, files.backupPlan, log, signal),
+          sealPeriodically(instance, settings.eventRetention, log, signal),
+        ]
+      : []),
+  ]);
 }
 
 /**
