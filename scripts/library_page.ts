@@ -191,7 +191,7 @@ A JWT needs the claims \`iss\` and, if its record has a subject, \`sub\`. Withou
 
 - **A fault is never an answer.** If a lookup, \`verifySecret\` or \`revoke\` throws, or a record has a wrong value, the response is 503 with \`Retry-After\`. The console says which member was wrong. To log it yourself, set [\`onEvent\`](events.md).
 - **Revoke before you return.** After \`revoke\` has resolved, no lookup may return the token as active. It revokes the access token with its refresh token, and with a refresh token every token of its grant. The code above does both, since all rows of a grant have the same \`grant_id\`.
-- **No column for the grant?** Add one: the same text in all rows that come from one sign-in. With \`WHERE client_id = ? AND user_id = ?\`, a revocation would end the user’s other sign-ins too, and with \`NULL\` as user end nothing.
+- **No column for the grant?** Add one: the same text in all rows that come from one sign-in. With \`WHERE client_id = ? AND user_id = ?\`, a revocation would also end the user’s other sign-ins. If \`user_id\` is \`NULL\`, it would revoke nothing.
 - **A key that cannot exist is not a fault.** Anyone can send any text as a token or client ID. On a column of type \`uuid\` or \`integer\`, PostgreSQL rejects other texts with an error. Do not ask the database for them: \`UUID.test(key) ? row(byRefreshToken, key) : undefined\`, with a \`UUID\` that accepts only lower case.
 - **Give the database a deadline.** Otherwise requests wait for as long as it hangs.
 

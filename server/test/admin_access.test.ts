@@ -505,6 +505,32 @@ test('--admin-from: a client whose proxy reports no address does not have the ad
     assert.equal((await from({ 'x-forwarded-for': reported })).text, 'no page', reported);
 });
 
+test('--admin-from: a request that an unknown proxy has passed on has no known address, so none admits it', async (t) => {
+  const unconfigured = await startAdmin();
+  t.after(() => unconfigured.close());
+  const other = await startAdmin({ GRANTD_TRUSTED_PROXIES: '10.0.0.1' });
+  t.after(() => other.close());
+  const trusted = await startAdmin({ GRANTD_TRUSTED_PROXIES: '127.0.0.1' });
+  t.after(() => trusted.close());
+  const ask = async (admin: AdminServer, headers: Readonly<Record<string, string>>) =>
+    (await admin.send('GET', '/admin/keys', { headers })).status;
+  const byProxy = [
+    { 'x-forwarded-for': '127.0.0.1' },
+    { 'x-real-ip': '192.0.2.1' },
+    { forwarded: 'for=192.0.2.1' },
+    { 'x-forwarded-proto': 'https' },
+    { via: '1.1 proxy' },
+  ];
+  for (const headers of byProxy)
+    for (const admin of [unconfigured, other]) assert.equal(await ask(admin, headers), 404);
+  for (const headers of byProxy.slice(1)) assert.equal(await ask(trusted, headers), 404);
+  assert.equal(await ask(trusted, { 'x-forwarded-for': '127.0.0.1', via: '1.1 proxy' }), 200);
+  for (const admin of [unconfigured, other, trusted]) {
+    assert.equal(await ask(admin, {}), 200);
+    assert.equal(admin.log().split('admin_request_through_unknown_proxy').length - 1, 1, 'one warning');
+  }
+});
+
 test('--admin-request-limit: further requests of a client get 429, also guesses from an address', async (t) => {
   const admin = await startAdmin({ GRANTD_ADMIN_REQUEST_LIMIT: '3' });
   t.after(() => admin.close());

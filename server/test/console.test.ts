@@ -15,6 +15,7 @@ import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.
 import { auditBefore } from '../src/admin/audit.ts';
 import { call } from '../src/admin/in_process.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
+import { admissionByAddress } from '../src/config/client_address.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
 import { openConsole } from '../src/console/console.ts';
@@ -58,6 +59,7 @@ async function startConsole(
   const clock = { skewSeconds: 0 };
   const surroundings = {
     ...{ configuration, server, isReady: async () => true, clock, history, testMail },
+    isAdmitted: admissionByAddress(configuration.settings, () => {}),
   };
   await assert.rejects(
     openConsole(instance, surroundings),

@@ -119,8 +119,9 @@ export class Caller {
   /**
    * Changes a user, if the caller may still do so inside the transaction of the change.
    * @param work one write, without what follows from it
-   * @param takesAccess whether the user cannot sign in afterwards, or leaves the group of administrators. With every scope
-   * too, this takes no administrator, because only the removal from the group makes sure that another one stays
+   * @param takesAccess whether the user cannot sign in afterwards, or leaves the group of administrators. Then a caller
+   * with every scope is refused too if the user is an administrator, because only `Administrators.leave` makes sure that
+   * another one stays
    * @throws {OperationRefused} the user has become an administrator since `requirePerson`
    */
   async changePerson<T>(

@@ -150,7 +150,7 @@ type PathNames<P extends string> = P extends `${string}{${infer Name}}${infer Re
   ? Name | PathNames<Rest>
   : never;
 
-/** Parameters of path and query together with the members of the body. No two have the same name. */
+/** Parameters of path and query together with the members of the body. A name must not occur twice. */
 type InputOf<P extends string, Q extends Parameters, B> = Flat<
   { readonly [Name in PathNames<P>]: string } & {
     readonly [Name in keyof Q]?: ValueOf<Q[Name]['schema']>;
@@ -169,7 +169,7 @@ type Typed<P extends string, Q extends Parameters, B, O> = Omit<
   readonly command?: CommandForm<NoInfer<InputOf<P, Q, B>>, NoInfer<O>>;
 };
 
-/** An operation that reads. */
+/** An operation that reads, or whose change does not depend on what it has read. `change` makes all others. */
 export function operation<const P extends string, const Q extends Parameters, B, O>(
   defined: Typed<P, Q, B, O> & {
     perform(parts: AdminParts, input: InputOf<P, Q, B>): Promise<Outcome<O>>;

@@ -2,12 +2,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { addressUnit, plainAddress } from '@grantd/core/node';
 import { networkCheck } from './networks.ts';
+import type { Settings } from './options.ts';
 
-/** Returns the IP address of a request’s sender. */
-export type ClientAddress = (request: {
+interface AddressedRequest {
   readonly socket: { readonly remoteAddress?: string | undefined };
   readonly headers: IncomingHttpHeaders;
-}) => string;
+}
+
+/** Returns the IP address of a request’s sender. */
+export type ClientAddress = (request: AddressedRequest) => string;
 
 /** Stands for the client’s address if a trusted proxy reports something else. It belongs to no network. */
 const UNKNOWN_ADDRESS = 'unknown';
@@ -25,6 +28,39 @@ export function clientAddress(trustedProxies: readonly string[]): ClientAddress 
       address = plainAddress(forwarded) ?? UNKNOWN_ADDRESS;
     }
     return address;
+  };
+}
+
+/** Headers that proxies add to requests. */
+const PROXY_HEADERS = [
+  ...['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-port'],
+  ...['x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip', 'x-envoy-external-address'],
+];
+
+/**
+ * Decides by `adminFrom` whether a request may reach administration. A request that has come through a proxy has a known
+ * sender only if a trusted proxy reports it. Otherwise, everyone behind a proxy on this machine would seem to be on this
+ * machine (ADR 164).
+ * @param onUnknownSender called once, for the first request with the address of a proxy in `adminFrom`
+ */
+export function admissionByAddress(
+  { adminFrom, trustedProxies = [] }: Pick<Settings, 'adminFrom' | 'trustedProxies'>,
+  onUnknownSender: () => void,
+): (request: AddressedRequest) => boolean {
+  const [isAdmitted, isTrusted] = [networkCheck(adminFrom), networkCheck(trustedProxies)];
+  const addressOf = clientAddress(trustedProxies);
+  let isReported = false;
+  return (request) => {
+    if (!isAdmitted(addressOf(request))) return false;
+    const { headers, socket } = request;
+    if (!PROXY_HEADERS.some((name) => headers[name] !== undefined)) return true;
+    const isKnown =
+      headers['x-forwarded-for'] !== undefined && isTrusted(plainAddress(socket.remoteAddress ?? '') ?? '');
+    if (!isKnown && !isReported) {
+      isReported = true;
+      onUnknownSender();
+    }
+    return isKnown;
   };
 }
 

@@ -430,7 +430,7 @@ export const OPTIONS = {
       (network) => parseNetwork(network) !== undefined,
       1,
     ),
-    'Addresses from which clients can use the admin API and the console. Other addresses get 404. Behind a proxy that trustedProxies does not list, every request has the address of the proxy.',
+    'Addresses from which clients can use the admin API and the console. Other addresses get 404. So do requests with a header of a proxy, such as X-Forwarded-For, if trustedProxies does not list the proxy.',
     ['127.0.0.0/8', '::1'],
     { defaultInWords: 'this machine: 127.0.0.0/8, ::1' },
   ),

@@ -5,8 +5,8 @@ import type { MiddlewareHandler } from 'hono';
 import { Caller } from '../admin/caller.ts';
 import { requireAdminGroup } from '../admin/groups.ts';
 import type { OperationParts, SentTest } from '../admin/operation.ts';
+import type { admissionByAddress } from '../config/client_address.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { networkCheck } from '../config/networks.ts';
 import { actingAs } from '../data/acting.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import { askedStorage } from '../data/tables.ts';
@@ -46,6 +46,8 @@ interface Surroundings {
   readonly configuration: Configuration;
   readonly server: AuthorizationServer;
   readonly isReady: () => Promise<boolean>;
+  /** Whether a request comes from an address in `adminFrom`. */
+  readonly isAdmitted: ReturnType<typeof admissionByAddress>;
   readonly clock: Pick<ClockWatch, 'skewSeconds'>;
   readonly history: ConsoleParts['history'];
   readonly testMail: (
@@ -61,11 +63,10 @@ interface Surroundings {
  */
 export async function openConsole(
   instance: Instance,
-  { configuration, server, isReady, clock, history, testMail }: Surroundings,
+  { configuration, server, isReady, isAdmitted, clock, history, testMail }: Surroundings,
 ): Promise<(pages: PagesOfConsole) => Flow> {
   await requireAdminGroup(instance, configuration);
-  const { adminGroup = '', adminFrom } = configuration.settings;
-  const isAdmitted = networkCheck(adminFrom);
+  const { adminGroup = '' } = configuration.settings;
   const actorOf = (subject: string) => `console:${subject}` as const;
 
   return (pages) => {
@@ -89,9 +90,7 @@ export async function openConsole(
       },
     };
     const admit: MiddlewareHandler<PageEnvironment> = async (c, next) =>
-      isAdmitted(pages.visitors.addressOf(c))
-        ? next()
-        : pages.drawing.problem(c, { problem: 'not_found' }, 404);
+      isAdmitted(c.env.incoming) ? next() : pages.drawing.problem(c, { problem: 'not_found' }, 404);
     return {
       mount(routes) {
         for (const path of ['/console', '/console/*']) routes.before(path, admit);

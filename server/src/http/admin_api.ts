@@ -9,9 +9,8 @@ import { requireAdminGroup } from '../admin/groups.ts';
 import { etagOf } from '../admin/in_process.ts';
 import type { OperationParts, SentTest } from '../admin/operation.ts';
 import { ALL_OPERATIONS, type AnyOperation, type AnyStream } from '../admin/table.ts';
-import { clientAddress } from '../config/client_address.ts';
+import { type admissionByAddress, clientAddress } from '../config/client_address.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { networkCheck } from '../config/networks.ts';
 import { adminAudience } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
@@ -29,6 +28,8 @@ interface Surroundings {
   readonly server: AuthorizationServer;
   readonly requestLog: RequestLog;
   readonly isReady: () => Promise<boolean>;
+  /** Whether a request comes from an address in `adminFrom`. */
+  readonly isAdmitted: ReturnType<typeof admissionByAddress>;
   readonly testMail: (parts: OperationParts, address: string) => Promise<SentTest>;
   /** Milliseconds for which a response waits for its reader. Default: 30 s. */
   readonly slowReaderMs?: number;
@@ -61,7 +62,7 @@ interface Environment {
  */
 export async function openAdminApi(
   instance: Instance,
-  { requestLog, slowReaderMs = SLOW_READER_MS, ...surroundings }: Surroundings,
+  { requestLog, isAdmitted, slowReaderMs = SLOW_READER_MS, ...surroundings }: Surroundings,
 ): Promise<AdminListener> {
   const { configuration } = surroundings;
   const { settings } = configuration;
@@ -69,7 +70,6 @@ export async function openAdminApi(
   await requireAdminGroup(instance, configuration);
   const base = adminAudience(issuer);
   const basePath = new URL(base).pathname;
-  const isAdmitted = networkCheck(settings.adminFrom);
   const addressOf = clientAddress(settings.trustedProxies ?? []);
   const admission = new Admission(instance, surroundings);
   const limit = new RequestLimit(settings.adminRequestLimit);
@@ -193,9 +193,8 @@ export async function openAdminApi(
 
   return async (incoming, outgoing, requestId) => {
     if (!pathOf({ url: incoming.url ?? '' }).startsWith(`${basePath}/`)) return false;
-    const address = addressOf(incoming);
-    if (!isAdmitted(address)) return false;
-    const place = `address ${addressUnit(address)}`;
+    if (!isAdmitted(incoming)) return false;
+    const place = `address ${addressUnit(addressOf(incoming))}`;
     // A method that no request of Fetch can have has no operation, like OPTIONS.
     const method = incoming.method === 'TRACE' ? 'OPTIONS' : (incoming.method ?? 'GET');
     const request = new Request(base, { method });

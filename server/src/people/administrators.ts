@@ -48,7 +48,7 @@ export class Administrators {
     return (await this.#remaining()) !== undefined;
   }
 
-  /** The users of these who can sign in: they are not disabled, and have a way to sign in that the configuration opens. */
+  /** Those of the users who are not disabled and have a way to sign in that the configuration opens. */
   async *whoSignIn(users: readonly Person[]): AsyncGenerator<Remaining> {
     const { people, storage, upstreamIdentities, openWays } = this.#parts;
     const disabled = await askStorage(() => storage.disabledSubjects(users.map(({ subject }) => subject)));
@@ -117,7 +117,7 @@ export class Administrators {
     }
   }
 
-  /** Under which condition `keepOne` makes a change. @throws {NoAdministratorLeft} under none */
+  /** The condition for the change of `keepOne`. @throws {NoAdministratorLeft} the change would leave none */
   async #conditionOf(user: Person, after: (ways: WaysToSignIn) => WaysToSignIn): Promise<WriteCondition> {
     const { issuer, group, people, upstreamIdentities, openWays } = this.#parts;
     const { subject } = user;

@@ -84,7 +84,8 @@ export class MissingSteps {
   /**
    * What a sign-in lacks, by its purpose and the strictest policy of this server, the client or console, and the user’s
    * groups; `undefined` if it lacks nothing. Reads the groups each time, so that a new policy holds for existing sessions.
-   * A user who wants to change their account also owes what the change needs.
+   * If the user wants to change their account, it must also meet what the change needs. A phishing-resistant sign-in meets
+   * every policy.
    * @param amr what the user has done so far
    */
   async of(person: Person, amr: readonly string[], purpose: Purpose): Promise<MissingStep | undefined> {

@@ -4,7 +4,7 @@ import type { RequestListener } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AuthorizationServer, FetchDocument, GetUserClaims } from '@grantd/core';
 import type { OperationParts } from '../admin/operation.ts';
-import { networkOf } from '../config/client_address.ts';
+import { admissionByAddress, networkOf } from '../config/client_address.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { isPostgresUrl, type Settings } from '../config/options.ts';
 import { type Provider, readProviders } from '../config/providers.ts';
@@ -221,7 +221,10 @@ async function openParts(given: Given, { instance, clock }: Data) {
   const isReady = async () => !isEnding() && isStorageReady();
   const testMail = async (parts: Pick<OperationParts, 'configuration' | 'issuer'>, address: string) =>
     (await import('../mail/test_mail.ts')).testMail(parts, address);
-  const ofOperators = { configuration, server, isReady, testMail };
+  const isAdmitted = admissionByAddress(settings, () =>
+    log.warn({ event: 'admin_request_through_unknown_proxy', needed: 'trustedProxies' }),
+  );
+  const ofOperators = { configuration, server, isReady, isAdmitted, testMail };
   const admin = await adminListener(instance, { ...ofOperators, requestLog, clientCertificate });
   const consoleFlow = await consolePages(instance, { ...ofOperators, history, clock });
   return {

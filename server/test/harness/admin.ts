@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { call } from '../../src/admin/in_process.ts';
 import { localCalls } from '../../src/cli/local_calls.ts';
+import { admissionByAddress } from '../../src/config/client_address.ts';
 import { readConfiguration } from '../../src/config/configuration.ts';
 import { sqliteDatabase } from '../../src/data/sqlite_database.ts';
 import { openAdminApi } from '../../src/http/admin_api.ts';
@@ -68,6 +69,9 @@ export async function startAdmin(
   const admin = await openAdminApi(instance, {
     ...{ configuration, server, requestLog },
     isReady: async () => true,
+    isAdmitted: admissionByAddress(configuration.settings, () =>
+      log.warn({ event: 'admin_request_through_unknown_proxy' }),
+    ),
     testMail: (parts, address) => testMail(parts, address),
     clientCertificate: undefined,
     ...(slowReaderMs !== undefined && { slowReaderMs }),

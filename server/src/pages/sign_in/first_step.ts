@@ -291,12 +291,12 @@ async function expectedSession(
 
 interface How extends HowSignedIn {
   readonly page: 'login' | 'second';
-  /** Whether the factor still exists. Its removal at the same time either ends this session or is detected here. */
+  /** Whether the factor still exists. Asked after the session has begun: a later removal of the factor ends the session. */
   readonly isStillThere?: () => Promise<boolean>;
 }
 
 /**
- * Begins the session of a user who has done everything that the sign-in needs, with a new secret, and continues.
+ * Begins a session for a user who has completed this step, and continues to the next page or to the client.
  * @returns `undefined` if the user, the password or the factor has changed in the meantime
  */
 export async function finishSignIn(
