@@ -2,7 +2,10 @@
 // import each other. No imports close a circle of files or of folders. `node:` modules stay in the files made for Node.
 // Protect carries no part of the server. The program uses the core through its published entry points, and its files of
 // databases also through those parts of the core's stores that are listed here. Prints each breach and exits with 1 if
-// there is one. `check_layers.ts FOLDER` checks another tree (ADR 58, ADR 59, ADR 141).
+// there is one. `check_layers.ts FOLDER` checks another tree (ADR 58, ADR 59, ADR 141, ADR 154).
+//
+// Also reads SQL. Only `core/src/storage/` and `server/src/data/` have any. The program's SQL names no table of the
+// library, and the library's none of the program. Only the file that states the columns of a table inserts its rows.
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
@@ -132,7 +135,22 @@ const CARRIED = [
 
 /** The files of the core that `embed` may hold beside its library, as a second copy: they keep no state in their modules. */
 const OF_STORES =
-  /^(?:platform\/cache|storage\/migrations|storage\/sqlite\/(?:connection|export|files|import|queues|schema)|storage\/postgres\/(?:connections|export|import|schema))$/;
+  /^(?:platform\/cache|storage\/(?:columns|migrations|statements)|storage\/sqlite\/(?:connection|export|files|import|queues|schema)|storage\/postgres\/(?:connections|export|import|schema))$/;
+
+/** The folders whose files have SQL. The first one's migrations create the tables of the library. */
+const OF_LIBRARY = 'core/src/storage/';
+const OF_PROGRAM = 'server/src/data/';
+
+/** SQL that creates a table, and SQL that names one. Keywords are in upper case, and tables in lower case. */
+const CREATES_TABLE = /\bCREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?(?:grantd\.)?(\w+) (?:\(|AS\b)/g;
+const NAMES_TABLE =
+  /(?:\bgrantd\.|\b(?:FROM|JOIN|INTO|UPDATE|ON|TABLE|TABLE IF (?:NOT )?EXISTS) (?:grantd\.)?)([a-z_]+)\b(?!\()/g;
+const INSERTS_ROW = /\bINSERT INTO (?:grantd\.)?([a-z_]+)/g;
+
+/** Where the columns of a table of the program are stated. */
+const STATES_COLUMNS = /\btable\(\s*'([a-z_]+)'/g;
+
+const COMMENT_LINE = /^ *(?:\/?\*|\/\/).*$/gm;
 
 /** In code, not in comments. `Date.now` without a call is the default of a clock that can be passed in. */
 const READS_CLOCK = /^(?! *(?:\/?\*|\/\/)).*(?:\bDate\.now\(\)|\bnew Date\(\))/m;
@@ -157,6 +175,7 @@ for (const file of globSync(Object.keys(LAYERS).map((root) => `${root}**/*.ts`))
 reportCircles('file', imports);
 reportCircles('folder', byFolder());
 checkCarried();
+checkSql();
 
 const index = readFileSync('core/src/index.ts', 'utf8');
 if (/\/(memory|sqlite|postgres|kit|adapters)\//.test(index))
@@ -215,6 +234,42 @@ function checkCarried(): void {
       breaches.add(`${importer} imports ${file}, which protect may not carry`);
     for (const target of imports.get(file) ?? []) if (!reachedBy.has(target)) reachedBy.set(target, file);
   }
+}
+
+function checkSql(): void {
+  const sources = new Map<string, string>();
+  for (const file of imports.keys())
+    sources.set(file, readFileSync(file, 'utf8').replaceAll(COMMENT_LINE, ''));
+  const tablesOf = (folder: string): ReadonlySet<string> => {
+    const texts = [...sources].filter(([file]) => file.startsWith(folder)).map(([, text]) => text);
+    return new Set(texts.flatMap((text) => namesIn(text, CREATES_TABLE)));
+  };
+  const [ofLibrary, ofProgram] = [tablesOf(OF_LIBRARY), tablesOf(OF_PROGRAM)];
+  const statedIn = new Map<string, string>();
+  for (const [file, text] of sources)
+    for (const name of namesIn(text, STATES_COLUMNS)) statedIn.set(name, file);
+  for (const [file, text] of sources) {
+    const named = namesIn(text, NAMES_TABLE).filter((name) => ofLibrary.has(name) || ofProgram.has(name));
+    const place = [OF_LIBRARY, OF_PROGRAM].find((folder) => file.startsWith(folder));
+    const others = place === OF_LIBRARY ? ofProgram : ofLibrary;
+    for (const name of named) {
+      if (place === undefined)
+        breaches.add(`${file} has SQL on ${name}; only ${OF_LIBRARY} and ${OF_PROGRAM} have any`);
+      else if (others.has(name))
+        breaches.add(
+          `${file} has SQL on ${name}, a table of the ${place === OF_LIBRARY ? 'program' : 'library'}`,
+        );
+    }
+    for (const name of namesIn(text, INSERTS_ROW)) {
+      const owner = statedIn.get(name);
+      if (place === OF_PROGRAM && owner !== undefined && owner !== file)
+        breaches.add(`${file} inserts rows of ${name}, whose columns ${owner} states`);
+    }
+  }
+}
+
+function namesIn(text: string, pattern: RegExp): readonly string[] {
+  return Array.from(text.matchAll(pattern), ([, name = '']) => name);
 }
 
 function rootOf(file: string): string {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The schema of the store, and of the program. */
-const FILES = ['core/src/storage/sqlite/schema.ts', 'server/src/data/sqlite_tables.ts'] as const;
+const FILES = ['core/src/storage/sqlite/schema.ts', 'server/src/data/program_migrations.ts'] as const;
 
 /**
  * Equal for two versions of grantd whose databases have the same tables.

@@ -7,7 +7,7 @@ import { populationBy } from '../population/population_by.ts';
 import { schemaOf } from '../population/schema.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const SCHEMA = ['core/src/storage/sqlite/schema.ts', 'server/src/data/sqlite_tables.ts'];
+const SCHEMA = ['core/src/storage/sqlite/schema.ts', 'server/src/data/program_migrations.ts'];
 
 test('a version with other tables fills its database by its own code', async (t) => {
   const root = rootWith(t, {

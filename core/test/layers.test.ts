@@ -16,8 +16,13 @@ const SOUND: Readonly<Record<string, string>> = {
   'core/src/index.ts': "export { http } from './http/http.ts';",
   'protect/src/issuer_metadata.ts': "import { http } from '@grantd/core/internal/http/http';",
   'protect/src/protection.ts': "import './issuer_metadata.ts';",
+  'core/src/storage/sqlite/schema.ts':
+    'export const schema = `CREATE TABLE tokens (id TEXT); CREATE TABLE issuers (id TEXT)`;',
   'server/src/config/options.ts': "import { x } from '@grantd/core';",
   'server/src/data/tables.ts': "import type { M } from '@grantd/core/internal/storage/migrations';",
+  'server/src/data/program_migrations.ts': 'export const people = `CREATE TABLE grantd.people (id text)`;',
+  'server/src/data/people.ts':
+    "// FROM tokens\nexport const sql = table('people', { text: 'id' }) + 'INSERT INTO grantd.people SELECT 1';",
   'server/src/cli/run.ts': "import '../config/options.ts';",
 };
 
@@ -137,6 +142,34 @@ const PLANTED: readonly (readonly [
   ],
   ['node: in a file for all runtimes', { 'core/src/http/http.ts': "import 'node:fs';" }, /imports node:fs/],
   ['a dependency of the core', { 'core/src/http/http.ts': "import 'express';" }, /depends on express/],
+  [
+    'SQL of the program on a table of the library',
+    {
+      'server/src/data/mails.ts':
+        'export const sql = `SELECT 1 FROM grantd.people JOIN grantd.issuers i ON 1`;',
+    },
+    /data\/mails\.ts has SQL on issuers, a table of the library/,
+  ],
+  [
+    'SQL of the program on a table of the library, as SQLite takes it',
+    { 'server/src/data/mails.ts': "export const sql = 'DELETE FROM tokens WHERE id = 1';" },
+    /data\/mails\.ts has SQL on tokens, a table of the library/,
+  ],
+  [
+    'SQL of the library on a table of the program',
+    { 'core/src/storage/sqlite/events.ts': "export const sql = 'UPDATE people SET id = 1';" },
+    /sqlite\/events\.ts has SQL on people, a table of the program/,
+  ],
+  [
+    'SQL outside of the folders that have some',
+    { 'server/src/pages/pages.ts': "export const sql = 'SELECT 1 FROM people';" },
+    /pages\/pages\.ts has SQL on people; only core\/src\/storage\/ and server\/src\/data\/ have any/,
+  ],
+  [
+    'an insertion outside of the file that states the columns',
+    { 'server/src/data/mails.ts': "export const sql = 'INSERT INTO grantd.people (id) VALUES (1)';" },
+    /data\/mails\.ts inserts rows of people, whose columns server\/src\/data\/people\.ts states/,
+  ],
   ['a file in no layer', { 'core/src/utils/text.ts': '' }, /core\/src\/utils\/text\.ts is in no layer/],
   [
     'a store in the main entry point',

@@ -14,7 +14,7 @@ for (const database of DATABASES) {
       );
       const taken = begun.filter((outcome) => 'attempt' in outcome);
       assert.equal(taken.length, 1);
-      const pending = { requestDigest: 'request', sealed: undefined };
+      const pending = { requestDigest: 'request' };
       assert.deepEqual(
         begun.filter((outcome) => !('attempt' in outcome)),
         [pending, pending, pending],

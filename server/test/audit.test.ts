@@ -15,13 +15,18 @@ import { ask } from '../../core/test/harness/postgres_server.ts';
 import { newClient, newCode, newToken } from '../../core/test/storage/samples.ts';
 import { auditBefore, verifyAudit } from '../src/admin/audit.ts';
 import { ocsfOf } from '../src/admin/ocsf.ts';
-import { actingAs } from '../src/data/acting.ts';
-import { type AuditEvent, AuditTrail, AuditTrailBroken, withActor } from '../src/data/audit.ts';
+import { AuditTrail, AuditTrailBroken } from '../src/data/audit.ts';
+import { type AuditEvent, withActor } from '../src/data/audit_search.ts';
 import type { Database, OpenDatabase } from '../src/data/database.ts';
 import { postgresDatabase } from '../src/data/postgres_database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
-import { sqliteDatabase, sqliteProgramTables } from '../src/data/sqlite_database.ts';
-import { migrateProgramTables, SQLITE_PROGRAM_TABLES } from '../src/data/sqlite_tables.ts';
+import { sqliteDatabase } from '../src/data/sqlite_database.ts';
+import {
+  migrateProgramTables,
+  SQLITE_PROGRAM_TABLES,
+  sqliteProgramTables,
+} from '../src/data/sqlite_tables.ts';
+import { actingAs, ProgramTables } from '../src/data/tables.ts';
 import { within } from '../src/log/log.ts';
 import { AttemptLimits, FAILURES_OF_ADDRESS, failureRecorder } from '../src/people/sign_in.ts';
 import { sealOnce } from '../src/serve/sealer.ts';
@@ -703,17 +708,17 @@ function trailBeside(
   const hostTables = { tables: SQLITE_PROGRAM_TABLES, migrate: migrateProgramTables };
   const handle = openSqliteStorage({ path: where, issuer: ISSUER, hostTables });
   t.after(() => handle.close());
-  const tables = sqliteProgramTables(handle.connection);
+  const { tables } = sqliteProgramTables(handle.connection, ISSUER);
   let reads = 0;
   return new AuditTrail(
-    {
-      async read(...call) {
-        const rows = await tables.read(...call);
+    new ProgramTables({
+      async list(call, recordOf) {
+        const rows = await tables.list(call, recordOf);
         if (reads < 20) await change(reads++);
         return rows;
       },
-      write: (...calls) => tables.write(...calls),
-    },
+      write: tables.write,
+    }),
     ISSUER,
     storage,
   );

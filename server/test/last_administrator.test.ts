@@ -76,7 +76,7 @@ async function addAdministrator(
   const person = await people.add({ name, passwordHash, claims: {}, ...entry });
   assert.ok(person);
   const { subject } = person;
-  const times = { createdAtMs: 1, countsFromMs: 0, lastUsedAtMs: undefined };
+  const times = { createdAtMs: 1, countsFromMs: 0 };
   const key = { publicKey: 'key', counter: 0, transports: [], isBackedUp: false, name: 'Key', ...times };
   if (passkey) assert.ok(await factors.addPasskey({ id: `passkey-${name}`, subject, ...key }));
   if (link !== undefined) {

@@ -128,7 +128,7 @@ for (const database of DATABASES) {
           isBackedUp: false,
           name: 'Key',
         },
-        ...{ createdAtMs: 1000, lastUsedAtMs: undefined, countsFromMs: 0 },
+        ...{ createdAtMs: 1000, countsFromMs: 0 },
       };
       const identity = { provider: 'p', upstreamIssuer: 'https://p.example', upstreamSub: 's', label: 'bob' };
       const linkOf = async ({ upstreamIdentities }: OpenDatabase) =>

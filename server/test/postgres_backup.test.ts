@@ -17,7 +17,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { TABLES } from '../../core/src/storage/statements.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
-import { SQLITE_TABLES_TO_COPY } from '../src/data/sqlite_tables.ts';
+import { TABLES_TO_COPY } from '../src/data/program_migrations.ts';
 import { databaseOf, issue } from './harness/backups.ts';
 import { ALICE, Browser } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
@@ -98,7 +98,7 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     ]);
     const database = new DatabaseSync(databaseOf(home), { readOnly: true });
     const inFile = new Map(
-      [...TABLES, ...SQLITE_TABLES_TO_COPY].map((table) => [
+      [...TABLES, ...TABLES_TO_COPY].map((table) => [
         table,
         database
           .prepare(`SELECT name FROM pragma_table_info('${table}')`)

@@ -8,8 +8,8 @@ import { disposableDatabase, sharedPostgres } from '../../core/test/harness/post
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { ConfigurationRefused } from '../src/config/refused.ts';
 import { peopleTable } from '../src/data/people.ts';
-import { addressOf, openPool, postgresProgramTables } from '../src/data/postgres_database.ts';
-import { PROGRAM_TABLES } from '../src/data/postgres_tables.ts';
+import { addressOf, openPool } from '../src/data/postgres_database.ts';
+import { PROGRAM_TABLES, postgresProgramTables } from '../src/data/postgres_tables.ts';
 import { POSTGRESQL } from './harness/databases.ts';
 
 test('a database on PostgreSQL is called by its address, never with a password', () => {
@@ -66,8 +66,12 @@ describe('a pool of connections to PostgreSQL', { skip: POSTGRESQL.absence }, ()
     await openPostgresStorage({ pool, issuer: ISSUER });
     const connections = new PostgresConnections(pool, { statementTimeoutMs });
     await migratePostgres(connections, PROGRAM_TABLES);
-    const tables = postgresProgramTables(connections, requireUsableTables(connections, PROGRAM_TABLES));
-    return { url, people: peopleTable(tables, ISSUER), close };
+    const tables = postgresProgramTables(
+      connections,
+      ISSUER,
+      requireUsableTables(connections, PROGRAM_TABLES),
+    );
+    return { url, people: peopleTable(tables), close };
   }
 
   test('rejects a statement that is not answered in time, and answers the next one', async () => {

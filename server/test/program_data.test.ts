@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Attempts } from '../src/data/attempts.ts';
 import { type Asked, ConsentSweep, covers } from '../src/data/consents.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
-import type { Attempts, NewPerson, Person } from '../src/data/people.ts';
+import type { NewPerson, Person } from '../src/data/people.ts';
 import { MAX_SIGN_INS, SIGN_IN_KEPT_MS, type StoredSession } from '../src/data/sessions.ts';
 import type { WaysToSignIn } from '../src/data/ways_to_sign_in.ts';
 import { NO_PASSWORD } from '../src/data/ways_to_sign_in.ts';
@@ -48,7 +49,7 @@ async function addLinkedPerson(
   const linked = await upstreamIdentities.link(identity, subject, 1000);
   const isAdded = await factors.addPasskey({
     ...{ id: passkey, subject, publicKey: 'key', counter: 0, transports: [], isBackedUp: false },
-    ...{ name: 'Key', createdAtMs: 1000, lastUsedAtMs: undefined, countsFromMs: 0 },
+    ...{ name: 'Key', createdAtMs: 1000, countsFromMs: 0 },
   });
   assert.equal(isAdded, true);
   return { subject, link: linked?.id ?? assert.fail(), passkey };

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { scriptOf } from '@grantd/core/internal/storage/migrations';
-import { PROGRAM_TABLES } from '../src/data/postgres_tables.ts';
-import { SQLITE_MIGRATIONS } from '../src/data/sqlite_tables.ts';
+import { POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS } from '../src/data/program_migrations.ts';
 import { Browser, isConsent, signInAndConsent } from './harness/browser.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
@@ -116,7 +115,7 @@ for (const database of DATABASES) {
       const run = (sql: string) => database.run(folder, sql);
       for (const table of [...NEW_TABLES, 'people', 'demo_issuers'])
         await run(`DROP TABLE IF EXISTS ${schema}${table}`);
-      const all = database.name === 'SQLite' ? SQLITE_MIGRATIONS : PROGRAM_TABLES.migrations;
+      const all = database.name === 'SQLite' ? SQLITE_MIGRATIONS : POSTGRES_MIGRATIONS;
       for (const migration of all.slice(0, UNIONS)) await run(scriptOf(migration));
       await run(`UPDATE ${schema}program_schema SET version = ${UNIONS}`);
       return { run, schema };

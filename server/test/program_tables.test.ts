@@ -4,11 +4,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
+import { COLUMN_TYPES } from '@grantd/core/internal/storage/columns';
 import { openSqliteStorage } from '@grantd/core/sqlite';
-import { ATTEMPTS_SQL } from '../src/data/people.ts';
-import { sqliteDatabase, sqliteProgramTables } from '../src/data/sqlite_database.ts';
-import { migrateProgramTables, openSqliteTables, SQLITE_PROGRAM_TABLES } from '../src/data/sqlite_tables.ts';
-import { type ProgramTables, recorded, type TableCall } from '../src/data/tables.ts';
+import { REQUESTS } from '../src/data/answered_requests.ts';
+import { ATTEMPTS, countSql } from '../src/data/attempts.ts';
+import { BLOCKS, HEADS } from '../src/data/audit_chain.ts';
+import { CONSENTS, SCOPE_TEXTS } from '../src/data/consents.ts';
+import { CODES, PASSKEYS, TOTPS } from '../src/data/factors.ts';
+import { GROUPS, MEMBERS } from '../src/data/groups.ts';
+import { LINKS, MAILS } from '../src/data/mails.ts';
+import { PEOPLE } from '../src/data/people.ts';
+import { DELIVERIES, SESSIONS, SIGN_INS } from '../src/data/sessions.ts';
+import { sqliteDatabase } from '../src/data/sqlite_database.ts';
+import {
+  migrateProgramTables,
+  openSqliteTables,
+  SQLITE_PROGRAM_TABLES,
+  sqliteProgramTables,
+} from '../src/data/sqlite_tables.ts';
+import { asRow, dynamicCall, type ProgramTables, recorded, statements } from '../src/data/tables.ts';
+import { IDENTITIES } from '../src/data/upstream_identities.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-tables-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -42,17 +57,13 @@ test('cached rows are current, whichever process changed them', async () => {
     opened('remembered.db'),
     opened('remembered.db'),
   ];
-  const name = () => tables.read('SELECT name FROM grantd.people WHERE subject = $1', 'alice');
+  const name = () => tables.list(SQL.name({ subject: 'alice' }), asRow);
   // Lookups of one tick share a transaction, which also shows whether anything was committed.
   const names = async () => (await Promise.all([name(), name(), name()])).flat().map((row) => row.name);
-  const rename = (by: ProgramTables, to: string) =>
-    by.write(['UPDATE grantd.people SET name = $1 WHERE subject = $2', to, 'alice']);
+  const rename = (by: ProgramTables, to: string) => by.run(SQL.rename({ name: to, subject: 'alice' }));
 
   assert.deepEqual(await names(), []);
-  await elsewhere.write([
-    `INSERT INTO grantd.people (issuer, subject, name, password_hash, claims, created_at_ms)
-     VALUES ('https://id.example', 'alice', 'first', '', '{}', 0)`,
-  ]);
+  await elsewhere.run(SQL.add({ subject: 'alice', name: 'first' }));
   assert.deepEqual(await names(), ['first', 'first', 'first']);
   await rename(elsewhere, 'second');
   assert.deepEqual(await names(), ['second', 'second', 'second']);
@@ -63,7 +74,7 @@ test('cached rows are current, whichever process changed them', async () => {
 
 test('counting an attempt searches each earlier key, and does not read all attempts', async () => {
   const { storage } = opened('plan.db');
-  const sql = ATTEMPTS_SQL.count(2).replaceAll('grantd.', '');
+  const sql = countSql(2).replaceAll('grantd.', '');
   const plan = storage.connection.database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
   const steps = plan.map(({ detail }) => String(detail)).filter((detail) => /\bb\b/.test(detail));
   assert.equal(steps.length, 2);
@@ -82,12 +93,17 @@ function opened(name: string) {
       audit: { originOf: () => ({}) },
     },
   });
-  return { storage, tables: sqliteProgramTables(storage.connection) };
+  return { storage, ...sqliteProgramTables(storage.connection, 'https://id.example') };
 }
 
-const ADD_PERSON = `
-  INSERT INTO grantd.people (issuer, subject, name, password_hash, claims, created_at_ms)
-  VALUES ('https://id.example', $1, $2, '', '{}', 0)`;
+const SQL = statements({
+  add: `
+    INSERT INTO grantd.people (issuer, subject, name, password_hash, claims, created_at_ms)
+    VALUES (:issuer, :subject, :name, '', '{}', 0) RETURNING subject`,
+  name: 'SELECT name FROM grantd.people WHERE issuer = :issuer AND subject = :subject',
+  rename: 'UPDATE grantd.people SET name = :name WHERE issuer = :issuer AND subject = :subject',
+  removeLike: 'DELETE FROM grantd.people WHERE issuer = :issuer AND name LIKE :pattern',
+});
 
 test('events of the library and of the program that share a commit have numbers of their own', async () => {
   const { storage, tables } = opened('events.db');
@@ -95,7 +111,7 @@ test('events of the library and of the program that share a commit have numbers 
   const before = commits();
   const program = (name: string) =>
     tables.write(
-      recorded([`${ADD_PERSON} RETURNING subject`, name, name], {
+      recorded(SQL.add({ subject: name, name }), {
         ...{ type: 'person_added', target: { column: 'subject' } },
       }),
     );
@@ -120,9 +136,9 @@ test('deleted user data is overwritten in the file', async () => {
   };
   // More than one page, so that some are freed.
   const names = Array.from({ length: 200 }, (_, index) => `memorable-${index}-${'x'.repeat(100)}`);
-  await tables.write(...names.map((name, index): TableCall => [ADD_PERSON, `${index}`, name]));
+  await tables.run(...names.map((name, index) => SQL.add({ subject: `${index}`, name })));
   assert.ok(inFile('memorable-7-'));
-  await tables.write(['DELETE FROM grantd.people WHERE name LIKE $1', 'memorable-%']);
+  await tables.run(SQL.removeLike({ pattern: 'memorable-%' }));
   assert.ok(!inFile('memorable-'));
   assert.equal(database.prepare('PRAGMA secure_delete').get()?.secure_delete, 0);
   await storage.close();
@@ -140,4 +156,37 @@ test('a start that fails in the middle leaves nothing open', async () => {
   await assert.rejects(sqliteDatabase(path).open(issuer), /was written by a newer grantd/);
   // SQLite deletes the log when the last connection closes.
   assert.equal(existsSync(`${path}-wal`), false);
+});
+
+/** Tables whose rows are records, and the columns that only statements use. */
+const STATED = [
+  ...[ATTEMPTS, BLOCKS, CODES, CONSENTS, DELIVERIES, GROUPS, HEADS, IDENTITIES, LINKS, MAILS, MEMBERS],
+  ...[PASSKEYS, PEOPLE, REQUESTS, SCOPE_TEXTS, SESSIONS, SIGN_INS, TOTPS],
+];
+const OTHERS = new Map([
+  ['group_members', ['ended_at_ms']],
+  ['people', ['held_level', 'held_until_ms']],
+]);
+
+test('the migrations create exactly the columns that are stated', async () => {
+  const { storage } = opened('columns.db');
+  const columnsOf = storage.connection.database.prepare(
+    'SELECT name, type, "notnull" AS required FROM pragma_table_info(?)',
+  );
+  for (const { name: table, columns } of STATED) {
+    const found = columnsOf.all(table).map(({ name, type, required }) => `${name} ${type} ${required}`);
+    const stated = Object.values(columns).map(
+      ({ name, type, optional }) => `${name} ${COLUMN_TYPES[type].sqlite} ${optional ? 0 : 1}`,
+    );
+    const others = found.filter((column) => OTHERS.get(table)?.includes(column.split(' ')[0] ?? ''));
+    assert.equal(others.length, OTHERS.get(table)?.length ?? 0, table);
+    assert.deepEqual([...stated, ...others, 'issuer TEXT 1'].sort(), [...found].sort(), table);
+  }
+  await storage.close();
+});
+
+test('a parameter without a value is an error', () => {
+  const find = 'SELECT 1 FROM grantd.people WHERE issuer = :issuer AND subject = :subject AND name = :name';
+  assert.deepEqual(dynamicCall(find, { subject: 'a', name: 'b' }).values, ['a', 'b']);
+  assert.throws(() => dynamicCall(find, { subject: 'a' }), /the parameter name has no value/);
 });

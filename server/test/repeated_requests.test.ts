@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ServerSecret, StorageFault } from '@grantd/core';
-import type { ApiRequests } from '../src/data/api_requests.ts';
+import type { ApiRequests } from '../src/data/answered_requests.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { Problem } from '../src/http/problems.ts';
 import { RepeatedRequests, type StoredAnswer } from '../src/http/repeated_requests.ts';

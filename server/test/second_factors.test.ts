@@ -23,7 +23,7 @@ const sealedCodes = (...digests: string[]) =>
 function passkeyOf(subject: string, id: string, counter = 0): Passkey {
   return {
     ...{ id, subject, publicKey: 'key', counter, transports: ['internal'], isBackedUp: true, name: 'Phone' },
-    ...{ createdAtMs: 1000, lastUsedAtMs: undefined, countsFromMs: 0 },
+    ...{ createdAtMs: 1000, countsFromMs: 0 },
   };
 }
 

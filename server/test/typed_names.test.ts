@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Command } from 'commander';
 import { createProgram } from '../src/cli/program.ts';
-import { emailKey, nameAsKept, nameKey, nameProblem } from '../src/data/people.ts';
+import { emailKey, nameAsKept, nameKey, nameProblem } from '../src/data/names.ts';
 import { Browser, isLogin, unescaped } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';

@@ -1,5 +1,5 @@
 // The columns of the SQL stores. Column lists, insertions and records are derived from these tables. A migration in
-// each `schema.ts` creates the columns.
+// each `schema.ts` creates the columns. The tables of the program have the same types of columns (ADR 153).
 import type { PendingRow } from '../protocol/pending.ts';
 import type {
   AuthorizationCodeRecord,
@@ -45,7 +45,16 @@ export const COLUMN_TYPES = {
   integer: { sqlite: 'INTEGER', postgres: 'bigint' },
   flag: { sqlite: 'INTEGER', postgres: 'boolean' },
   json: { sqlite: 'TEXT', postgres: 'text' },
+  /** A flag as 0 or 1. */
+  bit: { sqlite: 'INTEGER', postgres: 'bigint' },
+  /** Texts without spaces, separated by spaces. */
+  words: { sqlite: 'TEXT', postgres: 'text' },
 } as const;
+
+export type ColumnType = keyof typeof COLUMN_TYPES;
+
+/** Only tables of the program have the other types. */
+export type StoreType = Exclude<ColumnType, 'bit' | 'words'>;
 
 type StoredToken = Omit<TokenRecord, 'digest' | 'notBeforeMs' | 'standing'> &
   Pick<NewToken, 'digest' | 'keepUntil'>;
@@ -159,11 +168,11 @@ export const PENDING: Columns<PendingRow> = {
 };
 
 /** Columns of any table, in the order of its entries. */
-type AnyColumns = Readonly<Record<string, AnyColumn>>;
+export type AnyColumns = Readonly<Record<string, AnyColumn>>;
 
 export interface AnyColumn extends ColumnUse {
   readonly name: string;
-  readonly type: keyof typeof COLUMN_TYPES;
+  readonly type: ColumnType;
   readonly optional?: true;
 }
 
@@ -228,11 +237,20 @@ export function insertedRow<T>(columns: Columns<T>, record: Partial<T>): Record<
   return row;
 }
 
-function written(type: AnyColumn['type'], value: unknown): WrittenValue {
-  if (value === undefined) return null;
-  if (type === 'json') return JSON.stringify(value);
-  return type === 'flag' ? Number(value) : (value as string | number);
+/** A value of a record as a column holds it. @returns `null` without one */
+export function written(type: ColumnType, value: unknown): WrittenValue {
+  if (value === undefined || value === null) return null;
+  const write = WRITERS[type];
+  return write === undefined ? (value as string | number) : write(value);
 }
+
+/** Of types whose values are stored in another form. */
+const WRITERS: { readonly [T in ColumnType]?: (value: unknown) => WrittenValue } = {
+  json: JSON.stringify,
+  flag: Number,
+  bit: Number,
+  words: (value) => (value as readonly string[]).join(' '),
+};
 
 /** A value as either database returns it. */
 type StoredValue = string | number | boolean | null;
@@ -245,7 +263,9 @@ export type RowObject = Readonly<Record<string, StoredValue>>;
 type Writable<T> = { -readonly [M in keyof T]: T[M] };
 
 /** @returns a function that reads a record from a list, which may have further values at its end */
-export function listReader<T>(columns: Columns<T>): (row: RowList) => Writable<T> {
+export function listReader<T>(columns: Columns<T>): (row: RowList) => Writable<T>;
+export function listReader(columns: AnyColumns): (row: RowList) => unknown;
+export function listReader(columns: AnyColumns): (row: RowList) => unknown {
   const read = Object.entries<AnyColumn>(columns).filter(([, { unread }]) => !unread);
   const members = read.map(([member]) => member);
   const parsers = read.map(([, { type }]) => PARSERS[type]);
@@ -257,19 +277,23 @@ export function listReader<T>(columns: Columns<T>): (row: RowList) => Writable<T
       const parse = parsers[at];
       record[members[at] as string] = parse === undefined ? value : parse(value);
     }
-    return record as Writable<T>;
+    return record;
   };
 }
 
 /** @returns a function that reads a record from an object, which may have further members */
-export function rowReader<T>(columns: Columns<T>): (row: RowObject) => T {
+export function rowReader<T>(columns: Columns<T>): (row: RowObject) => T;
+export function rowReader(columns: AnyColumns): (row: RowObject) => Readonly<Record<string, unknown>>;
+export function rowReader(columns: AnyColumns): (row: RowObject) => unknown {
   const names = readNames(columns);
   const read = listReader(columns);
   return (row) => read(names.map((name) => row[name] ?? null));
 }
 
-/** Of types whose values are stored in another form. */
-const PARSERS: { readonly [T in AnyColumn['type']]?: (value: unknown) => unknown } = {
+/** Of the same types. */
+const PARSERS: { readonly [T in ColumnType]?: (value: unknown) => unknown } = {
   json: (value) => JSON.parse(value as string),
   flag: Boolean,
+  bit: Boolean,
+  words: (value) => (value === '' ? [] : (value as string).split(' ')),
 };

@@ -16,7 +16,7 @@ import type {
   TokenKind,
   TokenRecord,
 } from '../protocol/records.ts';
-import { type AnyColumn, AUTHORIZATION_CODES, CLIENTS, columnsWithout, PENDING, TOKENS } from './columns.ts';
+import { AUTHORIZATION_CODES, CLIENTS, columnsWithout, PENDING, type StoreType, TOKENS } from './columns.ts';
 import type { HostClient, HostToken } from './contract.ts';
 import { asFault } from './faults.ts';
 
@@ -25,8 +25,9 @@ import { asFault } from './faults.ts';
 
 /** The members of a record and the types of their values. The type requires that all are listed. */
 type Members<T> = {
-  readonly [M in keyof Required<T>]: Pick<AnyColumn, 'type'> &
-    (T extends Record<M, T[M]> ? { readonly optional?: never } : { readonly optional: true });
+  readonly [M in keyof Required<T>]: { readonly type: StoreType } & (T extends Record<M, T[M]>
+    ? { readonly optional?: never }
+    : { readonly optional: true });
 };
 
 const OPTIONAL_TEXT = { type: 'text', optional: true } as const;
@@ -239,7 +240,7 @@ function requireClaimTypes(claims: Claims | null | undefined, what: string): voi
 function read<T extends object>(source: object, members: Members<T>, what: string): T {
   const record: Partial<Record<keyof T, unknown>> = {};
   for (const name in members) {
-    const { type, optional } = members[name] as AnyColumn;
+    const { type, optional } = members[name] as { readonly type: StoreType; readonly optional?: true };
     const value: unknown = Reflect.get(source, name) ?? endOf(source, name, what);
     if (value !== undefined && value !== null)
       record[name] = name === 'scopes' ? scopesOf(value, what) : READERS[type](value, what, name);
@@ -258,7 +259,7 @@ function endOf(source: object, name: string, what: string): number | undefined {
 
 type Reader = (value: unknown, what: string, member: string) => unknown;
 
-const READERS: { readonly [T in AnyColumn['type']]: Reader } = {
+const READERS: Readonly<Record<StoreType, Reader>> = {
   text(value, what, member) {
     if (typeof value === 'string') return value;
     if (IDENTIFIER.test(member)) return idOf(value, what, member);

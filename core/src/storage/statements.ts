@@ -38,6 +38,19 @@ export function forSqlite<S extends string | Readonly<Record<string, string>>>(s
   return Object.fromEntries(Object.entries(shared).map(([name, sql]) => [name, unqualified(sql)])) as S;
 }
 
+/** As `:issuerId`. No text or comment of a statement contains a colon, except the `::` of PostgreSQL. */
+export const PARAMETER = /(?<!:):([a-z]\w*)/gi;
+
+/** The name of each parameter of SQL, in the order of their places. */
+export function parametersOf(sql: string): readonly string[] {
+  return Array.from(sql.matchAll(PARAMETER), ([, name = '']) => name);
+}
+
+/** Replaces the parameters of SQL. @param textOf the text that takes the place of a parameter */
+export function withParameters(sql: string, textOf: (name: string) => string): string {
+  return sql.replaceAll(PARAMETER, (_, name: string) => textOf(name));
+}
+
 /**
  * Shared SQL as PostgreSQL takes it: its parameters have numbers.
  * @param parameters the names of the parameters from `$1` on
@@ -45,7 +58,7 @@ export function forSqlite<S extends string | Readonly<Record<string, string>>>(s
  */
 export function forPostgres(shared: string, ...parameters: readonly string[]): string {
   const unused = new Set(parameters);
-  const numbered = shared.replaceAll(/(?<!:):([a-z]\w*)/gi, (_, name: string) => {
+  const numbered = withParameters(shared, (name) => {
     unused.delete(name);
     if (!parameters.includes(name)) throw new Error(`the parameter ${name} has no number: ${shared}`);
     return `$${parameters.indexOf(name) + 1}`;
@@ -333,6 +346,16 @@ export function takeIdentifier(row: string, now: string): string {
     WHERE known.expires_at <= ${now} AND known.expires_at < excluded.expires_at`;
 }
 
+/**
+ * Adds one-time identifiers of a host.
+ * @param rows SQL that selects the URL of the `issuer`, `id` and `expires_at`
+ */
+export function identifiersFrom(rows: string): string {
+  return `
+    INSERT INTO grantd.one_time_identifiers (issuer_id, id, expires_at)
+    SELECT i.id, given.id, given.expires_at FROM (${rows}) AS given JOIN grantd.issuers i ON i.issuer = given.issuer`;
+}
+
 const PENDING_NAMES = readNames(PENDING).join(', ');
 const IS_PENDING_ROW = 'issuer_id = :issuerId AND kind = :kind AND id = :id';
 
@@ -416,3 +439,38 @@ export const TABLES = [
   'pending',
   'events',
 ] as const;
+
+const OF_ISSUER = 'issuer_id = (SELECT id FROM grantd.issuers WHERE issuer = :issuer)';
+
+/** What a host needs of events to keep an audit trail of them. Only here, `:issuer` is the URL of the issuer. */
+export const TRAIL = {
+  between: `
+    SELECT ${EVENT_COLUMNS} FROM grantd.events
+    WHERE ${OF_ISSUER} AND sequence > :after AND sequence <= :to ORDER BY sequence LIMIT :limit`,
+
+  before: `
+    SELECT ${EVENT_COLUMNS} FROM grantd.events
+    WHERE ${OF_ISSUER} AND sequence > :after AND sequence < :before ORDER BY sequence DESC LIMIT :limit`,
+
+  count: `SELECT count(*) AS events FROM grantd.events WHERE ${OF_ISSUER} AND sequence <= :to`,
+
+  // Numbers continue after the removed ones.
+  keepLastNumber: `
+    UPDATE grantd.issuers SET last_event_sequence = :to WHERE issuer = :issuer AND last_event_sequence < :to`,
+
+  // The host can add conditions.
+  remove: `DELETE FROM grantd.events WHERE ${OF_ISSUER} AND sequence <= :to`,
+} as const;
+
+/** What changes of a host depend on. `:issuer` is the URL of the issuer. */
+export const OF_HOST = {
+  lockClient: `UPDATE grantd.clients SET id = id WHERE ${OF_ISSUER} AND id = :clientId`,
+
+  isOtherRevision: `
+    SELECT 1 FROM grantd.clients WHERE ${OF_ISSUER} AND id = :clientId AND coalesce(revision, 0) <> :revision`,
+
+  // An expression, for conditions of other statements.
+  isDisabled: `EXISTS (
+      SELECT 1 FROM grantd.principals
+      WHERE ${OF_ISSUER} AND kind = 'subject' AND id = :subject AND disabled_at_ms IS NOT NULL)`,
+} as const;

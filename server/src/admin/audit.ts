@@ -1,12 +1,8 @@
 // The audit trail, and the events that other programs follow.
 import { EVENT_TYPES, type EventRecord } from '@grantd/core';
-import {
-  type AuditEvent,
-  type AuditFilter,
-  type AuditVerification,
-  type ChainLink,
-  withActor,
-} from '../data/audit.ts';
+import type { AuditVerification } from '../data/audit.ts';
+import type { ChainLink } from '../data/audit_chain.ts';
+import { type AuditEvent, type AuditFilter, withActor } from '../data/audit_search.ts';
 import { askStorage } from '../data/tables.ts';
 import { ocsfOf } from './ocsf.ts';
 import {

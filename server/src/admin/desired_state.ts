@@ -3,7 +3,7 @@ import { MEMBER_NAMES, memberOf, SIGN_IN_POLICIES } from '@grantd/core';
 import { isJsonObject, MEMBER_TEXTS, similarName } from '@grantd/core/options';
 import type { FurtherPolicy } from '../config/acr.ts';
 import type { ScopeText } from '../data/consents.ts';
-import { nameAsKept } from '../data/people.ts';
+import { nameAsKept } from '../data/names.ts';
 import { isSettable, type Members, schemaOfKind } from './client_metadata.ts';
 import { MAX_DESCRIPTION, requireDescription, requireGroupName } from './groups.ts';
 import { InvalidInput } from './operation_refused.ts';

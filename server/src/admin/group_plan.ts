@@ -1,6 +1,7 @@
 // How a group becomes as a file wants it.
 import type { Group } from '../data/groups.ts';
-import { nameKey, type Person } from '../data/people.ts';
+import { nameKey } from '../data/names.ts';
+import type { Person } from '../data/people.ts';
 import { type DesiredGroup, type FileProblem, problemOf } from './desired_state.ts';
 import {
   administratorsOf,

@@ -1,6 +1,7 @@
 // Invitations of users by email.
 import type { Claims } from '@grantd/core';
-import { nameAsKept, type Person } from '../data/people.ts';
+import { nameAsKept } from '../data/names.ts';
+import type { Person } from '../data/people.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { MailQueue } from '../people/mailing.ts';
 import { OwnPasswords } from '../people/own_passwords.ts';

@@ -1,6 +1,6 @@
 // Events of the audit trail in the Open Cybersecurity Schema Framework (OCSF), https://schema.ocsf.io
 import type { EventType } from '@grantd/core';
-import type { AuditEvent } from '../data/audit.ts';
+import type { AuditEvent } from '../data/audit_search.ts';
 
 /** The last version in which Account Change is not deprecated. Later versions of 1.x accept the same events. */
 const VERSION = '1.8.0';

@@ -6,7 +6,7 @@ import type {
   RevocationTarget,
   TokenRecord,
 } from '@grantd/core';
-import type { AuditEvent } from '../data/audit.ts';
+import type { AuditEvent } from '../data/audit_search.ts';
 import { AUDIT_EVENT, auditEventView } from './audit.ts';
 import { requireClient } from './client_rules.ts';
 import { requireSubject } from './groups.ts';

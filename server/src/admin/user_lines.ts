@@ -1,5 +1,6 @@
 // Imports and exports of users, a JSON object per line.
-import { nameKey, withoutOwnClaims } from '../data/people.ts';
+import { nameKey } from '../data/names.ts';
+import { withoutOwnClaims } from '../data/people.ts';
 import { newIdentifier } from '../data/tables.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { type LineReport, type NumberedLine, type Outcome, PeopleImport } from '../people/import.ts';

@@ -1,7 +1,8 @@
 import type { Claims, GrantRecord } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
 import type { Notice } from '../data/mails.ts';
-import { claimsAsKept, isOwnClaim, nameProblem, type PeopleFilter, type Person } from '../data/people.ts';
+import { nameProblem } from '../data/names.ts';
+import { claimsAsKept, isOwnClaim, type PeopleFilter, type Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';

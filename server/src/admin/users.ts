@@ -1,6 +1,7 @@
 // Users. Their rules are in user_rules.ts.
 import type { Group } from '../data/groups.ts';
-import { claimsAsKept, nameAsKept, type Person } from '../data/people.ts';
+import { nameAsKept } from '../data/names.ts';
+import { claimsAsKept, type Person } from '../data/people.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { isAddress } from '../people/mailing.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';

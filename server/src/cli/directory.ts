@@ -4,7 +4,7 @@ import { endAccess, requirePerson } from '../admin/user_rules.ts';
 import type { GivenFlags } from '../config/configuration.ts';
 import { OPTION_NAMES, type OptionName } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
-import { isName, nameAsKept } from '../data/people.ts';
+import { isName, nameAsKept } from '../data/names.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { type DirectoryEntry, DirectoryFault, type SearchableDirectory } from '../directory/contract.ts';
 import { openDirectory } from '../directory/directory.ts';

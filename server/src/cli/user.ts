@@ -7,7 +7,7 @@ import type { InvalidInput } from '../admin/operation_refused.ts';
 import * as people from '../admin/user_rules.ts';
 import type { GivenFlags } from '../config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import { nameProblem } from '../data/people.ts';
+import { nameProblem } from '../data/names.ts';
 import { claimTypeOf, isOfClaimType } from '../people/import_lines.ts';
 import { DEFAULT_LANGUAGE, languages } from '../texts/texts.ts';
 import {

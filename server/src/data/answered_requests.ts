@@ -1,6 +1,81 @@
 import { createHmac } from 'node:crypto';
-import type { ApiRequests } from './api_requests.ts';
 import { type ProgramSecret, type ProgramSecretUse, seal, unseal } from './secrets.ts';
+import { newIdentifier, type ProgramTables, table } from './tables.ts';
+
+/** What is stored of a request that may be repeated. */
+interface StoredRequest {
+  readonly requestDigest: string;
+  /** The sealed answer; `undefined` while the request is pending. */
+  readonly sealed?: string;
+}
+
+/**
+ * Requests that are performed once, however often they are sent: those of the admin API with an Idempotency-Key, and
+ * forms. Every method rejects with a `StorageFault` if the database does not answer.
+ */
+export interface ApiRequests {
+  /**
+   * Takes a key for a request. Atomic: of concurrent callers, one gets it. A key that has expired is free.
+   * @param expiresAtMs when the request counts as lost, if it is not finished
+   * @returns the name of the attempt, or what is stored under the key
+   */
+  begin(
+    keyDigest: string,
+    requestDigest: string,
+    nowMs: number,
+    expiresAtMs: number,
+  ): Promise<{ readonly attempt: string } | StoredRequest>;
+  /** @returns `undefined` if nothing is stored under the key, or it has expired */
+  find(keyDigest: string, nowMs: number): Promise<StoredRequest | undefined>;
+  /** Stores the answer of an attempt, unless another one has taken its place. */
+  finish(keyDigest: string, attempt: string, sealed: string, expiresAtMs: number): Promise<void>;
+  /** Frees the key of an attempt that has changed nothing. */
+  forget(keyDigest: string, attempt: string): Promise<void>;
+}
+
+export const REQUESTS = table(
+  'api_requests',
+  { text: 'request_digest', 'text?': 'sealed' },
+  { text: 'key_digest attempt', integer: 'expires_at_ms' },
+);
+
+const ONE = 'issuer = :issuer AND key_digest = :keyDigest';
+
+const SQL = REQUESTS.statements({
+  begin: `
+    ${REQUESTS.insert} WHERE TRUE
+    ON CONFLICT (issuer, key_digest) DO UPDATE
+    SET request_digest = excluded.request_digest, attempt = excluded.attempt, sealed = NULL,
+      expires_at_ms = excluded.expires_at_ms
+    WHERE api_requests.expires_at_ms <= :nowMs
+    RETURNING key_digest`,
+  find: `SELECT ${REQUESTS.list} FROM grantd.api_requests WHERE ${ONE} AND expires_at_ms > :nowMs`,
+  finish: `
+    UPDATE grantd.api_requests SET sealed = :sealed, expires_at_ms = :expiresAtMs
+    WHERE ${ONE} AND attempt = :attempt`,
+  forget: `DELETE FROM grantd.api_requests WHERE ${ONE} AND attempt = :attempt`,
+});
+
+export function apiRequestsTable(tables: ProgramTables): ApiRequests {
+  const find: ApiRequests['find'] = (keyDigest, nowMs) =>
+    tables.first(SQL.find({ keyDigest, nowMs }), REQUESTS.recordOf);
+  return {
+    find,
+    async begin(keyDigest, requestDigest, nowMs, expiresAtMs) {
+      const attempt = newIdentifier();
+      for (;;) {
+        if (await tables.changes(SQL.begin({ keyDigest, requestDigest, attempt, expiresAtMs, nowMs })))
+          return { attempt };
+        const stored = await find(keyDigest, nowMs);
+        // It may have been swept or freed since.
+        if (stored !== undefined) return stored;
+      }
+    },
+    finish: (keyDigest, attempt, sealed, expiresAtMs) =>
+      tables.run(SQL.finish({ keyDigest, attempt, sealed, expiresAtMs })),
+    forget: (keyDigest, attempt) => tables.run(SQL.forget({ keyDigest, attempt })),
+  };
+}
 
 interface Parts {
   readonly apiRequests: ApiRequests;
@@ -76,7 +151,7 @@ export class AnsweredRequests<Answer> {
   }
 
   async #repeated(
-    stored: { readonly requestDigest: string; readonly sealed: string | undefined },
+    stored: { readonly requestDigest: string; readonly sealed?: string },
     keyDigest: string,
     requestDigest: string,
   ): Promise<Repeated<Answer>> {

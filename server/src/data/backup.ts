@@ -19,7 +19,12 @@ import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ServerSecret } from '@grantd/core';
 import { makeFolder } from '@grantd/core/internal/storage/sqlite/connection';
-import { copySqlite, readSqlite, skipEventNumbers } from '@grantd/core/internal/storage/sqlite/files';
+import {
+  copySqlite,
+  firstIssuerIn,
+  readSqlite,
+  skipEventNumbers,
+} from '@grantd/core/internal/storage/sqlite/files';
 import { SQLITE_STORE_TABLES } from '@grantd/core/internal/storage/sqlite/schema';
 import packageJson from '../../package.json' with { type: 'json' };
 import { withoutPassword } from '../config/options.ts';
@@ -448,26 +453,15 @@ function damageIn(path: string, check: 'quick_check' | 'integrity_check'): strin
   }
 }
 
-const CONTENT_SQL = 'SELECT id, issuer FROM issuers ORDER BY id LIMIT 1';
-const LAST_EVENT_SQL = 'SELECT coalesce(max(sequence), 0) AS last FROM events WHERE issuer_id = ?';
-
 /** @throws {Refused} it has no issuer yet */
 function contentOf(path: string): Pick<BackupManifest, 'issuer' | 'lastEvent' | 'schemas' | 'floors'> {
   const content = readSqlite(path, (database) => {
-    const row = database.prepare(CONTENT_SQL).get();
-    if (row === undefined) return undefined;
+    const first = firstIssuerIn(database);
+    if (first === undefined) return undefined;
     const library = SQLITE_STORE_TABLES.stateIn(database);
     const program = SQLITE_PROGRAM_TABLES.stateIn(database);
-    const hasNumber =
-      library.version >= 4
-        ? database.prepare('SELECT last_event_sequence AS last FROM issuers WHERE id = ?')
-        : undefined;
-    const last = [database.prepare(LAST_EVENT_SQL), hasNumber].map((sql) =>
-      Number(sql?.get(row.id ?? null)?.last ?? 0),
-    );
     return {
-      issuer: String(row.issuer),
-      lastEvent: Math.max(...last),
+      ...first,
       schemas: { library: library.version, program: program.version },
       floors: { library: library.floor, program: program.floor },
     };

@@ -1,11 +1,13 @@
 // What a change depends on, checked inside the transaction that makes it (ADR 150). A right that is asked for before a
 // change may be gone when the change is made.
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { TableCall } from './tables.ts';
+import { OF_HOST, withParameters } from '@grantd/core/internal/storage/statements';
+import { dynamicCall, statement, type TableCall } from './tables.ts';
 import { hasWay, type WaysToSignIn } from './ways_to_sign_in.ts';
 
 /** A condition of the transactions that run under it. */
 export interface WriteCondition {
+  readonly issuer: string;
   /** Locks the row that says whether the condition holds, until the end of the transaction. */
   readonly lock: TableCall;
   /** Returns a row if the condition does not hold. */
@@ -50,67 +52,52 @@ const DIVISION_BY_ZERO = '22012';
  * fails in the last one if the condition does not hold.
  * @param literal a text as a literal of SQL
  */
-export function conditionText({ lock, breach }: WriteCondition, literal: (text: string) => string): string {
-  const inlined = ([sql, ...values]: TableCall) =>
-    sql.replaceAll(/\$(\d+)/g, (_, number) => {
-      const value = values[Number(number) - 1];
+export function conditionText(
+  { issuer, lock, breach }: WriteCondition,
+  literal: (text: string) => string,
+): string {
+  const inlined = ({ sql, parameters, values }: TableCall) =>
+    withParameters(sql, (name) => {
+      const value = name === 'issuer' ? issuer : values[parameters.indexOf(name)];
       return typeof value === 'string' ? literal(value) : String(value);
     });
   return `${inlined(lock)}; SELECT 1 / (1 - CAST(EXISTS (${inlined(breach)}) AS integer))`;
 }
 
+const lockPerson = statement(
+  'UPDATE grantd.people SET name = name WHERE issuer = :issuer AND subject = :subject',
+);
+const membership = statement(`
+  SELECT 1 FROM grantd.group_members
+  WHERE issuer = :issuer AND subject = :subject AND group_name = :group AND ended_at_ms IS NULL`);
+const lockClient = statement(OF_HOST.lockClient);
+const otherRevision = statement(OF_HOST.isOtherRevision);
+// Changes of the administrators wait for each other. Each sees what the one before has done.
+const lockGroup = statement(
+  'UPDATE grantd.groups SET description = description WHERE issuer = :issuer AND name = :group',
+);
+
 /** That a user is not in a group. The grant of a group locks the same row. */
 export function isNoMember(issuer: string, subject: string, group: string): WriteCondition {
-  return {
-    lock: ['UPDATE grantd.people SET name = name WHERE issuer = $1 AND subject = $2', issuer, subject],
-    breach: [
-      `SELECT 1 FROM grantd.group_members
-      WHERE issuer = $1 AND subject = $2 AND group_name = $3 AND ended_at_ms IS NULL`,
-      ...[issuer, subject, group],
-    ],
-  };
+  return { issuer, lock: lockPerson({ subject }), breach: membership({ subject, group }) };
 }
 
 /** That a client is as it was read. */
 export function isRevision(issuer: string, clientId: string, revision: number): WriteCondition {
-  const one = 'issuer_id = (SELECT id FROM grantd.issuers WHERE issuer = $1) AND id = $2';
-  return {
-    lock: [`UPDATE grantd.clients SET id = id WHERE ${one}`, issuer, clientId],
-    breach: [
-      `SELECT 1 FROM grantd.clients WHERE ${one} AND coalesce(revision, 0) <> $3`,
-      ...[issuer, clientId, revision],
-    ],
-  };
+  return { issuer, lock: lockClient({ clientId }), breach: otherRevision({ clientId, revision }) };
 }
 
-/** SQL: a user is disabled. @param subject the parameter with the user. `$1` is the issuer */
-function isDisabled(subject: string): string {
-  return `EXISTS (
-      SELECT 1 FROM grantd.principals
-      WHERE issuer_id = (SELECT id FROM grantd.issuers WHERE issuer = $1) AND kind = 'subject' AND id = ${subject}
-        AND disabled_at_ms IS NOT NULL)`;
-}
-
-/** Changes of the administrators wait for each other. Each sees what the one before has done. */
-function lockOfGroup(issuer: string, group: string): TableCall {
-  return [
-    'UPDATE grantd.groups SET description = description WHERE issuer = $1 AND name = $2',
-    issuer,
-    group,
-  ];
+/** A user with the ways to sign in that count. */
+interface UserWithWays {
+  readonly subject: string;
+  readonly ways: WaysToSignIn;
 }
 
 /** That a user, who is a member of a group, cannot sign in. */
-export function staysOut(
-  issuer: string,
-  group: string,
-  { subject, ways }: { readonly subject: string; readonly ways: WaysToSignIn },
-): WriteCondition {
-  const canSignIn = `NOT ${isDisabled('$2')} AND ${hasWay(ways, { subject: '$2', firstLink: 3 })}`;
-  return {
-    lock: lockOfGroup(issuer, group),
-    breach: [`SELECT 1 WHERE ${canSignIn}`, issuer, subject, ...ways.links],
-  };
+export function staysOut(issuer: string, group: string, { subject, ways }: UserWithWays): WriteCondition {
+  const { condition, values } = hasWay(ways);
+  const breach = `SELECT 1 WHERE NOT ${OF_HOST.isDisabled} AND ${condition}`;
+  return { issuer, lock: lockGroup({ group }), breach: dynamicCall(breach, { subject, ...values }) };
 }
 
 /**
@@ -120,18 +107,18 @@ export function staysOut(
 export function stays(
   issuer: string,
   group: string,
-  { subject, ways }: { readonly subject: string; readonly ways: WaysToSignIn },
+  { subject, ways }: UserWithWays,
   by = subject,
 ): WriteCondition {
   const isMember = (user: string) => `EXISTS (
       SELECT 1 FROM grantd.group_members
-      WHERE issuer = $1 AND group_name = $2 AND subject = ${user} AND ended_at_ms IS NULL)`;
-  const holds = [
-    ...[isMember('$3'), isMember('$4'), `NOT ${isDisabled('$3')}`],
-    hasWay(ways, { subject: '$3', firstLink: 5 }),
-  ];
+      WHERE issuer = :issuer AND group_name = :group AND subject = ${user} AND ended_at_ms IS NULL)`;
+  const { condition, values } = hasWay(ways);
+  const holds = [isMember(':subject'), isMember(':by'), `NOT ${OF_HOST.isDisabled}`, condition];
+  const breach = `SELECT 1 WHERE NOT (${holds.join(' AND ')})`;
   return {
-    lock: lockOfGroup(issuer, group),
-    breach: [`SELECT 1 WHERE NOT (${holds.join(' AND ')})`, issuer, group, subject, by, ...ways.links],
+    issuer,
+    lock: lockGroup({ group }),
+    breach: dynamicCall(breach, { group, subject, by, ...values }),
   };
 }

@@ -6,6 +6,7 @@ import {
   recorded,
   type TableCall,
   type TableRow,
+  table,
 } from './tables.ts';
 
 /** What a consent page asks for, in protocol terms. A user agrees to all of it or none of it. */
@@ -103,57 +104,60 @@ export function compareClients(one: ClientAgreedWith, other: ClientAgreedWith): 
 
 const MEMBERS = ['scopes', 'claims', 'details'] as const satisfies readonly (keyof Agreed)[];
 
-const COLUMNS =
-  'subject, client_id, client_generation, client_revision, entries, version, given_at_ms, withdrawn_at_ms';
+/** Entries of earlier versions have no details. */
+type StoredEntry = Omit<ConsentEntry, 'details'> & Partial<Pick<ConsentEntry, 'details'>>;
 
-const ONE_CONSENT = 'issuer = $1 AND subject = $2 AND client_id = $3';
+export const CONSENTS = table('consents', {
+  text: 'subject client_id',
+  integer: 'client_generation client_revision version given_at_ms',
+  json: 'entries',
+  'integer?': 'withdrawn_at_ms',
+});
 
-const CONSENTS_SQL = {
-  get: `SELECT ${COLUMNS} FROM grantd.consents WHERE ${ONE_CONSENT}`,
+const ONE_CONSENT = 'issuer = :issuer AND subject = :subject AND client_id = :clientId';
+const OF_CLIENT = 'issuer = :issuer AND client_id = :clientId AND client_generation = :clientGeneration';
+
+const CONSENTS_SQL = CONSENTS.statements({
+  get: `SELECT ${CONSENTS.list} FROM grantd.consents WHERE ${ONE_CONSENT}`,
 
   ofSubject: `
-    SELECT ${COLUMNS} FROM grantd.consents WHERE issuer = $1 AND subject = $2 AND withdrawn_at_ms IS NULL
+    SELECT ${CONSENTS.list} FROM grantd.consents
+    WHERE issuer = :issuer AND subject = :subject AND withdrawn_at_ms IS NULL
     ORDER BY given_at_ms DESC, client_id`,
 
-  // Versions start at the current time, so that a deleted and recreated row never matches an old version.
-  add: `
-    INSERT INTO grantd.consents (issuer, subject, client_id, entries, client_generation, client_revision,
-      version, given_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
-    ON CONFLICT (issuer, subject, client_id) DO NOTHING RETURNING client_id`,
+  add: `${CONSENTS.insert} WHERE TRUE ON CONFLICT (issuer, subject, client_id) DO NOTHING RETURNING client_id`,
 
   replace: `
     UPDATE grantd.consents
-    SET entries = $5, client_generation = $6, client_revision = $7, given_at_ms = $8,
-      version = version + 1, withdrawn_at_ms = NULL
-    WHERE ${ONE_CONSENT} AND version = $4 RETURNING client_id`,
+    SET entries = :entries, client_generation = :clientGeneration, client_revision = :clientRevision,
+      given_at_ms = :givenAtMs, version = version + 1, withdrawn_at_ms = NULL
+    WHERE ${ONE_CONSENT} AND version = :version RETURNING client_id`,
 
   beginWithdrawal: `
-    UPDATE grantd.consents SET withdrawn_at_ms = $4, version = version + 1
+    UPDATE grantd.consents SET withdrawn_at_ms = :nowMs, version = version + 1
     WHERE ${ONE_CONSENT} AND withdrawn_at_ms IS NULL RETURNING client_id`,
 
   finishWithdrawal: `DELETE FROM grantd.consents WHERE ${ONE_CONSENT} AND withdrawn_at_ms IS NOT NULL`,
 
   isGivenTo: `
-    SELECT client_id FROM grantd.consents WHERE issuer = $1 AND client_id = $2 AND withdrawn_at_ms IS NULL LIMIT 1`,
+    SELECT client_id FROM grantd.consents
+    WHERE issuer = :issuer AND client_id = :clientId AND withdrawn_at_ms IS NULL LIMIT 1`,
 
   clientAfter: `
-    SELECT client_id, client_generation FROM grantd.consents WHERE issuer = $1 AND client_id > $2
+    SELECT client_id, client_generation FROM grantd.consents WHERE issuer = :issuer AND client_id > :clientId
     ORDER BY client_id, client_generation LIMIT 1`,
 
   forget: `
     DELETE FROM grantd.consents
-    WHERE issuer = $1 AND client_id = $2 AND client_generation = $3 AND subject IN (
-      SELECT subject FROM grantd.consents
-      WHERE issuer = $1 AND client_id = $2 AND client_generation = $3 LIMIT $4)
+    WHERE ${OF_CLIENT} AND subject IN (SELECT subject FROM grantd.consents WHERE ${OF_CLIENT} LIMIT :limit)
     RETURNING subject`,
 
-  forgetPerson: 'DELETE FROM grantd.consents WHERE issuer = $1 AND subject = $2',
+  forgetPerson: 'DELETE FROM grantd.consents WHERE issuer = :issuer AND subject = :subject',
 
   halfWithdrawn: `
-    SELECT subject, client_id FROM grantd.consents WHERE issuer = $1 AND withdrawn_at_ms < $2
-    ORDER BY withdrawn_at_ms LIMIT $3`,
-};
+    SELECT subject, client_id FROM grantd.consents WHERE issuer = :issuer AND withdrawn_at_ms < :beforeMs
+    ORDER BY withdrawn_at_ms LIMIT :limit`,
+});
 
 function consentAct(
   type: 'consent_given' | 'consent_withdrawn',
@@ -165,28 +169,25 @@ function consentAct(
 /** Each failure means that another process has changed the consent. */
 const MAX_ATTEMPTS = 10;
 
-export function consentsTable(tables: ProgramTables, issuer: string): Consents {
-  const find = async ({ subject, clientId }: Parties): Promise<StoredConsent | undefined> => {
-    const [row] = await tables.read(CONSENTS_SQL.get, issuer, subject, clientId);
-    return row && consentOf(row);
-  };
+export function consentsTable(tables: ProgramTables): Consents {
+  const find = ({ subject, clientId }: Parties) =>
+    tables.first(CONSENTS_SQL.get({ subject, clientId }), consentOf);
 
   /** @returns `false` if another process has changed the consent */
-  const tryToGive = async (parties: Parties, asked: Asked, nowMs: number): Promise<boolean> => {
-    const { subject, clientId } = parties;
-    const { clientGeneration, clientRevision, scopes, resources, claims, details } = asked;
+  const tryToGive = async (
+    { subject, clientId }: Parties,
+    { clientGeneration, clientRevision, scopes, resources, claims, details }: Asked,
+    nowMs: number,
+  ): Promise<boolean> => {
+    const asked = { clientGeneration, clientRevision, scopes, resources, claims, details };
     const entry = { scopes, resources, claims, details, givenAtMs: nowMs };
-    const stored = await find(parties);
-    if (stored === undefined) {
-      const values = [JSON.stringify([entry]), clientGeneration, clientRevision, nowMs];
-      const [added] = await tables.write(
-        recorded(
-          [CONSENTS_SQL.add, issuer, subject, clientId, ...values],
-          consentAct('consent_given', parties),
-        ),
-      );
-      return added?.length === 1;
-    }
+    const row = { subject, clientId, clientGeneration, clientRevision };
+    const change = (call: TableCall) =>
+      tables.changes(recorded(call, consentAct('consent_given', { subject, clientId })));
+    const stored = await find({ subject, clientId });
+    // Versions start at the current time, so that a deleted and recreated row never matches an old version.
+    if (stored === undefined)
+      return change(CONSENTS_SQL.add({ ...row, entries: [entry], version: nowMs, givenAtMs: nowMs }));
     const { version, isWithdrawn } = stored;
     const compared = compareClients(stored, asked);
     // The client has changed since the user was asked, so the answer is void.
@@ -196,14 +197,7 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
     const [entries, givenAtMs] = replacesAll
       ? [[entry], nowMs]
       : [withEntry(stored.entries, entry), stored.givenAtMs];
-    const values = [version, JSON.stringify(entries), clientGeneration, clientRevision, givenAtMs];
-    const [replaced] = await tables.write(
-      recorded(
-        [CONSENTS_SQL.replace, issuer, subject, clientId, ...values],
-        consentAct('consent_given', parties),
-      ),
-    );
-    return replaced?.length === 1;
+    return change(CONSENTS_SQL.replace({ ...row, entries, version, givenAtMs }));
   };
 
   return {
@@ -211,43 +205,31 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
       const stored = await find(parties);
       return stored?.isWithdrawn === false ? stored : undefined;
     },
-    ofSubject: async (subject) => (await tables.read(CONSENTS_SQL.ofSubject, issuer, subject)).map(consentOf),
+    ofSubject: (subject) => tables.list(CONSENTS_SQL.ofSubject({ subject }), consentOf),
     async give(parties, asked, nowMs) {
       for (let attempt = 1; !(await tryToGive(parties, asked, nowMs)); attempt += 1)
         if (attempt === MAX_ATTEMPTS) throw new Error('a consent is changed faster than it can be written');
     },
-    async beginWithdrawal(parties, nowMs) {
-      const { subject, clientId } = parties;
-      await tables.write(
+    beginWithdrawal: ({ subject, clientId }, nowMs) =>
+      tables.run(
         recorded(
-          [CONSENTS_SQL.beginWithdrawal, issuer, subject, clientId, nowMs],
-          consentAct('consent_withdrawn', parties),
+          CONSENTS_SQL.beginWithdrawal({ subject, clientId, nowMs }),
+          consentAct('consent_withdrawn', { subject, clientId }),
         ),
-      );
-    },
-    async finishWithdrawal({ subject, clientId }) {
-      await tables.write([CONSENTS_SQL.finishWithdrawal, issuer, subject, clientId]);
-    },
-    isGivenTo: async (clientId) => (await tables.read(CONSENTS_SQL.isGivenTo, issuer, clientId)).length > 0,
-    async clientAfter(clientId) {
-      const [row] = await tables.read(CONSENTS_SQL.clientAfter, issuer, clientId);
-      return row && knownClientOf(row);
-    },
-    async forget({ clientId, clientGeneration }, limit) {
-      const [forgotten] = await tables.write([
-        CONSENTS_SQL.forget,
-        issuer,
-        clientId,
-        clientGeneration,
-        limit,
-      ]);
-      return forgotten?.length ?? 0;
-    },
-    async forgetPerson(subject) {
-      await tables.write([CONSENTS_SQL.forgetPerson, issuer, subject]);
-    },
-    halfWithdrawn: async (beforeMs, limit) =>
-      (await tables.read(CONSENTS_SQL.halfWithdrawn, issuer, beforeMs, limit)).map((row) => ({
+      ),
+    finishWithdrawal: ({ subject, clientId }) =>
+      tables.run(CONSENTS_SQL.finishWithdrawal({ subject, clientId })),
+    isGivenTo: (clientId) => tables.has(CONSENTS_SQL.isGivenTo({ clientId })),
+    clientAfter: (clientId) =>
+      tables.first(CONSENTS_SQL.clientAfter({ clientId }), (row) => ({
+        clientId: String(row.client_id),
+        clientGeneration: Number(row.client_generation),
+      })),
+    forget: async ({ clientId, clientGeneration }, limit) =>
+      (await tables.change(CONSENTS_SQL.forget({ clientId, clientGeneration, limit }))).length,
+    forgetPerson: (subject) => tables.run(CONSENTS_SQL.forgetPerson({ subject })),
+    halfWithdrawn: (beforeMs, limit) =>
+      tables.list(CONSENTS_SQL.halfWithdrawn({ beforeMs, limit }), (row) => ({
         subject: String(row.subject),
         clientId: String(row.client_id),
       })),
@@ -255,29 +237,18 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
 }
 
 interface StoredConsent extends Consent {
-  /** When the user first agreed to anything with this client. */
   readonly givenAtMs: number;
   readonly version: number;
   readonly isWithdrawn: boolean;
 }
 
 function consentOf(row: TableRow): StoredConsent {
-  const entries: readonly (Omit<ConsentEntry, 'details'> & Partial<ConsentEntry>)[] = JSON.parse(
-    String(row.entries),
-  );
+  const { subject: _, entries, withdrawnAtMs, ...consent } = CONSENTS.recordOf(row);
   return {
-    ...knownClientOf(row),
-    clientRevision: Number(row.client_revision),
-    // Entries of earlier versions have no details.
-    entries: entries.map((entry) => ({ details: [], ...entry })),
-    givenAtMs: Number(row.given_at_ms),
-    version: Number(row.version),
-    isWithdrawn: row.withdrawn_at_ms !== null,
+    ...consent,
+    entries: (entries as readonly StoredEntry[]).map((entry) => ({ details: [], ...entry })),
+    isWithdrawn: withdrawnAtMs !== undefined,
   };
-}
-
-function knownClientOf(row: TableRow): KnownClient {
-  return { clientId: String(row.client_id), clientGeneration: Number(row.client_generation) };
 }
 
 /** Leftover consents are invalid and cheap, and the search reads a row for every client. */
@@ -349,42 +320,34 @@ export interface ScopeTexts {
   remove(text: Pick<ScopeText, 'scope' | 'api'>): Promise<boolean>;
 }
 
-const ONE_SCOPE_TEXT = 'issuer = $1 AND api = $2 AND scope = $3';
+export const SCOPE_TEXTS = table('scope_texts', { text: 'api scope', json: 'texts' });
 
-const SCOPE_TEXTS_SQL = {
-  list: 'SELECT api, scope, texts FROM grantd.scope_texts WHERE issuer = $1 ORDER BY api, scope',
+const ONE_SCOPE_TEXT = 'issuer = :issuer AND api = :api AND scope = :scope';
 
-  add: `
-    INSERT INTO grantd.scope_texts (issuer, api, scope, texts) VALUES ($1, $2, $3, $4)
-    ON CONFLICT (issuer, api, scope) DO NOTHING RETURNING scope`,
-
-  replace: `UPDATE grantd.scope_texts SET texts = $5 WHERE ${ONE_SCOPE_TEXT} AND texts = $4 RETURNING scope`,
-
+const SCOPE_TEXTS_SQL = SCOPE_TEXTS.statements({
+  list: `SELECT ${SCOPE_TEXTS.list} FROM grantd.scope_texts WHERE issuer = :issuer ORDER BY api, scope`,
+  add: `${SCOPE_TEXTS.insert} WHERE TRUE ON CONFLICT (issuer, api, scope) DO NOTHING RETURNING scope`,
+  replace: `
+    UPDATE grantd.scope_texts SET texts = :texts WHERE ${ONE_SCOPE_TEXT} AND texts = :before RETURNING scope`,
   remove: `DELETE FROM grantd.scope_texts WHERE ${ONE_SCOPE_TEXT} RETURNING scope`,
-};
+});
 
-export function scopeTextsTable(tables: ProgramTables, issuer: string): ScopeTexts {
-  const nameOf = ({ api = '', scope }: Pick<ScopeText, 'api' | 'scope'>) => [issuer, api, scope] as const;
-  const hasWritten = async (scope: string, ...call: TableCall): Promise<boolean> => {
-    const [rows] = await tables.write(recorded(call, { type: 'scope_texts_changed', target: scope }));
-    return rows?.length === 1;
-  };
+export function scopeTextsTable(tables: ProgramTables): ScopeTexts {
+  const nameOf = ({ api = '', scope }: Pick<ScopeText, 'api' | 'scope'>) => ({ api, scope });
+  const change = (scope: string, call: TableCall) =>
+    tables.changes(recorded(call, { type: 'scope_texts_changed', target: scope }));
   return {
-    list: async () =>
-      (await tables.read(SCOPE_TEXTS_SQL.list, issuer)).map(({ api, scope, texts }) => ({
-        scope: String(scope),
-        api: api === '' ? undefined : String(api),
-        texts: JSON.parse(String(texts)),
-      })),
-    add: (text) => hasWritten(text.scope, SCOPE_TEXTS_SQL.add, ...nameOf(text), JSON.stringify(text.texts)),
+    list: () =>
+      tables.list(SCOPE_TEXTS_SQL.list(), (row) => {
+        const { scope, api, texts } = SCOPE_TEXTS.recordOf(row);
+        return { scope, api: api === '' ? undefined : api, texts: texts as ScopeText['texts'] };
+      }),
+    add: (text) => change(text.scope, SCOPE_TEXTS_SQL.add({ ...nameOf(text), texts: text.texts })),
     replace: (before, texts) =>
-      hasWritten(
+      change(
         before.scope,
-        SCOPE_TEXTS_SQL.replace,
-        ...nameOf(before),
-        JSON.stringify(before.texts),
-        JSON.stringify(texts),
+        SCOPE_TEXTS_SQL.replace({ ...nameOf(before), texts, before: JSON.stringify(before.texts) }),
       ),
-    remove: (text) => hasWritten(text.scope, SCOPE_TEXTS_SQL.remove, ...nameOf(text)),
+    remove: (text) => change(text.scope, SCOPE_TEXTS_SQL.remove(nameOf(text))),
   };
 }

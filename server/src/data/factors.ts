@@ -1,8 +1,9 @@
+import type { ActType } from '@grantd/core';
 import { MULTI_FACTOR, PASSWORD, PHISHING_RESISTANT } from '../config/acr.ts';
 import { type Notice, noticeCalls } from './mails.ts';
 import { personAct } from './people.ts';
 import { type ProgramSecret, seal, unseal } from './secrets.ts';
-import { type ProgramTables, recorded, type TableCall, type TableRow } from './tables.ts';
+import { asRow, type ProgramTables, recorded, statements, type TableCall, table } from './tables.ts';
 import { hasWay, type WaysToSignIn } from './ways_to_sign_in.ts';
 
 /** A passkey (WebAuthn §4, discoverable credential) of a user. */
@@ -21,7 +22,7 @@ export interface Passkey {
   /** The user’s name for it. */
   readonly name: string;
   readonly createdAtMs: number;
-  readonly lastUsedAtMs: number | undefined;
+  readonly lastUsedAtMs?: number | undefined;
   /** When it begins to count, if it was added with a recovery code; otherwise 0. */
   readonly countsFromMs: number;
 }
@@ -153,115 +154,109 @@ export interface Factors {
   reset(subject: string, notice?: Notice): Promise<boolean>;
 }
 
-const PASSKEY_COLUMNS =
-  'id, subject, public_key, counter, transports, is_backed_up, name, created_at_ms, last_used_at_ms, counts_from_ms';
+export const PASSKEYS = table('passkeys', {
+  text: 'id subject public_key name',
+  integer: 'counter created_at_ms counts_from_ms',
+  words: 'transports',
+  bit: 'is_backed_up',
+  'integer?': 'last_used_at_ms',
+});
 
-const HAS_OTHER = `
-  (EXISTS (SELECT 1 FROM grantd.passkeys WHERE issuer = $1 AND subject = $2)
-    OR EXISTS (SELECT 1 FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2))`;
+export const TOTPS = table(
+  'totp_secrets',
+  { text: 'sealed', integer: 'created_at_ms counts_from_ms' },
+  { text: 'subject', integer: 'last_step' },
+);
 
-const SQL = {
-  of: `
-    SELECT
-      (SELECT count(*) FROM grantd.passkeys WHERE issuer = $1 AND subject = $2) AS passkeys,
-      (SELECT count(*) FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2) AS totps,
-      (SELECT count(*) FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2) AS codes,
-      (SELECT min(counts_from_ms) FROM grantd.passkeys WHERE issuer = $1 AND subject = $2) AS passkeys_count_from_ms,
-      (SELECT counts_from_ms FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2) AS totp_counts_from_ms,
-      (SELECT held_level FROM grantd.people WHERE issuer = $1 AND subject = $2) AS held_level,
-      (SELECT held_until_ms FROM grantd.people WHERE issuer = $1 AND subject = $2) AS held_until_ms`,
+export const CODES = table(
+  'recovery_codes',
+  { text: 'code_digest', 'text?': 'sealed' },
+  { text: 'subject', integer: 'created_at_ms' },
+);
 
-  hasPasskeys: 'SELECT 1 AS found FROM grantd.passkeys WHERE issuer = $1 LIMIT 1',
-  passkeysOf: `
-    SELECT ${PASSKEY_COLUMNS} FROM grantd.passkeys WHERE issuer = $1 AND subject = $2 ORDER BY created_at_ms, id`,
-  passkey: `SELECT ${PASSKEY_COLUMNS} FROM grantd.passkeys WHERE issuer = $1 AND id = $2`,
+const OF_PERSON = 'issuer = :issuer AND subject = :subject';
+
+/** A part of a condition: a row of the user. More of the condition can follow before the bracket. */
+const PERSON = `EXISTS (SELECT 1 FROM grantd.people WHERE ${OF_PERSON}` as const;
+const PASSKEY = `EXISTS (SELECT 1 FROM grantd.passkeys WHERE ${OF_PERSON}` as const;
+const TOTP = `EXISTS (SELECT 1 FROM grantd.totp_secrets WHERE ${OF_PERSON}` as const;
+const CODE = `EXISTS (SELECT 1 FROM grantd.recovery_codes WHERE ${OF_PERSON}` as const;
+
+const HAS_OTHER = `(${PASSKEY}) OR ${TOTP}))` as const;
+const HAS_ROOM = `(SELECT count(*) FROM grantd.passkeys WHERE ${OF_PERSON}) < ${MAX_PASSKEYS}` as const;
+
+/** Checked before the change, which is safe while `holdPerson` blocks the others. */
+const MAY_ADD_PASSKEY =
+  `${PERSON}) AND NOT EXISTS (SELECT 1 FROM grantd.passkeys WHERE issuer = :issuer AND id = :passkey) AND ${HAS_ROOM}` as const;
+
+const PEOPLE_SQL = statements({
   // Blocks concurrent changes of the factors and the removal of the user.
-  holdPerson: 'UPDATE grantd.people SET name = name WHERE issuer = $1 AND subject = $2',
+  hold: `UPDATE grantd.people SET name = name WHERE ${OF_PERSON}`,
+  holdWithFactors: `UPDATE grantd.people SET name = name WHERE ${OF_PERSON} AND ${HAS_OTHER} RETURNING subject`,
   // The highest level of the factors that count, and of an earlier hold.
   holdLevel: `
-    UPDATE grantd.people SET held_until_ms = $4, held_level = CASE
-      WHEN ${counts('passkeys')} OR (held_until_ms > $3 AND held_level = ${PHISHING_RESISTANT}) THEN ${PHISHING_RESISTANT}
-      WHEN ${counts('totp_secrets')} OR (held_until_ms > $3 AND held_level = ${MULTI_FACTOR}) THEN ${MULTI_FACTOR}
+    UPDATE grantd.people SET held_until_ms = :untilMs, held_level = CASE
+      WHEN ${PASSKEY} AND counts_from_ms <= :nowMs) OR (held_until_ms > :nowMs AND held_level = ${PHISHING_RESISTANT})
+        THEN ${PHISHING_RESISTANT}
+      WHEN ${TOTP} AND counts_from_ms <= :nowMs) OR (held_until_ms > :nowMs AND held_level = ${MULTI_FACTOR})
+        THEN ${MULTI_FACTOR}
       ELSE ${PASSWORD} END
-    WHERE issuer = $1 AND subject = $2`,
-  endHold: 'UPDATE grantd.people SET held_level = 0, held_until_ms = 0 WHERE issuer = $1 AND subject = $2',
+    WHERE ${OF_PERSON}`,
+  endHold: `UPDATE grantd.people SET held_level = 0, held_until_ms = 0 WHERE ${OF_PERSON}`,
   // Returns the user once, however many factors wait.
   isWaiting: `
-    UPDATE grantd.people SET held_level = 0, held_until_ms = 0 WHERE issuer = $1 AND subject = $2
-      AND (held_until_ms > $3
-        OR EXISTS (SELECT 1 FROM grantd.passkeys WHERE issuer = $1 AND subject = $2 AND counts_from_ms > $3)
-        OR EXISTS (SELECT 1 FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2 AND counts_from_ms > $3))
+    UPDATE grantd.people SET held_level = 0, held_until_ms = 0 WHERE ${OF_PERSON}
+      AND (held_until_ms > :nowMs OR ${PASSKEY} AND counts_from_ms > :nowMs) OR ${TOTP} AND counts_from_ms > :nowMs))
     RETURNING subject`,
-  countPasskeys: 'UPDATE grantd.passkeys SET counts_from_ms = 0 WHERE issuer = $1 AND subject = $2',
-  countTotp: 'UPDATE grantd.totp_secrets SET counts_from_ms = 0 WHERE issuer = $1 AND subject = $2',
-  holdWithFactors: `
-    UPDATE grantd.people SET name = name WHERE issuer = $1 AND subject = $2 AND ${HAS_OTHER} RETURNING subject`,
-  addPasskey: `
-    INSERT INTO grantd.passkeys (issuer, ${PASSKEY_COLUMNS})
-    SELECT issuer, $3, subject, $4, CAST($5 AS bigint), $6, CAST($7 AS bigint), $8, CAST($9 AS bigint), NULL,
-      CAST($10 AS bigint)
-    FROM grantd.people WHERE issuer = $1 AND subject = $2
-      AND (SELECT count(*) FROM grantd.passkeys WHERE issuer = $1 AND subject = $2) < ${MAX_PASSKEYS}
+  factors: `
+    SELECT
+      (SELECT count(*) FROM grantd.passkeys WHERE ${OF_PERSON}) AS passkeys,
+      (SELECT count(*) FROM grantd.totp_secrets WHERE ${OF_PERSON}) AS totps,
+      (SELECT count(*) FROM grantd.recovery_codes WHERE ${OF_PERSON}) AS codes,
+      (SELECT min(counts_from_ms) FROM grantd.passkeys WHERE ${OF_PERSON}) AS passkeys_count_from_ms,
+      (SELECT counts_from_ms FROM grantd.totp_secrets WHERE ${OF_PERSON}) AS totp_counts_from_ms,
+      (SELECT held_level FROM grantd.people WHERE ${OF_PERSON}) AS held_level,
+      (SELECT held_until_ms FROM grantd.people WHERE ${OF_PERSON}) AS held_until_ms`,
+});
+
+const PASSKEYS_SQL = PASSKEYS.statements({
+  any: 'SELECT 1 AS found FROM grantd.passkeys WHERE issuer = :issuer LIMIT 1',
+  ofPerson: `SELECT ${PASSKEYS.list} FROM grantd.passkeys WHERE ${OF_PERSON} ORDER BY created_at_ms, id`,
+  get: `SELECT ${PASSKEYS.list} FROM grantd.passkeys WHERE issuer = :issuer AND id = :id`,
+  add: `
+    ${PASSKEYS.insert} FROM grantd.people WHERE ${OF_PERSON} AND ${HAS_ROOM}
     ON CONFLICT DO NOTHING RETURNING id`,
-  usePasskey: `
-    UPDATE grantd.passkeys SET counter = $3, is_backed_up = $4, last_used_at_ms = $5
-    WHERE issuer = $1 AND id = $2 AND (counter < $3 OR (counter = 0 AND $3 = 0)) RETURNING id`,
-  removePasskey: (condition: string) => `
-    DELETE FROM grantd.passkeys WHERE issuer = $1 AND subject = $2 AND id = $3
-      AND ${condition} RETURNING id`,
+  use: `
+    UPDATE grantd.passkeys SET counter = :counter, is_backed_up = :isBackedUp, last_used_at_ms = :lastUsedAtMs
+    WHERE issuer = :issuer AND id = :id AND (counter < :counter OR (counter = 0 AND :counter = 0)) RETURNING id`,
+  countAll: `UPDATE grantd.passkeys SET counts_from_ms = 0 WHERE ${OF_PERSON}`,
+  removeAll: `DELETE FROM grantd.passkeys WHERE ${OF_PERSON} RETURNING id`,
+});
 
-  totpOf:
-    'SELECT sealed, created_at_ms, counts_from_ms FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2',
-  addTotp: `
-    INSERT INTO grantd.totp_secrets (issuer, subject, sealed, last_step, created_at_ms, counts_from_ms)
-    SELECT issuer, subject, $3, CAST($4 AS bigint), CAST($5 AS bigint), CAST($6 AS bigint)
-    FROM grantd.people WHERE issuer = $1 AND subject = $2
-    ON CONFLICT DO NOTHING RETURNING subject`,
-  useTotp: `
-    UPDATE grantd.totp_secrets SET last_step = $4
-    WHERE issuer = $1 AND subject = $2 AND created_at_ms = $3 AND last_step < $4 RETURNING subject`,
-  removeTotp: 'DELETE FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2 RETURNING subject',
-  sealedTotps: 'SELECT subject, sealed FROM grantd.totp_secrets WHERE issuer = $1',
-  resealTotp: 'UPDATE grantd.totp_secrets SET sealed = $4 WHERE issuer = $1 AND subject = $2 AND sealed = $3',
+const TOTPS_SQL = TOTPS.statements({
+  get: `SELECT ${TOTPS.list} FROM grantd.totp_secrets WHERE ${OF_PERSON}`,
+  add: `${TOTPS.insert} FROM grantd.people WHERE ${OF_PERSON} ON CONFLICT DO NOTHING RETURNING subject`,
+  use: `
+    UPDATE grantd.totp_secrets SET last_step = :lastStep
+    WHERE ${OF_PERSON} AND created_at_ms = :createdAtMs AND last_step < :lastStep RETURNING subject`,
+  count: `UPDATE grantd.totp_secrets SET counts_from_ms = 0 WHERE ${OF_PERSON}`,
+  remove: `DELETE FROM grantd.totp_secrets WHERE ${OF_PERSON} RETURNING subject`,
+  sealed: 'SELECT subject, sealed FROM grantd.totp_secrets WHERE issuer = :issuer',
+  reseal: `UPDATE grantd.totp_secrets SET sealed = :replacement WHERE ${OF_PERSON} AND sealed = :sealed`,
+});
 
-  removeCodes: 'DELETE FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2',
-  addCode: `
-    INSERT INTO grantd.recovery_codes (issuer, subject, code_digest, created_at_ms, sealed)
-    SELECT issuer, subject, $3, CAST($4 AS bigint), $5 FROM grantd.people
-    WHERE issuer = $1 AND subject = $2 AND ${HAS_OTHER} RETURNING subject`,
-  unsavedCodes: `
-    SELECT sealed FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2 AND sealed IS NOT NULL
-    ORDER BY code_digest`,
-  codesSaved: `
-    UPDATE grantd.recovery_codes SET sealed = NULL WHERE issuer = $1 AND subject = $2 AND sealed IS NOT NULL`,
-  codesSavedWith: `
+const CODES_SQL = CODES.statements({
+  removeAll: `DELETE FROM grantd.recovery_codes WHERE ${OF_PERSON}`,
+  removeLone: `DELETE FROM grantd.recovery_codes WHERE ${OF_PERSON} AND NOT ${HAS_OTHER}`,
+  add: `${CODES.insert} FROM grantd.people WHERE ${OF_PERSON} AND ${HAS_OTHER} RETURNING subject`,
+  unsaved: `
+    SELECT sealed FROM grantd.recovery_codes WHERE ${OF_PERSON} AND sealed IS NOT NULL ORDER BY code_digest`,
+  saved: `UPDATE grantd.recovery_codes SET sealed = NULL WHERE ${OF_PERSON} AND sealed IS NOT NULL`,
+  savedWith: `
     UPDATE grantd.recovery_codes SET sealed = NULL
-    WHERE issuer = $1 AND subject = $2 AND sealed IS NOT NULL AND EXISTS (
-      SELECT 1 FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2 AND code_digest = $3)`,
-  useCode: `
-    DELETE FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2 AND code_digest = $3 RETURNING subject`,
-  removeLoneCodes: `
-    DELETE FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2 AND NOT ${HAS_OTHER}`,
-
-  removePasskeys: 'DELETE FROM grantd.passkeys WHERE issuer = $1 AND subject = $2 RETURNING id',
-};
-
-/**
- * Conditions of notices, with the values of `noticeCalls`. Most are checked before the change, which is safe while
- * `holdPerson` blocks the others.
- */
-const IS_PERSON = 'EXISTS (SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $3)';
-const MAY_ADD_PASSKEY = `${IS_PERSON}
-  AND NOT EXISTS (SELECT 1 FROM grantd.passkeys WHERE issuer = $1 AND id = $10)
-  AND (SELECT count(*) FROM grantd.passkeys WHERE issuer = $1 AND subject = $3) < ${MAX_PASSKEYS}`;
-const HAS_PASSKEY = 'EXISTS (SELECT 1 FROM grantd.passkeys WHERE issuer = $1 AND subject = $3';
-const HAS_TOTP = 'EXISTS (SELECT 1 FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $3';
-const HAS_CODE = 'EXISTS (SELECT 1 FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $3';
-
-/** The condition that a user has a factor in a table that counts at `$3`. */
-function counts(table: 'passkeys' | 'totp_secrets'): string {
-  return `EXISTS (SELECT 1 FROM grantd.${table} WHERE issuer = $1 AND subject = $2 AND counts_from_ms <= $3)`;
-}
+    WHERE ${OF_PERSON} AND sealed IS NOT NULL AND ${CODE} AND code_digest = :codeDigest)`,
+  use: `DELETE FROM grantd.recovery_codes WHERE ${OF_PERSON} AND code_digest = :codeDigest RETURNING subject`,
+});
 
 /** Of an addition, so that no time remains between the end of an earlier hold and the new factor. */
 function holdUntilItCounts({
@@ -271,169 +266,121 @@ function holdUntilItCounts({
   return untilMs === 0 ? undefined : { nowMs, untilMs };
 }
 
-/** Belongs before the change, in its transaction. */
-function holdCalls(issuer: string, subject: string, hold: Hold | undefined): readonly TableCall[] {
-  return hold === undefined ? [] : [[SQL.holdLevel, issuer, subject, hold.nowMs, hold.untilMs]];
+/** The beginning of the transaction of a change. */
+function holdCalls(subject: string, hold?: Hold): readonly TableCall[] {
+  const calls = [PEOPLE_SQL.hold({ subject })];
+  if (hold !== undefined) calls.push(PEOPLE_SQL.holdLevel({ subject, ...hold }));
+  return calls;
 }
 
-function numberOf(value: unknown): number | undefined {
-  return value === null || value === undefined ? undefined : Number(value);
-}
-
-export function factorsTable(tables: ProgramTables, issuer: string): Factors {
-  const isOne = (rows: readonly TableRow[] | undefined): boolean => rows?.length === 1;
+export function factorsTable(tables: ProgramTables): Factors {
+  const factorAct = (type: ActType, subject: string, reason: 'passkey' | 'authenticator_app') => ({
+    ...personAct(type, subject),
+    reason,
+  });
   return {
     async of(subject) {
-      const [row] = await tables.read(SQL.of, issuer, subject);
+      const row = await tables.first(PEOPLE_SQL.factors({ subject }), asRow);
+      const numberOf = (column: string) => (row?.[column] == null ? undefined : Number(row[column]));
       return {
-        passkeys: Number(row?.passkeys),
-        hasTotp: Number(row?.totps) > 0,
-        recoveryCodes: Number(row?.codes),
-        passkeysCountFromMs: numberOf(row?.passkeys_count_from_ms),
-        totpCountsFromMs: numberOf(row?.totp_counts_from_ms),
-        held: { level: numberOf(row?.held_level) ?? 0, untilMs: numberOf(row?.held_until_ms) ?? 0 },
+        passkeys: numberOf('passkeys') ?? 0,
+        hasTotp: numberOf('totps') === 1,
+        recoveryCodes: numberOf('codes') ?? 0,
+        passkeysCountFromMs: numberOf('passkeys_count_from_ms'),
+        totpCountsFromMs: numberOf('totp_counts_from_ms'),
+        held: { level: numberOf('held_level') ?? 0, untilMs: numberOf('held_until_ms') ?? 0 },
       };
     },
-    hasPasskeys: async () => (await tables.read(SQL.hasPasskeys, issuer)).length > 0,
-    passkeysOf: async (subject) => (await tables.read(SQL.passkeysOf, issuer, subject)).map(passkeyOf),
-    async passkey(id) {
-      const [row] = await tables.read(SQL.passkey, issuer, id);
-      return row && passkeyOf(row);
-    },
-    async addPasskey(passkey, notice) {
-      const { id, subject, publicKey, counter, transports, isBackedUp, name, createdAtMs } = passkey;
-      const state = [counter, transports.join(' '), isBackedUp ? 1 : 0];
-      const values = [publicKey, ...state, name, createdAtMs, passkey.countsFromMs];
-      const additions = await tables.write(
-        [SQL.holdPerson, issuer, subject],
-        ...holdCalls(issuer, subject, holdUntilItCounts(passkey)),
-        ...noticeCalls(issuer, notice, MAY_ADD_PASSKEY, id),
-        recorded([SQL.addPasskey, issuer, subject, id, ...values], {
-          ...personAct('person_factor_added', subject),
-          reason: 'passkey',
-        }),
+    hasPasskeys: () => tables.has(PASSKEYS_SQL.any()),
+    passkeysOf: (subject) => tables.list(PASSKEYS_SQL.ofPerson({ subject }), PASSKEYS.recordOf),
+    passkey: (id) => tables.first(PASSKEYS_SQL.get({ id }), PASSKEYS.recordOf),
+    addPasskey(passkey, notice) {
+      const { id, subject } = passkey;
+      return tables.changes(
+        ...holdCalls(subject, holdUntilItCounts(passkey)),
+        ...noticeCalls(notice, MAY_ADD_PASSKEY, { passkey: id }),
+        recorded(PASSKEYS_SQL.add(passkey), factorAct('person_factor_added', subject, 'passkey')),
       );
-      return isOne(additions.at(-1));
     },
-    async usePasskey(id, { counter, isBackedUp, nowMs }) {
-      const [used] = await tables.write([SQL.usePasskey, issuer, id, counter, isBackedUp ? 1 : 0, nowMs]);
-      return isOne(used);
-    },
-    async removePasskey(subject, id, ways, notice, hold) {
-      const condition = (user: string, removed: string, firstLink: number) =>
-        hasWay(ways, { subject: user, removed, firstLink });
-      const { links } = ways;
-      const removals = await tables.write(
-        [SQL.holdPerson, issuer, subject],
-        ...holdCalls(issuer, subject, hold),
-        ...noticeCalls(
-          issuer,
-          notice,
-          `${HAS_PASSKEY} AND id = $10) AND ${condition('$3', '$10', 11)}`,
-          id,
-          ...links,
+    usePasskey: (id, { nowMs: lastUsedAtMs, ...use }) =>
+      tables.changes(PASSKEYS_SQL.use({ id, ...use, lastUsedAtMs })),
+    removePasskey(subject, removed, ways, notice, hold) {
+      const { condition, values } = hasWay(ways, removed);
+      const remove = `
+        DELETE FROM grantd.passkeys WHERE ${OF_PERSON} AND id = :removed AND ${condition} RETURNING id`;
+      return tables.changes(
+        ...holdCalls(subject, hold),
+        ...noticeCalls(notice, `${PASSKEY} AND id = :removed) AND ${condition}`, values),
+        recorded(
+          PASSKEYS.dynamic(remove, { subject, ...values }),
+          factorAct('person_factor_removed', subject, 'passkey'),
         ),
-        recorded([SQL.removePasskey(condition('$2', '$3', 4)), issuer, subject, id, ...links], {
-          ...personAct('person_factor_removed', subject),
-          reason: 'passkey',
-        }),
-        [SQL.removeLoneCodes, issuer, subject],
+        CODES_SQL.removeLone({ subject }),
       );
-      return isOne(removals.at(-2));
     },
-    async totpOf(subject) {
-      const [row] = await tables.read(SQL.totpOf, issuer, subject);
-      if (row === undefined) return undefined;
-      const countsFromMs = Number(row.counts_from_ms);
-      return { sealed: String(row.sealed), createdAtMs: Number(row.created_at_ms), countsFromMs };
-    },
-    async addTotp(subject, { sealed, createdAtMs, countsFromMs }, step, notice) {
-      const additions = await tables.write(
-        [SQL.holdPerson, issuer, subject],
-        ...holdCalls(issuer, subject, holdUntilItCounts({ createdAtMs, countsFromMs })),
-        ...noticeCalls(issuer, notice, `${IS_PERSON} AND NOT ${HAS_TOTP})`),
-        recorded([SQL.addTotp, issuer, subject, sealed, step, createdAtMs, countsFromMs], {
-          ...personAct('person_factor_added', subject),
-          reason: 'authenticator_app',
-        }),
-      );
-      return isOne(additions.at(-1));
-    },
-    async useTotp(subject, { createdAtMs }, step) {
-      const [used] = await tables.write([SQL.useTotp, issuer, subject, createdAtMs, step]);
-      return isOne(used);
-    },
-    async removeTotp(subject, notice, hold) {
-      const removals = await tables.write(
-        [SQL.holdPerson, issuer, subject],
-        ...holdCalls(issuer, subject, hold),
-        ...noticeCalls(issuer, notice, `${HAS_TOTP})`),
-        recorded([SQL.removeTotp, issuer, subject], {
-          ...personAct('person_factor_removed', subject),
-          reason: 'authenticator_app',
-        }),
-        [SQL.removeLoneCodes, issuer, subject],
-      );
-      return isOne(removals.at(-2));
-    },
-    async sealedTotps() {
-      const rows = await tables.read(SQL.sealedTotps, issuer);
-      return rows.map(({ subject, sealed }) => ({ subject: String(subject), sealed: String(sealed) }));
-    },
-    async resealTotps(resealed) {
-      await tables.write(
-        ...resealed.map(
-          ({ subject, sealed, replacement }) =>
-            [SQL.resealTotp, issuer, subject, sealed, replacement] as const,
+    totpOf: (subject) => tables.first(TOTPS_SQL.get({ subject }), TOTPS.recordOf),
+    addTotp: (subject, totp, lastStep, notice) =>
+      tables.changes(
+        ...holdCalls(subject, holdUntilItCounts(totp)),
+        ...noticeCalls(notice, `${PERSON}) AND NOT ${TOTP})`, {}),
+        recorded(
+          TOTPS_SQL.add({ ...totp, subject, lastStep }),
+          factorAct('person_factor_added', subject, 'authenticator_app'),
         ),
-      );
-    },
-    async setRecoveryCodes(subject, codes, nowMs, notice) {
-      const [, , first] = await tables.write(
-        [SQL.holdPerson, issuer, subject],
-        [SQL.removeCodes, issuer, subject],
-        ...codes.map(({ digest, sealed }, index) => {
-          const add = [SQL.addCode, issuer, subject, digest, nowMs, sealed] as const;
+      ),
+    useTotp: (subject, { createdAtMs }, lastStep) =>
+      tables.changes(TOTPS_SQL.use({ subject, createdAtMs, lastStep })),
+    removeTotp: (subject, notice, hold) =>
+      tables.changes(
+        ...holdCalls(subject, hold),
+        ...noticeCalls(notice, `${TOTP})`, {}),
+        recorded(
+          TOTPS_SQL.remove({ subject }),
+          factorAct('person_factor_removed', subject, 'authenticator_app'),
+        ),
+        CODES_SQL.removeLone({ subject }),
+      ),
+    sealedTotps: () =>
+      tables.list(TOTPS_SQL.sealed(), ({ subject, sealed }) => ({
+        subject: String(subject),
+        sealed: String(sealed),
+      })),
+    resealTotps: (resealed) => tables.run(...resealed.map((totp) => TOTPS_SQL.reseal(totp))),
+    setRecoveryCodes: (subject, codes, createdAtMs, notice) =>
+      tables.changes(
+        ...holdCalls(subject),
+        CODES_SQL.removeAll({ subject }),
+        ...codes.map(({ digest: codeDigest, sealed }, index) => {
+          const add = CODES_SQL.add({ codeDigest, sealed, subject, createdAtMs });
           return index === 0 ? recorded(add, personAct('person_recovery_codes_made', subject)) : add;
         }),
-        ...noticeCalls(issuer, notice, `${HAS_CODE} AND code_digest = $10)`, codes[0]?.digest ?? ''),
-      );
-      return isOne(first);
-    },
-    async unsavedCodesOf(subject) {
-      const rows = await tables.read(SQL.unsavedCodes, issuer, subject);
-      return rows.map(({ sealed }) => String(sealed));
-    },
-    async codesSaved(subject) {
-      await tables.write([SQL.codesSaved, issuer, subject]);
-    },
-    async useRecoveryCode(subject, digest) {
-      const [, used] = await tables.write(
-        [SQL.codesSavedWith, issuer, subject, digest],
-        recorded([SQL.useCode, issuer, subject, digest], personAct('person_recovery_code_used', subject)),
-      );
-      return isOne(used);
-    },
-    async confirm(subject, nowMs) {
-      const [, confirmed] = await tables.write(
-        [SQL.holdPerson, issuer, subject],
-        recorded([SQL.isWaiting, issuer, subject, nowMs], personAct('person_factors_confirmed', subject)),
-        [SQL.countPasskeys, issuer, subject],
-        [SQL.countTotp, issuer, subject],
-      );
-      return isOne(confirmed);
-    },
-    async reset(subject, notice) {
-      const removals = await tables.write(
-        [SQL.endHold, issuer, subject],
-        recorded([SQL.holdWithFactors, issuer, subject], personAct('person_factors_reset', subject)),
-        ...noticeCalls(issuer, notice, `(${HAS_PASSKEY}) OR ${HAS_TOTP}))`),
-        [SQL.removePasskeys, issuer, subject],
-        [SQL.removeTotp, issuer, subject],
-        [SQL.removeCodes, issuer, subject],
-      );
-      return removals.slice(-3, -1).some((rows) => rows.length > 0);
-    },
+        ...noticeCalls(notice, `${CODE} AND code_digest = :codeDigest)`, {
+          codeDigest: codes[0]?.digest ?? '',
+        }),
+      ),
+    unsavedCodesOf: (subject) => tables.list(CODES_SQL.unsaved({ subject }), ({ sealed }) => String(sealed)),
+    codesSaved: (subject) => tables.run(CODES_SQL.saved({ subject })),
+    useRecoveryCode: (subject, codeDigest) =>
+      tables.changes(
+        CODES_SQL.savedWith({ subject, codeDigest }),
+        recorded(CODES_SQL.use({ subject, codeDigest }), personAct('person_recovery_code_used', subject)),
+      ),
+    confirm: (subject, nowMs) =>
+      tables.changes(
+        ...holdCalls(subject),
+        recorded(PEOPLE_SQL.isWaiting({ subject, nowMs }), personAct('person_factors_confirmed', subject)),
+        PASSKEYS_SQL.countAll({ subject }),
+        TOTPS_SQL.count({ subject }),
+      ),
+    reset: (subject, notice) =>
+      tables.changes(
+        PEOPLE_SQL.endHold({ subject }),
+        recorded(PEOPLE_SQL.holdWithFactors({ subject }), personAct('person_factors_reset', subject)),
+        ...noticeCalls(notice, HAS_OTHER, {}),
+        PASSKEYS_SQL.removeAll({ subject }),
+        TOTPS_SQL.remove({ subject }),
+        CODES_SQL.removeAll({ subject }),
+      ),
   };
 }
 
@@ -479,20 +426,4 @@ export async function resealTotps(
   });
   for (let at = 0; at < resealed.length; at += RESEAL_BATCH)
     await factors.resealTotps(resealed.slice(at, at + RESEAL_BATCH));
-}
-
-function passkeyOf(row: TableRow): Passkey {
-  const transports = String(row.transports);
-  return {
-    id: String(row.id),
-    subject: String(row.subject),
-    publicKey: String(row.public_key),
-    counter: Number(row.counter),
-    transports: transports === '' ? [] : transports.split(' '),
-    isBackedUp: Number(row.is_backed_up) === 1,
-    name: String(row.name),
-    createdAtMs: Number(row.created_at_ms),
-    lastUsedAtMs: numberOf(row.last_used_at_ms),
-    countsFromMs: Number(row.counts_from_ms),
-  };
 }

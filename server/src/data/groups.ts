@@ -1,7 +1,18 @@
 import { type ClientRecord, type MayUseClient, SIGN_IN_POLICIES } from '@grantd/core';
 import type { FurtherPolicy } from '../config/acr.ts';
-import { nameAsKept, nameKey, type People } from './people.ts';
-import { type ActOfChange, type ProgramTables, recorded, type TableRow } from './tables.ts';
+import { nameAsKept, nameKey } from './names.ts';
+import type { People } from './people.ts';
+import {
+  type ActOfChange,
+  batch,
+  type ProgramTables,
+  type RecordedCall,
+  recorded,
+  statement,
+  type TableCall,
+  type TableRow,
+  table,
+} from './tables.ts';
 
 /** A group of users. Groups contain no groups. */
 export interface Group {
@@ -56,49 +67,57 @@ export interface Groups {
   halfEnded(beforeMs: number, limit: number): Promise<readonly Membership[]>;
 }
 
-const COLUMNS = `name, description, sign_in_policy, created_at_ms, (
+export const GROUPS = table(
+  'groups',
+  { text: 'name description', 'text?': 'sign_in_policy', integer: 'created_at_ms' },
+  { text: 'name_key' },
+);
+
+const COLUMNS = `${GROUPS.list}, (
       SELECT count(*) FROM grantd.group_members AS m
       WHERE m.issuer = groups.issuer AND m.group_name = groups.name AND m.ended_at_ms IS NULL) AS members`;
 
-const ONE_MEMBERSHIP = 'issuer = $1 AND subject = $2 AND group_name = $3';
+const ONE = 'issuer = :issuer AND name = :name';
 
-const GROUPS_SQL = {
-  add: `
-    INSERT INTO grantd.groups (issuer, name, name_key, description, sign_in_policy, created_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6)
-    ON CONFLICT DO NOTHING RETURNING name`,
-  byName: `SELECT ${COLUMNS} FROM grantd.groups WHERE issuer = $1 AND name_key = $2`,
-  list: `SELECT ${COLUMNS} FROM grantd.groups WHERE issuer = $1 ORDER BY name`,
+const GROUPS_SQL = GROUPS.statements({
+  add: `${GROUPS.insert} WHERE TRUE ON CONFLICT DO NOTHING RETURNING name`,
+  byName: `SELECT ${COLUMNS} FROM grantd.groups WHERE issuer = :issuer AND name_key = :nameKey`,
+  list: `SELECT ${COLUMNS} FROM grantd.groups WHERE issuer = :issuer ORDER BY name`,
   change: `
-    UPDATE grantd.groups SET description = $3, sign_in_policy = $4
-    WHERE issuer = $1 AND name = $2
-      AND description = $5 AND coalesce(sign_in_policy, '') = coalesce(CAST($6 AS text), '') RETURNING name`,
+    UPDATE grantd.groups SET description = :description, sign_in_policy = :signInPolicy
+    WHERE ${ONE} AND description = :descriptionBefore
+      AND coalesce(sign_in_policy, '') = coalesce(CAST(:policyBefore AS text), '') RETURNING name`,
   policiesOf: `
     SELECT g.sign_in_policy FROM grantd.group_members AS m
     JOIN grantd.groups AS g ON g.issuer = m.issuer AND g.name = m.group_name
-    WHERE m.issuer = $1 AND m.subject = $2 AND m.ended_at_ms IS NULL AND g.sign_in_policy IS NOT NULL`,
-  remove: 'DELETE FROM grantd.groups WHERE issuer = $1 AND name = $2 RETURNING name',
+    WHERE m.issuer = :issuer AND m.subject = :subject AND m.ended_at_ms IS NULL AND g.sign_in_policy IS NOT NULL`,
+  remove: `DELETE FROM grantd.groups WHERE ${ONE} RETURNING name`,
+});
 
+export const MEMBERS = table('group_members', { text: 'subject group_name' }, { integer: 'added_at_ms' });
+
+const MEMBER = 'issuer = :issuer AND subject = :subject AND group_name = :groupName';
+
+const MEMBERS_SQL = MEMBERS.statements({
   // Changes that depend on what the user is a member of wait for it, and it for them.
-  holdPerson: 'UPDATE grantd.people SET name = name WHERE issuer = $1 AND subject = $2',
+  holdPerson: 'UPDATE grantd.people SET name = name WHERE issuer = :issuer AND subject = :subject',
   // Of a user whose membership is just being ended, it ends the end.
-  addMember: `
-    INSERT INTO grantd.group_members (issuer, subject, group_name, added_at_ms)
-    SELECT people.issuer, people.subject, groups.name, CAST($4 AS bigint)
-    FROM grantd.people JOIN grantd.groups ON groups.issuer = people.issuer AND groups.name = $3
-    WHERE people.issuer = $1 AND people.subject = $2
-      AND NOT EXISTS (SELECT 1 FROM grantd.removed_people AS r WHERE r.issuer = $1 AND r.subject = $2)
+  add: `
+    ${MEMBERS.insert}
+    FROM grantd.people JOIN grantd.groups ON groups.issuer = people.issuer AND groups.name = :groupName
+    WHERE people.issuer = :issuer AND people.subject = :subject
+      AND NOT EXISTS (SELECT 1 FROM grantd.removed_people AS r WHERE r.issuer = :issuer AND r.subject = :subject)
     ON CONFLICT (issuer, subject, group_name) DO UPDATE
     SET added_at_ms = excluded.added_at_ms, ended_at_ms = NULL WHERE group_members.ended_at_ms IS NOT NULL
     RETURNING subject`,
   beginEnd: `
-    UPDATE grantd.group_members SET ended_at_ms = $4 WHERE ${ONE_MEMBERSHIP} AND ended_at_ms IS NULL
+    UPDATE grantd.group_members SET ended_at_ms = :nowMs WHERE ${MEMBER} AND ended_at_ms IS NULL
     RETURNING subject`,
-  finishEnd: `DELETE FROM grantd.group_members WHERE ${ONE_MEMBERSHIP} AND ended_at_ms IS NOT NULL`,
+  finishEnd: `DELETE FROM grantd.group_members WHERE ${MEMBER} AND ended_at_ms IS NOT NULL`,
   halfEnded: `
-    SELECT subject, group_name FROM grantd.group_members WHERE issuer = $1 AND ended_at_ms < $2
-    ORDER BY ended_at_ms LIMIT $3`,
-};
+    SELECT ${MEMBERS.list} FROM grantd.group_members WHERE issuer = :issuer AND ended_at_ms < :beforeMs
+    ORDER BY ended_at_ms LIMIT :limit`,
+});
 
 /** The target is `GROUP/SUBJECT`. Both parts may contain slashes, so readers take the end that is the subject. */
 function memberAct(
@@ -108,77 +127,80 @@ function memberAct(
   return { type, target: `${group}/${subject}`, subject };
 }
 
-export function groupsTable(tables: ProgramTables, issuer: string): Groups {
+function rowOf({ subject, group: groupName }: Membership) {
+  return { subject, groupName };
+}
+
+/** Members that an import adds in one transaction, at most. */
+export const MEMBERS_AT_ONCE = 500;
+
+const MEMBERS_BATCH = batch(MEMBERS_AT_ONCE);
+
+// Only people whom the same transaction has added. A scalar subquery is one indexed lookup for each of them: PostgreSQL
+// plans a join while the table is empty, and would read the whole table for every later batch.
+const addMembers = statement(`
+    INSERT INTO grantd.group_members (issuer, subject, group_name, added_at_ms)
+    SELECT :issuer, column1, :group, CAST(:addedAtMs AS bigint) FROM (VALUES ${MEMBERS_BATCH.rows}) AS joining
+    WHERE EXISTS (SELECT 1 FROM grantd.groups WHERE issuer = :issuer AND name = :group)
+      AND (SELECT created_at_ms FROM grantd.people
+        WHERE issuer = :issuer AND subject = column1 AND import_digest IS NOT NULL) = CAST(:addedAtMs AS bigint)
+    ON CONFLICT DO NOTHING RETURNING subject, group_name || '/' || subject AS member`);
+
+/** Adds users to a group whom an import adds in the same transaction. @param subjects at most `MEMBERS_AT_ONCE` */
+export function newMembersCall(group: string, subjects: readonly string[], addedAtMs: number): RecordedCall {
+  return recorded(addMembers({ group, addedAtMs, ...MEMBERS_BATCH.valuesOf(subjects) }), {
+    type: 'group_member_added',
+    target: { column: 'member' },
+    subject: { column: 'subject' },
+  });
+}
+
+export function groupsTable(tables: ProgramTables): Groups {
   /** @returns whether the statement changed a row */
-  const change = async (
-    act: ActOfChange,
-    sql: string,
-    ...values: readonly (string | number | null)[]
-  ): Promise<boolean> => {
-    const [changed] = await tables.write(recorded([sql, issuer, ...values], act));
-    return changed?.length === 1;
-  };
+  const change = (act: ActOfChange, call: TableCall, ...before: readonly TableCall[]): Promise<boolean> =>
+    tables.changes(...before, recorded(call, act));
 
   return {
-    add: ({ name, description, signInPolicy = null }, nowMs) =>
-      change(
-        { type: 'group_added', target: nameAsKept(name) },
-        GROUPS_SQL.add,
-        nameAsKept(name),
-        nameKey(name),
-        description,
-        signInPolicy,
-        nowMs,
-      ),
-    async byName(name) {
-      const [row] = await tables.read(GROUPS_SQL.byName, issuer, nameKey(name));
-      return row && groupOf(row);
+    add({ name: newName, description, signInPolicy }, createdAtMs) {
+      const name = nameAsKept(newName);
+      const row = { name, nameKey: nameKey(newName), description, signInPolicy, createdAtMs };
+      return change({ type: 'group_added', target: name }, GROUPS_SQL.add(row));
     },
-    list: async () => (await tables.read(GROUPS_SQL.list, issuer)).map(groupOf),
-    change: (name, ...versions) => {
-      const values = versions.flatMap(({ description, signInPolicy = null }) => [description, signInPolicy]);
-      return change({ type: 'group_changed', target: name }, GROUPS_SQL.change, name, ...values);
+    byName: (name) => tables.first(GROUPS_SQL.byName({ nameKey: nameKey(name) }), groupOf),
+    list: () => tables.list(GROUPS_SQL.list(), groupOf),
+    change(name, { description, signInPolicy }, before) {
+      const basis = {
+        descriptionBefore: before.description,
+        policyBefore: before.signInPolicy ?? null,
+      };
+      const call = GROUPS_SQL.change({ name, description, signInPolicy, ...basis });
+      return change({ type: 'group_changed', target: name }, call);
     },
     policiesOf: async (subject) =>
-      (await tables.read(GROUPS_SQL.policiesOf, issuer, subject))
-        .map(policyIn)
-        .filter((one) => one !== undefined),
-    remove: (name) => change({ type: 'group_removed', target: name }, GROUPS_SQL.remove, name),
-    async addMember(membership, nowMs) {
-      const { subject, group } = membership;
-      const [, added] = await tables.write(
-        [GROUPS_SQL.holdPerson, issuer, subject],
-        recorded(
-          [GROUPS_SQL.addMember, issuer, subject, group, nowMs],
-          memberAct('group_member_added', membership),
-        ),
-      );
-      return added?.length === 1;
-    },
-    beginEnd(membership, nowMs) {
-      const { subject, group } = membership;
-      const act = memberAct('group_member_removed', membership);
-      return change(act, GROUPS_SQL.beginEnd, subject, group, nowMs);
-    },
-    async finishEnd({ subject, group }) {
-      await tables.write([GROUPS_SQL.finishEnd, issuer, subject, group]);
-    },
-    halfEnded: async (beforeMs, limit) =>
-      (await tables.read(GROUPS_SQL.halfEnded, issuer, beforeMs, limit)).map((row) => ({
-        subject: String(row.subject),
-        group: String(row.group_name),
-      })),
+      (await tables.list(GROUPS_SQL.policiesOf({ subject }), policyIn)).filter((one) => one !== undefined),
+    remove: (name) => change({ type: 'group_removed', target: name }, GROUPS_SQL.remove({ name })),
+    addMember: (membership, addedAtMs) =>
+      change(
+        memberAct('group_member_added', membership),
+        MEMBERS_SQL.add({ ...rowOf(membership), addedAtMs }),
+        MEMBERS_SQL.holdPerson(membership),
+      ),
+    beginEnd: (membership, nowMs) =>
+      change(
+        memberAct('group_member_removed', membership),
+        MEMBERS_SQL.beginEnd({ ...rowOf(membership), nowMs }),
+      ),
+    finishEnd: (membership) => tables.run(MEMBERS_SQL.finishEnd(rowOf(membership))),
+    halfEnded: (beforeMs, limit) =>
+      tables.list(MEMBERS_SQL.halfEnded({ beforeMs, limit }), (row) => {
+        const { subject, groupName: group } = MEMBERS.recordOf(row);
+        return { subject, group };
+      }),
   };
 }
 
 function groupOf(row: TableRow): Group {
-  return {
-    name: String(row.name),
-    description: String(row.description),
-    signInPolicy: policyIn(row),
-    createdAtMs: Number(row.created_at_ms),
-    members: Number(row.members),
-  };
+  return { ...GROUPS.recordOf(row), signInPolicy: policyIn(row), members: Number(row.members) };
 }
 
 function policyIn({ sign_in_policy: stored }: TableRow): FurtherPolicy | undefined {

@@ -1,4 +1,5 @@
 // Users from another server, who come in many lines. Their rows are those of all users.
+import { MEMBERS_AT_ONCE, newMembersCall } from './groups.ts';
 import { type NewMail, newMailCall } from './mails.ts';
 import {
   COLUMNS,
@@ -9,7 +10,15 @@ import {
   personOf,
   personToKeep,
 } from './people.ts';
-import { type ProgramTables, type RecordedCall, recorded, type TableCall } from './tables.ts';
+import {
+  batch,
+  type ProgramTables,
+  type RecordedCall,
+  recorded,
+  statement,
+  statements,
+  type TableCall,
+} from './tables.ts';
 import { type NewIdentity, newLinkCall } from './upstream_identities.ts';
 
 /** A user from another server. */
@@ -43,7 +52,7 @@ export interface AddedPerson {
 }
 
 /** Users of one transaction of an import. */
-export const IMPORT_BATCH = 500;
+export const IMPORT_BATCH = MEMBERS_AT_ONCE;
 
 /** Rejects with a `StorageFault` if the database does not answer. */
 export interface ImportedPeople {
@@ -60,88 +69,55 @@ export interface ImportedPeople {
   setDigest(subject: string, importDigest: string): Promise<void>;
 }
 
-/** A row with a parameter for every user of a batch, so that batches of all sizes share a statement. */
-function placeholders(first: number): string {
-  return Array.from({ length: IMPORT_BATCH }, (_, index) => `($${first + index})`).join(', ');
-}
+const BATCH = batch(IMPORT_BATCH);
 
-/** Fills up to the size of a batch. No name and no subject identifier is empty. */
-function padded(values: readonly string[]): readonly string[] {
-  return [...values, ...Array<string>(IMPORT_BATCH - values.length).fill('')];
-}
+const subjectsByNameKeys = statement(`
+    SELECT (SELECT subject FROM grantd.people WHERE issuer = :issuer AND name_key = column1) AS subject
+    FROM (VALUES ${BATCH.rows}) AS wanted`);
 
-const SQL = {
-  // Only people whom the same transaction has added. A scalar subquery is one indexed lookup for each of them: PostgreSQL
-  // plans a join while the table is empty, and would read the whole table for every later batch.
-  addToGroup: `
-    INSERT INTO grantd.group_members (issuer, subject, group_name, added_at_ms)
-    SELECT $1, column1, $2, CAST($3 AS bigint) FROM (VALUES ${placeholders(4)}) AS joining
-    WHERE EXISTS (SELECT 1 FROM grantd.groups WHERE issuer = $1 AND name = $2)
-      AND (SELECT created_at_ms FROM grantd.people
-        WHERE issuer = $1 AND subject = column1 AND import_digest IS NOT NULL) = CAST($3 AS bigint)
-    ON CONFLICT DO NOTHING RETURNING subject, group_name || '/' || subject AS member`,
-
-  subjectsByNameKeys: `
-    SELECT (SELECT subject FROM grantd.people WHERE issuer = $1 AND name_key = column1) AS subject
-    FROM (VALUES ${placeholders(2)}) AS wanted`,
+const SQL = statements({
   bySubject: `
-    SELECT ${COLUMNS}, name_key, import_digest FROM grantd.people WHERE issuer = $1 AND subject = $2`,
-
-  setDigest: 'UPDATE grantd.people SET import_digest = $3 WHERE issuer = $1 AND subject = $2',
-};
+    SELECT ${COLUMNS}, name_key, import_digest FROM grantd.people WHERE issuer = :issuer AND subject = :subject`,
+  setDigest:
+    'UPDATE grantd.people SET import_digest = :importDigest WHERE issuer = :issuer AND subject = :subject',
+});
 
 /** A condition of emails: the same transaction has added the user. One who was there before was added at another time. */
 const IS_ADDED = `EXISTS (
-  SELECT 1 FROM grantd.people
-  WHERE issuer = $1 AND subject = $3 AND created_at_ms = CAST($10 AS bigint) AND import_digest = $11)`;
+  SELECT 1 FROM grantd.people WHERE issuer = :issuer AND subject = :subject
+    AND created_at_ms = CAST(:addedAtMs AS bigint) AND import_digest = :importDigest)`;
 
-export function importedPeopleTable(
-  tables: ProgramTables,
-  issuer: string,
-  clock: () => number = Date.now,
-): ImportedPeople {
-  const bySubject = async (subject: string): Promise<NamedPerson | undefined> => {
-    const [row] = await tables.read(SQL.bySubject, issuer, subject);
-    return (
-      row && {
-        ...personOf(row),
-        nameKey: typeof row.name_key === 'string' ? row.name_key : undefined,
-        ...(row.import_digest !== null && { importDigest: String(row.import_digest) }),
-      }
-    );
-  };
+export function importedPeopleTable(tables: ProgramTables, clock: () => number = Date.now): ImportedPeople {
+  const bySubject = (subject: string): Promise<NamedPerson | undefined> =>
+    tables.first(SQL.bySubject({ subject }), (row) => ({
+      ...personOf(row),
+      nameKey: typeof row.name_key === 'string' ? row.name_key : undefined,
+      ...(typeof row.import_digest === 'string' && { importDigest: row.import_digest }),
+    }));
   return {
     async byNameKeys(keys) {
-      const rows = await tables.read(SQL.subjectsByNameKeys, issuer, ...padded(keys));
-      const subjects = rows.filter(({ subject }) => subject !== null).map(({ subject }) => String(subject));
-      const found = await Promise.all(subjects.map(bySubject));
+      const subjects = await tables.list(subjectsByNameKeys(BATCH.valuesOf(keys)), ({ subject }) => subject);
+      const found = await Promise.all(subjects.filter((one) => typeof one === 'string').map(bySubject));
       return found.filter((person) => person !== undefined);
     },
     bySubject,
     async add(people, importId) {
-      const createdAtMs = clock();
+      const addedAtMs = clock();
       const byGroup = new Map<string, string[]>();
       const added = people.map(({ groups, importDigest, subject, mayLookAlike, ...newPerson }) => {
         for (const group of groups) byGroup.set(group, [...(byGroup.get(group) ?? []), subject]);
         const { links: _, invitation: __, ...kept } = newPerson;
-        const person = { ...personToKeep(kept, subject), createdAtMs };
+        const person = { ...personToKeep(kept, subject), createdAtMs: addedAtMs };
         const act = { ...personAct('people_imported', subject), target: importId };
-        return recorded(newPersonCall(issuer, person, { importDigest, mayLookAlike }), act);
+        return recorded(newPersonCall(person, { importDigest, mayLookAlike }), act);
       });
-      const joined = [...byGroup].map(([group, subjects]) =>
-        recorded([SQL.addToGroup, issuer, group, createdAtMs, ...padded(subjects)], {
-          type: 'group_member_added',
-          target: { column: 'member' },
-          subject: { column: 'subject' },
-        }),
-      );
+      const joined = [...byGroup].map(([group, subjects]) => newMembersCall(group, subjects, addedAtMs));
       const linked: RecordedCall[] = [];
       const mailed: TableCall[] = [];
       for (const { subject, links, invitation, importDigest } of people) {
-        const newRow = [createdAtMs, importDigest] as const;
-        for (const link of links) linked.push(newLinkCall(issuer, link, subject, createdAtMs, newRow));
-        if (invitation !== undefined)
-          mailed.push(newMailCall(issuer, invitation, createdAtMs, IS_ADDED, ...newRow));
+        const newRow = { addedAtMs, importDigest };
+        for (const link of links) linked.push(newLinkCall(link, { subject, ...newRow }));
+        if (invitation !== undefined) mailed.push(newMailCall(invitation, addedAtMs, IS_ADDED, newRow));
       }
       const rows = await tables.write(...added, ...joined, ...linked, ...mailed);
       let next = added.length + joined.length;
@@ -152,8 +128,6 @@ export function importedPeopleTable(
         return { isAdded, takenLinks: links.filter((_, at) => isAdded && outcomes[at]?.length === 0) };
       });
     },
-    async setDigest(subject, importDigest) {
-      await tables.write([SQL.setDigest, issuer, subject, importDigest]);
-    },
+    setDigest: (subject, importDigest) => tables.run(SQL.setDigest({ subject, importDigest })),
   };
 }

@@ -1,10 +1,18 @@
-import { newIdentifier, type ProgramTables, recorded, type TableCall, type TableRow } from './tables.ts';
+import {
+  type NamesIn,
+  newIdentifier,
+  type ProgramTables,
+  recorded,
+  type TableCall,
+  type TableRow,
+  table,
+} from './tables.ts';
 
 /** An email to send, or the request for one, as stored. Links are made when it is sent, so it contains none. */
 export interface StoredMail {
   readonly id: string;
   /** The user whose removal deletes it. */
-  readonly subject: string | undefined;
+  readonly subject?: string | undefined;
   /** The address, or what was typed as one. */
   readonly recipient: string;
   readonly template: string;
@@ -14,9 +22,9 @@ export interface StoredMail {
   readonly createdAtMs: number;
   readonly dueAtMs: number;
   readonly attempts: number;
-  readonly lastError: string | undefined;
+  readonly lastError?: string;
   /** When the server gave up. */
-  readonly failedAtMs: number | undefined;
+  readonly failedAtMs?: number;
 }
 
 export type NewMail = Pick<StoredMail, 'recipient' | 'template' | 'language' | 'sealed' | 'subject'>;
@@ -55,123 +63,104 @@ export interface Mails {
 /** Milliseconds after which an email is deleted, whatever became of it. */
 const KEPT_FOR_MS = 30 * 24 * 60 * 60 * 1000;
 
-const COLUMNS =
-  'id, subject, recipient, template, language, sealed, created_at_ms, due_at_ms, attempts, last_error, failed_at_ms';
+export const MAILS = table(
+  'mails',
+  {
+    text: 'id recipient template language sealed',
+    'text?': 'subject last_error',
+    integer: 'created_at_ms due_at_ms attempts',
+    'integer?': 'failed_at_ms',
+  },
+  { 'integer?': 'boxed_at_ms', integer: 'expires_at_ms' },
+);
 
 const WAITING = 'failed_at_ms IS NULL AND boxed_at_ms IS NULL';
+const DUE = `issuer = :issuer AND due_at_ms <= :nowMs AND ${WAITING}` as const;
+const ONE = 'issuer = :issuer AND id = :id';
 
-const MAILS_SQL = {
-  add: `
-    INSERT INTO grantd.mails
-      (issuer, id, subject, recipient, template, language, sealed, created_at_ms, due_at_ms, attempts, expires_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CAST($8 AS bigint), 0, $9)`,
-  isDue: `SELECT id FROM grantd.mails WHERE issuer = $1 AND due_at_ms <= $2 AND ${WAITING} LIMIT 1`,
+const MAILS_SQL = MAILS.statements({
+  add: MAILS.insert,
+  isDue: `SELECT id FROM grantd.mails WHERE ${DUE} LIMIT 1`,
 
   // After a concurrent take, the row is no longer due when the condition is checked again.
   take: `
-    UPDATE grantd.mails SET attempts = attempts + 1, due_at_ms = $3
-    WHERE issuer = $1 AND due_at_ms <= $2 AND ${WAITING} AND id IN (
-      SELECT id FROM grantd.mails WHERE issuer = $1 AND due_at_ms <= $2 AND ${WAITING}
-      ORDER BY due_at_ms LIMIT $4)
-    RETURNING ${COLUMNS}`,
-  remove: 'DELETE FROM grantd.mails WHERE issuer = $1 AND id = $2',
-  postpone: 'UPDATE grantd.mails SET due_at_ms = $3, last_error = $4 WHERE issuer = $1 AND id = $2',
-  fail: 'UPDATE grantd.mails SET failed_at_ms = $3, last_error = $4 WHERE issuer = $1 AND id = $2',
-  putInMailbox: 'UPDATE grantd.mails SET boxed_at_ms = $3, sealed = $4 WHERE issuer = $1 AND id = $2',
+    UPDATE grantd.mails SET attempts = attempts + 1, due_at_ms = :dueAtMs
+    WHERE ${DUE} AND id IN (SELECT id FROM grantd.mails WHERE ${DUE} ORDER BY due_at_ms LIMIT :limit)
+    RETURNING ${MAILS.list}`,
+  remove: `DELETE FROM grantd.mails WHERE ${ONE}`,
+  postpone: `UPDATE grantd.mails SET due_at_ms = :dueAtMs, last_error = :lastError WHERE ${ONE}`,
+  fail: `UPDATE grantd.mails SET failed_at_ms = :failedAtMs, last_error = :lastError WHERE ${ONE}`,
+  putInMailbox: `UPDATE grantd.mails SET boxed_at_ms = :boxedAtMs, sealed = :sealed WHERE ${ONE}`,
   mailbox: `
-    SELECT ${COLUMNS} FROM grantd.mails WHERE issuer = $1 AND boxed_at_ms IS NOT NULL
-    ORDER BY boxed_at_ms DESC, id LIMIT $2`,
+    SELECT ${MAILS.list} FROM grantd.mails WHERE issuer = :issuer AND boxed_at_ms IS NOT NULL
+    ORDER BY boxed_at_ms DESC, id LIMIT :limit`,
   list: `
-    SELECT ${COLUMNS} FROM grantd.mails WHERE issuer = $1 AND boxed_at_ms IS NULL
-      AND ($2 = 0 OR failed_at_ms IS NOT NULL)
-    ORDER BY created_at_ms DESC, id LIMIT $3`,
+    SELECT ${MAILS.list} FROM grantd.mails WHERE issuer = :issuer AND boxed_at_ms IS NULL
+      AND (:failed = 0 OR failed_at_ms IS NOT NULL)
+    ORDER BY created_at_ms DESC, id LIMIT :limit`,
   retry: `
-    UPDATE grantd.mails SET failed_at_ms = NULL, attempts = 0, due_at_ms = $3
-    WHERE issuer = $1 AND id = $2 AND failed_at_ms IS NOT NULL RETURNING id`,
-};
+    UPDATE grantd.mails SET failed_at_ms = NULL, attempts = 0, due_at_ms = :dueAtMs
+    WHERE ${ONE} AND failed_at_ms IS NOT NULL RETURNING id`,
+});
+
+/** A new row, which is due at once. */
+function newRow(mail: NewMail, nowMs: number) {
+  const { recipient, template, language, sealed, subject } = mail;
+  const times = { createdAtMs: nowMs, dueAtMs: nowMs, expiresAtMs: nowMs + KEPT_FOR_MS };
+  return { id: newIdentifier(), recipient, template, language, sealed, subject, attempts: 0, ...times };
+}
 
 /**
  * Queues a notice in the transaction of the change that it is about.
- * @param condition SQL that tells whether the change takes place. `$1` is the issuer, `$3` the user, and `$10` and later
- * ones are the further values.
+ * @param condition SQL that tells whether the change takes place. `:subject` is the user
+ * @param values of the other parameters of the condition
  * @returns no statement if there is no notice
  */
-export function noticeCalls(
-  issuer: string,
+export function noticeCalls<const S extends string>(
   notice: Notice | undefined,
-  condition: string,
-  ...values: readonly (string | number)[]
+  condition: S,
+  values: ConditionValues<S>,
 ): readonly TableCall[] {
-  return notice === undefined ? [] : [newMailCall(issuer, notice, notice.queuedAtMs, condition, ...values)];
+  return notice === undefined ? [] : [newMailCall(notice, notice.queuedAtMs, condition, values)];
 }
+
+type ConditionValues<S extends string> = Readonly<
+  Record<Exclude<NamesIn<S>, 'issuer' | 'subject'>, string | number>
+>;
 
 /** Queues an email about a user in the transaction of a change, as `noticeCalls`. */
-export function newMailCall(
-  issuer: string,
-  { recipient, template, language, sealed, subject }: NewMail,
+export function newMailCall<const S extends string>(
+  mail: NewMail,
   nowMs: number,
-  condition: string,
-  ...values: readonly (string | number)[]
+  condition: S,
+  values: ConditionValues<S>,
 ): TableCall {
-  const sql = `
-    INSERT INTO grantd.mails
-      (issuer, id, subject, recipient, template, language, sealed, created_at_ms, due_at_ms, attempts, expires_at_ms)
-    SELECT $1, $2, $3, $4, $5, $6, $7, CAST($8 AS bigint), CAST($8 AS bigint), 0, CAST($9 AS bigint) WHERE ${condition}`;
-  const mail = [newIdentifier(), subject ?? null, recipient, template, language, sealed, nowMs];
-  return [sql, issuer, ...mail, nowMs + KEPT_FOR_MS, ...values];
+  const row: Readonly<Record<string, unknown>> = newRow(mail, nowMs);
+  return MAILS.dynamic(`${MAILS.insert} WHERE ${condition}`, { ...row, ...values });
 }
 
-export function mailsTable(tables: ProgramTables, issuer: string): Mails {
+export function mailsTable(tables: ProgramTables): Mails {
+  const mailOf = MAILS.recordOf;
   return {
-    async add({ recipient, template, language, sealed, subject }, nowMs) {
-      const id = newIdentifier();
-      const values = [id, subject ?? null, recipient, template, language, sealed, nowMs, nowMs + KEPT_FOR_MS];
-      await tables.write([MAILS_SQL.add, issuer, ...values]);
-      return id;
+    async add(mail, nowMs) {
+      const row = newRow(mail, nowMs);
+      await tables.run(MAILS_SQL.add(row));
+      return row.id;
     },
     async take(nowMs, leaseMs, limit) {
       // Usually nothing is due, and a read is cheaper than a write.
-      if ((await tables.read(MAILS_SQL.isDue, issuer, nowMs)).length === 0) return [];
-      const [taken = []] = await tables.write([MAILS_SQL.take, issuer, nowMs, nowMs + leaseMs, limit]);
+      if (!(await tables.has(MAILS_SQL.isDue({ nowMs })))) return [];
+      const taken = await tables.change(MAILS_SQL.take({ nowMs, dueAtMs: nowMs + leaseMs, limit }));
       return taken.map(mailOf);
     },
-    async remove(id) {
-      await tables.write([MAILS_SQL.remove, issuer, id]);
-    },
-    async postpone(id, dueAtMs, error) {
-      await tables.write([MAILS_SQL.postpone, issuer, id, dueAtMs, error]);
-    },
-    async fail(id, nowMs, error) {
-      await tables.write([MAILS_SQL.fail, issuer, id, nowMs, error]);
-    },
-    async putInMailbox(id, sealed, nowMs) {
-      await tables.write([MAILS_SQL.putInMailbox, issuer, id, nowMs, sealed]);
-    },
-    mailbox: async (limit) => (await tables.read(MAILS_SQL.mailbox, issuer, limit)).map(mailOf),
-    list: async (failed, limit) =>
-      (await tables.read(MAILS_SQL.list, issuer, failed ? 1 : 0, limit)).map(mailOf),
-    async retry(id, nowMs) {
-      const [retried] = await tables.write(
-        recorded([MAILS_SQL.retry, issuer, id, nowMs], { type: 'mail_retried', target: id }),
-      );
-      return retried?.length === 1;
-    },
-  };
-}
-
-function mailOf(row: TableRow): StoredMail {
-  return {
-    id: String(row.id),
-    subject: row.subject === null ? undefined : String(row.subject),
-    recipient: String(row.recipient),
-    template: String(row.template),
-    language: String(row.language),
-    sealed: String(row.sealed),
-    createdAtMs: Number(row.created_at_ms),
-    dueAtMs: Number(row.due_at_ms),
-    attempts: Number(row.attempts),
-    lastError: row.last_error === null ? undefined : String(row.last_error),
-    failedAtMs: row.failed_at_ms === null ? undefined : Number(row.failed_at_ms),
+    remove: (id) => tables.run(MAILS_SQL.remove({ id })),
+    postpone: (id, dueAtMs, lastError) => tables.run(MAILS_SQL.postpone({ id, dueAtMs, lastError })),
+    fail: (id, failedAtMs, lastError) => tables.run(MAILS_SQL.fail({ id, failedAtMs, lastError })),
+    putInMailbox: (id, sealed, boxedAtMs) => tables.run(MAILS_SQL.putInMailbox({ id, sealed, boxedAtMs })),
+    mailbox: (limit) => tables.list(MAILS_SQL.mailbox({ limit }), mailOf),
+    list: (failed, limit) => tables.list(MAILS_SQL.list({ failed: failed ? 1 : 0, limit }), mailOf),
+    retry: (id, dueAtMs) =>
+      tables.changes(recorded(MAILS_SQL.retry({ id, dueAtMs }), { type: 'mail_retried', target: id })),
   };
 }
 
@@ -183,14 +172,14 @@ const PURPOSES: readonly LinkPurpose[] = ['reset', 'invite', 'verify', 'sign_up'
 /** A single-use link that was mailed. The database has a digest of its token. */
 export interface MailedLink {
   readonly purpose: LinkPurpose;
-  /** `undefined` before the user exists. */
-  readonly subject: string | undefined;
+  /** Absent before the user exists. */
+  readonly subject?: string | undefined;
   /** The address that received the link. */
   readonly address: string;
   /** Digest of the user’s password hash when the link was made, so that a new password ends the link. */
-  readonly passwordDigest: string | undefined;
+  readonly passwordDigest?: string | undefined;
   /** Digest of the cookie of the browser that asked for the link. */
-  readonly browserDigest: string | undefined;
+  readonly browserDigest?: string | undefined;
   readonly expiresAtMs: number;
 }
 
@@ -205,41 +194,36 @@ export interface MailedLinks {
   forget(subject: string): Promise<void>;
 }
 
-const LINK_COLUMNS = 'purpose, subject, address, password_digest, browser_digest, expires_at_ms';
+export const LINKS = table(
+  'mailed_links',
+  { text: 'purpose address', 'text?': 'subject password_digest browser_digest', integer: 'expires_at_ms' },
+  { text: 'token_digest' },
+);
 
-const LINKS_SQL = {
-  add: `
-    INSERT INTO grantd.mailed_links (issuer, token_digest, ${LINK_COLUMNS})
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING token_digest`,
-  find: `
-    SELECT ${LINK_COLUMNS} FROM grantd.mailed_links
-    WHERE issuer = $1 AND token_digest = $2 AND expires_at_ms > $3`,
-  use: `
-    DELETE FROM grantd.mailed_links
-    WHERE issuer = $1 AND token_digest = $2 AND expires_at_ms > $3 RETURNING ${LINK_COLUMNS}`,
-  forget: 'DELETE FROM grantd.mailed_links WHERE issuer = $1 AND subject = $2',
-};
+const ONE_LINK = 'issuer = :issuer AND token_digest = :tokenDigest AND expires_at_ms > :nowMs';
 
-export function mailedLinksTable(tables: ProgramTables, issuer: string): MailedLinks {
+const LINKS_SQL = LINKS.statements({
+  add: `${LINKS.insert} RETURNING token_digest`,
+  find: `SELECT ${LINKS.list} FROM grantd.mailed_links WHERE ${ONE_LINK}`,
+  use: `DELETE FROM grantd.mailed_links WHERE ${ONE_LINK} RETURNING ${LINKS.list}`,
+  forget: 'DELETE FROM grantd.mailed_links WHERE issuer = :issuer AND subject = :subject',
+});
+
+export function mailedLinksTable(tables: ProgramTables): MailedLinks {
   return {
-    async add(tokenDigest, { purpose, subject, address, passwordDigest, browserDigest, expiresAtMs }) {
-      const values = [purpose, subject ?? null, address, passwordDigest ?? null, browserDigest ?? null];
-      await tables.write(
-        recorded([LINKS_SQL.add, issuer, tokenDigest, ...values, expiresAtMs], {
+    add: (tokenDigest, link) =>
+      tables.run(
+        recorded(LINKS_SQL.add({ tokenDigest, ...link }), {
           type: 'mailed_link_made',
           target: tokenDigest,
-          subject,
-          reason: purpose,
+          subject: link.subject,
+          reason: link.purpose,
         }),
-      );
-    },
-    async find(tokenDigest, nowMs) {
-      const [row] = await tables.read(LINKS_SQL.find, issuer, tokenDigest, nowMs);
-      return row && linkOf(row);
-    },
+      ),
+    find: (tokenDigest, nowMs) => tables.first(LINKS_SQL.find({ tokenDigest, nowMs }), linkOf),
     async use(tokenDigest, nowMs) {
-      const [[row] = []] = await tables.write(
-        recorded([LINKS_SQL.use, issuer, tokenDigest, nowMs], {
+      const [row] = await tables.change(
+        recorded(LINKS_SQL.use({ tokenDigest, nowMs }), {
           type: 'mailed_link_used',
           target: tokenDigest,
           subject: { column: 'subject' },
@@ -249,24 +233,13 @@ export function mailedLinksTable(tables: ProgramTables, issuer: string): MailedL
       );
       return row && linkOf(row);
     },
-    async forget(subject) {
-      await tables.write([LINKS_SQL.forget, issuer, subject]);
-    },
+    forget: (subject) => tables.run(LINKS_SQL.forget({ subject })),
   };
 }
 
 /** @returns `undefined` for a purpose of another version of the program */
 function linkOf(row: TableRow): MailedLink | undefined {
-  const purpose = PURPOSES.find((one) => one === row.purpose);
-  const text = (value: unknown) => (value === null ? undefined : String(value));
-  return (
-    purpose && {
-      purpose,
-      subject: text(row.subject),
-      address: String(row.address),
-      passwordDigest: text(row.password_digest),
-      browserDigest: text(row.browser_digest),
-      expiresAtMs: Number(row.expires_at_ms),
-    }
-  );
+  const link = LINKS.recordOf(row);
+  const purpose = PURPOSES.find((one) => one === link.purpose);
+  return purpose && { ...link, purpose };
 }

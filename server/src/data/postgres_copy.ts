@@ -23,8 +23,9 @@ import {
   requireConnection,
 } from './postgres_database.ts';
 import { PROGRAM_TABLES } from './postgres_tables.ts';
+import { TABLES_TO_COPY } from './program_migrations.ts';
 import { sqliteDatabase } from './sqlite_database.ts';
-import { migrateProgramTables, SQLITE_TABLES_TO_COPY } from './sqlite_tables.ts';
+import { migrateProgramTables } from './sqlite_tables.ts';
 
 interface CopyOptions extends PostgresLimits {
   /** Receives the number of rows of a table copied so far. */
@@ -58,7 +59,7 @@ export async function copyToPostgres(
     // In this order: migrations of the program's tables read the library's.
     for (const tables of [STORE_TABLES, PROGRAM_TABLES])
       await migratePostgres(new PostgresConnections(pool, deadlines), tables);
-    const rows = exportSqlite({ path, hostTables: SQLITE_TABLES_TO_COPY });
+    const rows = exportSqlite({ path, hostTables: TABLES_TO_COPY });
     return await importPostgres(rows, { pool, onRows, ...deadlines });
   } finally {
     await close();
@@ -123,7 +124,7 @@ export async function withCopyOfPostgres<T>(
       if (lock?.is_alone !== true) return;
       const counts = new Map<string, number>();
       await importSqlite({ path: to, migrateHost: (file) => migrateProgramTables(file, to) }, (take) =>
-        exportPostgres({ pool, hostTables: SQLITE_TABLES_TO_COPY, ...deadlines }, (part) => {
+        exportPostgres({ pool, hostTables: TABLES_TO_COPY, ...deadlines }, (part) => {
           take(part);
           const rows = (counts.get(part.table) ?? 0) + part.rows.length;
           counts.set(part.table, rows);

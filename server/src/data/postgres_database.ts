@@ -1,10 +1,9 @@
 import { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { EventOrigin, MigrationAssumption } from '@grantd/core';
+import type { MigrationAssumption } from '@grantd/core';
 import {
   namedStatements,
   PostgresConnections,
-  type PostgresStatement,
   rowsOf,
 } from '@grantd/core/internal/storage/postgres/connections';
 import {
@@ -15,7 +14,7 @@ import {
   STORE_TABLES,
   storedState,
 } from '@grantd/core/internal/storage/postgres/schema';
-import { eventOf, insertEvent, openPostgresStorage, type PostgresDeadlines } from '@grantd/core/postgres';
+import { openPostgresStorage, type PostgresDeadlines } from '@grantd/core/postgres';
 import { Client, escapeLiteral, Pool } from 'pg';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { originOf } from '../log/log.ts';
@@ -29,21 +28,10 @@ import {
   reportSharedNames,
   type Schemas,
 } from './database.ts';
-import { PROGRAM_TABLES } from './postgres_tables.ts';
+import { PROGRAM_TABLES, postgresProgramTables } from './postgres_tables.ts';
 import { connectionOf } from './postgres_url.ts';
 import { programData } from './program_data.ts';
-import {
-  actorOf,
-  askStorage,
-  columnOf,
-  factsOf,
-  isRecorded,
-  originOfAct,
-  type ProgramTables,
-  type RecordedCall,
-  type TableCall,
-  type TableRow,
-} from './tables.ts';
+import { statement, type TableCall } from './tables.ts';
 
 /** The name of every connection of grantd in `pg_stat_activity`. */
 const APPLICATION = 'grantd';
@@ -126,6 +114,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
         await migratePostgres(connections, PROGRAM_TABLES);
         const tables = postgresProgramTables(
           connections,
+          issuer,
           requireUsableTables(connections, PROGRAM_TABLES),
           originOf(actor),
         );
@@ -136,8 +125,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
           ...data,
           connections: () => stateOf(pool),
           async referenceTime() {
-            const [row] = await tables.read(CLOCK_SQL);
-            return { atMs: Number(row?.now_ms), isNow: true };
+            return { atMs: await tables.first(clockNow(), ({ now_ms }) => Number(now_ms)), isNow: true };
           },
         };
       }),
@@ -153,14 +141,13 @@ const DISK_FULL = '53100';
  * no space.
  */
 const SPACE_PROBE: readonly TableCall[] = [
-  [
-    `CREATE UNLOGGED TABLE grantd.space_probe AS
-     SELECT repeat('x', 1000) AS filler FROM generate_series(1, 1000)`,
-  ],
-  ['DROP TABLE grantd.space_probe'],
+  statement(`
+    CREATE UNLOGGED TABLE grantd.space_probe AS
+    SELECT repeat('x', 1000) AS filler FROM generate_series(1, 1000)`)(),
+  statement('DROP TABLE grantd.space_probe')(),
 ];
 
-const CLOCK_SQL = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms';
+const clockNow = statement('SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now_ms');
 
 /** What the transaction that begins now depends on. */
 function hostCondition(): string | undefined {
@@ -208,73 +195,6 @@ function refuseWithoutSecret(): never {
       'with which the database was created (after a copy, the content of the file PATH.secret), or for a new database ' +
       'the output of openssl rand -base64 32. Set the same secret for every process, in GRANTD_SECRET or as "secret" in the config file',
   );
-}
-
-/**
- * The program’s tables, next to the library’s in the schema `grantd`.
- * @param requireUsable rejects once the tables can no longer be used
- * @param origin where changes come from
- */
-export function postgresProgramTables(
-  connections: PostgresConnections,
-  requireUsable: () => Promise<void>,
-  origin = originOf(undefined),
-): ProgramTables {
-  const named = new Map<string, Promise<PostgresStatement>>();
-
-  const statementOf = (sql: string): Promise<PostgresStatement> => {
-    const known = named.get(sql);
-    if (known !== undefined) return known;
-    const statement = namedStatements({ sql }).then((statements) => statements.sql);
-    named.set(sql, statement);
-    return statement;
-  };
-
-  return {
-    read: async (sql, ...values) => {
-      const statement = await statementOf(sql);
-      await askStorage(requireUsable);
-      return rowsOf<TableRow>(await askStorage(() => connections.read([statement, ...values])));
-    },
-    write: async (...calls) => {
-      const cause = origin();
-      const statements = await Promise.all(
-        calls
-          .map((call) => (isRecorded(call) ? recordingCall(call, cause) : call))
-          .map(async ([sql, ...values]) => [await statementOf(sql), ...values] as const),
-      );
-      await askStorage(requireUsable);
-      return (await askStorage(() => connections.write(statements))).map((result) =>
-        rowsOf<TableRow>(result),
-      );
-    },
-  };
-}
-
-/** A statement that also inserts the events of its change. */
-function recordingCall({ call, acts }: RecordedCall, cause: EventOrigin): TableCall {
-  const [sql, ...values] = call;
-  const issuerId = '(SELECT id FROM grantd.issuers WHERE issuer = $1)';
-  const parts = acts.map((act, index) => {
-    const column = (name: string) => `changed.${name}`;
-    const [target, subject, reason] = [act.target, act.subject, act.reason].map(columnOf);
-    const isOfEach = (target ?? subject ?? reason) !== undefined;
-    const { actor, ...others } = originOfAct(act, cause);
-    const facts = factsOf(act);
-    const origin = { ...others, actor: actorOf(actor, facts.subject) };
-    values.push(eventOf({ clock: Date.now }, act.type, facts, origin));
-    return `recorded_${index} AS (${insertEvent(`$${values.length}`, {
-      issuerId,
-      each: isOfEach ? 'changed' : '(SELECT 1 FROM changed LIMIT 1) AS one',
-      ...(target !== undefined && { target: column(target) }),
-      ...(reason !== undefined && { reason: column(reason) }),
-      ...(subject !== undefined && {
-        subject: column(subject),
-        actor: `CASE WHEN e.actor = 'user' AND ${column(subject)} IS NOT NULL THEN 'user:' || ${column(subject)} ELSE e.actor END`,
-      }),
-    })})`;
-  });
-  return [`WITH changed AS (${sql}), ${parts.join(', ')} SELECT * FROM changed`, ...values];
 }
 
 /** Limits of one process. */

@@ -1,399 +1,114 @@
+import type { EventOrigin } from '@grantd/core';
+import {
+  namedStatements,
+  type PostgresConnections,
+  type PostgresStatement,
+  rowsOf,
+} from '@grantd/core/internal/storage/postgres/connections';
 import type { PostgresTables } from '@grantd/core/internal/storage/postgres/schema';
+import { forPostgres } from '@grantd/core/internal/storage/statements';
+import { eventOf, insertEvent } from '@grantd/core/postgres';
+import { originOf } from '../log/log.ts';
+import { POSTGRES_MIGRATIONS } from './program_migrations.ts';
+import {
+  type ActOfChange,
+  actorOf,
+  askStorage,
+  columnOf,
+  factsOf,
+  isRecorded,
+  originOfAct,
+  ProgramTables,
+  type Statement,
+  type TableCall,
+  type TableRow,
+} from './tables.ts';
 
-/** The program’s tables, next to the library’s, with the same columns as in SQLite. */
 export const PROGRAM_TABLES: PostgresTables = {
   versions: 'grantd.program_schema',
-  migrations: [
-    `
-    CREATE TABLE grantd.people (
-      issuer        text COLLATE "C" NOT NULL,
-      subject       text COLLATE "C" NOT NULL,
-      name          text COLLATE "C" NOT NULL,
-      password_hash text NOT NULL,
-      claims        text NOT NULL,
-      created_at_ms bigint NOT NULL,
-      PRIMARY KEY (issuer, subject),
-      UNIQUE (issuer, name)
-    );
-
-    CREATE TABLE grantd.demo_issuers (
-      issuer text COLLATE "C" NOT NULL PRIMARY KEY
-    );
-    `,
-    `
-    CREATE TABLE grantd.sessions (
-      issuer          text COLLATE "C" NOT NULL,
-      id              text COLLATE "C" NOT NULL,
-      secret_digest   text COLLATE "C" NOT NULL,
-      subject         text COLLATE "C" NOT NULL,
-      amr             text NOT NULL,
-      user_agent      text NOT NULL,
-      signed_in_at_ms bigint NOT NULL,
-      last_seen_at_ms bigint NOT NULL,
-      expires_at_ms   bigint NOT NULL,
-      ended_at_ms     bigint,
-      PRIMARY KEY (issuer, id),
-      UNIQUE (issuer, secret_digest)
-    );
-    CREATE INDEX sessions_by_subject ON grantd.sessions (issuer, subject);
-    CREATE INDEX sessions_by_expiry ON grantd.sessions (issuer, expires_at_ms);
-    CREATE INDEX sessions_to_end ON grantd.sessions (issuer, ended_at_ms) WHERE ended_at_ms IS NOT NULL;
-
-    CREATE TABLE grantd.session_clients (
-      issuer     text COLLATE "C" NOT NULL,
-      session_id text COLLATE "C" NOT NULL,
-      client_id  text COLLATE "C" NOT NULL,
-      PRIMARY KEY (issuer, session_id, client_id),
-      FOREIGN KEY (issuer, session_id) REFERENCES grantd.sessions (issuer, id) ON DELETE CASCADE
-    );
-
-    CREATE TABLE grantd.consents (
-      issuer            text COLLATE "C" NOT NULL,
-      subject           text COLLATE "C" NOT NULL,
-      client_id         text COLLATE "C" NOT NULL,
-      client_generation bigint NOT NULL,
-      scopes            text NOT NULL,
-      resources         text NOT NULL,
-      version           bigint NOT NULL,
-      given_at_ms       bigint NOT NULL,
-      withdrawn_at_ms   bigint,
-      PRIMARY KEY (issuer, subject, client_id)
-    );
-    CREATE INDEX consents_by_client ON grantd.consents (issuer, client_id, client_generation);
-    CREATE INDEX consents_to_end ON grantd.consents (issuer, withdrawn_at_ms) WHERE withdrawn_at_ms IS NOT NULL;
-
-    CREATE TABLE grantd.sign_in_attempts (
-      issuer     text COLLATE "C" NOT NULL,
-      key_digest text COLLATE "C" NOT NULL,
-      attempts   bigint NOT NULL,
-      ends_at_ms bigint NOT NULL,
-      PRIMARY KEY (issuer, key_digest)
-    );
-    CREATE INDEX sign_in_attempts_by_end ON grantd.sign_in_attempts (issuer, ends_at_ms);
-
-    CREATE TABLE grantd.logout_deliveries (
-      issuer     text COLLATE "C" NOT NULL,
-      session_id text COLLATE "C" NOT NULL,
-      client_id  text COLLATE "C" NOT NULL,
-      subject    text COLLATE "C" NOT NULL,
-      attempts   bigint NOT NULL,
-      due_at_ms  bigint NOT NULL,
-      PRIMARY KEY (issuer, session_id, client_id)
-    );
-    CREATE INDEX logout_deliveries_by_time ON grantd.logout_deliveries (issuer, due_at_ms);
-    `,
-    // Pairwise subject identifiers.
-    `
-    CREATE TABLE grantd.pairwise_secrets (
-      issuer text COLLATE "C" NOT NULL PRIMARY KEY,
-      sealed text NOT NULL
-    );
-    `,
-    // Ties consents and logout notifications to the client as it was registered.
-    `
-    ALTER TABLE grantd.consents ADD COLUMN client_revision bigint NOT NULL DEFAULT 0;
-    ALTER TABLE grantd.session_clients ADD COLUMN sid text COLLATE "C", ADD COLUMN sub text COLLATE "C";
-    ALTER TABLE grantd.logout_deliveries ADD COLUMN sid text COLLATE "C", ADD COLUMN sub text COLLATE "C";
-    `,
-    // Consents by decision.
-    `
-    -- Each row was one union of several decisions. With resources in it nobody knows which scopes were agreed to for which.
-    -- A withdrawal that has begun still has to end its grants.
-    DELETE FROM grantd.consents WHERE resources <> '' AND withdrawn_at_ms IS NULL;
-    ALTER TABLE grantd.consents ADD COLUMN entries text NOT NULL DEFAULT '[]';
-    UPDATE grantd.consents
-    SET entries = '[{"scopes":['
-      || CASE scopes WHEN '' THEN '' ELSE '"' || replace(scopes, ' ', '","') || '"' END
-      || '],"resources":[],"claims":[],"givenAtMs":' || given_at_ms || '}]'
-    WHERE resources = '';
-    ALTER TABLE grantd.consents DROP COLUMN scopes;
-    ALTER TABLE grantd.consents DROP COLUMN resources;
-
-    -- What scopes mean; api is a client identifier, or empty for the server's own.
-    CREATE TABLE grantd.scope_texts (
-      issuer text COLLATE "C" NOT NULL,
-      api    text COLLATE "C" NOT NULL,
-      scope  text COLLATE "C" NOT NULL,
-      texts  text NOT NULL,
-      PRIMARY KEY (issuer, api, scope)
-    );
-
-    -- A name without a key was stored before names had them.
-    ALTER TABLE grantd.people ADD COLUMN name_key text COLLATE "C";
-    ALTER TABLE grantd.people ADD COLUMN revision bigint NOT NULL DEFAULT 0;
-    CREATE UNIQUE INDEX people_by_name_key ON grantd.people (issuer, name_key);
-
-    -- Subject identifiers of people who were removed: they are never given again.
-    CREATE TABLE grantd.removed_people (
-      issuer         text COLLATE "C" NOT NULL,
-      subject        text COLLATE "C" NOT NULL,
-      removed_at_ms  bigint NOT NULL,
-      finished_at_ms bigint,
-      PRIMARY KEY (issuer, subject)
-    );
-    CREATE INDEX removed_people_to_finish ON grantd.removed_people (issuer, removed_at_ms) WHERE finished_at_ms IS NULL;
-
-    -- When it was last checked that something can be written.
-    CREATE TABLE grantd.write_checks (
-      issuer        text COLLATE "C" NOT NULL PRIMARY KEY,
-      checked_at_ms bigint NOT NULL
-    );
-    `,
-    // Groups, search and import.
-    `
-    CREATE TABLE grantd.groups (
-      issuer        text COLLATE "C" NOT NULL,
-      name          text COLLATE "C" NOT NULL,
-      name_key      text COLLATE "C" NOT NULL,
-      description   text NOT NULL,
-      created_at_ms bigint NOT NULL,
-      PRIMARY KEY (issuer, name),
-      UNIQUE (issuer, name_key)
-    );
-
-    -- A membership with ended_at_ms has ended, and tokens that depend on it may still have to be revoked.
-    CREATE TABLE grantd.group_members (
-      issuer      text COLLATE "C" NOT NULL,
-      subject     text COLLATE "C" NOT NULL,
-      group_name  text COLLATE "C" NOT NULL,
-      added_at_ms bigint NOT NULL,
-      ended_at_ms bigint,
-      PRIMARY KEY (issuer, subject, group_name),
-      FOREIGN KEY (issuer, subject) REFERENCES grantd.people (issuer, subject) ON DELETE CASCADE,
-      FOREIGN KEY (issuer, group_name) REFERENCES grantd.groups (issuer, name) ON DELETE CASCADE
-    );
-    CREATE INDEX group_members_by_group ON grantd.group_members (issuer, group_name);
-    CREATE INDEX group_members_to_end ON grantd.group_members (issuer, ended_at_ms) WHERE ended_at_ms IS NOT NULL;
-
-    -- A person without a search_text was stored before there was a search.
-    ALTER TABLE grantd.people ADD COLUMN search_text text COLLATE "C";
-    ALTER TABLE grantd.people ADD COLUMN import_digest text COLLATE "C";
-    CREATE INDEX people_to_make_searchable ON grantd.people (issuer) WHERE search_text IS NULL;
-    `,
-    // Emails and mailed links.
-    `
-    -- The email claim in lower case, if it is verified. Several people may share an address.
-    ALTER TABLE grantd.people ADD COLUMN verified_email text COLLATE "C";
-    UPDATE grantd.people SET verified_email = lower((claims::json ->> 'email') COLLATE "C")
-    WHERE json_typeof(claims::json -> 'email') = 'string' AND json_typeof(claims::json -> 'email_verified') = 'boolean'
-      AND claims::json ->> 'email_verified' = 'true';
-    CREATE INDEX people_by_verified_email ON grantd.people (issuer, verified_email) WHERE verified_email IS NOT NULL;
-
-    CREATE TABLE grantd.mails (
-      issuer        text COLLATE "C" NOT NULL,
-      id            text COLLATE "C" NOT NULL,
-      subject       text COLLATE "C",
-      recipient     text NOT NULL,
-      template      text NOT NULL,
-      language      text NOT NULL,
-      sealed        text NOT NULL,
-      created_at_ms bigint NOT NULL,
-      due_at_ms     bigint NOT NULL,
-      attempts      bigint NOT NULL,
-      last_error    text,
-      failed_at_ms  bigint,
-      boxed_at_ms   bigint,
-      expires_at_ms bigint NOT NULL,
-      PRIMARY KEY (issuer, id)
-    );
-    CREATE INDEX mails_due ON grantd.mails (issuer, due_at_ms) WHERE failed_at_ms IS NULL AND boxed_at_ms IS NULL;
-    CREATE INDEX mails_by_subject ON grantd.mails (issuer, subject) WHERE subject IS NOT NULL;
-    CREATE INDEX mails_by_expiry ON grantd.mails (issuer, expires_at_ms);
-
-    CREATE TABLE grantd.mailed_links (
-      issuer          text COLLATE "C" NOT NULL,
-      token_digest    text COLLATE "C" NOT NULL,
-      purpose         text NOT NULL,
-      subject         text COLLATE "C",
-      address         text NOT NULL,
-      password_digest text,
-      browser_digest  text,
-      expires_at_ms   bigint NOT NULL,
-      PRIMARY KEY (issuer, token_digest)
-    );
-    CREATE INDEX mailed_links_by_subject ON grantd.mailed_links (issuer, subject) WHERE subject IS NOT NULL;
-    CREATE INDEX mailed_links_by_expiry ON grantd.mailed_links (issuer, expires_at_ms);
-    `,
-    // Tells earlier programs whether they can use the tables of a later one.
-    'ALTER TABLE grantd.program_schema ADD COLUMN IF NOT EXISTS floor integer',
-    // Requests to the admin API that have an Idempotency-Key.
-    {
-      expand: `
-      CREATE TABLE grantd.api_requests (
-        issuer         text COLLATE "C" NOT NULL,
-        key_digest     text COLLATE "C" NOT NULL,
-        request_digest text COLLATE "C" NOT NULL,
-        attempt        text COLLATE "C" NOT NULL,
-        sealed         text COLLATE "C",
-        expires_at_ms  bigint NOT NULL,
-        PRIMARY KEY (issuer, key_digest)
-      );
-      CREATE INDEX api_requests_by_expiry ON grantd.api_requests (issuer, expires_at_ms);
-      `,
-      down: 'DROP TABLE grantd.api_requests',
-    },
-    // Users of a directory.
-    {
-      expand: `
-      -- The stable identifier of the user's entry. It counts only while the user has no local password.
-      ALTER TABLE grantd.people ADD COLUMN directory_id text COLLATE "C";
-      CREATE UNIQUE INDEX people_by_directory_id ON grantd.people (issuer, directory_id) WHERE directory_id IS NOT NULL;
-      `,
-      down: 'DROP INDEX grantd.people_by_directory_id; ALTER TABLE grantd.people DROP COLUMN directory_id',
-    },
-    // Sign-in through other providers.
-    {
-      expand: `
-      CREATE TABLE grantd.upstream_identities (
-        issuer          text COLLATE "C" NOT NULL,
-        id              text COLLATE "C" NOT NULL,
-        subject         text COLLATE "C" NOT NULL,
-        provider        text COLLATE "C" NOT NULL,
-        upstream_issuer text COLLATE "C" NOT NULL,
-        upstream_sub    text COLLATE "C" NOT NULL,
-        label           text NOT NULL,
-        linked_at_ms    bigint NOT NULL,
-        PRIMARY KEY (issuer, id),
-        UNIQUE (issuer, provider, upstream_issuer, upstream_sub),
-        FOREIGN KEY (issuer, subject) REFERENCES grantd.people (issuer, subject) ON DELETE CASCADE
-      );
-      CREATE INDEX upstream_identities_by_subject ON grantd.upstream_identities (issuer, subject);
-
-      -- The identities that a session depends on.
-      CREATE TABLE grantd.upstream_sessions (
-        issuer       text COLLATE "C" NOT NULL,
-        session_id   text COLLATE "C" NOT NULL,
-        identity_id  text COLLATE "C" NOT NULL,
-        upstream_sid text COLLATE "C",
-        PRIMARY KEY (issuer, session_id, identity_id),
-        FOREIGN KEY (issuer, session_id) REFERENCES grantd.sessions (issuer, id) ON DELETE CASCADE
-      );
-      CREATE INDEX upstream_sessions_by_identity ON grantd.upstream_sessions (issuer, identity_id);
-      `,
-      down: 'DROP TABLE grantd.upstream_sessions; DROP TABLE grantd.upstream_identities',
-    },
-    // Passkeys, authenticator apps and recovery codes. An earlier program would ask for none of them.
-    `
-    -- The id is a WebAuthn credential ID; public_key is a COSE key.
-    CREATE TABLE grantd.passkeys (
-      issuer          text COLLATE "C" NOT NULL,
-      id              text COLLATE "C" NOT NULL,
-      subject         text COLLATE "C" NOT NULL,
-      public_key      text NOT NULL,
-      counter         bigint NOT NULL,
-      transports      text NOT NULL,
-      is_backed_up    bigint NOT NULL,
-      name            text NOT NULL,
-      created_at_ms   bigint NOT NULL,
-      last_used_at_ms bigint,
-      PRIMARY KEY (issuer, id)
-    );
-    CREATE INDEX passkeys_by_subject ON grantd.passkeys (issuer, subject);
-
-    -- A code counts once: last_step is the time step of the last accepted one.
-    CREATE TABLE grantd.totp_secrets (
-      issuer        text COLLATE "C" NOT NULL,
-      subject       text COLLATE "C" NOT NULL,
-      sealed        text NOT NULL,
-      last_step     bigint NOT NULL,
-      created_at_ms bigint NOT NULL,
-      PRIMARY KEY (issuer, subject)
-    );
-
-    CREATE TABLE grantd.recovery_codes (
-      issuer        text COLLATE "C" NOT NULL,
-      subject       text COLLATE "C" NOT NULL,
-      code_digest   text COLLATE "C" NOT NULL,
-      created_at_ms bigint NOT NULL,
-      PRIMARY KEY (issuer, subject, code_digest)
-    );
-
-    -- Challenges that were answered, until they expire.
-    CREATE TABLE grantd.used_challenges (
-      issuer           text COLLATE "C" NOT NULL,
-      challenge_digest text COLLATE "C" NOT NULL,
-      expires_at_ms    bigint NOT NULL,
-      PRIMARY KEY (issuer, challenge_digest)
-    );
-    CREATE INDEX used_challenges_by_expiry ON grantd.used_challenges (issuer, expires_at_ms);
-    `,
-    // What a sign-in of a member needs. An earlier program would not ask for it.
-    'ALTER TABLE grantd.groups ADD COLUMN sign_in_policy text COLLATE "C"',
-    // Where a sign-in came from, for the user.
-    {
-      expand: 'ALTER TABLE grantd.sessions ADD COLUMN network text COLLATE "C"',
-      down: 'ALTER TABLE grantd.sessions DROP COLUMN network',
-    },
-    // The chain of the audit trail.
-    {
-      expand: `
-      CREATE TABLE grantd.audit_heads (
-        issuer             text COLLATE "C" NOT NULL PRIMARY KEY,
-        beginning_sequence bigint NOT NULL,
-        beginning_hash     text NOT NULL,
-        last_sequence      bigint NOT NULL,
-        last_hash          text NOT NULL,
-        sealed_at_ms       bigint NOT NULL,
-        mac                text NOT NULL
-      );
-
-      -- Parts of the chain, each with an index of the values of its events.
-      CREATE TABLE grantd.audit_blocks (
-        issuer         text COLLATE "C" NOT NULL,
-        number         bigint NOT NULL,
-        first_sequence bigint NOT NULL,
-        last_sequence  bigint NOT NULL,
-        row_count      bigint NOT NULL,
-        earliest_ms    bigint NOT NULL,
-        latest_ms      bigint NOT NULL,
-        hash           text NOT NULL,
-        terms          text NOT NULL,
-        PRIMARY KEY (issuer, number)
-      );
-      `,
-      down: 'DROP TABLE grantd.audit_blocks; DROP TABLE grantd.audit_heads',
-    },
-    // The history of sign-ins that users see. Of a failed one, the reason is not empty, and there is no session.
-    {
-      expand: `
-      CREATE TABLE grantd.sign_ins (
-        issuer        text COLLATE "C" NOT NULL,
-        id            text COLLATE "C" NOT NULL,
-        subject       text COLLATE "C" NOT NULL,
-        session_id    text COLLATE "C" NOT NULL,
-        at_ms         bigint NOT NULL,
-        amr           text NOT NULL,
-        reason        text NOT NULL,
-        user_agent    text NOT NULL,
-        network       text COLLATE "C",
-        expires_at_ms bigint NOT NULL,
-        PRIMARY KEY (issuer, id)
-      );
-      CREATE INDEX sign_ins_by_subject ON grantd.sign_ins (issuer, subject, at_ms);
-      CREATE INDEX sign_ins_by_expiry ON grantd.sign_ins (issuer, expires_at_ms);
-      `,
-      down: 'DROP TABLE grantd.sign_ins',
-    },
-    // What was added with a recovery code counts later. An earlier program would let it count at once.
-    `
-    ALTER TABLE grantd.passkeys ADD COLUMN counts_from_ms bigint NOT NULL DEFAULT 0;
-    ALTER TABLE grantd.totp_secrets ADD COLUMN counts_from_ms bigint NOT NULL DEFAULT 0;
-    ALTER TABLE grantd.people
-      ADD COLUMN held_level bigint NOT NULL DEFAULT 0,
-      ADD COLUMN held_until_ms bigint NOT NULL DEFAULT 0;
-    -- The verified address, if the user has shown that it is theirs. An earlier program would keep it after a change.
-    ALTER TABLE grantd.people ADD COLUMN claimed_email text COLLATE "C";
-    CREATE UNIQUE INDEX people_by_claimed_email ON grantd.people (issuer, claimed_email) WHERE claimed_email IS NOT NULL;
-    -- Used challenges are among the one-time identifiers of the library.
-    INSERT INTO grantd.one_time_identifiers (issuer_id, id, expires_at)
-    SELECT i.id, 'passkey_challenge ' || c.challenge_digest, (c.expires_at_ms + 999) / 1000
-    FROM grantd.used_challenges c JOIN grantd.issuers i ON i.issuer = c.issuer;
-    DROP TABLE grantd.used_challenges;
-    `,
-    // Recovery codes, sealed until the user says that they are saved.
-    {
-      expand: 'ALTER TABLE grantd.recovery_codes ADD COLUMN sealed text',
-      down: 'ALTER TABLE grantd.recovery_codes DROP COLUMN sealed',
-    },
-  ],
+  migrations: POSTGRES_MIGRATIONS,
 };
+
+/**
+ * The program’s tables, next to the library’s in the schema `grantd`.
+ * @param requireUsable rejects once the tables can no longer be used
+ * @param origin where changes come from
+ */
+export function postgresProgramTables(
+  connections: PostgresConnections,
+  issuer: string,
+  requireUsable: () => Promise<void>,
+  origin = originOf(undefined),
+): ProgramTables {
+  const numbered = new Map<string, string>();
+  const named = new Map<string, Promise<PostgresStatement>>();
+
+  const textOf = ({ sql, parameters, isOfIssuer }: Statement): string => {
+    const text = numbered.get(sql) ?? forPostgres(sql, ...(isOfIssuer ? ['issuer'] : []), ...parameters);
+    numbered.set(sql, text);
+    return text;
+  };
+  const statementOf = (text: string): Promise<PostgresStatement> => {
+    const statement = named.get(text) ?? namedStatements({ text }).then((statements) => statements.text);
+    named.set(text, statement);
+    return statement;
+  };
+  /** A call as PostgreSQL takes it. A recorded one also inserts the events of its change. */
+  const prepared = async (call: TableCall, acts: readonly ActOfChange[], cause: EventOrigin) => {
+    const values: unknown[] = call.isOfIssuer ? [issuer, ...call.values] : [...call.values];
+    const text = acts.length === 0 ? textOf(call) : recordingText(textOf(call), values, acts, cause);
+    return [await statementOf(text), ...values] as const;
+  };
+
+  return new ProgramTables({
+    list: async (call, recordOf) => {
+      const statement = await prepared(call, [], {});
+      await askStorage(requireUsable);
+      return rowsOf<TableRow>(await askStorage(() => connections.read(statement))).map(recordOf);
+    },
+    write: async (...calls) => {
+      const cause = origin();
+      const statements = await Promise.all(
+        calls.map((call) =>
+          isRecorded(call) ? prepared(call.call, call.acts, cause) : prepared(call, [], cause),
+        ),
+      );
+      await askStorage(requireUsable);
+      return (await askStorage(() => connections.write(statements))).map((result) =>
+        rowsOf<TableRow>(result),
+      );
+    },
+  });
+}
+
+/**
+ * A statement that also inserts the events of its change.
+ * @param values of its parameters, the issuer first; gets those of the events
+ */
+function recordingText(
+  text: string,
+  values: unknown[],
+  acts: readonly ActOfChange[],
+  cause: EventOrigin,
+): string {
+  const parts = acts.map((act, index) => {
+    const column = (name: string) => `changed.${name}`;
+    const [target, subject, reason] = [act.target, act.subject, act.reason].map(columnOf);
+    const isOfEach = (target ?? subject ?? reason) !== undefined;
+    const { actor, ...others } = originOfAct(act, cause);
+    const facts = factsOf(act);
+    const origin = { ...others, actor: actorOf(actor, facts.subject) };
+    values.push(eventOf({ clock: Date.now }, act.type, facts, origin));
+    return `recorded_${index} AS (${insertEvent(`$${values.length}`, {
+      issuer: '$1',
+      each: isOfEach ? 'changed' : '(SELECT 1 FROM changed LIMIT 1) AS one',
+      ...(target !== undefined && { target: column(target) }),
+      ...(reason !== undefined && { reason: column(reason) }),
+      ...(subject !== undefined && {
+        subject: column(subject),
+        actor: `CASE WHEN e.actor = 'user' AND ${column(subject)} IS NOT NULL THEN 'user:' || ${column(subject)} ELSE e.actor END`,
+      }),
+    })})`;
+  });
+  return `WITH changed AS (${text}), ${parts.join(', ')} SELECT * FROM changed`;
+}

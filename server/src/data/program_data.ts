@@ -1,15 +1,23 @@
 import { type AdministrableStorage, type ClientRecord, sweepRegistrations } from '@grantd/core';
-import { type ApiRequests, apiRequestsTable } from './api_requests.ts';
+import { type ApiRequests, apiRequestsTable } from './answered_requests.ts';
+import { type Attempts, attemptsTable } from './attempts.ts';
 import { AuditTrail } from './audit.ts';
 import { ConsentSweep, type Consents, consentsTable, type ScopeTexts, scopeTextsTable } from './consents.ts';
 import { type Factors, factorsTable } from './factors.ts';
 import { type Groups, groupsTable } from './groups.ts';
 import { type ImportedPeople, importedPeopleTable } from './imported_people.ts';
 import { type MailedLinks, type Mails, mailedLinksTable, mailsTable } from './mails.ts';
-import { type Attempts, attemptsTable, type People, peopleTable } from './people.ts';
+import { type People, peopleTable } from './people.ts';
 import { pairwiseSecretTable, type StoredPairwiseSecret } from './secrets.ts';
 import { type LogoutDeliveries, logoutDeliveriesTable, type Sessions, sessionsTable } from './sessions.ts';
-import { askStorage, type FullDisk, type ProgramTables, writeCheck } from './tables.ts';
+import {
+  askStorage,
+  type FullDisk,
+  type ProgramTables,
+  statement,
+  statements,
+  writeCheck,
+} from './tables.ts';
 import { type UpstreamIdentities, upstreamIdentitiesTable } from './upstream_identities.ts';
 
 /** The program’s own data of one issuer, in addition to the library’s store. */
@@ -63,7 +71,7 @@ export function programData(
   disk?: FullDisk,
   clock: () => number = Date.now,
 ): ProgramData {
-  const consents = consentsTable(tables, issuer);
+  const consents = consentsTable(tables);
   const consentSweep = new ConsentSweep({ consents, clients: storage.clients });
   const sweepUnused = (limit: number, unusedFor: number, nowMs: number): Promise<number> | number => {
     if (unusedFor === 0) return 0;
@@ -72,76 +80,47 @@ export function programData(
     return askStorage(() => sweepRegistrations(storage, { unusedSince, limit, isUsed }));
   };
   return {
-    people: peopleTable(tables, issuer),
-    importedPeople: importedPeopleTable(tables, issuer),
-    groups: groupsTable(tables, issuer),
-    demoMark: demoMark(tables, issuer),
-    sessions: sessionsTable(tables, issuer),
+    people: peopleTable(tables),
+    importedPeople: importedPeopleTable(tables),
+    groups: groupsTable(tables),
+    demoMark: { isSet: () => tables.has(DEMO_MARK.find()), set: () => tables.run(DEMO_MARK.add()) },
+    sessions: sessionsTable(tables),
     consents,
-    scopeTexts: scopeTextsTable(tables, issuer),
-    attempts: attemptsTable(tables, issuer),
-    factors: factorsTable(tables, issuer),
-    logoutDeliveries: logoutDeliveriesTable(tables, issuer),
-    mails: mailsTable(tables, issuer),
-    mailedLinks: mailedLinksTable(tables, issuer),
-    apiRequests: apiRequestsTable(tables, issuer),
-    upstreamIdentities: upstreamIdentitiesTable(tables, issuer),
-    pairwiseSecret: pairwiseSecretTable(tables, issuer),
+    scopeTexts: scopeTextsTable(tables),
+    attempts: attemptsTable(tables),
+    factors: factorsTable(tables),
+    logoutDeliveries: logoutDeliveriesTable(tables),
+    mails: mailsTable(tables),
+    mailedLinks: mailedLinksTable(tables),
+    apiRequests: apiRequestsTable(tables),
+    upstreamIdentities: upstreamIdentitiesTable(tables),
+    pairwiseSecret: pairwiseSecretTable(tables),
     auditTrail: new AuditTrail(tables, issuer, storage),
-    requireWritable: writeCheck(tables, issuer, disk),
+    requireWritable: writeCheck(tables, disk),
     async sweepProgram(limit, { unusedFor = 0, untilMs = Infinity } = {}) {
       const nowMs = Math.min(clock(), untilMs);
-      const rows = await sweepProgram(tables, issuer, nowMs, limit);
-      return rows + (await consentSweep.sweep(limit)) + (await sweepUnused(limit, unusedFor, nowMs));
+      const swept = (await tables.write(...SWEEPS.map((expired) => expired({ nowMs, limit })))).flat();
+      return swept.length + (await consentSweep.sweep(limit)) + (await sweepUnused(limit, unusedFor, nowMs));
     },
   };
 }
 
 /** Each statement finds the oldest rows through an index. Ended sessions are deleted by their own last step. */
-const SWEEP_SQL = [
-  `
-  DELETE FROM grantd.sessions WHERE issuer = $1 AND expires_at_ms <= $2 AND ended_at_ms IS NULL AND id IN (
-    SELECT id FROM grantd.sessions WHERE issuer = $1 AND expires_at_ms <= $2 AND ended_at_ms IS NULL
-    ORDER BY expires_at_ms LIMIT $3)
-  RETURNING id`,
-  `
-  DELETE FROM grantd.sign_in_attempts WHERE issuer = $1 AND ends_at_ms <= $2 AND key_digest IN (
-    SELECT key_digest FROM grantd.sign_in_attempts WHERE issuer = $1 AND ends_at_ms <= $2
-    ORDER BY ends_at_ms LIMIT $3)
-  RETURNING key_digest`,
-  `
-  DELETE FROM grantd.mails WHERE issuer = $1 AND expires_at_ms <= $2 AND id IN (
-    SELECT id FROM grantd.mails WHERE issuer = $1 AND expires_at_ms <= $2 ORDER BY expires_at_ms LIMIT $3)
-  RETURNING id`,
-  `
-  DELETE FROM grantd.mailed_links WHERE issuer = $1 AND expires_at_ms <= $2 AND token_digest IN (
-    SELECT token_digest FROM grantd.mailed_links WHERE issuer = $1 AND expires_at_ms <= $2
-    ORDER BY expires_at_ms LIMIT $3)
-  RETURNING token_digest`,
-  `
-  DELETE FROM grantd.api_requests WHERE issuer = $1 AND expires_at_ms <= $2 AND key_digest IN (
-    SELECT key_digest FROM grantd.api_requests WHERE issuer = $1 AND expires_at_ms <= $2
-    ORDER BY expires_at_ms LIMIT $3)
-  RETURNING key_digest`,
-  `
-  DELETE FROM grantd.sign_ins WHERE issuer = $1 AND expires_at_ms <= $2 AND id IN (
-    SELECT id FROM grantd.sign_ins WHERE issuer = $1 AND expires_at_ms <= $2 ORDER BY expires_at_ms LIMIT $3)
-  RETURNING id`,
+const SWEEPS = [
+  sweep('sessions', 'id', 'expires_at_ms', 'AND ended_at_ms IS NULL'),
+  sweep('sign_in_attempts', 'key_digest', 'ends_at_ms'),
+  sweep('mails', 'id'),
+  sweep('mailed_links', 'token_digest'),
+  sweep('api_requests', 'key_digest'),
+  sweep('sign_ins', 'id'),
 ];
 
-/**
- * Deletes expired rows of the program’s tables.
- * @param limit maximum rows of each kind
- * @returns the number of deleted rows
- */
-export async function sweepProgram(
-  tables: ProgramTables,
-  issuer: string,
-  nowMs: number,
-  limit: number,
-): Promise<number> {
-  const swept = await tables.write(...SWEEP_SQL.map((sql) => [sql, issuer, nowMs, limit] as const));
-  return swept.reduce((sum, rows) => sum + rows.length, 0);
+function sweep(table: string, key: string, end = 'expires_at_ms', others = '') {
+  const expired = `issuer = :issuer AND ${end} <= :nowMs ${others}` as const;
+  return statement(`
+    DELETE FROM grantd.${table} WHERE ${expired} AND ${key} IN (
+      SELECT ${key} FROM grantd.${table} WHERE ${expired} ORDER BY ${end} LIMIT :limit)
+    RETURNING ${key}`);
 }
 
 /** Marks an issuer with demo data, whose passwords are public. Rejects with a `StorageFault`. */
@@ -150,16 +129,7 @@ interface DemoMark {
   set(): Promise<void>;
 }
 
-const DEMO_MARK_SQL = {
-  find: 'SELECT issuer FROM grantd.demo_issuers WHERE issuer = $1',
-  add: 'INSERT INTO grantd.demo_issuers (issuer) VALUES ($1) ON CONFLICT DO NOTHING',
-};
-
-export function demoMark(tables: ProgramTables, issuer: string): DemoMark {
-  return {
-    isSet: async () => (await tables.read(DEMO_MARK_SQL.find, issuer)).length > 0,
-    set: async () => {
-      await tables.write([DEMO_MARK_SQL.add, issuer]);
-    },
-  };
-}
+const DEMO_MARK = statements({
+  find: 'SELECT issuer FROM grantd.demo_issuers WHERE issuer = :issuer',
+  add: 'INSERT INTO grantd.demo_issuers (issuer) VALUES (:issuer) ON CONFLICT DO NOTHING',
+});

@@ -14,7 +14,7 @@ import type { ServerSecret } from '@grantd/core';
 import { makeFolder } from '@grantd/core/internal/storage/sqlite/connection';
 import { readPrivateText } from '../config/private_file.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import { type ProgramTables, recorded, type TableRow } from './tables.ts';
+import { type ProgramTables, recorded, statements } from './tables.ts';
 
 /** The program’s uses of the server’s secret, in addition to the library’s. Each use has its own key. */
 export type ProgramSecretUse =
@@ -135,22 +135,20 @@ async function makeOne(kept: StoredPairwiseSecret, key: Uint8Array, issuer: stri
   return sealed;
 }
 
-const SQL = {
-  get: 'SELECT sealed FROM grantd.pairwise_secrets WHERE issuer = $1',
-  add: 'INSERT INTO grantd.pairwise_secrets (issuer, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING issuer',
-  replace: 'UPDATE grantd.pairwise_secrets SET sealed = $3 WHERE issuer = $1 AND sealed = $2',
-};
+const SQL = statements({
+  get: 'SELECT sealed FROM grantd.pairwise_secrets WHERE issuer = :issuer',
+  add: `
+    INSERT INTO grantd.pairwise_secrets (issuer, sealed) VALUES (:issuer, :sealed)
+    ON CONFLICT DO NOTHING RETURNING issuer`,
+  replace:
+    'UPDATE grantd.pairwise_secrets SET sealed = :replacement WHERE issuer = :issuer AND sealed = :sealed',
+});
 
-export function pairwiseSecretTable(tables: ProgramTables, issuer: string): StoredPairwiseSecret {
-  const sealedOf = ([row]: readonly TableRow[]) => (row === undefined ? undefined : String(row.sealed));
+export function pairwiseSecretTable(tables: ProgramTables): StoredPairwiseSecret {
   return {
-    get: async () => sealedOf(await tables.read(SQL.get, issuer)),
-    async add(sealed) {
-      await tables.write(recorded([SQL.add, issuer, sealed], { type: 'pairwise_secret_made', target: '' }));
-    },
-    async replace(sealed, replacement) {
-      await tables.write([SQL.replace, issuer, sealed, replacement]);
-    },
+    get: () => tables.first(SQL.get(), ({ sealed }) => String(sealed)),
+    add: (sealed) => tables.run(recorded(SQL.add({ sealed }), { type: 'pairwise_secret_made', target: '' })),
+    replace: (sealed, replacement) => tables.run(SQL.replace({ sealed, replacement })),
   };
 }
 

@@ -1,5 +1,12 @@
 import type { Person } from './people.ts';
-import { type ActOfChange, newIdentifier, type ProgramTables, recorded, type TableRow } from './tables.ts';
+import {
+  type ActOfChange,
+  newIdentifier,
+  type ProgramTables,
+  recorded,
+  type TableRow,
+  table,
+} from './tables.ts';
 
 /** A user’s session in one browser, as stored. */
 export interface StoredSession {
@@ -159,108 +166,111 @@ export interface SessionsOfPerson {
   readonly except?: string;
 }
 
-const COLUMNS = 'id, subject, amr, user_agent, signed_in_at_ms, last_seen_at_ms, network';
+export const SESSIONS = table(
+  'sessions',
+  {
+    text: 'id subject user_agent',
+    words: 'amr',
+    'text?': 'network',
+    integer: 'signed_in_at_ms last_seen_at_ms',
+  },
+  { text: 'secret_digest', integer: 'expires_at_ms', 'integer?': 'ended_at_ms' },
+);
+
+/** Of a failed sign-in, the session is empty, and of another one, the reason. */
+export const SIGN_INS = table(
+  'sign_ins',
+  { text: 'subject session_id reason user_agent', integer: 'at_ms', words: 'amr', 'text?': 'network' },
+  { text: 'id', integer: 'expires_at_ms' },
+);
 
 const OPEN = 'ended_at_ms IS NULL';
-
-const SIGN_IN_COLUMNS =
-  'issuer, id, subject, session_id, at_ms, amr, reason, user_agent, network, expires_at_ms';
+const ONE = `issuer = :issuer AND id = :id AND ${OPEN}` as const;
 
 /** Deletes all but the newest sign-ins of a kind. */
-function trimmed(kind: string, most: number): string {
+function trimmed(kind: string, most: number) {
   return `
-    DELETE FROM grantd.sign_ins WHERE issuer = $1 AND subject = $2 AND ${kind} AND at_ms < (
-      SELECT at_ms FROM grantd.sign_ins WHERE issuer = $1 AND subject = $2 AND ${kind}
-      ORDER BY at_ms DESC LIMIT 1 OFFSET ${most - 1})`;
+    DELETE FROM grantd.sign_ins WHERE issuer = :issuer AND subject = :subject AND ${kind} AND at_ms < (
+      SELECT at_ms FROM grantd.sign_ins WHERE issuer = :issuer AND subject = :subject AND ${kind}
+      ORDER BY at_ms DESC LIMIT 1 OFFSET ${most - 1})` as const;
 }
 
-const SESSIONS_SQL = {
+const SESSIONS_SQL = SESSIONS.statements({
   // Blocks a concurrent password change, so that it ends the new session too.
   holdPassword: `
     UPDATE grantd.people SET password_hash = password_hash
-    WHERE issuer = $1 AND subject = $2 AND password_hash = $3`,
+    WHERE issuer = :issuer AND subject = :subject AND password_hash = :passwordHash`,
   add: `
-    INSERT INTO grantd.sessions (issuer, ${COLUMNS}, secret_digest, expires_at_ms)
-    SELECT issuer, $2, subject, $4, $5, $6, $7, $11, $8, $9 FROM grantd.people
-    WHERE issuer = $1 AND subject = $3 AND password_hash = $10 RETURNING id`,
+    ${SESSIONS.insert} FROM grantd.people
+    WHERE issuer = :issuer AND subject = :subject AND password_hash = :passwordHash RETURNING id`,
 
-  bySecret: `SELECT ${COLUMNS} FROM grantd.sessions WHERE issuer = $1 AND secret_digest = $2 AND ${OPEN}`,
+  bySecret: `
+    SELECT ${SESSIONS.list} FROM grantd.sessions
+    WHERE issuer = :issuer AND secret_digest = :secretDigest AND ${OPEN}`,
 
   ofSubject: `
-    SELECT ${COLUMNS} FROM grantd.sessions WHERE issuer = $1 AND subject = $2 AND expires_at_ms > $3 AND ${OPEN}
+    SELECT ${SESSIONS.list} FROM grantd.sessions
+    WHERE issuer = :issuer AND subject = :subject AND expires_at_ms > :nowMs AND ${OPEN}
     ORDER BY last_seen_at_ms DESC, id`,
 
   renew: `
     UPDATE grantd.sessions
-    SET secret_digest = $4, amr = $5, user_agent = $6, signed_in_at_ms = $7, last_seen_at_ms = $11, expires_at_ms = $8,
-      network = $12
-    WHERE issuer = $1 AND id = $2 AND secret_digest = $3 AND ${OPEN}
-      AND subject IN (SELECT subject FROM grantd.people WHERE issuer = $1 AND subject = $9 AND password_hash = $10)
+    SET secret_digest = :secretDigest, amr = :amr, user_agent = :userAgent, network = :network,
+      signed_in_at_ms = :signedInAtMs, last_seen_at_ms = :lastSeenAtMs, expires_at_ms = :expiresAtMs
+    WHERE ${ONE} AND secret_digest = :from AND subject IN (
+      SELECT subject FROM grantd.people
+      WHERE issuer = :issuer AND subject = :subject AND password_hash = :passwordHash)
     RETURNING id`,
 
   touch: `
-    UPDATE grantd.sessions SET last_seen_at_ms = $3, expires_at_ms = $4
-    WHERE issuer = $1 AND id = $2 AND last_seen_at_ms < $3 AND ${OPEN}`,
+    UPDATE grantd.sessions SET last_seen_at_ms = :lastSeenAtMs, expires_at_ms = :expiresAtMs
+    WHERE ${ONE} AND last_seen_at_ms < :lastSeenAtMs`,
 
   limit: `
     UPDATE grantd.sessions
-    SET expires_at_ms = CASE WHEN signed_in_at_ms + $2 < last_seen_at_ms + $3 THEN signed_in_at_ms + $2
-      ELSE last_seen_at_ms + $3 END
-    WHERE issuer = $1 AND (expires_at_ms > signed_in_at_ms + $2 OR expires_at_ms > last_seen_at_ms + $3)`,
+    SET expires_at_ms = CASE WHEN signed_in_at_ms + :absoluteMs < last_seen_at_ms + :idleMs
+      THEN signed_in_at_ms + :absoluteMs ELSE last_seen_at_ms + :idleMs END
+    WHERE issuer = :issuer
+      AND (expires_at_ms > signed_in_at_ms + :absoluteMs OR expires_at_ms > last_seen_at_ms + :idleMs)`,
 
   // Blocks a concurrent end of the session, so that it notifies the new client too.
-  hold: `
-    UPDATE grantd.sessions SET expires_at_ms = expires_at_ms
-    WHERE issuer = $1 AND id = $2 AND ${OPEN} RETURNING id`,
-  addClient: `
-    INSERT INTO grantd.session_clients (issuer, session_id, client_id, sid, sub)
-    SELECT issuer, id, $3, $4, $5 FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ${OPEN}
-    ON CONFLICT (issuer, session_id, client_id) DO UPDATE SET sid = excluded.sid, sub = excluded.sub`,
+  hold: `UPDATE grantd.sessions SET expires_at_ms = expires_at_ms WHERE ${ONE} RETURNING id`,
 
-  byId: `SELECT ${COLUMNS} FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ${OPEN}`,
+  byId: `SELECT ${SESSIONS.list} FROM grantd.sessions WHERE ${ONE}`,
 
-  isOpen: `SELECT id FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ${OPEN}`,
+  isOpen: `SELECT id FROM grantd.sessions WHERE ${ONE}`,
 
   beginEnd: `
-    UPDATE grantd.sessions SET ended_at_ms = $4
-    WHERE issuer = $1 AND subject = $2 AND id = $3 AND ${OPEN} RETURNING id, subject`,
+    UPDATE grantd.sessions SET ended_at_ms = :nowMs WHERE ${ONE} AND subject = :subject RETURNING id, subject`,
   beginEndOfAll: `
-    UPDATE grantd.sessions SET ended_at_ms = $4
-    WHERE issuer = $1 AND subject = $2 AND id <> $3 AND ${OPEN} RETURNING id, subject`,
+    UPDATE grantd.sessions SET ended_at_ms = :nowMs
+    WHERE issuer = :issuer AND subject = :subject AND id <> :except AND ${OPEN} RETURNING id, subject`,
 
   beginEndOfEveryone: `
-    UPDATE grantd.sessions SET ended_at_ms = $2 WHERE issuer = $1 AND ${OPEN} RETURNING id, subject`,
+    UPDATE grantd.sessions SET ended_at_ms = :nowMs WHERE issuer = :issuer AND ${OPEN} RETURNING id, subject`,
 
-  // Due at once, before the first attempt.
-  queueDeliveries: `
-    INSERT INTO grantd.logout_deliveries (issuer, session_id, client_id, subject, sid, sub, attempts, due_at_ms)
-    SELECT c.issuer, c.session_id, c.client_id, s.subject, c.sid, c.sub, 0, $3
-    FROM grantd.session_clients c JOIN grantd.sessions s ON s.issuer = c.issuer AND s.id = c.session_id
-    WHERE c.issuer = $1 AND c.session_id = $2 AND s.ended_at_ms IS NOT NULL
-    ON CONFLICT DO NOTHING RETURNING client_id`,
-  remove: 'DELETE FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ended_at_ms IS NOT NULL',
-
-  // Only if the session has just got this secret.
-  recordSignIn: `
-    INSERT INTO grantd.sign_ins (${SIGN_IN_COLUMNS})
-    SELECT issuer, CAST($4 AS text), subject, id, last_seen_at_ms, amr, '', user_agent, network,
-      last_seen_at_ms + ${SIGN_IN_KEPT_MS}
-    FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND secret_digest = $3`,
-  recordFailure: `
-    INSERT INTO grantd.sign_ins (${SIGN_IN_COLUMNS})
-    SELECT issuer, CAST($3 AS text), subject, '', CAST($4 AS bigint), '', CAST($5 AS text), CAST($6 AS text),
-      CAST($7 AS text), CAST($4 AS bigint) + ${SIGN_IN_KEPT_MS}
-    FROM grantd.people WHERE issuer = $1 AND subject = $2 RETURNING id`,
-  trimSignIns: trimmed("reason = ''", MAX_SIGN_INS.successful),
-  trimFailures: trimmed("reason <> ''", MAX_SIGN_INS.failed),
-  signInsOf: `
-    SELECT session_id, at_ms, amr, reason, user_agent, network FROM grantd.sign_ins
-    WHERE issuer = $1 AND subject = $2 AND expires_at_ms > $3 ORDER BY at_ms DESC, id`,
+  remove: 'DELETE FROM grantd.sessions WHERE issuer = :issuer AND id = :id AND ended_at_ms IS NOT NULL',
 
   halfEnded: `
-    SELECT id, subject FROM grantd.sessions WHERE issuer = $1 AND ended_at_ms < $2
-    ORDER BY ended_at_ms LIMIT $3`,
-};
+    SELECT id, subject FROM grantd.sessions WHERE issuer = :issuer AND ended_at_ms < :beforeMs
+    ORDER BY ended_at_ms LIMIT :limit`,
+});
+
+const SIGN_INS_SQL = SIGN_INS.statements({
+  // Only if the session has just got this secret.
+  record: `
+    INSERT INTO grantd.sign_ins (issuer, id, subject, session_id, at_ms, amr, reason, user_agent, network, expires_at_ms)
+    SELECT issuer, CAST(:id AS text), subject, id, last_seen_at_ms, amr, '', user_agent, network,
+      last_seen_at_ms + ${SIGN_IN_KEPT_MS}
+    FROM grantd.sessions WHERE issuer = :issuer AND id = :sessionId AND secret_digest = :secretDigest`,
+  recordFailure: `
+    ${SIGN_INS.insert} FROM grantd.people WHERE issuer = :issuer AND subject = :subject RETURNING id`,
+  trim: trimmed("reason = ''", MAX_SIGN_INS.successful),
+  trimFailures: trimmed("reason <> ''", MAX_SIGN_INS.failed),
+  ofSubject: `
+    SELECT ${SIGN_INS.list} FROM grantd.sign_ins
+    WHERE issuer = :issuer AND subject = :subject AND expires_at_ms > :nowMs ORDER BY at_ms DESC, id`,
+});
 
 /** The target is the session, and the reason how the user signed in. */
 function signedIn(id: string, subject: string, amr: readonly string[]): ActOfChange {
@@ -275,123 +285,86 @@ const SESSION_ENDED: ActOfChange = {
 };
 
 // ADR 24
-export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
-  const history = (id: string, secretDigest: string, subject: string) =>
-    [
-      [SESSIONS_SQL.recordSignIn, issuer, id, secretDigest, newIdentifier()],
-      [SESSIONS_SQL.trimSignIns, issuer, subject],
-    ] as const;
+export function sessionsTable(tables: ProgramTables): Sessions {
+  const { recordOf: sessionOf } = SESSIONS;
+  /** The end of a transaction that gives a session a secret. */
+  const historyCalls = (sessionId: string, secretDigest: string, subject: string) => [
+    SIGN_INS_SQL.record({ id: newIdentifier(), sessionId, secretDigest }),
+    SIGN_INS_SQL.trim({ subject }),
+  ];
   const endedOf = ({ id, subject }: TableRow): EndedSession => ({ id: String(id), subject: String(subject) });
 
   return {
-    async add(session, secretDigest, expiresAtMs, { subject, passwordHash }) {
-      const { id, amr, userAgent, network = null, signedInAtMs, lastSeenAtMs } = session;
-      const values = [id, subject, amr.join(' '), userAgent, signedInAtMs, lastSeenAtMs];
-      const [, added] = await tables.write(
-        [SESSIONS_SQL.holdPassword, issuer, subject, passwordHash],
+    add: (session, secretDigest, expiresAtMs, { subject, passwordHash }) =>
+      tables.changes(
+        SESSIONS_SQL.holdPassword({ subject, passwordHash }),
         recorded(
-          [SESSIONS_SQL.add, issuer, ...values, secretDigest, expiresAtMs, passwordHash, network],
-          signedIn(id, subject, amr),
+          SESSIONS_SQL.add({ ...session, subject, secretDigest, expiresAtMs, passwordHash }),
+          signedIn(session.id, subject, session.amr),
         ),
-        ...history(id, secretDigest, subject),
-      );
-      return added?.length === 1;
-    },
-    async bySecret(secretDigest) {
-      const [row] = await tables.read(SESSIONS_SQL.bySecret, issuer, secretDigest);
-      return row && sessionOf(row);
-    },
-    ofSubject: async (subject, nowMs) =>
-      (await tables.read(SESSIONS_SQL.ofSubject, issuer, subject, nowMs)).map(sessionOf),
-    async limit({ idle, absolute }) {
-      await tables.write([SESSIONS_SQL.limit, issuer, absolute * 1000, idle * 1000]);
-    },
-    async renew(id, { from, to }, signIn, expiresAtMs, { subject, passwordHash }) {
-      const { amr, userAgent, network = null, signedInAtMs, lastSeenAtMs = signedInAtMs } = signIn;
-      const values = [id, from, to, amr.join(' '), userAgent, signedInAtMs, expiresAtMs];
-      const [, renewed] = await tables.write(
-        [SESSIONS_SQL.holdPassword, issuer, subject, passwordHash],
+        ...historyCalls(session.id, secretDigest, subject),
+      ),
+    bySecret: (secretDigest) => tables.first(SESSIONS_SQL.bySecret({ secretDigest }), sessionOf),
+    ofSubject: (subject, nowMs) => tables.list(SESSIONS_SQL.ofSubject({ subject, nowMs }), sessionOf),
+    limit: ({ idle, absolute }) =>
+      tables.run(SESSIONS_SQL.limit({ absoluteMs: absolute * 1000, idleMs: idle * 1000 })),
+    renew(id, { from, to: secretDigest }, signIn, expiresAtMs, { subject, passwordHash }) {
+      const session = { lastSeenAtMs: signIn.signedInAtMs, ...signIn, subject };
+      return tables.changes(
+        SESSIONS_SQL.holdPassword({ subject, passwordHash }),
         recorded(
-          [SESSIONS_SQL.renew, issuer, ...values, subject, passwordHash, lastSeenAtMs, network],
-          signedIn(id, subject, amr),
+          SESSIONS_SQL.renew({ ...session, id, from, secretDigest, expiresAtMs, passwordHash }),
+          signedIn(id, subject, signIn.amr),
         ),
-        ...history(id, to, subject),
+        ...historyCalls(id, secretDigest, subject),
       );
-      return renewed?.length === 1;
     },
-    async touch(id, lastSeenAtMs, expiresAtMs) {
-      await tables.write([SESSIONS_SQL.touch, issuer, id, lastSeenAtMs, expiresAtMs]);
+    touch: (id, lastSeenAtMs, expiresAtMs) =>
+      tables.run(SESSIONS_SQL.touch({ id, lastSeenAtMs, expiresAtMs })),
+    async addClient(sessionId, clientId, { sid, sub }) {
+      const add = DELIVERIES_SQL.addClient({ sessionId, clientId, sid, sub });
+      return tables.changes(SESSIONS_SQL.hold({ id: sessionId }), add);
     },
-    async addClient(id, clientId, { sid, sub }) {
-      const add = [SESSIONS_SQL.addClient, issuer, id, clientId, sid, sub] as const;
-      const [held] = await tables.write([SESSIONS_SQL.hold, issuer, id], add);
-      return held?.length === 1;
-    },
-    async byId(id) {
-      const [row] = await tables.read(SESSIONS_SQL.byId, issuer, id);
-      return row && sessionOf(row);
-    },
-    isOpen: async (id) => (await tables.read(SESSIONS_SQL.isOpen, issuer, id)).length === 1,
+    byId: (id) => tables.first(SESSIONS_SQL.byId({ id }), sessionOf),
+    isOpen: (id) => tables.has(SESSIONS_SQL.isOpen({ id })),
     async beginEnd(of, nowMs) {
+      const { subject } = of;
       const call =
         'id' in of
-          ? ([SESSIONS_SQL.beginEnd, issuer, of.subject, of.id, nowMs] as const)
-          : ([SESSIONS_SQL.beginEndOfAll, issuer, of.subject, of.except ?? '', nowMs] as const);
-      const [ended = []] = await tables.write(recorded(call, SESSION_ENDED));
-      return ended.map(endedOf);
+          ? SESSIONS_SQL.beginEnd({ id: of.id, subject, nowMs })
+          : SESSIONS_SQL.beginEndOfAll({ except: of.except ?? '', subject, nowMs });
+      return (await tables.change(recorded(call, SESSION_ENDED))).map(endedOf);
     },
-    async finishEnd(id, nowMs) {
-      const [queued = []] = await tables.write(
-        [SESSIONS_SQL.queueDeliveries, issuer, id, nowMs],
-        [SESSIONS_SQL.remove, issuer, id],
+    async finishEnd(sessionId, nowMs) {
+      const queued = await tables.change(
+        DELIVERIES_SQL.queue({ sessionId, nowMs }),
+        SESSIONS_SQL.remove({ id: sessionId }),
       );
       return queued.map((row) => String(row.client_id)).sort();
     },
     async beginEndOfEveryone(nowMs) {
-      const [ended = []] = await tables.write(
-        recorded([SESSIONS_SQL.beginEndOfEveryone, issuer, nowMs], SESSION_ENDED),
-      );
-      return ended.length;
+      return (await tables.change(recorded(SESSIONS_SQL.beginEndOfEveryone({ nowMs }), SESSION_ENDED)))
+        .length;
     },
-    signInsOf: async (subject, nowMs) =>
-      (await tables.read(SESSIONS_SQL.signInsOf, issuer, subject, nowMs)).map(signInOf),
-    async addFailedSignIn({ subject, reason, clientId, userAgent, network = null }, nowMs) {
-      const values = [subject, newIdentifier(), nowMs, reason, userAgent, network] as const;
-      const [added] = await tables.write(
-        recorded([SESSIONS_SQL.recordFailure, issuer, ...values], {
+    signInsOf: (subject, nowMs) => tables.list(SIGN_INS_SQL.ofSubject({ subject, nowMs }), signInOf),
+    addFailedSignIn({ clientId, ...failed }, nowMs) {
+      const { subject, reason } = failed;
+      const times = { atMs: nowMs, expiresAtMs: nowMs + SIGN_IN_KEPT_MS };
+      const row = { id: newIdentifier(), sessionId: '', amr: [], ...failed, ...times };
+      return tables.changes(
+        recorded(SIGN_INS_SQL.recordFailure(row), {
           ...{ type: 'sign_in_failed', target: subject, subject, clientId, reason, by: 'anonymous' },
         }),
-        [SESSIONS_SQL.trimFailures, issuer, subject],
+        SIGN_INS_SQL.trimFailures({ subject }),
       );
-      return added?.length === 1;
     },
-    halfEnded: async (beforeMs, limit) =>
-      (await tables.read(SESSIONS_SQL.halfEnded, issuer, beforeMs, limit)).map(endedOf),
+    halfEnded: (beforeMs, limit) => tables.list(SESSIONS_SQL.halfEnded({ beforeMs, limit }), endedOf),
   };
 }
 
 function signInOf(row: TableRow): RecordedSignIn {
-  const reason = String(row.reason);
-  return {
-    atMs: Number(row.at_ms),
-    userAgent: String(row.user_agent),
-    ...(row.network !== null && { network: String(row.network) }),
-    ...(reason === ''
-      ? { session: { id: String(row.session_id), amr: String(row.amr).split(' ') } }
-      : { reason }),
-  };
-}
-
-function sessionOf(row: TableRow): StoredSession {
-  return {
-    id: String(row.id),
-    subject: String(row.subject),
-    amr: String(row.amr).split(' '),
-    userAgent: String(row.user_agent),
-    ...(row.network !== null && { network: String(row.network) }),
-    signedInAtMs: Number(row.signed_in_at_ms),
-    lastSeenAtMs: Number(row.last_seen_at_ms),
-  };
+  const { subject: _, sessionId: id, amr, reason, ...signIn } = SIGN_INS.recordOf(row);
+  return { ...signIn, ...(reason === '' ? { session: { id, amr } } : { reason }) };
 }
 
 /** A pending notification of a client that a session has ended (OpenID Connect Back-Channel Logout §2.5). */
@@ -431,57 +404,68 @@ export interface LogoutDeliveries {
   postpone(delivery: LogoutDelivery, dueAtMs: number): Promise<void>;
 }
 
-const ONE = 'issuer = $1 AND session_id = $2 AND client_id = $3';
+export const DELIVERIES = table(
+  'logout_deliveries',
+  { text: 'session_id client_id subject', 'text?': 'sid sub', integer: 'attempts' },
+  { integer: 'due_at_ms' },
+);
 
-/** Placeholders for a fixed number of values, because SQLite and PostgreSQL share no syntax for lists of any length. */
-const EXCEPT = Array.from({ length: MAX_CONCURRENT_CLIENTS }, (_, index) => `$${index + 4}`).join(', ');
-const [UNTIL, LIMIT] = [`$${MAX_CONCURRENT_CLIENTS + 4}`, `$${MAX_CONCURRENT_CLIENTS + 5}`];
+const ONE_DELIVERY = 'issuer = :issuer AND session_id = :sessionId AND client_id = :clientId';
 
-const DUE = `issuer = $1 AND due_at_ms <= $2 AND ($3 = '' OR session_id = $3) AND client_id NOT IN (${EXCEPT})`;
+/** Parameters for a fixed number of values, because SQLite and PostgreSQL share no syntax for lists of any length. */
+const EXCEPT = Array.from({ length: MAX_CONCURRENT_CLIENTS }, (_, index) => `except${index}`);
 
-const LOGOUT_DELIVERIES_SQL = {
-  isDue: `SELECT session_id FROM grantd.logout_deliveries WHERE ${DUE} LIMIT 1`,
+const DUE = `issuer = :issuer AND due_at_ms <= :nowMs AND (:sessionId = '' OR session_id = :sessionId)
+      AND client_id NOT IN (${EXCEPT.map((name) => `:${name}`).join(', ')})`;
 
-  // After a concurrent take, the row is no longer due when the condition is checked again.
-  take: `
-    UPDATE grantd.logout_deliveries SET attempts = attempts + 1, due_at_ms = ${UNTIL}
-    WHERE issuer = $1 AND due_at_ms <= $2 AND (session_id, client_id) IN (
+const DELIVERIES_SQL = DELIVERIES.statements({
+  addClient: `
+    INSERT INTO grantd.session_clients (issuer, session_id, client_id, sid, sub)
+    SELECT issuer, id, :clientId, :sid, :sub FROM grantd.sessions
+    WHERE issuer = :issuer AND id = :sessionId AND ${OPEN}
+    ON CONFLICT (issuer, session_id, client_id) DO UPDATE SET sid = excluded.sid, sub = excluded.sub`,
+
+  // Due at once, before the first attempt.
+  queue: `
+    INSERT INTO grantd.logout_deliveries (issuer, session_id, client_id, subject, sid, sub, attempts, due_at_ms)
+    SELECT c.issuer, c.session_id, c.client_id, s.subject, c.sid, c.sub, 0, :nowMs
+    FROM grantd.session_clients c JOIN grantd.sessions s ON s.issuer = c.issuer AND s.id = c.session_id
+    WHERE c.issuer = :issuer AND c.session_id = :sessionId AND s.ended_at_ms IS NOT NULL
+    ON CONFLICT DO NOTHING RETURNING client_id`,
+
+  remove: `DELETE FROM grantd.logout_deliveries WHERE ${ONE_DELIVERY}`,
+  postpone: `UPDATE grantd.logout_deliveries SET due_at_ms = :dueAtMs WHERE ${ONE_DELIVERY}`,
+});
+
+const IS_DUE = `SELECT session_id FROM grantd.logout_deliveries WHERE ${DUE} LIMIT 1`;
+
+/** After a concurrent take, the row is no longer due when the condition is checked again. */
+const TAKE = `
+    UPDATE grantd.logout_deliveries SET attempts = attempts + 1, due_at_ms = :dueAtMs
+    WHERE issuer = :issuer AND due_at_ms <= :nowMs AND (session_id, client_id) IN (
       SELECT session_id, client_id FROM (
         SELECT session_id, client_id, due_at_ms,
           row_number() OVER (PARTITION BY client_id ORDER BY due_at_ms, session_id) AS place
         FROM grantd.logout_deliveries WHERE ${DUE}) AS due
-      WHERE place = 1 ORDER BY due_at_ms LIMIT ${LIMIT})
-    RETURNING session_id, client_id, subject, sid, sub, attempts`,
+      WHERE place = 1 ORDER BY due_at_ms LIMIT :limit)
+    RETURNING ${DELIVERIES.list}`;
 
-  remove: `DELETE FROM grantd.logout_deliveries WHERE ${ONE}`,
-  postpone: `UPDATE grantd.logout_deliveries SET due_at_ms = $4 WHERE ${ONE}`,
-};
-
-export function logoutDeliveriesTable(tables: ProgramTables, issuer: string): LogoutDeliveries {
+export function logoutDeliveriesTable(tables: ProgramTables): LogoutDeliveries {
   return {
     async take(nowMs, leaseMs, { sessionId = '', exceptClients, limit }) {
       if (exceptClients.length > MAX_CONCURRENT_CLIENTS)
         throw new RangeError(`expected at most ${MAX_CONCURRENT_CLIENTS} excluded clients`);
-      const except = Array.from({ length: MAX_CONCURRENT_CLIENTS }, (_, index) => exceptClients[index] ?? '');
-      const due = [issuer, nowMs, sessionId, ...except] as const;
+      const except = EXCEPT.map((name, index) => [name, exceptClients[index] ?? '']);
+      const due = { nowMs, sessionId, ...Object.fromEntries(except) };
       // Usually nothing is due, and a read is cheaper than a write.
-      if ((await tables.read(LOGOUT_DELIVERIES_SQL.isDue, ...due)).length === 0) return [];
-      const [taken = []] = await tables.write([LOGOUT_DELIVERIES_SQL.take, ...due, nowMs + leaseMs, limit]);
-      return taken.map((row) => ({
-        sessionId: String(row.session_id),
-        clientId: String(row.client_id),
-        subject: String(row.subject),
-        // Rows of an earlier version use the session ID for every client.
-        sid: String(row.sid ?? row.session_id),
-        ...(row.sub !== null && { sub: String(row.sub) }),
-        attempts: Number(row.attempts),
-      }));
+      if (!(await tables.has(DELIVERIES.dynamic(IS_DUE, due)))) return [];
+      const take = DELIVERIES.dynamic(TAKE, { ...due, dueAtMs: nowMs + leaseMs, limit });
+      const taken = (await tables.change(take)).map(DELIVERIES.recordOf);
+      // Rows of an earlier version use the session ID for every client.
+      return taken.map(({ sid, ...delivery }) => ({ ...delivery, sid: sid ?? delivery.sessionId }));
     },
-    async remove({ sessionId, clientId }) {
-      await tables.write([LOGOUT_DELIVERIES_SQL.remove, issuer, sessionId, clientId]);
-    },
-    async postpone({ sessionId, clientId }, dueAtMs) {
-      await tables.write([LOGOUT_DELIVERIES_SQL.postpone, issuer, sessionId, clientId, dueAtMs]);
-    },
+    remove: ({ sessionId, clientId }) => tables.run(DELIVERIES_SQL.remove({ sessionId, clientId })),
+    postpone: ({ sessionId, clientId }, dueAtMs) =>
+      tables.run(DELIVERIES_SQL.postpone({ sessionId, clientId, dueAtMs })),
   };
 }

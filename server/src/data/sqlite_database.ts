@@ -1,23 +1,23 @@
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { EventOrigin, MigrationAssumption } from '@grantd/core';
-import { CachedRows } from '@grantd/core/internal/platform/cache';
+import type { MigrationAssumption } from '@grantd/core';
 import { openSqliteConnection } from '@grantd/core/internal/storage/sqlite/connection';
 import {
   migrateSqlite,
+  newestTimesSql,
   readSqlite,
   readStoredIssuer,
   SqliteInUse,
 } from '@grantd/core/internal/storage/sqlite/files';
-import { inTransaction, rowMaker } from '@grantd/core/internal/storage/sqlite/queues';
+import { inTransaction } from '@grantd/core/internal/storage/sqlite/queues';
 import { SQLITE_STORE_TABLES } from '@grantd/core/internal/storage/sqlite/schema';
-import { openSqliteStorage, type SqliteConnection } from '@grantd/core/sqlite';
+import { openSqliteStorage } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
 import { originOf } from '../log/log.ts';
 import { SETTLED_AFTER_MS } from './clock_watch.ts';
-import { ConditionBroken, conditionsNow, type WriteCondition } from './conditions.ts';
+import { conditionsNow, type WriteCondition } from './conditions.ts';
 import {
   type Database,
   directionOf,
@@ -32,25 +32,10 @@ import { changeSecretFile, createSecretFile, readSecretFile, secretFileOf } from
 import {
   migrateProgramTables,
   openSqliteTables,
-  overwritingDeleted,
   SQLITE_PROGRAM_TABLES,
+  sqliteProgramTables,
 } from './sqlite_tables.ts';
-import {
-  actorOf,
-  columnOf,
-  factsOf,
-  isRecorded,
-  originOfAct,
-  type ProgramTables,
-  type RecordedCall,
-  type TableCall,
-  type TableRow,
-} from './tables.ts';
-
-/** A prepared statement, which takes the values of a `TableCall`. */
-type PreparedCall = (values: readonly SQLInputValue[]) => readonly TableRow[];
-
-const PARAMETER = /\$(\d+)/g;
+import { asRow, statement } from './tables.ts';
 
 interface SqliteDatabaseOptions {
   /** Whether each issuance of tokens is recorded. Default: true. */
@@ -139,15 +124,15 @@ export function sqliteDatabase(
         await reportAssumptions(storage, assumptions);
         requireNotCopied(storage.connection.database, path);
         const file = new StoredFile(path);
-        const tables = sqliteProgramTables(storage.connection, originOf(actor));
-        requireConditions = tables.requireConditions;
-        const data = programData(tables, issuer, storage);
+        const program = sqliteProgramTables(storage.connection, issuer, originOf(actor));
+        requireConditions = program.requireConditions;
+        const data = programData(program.tables, issuer, storage);
         reportSharedNames(await data.people.keyNames());
         return {
           storage,
           ...data,
           referenceTime: async () => {
-            const [row] = await tables.read(NEWEST_SQL, issuer);
+            const row = await program.tables.first(newestTimes(), asRow);
             const [atMs, settledMs] = [row?.at_ms, row?.settled_ms].map((ms) =>
               ms == null ? undefined : Number(ms),
             );
@@ -168,19 +153,7 @@ export function sqliteDatabase(
   };
 }
 
-/** Events and tokens are inserted in the order of their times, unless a clock was set. */
-const NEWEST_SQL = `
-  WITH newest AS (
-    SELECT i.id, max(coalesce((SELECT at_ms FROM events WHERE issuer_id = i.id ORDER BY sequence DESC LIMIT 1), t.at_ms),
-      coalesce(t.at_ms, 0)) AS at_ms
-    FROM issuers i LEFT JOIN (SELECT issued_at_ms AS at_ms FROM tokens ORDER BY rowid DESC LIMIT 1) t ON 1
-    WHERE i.issuer = $1)
-  SELECT at_ms, (SELECT max(settled_ms) FROM (
-      SELECT max(at_ms) AS settled_ms FROM events WHERE issuer_id = newest.id AND at_ms < newest.at_ms - ${SETTLED_AFTER_MS}
-      UNION ALL
-      SELECT issued_at_ms FROM (SELECT issued_at_ms FROM tokens ORDER BY rowid DESC LIMIT 1000)
-      WHERE issued_at_ms < newest.at_ms - ${SETTLED_AFTER_MS})) AS settled_ms
-  FROM newest`;
+const newestTimes = statement(newestTimesSql(SETTLED_AFTER_MS));
 
 function sqliteSchemas(path: string): Schemas | undefined {
   const stored = readSqlite(path, (database) => ({
@@ -261,88 +234,6 @@ function requireSecretFile(path: string): readonly string[] {
     `the secret of the database ${path} is missing: set GRANTD_SECRET to the secret with which the database was created, ` +
       `or put ${secretFileOf(path)} back.`,
   );
-}
-
-/**
- * The program’s tables, over the connection of the library’s store (ADR 115).
- * @param origin where changes come from
- */
-export function sqliteProgramTables(
-  { database, reads, transaction, addEvent }: SqliteConnection,
-  origin = originOf(undefined),
-): ProgramTables & { requireConditions(conditions: readonly WriteCondition[]): void } {
-  const remembered = new CachedRows<readonly TableRow[]>(reads);
-  const prepared = new Map<string, PreparedCall>();
-
-  const statementOf = (sql: string): PreparedCall => {
-    const known = prepared.get(sql);
-    if (known !== undefined) return known;
-    // Bound by position, as in the library.
-    const positions = Array.from(sql.matchAll(PARAMETER), ([, number]) => Number(number) - 1);
-    // In SQLite, a table prefix names another file.
-    const statement = database.prepare(sql.replaceAll('grantd.', '').replaceAll(PARAMETER, '?'));
-    const toRow = rowMaker(statement);
-    const call: PreparedCall = (values) =>
-      // Node rejects `undefined`, so no value can be forgotten.
-      statement.all(...positions.map((at) => values[at] as SQLInputValue)).map(toRow) as TableRow[];
-    prepared.set(sql, call);
-    return call;
-  };
-  const run = ([sql, ...values]: TableCall): readonly TableRow[] => statementOf(sql)(values);
-
-  const runAndRecord = ({ call, acts }: RecordedCall, cause: EventOrigin): readonly TableRow[] => {
-    const rows = run(call);
-    for (const act of acts) {
-      const [target, subject, reason] = [act.target, act.subject, act.reason].map(columnOf);
-      const isOfEach = (target ?? subject ?? reason) !== undefined;
-      for (const row of isOfEach ? rows : rows.slice(0, 1)) {
-        const facts = {
-          ...factsOf(act),
-          ...(target !== undefined && { target: String(row[target]) }),
-          ...(subject !== undefined && { subject: textOf(row[subject]) }),
-          ...(reason !== undefined && { reason: textOf(row[reason]) }),
-        };
-        const { actor, ...others } = originOfAct(act, cause);
-        addEvent(act.type, facts, { ...others, actor: actorOf(actor, facts.subject) });
-      }
-    }
-    return rows;
-  };
-
-  // SQLite has one writer at a time, so the lock of a condition is the transaction itself.
-  const requireConditions = (conditions: readonly WriteCondition[]): void => {
-    if (conditions.some(({ breach }) => run(breach).length > 0)) throw new ConditionBroken();
-  };
-
-  /**
-   * Reads from the cache. Only single rows are cached: lists may be long, and names that are not found are unlimited.
-   */
-  const look = (call: TableCall): readonly TableRow[] => {
-    const name = JSON.stringify(call); // keeps texts and numbers apart
-    const known = remembered.get(name);
-    if (known !== undefined) return known;
-    const rows = run(call);
-    return rows.length === 1 ? remembered.add(name, rows) : rows;
-  };
-
-  return {
-    read: (...call) => reads.read(() => look(call)),
-    write(...calls) {
-      // Not inside the transaction, which runs in the context of the queue.
-      const [cause, conditions] = [origin(), conditionsNow()];
-      return transaction(() =>
-        overwritingDeleted(database, () => {
-          if (conditions !== undefined) requireConditions(conditions);
-          return calls.map((call) => (isRecorded(call) ? runAndRecord(call, cause) : run(call)));
-        }),
-      );
-    },
-    requireConditions,
-  };
-}
-
-function textOf(value: unknown): string | undefined {
-  return value === null ? undefined : String(value);
 }
 
 /**

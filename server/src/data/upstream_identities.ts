@@ -8,6 +8,7 @@ import {
   type RecordedCall,
   recorded,
   type TableRow,
+  table,
 } from './tables.ts';
 import { hasWay, type WaysToSignIn } from './ways_to_sign_in.ts';
 
@@ -85,168 +86,146 @@ export interface UpstreamIdentities {
   sessionsOf(of: UpstreamSessions | Pick<UpstreamIdentity, 'id'>): Promise<readonly EndedSession[]>;
 }
 
-const COLUMNS = 'id, subject, provider, upstream_issuer, upstream_sub, label, linked_at_ms';
-
-const COLUMNS_OF_I = COLUMNS.split(', ')
-  .map((column) => `i.${column}`)
-  .join(', ');
+export const IDENTITIES = table('upstream_identities', {
+  text: 'id subject provider upstream_issuer upstream_sub label',
+  integer: 'linked_at_ms',
+});
 
 const OPEN_SESSIONS = `
     SELECT DISTINCT s.id, s.subject FROM grantd.upstream_identities AS i
     JOIN grantd.upstream_sessions AS n ON n.issuer = i.issuer AND n.identity_id = i.id
     JOIN grantd.sessions AS s ON s.issuer = n.issuer AND s.id = n.session_id AND s.ended_at_ms IS NULL
-    WHERE i.issuer = $1`;
+    WHERE i.issuer = :issuer` as const;
 
-const SQL = {
-  any: 'SELECT id FROM grantd.upstream_identities WHERE issuer = $1 LIMIT 1',
+const OF_PERSON = 'issuer = :issuer AND subject = :subject';
+
+const SQL = IDENTITIES.statements({
+  any: 'SELECT id FROM grantd.upstream_identities WHERE issuer = :issuer LIMIT 1',
   find: `
-    SELECT ${COLUMNS} FROM grantd.upstream_identities
-    WHERE issuer = $1 AND provider = $2 AND upstream_issuer = $3 AND upstream_sub = $4`,
-  ofSubject: `
-    SELECT ${COLUMNS} FROM grantd.upstream_identities WHERE issuer = $1 AND subject = $2
-    ORDER BY linked_at_ms, id`,
+    SELECT ${IDENTITIES.list} FROM grantd.upstream_identities WHERE issuer = :issuer
+      AND provider = :provider AND upstream_issuer = :upstreamIssuer AND upstream_sub = :upstreamSub`,
+  ofPerson: `
+    SELECT ${IDENTITIES.list} FROM grantd.upstream_identities WHERE ${OF_PERSON} ORDER BY linked_at_ms, id`,
   link: `
-    INSERT INTO grantd.upstream_identities (issuer, ${COLUMNS})
-    SELECT issuer, $3, subject, $4, $5, $6, $7, CAST($8 AS bigint) FROM grantd.people
-    WHERE issuer = $1 AND subject = $2
-    ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
+    ${IDENTITIES.insert} FROM grantd.people WHERE ${OF_PERSON}
+    ON CONFLICT DO NOTHING RETURNING ${IDENTITIES.list}`,
   // Of a user whom an import has added in the same transaction.
   linkImported: `
-    INSERT INTO grantd.upstream_identities (issuer, ${COLUMNS})
-    SELECT issuer, $3, subject, $4, $5, $6, $7, CAST($8 AS bigint) FROM grantd.people
-    WHERE issuer = $1 AND subject = $2 AND created_at_ms = CAST($9 AS bigint) AND import_digest = $10
-    ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
+    ${IDENTITIES.insert} FROM grantd.people
+    WHERE ${OF_PERSON} AND created_at_ms = :addedAtMs AND import_digest = :importDigest
+    ON CONFLICT DO NOTHING RETURNING ${IDENTITIES.list}`,
   // Of a new user whose identity another request has linked in the meantime.
   dropUnlinked: `
-    DELETE FROM grantd.people WHERE issuer = $1 AND subject = $2
-      AND NOT EXISTS (SELECT 1 FROM grantd.upstream_identities WHERE issuer = $1 AND subject = $2)`,
+    DELETE FROM grantd.people WHERE ${OF_PERSON}
+      AND NOT EXISTS (SELECT 1 FROM grantd.upstream_identities WHERE ${OF_PERSON})`,
   // Concurrent removals of two links, or of a link and a passkey, must not leave the user without any.
-  holdPerson: 'UPDATE grantd.people SET revision = revision WHERE issuer = $1 AND subject = $2',
-  unlink: (condition: string) => `
-    DELETE FROM grantd.upstream_identities WHERE issuer = $1 AND id = $2 AND subject = $3
-      AND ${condition}
-    RETURNING ${COLUMNS}, provider || '/' || subject AS link`,
+  holdPerson: `UPDATE grantd.people SET revision = revision WHERE ${OF_PERSON}`,
   noteSession: `
     INSERT INTO grantd.upstream_sessions (issuer, session_id, identity_id, upstream_sid)
-    SELECT issuer, id, $3, CAST($4 AS text) FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ended_at_ms IS NULL
+    SELECT issuer, id, :identityId, CAST(:upstreamSid AS text) FROM grantd.sessions
+    WHERE issuer = :issuer AND id = :sessionId AND ended_at_ms IS NULL
     ON CONFLICT (issuer, session_id, identity_id) DO UPDATE SET upstream_sid = excluded.upstream_sid`,
   ofSession: `
-    SELECT ${COLUMNS_OF_I} FROM grantd.upstream_sessions AS n
-    JOIN grantd.upstream_identities AS i ON i.issuer = n.issuer AND i.id = n.identity_id
-    WHERE n.issuer = $1 AND n.session_id = $2 ORDER BY i.id`,
-  sessionsOfIdentity: `${OPEN_SESSIONS} AND i.id = $2`,
-  sessionsOf: `${OPEN_SESSIONS} AND i.provider = $2 AND i.upstream_issuer = $3
-      AND (CAST($4 AS text) IS NULL OR i.upstream_sub = $4) AND (CAST($5 AS text) IS NULL OR n.upstream_sid = $5)
-      AND s.signed_in_at_ms <= $6`,
-};
+    SELECT ${IDENTITIES.list} FROM grantd.upstream_identities WHERE issuer = :issuer AND id IN (
+      SELECT identity_id FROM grantd.upstream_sessions WHERE issuer = :issuer AND session_id = :sessionId)
+    ORDER BY id`,
+  sessionsOfIdentity: `${OPEN_SESSIONS} AND i.id = :id`,
+  sessionsOf: `${OPEN_SESSIONS} AND i.provider = :provider AND i.upstream_issuer = :upstreamIssuer
+      AND (CAST(:sub AS text) IS NULL OR i.upstream_sub = :sub)
+      AND (CAST(:sid AS text) IS NULL OR n.upstream_sid = :sid) AND s.signed_in_at_ms <= :signedInBeforeMs`,
+});
 
 /** A condition of notices. */
-const HAS_LINK =
-  'EXISTS (SELECT 1 FROM grantd.upstream_identities WHERE issuer = $1 AND subject = $3 AND id = $10';
+const HAS_LINK = `EXISTS (
+  SELECT 1 FROM grantd.upstream_identities WHERE ${OF_PERSON} AND id = :removed)` as const;
 
 /** The target is `PROVIDER/SUBJECT`. Neither contains a slash. */
 function linkAct(type: 'person_linked', { provider }: NewIdentity, subject: string): ActOfChange {
   return { type, target: `${provider}/${subject}`, subject, by: 'user' };
 }
 
-/**
- * Links a user whom an import adds in the same transaction. Returns no row if the identity is linked already.
- * @param newRow when the row of the user was created, and the digest of the import in it
- */
+/** Links a user whom an import adds in the same transaction. Returns no row if the identity is linked already. */
 export function newLinkCall(
-  issuer: string,
   identity: NewIdentity,
-  subject: string,
-  nowMs: number,
-  newRow: readonly [createdAtMs: number, importDigest: string],
+  {
+    subject,
+    addedAtMs,
+    importDigest,
+  }: Readonly<{ subject: string; addedAtMs: number; importDigest: string }>,
 ): RecordedCall {
-  const { provider, upstreamIssuer, upstreamSub, label } = identity;
-  const values = [newIdentifier(), provider, upstreamIssuer, upstreamSub, label, nowMs];
+  const row = linkRow(identity, subject, addedAtMs);
   return recorded(
-    [SQL.linkImported, issuer, subject, ...values, ...newRow],
+    SQL.linkImported({ ...row, addedAtMs, importDigest }),
     linkAct('person_linked', identity, subject),
   );
 }
 
-export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): UpstreamIdentities {
-  const linkCall = (identity: NewIdentity, subject: string, nowMs: number, id = newIdentifier()) => {
-    const { provider, upstreamIssuer, upstreamSub, label } = identity;
-    const values = [id, provider, upstreamIssuer, upstreamSub, label, nowMs];
-    return [SQL.link, issuer, subject, ...values] as const;
-  };
+function linkRow(
+  { provider, upstreamIssuer, upstreamSub, label }: NewIdentity,
+  subject: string,
+  linkedAtMs: number,
+): UpstreamIdentity {
+  return { id: newIdentifier(), subject, provider, upstreamIssuer, upstreamSub, label, linkedAtMs };
+}
+
+export function upstreamIdentitiesTable(tables: ProgramTables): UpstreamIdentities {
+  const { recordOf: identityOf } = IDENTITIES;
   return {
-    async find({ provider, upstreamIssuer, upstreamSub }) {
-      const [row] = await tables.read(SQL.find, issuer, provider, upstreamIssuer, upstreamSub);
-      return row && identityOf(row);
-    },
-    ofSubject: async (subject) => (await tables.read(SQL.ofSubject, issuer, subject)).map(identityOf),
-    isEmpty: async () => (await tables.read(SQL.any, issuer)).length === 0,
+    find: ({ provider, upstreamIssuer, upstreamSub }) =>
+      tables.first(SQL.find({ provider, upstreamIssuer, upstreamSub }), identityOf),
+    ofSubject: (subject) => tables.list(SQL.ofPerson({ subject }), identityOf),
+    isEmpty: async () => !(await tables.has(SQL.any())),
     async link(identity, subject, nowMs, notice) {
-      const id = newIdentifier();
-      const [[row] = []] = await tables.write(
-        recorded(linkCall(identity, subject, nowMs, id), linkAct('person_linked', identity, subject)),
-        ...noticeCalls(issuer, notice, `${HAS_LINK})`, id),
+      const link = linkRow(identity, subject, nowMs);
+      const isLinked = await tables.changes(
+        recorded(SQL.link(link), linkAct('person_linked', identity, subject)),
+        ...noticeCalls(notice, HAS_LINK, { removed: link.id }),
       );
-      return row && identityOf(row);
+      return isLinked ? link : undefined;
     },
-    async addPerson(identity, newPerson, nowMs) {
+    async addPerson(newIdentity, newPerson, nowMs) {
       const person = personToKeep(newPerson);
       const { subject } = person;
-      const [added, [row] = []] = await tables.write(
-        newPersonCall(issuer, person, newPerson),
+      const identity = linkRow(newIdentity, subject, nowMs);
+      const [added, linked] = await tables.write(
+        newPersonCall(person, newPerson),
         // Without a link, the user is dropped.
         recorded(
-          linkCall(identity, subject, nowMs),
+          SQL.link(identity),
           { ...personAct('person_added', subject), by: 'user' },
           linkAct('person_linked', identity, subject),
         ),
-        [SQL.dropUnlinked, issuer, subject],
+        SQL.dropUnlinked({ subject }),
       );
-      return added?.length === 1 && row !== undefined ? { person, identity: identityOf(row) } : undefined;
+      return added?.length === 1 && linked?.length === 1 ? { person, identity } : undefined;
     },
-    async unlink(id, subject, ways, notice) {
-      const condition = (removed: string, firstLink: number) =>
-        ways === 'any_link' ? '1 = 1' : hasWay(ways, { subject: '$3', removed, firstLink });
-      const links = ways === 'any_link' ? [] : ways.links;
-      const removals = await tables.write(
-        [SQL.holdPerson, issuer, subject],
-        ...noticeCalls(issuer, notice, `${HAS_LINK}) AND ${condition('$10', 11)}`, id, ...links),
-        recorded([SQL.unlink(condition('$2', 4)), issuer, id, subject, ...links], {
+    async unlink(removed, subject, ways, notice) {
+      const { condition, values } =
+        ways === 'any_link' ? { condition: '1 = 1', values: { removed } } : hasWay(ways, removed);
+      const unlink = `
+        DELETE FROM grantd.upstream_identities WHERE ${OF_PERSON} AND id = :removed AND ${condition}
+        RETURNING ${IDENTITIES.list}, provider || '/' || subject AS link`;
+      const [row] = await tables.change(
+        SQL.holdPerson({ subject }),
+        ...noticeCalls(notice, `${HAS_LINK} AND ${condition}`, values),
+        recorded(IDENTITIES.dynamic(unlink, { subject, ...values }), {
           type: 'person_unlinked',
           target: { column: 'link' },
           subject,
           by: 'user',
         }),
       );
-      const row = removals.at(-1)?.[0];
       return row && identityOf(row);
     },
-    async noteSession(sessionId, identityId, upstreamSid) {
-      await tables.write([SQL.noteSession, issuer, sessionId, identityId, upstreamSid ?? null]);
+    noteSession: (sessionId, identityId, upstreamSid) =>
+      tables.run(SQL.noteSession({ sessionId, identityId, upstreamSid: upstreamSid ?? null })),
+    ofSession: (sessionId) => tables.list(SQL.ofSession({ sessionId }), identityOf),
+    sessionsOf(of) {
+      const sessionOf = ({ id, subject }: TableRow) => ({ id: String(id), subject: String(subject) });
+      if ('id' in of) return tables.list(SQL.sessionsOfIdentity({ id: of.id }), sessionOf);
+      const { provider, upstreamIssuer, upstreamSub, upstreamSid, signedInBeforeMs } = of;
+      const names = { provider, upstreamIssuer, sub: upstreamSub ?? null, sid: upstreamSid ?? null };
+      return tables.list(SQL.sessionsOf({ ...names, signedInBeforeMs }), sessionOf);
     },
-    ofSession: async (sessionId) => (await tables.read(SQL.ofSession, issuer, sessionId)).map(identityOf),
-    async sessionsOf(of) {
-      const rows = await ('id' in of
-        ? tables.read(SQL.sessionsOfIdentity, issuer, of.id)
-        : tables.read(
-            ...[SQL.sessionsOf, issuer, of.provider, of.upstreamIssuer],
-            of.upstreamSub ?? null,
-            of.upstreamSid ?? null,
-            of.signedInBeforeMs,
-          ));
-      return rows.map(({ id, subject }) => ({ id: String(id), subject: String(subject) }));
-    },
-  };
-}
-
-function identityOf(row: TableRow): UpstreamIdentity {
-  return {
-    id: String(row.id),
-    subject: String(row.subject),
-    provider: String(row.provider),
-    upstreamIssuer: String(row.upstream_issuer),
-    upstreamSub: String(row.upstream_sub),
-    label: String(row.label),
-    linkedAtMs: Number(row.linked_at_ms),
   };
 }

@@ -26,24 +26,23 @@ export interface WaysToSignIn {
 
 /**
  * SQL that tells whether a user can sign in, perhaps after the removal of a link or passkey. It then belongs into the
- * statement that removes, which `holdPerson` must precede. Otherwise two concurrent removals could each rely on what the
- * other removes.
- * @param subject the parameter with the user, such as `$3`. `$1` is the issuer
- * @param removed the parameter with the ID of what is removed. Default: nothing is
- * @param firstLink number of the first parameter with `ways.links`
+ * statement that removes, which a lock of the user must precede. Otherwise two concurrent removals could each rely on what
+ * the other removes. The user is the parameter `:subject`.
+ * @param removed the ID of what is removed. Default: nothing is
+ * @returns also the values of the other parameters
  */
-export function hasWay(
-  { hasPasswords, hasPasskeys, hasDirectory, links }: WaysToSignIn,
-  { subject, removed = "''", firstLink }: Readonly<{ subject: string; removed?: string; firstLink: number }>,
-): string {
+export function hasWay({ hasPasswords, hasPasskeys, hasDirectory, links }: WaysToSignIn, removed = '') {
   const has = (table: string, condition: string) =>
-    `EXISTS (SELECT 1 FROM grantd.${table} WHERE issuer = $1 AND subject = ${subject} AND ${condition})`;
-  const ids = links.map((_, index) => `$${firstLink + index}`).join(', ');
+    `EXISTS (SELECT 1 FROM grantd.${table} WHERE issuer = :issuer AND subject = :subject AND ${condition})`;
+  const ids = links.map((_, index) => `:link${index}`).join(', ');
   const ways = [
     ...(hasPasswords ? [has('people', `password_hash <> '${NO_PASSWORD}'`)] : []),
     ...(hasPasswords && hasDirectory ? [has('people', 'directory_id IS NOT NULL')] : []),
-    ...(hasPasskeys ? [has('passkeys', `id <> ${removed}`)] : []),
-    ...(links.length > 0 ? [has('upstream_identities', `id <> ${removed} AND id IN (${ids})`)] : []),
+    ...(hasPasskeys ? [has('passkeys', 'id <> :removed')] : []),
+    ...(links.length > 0 ? [has('upstream_identities', `id <> :removed AND id IN (${ids})`)] : []),
   ];
-  return ways.length === 0 ? '1 = 0' : `(${ways.join('\n        OR ')})`;
+  return {
+    condition: ways.length === 0 ? '1 = 0' : `(${ways.join('\n        OR ')})`,
+    values: Object.fromEntries([['removed', removed], ...links.map((link, index) => [`link${index}`, link])]),
+  };
 }

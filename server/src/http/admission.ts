@@ -16,8 +16,7 @@ import type { AdminParts, OperationParts, SentTest } from '../admin/operation.ts
 import type { AnyOperation } from '../admin/table.ts';
 import { rpIdOf, strictestOf } from '../config/acr.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { actingAs } from '../data/acting.ts';
-import { askedStorage } from '../data/tables.ts';
+import { actingAs, askedStorage } from '../data/tables.ts';
 import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
 import { classesFor, factorsNow } from '../people/acr.ts';

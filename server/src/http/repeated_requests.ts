@@ -1,6 +1,7 @@
 // Repeated requests with an Idempotency-Key get the response of the first one.
+
+import type { ApiRequests } from '../data/answered_requests.ts';
 import { AnsweredRequests } from '../data/answered_requests.ts';
-import type { ApiRequests } from '../data/api_requests.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
 import { Problem } from './problems.ts';
 import { mayRepeat } from './refusals.ts';

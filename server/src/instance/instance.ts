@@ -21,7 +21,6 @@ import { isLoopback } from '../config/networks.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { readProviderFacts } from '../config/providers.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import { actingAs } from '../data/acting.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
 import { type Factors, resealTotps, sealsOfTotps } from '../data/factors.ts';
@@ -33,6 +32,7 @@ import {
   pairwiseSecretOf,
   sealOfPairwiseSecret,
 } from '../data/secrets.ts';
+import { actingAs } from '../data/tables.ts';
 import type { OpenWays } from '../data/ways_to_sign_in.ts';
 import type { ActorKind } from '../log/log.ts';
 import { withAdminApi } from './admin_access.ts';

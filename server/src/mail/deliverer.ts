@@ -1,6 +1,7 @@
 import type { AdministrableStorage } from '@grantd/core';
 import type { StoredMail } from '../data/mails.ts';
-import { isName, type People, type Person } from '../data/people.ts';
+import { isName } from '../data/names.ts';
+import type { People, Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import type { Brand } from '../pages/drawing/brand.ts';

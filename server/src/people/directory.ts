@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Claims, ClientRegistry } from '@grantd/core';
 import type { Groups } from '../data/groups.ts';
-import { isName, nameAsKept, nameProblem, type People, type Person, spellingsOf } from '../data/people.ts';
+import { isName, nameAsKept, nameProblem, spellingsOf } from '../data/names.ts';
+import type { People, Person } from '../data/people.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import {
   type Directory,

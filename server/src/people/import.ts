@@ -9,14 +9,8 @@ import {
   type NamedPerson,
 } from '../data/imported_people.ts';
 import type { MailedLinks, Mails, NewMail } from '../data/mails.ts';
-import {
-  nameAsKept,
-  nameKey,
-  nameProblem,
-  type People,
-  type Person,
-  withoutOwnClaims,
-} from '../data/people.ts';
+import { nameAsKept, nameKey, nameProblem } from '../data/names.ts';
+import { type People, type Person, withoutOwnClaims } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
 import { askStorage, newIdentifier } from '../data/tables.ts';
 import type { NewIdentity, UpstreamIdentities } from '../data/upstream_identities.ts';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Claims, STANDARD_CLAIMS_BY_SCOPE } from '@grantd/core';
-import { claimsAsKept, isName, isOwnClaim, nameAsKept, nameProblem } from '../data/people.ts';
+import { isName, nameAsKept, nameProblem } from '../data/names.ts';
+import { claimsAsKept, isOwnClaim } from '../data/people.ts';
 import type { NewIdentity } from '../data/upstream_identities.ts';
 import { isAddress } from './mailing.ts';
 import { readPasswordHash } from './password_formats.ts';

@@ -1,4 +1,5 @@
-import type { Attempts, Person } from '../data/people.ts';
+import type { Attempts } from '../data/attempts.ts';
+import type { Person } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
 import { CODE_LIMITS, codeCountName } from './second_factors.ts';
 import {

@@ -1,5 +1,6 @@
 import type { Provider } from '../config/providers.ts';
-import { emailDomain, nameKey, type Person } from '../data/people.ts';
+import { emailDomain, nameKey } from '../data/names.ts';
+import type { Person } from '../data/people.ts';
 import type { UpstreamIdentities } from '../data/upstream_identities.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { verifiedAddressOf } from './mailing.ts';

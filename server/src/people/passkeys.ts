@@ -179,7 +179,6 @@ export class Passkeys {
       isBackedUp,
       name: nameOfPasskey(name),
       createdAtMs: clock(),
-      lastUsedAtMs: undefined,
       countsFromMs,
     };
     if (await factors.addPasskey(passkey, notice)) return { passkey };

@@ -1,4 +1,4 @@
-import { nameKey } from '../data/people.ts';
+import { nameKey } from '../data/names.ts';
 
 /** Maximum bytes of a password that a user chooses, so that a form cannot make the server hash a book. */
 export const MAX_PASSWORD_BYTES = 1024;

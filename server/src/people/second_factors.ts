@@ -1,7 +1,8 @@
 import { createHash, randomInt } from 'node:crypto';
+import type { Attempts } from '../data/attempts.ts';
 import { type Factors, factorBinding } from '../data/factors.ts';
 import type { Notice } from '../data/mails.ts';
-import type { Attempts, Person } from '../data/people.ts';
+import type { Person } from '../data/people.ts';
 import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
 import { AttemptLimits, type Count } from './sign_in.ts';
 

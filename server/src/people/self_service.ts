@@ -1,6 +1,7 @@
 import type { AdministrableStorage } from '@grantd/core';
 import type { MailedLink, Notice } from '../data/mails.ts';
-import { emailKey, type People, type Person } from '../data/people.ts';
+import { emailKey } from '../data/names.ts';
+import type { People, Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import { isCurrent, type MailQueue, verifiedAddressOf } from './mailing.ts';
 import type { OwnPasswords } from './own_passwords.ts';

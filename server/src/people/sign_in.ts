@@ -1,7 +1,9 @@
 import { createHmac } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
+import type { Attempts } from '../data/attempts.ts';
 import type { Passkey } from '../data/factors.ts';
-import { type Attempts, isName, nameKey, type People, type Person } from '../data/people.ts';
+import { isName, nameKey } from '../data/names.ts';
+import type { People, Person } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
 import type { Sessions } from '../data/sessions.ts';
 import { askStorage } from '../data/tables.ts';

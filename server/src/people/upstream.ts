@@ -2,9 +2,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { AdministrableStorage, Claims } from '@grantd/core';
 import type { Provider } from '../config/providers.ts';
-import type { ApiRequests } from '../data/api_requests.ts';
+import type { ApiRequests } from '../data/answered_requests.ts';
 import type { Notice } from '../data/mails.ts';
-import { emailDomain, nameProblem, type People, type Person } from '../data/people.ts';
+import { emailDomain, nameProblem } from '../data/names.ts';
+import type { People, Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type {
   NewIdentity,

@@ -366,7 +366,6 @@ const FACTORS: FactorsView = {
         name: 'Blue security key in the drawer of the desk',
         isBackedUp: false,
         createdAtMs: NOW_MS - 30 * HOUR_MS,
-        lastUsedAtMs: undefined,
         countsFromMs: 0,
       },
     ],

@@ -20,8 +20,8 @@ const NUMBERED_AT_ONCE = 5000;
 
 /** SQL for parts of the insertion. */
 export interface EventInsertion {
-  /** The number of the issuer. Default: `$1`. */
-  readonly issuerId?: string;
+  /** A parameter with the URL of the issuer. Default: `$1` is its number. */
+  readonly issuer?: string;
   /** A part of the statement; without it, the event is inserted once. */
   readonly each?: string;
   /** Values that come from that part. Default: from the event, `e`. */
@@ -38,7 +38,7 @@ export interface EventInsertion {
 export function insertEvent(
   parameter: string,
   {
-    issuerId = '$1',
+    issuer,
     each,
     target = 'e.target',
     subject = 'e.subject',
@@ -46,6 +46,7 @@ export function insertEvent(
     actor = 'e.actor',
   }: EventInsertion = {},
 ): string {
+  const issuerId = issuer === undefined ? '$1' : `(SELECT id FROM grantd.issuers WHERE issuer = ${issuer})`;
   return `
   INSERT INTO grantd.unnumbered_events (issuer_id, ${DESCRIPTION})
   SELECT ${issuerId}, e.at_ms, e.type, ${target}, ${actor}, e.address, e.client_id, ${subject}, ${reason}, e.request_id

@@ -169,3 +169,41 @@ export function skipEventNumbers(path: string, skipped: number): void {
     database.close();
   }
 }
+
+/**
+ * Reads the times of the newest event and token of `:issuer`: `at_ms`, and as `settled_ms` the newest one that is more
+ * than `gapMs` milliseconds older. Both are inserted in the order of their times, unless a clock was set.
+ */
+export function newestTimesSql(gapMs: number): string {
+  return `
+  WITH newest AS (
+    SELECT i.id, max(coalesce((SELECT at_ms FROM events WHERE issuer_id = i.id ORDER BY sequence DESC LIMIT 1), t.at_ms),
+      coalesce(t.at_ms, 0)) AS at_ms
+    FROM issuers i LEFT JOIN (SELECT issued_at_ms AS at_ms FROM tokens ORDER BY rowid DESC LIMIT 1) t ON 1
+    WHERE i.issuer = :issuer)
+  SELECT at_ms, (SELECT max(settled_ms) FROM (
+      SELECT max(at_ms) AS settled_ms FROM events WHERE issuer_id = newest.id AND at_ms < newest.at_ms - ${gapMs}
+      UNION ALL
+      SELECT issued_at_ms FROM (SELECT issued_at_ms FROM tokens ORDER BY rowid DESC LIMIT 1000)
+      WHERE issued_at_ms < newest.at_ms - ${gapMs})) AS settled_ms
+  FROM newest`;
+}
+
+const LAST_EVENT = 'SELECT coalesce(max(sequence), 0) AS last FROM events WHERE issuer_id = ?';
+
+/** The version since which numbers of events are kept beside the events. */
+const KEPT_NUMBERS_SINCE = 4;
+
+/** The first issuer of a file of any version, and the number of its last event. @returns `undefined` without an issuer */
+export function firstIssuerIn(
+  database: DatabaseSync,
+): { readonly issuer: string; readonly lastEvent: number } | undefined {
+  const row = database.prepare('SELECT id, issuer FROM issuers ORDER BY id LIMIT 1').get();
+  if (row === undefined) return undefined;
+  const hasNumber = SQLITE_STORE_TABLES.stateIn(database).version >= KEPT_NUMBERS_SINCE;
+  const numbers = [
+    LAST_EVENT,
+    ...(hasNumber ? ['SELECT last_event_sequence AS last FROM issuers WHERE id = ?'] : []),
+  ].map((sql) => Number(database.prepare(sql).get(row.id ?? null)?.last ?? 0));
+  return { issuer: String(row.issuer), lastEvent: Math.max(...numbers) };
+}

@@ -10,6 +10,7 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import type { AuditOptions, HostCondition } from '../contract.ts';
 import { asFault, asRejection } from '../faults.ts';
 import { canUse } from '../migrations.ts';
+import { parametersOf, withParameters } from '../statements.ts';
 import { isBusy, type Reads, type Transaction, type TransactionOfOrigin } from './connection.ts';
 import { SQLITE_STORE_TABLES, type SqliteTables } from './schema.ts';
 
@@ -39,8 +40,8 @@ type SqliteParameters = Readonly<Record<string, SQLInputValue>>;
  * them by name as SQLite takes to execute it.
  */
 function prepare(database: DatabaseSync, sql: string): SqliteStatement {
-  const names = Array.from(sql.matchAll(NAMED_PARAMETER), ([, name = '']) => name);
-  const statement = database.prepare(sql.replaceAll(NAMED_PARAMETER, '?'));
+  const names = parametersOf(sql);
+  const statement = database.prepare(withParameters(sql, () => '?'));
   const toRow = rowMaker(statement);
   // Node rejects `undefined`, so no parameter can be forgotten.
   const values = (parameters: SqliteParameters) => names.map((name) => parameters[name] as SQLInputValue);
@@ -81,9 +82,6 @@ export function rowMaker(statement: StatementSync): (list: unknown) => SqliteRow
     return row;
   };
 }
-
-/** As `:issuerId`. No text or comment of a statement contains a colon. */
-const NAMED_PARAMETER = /:([a-z]\w*)/gi;
 
 const READ_SQL = {
   begin: 'BEGIN',

@@ -1,6 +1,7 @@
 // Links of emails: for a forgotten password, an invitation, or a new account.
 import type { MailedLink } from '../../data/mails.ts';
-import { isName, nameKey, nameProblem, type People, type Person } from '../../data/people.ts';
+import { isName, nameKey, nameProblem } from '../../data/names.ts';
+import type { People, Person } from '../../data/people.ts';
 import type { RequestLog } from '../../log/log.ts';
 import { isFromBrowser, type LinkBook } from '../../people/mailing.ts';
 import type { OwnPasswords } from '../../people/own_passwords.ts';

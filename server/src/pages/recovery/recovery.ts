@@ -1,5 +1,5 @@
 // Emails that visitors ask for.
-import { emailDomain, emailKey, isName, nameKey } from '../../data/people.ts';
+import { emailDomain, emailKey, isName, nameKey } from '../../data/names.ts';
 import type { RequestLog } from '../../log/log.ts';
 import type { PageReason } from '../../log/page_events.ts';
 import { isAddress, LINK_LIFETIMES_MS, type MailQueue, verifiedAddressOf } from '../../people/mailing.ts';

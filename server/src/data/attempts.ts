@@ -1,0 +1,113 @@
+import { personAct } from './people.ts';
+import { type ProgramTables, recorded, statement, type TableCall, table } from './tables.ts';
+
+/**
+ * Sign-in attempts per time window, by opaque keys. Every method rejects with a `StorageFault` if the database does not
+ * answer.
+ */
+export interface Attempts {
+  /**
+   * Counts an attempt under several keys, each in its current window or a new one, up to the first that has reached its
+   * limit. Atomic: concurrent attempts all count.
+   * @returns for each counted key the number of attempts in the window, and when the window ends
+   */
+  count(keys: readonly CountedKey[], nowMs: number): Promise<readonly AttemptsOfWindow[]>;
+  /** The current windows of all keys that begin with the digest of a name and a period. */
+  ofName(nameDigest: string, nowMs: number): Promise<readonly AttemptsOfWindow[]>;
+  /**
+   * Forgets all keys that begin with one of the digests and a period.
+   * @param subject the user whom the event is about, if there was any key
+   */
+  forgetNames(nameDigests: readonly string[], subject: string): Promise<void>;
+  /** Subtracts an attempt from some keys, and forgets others, in one write. */
+  end(keys: { readonly takenBack: readonly string[]; readonly forgotten: readonly string[] }): Promise<void>;
+}
+
+/** A key with its limit. */
+export interface CountedKey {
+  readonly keyDigest: string;
+  /** The attempts that a window allows. */
+  readonly attempts: number;
+  readonly windowMs: number;
+}
+
+interface AttemptsOfWindow {
+  readonly attempts: number;
+  readonly endsAtMs: number;
+}
+
+export const ATTEMPTS = table('sign_in_attempts', { integer: 'attempts ends_at_ms' }, { text: 'key_digest' });
+
+/**
+ * Counts nothing if an earlier key has reached its limit.
+ * @param earlier how many keys the same transaction has counted before
+ */
+export function countSql(earlier: number): string {
+  const conditions = Array.from(
+    { length: earlier },
+    (_, index) => ` AND NOT EXISTS (
+        SELECT 1 FROM grantd.sign_in_attempts AS b
+        WHERE b.issuer = :issuer AND b.key_digest = :key${index} AND b.attempts > :most${index})`,
+  );
+  return `
+    INSERT INTO grantd.sign_in_attempts AS a (issuer, key_digest, attempts, ends_at_ms)
+    SELECT :issuer, :keyDigest, 1, CAST(:endsAtMs AS bigint) WHERE TRUE${conditions.join('')}
+    ON CONFLICT (issuer, key_digest) DO UPDATE SET
+      attempts = CASE WHEN a.ends_at_ms <= :nowMs THEN 1 ELSE a.attempts + 1 END,
+      ends_at_ms = CASE WHEN a.ends_at_ms <= :nowMs THEN excluded.ends_at_ms ELSE a.ends_at_ms END
+    RETURNING attempts, ends_at_ms`;
+}
+
+/** More than one sign-in counts. */
+const MAX_KEYS = 10;
+
+const COUNTS: readonly ((values: Readonly<Record<string, string | number>>) => TableCall)[] = Array.from(
+  { length: MAX_KEYS },
+  (_, earlier) => statement(countSql(earlier)),
+);
+
+/** A range of the primary key: `/` is the character after `.`. @param name of the parameter with the digest */
+function ofName<const N extends string>(name: N) {
+  return `(key_digest >= :${name} || '.' AND key_digest < :${name} || '/')` as const;
+}
+
+const SQL = ATTEMPTS.statements({
+  takeBack: `
+    UPDATE grantd.sign_in_attempts SET attempts = attempts - 1
+    WHERE issuer = :issuer AND key_digest = :keyDigest AND attempts > 0`,
+  forget: 'DELETE FROM grantd.sign_in_attempts WHERE issuer = :issuer AND key_digest = :keyDigest',
+  ofName: `
+    SELECT ${ATTEMPTS.list} FROM grantd.sign_in_attempts
+    WHERE issuer = :issuer AND ${ofName('nameDigest')} AND ends_at_ms > :nowMs`,
+});
+
+function forgetNames(digests: readonly string[]): TableCall {
+  const names = digests.map((_, index) => `name${index}`);
+  const sql = `
+    DELETE FROM grantd.sign_in_attempts WHERE issuer = :issuer AND (${names.map(ofName).join(' OR ')})
+    RETURNING key_digest`;
+  return ATTEMPTS.dynamic(sql, Object.fromEntries(names.map((name, index) => [name, digests[index]])));
+}
+
+export function attemptsTable(tables: ProgramTables): Attempts {
+  return {
+    async count(keys, nowMs) {
+      const earlier: Record<string, string | number> = {};
+      const calls = keys.map(({ keyDigest, attempts, windowMs }, index): TableCall => {
+        const count = COUNTS[index];
+        if (count === undefined) throw new RangeError(`expected at most ${MAX_KEYS} keys`);
+        Object.assign(earlier, { [`key${index}`]: keyDigest, [`most${index}`]: attempts });
+        return count({ keyDigest, nowMs, endsAtMs: nowMs + windowMs, ...earlier });
+      });
+      return (await tables.write(...calls)).flat().map(ATTEMPTS.recordOf);
+    },
+    ofName: (nameDigest, nowMs) => tables.list(SQL.ofName({ nameDigest, nowMs }), ATTEMPTS.recordOf),
+    forgetNames: (nameDigests, subject) =>
+      tables.run(recorded(forgetNames(nameDigests), personAct('person_unlocked', subject))),
+    end: ({ takenBack, forgotten }) =>
+      tables.run(
+        ...takenBack.map((keyDigest) => SQL.takeBack({ keyDigest })),
+        ...forgotten.map((keyDigest) => SQL.forget({ keyDigest })),
+      ),
+  };
+}
