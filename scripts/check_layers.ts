@@ -135,7 +135,7 @@ const CARRIED = [
 
 /** The files of the core that `embed` may hold beside its library, as a second copy: they keep no state in their modules. */
 const OF_STORES =
-  /^(?:platform\/cache|storage\/(?:columns|migrations|statements)|storage\/sqlite\/(?:connection|export|files|import|queues|schema)|storage\/postgres\/(?:connections|export|import|schema))$/;
+  /^(?:platform\/cache|storage\/(?:columns|migrations|statements)|storage\/sqlite\/(?:connection|export|files|import|queues|schema)|storage\/postgres\/(?:connections|export|import|migrate|schema))$/;
 
 /** The folders whose files have SQL. The first one's migrations create the tables of the library. */
 const OF_LIBRARY = 'core/src/storage/';

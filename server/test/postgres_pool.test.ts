@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { StorageFault } from '@grantd/core';
 import { PostgresConnections } from '@grantd/core/internal/storage/postgres/connections';
-import { migratePostgres, requireUsableTables } from '@grantd/core/internal/storage/postgres/schema';
+import { migratePostgres, requireUsableTables } from '@grantd/core/internal/storage/postgres/migrate';
 import { openPostgresStorage } from '@grantd/core/postgres';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';

@@ -24,7 +24,7 @@ const ISSUER = 'http://localhost:4577';
 const SERVE = ['--issuer', ISSUER, '--demo'];
 const LATER = ['migrate', 'status', '--json'];
 
-/** What the next version adds, and what it removes. Both stores and both sets of tables. */
+/** What the next version adds, and what it removes. For both stores, and for the tables of the program. */
 const CHANGES: readonly (readonly [file: string, end: string, added: string])[] = [
   [
     'core/src/storage/sqlite/schema.ts',
@@ -35,21 +35,14 @@ const CHANGES: readonly (readonly [file: string, end: string, added: string])[] 
   ],
   [
     'core/src/storage/postgres/schema.ts',
-    '\n  ],\n};\n\nconst SOUNDNESS_SQL',
+    '\n  ],\n};',
     `
     { expand: 'ALTER TABLE grantd.clients ADD COLUMN note text', down: 'ALTER TABLE grantd.clients DROP COLUMN note' },
     { contract: 'ALTER TABLE grantd.clients ALTER COLUMN note DROP DEFAULT' },`,
   ],
   [
-    'server/src/data/sqlite_tables.ts',
-    '\n];\n\n/** The tables to copy',
-    `
-    { expand: 'CREATE TABLE notes (issuer TEXT NOT NULL PRIMARY KEY) STRICT', down: 'DROP TABLE notes' },
-    { contract: 'DROP INDEX IF EXISTS nothing_of_this_name' },`,
-  ],
-  [
-    'server/src/data/postgres_tables.ts',
-    '\n  ],\n};',
+    'server/src/data/program_migrations.ts',
+    '\n];\n\n/** A script of PostgreSQL',
     `
     { expand: 'CREATE TABLE grantd.notes (issuer text NOT NULL PRIMARY KEY)', down: 'DROP TABLE grantd.notes' },
     { contract: 'DROP INDEX IF EXISTS grantd.nothing_of_this_name' },`,

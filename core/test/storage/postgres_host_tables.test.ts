@@ -5,7 +5,7 @@ import {
   PostgresConnections,
   rowsOf,
 } from '@grantd/core/internal/storage/postgres/connections';
-import { migratePostgres, type PostgresTables } from '@grantd/core/internal/storage/postgres/schema';
+import { migratePostgres, type PostgresTables } from '@grantd/core/internal/storage/postgres/migrate';
 import { Pool } from 'pg';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';

@@ -6,7 +6,7 @@ import type { AdministrableStorage } from '@grantd/core';
 import { PostgresConnections } from '@grantd/core/internal/storage/postgres/connections';
 import { exportPostgres } from '@grantd/core/internal/storage/postgres/export';
 import { importPostgres } from '@grantd/core/internal/storage/postgres/import';
-import { migratePostgres } from '@grantd/core/internal/storage/postgres/schema';
+import { migratePostgres } from '@grantd/core/internal/storage/postgres/migrate';
 import { openSqliteConnection } from '@grantd/core/internal/storage/sqlite/connection';
 import { exportSqlite } from '@grantd/core/internal/storage/sqlite/export';
 import { openSqliteStorage } from '@grantd/core/sqlite';

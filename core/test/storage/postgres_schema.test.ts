@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { PostgresConnections } from '@grantd/core/internal/storage/postgres/connections';
-import { migratePostgres } from '@grantd/core/internal/storage/postgres/schema';
+import { migratePostgres } from '@grantd/core/internal/storage/postgres/migrate';
 import { openPostgresStorage } from '@grantd/core/postgres';
 import { neededVersion } from '../../src/storage/migrations.ts';
 import { STORE_TABLES } from '../../src/storage/postgres/schema.ts';

@@ -1,12 +1,8 @@
 import { PostgresConnections, rowsOf, unnamed } from '@grantd/core/internal/storage/postgres/connections';
 import { exportPostgres } from '@grantd/core/internal/storage/postgres/export';
 import { importPostgres } from '@grantd/core/internal/storage/postgres/import';
-import {
-  migratePostgres,
-  readStoredIssuer,
-  STORE_TABLES,
-  storedState,
-} from '@grantd/core/internal/storage/postgres/schema';
+import { migratePostgres, storedState } from '@grantd/core/internal/storage/postgres/migrate';
+import { readStoredIssuer, STORE_TABLES } from '@grantd/core/internal/storage/postgres/schema';
 import { exportSqlite } from '@grantd/core/internal/storage/sqlite/export';
 import { importSqlite } from '@grantd/core/internal/storage/sqlite/import';
 import type { PostgresDeadlines } from '@grantd/core/postgres';

@@ -7,12 +7,14 @@ import {
   rowsOf,
 } from '@grantd/core/internal/storage/postgres/connections';
 import {
-  ALLOWED_APIS_SINCE,
   migratePostgres,
-  readStoredIssuer,
   requireUsableTables,
-  STORE_TABLES,
   storedState,
+} from '@grantd/core/internal/storage/postgres/migrate';
+import {
+  ALLOWED_APIS_SINCE,
+  readStoredIssuer,
+  STORE_TABLES,
 } from '@grantd/core/internal/storage/postgres/schema';
 import { openPostgresStorage, type PostgresDeadlines } from '@grantd/core/postgres';
 import { Client, escapeLiteral, Pool } from 'pg';

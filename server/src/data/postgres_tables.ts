@@ -5,7 +5,7 @@ import {
   type PostgresStatement,
   rowsOf,
 } from '@grantd/core/internal/storage/postgres/connections';
-import type { PostgresTables } from '@grantd/core/internal/storage/postgres/schema';
+import type { PostgresTables } from '@grantd/core/internal/storage/postgres/migrate';
 import { forPostgres } from '@grantd/core/internal/storage/statements';
 import { eventOf, insertEvent } from '@grantd/core/postgres';
 import { originOf } from '../log/log.ts';

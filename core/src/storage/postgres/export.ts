@@ -13,7 +13,9 @@ import {
   unnamed,
 } from './connections.ts';
 import { DESCRIPTION, EVENTS_SQL } from './events.ts';
-import { assertSound, STORE_TABLES, usableState } from './schema.ts';
+import { usableState } from './migrate.ts';
+import { STORE_TABLES } from './schema.ts';
+import { assertSound } from './soundness.ts';
 
 const ROWS_AT_ONCE = 1000;
 

@@ -8,7 +8,9 @@ import {
   rowsOf,
   unnamed,
 } from './connections.ts';
-import { assertSound, migratePostgres, STORE_TABLES } from './schema.ts';
+import { migratePostgres } from './migrate.ts';
+import { STORE_TABLES } from './schema.ts';
+import { assertSound } from './soundness.ts';
 
 /** Milliseconds for a thousand rows. */
 const IMPORT_TIMEOUT_MS = 10 * 60 * 1000;

@@ -29,6 +29,7 @@ import {
   postgresPending,
 } from './keys.ts';
 import { LOOK_UPS_SQL, LookUps, type PostgresHandle } from './lookups.ts';
+import { migratePostgres } from './migrate.ts';
 import { Primary } from './primary.ts';
 import {
   ADMINISTRATION_SQL,
@@ -36,7 +37,8 @@ import {
   postgresAdministration,
   postgresPrincipals,
 } from './principals.ts';
-import { ALLOWED_APIS_SINCE, assertSound, migratePostgres, requireTables, STORE_TABLES } from './schema.ts';
+import { ALLOWED_APIS_SINCE, STORE_TABLES } from './schema.ts';
+import { assertSound, requireTables } from './soundness.ts';
 import {
   AUTHORIZATION_CODES_SQL,
   GRANTS_SQL,
