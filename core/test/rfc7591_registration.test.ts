@@ -906,6 +906,20 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
     BEHIND_TOKEN,
   );
 
+  spec(
+    '§3 an initial access token for one client outlives a refusal because too many clients have registered',
+    async (world) => {
+      const token = await world.server.operator.newInitialAccessToken({ lifetime: 60, isForOne: true });
+      const members = { redirect_uris: [CALLBACK] };
+      const other = await world.server.operator.newInitialAccessToken({ lifetime: 60 });
+      const registered = await register(world, members, bearer(other));
+      assert.equal((await postRegistration(world, members, bearer(token))).status, 429);
+      assert.equal((await configure(world, 'DELETE', registered)).status, 204);
+      assert.equal((await postRegistration(world, members, bearer(token))).status, 201);
+    },
+    { registration: { openTo: 'initial_access_token', mostClients: 1 } },
+  );
+
   spec.http(
     '§3 other credentials are refused, and a token in the body or query is ignored',
     async (world) => {
@@ -1138,8 +1152,8 @@ test('RFC 7591 §3 whether an initial access token for one client was used is wh
   const world = await openWorld(t, BEHIND_TOKEN);
   const order = { lifetime: 60, isForOne: true };
   const token = await world.server.operator.newInitialAccessToken(order);
-  const unsaid = { take: () => JSON.parse('null') };
-  const silent = await secondServer(world, BEHIND_TOKEN, { ...world.storage, oneTimeIdentifiers: unsaid });
+  const clients = { ...world.storage.clients, add: () => JSON.parse('null') };
+  const silent = await secondServer(world, BEHIND_TOKEN, { ...world.storage, clients });
   assert.deepEqual(
     await postRegistration(silent, { redirect_uris: [CALLBACK] }, bearer(token)),
     PUBLIC_OUTAGE,

@@ -1,11 +1,11 @@
 // Decides who may register a client, and issues and checks initial access tokens.
 import { hmacSha256 } from '#crypto';
-import { takeOnce } from '../clients/client.ts';
 import { bearerOfHeader } from '../http/bearer.ts';
 import { invalidRequest, OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { HttpRequest } from '../http/http.ts';
 import { type Bytes, equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import type { Context, ResolvedRegistration } from '../request/context.ts';
+import type { OneTimeUse } from '../storage/contract.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { newIdentifier, PREFIXES } from '../tokens/opaque_token.ts';
 
@@ -40,14 +40,15 @@ export async function requireAdmission(
   return undefined;
 }
 
-/**
- * Uses up a single-use token. It stays used even if registration fails later, so that it cannot register two clients.
- * @throws {OAuthError} `invalid_token`: it was used before
- */
-export async function useAdmission(context: TokenContext, access: InitialAccess | undefined): Promise<void> {
-  if (access === undefined || !access.isForOne) return;
-  if (!(await takeOnce(context, `initial_access_token ${access.id}`, access.expiresAt)))
-    throw refused('initial_access_token_used');
+/** What a registration with a single-use token uses up, in the step that adds the client. */
+export function useOf(access: InitialAccess | undefined): OneTimeUse | undefined {
+  if (access === undefined || !access.isForOne) return undefined;
+  return { id: `initial_access_token ${access.id}`, expiresAt: access.expiresAt };
+}
+
+/** A single-use token was used before. */
+export function usedBefore(): OAuthError {
+  return refused('initial_access_token_used');
 }
 
 function refused(reason: RefusalReason): OAuthError {

@@ -2,7 +2,7 @@
 import { hmacSha256, sha256 } from '#crypto';
 import { type ClientContext, findNamedClient } from '../clients/client.ts';
 import { bearerOfHeader } from '../http/bearer.ts';
-import { invalidRequest, OAuthError, type RefusalReason } from '../http/errors.ts';
+import { invalidRequest, OAuthError, type RefusalReason, StorageFault } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { readJsonObject } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, type JsonObject, pathOf } from '../http/http.ts';
@@ -11,7 +11,7 @@ import type { ClientRecord } from '../protocol/records.ts';
 import type { Context, ResolvedRegistration } from '../request/context.ts';
 import type { RegistrationLimits } from '../storage/contract.ts';
 import { newIdentifier, newOpaque } from '../tokens/opaque_token.ts';
-import { requireAdmission, requireRegistration, useAdmission } from './admission.ts';
+import { requireAdmission, requireRegistration, usedBefore, useOf } from './admission.ts';
 import { asRefusal, documentByClient } from './checked_document.ts';
 import { ClientMetadataError, recordOf, signingAlgorithmsOf } from './client_document.ts';
 import { clientInformation, type ShownSecret, secretFor } from './client_information.ts';
@@ -34,7 +34,6 @@ export async function registration(
   const document = await documentByClient(context, settings, readJsonObject(request));
 
   // §3.2.1 store the client and answer
-  await useAdmission(context, admission);
   const secret = await secretFor(context, document);
   const registrationToken = newOpaque('registration_token', context.random);
   const client = recordOf(
@@ -47,7 +46,12 @@ export async function registration(
     document,
   );
   await context.signingKeys?.publish(signingAlgorithmsOf(client));
-  if (!(await settings.clients.add(client, await limitsFor(context, settings, request)))) throw tooMany();
+  const limits = await limitsFor(context, settings, request);
+  const added: unknown = await settings.clients.add(client, limits, useOf(admission));
+  if (added === 'already_used') throw usedBefore();
+  if (added === false) throw tooMany();
+  if (added !== true)
+    throw new StorageFault(new TypeError(`storage.clients.add: expected a boolean, found ${added}`));
   call.clientId = client.id;
   return clientInformation(context, client, { registrationToken, clientSecret: secret?.shown }, 201);
 }

@@ -156,7 +156,7 @@ export interface OneTimeIdentifiers {
   take(id: string, expiresAt: number): Awaitable<boolean>;
 }
 
-/** An identifier to be taken together with an issuance, as by `OneTimeIdentifiers.take`. */
+/** An identifier to be taken together with another change, as by `OneTimeIdentifiers.take`. */
 export interface OneTimeUse {
   readonly id: string;
   /** Seconds since 1970 until which it is remembered. */
@@ -452,9 +452,10 @@ export interface ClientRegistry extends IssuingClientRepository {
   /**
    * @param limits adds the client only while fewer clients than these have registered themselves. Compare-and-set:
    *   parallel calls add no more.
-   * @returns `false` if the identifier is taken or a limit is reached
+   * @param once taken in the same step: either the client is added and `once` is used, or neither
+   * @returns `false` if the identifier is taken or a limit is reached; `already_used` if only `once` was used before
    */
-  add(client: NewClient, limits?: RegistrationLimits): Awaitable<boolean>;
+  add(client: NewClient, limits?: RegistrationLimits, once?: OneTimeUse): Awaitable<boolean | 'already_used'>;
   list(): Awaitable<readonly ClientRecord[]>;
   /**
    * Clients that registered themselves or have a document, and have not been in use since then, those unused for longest first. Without

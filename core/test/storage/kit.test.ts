@@ -247,11 +247,24 @@ const FAULTY_ADMINISTRATION: readonly {
     foundBy: /^every field of a pending row comes back by either identifier, until it is taken$/,
   },
   {
+    name: 'that uses up what permits one registration before it adds the client',
+    spoil: ({ clients, oneTimeIdentifiers }) => ({
+      clients: {
+        ...clients,
+        add: async (client, limits, once) =>
+          once !== undefined && !(await oneTimeIdentifiers.take(once.id, once.expiresAt))
+            ? 'already_used'
+            : clients.add(client, limits),
+      },
+    }),
+    foundBy: /^what permits one registration is used up with the client, and by nothing that was refused$/,
+  },
+  {
     name: 'that replaces a client by removing and adding it',
     spoil: ({ clients }) => ({
       clients: {
         ...clients,
-        replace: async (client) => (await clients.remove(client.id)) && clients.add(client),
+        replace: async (client) => (await clients.remove(client.id)) && (await clients.add(client)) === true,
       },
     }),
     foundBy: /^replacing a client replaces all of it, and its tokens live on$/,

@@ -309,7 +309,7 @@ export const clientRegistry: readonly KitCase[] = [
       clients.add({ ...OLD, id: ofId }, most === undefined ? undefined : { mostRegistered: most });
     const outcomes = await stage.parallel(
       ids.map(
-        (ofId): Attempt<boolean> =>
+        (ofId): Attempt<unknown> =>
           (storage) =>
             administrationOf(storage).clients.add({ ...OLD, id: ofId }, { mostRegistered: 8 }),
       ),
@@ -422,7 +422,7 @@ export const clientRegistry: readonly KitCase[] = [
     const { id } = client;
     const attempts = Array.from(
       { length: RACERS },
-      (_, index): Attempt<boolean> =>
+      (_, index): Attempt<unknown> =>
         (storage) => {
           const registry = administrationOf(storage).clients;
           return index % 2 === 0 ? registry.remove(id) : registry.add({ ...OLD, id });

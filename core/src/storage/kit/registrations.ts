@@ -1,6 +1,14 @@
 // Cases about clients that registered themselves: limits, use, and the end of unused ones.
 import type { NewClient } from '../contract.ts';
-import { administrationOf, expectEqual, type KitCase, kitCase, PARALLEL, type Stage } from './stage.ts';
+import {
+  administrationOf,
+  expectEqual,
+  type KitCase,
+  kitCase,
+  ONE_TIME_SECONDS,
+  PARALLEL,
+  type Stage,
+} from './stage.ts';
 
 const REGISTERED_AT = 1_700_000_000;
 
@@ -47,6 +55,38 @@ export const registrations: readonly KitCase[] = [
       expectEqual(await add('after', 'here', 4), false, 'after a replacement');
       expectEqual(await clients.remove(described.id), true, 'removing');
       expectEqual(await add('again', 'here', 4), true, 'in the place of one that was removed');
+    },
+  ),
+
+  kitCase(
+    'administration',
+    'what permits one registration is used up with the client, and by nothing that was refused',
+    async (stage) => {
+      const { clients } = stage.administration;
+      const { id } = await stage.client();
+      const once = { id: `${id}-once`, expiresAt: stage.now + ONE_TIME_SECONDS };
+      const full = { mostRegistered: 0 };
+      const refused = { ...REGISTERED, id: `${id}-refused` };
+      expectEqual(await clients.add(refused, full, once), false, 'where a limit is reached');
+      expectEqual(
+        await clients.add({ ...REGISTERED, id }, undefined, once),
+        false,
+        'with a taken identifier',
+      );
+      const outcomes = await stage.parallel(
+        Array.from({ length: PARALLEL }, (_, index) => (storage) => {
+          const client = { ...REGISTERED, id: `${id}-${index}` };
+          return administrationOf(storage).clients.add(client, { mostRegistered: 100 }, once);
+        }),
+      );
+      expectEqual(outcomes.filter((outcome) => outcome === true).length, 1, 'additions');
+      expectEqual(outcomes.filter((outcome) => outcome === 'already_used').length, PARALLEL - 1, 'refusals');
+      const others = (await clients.list()).filter((client) => client.id.startsWith(`${id}-`));
+      expectEqual(others.length, 1, 'the clients that are stored');
+      expectEqual(await clients.add(refused, undefined, once), 'already_used', 'afterwards');
+      const { expiresAt } = once;
+      const another = { id: `${id}-another`, expiresAt };
+      expectEqual(await clients.add(refused, undefined, another), true, 'with what was not used');
     },
   ),
 

@@ -215,7 +215,7 @@ function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegi
         hasResource(resources, api.resource) || api.scopes.some((scope) => scopes.includes(scope));
       return enabled().flatMap(apiOf).filter(isNamed);
     },
-    add(client, limits) {
+    add(client, limits, once) {
       requireClientRecord(client);
       const { clients, registeredFrom, principals: generations, firstClientGeneration } = tables();
       if (clients.has(client.id)) return false;
@@ -224,6 +224,8 @@ function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegi
       if (registered.length >= mostRegistered) return false;
       const places = [...registeredFrom.values()];
       if (from && places.filter((place) => place === from.place).length >= from.most) return false;
+      if (isTaken(handle, once)) return 'already_used';
+      remember(handle, once);
       if (from) registeredFrom.set(client.id, from.place);
       clients.set(client.id, snapshot({ ...client, revision: 0, registrationRevision: 0 }));
       const generation = firstClientGeneration;

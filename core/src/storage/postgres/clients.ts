@@ -13,11 +13,13 @@ import {
   CLIENT_STATEMENTS,
   forPostgres,
   isUnused,
+  takeIdentifier,
   toApiRecord,
   toClientRecord,
 } from '../statements.ts';
 import { changesOf, isStorable, namedStatements, rowsOf } from './connections.ts';
 import { auditedEventOf, eventOf, insertEvent } from './events.ts';
+import { IS_FIRST_USE } from './keys.ts';
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
 
@@ -49,13 +51,20 @@ export const CLIENTS_SQL = {
   // The issuer's row is locked until the end: what removes the same identifier meanwhile comes before or after.
   add: `
     WITH first AS (SELECT first_client_generation FROM grantd.issuers WHERE id = $1 FOR SHARE),
-    added AS (
-      INSERT INTO grantd.clients (issuer_id, ${insertedNames(CLIENTS).join(', ')}, generation, registered_from)
-      SELECT $1, n.*, first.first_client_generation, $7::text FROM ${GIVEN}, first
+    room AS (
+      SELECT first.* FROM first
       WHERE ($5::bigint IS NULL OR $5 > (
           SELECT count(*) FROM grantd.clients WHERE issuer_id = $1 AND registration_token_digest IS NOT NULL))
         AND ($7::text IS NULL OR $8::bigint > (
           SELECT count(*) FROM grantd.clients WHERE issuer_id = $1 AND registered_from = $7))
+        AND NOT EXISTS (SELECT 1 FROM ${GIVEN} JOIN grantd.clients c ON c.issuer_id = $1 AND c.id = n.id)),
+    taken AS (
+      ${takeIdentifier('SELECT $1, $9::text, $10::bigint FROM room WHERE $9 IS NOT NULL', '$11::bigint')}
+      RETURNING ${IS_FIRST_USE}),
+    added AS (
+      INSERT INTO grantd.clients (issuer_id, ${insertedNames(CLIENTS).join(', ')}, generation, registered_from)
+      SELECT $1, n.*, room.first_client_generation, $7::text FROM ${GIVEN}, room
+      WHERE $9 IS NULL OR EXISTS (SELECT 1 FROM taken WHERE is_first)
       ON CONFLICT (issuer_id, id) DO NOTHING
       RETURNING id),
     origins AS (
@@ -65,7 +74,7 @@ export const CLIENTS_SQL = {
       INSERT INTO grantd.api_scopes (issuer_id, scope, client_id)
       SELECT $1, s.scope, added.id FROM added, json_array_elements_text($4) AS s (scope)),
     recorded AS (${insertEvent('$6', { each: 'added' })})
-    SELECT 1 FROM added`,
+    SELECT EXISTS (SELECT 1 FROM added) AS is_added, EXISTS (SELECT 1 FROM room) AS has_room`,
 
   replaceSecrets: `
     WITH replaced AS (
@@ -143,7 +152,7 @@ function asParameters(client: NewClient): readonly [client: string, origins: str
 }
 
 export async function postgresClients(handle: PostgresHandle): Promise<ClientRegistry> {
-  const { primary, lookUps, issuerId, originOf } = handle;
+  const { primary, lookUps, issuerId, originOf, clock } = handle;
   const sql = await namedStatements(CLIENTS_SQL);
   return {
     get: (id) => lookUps.client(id),
@@ -161,7 +170,7 @@ export async function postgresClients(handle: PostgresHandle): Promise<ClientReg
         ),
       );
     },
-    async add(client, limits) {
+    async add(client, limits, once) {
       requireClientRecord(client);
       const origin = originOf();
       const added = auditedEventOf(
@@ -174,9 +183,15 @@ export async function postgresClients(handle: PostgresHandle): Promise<ClientReg
       const alone = limits === undefined ? [] : [[sql.lockIssuer, issuerId] as const];
       const { mostRegistered = null, from } = limits ?? {};
       const place = [from?.place ?? null, from?.most ?? null] as const;
+      const use = [once?.id ?? null, once?.expiresAt ?? null, Math.floor(clock() / 1000)] as const;
       return primary.write(
-        [...alone, [sql.add, issuerId, ...asParameters(client), mostRegistered, added, ...place]],
-        (results) => rowsOf(results.at(-1)).length === 1,
+        [...alone, [sql.add, issuerId, ...asParameters(client), mostRegistered, added, ...place, ...use]],
+        (results) => {
+          const [row] = rowsOf<{ is_added: boolean; has_room: boolean }>(results.at(-1));
+          return row?.is_added !== true && row?.has_room === true && once !== undefined
+            ? 'already_used'
+            : row?.is_added === true;
+        },
       );
     },
     async list() {

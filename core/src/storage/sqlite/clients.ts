@@ -19,6 +19,7 @@ import {
 } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
+import type { Take } from './keys.ts';
 import { prepareAll } from './queues.ts';
 
 const DESCRIPTION = CLIENT_DESCRIPTION.join(', ');
@@ -87,9 +88,15 @@ function limitParameters(limits: RegistrationLimits | undefined) {
   return { mostRegistered: limits?.mostRegistered ?? null, place, mostFromPlace };
 }
 
+interface Parts {
+  readonly events: Events;
+  readonly cache: CachedRows<ClientRecord>;
+  readonly take: Take;
+}
+
 export function sqliteClients(
   { database, issuerId, transaction, reads }: SqliteHandle,
-  { events, cache }: { readonly events: Events; readonly cache: CachedRows<ClientRecord> },
+  { events, cache, take }: Parts,
 ): ClientRegistry {
   const sql = prepareAll(database, CLIENTS_SQL);
   const addIndexRows = ({ id: clientId, redirectUris, metadata }: NewClient): void => {
@@ -129,11 +136,15 @@ export function sqliteClients(
         ] as ApiRow[];
         return [...new Map(rows.map((row) => [row.id, row])).values()].map(toApiRecord);
       }),
-    add(client, limits) {
+    add(client, limits, once) {
       requireClientRecord(client);
       return transaction((origin) => {
         const columns = { issuerId, ...insertedRow(CLIENTS, client), ...limitParameters(limits) };
         if (sql.add.run(columns).changes === 0) return false;
+        if (once !== undefined && !take(once)) {
+          sql.remove.run({ issuerId, id: client.id });
+          return 'already_used';
+        }
         addIndexRows(client);
         if (origin !== undefined)
           events.add('client_added', aboutClient(client.id), ofNewClient(origin, client));

@@ -215,7 +215,7 @@ function storageOn(
   const cachedTokens = new CachedTokens(reads, events, clock);
   const cachedClients = new CachedRows<ClientRecord>(reads);
 
-  const clients = unguarded(sqliteClients(handle, { events, cache: cachedClients }));
+  const clients = unguarded(sqliteClients(handle, { events, cache: cachedClients, take }));
   return {
     path,
     connection: {
