@@ -34,7 +34,7 @@ export async function started(
   { cwd, hidesErrors = false }: { readonly cwd?: string; readonly hidesErrors?: boolean } = {},
 ): Promise<Started> {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-example-'));
-  const port = await freePort();
+  const port = Number(variables.PORT ?? (await freePort()));
   const env = {
     ...process.env,
     PORT: String(port),
@@ -66,7 +66,7 @@ export async function started(
   throw new Error(`${file} does not answer`);
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const listener = createServer().listen(0);
   await once(listener, 'listening');
   const address = listener.address();

@@ -26,7 +26,8 @@ test('every command of docs/clients.md registers its client', async () => {
 
 test('docs/mcp.md: its API is registered, and its client registers and reaches the sign-in page', async () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/mcp.md'), 'utf8');
-  const [add = [], serve = []] = [...page.matchAll(/^ *npx grantd (.*)$/gm)].map(([, words = '']) =>
+  const steps = page.slice(page.indexOf('\n## Steps\n'));
+  const [add = [], serve = []] = [...steps.matchAll(/^ *npx grantd (.*)$/gm)].map(([, words = '']) =>
     words.split(' '),
   );
   const folder = workbench.folder();

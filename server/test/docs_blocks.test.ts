@@ -30,6 +30,7 @@ const RUN: readonly (readonly [page: string, test: string, ...languages: string[
   ['docs/library.md', 'examples/test/package.test.ts', 'sh', 'console'],
   ['docs/clients.md', 'server/test/client_recipes.test.ts', 'apache'],
   ['docs/mcp.md', 'server/test/client_docs.test.ts', 'sh', 'http'],
+  ['docs/mcp.md#try-it-on-your-machine', 'examples/test/mcp_server.test.ts', 'sh'],
   ['docs/production.md#start-with-nothing', 'server/test/postgres_start.test.ts', 'sh', 'sql'],
   ['docs/tutorials/*.md', 'server/test/tutorials.test.ts', 'sh', 'js', 'ts', 'console', 'html', 'http'],
   ['examples/README.md', 'examples/test/readme.test.ts', 'sh'],
