@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { Agent, createServer, get, type IncomingMessage, request } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { freePort } from '../../core/test/harness/free_port.ts';
@@ -71,6 +71,24 @@ test('a connection that is in use shortly before the port closes gets another an
   await closed;
   assert.match(text(), /Connection: keep-alive.*answeredHTTP\/1\.1 200 .*Connection: close.*answered$/is);
   assert.equal(await finished, true);
+});
+
+test('connections and requests that have arrived before the port closes are answered, also if the event loop is late', async () => {
+  const server = createHttpServer();
+  await server.answerWith((_request, response) => response.end('answered'));
+  const port = await listenOnLoopback(server.http);
+  const { socket, text } = await begin(port, REQUEST);
+  await until(() => text().endsWith('answered'), 'it is answered');
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  // Both arrive in this turn of the event loop, in which the server cannot notice them.
+  socket.write(REQUEST);
+  const late = connect(port, '127.0.0.1').once('connect', () => late.write(REQUEST));
+  const lateAnswer = late.setEncoding('utf8').toArray();
+  server.closeAfterAnswers();
+  assert.equal(await finish(server.connections), true);
+  await closed;
+  assert.match(text(), /answeredHTTP\/1\.1 200 .*answered$/is);
+  assert.match((await lateAnswer).join(''), /^HTTP\/1\.1 200 .*answered$/is);
 });
 
 interface Answer {

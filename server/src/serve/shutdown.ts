@@ -71,13 +71,23 @@ function onceOrphaned(end: () => void): void {
 }
 
 /**
+ * Resolves when the event loop has accepted the connections and read the requests that have arrived. If it is late, a
+ * connection with an unread request seems idle, and closing the port would reset connections that were not accepted.
+ */
+export async function arrivals(): Promise<void> {
+  // Once for connections, and once for what they bring.
+  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/**
  * Accepts no new connections, lets pending requests finish, and closes the rest after ten seconds.
  * @returns whether all requests finished in time
  */
 export async function finish(connections: Connections, maxDrainMs = MAX_DRAIN_MS): Promise<boolean> {
+  await arrivals();
   const closed = new Promise<true>((resolve) => connections.close(() => resolve(true)));
   // A busy connection becomes idle after its answer and would otherwise stay open.
-  const idle = setInterval(() => connections.closeIdleConnections(), 50);
+  const idle = setInterval(() => arrivals().then(() => connections.closeIdleConnections()), 50);
   const isFinished = await Promise.race([closed, pause(maxDrainMs, false, { ref: false })]);
   clearInterval(idle);
   if (!isFinished) connections.closeAllConnections();

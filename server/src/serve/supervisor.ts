@@ -11,7 +11,7 @@ import type { Sample } from '../monitoring/history.ts';
 import type { Snapshot } from '../monitoring/meter.ts';
 import { listen } from './http_server.ts';
 import { type Reloaded, reloader } from './reload.ts';
-import { announce, listenForEnd, type Started } from './shutdown.ts';
+import { announce, arrivals, listenForEnd, type Started } from './shutdown.ts';
 import {
   errorOf,
   type Failure,
@@ -83,6 +83,7 @@ export async function supervise(configuration: Configuration, readAgain: () => C
     workers.announceEnd(signal);
     ending.nearlyClosing.then(() => workers.announceClosing());
     await Promise.race([ending.closing, workers.failed]);
+    await arrivals();
     close();
     await Promise.race([queue.emptied(), workers.failed, pause(MAX_WAIT_MS, undefined, { ref: false })]);
   }
