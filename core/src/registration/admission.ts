@@ -30,13 +30,13 @@ export async function requireAdmission(
 ): Promise<InitialAccess | undefined> {
   if (openTo === 'anyone') return undefined;
   const token = bearerOfHeader(request);
-  if (token === undefined) throw refused('access_token_missing');
+  if (token === undefined) throw refusedAdmission('access_token_missing');
   if (openTo === 'initial_access_token') {
     const access = await readInitialAccessToken(context, token);
-    if (access === undefined) throw refused('initial_access_token_invalid');
+    if (access === undefined) throw refusedAdmission('initial_access_token_invalid');
     return access;
   }
-  if (!(await openTo(token))) throw refused('initial_access_token_invalid');
+  if (!(await openTo(token))) throw refusedAdmission('initial_access_token_invalid');
   return undefined;
 }
 
@@ -46,12 +46,7 @@ export function useOf(access: InitialAccess | undefined): OneTimeUse | undefined
   return { id: `initial_access_token ${access.id}`, expiresAt: access.expiresAt };
 }
 
-/** A single-use token was used before. */
-export function usedBefore(): OAuthError {
-  return refused('initial_access_token_used');
-}
-
-function refused(reason: RefusalReason): OAuthError {
+export function refusedAdmission(reason: RefusalReason): OAuthError {
   return new OAuthError('invalid_token', 'registration needs a valid initial access token', { reason });
 }
 

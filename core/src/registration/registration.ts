@@ -11,7 +11,7 @@ import type { ClientRecord } from '../protocol/records.ts';
 import type { Context, ResolvedRegistration } from '../request/context.ts';
 import type { RegistrationLimits } from '../storage/contract.ts';
 import { newIdentifier, newOpaque } from '../tokens/opaque_token.ts';
-import { requireAdmission, requireRegistration, usedBefore, useOf } from './admission.ts';
+import { refusedAdmission, requireAdmission, requireRegistration, useOf } from './admission.ts';
 import { asRefusal, documentByClient } from './checked_document.ts';
 import { ClientMetadataError, recordOf, signingAlgorithmsOf } from './client_document.ts';
 import { clientInformation, type ShownSecret, secretFor } from './client_information.ts';
@@ -48,7 +48,7 @@ export async function registration(
   await context.signingKeys?.publish(signingAlgorithmsOf(client));
   const limits = await limitsFor(context, settings, request);
   const added: unknown = await settings.clients.add(client, limits, useOf(admission));
-  if (added === 'already_used') throw usedBefore();
+  if (added === 'already_used') throw refusedAdmission('initial_access_token_used');
   if (added === false) throw tooMany();
   if (added !== true)
     throw new StorageFault(new TypeError(`storage.clients.add: expected a boolean, found ${added}`));

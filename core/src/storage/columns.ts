@@ -181,7 +181,7 @@ export function columnsWithout<C extends AnyColumns, E extends keyof C = never>(
   columns: C,
   ...except: readonly E[]
 ): Omit<C, E> {
-  const kept = Object.entries(columns).filter(([member]) => !except.some((one) => one === member));
+  const kept = Object.entries(columns).filter(([member]) => !except.includes(member as E));
   return Object.fromEntries(kept) as Omit<C, E>;
 }
 
@@ -246,7 +246,7 @@ export function written(type: ColumnType, value: unknown): WrittenValue {
 
 /** Of types whose values are stored in another form. */
 const WRITERS: { readonly [T in ColumnType]?: (value: unknown) => WrittenValue } = {
-  json: JSON.stringify,
+  json: (value) => JSON.stringify(value),
   flag: Number,
   bit: Number,
   words: (value) => (value as readonly string[]).join(' '),
