@@ -40,6 +40,8 @@ const LAYERS: Readonly<Record<string, Layers>> = {
       'discovery/',
       'operator/',
     ],
+    // The grant of devices joins the token endpoint and what users approve (ADR 171).
+    ['device/'],
     ['options/'],
     ['server/'],
     ['adapters/'],

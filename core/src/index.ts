@@ -1,7 +1,7 @@
 /** `@grantd/core`: the public names. Stores, the kit and adapters have entry points of their own. */
 
 export type { Approval } from './authorization/approval.ts';
-export type { AuthorizationRequest } from './authorization/authorization_request.ts';
+export type { AccessRequest, AuthorizationRequest } from './authorization/authorization_request.ts';
 export type { AuthorizationRefusal } from './authorization/authorization_response.ts';
 export {
   authenticationMethodsOf,
@@ -16,6 +16,12 @@ export {
   isUnchecked,
   type MayUseClient,
 } from './clients/client.ts';
+export {
+  type DeviceAuthorization,
+  type DeviceAuthorizationOptions,
+  deviceAuthorization,
+} from './device/device_authorization.ts';
+export type { DeviceOperations, DeviceRequest } from './device/verification.ts';
 export type { TokenScheme } from './http/bearer.ts';
 export { hostShown } from './http/browser_delivery.ts';
 export { errorResponse } from './http/error_response.ts';
@@ -102,6 +108,7 @@ export {
   type AuthenticationMethod,
   CLIENT_ALGORITHMS,
   type ClientAlgorithm,
+  DEVICE_GRANT,
   type EncryptionAlgorithm,
   GRANT_TYPES,
   type GrantType,

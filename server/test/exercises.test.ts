@@ -243,9 +243,7 @@ test('a resource has an operation, a part of the API, a command and a page of th
 test('a kind of pending row is stored, changed and taken by every store, and checked by the kit', async () => {
   const { storageKit } = await import('@grantd/core/kit');
   const { hostStorage } = await import('../../core/src/storage/host_storage.ts');
-  const { approve, keepDeviceCode, redeem } = await import(
-    join(ROOT, 'core', 'src', 'token', 'device_code.ts')
-  );
+  const { accept, confirm, invite } = await import(join(ROOT, 'core', 'src', 'operator', 'invitation.ts'));
   const path = (name: string) => join(workbench.folder(), name);
   const clock = { nowMs: 0 };
   const options = { issuer: ISSUER, clock: () => clock.nowMs };
@@ -255,16 +253,16 @@ test('a kind of pending row is stored, changed and taken by every store, and che
   ]) {
     const own = open();
     const context = { storage: hostStorage(own), clock: options.clock };
-    const ids = { id: 'digest of a device code', otherId: 'digest of a user code' };
-    assert.equal(await keepDeviceCode(context, ids, 'tv', 'read'), true);
-    assert.equal(await keepDeviceCode(context, { ...ids, id: 'another' }, 'tv', 'read'), false);
-    assert.equal(await redeem(context, ids.id), undefined);
-    assert.equal(await approve(context, 'unknown', 'alice'), false);
-    assert.equal(await approve(context, ids.otherId, 'alice'), true);
-    const redemptions = await Promise.all([redeem(context, ids.id), redeem(context, ids.id)]);
+    const ids = { id: 'digest of an invitation', otherId: 'digest of a short code' };
+    assert.equal(await invite(context, ids, 'shop', 'staff'), true);
+    assert.equal(await invite(context, { ...ids, id: 'another' }, 'shop', 'staff'), false);
+    assert.equal(await accept(context, ids.id), undefined);
+    assert.equal(await confirm(context, 'unknown', 'alice'), false);
+    assert.equal(await confirm(context, ids.otherId, 'alice'), true);
+    const accepted = await Promise.all([accept(context, ids.id), accept(context, ids.id)]);
     assert.deepEqual(
-      redemptions.filter((found) => found !== undefined),
-      [{ scope: 'read', subject: 'alice' }],
+      accepted.filter((found) => found !== undefined),
+      [{ group: 'staff', confirmedBy: 'alice' }],
     );
     await own.close();
   }

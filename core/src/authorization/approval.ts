@@ -2,18 +2,19 @@
 import { sha256 } from '#crypto';
 import { mayUse, resourcesWithDetails } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
-import type { OAuthError, ReasonCode } from '../http/errors.ts';
+import type { ReasonCode } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { secondsOf } from '../platform/environment.ts';
 import { type AuthorizationDetails, detailsIn } from '../protocol/authorization_details.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { lifetimeFor } from '../protocol/profile.ts';
+import type { NewAuthorizationCode } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { grantClaimsOf } from '../tokens/mint.ts';
 import { newOpaque, newTimedIdentifier } from '../tokens/opaque_token.ts';
 import { subjectLife } from '../tokens/state.ts';
 import { sessionIdentifier, subjectIdentifier } from '../tokens/subject_identifier.ts';
-import type { AuthorizationRequest } from './authorization_request.ts';
+import type { AccessRequest, AuthorizationRequest } from './authorization_request.ts';
 import { grantedAuthorization, type Refusal, refusedAuthorization } from './authorization_response.ts';
 import { isExpectedPerson, requiredAcrOf, unmetAcr } from './parameters.ts';
 import { endRequest } from './request_end.ts';
@@ -62,28 +63,57 @@ export async function completeAuthorization(
   request: AuthorizationRequest,
   approval: Approval,
 ): Promise<HttpResponse> {
-  requirePossible(request, approval);
   const impossible = await refusalOf(context, request, approval);
-  if (impossible !== undefined) throw (await endRequest(context, request)) ?? impossible;
+  if (impossible !== undefined) {
+    const refusal = await refusedAuthorization(context, request, impossible);
+    throw (await endRequest(context, request)) ?? refusal;
+  }
+  const { redirectUri, redirectUriGiven, codeChallenge, nonce } = request;
+  const code = newOpaque('authorization_code', context.random);
+  const id = await sha256(code);
+  // Comes first: if the response cannot be signed, no code is issued.
+  const response = await grantedAuthorization(context, request, code);
+  const lifetime = lifetimeFor(request.client, context.lifetimes, 'authorizationCode');
+  const isGranted = await issueApproved(context, request, approval, {
+    ...{ id, redirectUri, redirectUriGiven, expiresAt: secondsOf(context.clock()) + lifetime },
+    ...(codeChallenge !== undefined && { codeChallenge }),
+    ...(nonce !== undefined && { nonce }),
+  });
+  const refusal = isGranted ? undefined : await refusedAuthorization(context, request, overtaken());
+  // Comes last: if something fails before, the user can repeat the answer.
+  const answered = await endRequest(context, request);
+  if (refusal === undefined && answered === undefined) return response;
+  if (isGranted) await revokeCode(context, id);
+  throw answered ?? refusal;
+}
 
-  const { redirectUri, redirectUriGiven, codeChallenge, confirmation, nonce, claims } = request;
+/** Members of a code that do not follow from the approval. */
+type CodeOfRequest = Pick<
+  NewAuthorizationCode,
+  'id' | 'redirectUri' | 'redirectUriGiven' | 'expiresAt' | 'codeChallenge' | 'nonce'
+>;
+
+/**
+ * Issues a code for what the user approved.
+ * @returns `false` if the approval has ended in the meantime. The code is then revoked.
+ */
+export async function issueApproved(
+  context: ClientContext,
+  request: AccessRequest,
+  approval: Approval,
+  code: CodeOfRequest,
+): Promise<boolean> {
+  const { confirmation, claims } = request;
   const { subject, sessionId, scopes = request.scopes } = approval;
   // A client with a document is stored only now, so that requests alone store nothing (ADR 169).
   const client = (await context.documents?.keep(request.client, subject)) ?? request.client;
   const authorizationDetails = await grantedDetails(context, request, approval);
   const resources = await resourcesWithDetails(context, client, request.resources, authorizationDetails);
-  const code = newOpaque('authorization_code', context.random);
-  const id = await sha256(code);
-  // Comes first: if the response cannot be signed, no code is issued.
-  const response = await grantedAuthorization(context, request, code);
-  const issuedAtMs = context.clock();
   const endsWithSession = sessionId !== undefined && !scopes.includes('offline_access');
   const outcome = await context.storage.authorizationCodes.issue(
     {
-      id,
+      ...code,
       clientId: client.id,
-      redirectUri,
-      redirectUriGiven,
       scopes,
       subject,
       grantId: newTimedIdentifier(context),
@@ -95,11 +125,8 @@ export async function completeAuthorization(
         // Also here, so that a store that forgets the binding does not make the code usable without the key.
         ...(confirmation !== undefined && { cnf: confirmation }),
       },
-      issuedAtMs,
-      expiresAt: secondsOf(issuedAtMs) + lifetimeFor(client, context.lifetimes, 'authorizationCode'),
-      ...(codeChallenge !== undefined && { codeChallenge }),
+      issuedAtMs: context.clock(),
       ...(confirmation !== undefined && { confirmation }),
-      ...(nonce !== undefined && { nonce }),
       ...(endsWithSession && { sessionId }),
       ...(claims !== undefined && { claimsRequest: claims }),
       ...(resources !== undefined && { resources }),
@@ -107,56 +134,58 @@ export async function completeAuthorization(
     },
     { clientGeneration: client.generation ?? 0 },
   );
-  const isGranted = outcome === 'issued' && (await (approval.isStillApproved?.() ?? true));
-  const refusal = isGranted
-    ? undefined
-    : await refusedAuthorization(context, request, overtaken('issuance_overtaken'));
-  // Comes last: if something fails before, the user can repeat the answer.
-  const ended = await endRequest(context, request);
-  if (refusal === undefined && ended === undefined) return response;
-  if (outcome === 'issued') await revokeCode(context, id);
-  throw ended ?? refusal;
+  if (outcome !== 'issued') return false;
+  if (await (approval.isStillApproved?.() ?? true)) return true;
+  await revokeCode(context, code.id);
+  return false;
 }
 
 /** Returns what is granted of the approved details; `undefined` if there are none. */
 async function grantedDetails(
   { authorizationDetails: types }: TokenContext,
-  { client, scopes: requested, authorizationDetails }: AuthorizationRequest,
+  { client, scopes: requested, authorizationDetails }: AccessRequest,
   { subject, scopes = requested, authorizationDetails: details = authorizationDetails }: Approval,
 ): Promise<AuthorizationDetails | undefined> {
   if (types === undefined || details === undefined || details.length === 0) return undefined;
   return types.granted({ details, clientId: client.id, subject, scopes });
 }
 
-/** Why this request cannot be approved in this way. */
-async function refusalOf(
+/**
+ * Why this request cannot be approved in this way.
+ * @throws {TypeError} the approval does not fit the request, which is a mistake of the host
+ */
+export async function refusalOf(
   context: ClientContext,
-  request: AuthorizationRequest,
+  request: AccessRequest,
   approval: Approval,
-): Promise<OAuthError | undefined> {
-  const refuse = (refusal: Refusal) => refusedAuthorization(context, request, refusal);
+): Promise<Refusal | undefined> {
+  requirePossible(request, approval);
   const requiredAcr = requiredAcrOf(request.claims);
-  if (requiredAcr !== undefined && !requiredAcr.includes(approval.acr ?? '')) return refuse(unmetAcr());
+  if (requiredAcr !== undefined && !requiredAcr.includes(approval.acr ?? '')) return unmetAcr();
   if (!(await isExpectedPerson(context, request, approval.subject)))
-    return refuse(signInAgain('another user is signed in', 'other_person'));
+    return signInAgain('another user is signed in', 'other_person');
   if (isTooOld(context, request, approval))
-    return refuse(signInAgain('the sign-in is older than max_age', 'sign_in_too_old'));
+    return signInAgain('the sign-in is older than max_age', 'sign_in_too_old');
   const life = await subjectLife(context, approval.subject);
-  if (!life.alive) return refuse(overtaken(life.reason));
+  if (!life.alive) return overtaken(life.reason);
   if (await mayUse(context, request.client, approval.subject)) return undefined;
   const description = 'the user may not use this client';
-  return refuse({ code: 'access_denied', description, reason: 'person_not_allowed' });
+  return { code: 'access_denied', description, reason: 'person_not_allowed' };
 }
 
 function signInAgain(description: string, reason: ReasonCode): Refusal {
   return { code: 'login_required', description, reason };
 }
 
-function overtaken(reason: ReasonCode): Refusal {
+/** The refusal of an approval that has ended before its code left the server. */
+export function overtaken(reason: ReasonCode = 'issuance_overtaken'): Refusal {
   return { code: 'access_denied', description: 'the authorization was revoked', reason };
 }
 
-async function revokeCode({ storage: { authorizationCodes } }: TokenContext, id: string): Promise<void> {
+export async function revokeCode(
+  { storage: { authorizationCodes } }: TokenContext,
+  id: string,
+): Promise<void> {
   const issued = await authorizationCodes.get(id);
   if (issued !== undefined) await authorizationCodes.revoke(issued);
 }
@@ -168,16 +197,12 @@ const MAX_DECISION_SECONDS = 60 * 60;
  * Whether the sign-in is too old even for a user who spent an hour on the host’s pages. Only the host knows when the
  * request arrived, so it makes the exact check (OpenID Connect Core §3.1.2.1).
  */
-function isTooOld(
-  { clock }: TokenContext,
-  { maxAge }: AuthorizationRequest,
-  { authTime = 0 }: Approval,
-): boolean {
+function isTooOld({ clock }: TokenContext, { maxAge }: AccessRequest, { authTime = 0 }: Approval): boolean {
   return maxAge !== undefined && authTime < secondsOf(clock()) - maxAge - MAX_DECISION_SECONDS;
 }
 
 /** Throws for mistakes of the host. */
-function requirePossible(request: AuthorizationRequest, approval: Approval): void {
+function requirePossible(request: AccessRequest, approval: Approval): void {
   const { maxAge, claims, client } = request;
   const { scopes = [], authTime, authorizationDetails: details = [] } = approval;
   const needsAuthTime =

@@ -22,25 +22,13 @@ import {
   requireTarget,
 } from './target.ts';
 
-/** A validated authorization request as plain data. The host asks the user for approval. */
-export interface AuthorizationRequest {
+/** What a client requests, and how the user must sign in for it, as plain data. The host asks the user for approval. */
+export interface AccessRequest {
   /** The requesting client, with its metadata for users. */
   readonly client: AuthorizationClient;
-  /**
-   * The effective parameters: from the query or form, the verified request object, or the pushed request, completed
-   * with the client’s registered defaults. `authorization.resume` rebuilds the request from them. At most
-   * `LONGEST_PARAMETERS` characters, plus a request identifier that the server adds, because the first answer ends the
-   * request.
-   */
+  /** `resume` rebuilds the request from them. */
   readonly parameters: Readonly<Record<string, string>>;
-  readonly redirectUri: string;
-  /** Whether the request contained it (RFC 6749 §4.1.3). */
-  readonly redirectUriGiven: boolean;
-  readonly responseMode: ResponseMode;
   readonly scopes: readonly string[];
-  readonly state?: string;
-  readonly nonce?: string;
-  readonly codeChallenge?: string;
   /** What the code will be bound to (`dpop_jkt`, RFC 9449 §10). */
   readonly confirmation?: Confirmation;
   /** OpenID Connect Core §3.1.2.1. The host must obey them. */
@@ -62,6 +50,24 @@ export interface AuthorizationRequest {
   readonly resources?: readonly string[];
   /** Requested details, which the user must be shown (RFC 9396 §3). */
   readonly authorizationDetails?: AuthorizationDetails;
+}
+
+/** A validated authorization request. */
+export interface AuthorizationRequest extends AccessRequest {
+  /**
+   * The effective parameters: from the query or form, the verified request object, or the pushed request, completed
+   * with the client’s registered defaults. `authorization.resume` rebuilds the request from them. At most
+   * `LONGEST_PARAMETERS` characters, plus a request identifier that the server adds, because the first answer ends the
+   * request.
+   */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly redirectUri: string;
+  /** Whether the request contained it (RFC 6749 §4.1.3). */
+  readonly redirectUriGiven: boolean;
+  readonly responseMode: ResponseMode;
+  readonly state?: string;
+  readonly nonce?: string;
+  readonly codeChallenge?: string;
   /** Whether the browser loads the request in a frame, as for silent renewal (Fetch Metadata, `Sec-Fetch-Dest`). */
   readonly isFramed?: true;
 }

@@ -36,6 +36,20 @@ export async function readAuthorizationParameters(
   // RFC 6749 §4.1.1, OAuth 2.0 Multiple Response Types §2.1
   requireResponseType(client, form);
   const codeChallenge = requireChallenge(client, form);
+  const nonce = form.get('nonce');
+  if (nonce?.includes('\0')) throw invalid('the nonce contains a NUL character');
+  return {
+    ...(await readRequestedAccess(context, client, form)),
+    ...(nonce !== undefined && { nonce }),
+    ...(codeChallenge !== undefined && { codeChallenge }),
+  };
+}
+
+/**
+ * Reads what a request asks for, and what it requires of the sign-in.
+ * @throws {OAuthError} as `readAuthorizationParameters`
+ */
+export async function readRequestedAccess(context: AuthorizationContext, client: ClientRecord, form: Form) {
   // RFC 9396 §2, §3
   const details = context.authorizationDetails?.read(client, form.get(AUTHORIZATION_DETAILS));
   const isStrict = client.metadata?.strict_scopes ?? context.strictScopes;
@@ -47,8 +61,6 @@ export async function readAuthorizationParameters(
   // OpenID Connect Core §3.1.2.1
   const prompt = parsePrompt(form.get('prompt'));
   const maxAge = maxAgeOf(client, form);
-  const nonce = form.get('nonce');
-  if (nonce?.includes('\0')) throw invalid('the nonce contains a NUL character');
   const loginHint = form.get('login_hint');
   const uiLocales = parseUiLocales(form.get('ui_locales'));
 
@@ -74,8 +86,6 @@ export async function readAuthorizationParameters(
     prompt,
     acrValues,
     uiLocales,
-    ...(nonce !== undefined && { nonce }),
-    ...(codeChallenge !== undefined && { codeChallenge }),
     ...(confirmation !== undefined && { confirmation }),
     ...(maxAge !== undefined && { maxAge }),
     ...(loginHint !== undefined && { loginHint }),

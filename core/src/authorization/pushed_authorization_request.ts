@@ -2,7 +2,7 @@
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient } from '../clients/authentication.ts';
 import { noteUse } from '../clients/client.ts';
-import { checkPushedProof, proofOfRequest } from '../confirmation/dpop.ts';
+import { checkProofAt, proofOfRequest } from '../confirmation/dpop.ts';
 import { refusedProof } from '../confirmation/dpop_proof.ts';
 import { invalidRequest, type OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
@@ -22,7 +22,7 @@ export async function pushedAuthorizationRequest(
 ): Promise<HttpResponse> {
   // §2.1 authenticate the client, which may name neither another client nor another request
   const form = readForm(request);
-  const client = await authenticateClient(context, request, form, call, checkPushedProof);
+  const client = await authenticateClient(context, request, form, call, checkProof);
   reportAudience(context, form, call);
   if ((form.get('client_id') ?? client.id) !== client.id)
     throw refused('the client_id is not the authenticated client');
@@ -55,12 +55,13 @@ function requestPartOf(form: Form, clientId: string): Form {
 }
 
 const ENDPOINT = 'pushedAuthorizationRequest';
+const checkProof = checkProofAt(ENDPOINT);
 
 /**
  * The parameters with the key of the proof, if there is one, as `dpop_jkt` (RFC 9449 §10.1).
  * @throws {OAuthError} `invalid_dpop_proof`: `dpop_jkt` names another key
  */
-function boundTo(jkt: string | undefined, parameters: Form): Form {
+export function boundTo(jkt: string | undefined, parameters: Form): Form {
   if (jkt === undefined) return parameters;
   if ((parameters.get(DPOP_JKT) ?? jkt) !== jkt) throw refusedProof({ reason: 'dpop_key_wrong' }, 400);
   return new Map([...parameters, [DPOP_JKT, jkt]]);

@@ -212,6 +212,7 @@ const ENDPOINTS: Partial<Readonly<Record<Operation, keyof EndpointPaths>>> = {
   introspection: 'introspection',
   revocation: 'revocation',
   pushed_authorization_request: 'pushedAuthorizationRequest',
+  device_authorization: 'deviceAuthorization',
 };
 
 /**

@@ -31,6 +31,9 @@ export interface EndpointPaths {
   readonly authorization: string;
   readonly endSession: string;
   readonly pushedAuthorizationRequest: string;
+  readonly deviceAuthorization: string;
+  /** The page on which users enter the codes of devices. */
+  readonly device: string;
   readonly jwks: string;
   /** The registration endpoint. Each client's own URL is below it. */
   readonly registration: string;

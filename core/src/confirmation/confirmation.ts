@@ -5,7 +5,7 @@ import type { ClientContext } from '../clients/client.ts';
 import { invalidRequest, OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { HttpRequest } from '../http/http.ts';
 import { type Confirmation, readConfirmation } from '../protocol/claims.ts';
-import type { GrantType } from '../protocol/client_metadata.ts';
+import { DEVICE_GRANT, type GrantType } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { type ProofContext, proofOfRequest, type UnusedProof } from './dpop.ts';
 import { refusedProof } from './dpop_proof.ts';
@@ -19,7 +19,7 @@ export interface Proofs {
 }
 
 /** Grant types that store tokens together with the use of a DPoP proof. */
-const TAKES_ONCE: readonly GrantType[] = ['authorization_code', 'refresh_token'];
+const TAKES_ONCE: readonly GrantType[] = ['authorization_code', 'refresh_token', DEVICE_GRANT];
 
 /**
  * Returns what a token request proves possession of: the key of its DPoP proof (RFC 9449 §5), and the certificate of

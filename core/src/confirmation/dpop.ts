@@ -78,6 +78,9 @@ export class UnusedProof {
   }
 }
 
+/** Endpoints at which a client begins a request, which its proof binds. */
+export type RequestingEndpoint = 'pushedAuthorizationRequest' | 'deviceAuthorization';
+
 /**
  * Accepts the proof of a request to an endpoint that issues something (§5, §10.1). The caller uses it up.
  * @returns `undefined` if the request has no proof, or DPoP is off
@@ -88,7 +91,7 @@ export async function proofOfRequest(
   context: ProofContext,
   request: HttpRequest,
   client: ClientRecord,
-  endpoint: 'token' | 'pushedAuthorizationRequest',
+  endpoint: 'token' | RequestingEndpoint,
 ): Promise<UnusedProof | undefined> {
   const algorithms = algorithmsOf(client, context.dpopAlgorithms);
   const isOff = algorithms.length === 0;
@@ -104,9 +107,10 @@ export function checkProof(context: ProofContext, request: HttpRequest, client: 
   return proofOfRequest(context, request, client, 'token');
 }
 
-/** Checks the proof of a pushed authorization request, and uses up nothing. @throws {OAuthError} as `proofOfRequest` */
-export function checkPushedProof(context: ProofContext, request: HttpRequest, client: ClientRecord) {
-  return proofOfRequest(context, request, client, 'pushedAuthorizationRequest');
+/** Checks the proof of a request that a client begins, and uses up nothing. @throws {OAuthError} as `proofOfRequest` */
+export function checkProofAt(endpoint: RequestingEndpoint) {
+  return (context: ProofContext, request: HttpRequest, client: ClientRecord) =>
+    proofOfRequest(context, request, client, endpoint);
 }
 
 /**

@@ -6,6 +6,7 @@ import { PROMPTS, RESPONSE_MODES } from '../protocol/authorization_parameters.ts
 import {
   type AuthenticationMethod,
   CONTENT_ENCRYPTIONS,
+  DEVICE_GRANT,
   ENCRYPTION_ALGORITHMS,
   type EncryptedResponse,
   GRANT_TYPES,
@@ -32,6 +33,7 @@ export type MetadataContext = Pick<
   | 'authorizationDetails'
   | 'registration'
   | 'documents'
+  | 'hasDeviceGrant'
   | 'authenticateIntrospect'
   | 'introspectionRequiresConfidentialClient'
   | 'authenticateRevoke'
@@ -95,9 +97,9 @@ function responseTypes({ storage }: MetadataContext): readonly string[] {
 
 function grantTypes(context: MetadataContext): readonly GrantType[] {
   const offered = responseTypes(context);
-  return GRANT_TYPES.filter((grant) =>
-    requirementsOf(grant).responseTypes.every((type) => offered.includes(type)),
-  );
+  const isOffered = (grant: GrantType) =>
+    requirementsOf(grant).responseTypes.every((type) => offered.includes(type));
+  return GRANT_TYPES.filter((grant) => (grant === DEVICE_GRANT ? context.hasDeviceGrant : isOffered(grant)));
 }
 
 function authorizationMembers(context: MetadataContext) {
@@ -164,7 +166,7 @@ function jwtAnswers({ jwt }: MetadataContext, answer: EncryptedResponse) {
 }
 
 /** The endpoints that clients call themselves, below the issuer or at the origin that asks for certificates (RFC 8705 §5). */
-function endpointsAt({ paths, oidc, storage }: MetadataContext, base: string) {
+function endpointsAt({ paths, oidc, storage, hasDeviceGrant }: MetadataContext, base: string) {
   const at = (path: string) => endpointUrl(base, path);
   return {
     ...(storage.groups.has('issuing') && { token_endpoint: at(paths.token) }),
@@ -173,6 +175,7 @@ function endpointsAt({ paths, oidc, storage }: MetadataContext, base: string) {
     ...(canPush(storage) && {
       pushed_authorization_request_endpoint: at(paths.pushedAuthorizationRequest),
     }),
+    ...(hasDeviceGrant && { device_authorization_endpoint: at(paths.deviceAuthorization) }), // RFC 8628 §4
     ...(oidc !== undefined && { userinfo_endpoint: at(paths.userInfo) }),
   };
 }

@@ -23,6 +23,10 @@ export const ERROR_STATUS = {
   insufficient_scope: 403,
   // RFC 9470 §3
   insufficient_user_authentication: 401,
+  // RFC 8628 §3.5
+  authorization_pending: 400,
+  slow_down: 400,
+  expired_token: 400,
   // RFC 8707 §2
   invalid_target: 400,
   // RFC 9396 §5
@@ -324,6 +328,17 @@ export const REFUSAL_REASONS = {
     'A client tried to redeem or revoke an authorization code that was issued to a different client.',
   code_reused:
     'The client redeemed the authorization code a second time. The server has revoked the tokens that it issued for the code.',
+  device_pending: 'The device polls, and its user has not decided yet.',
+  device_polls_early:
+    'The device polls more often than the interval allows. It must wait longer from now on.',
+  device_denied: 'The user denied the request of the device.',
+  device_code_expired:
+    'The device code has expired before its user approved, or before the device redeemed it.',
+  device_code_unknown:
+    'The server has no request with this device code. It never existed, or expired long ago.',
+  device_code_foreign: 'A client sent the device code of a different client.',
+  user_code_unknown:
+    'No device waits with this user code: it was mistyped, has expired, or the user has already decided.',
   refresh_token_inactive:
     'The client repeated a refresh request within the grace period (refreshGrace), but the server can no longer derive the new refresh token that it issued at the first request.',
   refresh_token_foreign: 'A client sent a refresh token that was issued to a different client.',

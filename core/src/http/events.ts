@@ -9,6 +9,7 @@ export type Operation =
   | 'authorization'
   | 'logout'
   | 'pushed_authorization_request'
+  | 'device_authorization'
   | 'registration'
   | 'client_configuration'
   | 'metadata'

@@ -1,6 +1,7 @@
 // `npm run docs` writes this file from the tables in core/src/options/options.ts. Change those.
 import type { DpopNonces, EndpointPaths, MayUseClient } from '../clients/client.ts';
 import type { CertificateReader } from '../clients/distinguished_name.ts';
+import type { DeviceAuthorization } from '../device/device_authorization.ts';
 import type { ServerEvent } from '../http/events.ts';
 import type { FetchDocument } from '../http/fetch_document.ts';
 import type { Clock, RandomSource } from '../platform/environment.ts';
@@ -83,6 +84,11 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
    * Metadata Documents). Default: off.
    */
   readonly clientDocuments?: ClientDocuments;
+  /**
+   * Lets devices without a browser sign users in with a short code. Users enter it on a page of your application (RFC
+   * 8628). Default: off.
+   */
+  readonly deviceAuthorization?: DeviceAuthorization;
   /** Authentication context classes (acr) that sign-ins can reach (OpenID Connect Core §2). Default: none. */
   readonly acrValues?: readonly string[];
   /**

@@ -3,6 +3,7 @@
 
 import type { DpopNonces, EndpointPaths, MayUseClient } from '../clients/client.ts';
 import type { CertificateReader } from '../clients/distinguished_name.ts';
+import type { DeviceAuthorization } from '../device/device_authorization.ts';
 import type { ServerEvent } from '../http/events.ts';
 import type { FetchDocument } from '../http/fetch_document.ts';
 import { isScopeToken } from '../http/form.ts';
@@ -71,6 +72,8 @@ export const DEFAULT_PATHS: EndpointPaths = {
   authorization: '/authorize',
   endSession: '/logout',
   pushedAuthorizationRequest: '/par',
+  deviceAuthorization: '/device_authorization',
+  device: '/device',
   jwks: '/jwks',
   registration: '/register',
 };
@@ -204,6 +207,13 @@ export const HOST_OPTIONS = {
     hostValue<ClientDocuments>(
       'ClientDocuments',
       'what clientDocuments() returns',
+      (value) => isObject(value) && 'open' in value,
+    ),
+  ),
+  deviceAuthorization: settingWithoutDefault(
+    hostValue<DeviceAuthorization>(
+      'DeviceAuthorization',
+      'what deviceAuthorization() returns',
       (value) => isObject(value) && 'open' in value,
     ),
   ),

@@ -268,6 +268,13 @@ export const HOST_OPTION_TEXTS: TextsOf<typeof HOST_OPTIONS> = {
     section: 'Client ID Metadata Documents',
     defaultInWords: 'off',
   },
+  deviceAuthorization: {
+    group: 'Host',
+    about:
+      'Lets devices without a browser sign users in with a short code. Users enter it on a page of your application.',
+    section: 'RFC 8628',
+    defaultInWords: 'off',
+  },
   acrValues: {
     group: 'Host',
     about: 'Authentication context classes (acr) that sign-ins can reach.',

@@ -174,22 +174,30 @@ export function lowerCaseSpellings(uri: string): readonly string[] {
 interface GrantRequirements {
   /** The grant type's `response_types`. If there are any, the client needs a redirect URI. */
   readonly responseTypes: readonly 'code'[];
-  /** Another grant type that issues what this one redeems. */
-  readonly needs?: string;
+  /** Other grant types that issue what this one redeems. The client needs one of them. */
+  readonly needs?: readonly string[];
 
   readonly isForConfidentialClients?: true;
 }
 
-/** All grant types. The table in token/token.ts has the code of each. */
+/** The grant type of devices (RFC 8628 §3.4). */
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+
+/** All grant types. The table in token/token.ts has the code of each, but that of devices is an option (ADR 171). */
 export const GRANTS = {
   authorization_code: { responseTypes: ['code'] },
-  refresh_token: { responseTypes: [], needs: 'authorization_code' },
+  refresh_token: { responseTypes: [], needs: ['authorization_code', DEVICE_GRANT] },
   client_credentials: { responseTypes: [], isForConfidentialClients: true },
+  [DEVICE_GRANT]: { responseTypes: [] },
 } as const satisfies Readonly<Record<string, GrantRequirements>>;
 
 export type GrantType = keyof typeof GRANTS;
 
 export const GRANT_TYPES = Object.keys(GRANTS) as readonly GrantType[];
+
+export function isGrantType(text: string): text is GrantType {
+  return Object.hasOwn(GRANTS, text);
+}
 
 /** The grants of a client that registers itself without naming any (RFC 7591 §2). */
 export const REGISTERED_GRANTS: readonly GrantType[] = ['authorization_code'];

@@ -12,9 +12,29 @@ interface Kind {
   readonly hasOtherId: boolean;
 }
 
+/** What is known of a request of a device. */
+export interface DeviceRequestState {
+  /** Parameters from which the request is rebuilt. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly requestedAtMs: number;
+  /** What limits count as the sender of the request (`HttpRequest.place`). */
+  readonly place?: string;
+  /** When both codes expire, in seconds since 1970. The row stays longer, so that the device gets the right error. */
+  readonly codesExpireAt: number;
+  /** Seconds between two polls of the device. Grows with each early one (RFC 8628 §3.5). */
+  readonly interval: number;
+  /** The last poll that was not early. */
+  readonly polledAtMs?: number;
+  readonly decision?: 'approved' | 'denied';
+  /** `id` of the authorization code that was issued at the approval. */
+  readonly codeId?: string;
+}
+
 export const PENDING_KINDS = {
   /** A pushed authorization request, under the digest of its `request_uri` (RFC 9126). Keeps the parameters. */
   pushed_request: { data: {} as Readonly<Record<string, string>>, mostSeconds: DAY, hasOtherId: false },
+  /** A request of a device, under the digest of its device code. The digest of its user code finds it too (RFC 8628). */
+  device_request: { data: {} as DeviceRequestState, mostSeconds: DAY, hasOtherId: true },
 } as const satisfies Record<string, Kind>;
 
 export type PendingKind = keyof typeof PENDING_KINDS;

@@ -93,8 +93,8 @@ const requireWorkableGrants: Rule = (document, { grantTypes: allowed }) => {
     throw unfit('grant_types', `expected ${allowed.join(', ')}`);
   for (const grant of grantTypes) {
     const { needs, isForConfidentialClients } = requirementsOf(grant);
-    if (needs !== undefined && !grantTypes.some((other) => other === needs))
-      throw unfit('grant_types', `${grant} needs ${needs}`);
+    if (needs !== undefined && !grantTypes.some((other) => needs.includes(other)))
+      throw unfit('grant_types', `${grant} needs ${needs.join(' or ')}`);
     if (isForConfidentialClients && isPublic(document))
       throw unfit('grant_types', `${grant} needs a confidential client (RFC 6749 section 4.4)`);
   }

@@ -115,7 +115,7 @@ function offeredGrants(
   );
   const offered = allowed.filter((grant) => {
     const { needs } = requirementsOf(grant);
-    return needs === undefined || allowed.some((other) => other === needs);
+    return needs === undefined || allowed.some((other) => needs.includes(other));
   });
   if (sent.length > 0 && offered.length === 0)
     throw new ClientMetadataError(

@@ -126,7 +126,9 @@ export const ENDPOINTS = {
 } as const satisfies Record<string, Endpoint>;
 
 /** The table of one server. */
-export type Endpoints = Readonly<Record<keyof typeof ENDPOINTS, Endpoint>>;
+export type Endpoints = Readonly<Record<keyof typeof ENDPOINTS, Endpoint>> & {
+  readonly deviceAuthorization?: Endpoint;
+};
 
 /**
  * Returns the endpoints by path, as far as the storage serves them. The authorization endpoint is missing, because it is
@@ -151,6 +153,7 @@ export function routesOf(context: Context, endpoints: Endpoints): Routes {
   };
   addMetadata('oauth-authorization-server');
   add(base + paths.pushedAuthorizationRequest, endpoints.pushedAuthorizationRequest);
+  if (endpoints.deviceAuthorization) add(base + paths.deviceAuthorization, endpoints.deviceAuthorization);
   if (registrationOptions !== undefined) {
     add(base + paths.registration, endpoints.registration);
     add(`${base}${paths.registration}/${ANY_SEGMENT}`, endpoints.clientConfiguration);

@@ -27,51 +27,73 @@ import { type Grant, invalidGrant, overtaken } from './grant.ts';
 /** Redeems an authorization code (RFC 6749 §4.1.3) with PKCE (RFC 7636 §4.5), and issues an ID token for `openid`. */
 export const authorizationCode: Grant<AuthorizationCodeRecord | undefined> = {
   lookUp: async (context, form) => findCode(context, requireParameter(form, 'code')),
-  async issue(context, client, form, call, { proven, dpop }, record) {
+  async issue(context, client, form, call, proofs, record) {
     if (!record) throw invalidCode('code_unknown');
     await requireMatch(record, client, form);
-    const bound = confirmationOf({ record, claims: record.claims });
-    if (bound !== undefined) requireSameConfirmation(bound, proven);
-    if (record.redeemedAtMs !== undefined) throw await revokeReused(context, record, call, dpop);
+    await requireUnused(context, record, call, proofs);
     requireUnchanged(record, client);
-    await requireAlive(context, record);
-    if (!(await mayUse(context, client, record.subject)))
-      throw invalidGrant('the user may not use this client', 'person_not_allowed');
-
-    const remaining = await remainingAccess(context, client, record);
-    const selected = remaining.select(resourcesIn(form), form.get(AUTHORIZATION_DETAILS));
-    const { subject, grantId, sessionId, nonce, claimsRequest } = record;
-    const { scopes, resources, authorizationDetails } = remaining;
-    const person = { subject, sub: record.claims.sub };
-    const claims = grantClaimsOf(client, record.claims);
-    const purpose = {
-      client,
-      scopes,
-      confirmation: proven && confirmationOfAccessToken(client, proven),
-      person,
-      claims,
-      grantId,
-      familyId: newTimedIdentifier(context),
-      pairId: newTimedIdentifier(context),
-      ...{ sessionId, claimsRequest, resources, authorizationDetails },
-    };
-    const refresh = client.grantTypes.includes('refresh_token')
-      ? await mintRefreshToken(context, {
-          ...purpose,
-          confirmation: proven && confirmationOfRefreshToken(client, proven),
-        })
-      : undefined;
-    const access = await mintAccessToken(context, { ...purpose, ...selected }, refresh?.record.expiresAt);
-    const tokens = refresh === undefined ? [access.record] : [access.record, refresh.record];
-    const occasion = { client, person, access, claims, claimsRequest };
-    const idToken = await mintIdTokenFor(context, { ...occasion, ...(nonce !== undefined && { nonce }) });
-
-    // The code is redeemed last. If signing fails, the client can try again.
-    const outcome = await context.storage.authorizationCodes.redeem(record, tokens, dpop?.once);
-    if (outcome === 'already_redeemed') throw await revokeReused(context, record, call, dpop);
-    if (outcome !== 'issued') throw overtaken();
-    return { access, refreshToken: refresh?.token, idToken };
+    return redeem(context, client, form, call, proofs, record);
   },
+};
+
+/** Refuses a code without what it is bound to, and one that was redeemed before, which also revokes its tokens. */
+export async function requireUnused(
+  context: ClientContext,
+  record: AuthorizationCodeRecord,
+  call: Call,
+  { proven, dpop }: Proofs,
+): Promise<void> {
+  const bound = confirmationOf({ record, claims: record.claims });
+  if (bound !== undefined) requireSameConfirmation(bound, proven);
+  if (record.redeemedAtMs !== undefined) throw await revokeReused(context, record, call, dpop);
+}
+
+/** Issues the tokens of a code that this client may redeem. */
+export const redeem: Grant<AuthorizationCodeRecord>['issue'] = async (
+  context,
+  client,
+  form,
+  call,
+  { proven, dpop },
+  record,
+) => {
+  await requireAlive(context, record);
+  if (!(await mayUse(context, client, record.subject)))
+    throw invalidGrant('the user may not use this client', 'person_not_allowed');
+
+  const remaining = await remainingAccess(context, client, record);
+  const selected = remaining.select(resourcesIn(form), form.get(AUTHORIZATION_DETAILS));
+  const { subject, grantId, sessionId, nonce, claimsRequest } = record;
+  const { scopes, resources, authorizationDetails } = remaining;
+  const person = { subject, sub: record.claims.sub };
+  const claims = grantClaimsOf(client, record.claims);
+  const purpose = {
+    client,
+    scopes,
+    confirmation: proven && confirmationOfAccessToken(client, proven),
+    person,
+    claims,
+    grantId,
+    familyId: newTimedIdentifier(context),
+    pairId: newTimedIdentifier(context),
+    ...{ sessionId, claimsRequest, resources, authorizationDetails },
+  };
+  const refresh = client.grantTypes.includes('refresh_token')
+    ? await mintRefreshToken(context, {
+        ...purpose,
+        confirmation: proven && confirmationOfRefreshToken(client, proven),
+      })
+    : undefined;
+  const access = await mintAccessToken(context, { ...purpose, ...selected }, refresh?.record.expiresAt);
+  const tokens = refresh === undefined ? [access.record] : [access.record, refresh.record];
+  const occasion = { client, person, access, claims, claimsRequest };
+  const idToken = await mintIdTokenFor(context, { ...occasion, ...(nonce !== undefined && { nonce }) });
+
+  // The code is redeemed last. If signing fails, the client can try again.
+  const outcome = await context.storage.authorizationCodes.redeem(record, tokens, dpop?.once);
+  if (outcome === 'already_redeemed') throw await revokeReused(context, record, call, dpop);
+  if (outcome !== 'issued') throw overtaken();
+  return { access, refreshToken: refresh?.token, idToken };
 };
 
 async function findCode(

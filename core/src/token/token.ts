@@ -6,37 +6,55 @@ import { type Proofs, proofsOf } from '../confirmation/confirmation.ts';
 import { checkProof } from '../confirmation/dpop.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
-import { type Form, formatScope, readForm, requireParameter } from '../http/form.ts';
+import { formatScope, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
 import { secondsOf } from '../platform/environment.ts';
-import { type GrantType, requirementsOf } from '../protocol/client_metadata.ts';
+import { DEVICE_GRANT, type GrantType, isGrantType, requirementsOf } from '../protocol/client_metadata.ts';
 import { authorizationCode } from './authorization_code.ts';
 import { clientCredentials } from './client_credentials.ts';
 import type { Grant, IssuedTokens } from './grant.ts';
 import { refreshToken } from './refresh_token.ts';
 
 /** The functions of each grant type. `GRANTS` says what a client needs for it. */
-const GRANT_FUNCTIONS: Readonly<Record<GrantType, Grant>> = {
+const GRANT_FUNCTIONS: Readonly<Record<Exclude<GrantType, typeof DEVICE_GRANT>, Grant>> = {
   authorization_code: authorizationCode,
   refresh_token: refreshToken,
   client_credentials: clientCredentials,
 };
 
+type Answer = (context: ClientContext, request: HttpRequest, call: Call) => Promise<HttpResponse>;
+
 /** `POST /token` (RFC 6749 §3.2). */
-export async function token(context: ClientContext, request: HttpRequest, call: Call): Promise<HttpResponse> {
+export const token: Answer = (...given) => answer(GRANT_FUNCTIONS, ...given);
+
+/** The endpoint with the grant of devices (RFC 8628 §3.4). */
+export function tokenWith(deviceGrant: Grant): Answer {
+  const grants = { ...GRANT_FUNCTIONS, [DEVICE_GRANT]: deviceGrant };
+  return (...given) => answer(grants, ...given);
+}
+
+type Grants = Readonly<Record<string, Grant>>;
+
+async function answer(
+  grants: Grants,
+  context: ClientContext,
+  request: HttpRequest,
+  call: Call,
+): Promise<HttpResponse> {
   // §3.2 read the request and authenticate the client
   const form = readForm(request);
-  const lookUp = grantIn(form)?.lookUp?.(context, form);
+  const lookUp = grantOf(grants, form.get('grant_type') ?? '')?.lookUp?.(context, form);
   lookUp?.catch(() => undefined); // awaited below, unless the client is refused
   const client = await authenticateClient(context, request, form, call, checkProof);
   reportAudience(context, form, call);
   const grantType = requireParameter(form, 'grant_type');
 
   // §5.2 check the grant type
-  if (!isGrantType(grantType)) {
+  const grant = grantOf(grants, grantType);
+  if (grant === undefined || !isGrantType(grantType)) {
     throw new OAuthError(
       'unsupported_grant_type',
-      isGrantType(grantType.trim())
+      grantOf(grants, grantType.trim())
         ? 'the grant_type has white space around it'
         : 'the grant_type is not supported',
       { reason: 'grant_unknown', value: grantType },
@@ -61,7 +79,7 @@ export async function token(context: ClientContext, request: HttpRequest, call: 
   const proofs: Proofs = needsProof || hasProof ? await proofsOf(context, request, client, grantType) : {};
 
   // §5.1 issue the tokens
-  const issuance = GRANT_FUNCTIONS[grantType].issue(context, client, form, call, proofs, await lookUp);
+  const issuance = grant.issue(context, client, form, call, proofs, await lookUp);
   const issued = await (proofs.dpop?.during(issuance) ?? issuance);
   const hasRefreshToken = ![undefined, form.get('refresh_token')].includes(issued.refreshToken);
   if (client.registeredAt !== undefined) await noteUse(context, client, endOf(context, issued));
@@ -69,13 +87,8 @@ export async function token(context: ClientContext, request: HttpRequest, call: 
   return tokenResponse(context, issued);
 }
 
-function grantIn(form: Form): Grant | undefined {
-  const grantType = form.get('grant_type') ?? '';
-  return isGrantType(grantType) ? GRANT_FUNCTIONS[grantType] : undefined;
-}
-
-function isGrantType(value: string): value is GrantType {
-  return Object.hasOwn(GRANT_FUNCTIONS, value);
+function grantOf(grants: Grants, grantType: string): Grant | undefined {
+  return Object.hasOwn(grants, grantType) ? grants[grantType] : undefined;
 }
 
 /** Until when the tokens can be used at most, in seconds. */

@@ -7,6 +7,7 @@ const OPAQUE_PREFIXES = {
   access_token: 'grantd_at_',
   refresh_token: 'grantd_rt_',
   authorization_code: 'grantd_ac_',
+  device_code: 'grantd_dc_',
   client_secret: 'grantd_cs_',
   registration_token: 'grantd_ra_',
 } as const;

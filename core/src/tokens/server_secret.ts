@@ -19,7 +19,8 @@ export type SecretUse =
   | 'pairwise_session'
   | 'initial_access_token'
   | 'dpop_nonce'
-  | 'registration_place';
+  | 'registration_place'
+  | 'user_code';
 
 export const EXPECTED_SECRET = 'a text of at least 32 characters, or a list of such texts, newest first';
 

@@ -4,6 +4,7 @@ import { chosen, type Transport } from './transport.ts';
 type OperationName =
   | 'introspect'
   | 'pushAuthorizationRequest'
+  | 'authorizeDevice'
   | 'revoke'
   | 'userInfo'
   | 'token'
@@ -18,6 +19,7 @@ const OPERATIONS: Readonly<Record<string, OperationName>> = {
   '/userinfo': 'userInfo',
   '/token': 'token',
   '/par': 'pushAuthorizationRequest',
+  '/device_authorization': 'authorizeDevice',
   '/register': 'register',
   '/jwks': 'jwks',
   '/.well-known/oauth-authorization-server': 'metadata',
