@@ -13,6 +13,7 @@ import {
 import { described, type OptionTable } from '../core/src/protocol/option_kinds.ts';
 
 const TABLES_IN = 'core/src/options/options.ts';
+const tables = readFileSync(TABLES_IN, 'utf8');
 
 /** The option tables by the name of the interface that is generated from them. */
 const OPTION_TABLES: Readonly<
@@ -62,9 +63,22 @@ function membersOf(table: OptionTable): string {
   return Object.entries(table)
     .map(([name, option]) => {
       const comment = wrap(sentencesOf(option));
-      return `${comment}\n  readonly ${name}${option.isRequired ? '' : '?'}: ${option.kind.type};`;
+      return `${comment}\n  readonly ${name}${option.isRequired ? '' : '?'}: ${typeOf(name, option)};`;
     })
     .join('\n');
+}
+
+/** The type of an option: the type parameter in the source of its table, or else that of its kind. */
+function typeOf(name: string, { kind }: Option<unknown, unknown>): string {
+  if (name === 'storage') return 'S';
+  const entries = tables.matchAll(new RegExp(`^  ${name}: (.*?)(?=^  \\w+: |^};)`, 'gms'));
+  const makers = [...entries].map(([entry]) =>
+    /\b(hostValue|functionOf|opened|oneOf|listOf)<(.+?)>\(/s.exec(entry),
+  );
+  const [, maker, type] = makers.find((found) => found !== null) ?? [];
+  if (type === undefined && kind.type === '') throw new Error(`${TABLES_IN}: no type of ${name}`);
+  if (type === undefined) return kind.type;
+  return maker === 'listOf' ? `readonly ${type}[]` : type;
 }
 
 function sentencesOf(option: Option<unknown, unknown>): string {
@@ -87,9 +101,7 @@ function wrap(text: string): string {
 
 /** The imports of the tables' file that the interfaces need. */
 function importsFor(text: string): string {
-  const imports = readFileSync(TABLES_IN, 'utf8').matchAll(
-    /^import (?:type )?\{([^}]+)\} from '([^']+)';$/gm,
-  );
+  const imports = tables.matchAll(/^import (?:type )?\{([^}]+)\} from '([^']+)';$/gm);
   const lines: string[] = [];
   for (const [, names = '', module] of imports) {
     const needed = names
@@ -125,7 +137,7 @@ export function libraryOptionsTable(): string {
       const byDefault = option.isRequired
         ? 'required'
         : (option.defaultInWords ?? `\`${String(option.byDefault)}\``);
-      const type = option.kind.type.replaceAll('|', '\\|');
+      const type = typeOf(name, option).replaceAll('|', '\\|');
       return `| \`${place}${name}\` | \`${type}\` | ${describeOption(option)} Expected: ${option.kind.expected}. | ${byDefault} |`;
     }),
   );

@@ -19,9 +19,10 @@ export {
 export {
   type DeviceAuthorization,
   type DeviceAuthorizationOptions,
+  type DeviceOperations,
+  type DeviceRequest,
   deviceAuthorization,
 } from './device/device_authorization.ts';
-export type { DeviceOperations, DeviceRequest } from './device/verification.ts';
 export type { TokenScheme } from './http/bearer.ts';
 export { hostShown } from './http/browser_delivery.ts';
 export { errorResponse } from './http/error_response.ts';

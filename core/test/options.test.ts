@@ -246,6 +246,7 @@ test('every option that is left out has its default', () => {
     accessTokenAlgorithm: 'RS256',
     idTokenAlgorithm: 'RS256',
     defaultAudience: ISSUER,
+    deviceAuthorization: undefined,
     cachedTokens: 200_000,
     lifetimes: {
       accessToken: 3600,
@@ -532,7 +533,7 @@ test('a list with a wrong element is refused by the index and the type of the el
     ],
     [
       { registration: { openTo: 'anyone', grantTypes: ['refresh_token', ['client_credentials']] } },
-      'registration.grantTypes: expected a list of authorization_code, refresh_token, client_credentials, got a list with a list at index 1',
+      'registration.grantTypes: expected a list of authorization_code, refresh_token, client_credentials, urn:ietf:params:oauth:grant-type:device_code, got a list with a list at index 1',
     ],
   ] as const) {
     const given = { ...REQUIRED, ...options } as unknown as AuthorizationServerOptions;

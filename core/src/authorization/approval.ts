@@ -4,7 +4,7 @@ import { mayUse, resourcesWithDetails } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
 import type { ReasonCode } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
-import { secondsOf } from '../platform/environment.ts';
+import { defined, secondsOf } from '../platform/environment.ts';
 import { type AuthorizationDetails, detailsIn } from '../protocol/authorization_details.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { lifetimeFor } from '../protocol/profile.ts';
@@ -74,11 +74,9 @@ export async function completeAuthorization(
   // Comes first: if the response cannot be signed, no code is issued.
   const response = await grantedAuthorization(context, request, code);
   const lifetime = lifetimeFor(request.client, context.lifetimes, 'authorizationCode');
-  const isGranted = await issueApproved(context, request, approval, {
-    ...{ id, redirectUri, redirectUriGiven, expiresAt: secondsOf(context.clock()) + lifetime },
-    ...(codeChallenge !== undefined && { codeChallenge }),
-    ...(nonce !== undefined && { nonce }),
-  });
+  const expiresAt = secondsOf(context.clock()) + lifetime;
+  const members = defined({ id, redirectUri, redirectUriGiven, expiresAt, codeChallenge, nonce });
+  const isGranted = await issueApproved(context, request, approval, members);
   const refusal = isGranted ? undefined : await refusedAuthorization(context, request, overtaken());
   // Comes last: if something fails before, the user can repeat the answer.
   const answered = await endRequest(context, request);
@@ -111,7 +109,7 @@ export async function issueApproved(
   const resources = await resourcesWithDetails(context, client, request.resources, authorizationDetails);
   const endsWithSession = sessionId !== undefined && !scopes.includes('offline_access');
   const outcome = await context.storage.authorizationCodes.issue(
-    {
+    defined({
       ...code,
       clientId: client.id,
       scopes,
@@ -126,12 +124,12 @@ export async function issueApproved(
         ...(confirmation !== undefined && { cnf: confirmation }),
       },
       issuedAtMs: context.clock(),
-      ...(confirmation !== undefined && { confirmation }),
-      ...(endsWithSession && { sessionId }),
-      ...(claims !== undefined && { claimsRequest: claims }),
-      ...(resources !== undefined && { resources }),
-      ...(authorizationDetails !== undefined && { authorizationDetails }),
-    },
+      confirmation,
+      sessionId: endsWithSession ? sessionId : undefined,
+      claimsRequest: claims,
+      resources,
+      authorizationDetails,
+    }),
     { clientGeneration: client.generation ?? 0 },
   );
   if (outcome !== 'issued') return false;
@@ -220,10 +218,5 @@ function requirePossible(request: AccessRequest, approval: Approval): void {
 
 /** Claims about the sign-in for the grant’s tokens. */
 function claimsOf({ username, authTime, acr, amr }: Approval): Claims {
-  return {
-    ...(username !== undefined && { username }),
-    ...(authTime !== undefined && { auth_time: authTime }),
-    ...(acr !== undefined && { acr }),
-    ...(amr !== undefined && { amr }),
-  };
+  return defined({ username, auth_time: authTime, acr, amr });
 }

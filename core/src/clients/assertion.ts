@@ -207,13 +207,11 @@ function lifetimeOf({ clientAssertionLifetime }: ClientContext, client: ClientRe
   return Math.min(allowed, profileOf(client)?.assertionLifetime ?? Infinity);
 }
 
-/** Endpoints with client authentication, other than the token endpoint. */
-const ENDPOINTS: Partial<Readonly<Record<Operation, keyof EndpointPaths>>> = {
-  introspection: 'introspection',
-  revocation: 'revocation',
-  pushed_authorization_request: 'pushedAuthorizationRequest',
-  device_authorization: 'deviceAuthorization',
-};
+/** The path of an operation has its name, in camel case. */
+function pathOfOperation(paths: EndpointPaths, operation: Operation): string {
+  const name = operation.replaceAll(/_./g, ([, letter = '']) => letter.toUpperCase());
+  return paths[name as keyof EndpointPaths] ?? paths.token;
+}
 
 /**
  * The audience must be the issuer, which is unique. A client can be registered to name the URL of the endpoint or of
@@ -231,7 +229,7 @@ function isForThisServer(
   if (client.metadata?.assertion_audience !== 'endpoint') {
     return audiences.length === 1 && audiences[0] === issuer;
   }
-  const endpoints = [paths.token, paths[ENDPOINTS[operation] ?? 'token']];
+  const endpoints = [paths.token, pathOfOperation(paths, operation)];
   const urls = endpoints.map((path) => endpointUrl(issuer, path));
   const aliases = mtlsOrigin === undefined ? [] : urls.map((url) => urlAt(mtlsOrigin, url));
   const accepted = new Set<unknown>([issuer, ...urls, ...aliases]);

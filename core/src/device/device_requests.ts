@@ -1,7 +1,7 @@
 // Requests of devices as pending rows: made, polled, decided once. § refers to RFC 8628.
-import { sha256 } from '#crypto';
+import { hmacSha256, sha256 } from '#crypto';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
-import { secondsOf } from '../platform/environment.ts';
+import { type RandomSource, secondsOf } from '../platform/environment.ts';
 import { DEVICE_GRANT } from '../protocol/client_metadata.ts';
 import type { DeviceRequestState, PendingRow } from '../protocol/pending.ts';
 import { profileOf } from '../protocol/profile.ts';
@@ -9,7 +9,6 @@ import type { ClientRecord } from '../protocol/records.ts';
 import { invalidGrant } from '../token/grant.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { newOpaque, opaqueKindOf } from '../tokens/opaque_token.ts';
-import { digestsOf, newUserCode, readUserCode } from './user_code.ts';
 
 const KIND = 'device_request';
 
@@ -152,4 +151,47 @@ function refusal(
 function pendingOf({ storage: { pending } }: TokenContext): NonNullable<TokenContext['storage']['pending']> {
   if (pending === undefined) throw new TypeError('requests of devices need storage.pending');
   return pending;
+}
+
+// ── User codes ────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Letters that make no words and look like no others (§6.1). Eight of them have 34.5 bits. */
+const ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ';
+const LENGTH = 8;
+const USER_CODE = new RegExp(`^[${ALPHABET}]{${LENGTH}}$`);
+
+/** Bytes from this one on would make some letters more likely than others. */
+const BYTES_END = 256 - (256 % ALPHABET.length);
+
+/** Returns a random code as users see it, such as `WDJB-MJHT`. */
+function newUserCode(random: RandomSource): string {
+  let letters = '';
+  while (letters.length < LENGTH)
+    for (const byte of random(LENGTH - letters.length))
+      if (byte < BYTES_END) letters += ALPHABET[byte % ALPHABET.length];
+  return `${letters.slice(0, LENGTH / 2)}-${letters.slice(LENGTH / 2)}`;
+}
+
+/**
+ * Reads what a user typed. Case, spaces and punctuation do not matter (§6.1).
+ * @returns the letters alone; `undefined` if this cannot be a code
+ */
+function readUserCode(typed: string): string | undefined {
+  const letters = typed
+    .normalize('NFKC')
+    .replaceAll(/[\s\p{P}]/gu, '')
+    .toUpperCase();
+  return USER_CODE.test(letters) ? letters : undefined;
+}
+
+/**
+ * Returns the digests by which a code is found: one for each server secret, the newest first. They need a key, because
+ * anyone can try all codes.
+ */
+async function digestsOf(
+  { secret, issuer }: Pick<TokenContext, 'secret' | 'issuer'>,
+  letters: string,
+): Promise<readonly string[]> {
+  const keys = await secret.keys('user_code');
+  return Promise.all(keys.map((key) => hmacSha256(key, `${issuer} ${letters}`)));
 }

@@ -33,7 +33,7 @@ export type MetadataContext = Pick<
   | 'authorizationDetails'
   | 'registration'
   | 'documents'
-  | 'hasDeviceGrant'
+  | 'deviceAuthorization'
   | 'authenticateIntrospect'
   | 'introspectionRequiresConfidentialClient'
   | 'authenticateRevoke'
@@ -97,9 +97,11 @@ function responseTypes({ storage }: MetadataContext): readonly string[] {
 
 function grantTypes(context: MetadataContext): readonly GrantType[] {
   const offered = responseTypes(context);
-  const isOffered = (grant: GrantType) =>
-    requirementsOf(grant).responseTypes.every((type) => offered.includes(type));
-  return GRANT_TYPES.filter((grant) => (grant === DEVICE_GRANT ? context.hasDeviceGrant : isOffered(grant)));
+  return GRANT_TYPES.filter(
+    (grant) =>
+      (grant !== DEVICE_GRANT || context.deviceAuthorization) &&
+      requirementsOf(grant).responseTypes.every((type) => offered.includes(type)),
+  );
 }
 
 function authorizationMembers(context: MetadataContext) {
@@ -166,7 +168,7 @@ function jwtAnswers({ jwt }: MetadataContext, answer: EncryptedResponse) {
 }
 
 /** The endpoints that clients call themselves, below the issuer or at the origin that asks for certificates (RFC 8705 §5). */
-function endpointsAt({ paths, oidc, storage, hasDeviceGrant }: MetadataContext, base: string) {
+function endpointsAt({ paths, oidc, storage, deviceAuthorization }: MetadataContext, base: string) {
   const at = (path: string) => endpointUrl(base, path);
   return {
     ...(storage.groups.has('issuing') && { token_endpoint: at(paths.token) }),
@@ -175,7 +177,7 @@ function endpointsAt({ paths, oidc, storage, hasDeviceGrant }: MetadataContext, 
     ...(canPush(storage) && {
       pushed_authorization_request_endpoint: at(paths.pushedAuthorizationRequest),
     }),
-    ...(hasDeviceGrant && { device_authorization_endpoint: at(paths.deviceAuthorization) }), // RFC 8628 §4
+    ...(deviceAuthorization && { device_authorization_endpoint: at(paths.deviceAuthorization) }), // RFC 8628 §4
     ...(oidc !== undefined && { userinfo_endpoint: at(paths.userInfo) }),
   };
 }

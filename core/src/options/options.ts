@@ -84,11 +84,6 @@ export const DEFAULT_PATHS: EndpointPaths = {
 const WEB_URL = /^https?:\/\/(?!\/|.*[?#\\])[\x21-\x7E]+$/;
 const HOST = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/;
 
-const signingAlgorithm: Kind<SigningAlgorithm> = {
-  ...oneOf(...SIGNING_ALGORITHMS),
-  type: 'SigningAlgorithm',
-};
-
 /** A named policy, or a function of the host. */
 const introspectionPolicy: Kind<'any_client' | 'audience' | IntrospectionPolicy> = {
   ...oneOf('any_client', 'audience'),
@@ -111,7 +106,7 @@ export const SHARED_OPTIONS = {
   authenticateIntrospect: setting(trueOrFalse, true),
   authenticateRevoke: setting(trueOrFalse, true),
   introspectionRequiresConfidentialClient: setting(trueOrFalse, true),
-  profile: settingWithoutDefault({ ...oneOf<ProfileName>(...PROFILE_NAMES), type: 'ProfileName' }),
+  profile: settingWithoutDefault(oneOf<ProfileName>(...PROFILE_NAMES)),
   introspectionPolicy: setting(introspectionPolicy, 'any_client'),
   ignoreUnknownTokenTypeHints: setting(trueOrFalse, false),
   userInfoAudiences: settingWithoutDefault(
@@ -125,28 +120,23 @@ export const SHARED_OPTIONS = {
     ),
     [],
   ),
-  requestObjectAlgorithms: setting(listOf<ClientAlgorithm>('ClientAlgorithm', CLIENT_ALGORITHMS, 1), [
-    ...CLIENT_ALGORITHMS,
+  requestObjectAlgorithms: setting(listOf<ClientAlgorithm>(CLIENT_ALGORITHMS, 1), [...CLIENT_ALGORITHMS]),
+  clientAssertionAlgorithms: setting(listOf<AssertionAlgorithm>(ASSERTION_ALGORITHMS, 1), [
+    ...ASSERTION_ALGORITHMS,
   ]),
-  clientAssertionAlgorithms: setting(
-    listOf<AssertionAlgorithm>('AssertionAlgorithm', ASSERTION_ALGORITHMS, 1),
-    [...ASSERTION_ALGORITHMS],
-  ),
   refuseRs256FromClients: setting(trueOrFalse, false),
   strictRequestObjects: setting(trueOrFalse, false),
 
-  accessTokenFormat: setting({ ...oneOf<TokenFormat>('jwt', 'opaque'), type: 'TokenFormat' }, 'jwt'),
-  accessTokenAlgorithm: setting(signingAlgorithm, 'RS256'),
-  idTokenAlgorithm: setting(signingAlgorithm, 'RS256'),
+  accessTokenFormat: setting(oneOf<TokenFormat>('jwt', 'opaque'), 'jwt'),
+  accessTokenAlgorithm: setting(oneOf<SigningAlgorithm>(...SIGNING_ALGORITHMS), 'RS256'),
+  idTokenAlgorithm: setting(oneOf<SigningAlgorithm>(...SIGNING_ALGORITHMS), 'RS256'),
   apisWithPlainJwts: setting(
     textList('RESOURCES', 'a list of absolute URIs without fragment', isResourceUri),
     [],
   ),
   useOpaqueRefreshTokens: setting(trueOrFalse, false),
-  dpopAlgorithms: setting(listOf<ClientAlgorithm>('ClientAlgorithm', CLIENT_ALGORITHMS), [
-    ...CLIENT_ALGORITHMS,
-  ]),
-  dpopNonces: setting({ ...oneOf<DpopNonces>('offered', 'required'), type: 'DpopNonces' }, 'offered'),
+  dpopAlgorithms: setting(listOf<ClientAlgorithm>(CLIENT_ALGORITHMS), [...CLIENT_ALGORITHMS]),
+  dpopNonces: setting(oneOf<DpopNonces>('offered', 'required'), 'offered'),
   defaultAudience: settingWithoutDefault(
     textOrList('AUDIENCE', 'a text or a list of texts, none empty', (item) => item !== ''),
   ),
@@ -164,67 +154,56 @@ export const SHARED_OPTIONS = {
   refreshGrace: setting(seconds(0), 10),
 };
 
+/** What a function of the same name returns, so that a bundle has the code of an option only if the host sets it. */
+function opened<V>(name: string): Kind<V> {
+  return hostValue<V>(`what ${name}() returns`, (value) => isObject(value) && 'open' in value);
+}
+
 /** Options that only code can set, and options that the program sets in its own way. */
 export const HOST_OPTIONS = {
   issuer: requiredSetting(
     text('URL', 'an http or https URL without query, fragment and credentials', isIssuer),
   ),
   secret: settingWithoutDefault(textOrList('SECRET', EXPECTED_SECRET, secretText), { isSecret: true }),
-  storage: requiredSetting(hostValue<AuthorizingStorage | Storage>('S', 'a storage object', isObject)),
+  storage: requiredSetting(hostValue<AuthorizingStorage | Storage>('a storage object', isObject)),
   pairwiseSecret: settingWithoutDefault(text('SECRET', 'a text of at least 32 characters', secretText), {
     isSecret: true,
   }),
   jwtService: settingWithoutDefault(
     hostValue<JwtVerifier | JwtService>(
-      'JwtVerifier | JwtService',
       'an object with verify, or with algorithms, sign, verify and publicKeys',
       isJwtService,
     ),
   ),
   accessTokenVerifier: settingWithoutDefault(
     hostValue<AccessTokenVerifier>(
-      'AccessTokenVerifier',
       'an object with verify',
       (value) => isObject(value) && 'verify' in value && typeof value.verify === 'function',
     ),
   ),
   insecureAllowGenericJwts: setting(trueOrFalse, false),
   verifySecretForUnknownClients: setting(trueOrFalse, true),
-  previousServer: settingWithoutDefault(hostValue<PreviousServer>('PreviousServer', 'an object')),
-  oidc: settingWithoutDefault(hostValue<OidcOptions>('OidcOptions', 'an object')),
+  previousServer: settingWithoutDefault(hostValue<PreviousServer>('an object')),
+  oidc: settingWithoutDefault(hostValue<OidcOptions>('an object')),
   applicationClaims: settingWithoutDefault(
-    hostValue<ApplicationClaims>('ApplicationClaims', 'an object with claims and valuesOf', isObject),
+    hostValue<ApplicationClaims>('an object with claims and valuesOf', isObject),
   ),
   authorizationDetails: settingWithoutDefault(
     hostValue<DetailsTypes>(
-      'DetailsTypes',
       'what authorizationDetails of @grantd/core/authorization_details returns',
       (value) => isObject(value) && 'names' in value,
     ),
   ),
-  registration: settingWithoutDefault(hostValue<RegistrationOptions>('RegistrationOptions', 'an object')),
-  clientDocuments: settingWithoutDefault(
-    hostValue<ClientDocuments>(
-      'ClientDocuments',
-      'what clientDocuments() returns',
-      (value) => isObject(value) && 'open' in value,
-    ),
-  ),
-  deviceAuthorization: settingWithoutDefault(
-    hostValue<DeviceAuthorization>(
-      'DeviceAuthorization',
-      'what deviceAuthorization() returns',
-      (value) => isObject(value) && 'open' in value,
-    ),
-  ),
+  registration: settingWithoutDefault(hostValue<RegistrationOptions>('an object')),
+  clientDocuments: settingWithoutDefault(opened<ClientDocuments>('clientDocuments')),
+  deviceAuthorization: settingWithoutDefault(opened<DeviceAuthorization>('deviceAuthorization')),
   acrValues: setting(
     textList('ACR', 'a list of texts without spaces', (acr) => /^[^\s\0]+$/.test(acr)),
     [],
   ),
-  fetchDocument: settingWithoutDefault(functionOf<FetchDocument>('FetchDocument')),
+  fetchDocument: settingWithoutDefault(functionOf<FetchDocument>()),
   clientCertificates: setting(
     hostValue<boolean | CertificateReader>(
-      'boolean | CertificateReader',
       'true, false, or await loadCertificateReader() of @grantd/core/client_certificates',
       (value) => typeof value === 'boolean' || typeof value === 'function',
     ),
@@ -237,32 +216,26 @@ export const HOST_OPTIONS = {
       isHttpsOrigin,
     ),
   ),
-  paths: settingWithoutDefault(
-    hostValue<Partial<EndpointPaths>>('Partial<EndpointPaths>', 'an object of paths', isObject),
-  ),
-  getSubjectState: settingWithoutDefault(
-    functionOf<(subject: string) => Awaitable<SubjectState>>('(subject: string) => Awaitable<SubjectState>'),
-  ),
-  mayUseClient: settingWithoutDefault(functionOf<MayUseClient>('MayUseClient')),
-  onEvent: settingWithoutDefault(functionOf<(event: ServerEvent) => void>('(event: ServerEvent) => void')),
-  clock: setting(functionOf<Clock>('Clock'), Date.now),
-  random: setting(functionOf<RandomSource>('RandomSource'), systemRandom()),
+  paths: settingWithoutDefault(hostValue<Partial<EndpointPaths>>('an object of paths', isObject)),
+  getSubjectState: settingWithoutDefault(functionOf<(subject: string) => Awaitable<SubjectState>>()),
+  mayUseClient: settingWithoutDefault(functionOf<MayUseClient>()),
+  onEvent: settingWithoutDefault(functionOf<(event: ServerEvent) => void>()),
+  clock: setting(functionOf<Clock>(), Date.now),
+  random: setting(functionOf<RandomSource>(), systemRandom()),
 };
 
 /** Members of the option `oidc`. */
 export const OIDC_OPTIONS = {
-  getUserClaims: requiredSetting(functionOf<GetUserClaims>('GetUserClaims')),
+  getUserClaims: requiredSetting(functionOf<GetUserClaims>()),
   claimsByScope: setting(
-    hostValue<ClaimsByScope>('ClaimsByScope', 'a list of claims for each scope', isClaimsByScope),
+    hostValue<ClaimsByScope>('a list of claims for each scope', isClaimsByScope),
     STANDARD_CLAIMS_BY_SCOPE,
   ),
 };
 
 /** Members of the option `registration`. */
 export const REGISTRATION_OPTIONS = {
-  openTo: requiredSetting(
-    hostValue<OpenTo>('OpenTo', 'anyone, initial_access_token or a function', isOpenTo),
-  ),
+  openTo: requiredSetting(hostValue<OpenTo>('anyone, initial_access_token or a function', isOpenTo)),
   scopes: setting(textList('SCOPES', 'a list of scopes', isScopeToken), []),
   closedScopes: setting(textList('SCOPES', 'a list of scopes', isScopeToken), []),
   apis: setting(
@@ -281,12 +254,9 @@ export const REGISTRATION_OPTIONS = {
     textList('TYPES', 'a list of types, none empty', (type) => type !== ''),
     [],
   ),
-  grantTypes: setting(listOf<GrantType>('GrantType', GRANT_TYPES), ['authorization_code', 'refresh_token']),
+  grantTypes: setting(listOf<GrantType>(GRANT_TYPES), ['authorization_code', 'refresh_token']),
   allowInsecureUris: setting(trueOrFalse, false),
-  assertionAudience: setting(
-    { ...oneOf<AssertionAudience>(...ASSERTION_AUDIENCES), type: 'AssertionAudience' },
-    'issuer',
-  ),
+  assertionAudience: setting(oneOf<AssertionAudience>(...ASSERTION_AUDIENCES), 'issuer'),
   insecureAllowMissingPkce: setting(trueOrFalse, false),
   mostClients: setting(wholeNumber(1, Number.MAX_SAFE_INTEGER), 10_000),
   mostClientsPerAddress: setting(wholeNumber(1, Number.MAX_SAFE_INTEGER), 200),

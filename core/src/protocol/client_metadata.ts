@@ -195,10 +195,6 @@ export type GrantType = keyof typeof GRANTS;
 
 export const GRANT_TYPES = Object.keys(GRANTS) as readonly GrantType[];
 
-export function isGrantType(text: string): text is GrantType {
-  return Object.hasOwn(GRANTS, text);
-}
-
 /** The grants of a client that registers itself without naming any (RFC 7591 §2). */
 export const REGISTERED_GRANTS: readonly GrantType[] = ['authorization_code'];
 

@@ -6,7 +6,7 @@ import { isJsonObject, parseJson } from '../http/http.ts';
 export interface Kind<V> {
   /** Ends the sentence "expected …". Messages never repeat a value: it may be a secret. */
   readonly expected: string;
-  /** The type in TypeScript, for the generated interface. */
+  /** The type in TypeScript, for the generated interface, unless the source of the option has a type parameter. */
   readonly type: string;
   /** Placeholder for the value in the help of the command line. */
   readonly placeholder: string;
@@ -311,10 +311,9 @@ export function textList(
 }
 
 /** A list of values, each one of those that are allowed. */
-export function listOf<T extends string>(type: string, allowed: readonly T[], least = 0): Kind<readonly T[]> {
+export function listOf<T extends string>(allowed: readonly T[], least = 0): Kind<readonly T[]> {
   const fits = (item: string) => allowed.some((known) => known === item);
-  const list = textList('LIST', `a list of ${allowed.join(', ')}`, fits, least);
-  return { ...list, type: `readonly ${type}[]` } as Kind<readonly T[]>;
+  return textList('LIST', `a list of ${allowed.join(', ')}`, fits, least) as Kind<readonly T[]>;
 }
 
 /** One text, which stays one, or a list of them; as text they are separated by commas, or a JSON array. */
@@ -340,13 +339,12 @@ export function textOrList(
 
 /** A value that only code can give. */
 export function hostValue<V>(
-  type: string,
   expected: string,
   fits: (value: unknown) => boolean = (value) => value !== undefined,
 ): Kind<V> {
   return {
     expected,
-    type,
+    type: '',
     placeholder: 'VALUE',
     fromText: () => undefined,
     read: (value) => (fits(value) ? (value as V) : undefined),
@@ -354,8 +352,8 @@ export function hostValue<V>(
 }
 
 /** A function of the host. */
-export function functionOf<F extends (...args: never[]) => unknown>(type: string): Kind<F> {
-  return hostValue<F>(type, 'a function', (value) => typeof value === 'function');
+export function functionOf<F extends (...args: never[]) => unknown>(): Kind<F> {
+  return hostValue<F>('a function', (value) => typeof value === 'function');
 }
 
 /** `true`, `false`, or a block of members that `read` accepts. */
@@ -411,9 +409,9 @@ function arrayOfTexts(text: string): readonly string[] | undefined {
 /** The kinds of a function's options; the type requires one for each name. */
 export type KindsOf<Options> = { readonly [Name in keyof Required<Options>]: Kind<unknown> };
 
-export const anyFunction: Kind<unknown> = functionOf('Function');
+export const anyFunction: Kind<unknown> = functionOf();
 
-export const anyValue: Kind<unknown> = hostValue('unknown', 'a value');
+export const anyValue: Kind<unknown> = hostValue('a value');
 
 export const anyText: Kind<string> = text('TEXT', 'a text', () => true);
 

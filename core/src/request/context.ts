@@ -52,8 +52,8 @@ interface AnsweringEndpoint {
 export interface Context extends ClientContext {
   /** `undefined` if clients cannot identify themselves by a document. */
   readonly documents: DocumentClients | undefined;
-  /** Whether the server serves the grant of devices (RFC 8628). */
-  readonly hasDeviceGrant: boolean;
+  /** `undefined` if the server does not serve the grant of devices (RFC 8628). */
+  readonly deviceAuthorization: object | undefined;
   readonly accessTokens: AccessTokenVerifier;
   /** Refuses every URL if the host did not set the option. */
   readonly fetchDocument: FetchDocument;

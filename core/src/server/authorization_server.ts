@@ -1,7 +1,7 @@
 // The authorization server for hosts: checks the options, wires the parts, and offers each endpoint as an operation.
 
 import { ClientSecrets, ClientSecretUses } from '../clients/client.ts';
-import type { DeviceOperations } from '../device/verification.ts';
+import type { DeviceOperations } from '../device/device_authorization.ts';
 import { serverMetadata } from '../discovery/metadata.ts';
 import { asOAuthError, errorResponse } from '../http/error_response.ts';
 import { ConfigurationError, type ReasonCode } from '../http/errors.ts';
@@ -63,7 +63,7 @@ class Server<S extends Storage> {
   readonly authorization: S extends AuthorizingStorage
     ? AuthorizationOperations
     : MissingOperations<'authorizationCodes'>;
-  /** Around the host's page for the codes of devices; `undefined` without the option `deviceAuthorization`. */
+  /** For codes of devices, if its option is set. */
   readonly device: DeviceOperations | undefined;
   /** Around the host's logout page. */
   readonly logout: LogoutOperations;
@@ -84,13 +84,13 @@ class Server<S extends Storage> {
     this.authorization = new AuthorizationOperations(
       context.documents?.contextFor('browser') ?? context,
     ) as typeof this.authorization;
-    const devices = resolved.deviceAuthorization?.open(context);
+    const devices = resolved.deviceAuthorization?.open(context, ENDPOINTS);
     this.device = devices?.operations;
     this.logout = new LogoutOperations(context);
     this.operator = new OperatorOperations(context, { signingKeys, caches });
     this.#context = context;
     this.#signingKeys = signingKeys;
-    const endpoints: Endpoints = devices?.endpoints(ENDPOINTS) ?? ENDPOINTS;
+    const endpoints: Endpoints = { ...ENDPOINTS, ...devices?.endpoints };
     this.#endpoints = context.documents?.endpoints(endpoints) ?? endpoints;
     this.#routes = routesOf(context, this.#endpoints);
   }
@@ -125,17 +125,6 @@ class Server<S extends Storage> {
     return this.#perform('pushedAuthorizationRequest', request);
   }
 
-  /**
-   * `POST /device_authorization` (RFC 8628 §3.1).
-   * @throws {ConfigurationError} the option `deviceAuthorization` is not set
-   */
-  authorizeDevice(
-    this: AuthorizationServer<AuthorizingStorage>,
-    request: HttpRequest,
-  ): Promise<HttpResponse> {
-    return this.#perform('deviceAuthorization', request);
-  }
-
   /** `POST /register` (RFC 7591). */
   register(this: AuthorizationServer<IssuingStorage>, request: HttpRequest): Promise<HttpResponse> {
     return this.#perform('registration', request);
@@ -159,11 +148,10 @@ class Server<S extends Storage> {
   }
 
   /** @throws {MissingGroup} the storage lacks what the endpoint needs */
-  async #perform(name: keyof Endpoints, request: HttpRequest): Promise<HttpResponse> {
-    const endpoint = this.#endpoints[name];
-    if (endpoint === undefined) throw new ConfigurationError(name, 'a value, to serve this endpoint');
-    requireGroups(this.#context, endpoint.needs, `the operation ${endpoint.operation}`);
-    return perform(endpoint, this.#context, request);
+  async #perform(endpoint: keyof typeof ENDPOINTS, request: HttpRequest): Promise<HttpResponse> {
+    const { operation, needs } = this.#endpoints[endpoint];
+    requireGroups(this.#context, needs, `the operation ${operation}`);
+    return perform(this.#endpoints[endpoint], this.#context, request);
   }
 
   /**
@@ -228,7 +216,7 @@ class Server<S extends Storage> {
   /**
    * Revokes a token and those that depend on it. With `owner`, only if it belongs to that client.
    * @throws {StorageFault} storage is unavailable; the token may or may not be revoked
-   * @throws {TypeError} `owner` is there, but `undefined`, such as a client that was not found
+   * @throws {TypeError} `owner` is there, but `undefined`
    */
   async revokeToken(token: string, order: RevocationOptions = {}): Promise<RevocationResult> {
     requireNamed(order, 'owner');
@@ -401,7 +389,6 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
     oidc: oidc && { ...oidc, getUserClaims: guardedClaims(oidc.getUserClaims) },
     mayUseClient: mayUseClient && guardedCall(mayUseClient, 'mayUseClient'),
     documents: undefined,
-    hasDeviceGrant: options.deviceAuthorization !== undefined,
   };
   const documents = options.clientDocuments?.open(
     context,

@@ -31,7 +31,6 @@ const clientChallenge = (context: ChallengeContext, error: OAuthError) =>
   error.status === 401 ? clientChallenges(context.issuer) : [];
 const bearerChallenge = (_context: unknown, error: OAuthError) =>
   error.status === 401 ? bearerChallenges(error) : [];
-const noChallenge = () => [];
 
 /** Every error has the Bearer challenge. DPoP joins if the request used it, should have, or had no token (RFC 9449 §7.1). */
 function accessTokenChallenge(
@@ -46,6 +45,17 @@ function accessTokenChallenge(
   return dpopChallenges(error, used, proofAlgorithms(dpopAlgorithms));
 }
 
+/** Clients authenticate there, and web pages of clients may read the responses. */
+const OF_CLIENTS = { methods: ['POST'], crossOrigin: 'clients', challenges: clientChallenge } as const;
+
+/** Anyone may read it. */
+const PUBLISHED = {
+  needs: ['issuing'],
+  methods: ['GET', 'HEAD'],
+  crossOrigin: 'anyone',
+  challenges: () => [],
+} as const;
+
 /** Adding an endpoint takes an entry here and a path in `routesOf`. */
 export const ENDPOINTS = {
   introspection: {
@@ -59,9 +69,7 @@ export const ENDPOINTS = {
   revocation: {
     operation: 'revocation',
     needs: [],
-    methods: ['POST'],
-    crossOrigin: 'clients',
-    challenges: clientChallenge,
+    ...OF_CLIENTS,
     answer: revocation,
   },
   userInfo: {
@@ -76,18 +84,14 @@ export const ENDPOINTS = {
   token: {
     operation: 'token',
     needs: ['issuing'],
-    methods: ['POST'],
-    crossOrigin: 'clients',
-    challenges: clientChallenge,
+    ...OF_CLIENTS,
     acceptsDpop: true,
     answer: token,
   },
   pushedAuthorizationRequest: {
     operation: 'pushed_authorization_request',
     needs: ['pending', 'oneTimeIdentifiers', 'authorizationCodes'],
-    methods: ['POST'],
-    crossOrigin: 'clients',
-    challenges: clientChallenge,
+    ...OF_CLIENTS,
     acceptsDpop: true,
     answer: pushedAuthorizationRequest,
   },
@@ -109,18 +113,12 @@ export const ENDPOINTS = {
   },
   metadata: {
     operation: 'metadata',
-    needs: ['issuing'],
-    methods: ['GET', 'HEAD'],
-    crossOrigin: 'anyone',
-    challenges: noChallenge,
+    ...PUBLISHED,
     answer: metadata,
   },
   jwks: {
     operation: 'jwks',
-    needs: ['issuing'],
-    methods: ['GET', 'HEAD'],
-    crossOrigin: 'anyone',
-    challenges: noChallenge,
+    ...PUBLISHED,
     answer: jwks,
   },
 } as const satisfies Record<string, Endpoint>;

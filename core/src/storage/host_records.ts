@@ -1,4 +1,4 @@
-// Reads the records of a host's tables, with values as database drivers return them. Other values are storage faults.
+// Reads the records of a host's tables, with values as drivers return them. Other values are storage faults.
 import { StorageFault } from '../http/errors.ts';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';

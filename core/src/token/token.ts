@@ -9,7 +9,7 @@ import type { Call } from '../http/events.ts';
 import { formatScope, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
 import { secondsOf } from '../platform/environment.ts';
-import { DEVICE_GRANT, type GrantType, isGrantType, requirementsOf } from '../protocol/client_metadata.ts';
+import { type DEVICE_GRANT, type GrantType, requirementsOf } from '../protocol/client_metadata.ts';
 import { authorizationCode } from './authorization_code.ts';
 import { clientCredentials } from './client_credentials.ts';
 import type { Grant, IssuedTokens } from './grant.ts';
@@ -22,36 +22,30 @@ const GRANT_FUNCTIONS: Readonly<Record<Exclude<GrantType, typeof DEVICE_GRANT>, 
   client_credentials: clientCredentials,
 };
 
-type Answer = (context: ClientContext, request: HttpRequest, call: Call) => Promise<HttpResponse>;
+type Grants = Partial<Readonly<Record<GrantType, Grant>>>;
 
-/** `POST /token` (RFC 6749 §3.2). */
-export const token: Answer = (...given) => answer(GRANT_FUNCTIONS, ...given);
-
-/** The endpoint with the grant of devices (RFC 8628 §3.4). */
-export function tokenWith(deviceGrant: Grant): Answer {
-  const grants = { ...GRANT_FUNCTIONS, [DEVICE_GRANT]: deviceGrant };
-  return (...given) => answer(grants, ...given);
+/** The endpoint with further grants, such as that of devices (RFC 8628 §3.4). */
+export function tokenWith(further: Grants) {
+  const grants = { ...GRANT_FUNCTIONS, ...further };
+  return (context: ClientContext, request: HttpRequest, call: Call): Promise<HttpResponse> =>
+    answer(context, request, call, grants);
 }
 
-type Grants = Readonly<Record<string, Grant>>;
+/** `POST /token` (RFC 6749 §3.2). */
+export const token = tokenWith({});
 
-async function answer(
-  grants: Grants,
-  context: ClientContext,
-  request: HttpRequest,
-  call: Call,
-): Promise<HttpResponse> {
+async function answer(context: ClientContext, request: HttpRequest, call: Call, grants: Grants) {
   // §3.2 read the request and authenticate the client
   const form = readForm(request);
   const lookUp = grantOf(grants, form.get('grant_type') ?? '')?.lookUp?.(context, form);
   lookUp?.catch(() => undefined); // awaited below, unless the client is refused
   const client = await authenticateClient(context, request, form, call, checkProof);
   reportAudience(context, form, call);
-  const grantType = requireParameter(form, 'grant_type');
+  const grantType = requireParameter(form, 'grant_type') as GrantType;
 
   // §5.2 check the grant type
   const grant = grantOf(grants, grantType);
-  if (grant === undefined || !isGrantType(grantType)) {
+  if (grant === undefined) {
     throw new OAuthError(
       'unsupported_grant_type',
       grantOf(grants, grantType.trim())
@@ -88,7 +82,7 @@ async function answer(
 }
 
 function grantOf(grants: Grants, grantType: string): Grant | undefined {
-  return Object.hasOwn(grants, grantType) ? grants[grantType] : undefined;
+  return Object.hasOwn(grants, grantType) ? grants[grantType as GrantType] : undefined;
 }
 
 /** Until when the tokens can be used at most, in seconds. */

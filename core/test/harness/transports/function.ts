@@ -1,10 +1,10 @@
+import assert from 'node:assert/strict';
 import { errorResponse, type HttpRequest } from '@grantd/core';
 import { chosen, type Transport } from './transport.ts';
 
 type OperationName =
   | 'introspect'
   | 'pushAuthorizationRequest'
-  | 'authorizeDevice'
   | 'revoke'
   | 'userInfo'
   | 'token'
@@ -19,7 +19,6 @@ const OPERATIONS: Readonly<Record<string, OperationName>> = {
   '/userinfo': 'userInfo',
   '/token': 'token',
   '/par': 'pushAuthorizationRequest',
-  '/device_authorization': 'authorizeDevice',
   '/register': 'register',
   '/jwks': 'jwks',
   '/.well-known/oauth-authorization-server': 'metadata',
@@ -37,8 +36,11 @@ export const FUNCTION: Transport = {
   async open(server) {
     return {
       async send({ method, path, headers, body, clientCertificate }) {
-        const operation = operationOf(path.split('?')[0] ?? '');
-        if (operation === undefined || !server.serves(path)) return { status: 404, headers: {}, body: '' };
+        const pathAlone = path.split('?')[0] ?? '';
+        const operation = operationOf(pathAlone);
+        const isOfDevices = pathAlone === '/device_authorization';
+        if ((operation === undefined && !isOfDevices) || !server.serves(path))
+          return { status: 404, headers: {}, body: '' };
         const request: HttpRequest = {
           method,
           url: path,
@@ -46,7 +48,9 @@ export const FUNCTION: Transport = {
           ...(body !== undefined && { body }),
           ...(clientCertificate !== undefined && { clientCertificate }),
         };
-        const response = await server[operation](request).catch(errorResponse);
+        const answer =
+          operation === undefined ? server.device?.authorize(request) : server[operation](request);
+        const response = await Promise.resolve(answer ?? assert.fail('no operation')).catch(errorResponse);
         return { ...response, headers: chosen(Object.entries(response.headers)) };
       },
       close: async () => {},
