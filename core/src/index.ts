@@ -219,7 +219,6 @@ export type {
   JsonSchema,
 } from './tokens/authorization_details.ts';
 export type { FoundToken, GetUserClaims, Lifetimes, SubjectState } from './tokens/context.ts';
-export type { IdTokenHint } from './tokens/id_token_hint.ts';
 export {
   type JwtRefusal,
   type JwtService,
@@ -241,5 +240,5 @@ export {
   type SecretUse,
   ServerSecret,
 } from './tokens/server_secret.ts';
-export type { AccessTokenVerifier, TokenTypeHint } from './tokens/state.ts';
+export type { AccessTokenVerifier, IdTokenHint, TokenTypeHint } from './tokens/state.ts';
 export type { SubjectAudience } from './tokens/subject_identifier.ts';

@@ -15,7 +15,7 @@ import { type ClaimsRequest, type Confirmation, parseClaimsParameter } from '../
 import type { ClientRecord } from '../protocol/records.ts';
 import { requireSigning } from '../tokens/answer_jwt.ts';
 import type { TokenContext } from '../tokens/context.ts';
-import { readIdTokenHint } from '../tokens/id_token_hint.ts';
+import { readIdTokenHint } from '../tokens/state.ts';
 import { type SubjectAudience, subjectIdentifier } from '../tokens/subject_identifier.ts';
 import type { AuthorizationContext } from './target.ts';
 

@@ -166,8 +166,7 @@ async function describe(
 
 /**
  * Scope, client and token type come from the record. Other members are claims (ADR 147): of the verified JWT, or an opaque
- * token's record. Hosts may store `null` for an absent claim. The members are assigned one by one, because spreading them
- * takes 0.3 µs more.
+ * token's record. Hosts may store `null` for an absent claim. To spread the members would take 0.3 µs more.
  */
 function active(found: FoundToken, reader: Reader): IntrospectionResult {
   const { record, claims } = found;
@@ -208,7 +207,7 @@ function detailsVisibleTo(
   return detailsFor(all, reader?.resource === undefined ? [] : [reader.resource]);
 }
 
-/** Only the operator learns the reason, from an event. */
+/** Only an event has the reason. */
 function inactive(
   context: ClientContext,
   call: Call,
@@ -253,8 +252,8 @@ function prefersJwt(accept: string): boolean {
 }
 
 /**
- * Builds the JWT response (RFC 9701 §5). The result is nested in one member, and there is no `sub` or `exp`, so that
- * the response cannot be used as a token.
+ * Builds the JWT response (RFC 9701 §5). The result is nested in one member, without `sub` and `exp`, so that it cannot
+ * be used as a token.
  */
 async function introspectionJwtResponse(
   context: ClientContext,
@@ -284,7 +283,7 @@ async function introspectionJwtResponse(
 /**
  * Default policy, the option `any_client`: every caller may introspect every token (RFC 7662 §4 leaves this open). A
  * self-registered client may introspect only its own tokens until an operator gives it a `resource`. Otherwise anyone
- * could register and learn whose a leaked token is and what it allows.
+ * could register and learn about a leaked token.
  */
 export const defaultPolicy: IntrospectionPolicy = (caller, { record }) =>
   caller === undefined ||

@@ -1,4 +1,4 @@
-// Logout that a client starts through the browser. § refers to RP-Initiated Logout.
+// Logout by a client. § refers to RP-Initiated Logout.
 import {
   type AuthorizationClient,
   isUnchecked,
@@ -13,7 +13,7 @@ import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import { parseUiLocales } from '../protocol/authorization_parameters.ts';
 import { withQuery } from '../protocol/redirect_uri.ts';
 import type { TokenContext } from '../tokens/context.ts';
-import { type IdTokenHint, readIdTokenHint } from '../tokens/id_token_hint.ts';
+import { type IdTokenHint, readIdTokenHint } from '../tokens/state.ts';
 import { sessionIdentifier, subjectIdentifier } from '../tokens/subject_identifier.ts';
 
 /** A validated logout request as plain data. The host asks the user for confirmation. */
@@ -66,7 +66,7 @@ export async function validateLogoutRequest(
 }
 
 /**
- * Rebuilds a request from its `parameters` and validates it again, because the client may have changed.
+ * Rebuilds a request from its `parameters` and validates it again.
  * @throws {OAuthError} as `validateLogoutRequest`
  */
 export async function resumeLogoutRequest(
@@ -121,16 +121,14 @@ async function hintOf(context: TokenContext, form: Form): Promise<IdTokenHint | 
 }
 
 /**
- * Compares exactly, including the port of a loopback URI. Without a match, the user stays at the server, because a
- * logout without return is better than an error (RP-Initiated Logout §3).
+ * Compares exactly, also ports. Without a match, the user stays at the server (RP-Initiated Logout §3).
  */
 function isRegisteredFor(client: AuthorizationClient | undefined, uri: string): boolean {
   return client?.metadata?.post_logout_redirect_uris?.includes(uri) === true;
 }
 
 /**
- * Whether an ID token proves that the client means this user’s session, so that no confirmation is needed (RP-Initiated
- * Logout §2).
+ * Whether an ID token proves that the client means this session, so no one has to confirm (RP-Initiated Logout §2).
  */
 export async function isHintedSession(
   context: TokenContext,
@@ -149,9 +147,8 @@ export async function isHintedSession(
 }
 
 /**
- * Second step, after the session has ended: returns the browser to the client (RP-Initiated Logout §3). For an
- * unchecked client, the response is a page that asks first.
- * @returns `undefined` if there is no registered URI and the user stays at the server
+ * After the session has ended: returns the browser to the client (RP-Initiated Logout §3), an unchecked one by a page.
+ * @returns `undefined` without a registered URI: the user stays at the server
  */
 export function completeLogout({
   client,

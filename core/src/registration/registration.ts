@@ -58,7 +58,7 @@ export async function registration(
 
 /**
  * The limits of a registration. Senders with an initial access token are known to the operator, so only the limit for
- * all applies to them. The store gets a keyed digest, which does not reveal the address.
+ * all applies to them. The store gets a keyed digest of the address.
  */
 async function limitsFor(
   { secret, issuer }: RegistrationContext,
@@ -70,7 +70,7 @@ async function limitsFor(
   return { mostRegistered: mostClients, from: { place: digest, most } };
 }
 
-/** Two clients never get the same identifier, which has 128 random bits, so a limit is the only reason. */
+/** Identifiers never collide, so a limit is the only reason. */
 function tooMany(): OAuthError {
   return new OAuthError('temporarily_unavailable', 'no more clients can register at the moment', {
     status: 429,
@@ -104,8 +104,8 @@ export async function clientConfiguration(
 }
 
 /**
- * Replaces the metadata (RFC 7592 §2.2). Tokens of the client stay alive. If an operator changes the client at the same
- * time, it starts again from that change.
+ * Replaces the metadata (RFC 7592 §2.2). Tokens of the client stay alive. A concurrent change by an operator
+ * is kept.
  * @throws {OAuthError} status 409: at every attempt
  */
 async function replaceClient(
@@ -154,7 +154,7 @@ async function replacementOf(context: RegistrationContext, client: ClientRecord,
   return { replacement, clientSecret: secret && (secret.shown ?? sent) };
 }
 
-/** Removes the client (RFC 7592 §2.3), which ends all of its tokens. */
+/** Removes the client and its tokens (RFC 7592 §2.3). */
 async function removeClient(context: RegistrationContext, { id }: ClientRecord): Promise<HttpResponse> {
   if (!(await requireRegistration(context).clients.remove(id))) throw refused('registration_token_wrong');
   return { status: 204, headers: { 'cache-control': 'no-store' }, body: '' };
@@ -180,8 +180,8 @@ async function requireRegistered(context: RegistrationContext, request: HttpRequ
 }
 
 /**
- * Checks what a client sends back of its earlier responses (RFC 7592 §2.2). What the server sets, such as the registration
- * access token, is ignored: well-known clients send the whole response.
+ * Checks what a client sends back of its earlier responses (RFC 7592 §2.2). What the server sets is ignored:
+ * well-known clients send the whole response.
  * @returns the client secret, if it was sent
  * @throws {OAuthError} `invalid_client_metadata`
  */

@@ -79,12 +79,12 @@ async function rotate(context: ClientContext, presented: Presented, form: Form, 
   return retry(context, { ...presented, record: found }, form, call);
 }
 
-/** Refresh tokens of public clients always rotate (RFC 9700 §2.2.2). For others the registration decides. */
+/** Refresh tokens of public clients always rotate (RFC 9700 §2.2.2). Others as registered. */
 function rotates(client: ClientRecord): boolean {
   return client.rotateRefreshTokens !== false || !isConfidential(client);
 }
 
-/** Issues an access token and keeps the refresh token, for clients without rotation. */
+/** Keeps the refresh token, for clients without rotation. */
 async function keep(context: ClientContext, presented: Presented, form: Form) {
   const remaining = await remainingAccess(context, presented.client, presented.record);
   const minted = await mintAccessAndIdToken(context, presented, presented.record, remaining, form);
@@ -95,12 +95,12 @@ async function keep(context: ClientContext, presented: Presented, form: Form) {
 }
 
 /**
- * Handles a token that was already rotated. Within the grace period, the immediate predecessor gets the same successor
- * again. Any other use means theft and revokes the family.
+ * Handles a rotated token. Within the grace period, the immediate predecessor gets the same successor again. Any other
+ * use revokes the family.
  */
 async function retry(context: ClientContext, presented: Presented, form: Form, call: Call) {
   const { record, token, client, proven, dpop } = presented;
-  await dpop?.useUp(); // a recorded request that is sent again revokes nothing
+  await dpop?.useUp(); // a replayed request revokes nothing
   const ageMs = context.clock() - (record.supersededAtMs ?? 0);
   if (ageMs >= context.lifetimes.refreshGrace * 1000) throw await revokeStolen(context, presented, call);
 
@@ -150,7 +150,7 @@ async function mintAccessAndIdToken(
   return { access, idToken };
 }
 
-/** What the new tokens say: as the presented token, within the remaining access. `sub` stays as the client knows it. */
+/** What the new tokens say: as the presented token, within the remaining access. */
 function purposeOf(presented: Presented, { select: _, ...remaining }: RemainingAccess): TokenPurpose {
   const { record, claims, client, proven } = presented;
   const { familyId, grantId, sessionId, claimsRequest } = record;
@@ -170,7 +170,7 @@ async function revokeStolen(context: ClientContext, { record }: Presented, call:
   return refused('refresh_token_reused');
 }
 
-/** One description for every reason: the client only has to know that the token does not work. */
+/** One description for every reason. */
 function refused(reason: Parameters<typeof invalidGrant>[1]) {
   return invalidGrant('the refresh token is not valid', reason);
 }

@@ -1,4 +1,4 @@
-// Finds tokens, and decides whether they are alive.
+// Finds tokens, decides whether they are alive, and reads ID tokens that clients send back as hints.
 import { sha256 } from '#crypto';
 import type { TokenScheme } from '../http/bearer.ts';
 import { type InactiveReason, OAuthError, type ReasonCode, StorageFault } from '../http/errors.ts';
@@ -439,3 +439,32 @@ const ENDS: readonly ReasonCode[] = [
   'client_gone',
   'issued_before_cutoff',
 ];
+
+/** The client and the user that an ID token was issued for. */
+export interface IdTokenHint {
+  readonly clientId: string;
+  /** The identifier by which the client knows the user. */
+  readonly sub: string;
+  /** The identifier by which the client knows the session. */
+  readonly sid?: string;
+}
+
+/**
+ * Reads an ID token of this server. Expired ones are accepted too, because they only say whom the client means (OpenID
+ * Connect Core §3.1.2.1, RP-Initiated Logout §2).
+ * @returns `undefined` for everything else, including other JWTs of this server
+ */
+export async function readIdTokenHint(
+  { jwt, issuer }: TokenContext,
+  hint: string,
+): Promise<IdTokenHint | undefined> {
+  const verified = await jwt.verify(hint);
+  if (!verified.verified || jwtTypeOf(verified.type) !== 'id_token') return undefined;
+  const { iss, sub, aud, exp, iat, jti, sid } = verified.claims;
+  // Other JWTs have the same type: UserInfo responses have no times, and access tokens have a `jti`.
+  const isIdToken = typeof exp === 'number' && typeof iat === 'number' && jti === undefined;
+  if (iss !== issuer || !isIdToken) return undefined;
+  const [clientId, ...others] = [aud].flat();
+  if (typeof clientId !== 'string' || others.length > 0 || typeof sub !== 'string') return undefined;
+  return { clientId, sub, ...(typeof sid === 'string' && { sid }) };
+}
