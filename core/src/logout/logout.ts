@@ -44,7 +44,7 @@ const PARAMETERS = [
 ] as const;
 
 /**
- * First step of the logout endpoint: validates the request (RP-Initiated Logout §2).
+ * First step: validates the request (RP-Initiated Logout §2).
  * @param refused receives the error of an ignored parameter, for the operator
  * @throws {OAuthError} `invalid_request`, never with `redirectTo` (§4)
  */
@@ -121,14 +121,14 @@ async function hintOf(context: TokenContext, form: Form): Promise<IdTokenHint | 
 }
 
 /**
- * Compares exactly, also ports. Without a match, the user stays at the server (RP-Initiated Logout §3).
+ * Compares exactly, also ports. Without a match, the user stays here (RP-Initiated Logout §3).
  */
 function isRegisteredFor(client: AuthorizationClient | undefined, uri: string): boolean {
   return client?.metadata?.post_logout_redirect_uris?.includes(uri) === true;
 }
 
 /**
- * Whether an ID token proves that the client means this session, so no one has to confirm (RP-Initiated Logout §2).
+ * Whether an ID token proves that the client means this session, so no one confirms (RP-Initiated Logout §2).
  */
 export async function isHintedSession(
   context: TokenContext,
