@@ -209,7 +209,7 @@ function lifetimeOf({ clientAssertionLifetime }: ClientContext, client: ClientRe
 
 /** The path of an operation has its name, in camel case. */
 function pathOfOperation(paths: EndpointPaths, operation: Operation): string {
-  const name = operation.replaceAll(/_./g, ([, letter = '']) => letter.toUpperCase());
+  const name = operation.replaceAll(/_./g, (found) => found.slice(1).toUpperCase());
   return paths[name as keyof EndpointPaths] ?? paths.token;
 }
 

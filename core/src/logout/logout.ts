@@ -45,7 +45,7 @@ const PARAMETERS = [
 
 /**
  * First step: validates the request (RP-Initiated Logout §2).
- * @param refused receives the error of an ignored parameter, for the operator
+ * @param refused receives the error of an ignored parameter
  * @throws {OAuthError} `invalid_request`, never with `redirectTo` (§4)
  */
 export async function validateLogoutRequest(
@@ -148,7 +148,7 @@ export async function isHintedSession(
 
 /**
  * After the session has ended: returns the browser to the client (RP-Initiated Logout §3), an unchecked one by a page.
- * @returns `undefined` without a registered URI: the user stays at the server
+ * @returns `undefined` without a registered URI
  */
 export function completeLogout({
   client,

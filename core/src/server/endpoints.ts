@@ -48,6 +48,12 @@ function accessTokenChallenge(
 /** Clients authenticate there, and web pages of clients may read the responses. */
 const OF_CLIENTS = { methods: ['POST'], crossOrigin: 'clients', challenges: clientChallenge } as const;
 
+const OF_REGISTRATION = {
+  needs: ['registration'],
+  crossOrigin: 'anyone',
+  challenges: bearerChallenge,
+} as const;
+
 /** Anyone may read it. */
 const PUBLISHED = {
   needs: ['issuing'],
@@ -61,9 +67,8 @@ export const ENDPOINTS = {
   introspection: {
     operation: 'introspection',
     needs: [],
-    methods: ['POST'],
+    ...OF_CLIENTS,
     crossOrigin: 'off',
-    challenges: clientChallenge,
     answer: introspection,
   },
   revocation: {
@@ -97,18 +102,14 @@ export const ENDPOINTS = {
   },
   registration: {
     operation: 'registration',
-    needs: ['registration'],
+    ...OF_REGISTRATION,
     methods: ['POST'],
-    crossOrigin: 'anyone',
-    challenges: bearerChallenge,
     answer: registration,
   },
   clientConfiguration: {
     operation: 'client_configuration',
-    needs: ['registration'],
+    ...OF_REGISTRATION,
     methods: ['GET', 'HEAD', 'PUT', 'DELETE'],
-    crossOrigin: 'anyone',
-    challenges: bearerChallenge,
     answer: clientConfiguration,
   },
   metadata: {
