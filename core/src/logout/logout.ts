@@ -121,7 +121,7 @@ async function hintOf(context: TokenContext, form: Form): Promise<IdTokenHint | 
 }
 
 /**
- * Compares exactly, also ports. Without a match, the user stays here (RP-Initiated Logout §3).
+ * Without a match, the user stays here (RP-Initiated Logout §3).
  */
 function isRegisteredFor(client: AuthorizationClient | undefined, uri: string): boolean {
   return client?.metadata?.post_logout_redirect_uris?.includes(uri) === true;
