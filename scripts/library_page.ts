@@ -260,11 +260,22 @@ The steps in the diagram, in code:
 
 [An Express host](../examples/express_with_users/host.ts) does this in less than 60 lines.
 
+### Devices without a browser
+
+Command lines and television sets show a short code, and their user enters it in a browser elsewhere (RFC 8628). Set the option \`deviceAuthorization: deviceAuthorization()\`. The server then has \`POST /device_authorization\`, and clients with the grant type \`urn:ietf:params:oauth:grant-type:device_code\` can use it, also public clients without a redirect URI.
+
+Your application serves the page \`/device\` (\`paths.device\`):
+
+1. \`server.device.find(userCode)\` returns the request that waits with a code, or \`undefined\`. Limit the attempts for each user and each address.
+2. Sign the user in. Then ask for consent, always, also if the code was part of the link. Show the client, what it requests, and from \`request.device\` when and where the request came from. Warn users of codes that they did not request themselves: attackers send theirs. For \`place\`, pass the option \`place\` to your adapter.
+3. \`server.device.approve(request, { subject })\` or \`server.device.deny(request)\` ends the request. The device learns the result at its next poll. For a later page, keep \`request.parameters\`, and call \`server.device.resume(parameters)\`.
+
 ## What else you can add
 
 | to | use |
 | --- | --- |
 | call an endpoint yourself | \`introspect\`, \`revoke\`, \`userInfo\`, \`token\`, \`pushAuthorizationRequest\`, \`register\`, \`configureClient\`, \`metadata\` and \`jwks\`. They take a request value and return a response value. If they throw an error, \`errorResponse\` turns it into a response value. |
+| sign users in on devices without a browser | [the option \`deviceAuthorization\`](#devices-without-a-browser) |
 | introspect, revoke or read claims without HTTP | \`server.introspectToken(token)\`, \`server.revokeToken(token)\`, \`server.userInfoOf(accessToken)\` |
 | sign users out on your own page | \`logout.validate\` before the page, \`logout.complete\` after it, and \`logout.notify\` for each client of the session. Pass to \`logout.notify\` the \`sub\` and \`sid\` that this client received in its ID token: \`server.subjectIdentifier\` and \`server.sessionIdentifier\` return them. |
 | let clients register themselves | the option \`registration\`. No operator has checked these clients, so \`errorResponse\`, \`authorization.refuse\` and \`logout.complete\` do not redirect the browser to them, except after an error in a frame. They return a page with a link that names the client's host. To show your own page, take the link from \`response.leaving\` ([ADR 38](adr/0038-browsers-return-to-unchecked-clients-by-a-link.md)). |
