@@ -70,7 +70,7 @@ async function limitsFor(
   return { mostRegistered: mostClients, from: { place: digest, most } };
 }
 
-/** Identifiers never collide, so a limit is the only reason. */
+/** Identifiers never collide: a limit is the only reason. */
 function tooMany(): OAuthError {
   return new OAuthError('temporarily_unavailable', 'no more clients can register at the moment', {
     status: 429,
@@ -104,8 +104,7 @@ export async function clientConfiguration(
 }
 
 /**
- * Replaces the metadata (RFC 7592 §2.2). Tokens of the client stay alive. A concurrent change by an operator
- * is kept.
+ * Replaces the metadata (RFC 7592 §2.2). An operator's concurrent change is kept.
  * @throws {OAuthError} status 409: at every attempt
  */
 async function replaceClient(
