@@ -75,6 +75,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['pages/steps/'],
     [
       'pages/account/',
+      'pages/authorize/',
       'pages/consent/',
       'pages/home/',
       'pages/logout/',

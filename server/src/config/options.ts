@@ -1,17 +1,12 @@
 import { extname } from 'node:path';
-import { type ApplicationClaim, type ClaimsByScope, isIssuer, SIGN_IN_POLICIES } from '@grantd/core';
+import { isIssuer, SIGN_IN_POLICIES } from '@grantd/core';
 import {
-  block,
   isHttpsOrigin,
-  isJsonObject,
   milliseconds,
   oneOf,
   option,
   optionWithoutDefault,
-  REGISTRATION_OPTIONS,
-  SHARED_OPTIONS,
   seconds,
-  switchOrBlock,
   text,
   textList,
   textOrArray,
@@ -19,8 +14,10 @@ import {
   type ValuesOf,
   wholeNumber,
 } from '@grantd/core/options';
-import { readDetailsTypes } from './details_types.ts';
+import { DIRECTORY_OPTIONS } from './directory_options.ts';
+import { ENDPOINT_OPTIONS } from './endpoint_options.ts';
 import { parseNetwork } from './networks.ts';
+import { FILE } from './option_kinds.ts';
 import { PICTURE_TYPES } from './picture.ts';
 
 /** The accepted forms of a database URL, for messages that end in “expected …”. */
@@ -86,41 +83,7 @@ export function isDomain(domain: string): boolean {
   return /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/.test(domain);
 }
 
-/** Whether a text is the URL of a directory server. */
-function isLdapUrl(url: string): boolean {
-  return /^ldaps?:\/\/[^/?#@]+\/?$/.test(url) && URL.canParse(url) && new URL(url).hostname !== '';
-}
-
-/** Whether a text can be the name of an attribute of a directory (RFC 4512 §2.5). */
-function isAttribute(name: string): boolean {
-  return /^(?:[a-z][\w-]*|\d+(?:\.\d+)+)$/i.test(name);
-}
-
-/** Claims that are not single texts, or that grantd sets itself. */
-const UNMAPPED_CLAIMS = ['sub', 'groups', 'address', 'email_verified', 'phone_number_verified', 'updated_at'];
-
-function readLdapClaims(
-  values: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, string>> | undefined {
-  const fits = ([claim, attribute]: [string, unknown]) =>
-    claim !== '' &&
-    !UNMAPPED_CLAIMS.includes(claim) &&
-    typeof attribute === 'string' &&
-    isAttribute(attribute);
-  return Object.entries(values).every(fits) ? (values as Readonly<Record<string, string>>) : undefined;
-}
-
-function readLdapGroups(
-  values: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, string>> | undefined {
-  const fits = ([dn, group]: [string, unknown]) =>
-    dn.includes('=') && typeof group === 'string' && group !== '';
-  return Object.entries(values).every(fits) ? (values as Readonly<Record<string, string>>) : undefined;
-}
-
 const PICTURE_ENDS = [...PICTURE_TYPES.keys()];
-
-const FILE = text('FILE', 'a file path', (path) => path.trim() !== '');
 
 /** The accepted form of a backup’s passphrase, for messages that end in “expected …”. */
 export const PASSPHRASE_FORM = 'a passphrase of at least 12 characters';
@@ -530,219 +493,11 @@ export const OPTIONS = {
     'none',
   ),
 
-  ldapUrl: optionWithoutDefault(
-    'Directory',
-    textList(
-      'URLS',
-      'ldaps://HOST:PORT or ldap://HOST:PORT, or several servers of one directory separated by commas',
-      isLdapUrl,
-      1,
-    ),
-    'LDAP servers or domain controllers whose users may sign in: ldaps:// for TLS from the start, ldap:// for STARTTLS. The server tries them in this order (docs/directory.md).',
-    'none, so all users are local',
-  ),
-  ldapKind: option(
-    'Directory',
-    oneOf('ldap', 'active_directory'),
-    'Kind of the directory. It sets the defaults of the options that name attributes and filters.',
-    'ldap',
-  ),
-  ldapTls: option(
-    'Directory',
-    oneOf('required', 'off'),
-    'Whether connections need TLS with a valid certificate. Use off only for a directory on loopback.',
-    'required',
-  ),
-  ldapCa: optionWithoutDefault(
-    'Directory',
-    FILE,
-    'PEM file of the CAs that issue the certificates of the LDAP servers.',
-    'the CAs that Node trusts',
-  ),
-  ldapBindDn: optionWithoutDefault(
-    'Directory',
-    text('DN', 'a distinguished name such as cn=grantd,dc=example,dc=com, or user@example.com', (dn) =>
-      /[=@\\]/.test(dn),
-    ),
-    'Account with which the server searches the directory. It needs only read access.',
-    'none; the server searches anonymously',
-  ),
-  ldapBindPasswordFile: optionWithoutDefault(
-    'Directory',
-    FILE,
-    'File with the password of the account in ldapBindDn. Others must not be able to read it (docs/secrets.md).',
-    'none',
-  ),
-  ldapBindPassword: optionWithoutDefault(
-    'Directory',
-    text('PASSWORD', 'a text without line breaks', (password) => /^[^\r\n]+$/.test(password)),
-    'Password of the account in ldapBindDn, instead of ldapBindPasswordFile.',
-    'none',
-    { isSecret: true },
-  ),
-  ldapBase: optionWithoutDefault(
-    'Directory',
-    text('DN', 'a distinguished name such as ou=people,dc=example,dc=com', (dn) => dn.includes('=')),
-    'Entry of the directory below which the server searches for users.',
-    'none; required with ldapUrl',
-  ),
-  ldapFilter: optionWithoutDefault(
-    'Directory',
-    text('FILTER', 'an LDAP filter with {username}, such as (uid={username})', (filter) =>
-      filter.includes('{username}'),
-    ),
-    'Filter that finds a user. The server replaces {username} by the username that the user entered, with LDAP escapes.',
-    '(&(objectClass=person)(uid={username})); for Active Directory (&(objectCategory=person)(objectClass=user)(sAMAccountName={username}))',
-    { section: 'RFC 4515 §3' },
-  ),
-  ldapIdAttribute: optionWithoutDefault(
-    'Directory',
-    text('ATTRIBUTE', 'the name of an attribute', isAttribute),
-    'Attribute by which the server recognizes the entry of a user at each sign-in. Choose one whose value never changes and is never used for another entry.',
-    'entryUUID; for Active Directory objectGUID',
-  ),
-  ldapUsernameAttribute: optionWithoutDefault(
-    'Directory',
-    text('ATTRIBUTE', 'the name of an attribute', isAttribute),
-    'Attribute with the username.',
-    'uid; for Active Directory sAMAccountName',
-  ),
-  ldapClaims: optionWithoutDefault(
-    'Directory',
-    block('{"CLAIM": "ATTRIBUTE", …}', readLdapClaims),
-    'Claims whose values come from the directory, with the attribute of each.',
-    'name, given_name, family_name, email and phone_number, from cn (Active Directory: displayName), givenName, sn, mail and telephoneNumber',
-  ),
-  ldapEmailVerified: option(
-    'Directory',
-    trueOrFalse,
-    'Whether email addresses of the directory count as verified. Set it only if users cannot change their address in the directory.',
-    false,
-  ),
-  ldapGroups: optionWithoutDefault(
-    'Directory',
-    block('{"DISTINGUISHED NAME": "GROUP", …}', readLdapGroups),
-    'Groups of the directory, each with a group of this server. At each sign-in, the server adds a member of the directory’s group to this server’s group, and removes any other user who signs in from it.',
-    'none, so the directory determines the members of no group',
-  ),
-  ldapGroupAttribute: option(
-    'Directory',
-    text('ATTRIBUTE', 'the name of an attribute', isAttribute),
-    'Attribute of a user with the distinguished names of their groups.',
-    'memberOf',
-  ),
-  ldapGroupFilter: optionWithoutDefault(
-    'Directory',
-    text(
-      'FILTER',
-      'an LDAP filter with {dn} or {username}, such as (member={dn})',
-      (filter) => filter.includes('{dn}') || filter.includes('{username}'),
-    ),
-    'Filter that finds the groups of a user, for directories without ldapGroupAttribute. The server replaces {dn} by the name of the user’s entry, and {username} by the username.',
-    'none, so the server reads ldapGroupAttribute',
-    { section: 'RFC 4515 §3' },
-  ),
-  ldapGroupBase: optionWithoutDefault(
-    'Directory',
-    text('DN', 'a distinguished name such as ou=groups,dc=example,dc=com', (dn) => dn.includes('=')),
-    'Entry of the directory below which ldapGroupFilter searches for groups.',
-    'the value of ldapBase',
-  ),
-  ldapConnections: option(
-    'Directory',
-    wholeNumber(1, 100),
-    'Maximum connections to the directory per process.',
-    8,
-  ),
-  ldapConnectTimeoutMs: option(
-    'Directory',
-    milliseconds(1),
-    'Milliseconds to wait for a connection with TLS. Then the server tries the next LDAP server. If none is left, the sign-in fails with 503.',
-    2000,
-  ),
-  ldapTimeoutMs: option(
-    'Directory',
-    milliseconds(1),
-    'Milliseconds to wait for a free connection, and for each response of the directory. Then the sign-in fails with 503.',
-    5000,
-  ),
-
-  ...SHARED_OPTIONS,
-  introspectionPolicy: { ...SHARED_OPTIONS.introspectionPolicy, kind: oneOf('any_client', 'audience') },
-  // Opaque tokens are shorter and cheaper than signatures. The library defaults to JWTs, because hosts of its contract
-  // expect them.
-  useOpaqueRefreshTokens: { ...SHARED_OPTIONS.useOpaqueRefreshTokens, byDefault: true },
-  oidc: option(
-    'Endpoints',
-    switchOrBlock('true, false or {"claimsByScope": {"SCOPE": ["CLAIM", …], …}}', readOidcBlock),
-    'Whether OpenID Connect with UserInfo is on. In the config file, it can also map scopes to claims.',
-    true,
-  ),
-  applicationClaims: optionWithoutDefault(
-    'Endpoints',
-    block(
-      '{"CLAIM": {"from": "STORED CLAIM", "in": ["access_token", …], "scopes": […], "clients": […], "apis": […], "live": true|false}, …}',
-      readApplicationClaims,
-    ),
-    'Additional user claims in tokens, UserInfo and introspection. Declare them in the config file (docs/application_claims.md).',
-    'none',
-  ),
-  authorizationDetails: optionWithoutDefault(
-    'Endpoints',
-    block(
-      '{"TYPE": {"schema": JSON SCHEMA, "texts": {"name": "TEXT", "description": "TEXT", "name#de": "TEXT", …}, "clientCredentials": true|false}, …}',
-      readDetailsTypes,
-    ),
-    'Types of authorization details that clients may request, with texts for the consent page. Declare them in the config file (docs/rich_authorization_requests.md).',
-    'none, so the server ignores authorization_details',
-    { section: 'RFC 9396 §2' },
-  ),
-  registration: option(
-    'Endpoints',
-    oneOf('off', 'token', 'open'),
-    'Who may register a client (RFC 7591): no one, callers with a token from grantd client registration-token, or anyone.',
-    'off',
-  ),
-  clientDocuments: option(
-    'Endpoints',
-    oneOf('off', 'listed', 'open'),
-    'Whether a client may use the https URL of a document with its metadata as its identifier (Client ID Metadata Documents): no client, those of clientDocumentHosts, or every one. These clients get the scopes and APIs of self-registered ones.',
-    'off',
-  ),
-  clientDocumentHosts: option(
-    'Endpoints',
-    textList('HOSTS', 'a list of hosts in lower case, such as claude.ai or *.example.com', isDocumentHost),
-    'Hosts whose client documents are accepted if clientDocuments is listed.',
-    [],
-  ),
-  clientDocumentDeniedHosts: option(
-    'Endpoints',
-    textList('HOSTS', 'a list of hosts in lower case, such as claude.ai or *.example.com', isDocumentHost),
-    'Hosts whose client documents are never accepted.',
-    [],
-  ),
-  registrationScopes: REGISTRATION_OPTIONS.scopes,
-  registrationClosedScopes: REGISTRATION_OPTIONS.closedScopes,
-  registrationApis: REGISTRATION_OPTIONS.apis,
-  registrationRedirectUris: REGISTRATION_OPTIONS.redirectUris,
-  registrationAuthorizationDetailsTypes: REGISTRATION_OPTIONS.authorizationDetailsTypes,
-  registrationLimit: REGISTRATION_OPTIONS.mostClients,
-  registrationAddressLimit: REGISTRATION_OPTIONS.mostClientsPerAddress,
-  unusedRegistrationLifetime: option(
-    'Lifetimes',
-    seconds(0),
-    'Seconds after which the server removes an unused self-registered client: it has no active token, no consent, and sends no authorization request. Clients that an operator has changed stay. 0 keeps all. The shortest time is a day.',
-    30 * 24 * 60 * 60,
-  ),
-  registrationAssertionAudience: REGISTRATION_OPTIONS.assertionAudience,
-  registrationInsecureAllowMissingPkce: REGISTRATION_OPTIONS.insecureAllowMissingPkce,
-  insecureDevelopment: option(
-    'Endpoints',
-    trueOrFalse,
-    'For development only. The issuer may be http outside loopback, self-registered clients may use http and localhost, and the server also fetches client URLs from private addresses.',
-    false,
-  ),
+  ...DIRECTORY_OPTIONS,
+  ...ENDPOINT_OPTIONS,
 };
+
+export type { StoredClaims } from './endpoint_options.ts';
 
 export type OptionName = keyof typeof OPTIONS;
 
@@ -759,44 +514,12 @@ export function variableOf(name: string): string {
   return `GRANTD_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
 }
 
-function isDocumentHost(host: string): boolean {
-  return /^(?:\*\.)?[a-z0-9.-]+$|^\[[0-9a-f:.]+\]$/.test(host);
-}
-
 function isHost(host: string): boolean {
   return /^[A-Za-z0-9._:-]+$/.test(host);
 }
 
 function isSecret(secret: string): boolean {
   return secret.length >= 32;
-}
-
-/** Claim declarations. The library checks every member except `from`. */
-export type StoredClaims = Readonly<Record<string, ApplicationClaim & { readonly from?: string }>>;
-
-function readApplicationClaims(values: Readonly<Record<string, unknown>>): StoredClaims | undefined {
-  const isClaim = (claim: unknown) =>
-    isJsonObject(claim) &&
-    Array.isArray(claim.in) &&
-    (claim.from === undefined || (typeof claim.from === 'string' && claim.from !== ''));
-  return Object.values(values).every(isClaim) ? (values as StoredClaims) : undefined;
-}
-
-function readOidcBlock(
-  block: Readonly<Record<string, unknown>>,
-): { claimsByScope: ClaimsByScope } | undefined {
-  const { claimsByScope, ...unknown } = block;
-  if (!isClaimsByScope(claimsByScope) || Object.keys(unknown).length > 0) return undefined;
-  return { claimsByScope };
-}
-
-function isClaimsByScope(value: unknown): value is ClaimsByScope {
-  return (
-    isJsonObject(value) &&
-    Object.values(value).every(
-      (claims) => Array.isArray(claims) && claims.every((claim) => typeof claim === 'string'),
-    )
-  );
 }
 
 /** Whether the server counts what it does: for metrics, or for the charts of the console. */

@@ -32,6 +32,7 @@ import { AttemptLimits, failureRecorder } from '../people/sign_in.ts';
 import type { Upstream } from '../people/upstream.ts';
 import { waysOf } from '../people/ways_to_sign_in.ts';
 import { accountFlow } from './account/account.ts';
+import { authorizeFlow } from './authorize/authorize.ts';
 import {
   Cookies,
   HalfSignIns,
@@ -237,6 +238,7 @@ export function openPages(
       logos: new Logos({ fetchDocument: instance.fetchDocument, clock }),
       mailbox: settings.demo && settings.smtpUrl === undefined ? mail?.queue : undefined,
     }),
+    authorizeFlow({ ...pages, authorization }),
     consentFlow({
       ...{ ...pages, ...scopes, authorization, consents, clients },
       decisions: answersOf<Decision>(),

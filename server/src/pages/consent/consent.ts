@@ -44,11 +44,10 @@ export interface ConsentNeeds extends StepNeeds {
   readonly clock: () => number;
 }
 
-/** `/authorize`, and the pages of a signed-in user on the way back to the client: `/select`, `/denied` and `/consent`. */
+/** The pages of a signed-in user on the way back to the client: `/select`, `/denied` and `/consent`. */
 export function consentFlow(needs: ConsentNeeds): Flow {
   return {
     mount(routes) {
-      routes.all('/authorize', authorizePage(needs));
       routes.form('/select', showChoice(needs), submitChoice(needs));
       routes.form('/denied', showDenied(needs), submitDenied(needs));
       routes.form('/consent', showConsent(needs), submitConsent(needs));
@@ -58,25 +57,6 @@ export function consentFlow(needs: ConsentNeeds): Flow {
 
 /** An authorization request with the session of the user whom it is about. */
 type Opened = AuthorizationPage & { readonly sealed: string; readonly session: BrowserSession };
-
-/**
- * `/authorize` (RFC 6749 §3.1): returns to the client if no page is needed, else continues to the next page. With
- * `pending`, continues a request that was validated before.
- */
-function authorizePage({ authorization, browserSessions, pending }: ConsentNeeds) {
-  return async (c: PageContext): Promise<Response> => {
-    if (c.req.query('pending') !== undefined && c.req.method !== 'POST') {
-      const page = await pending.open(c, 'authorization');
-      if (!('authorization' in page)) return pending.continue(c, page.pending);
-      if (c.req.method === 'HEAD') return pending.redirect(c, 'authorization', page.pending);
-      return authorization.proceed(c, page, await browserSessions.current(c));
-    }
-    const page = await authorization.begin(c);
-    // A form of another site arrives without cookies. After a redirect, the browser sends them. A `HEAD` gets no code.
-    if (c.req.method !== 'GET') return pending.redirect(c, 'authorization', page.pending);
-    return authorization.proceed(c, page, await browserSessions.current(c));
-  };
-}
 
 type NextPage = Awaited<ReturnType<AuthorizationSteps['nextStep']>>['page'];
 
