@@ -123,7 +123,8 @@ await runScript(async (workbench) => {
   showProgress('');
   console.log(`${users} hashes (${Object.keys(KINDS).join(', ')}) in ${secondsSince(beganMs).toFixed(1)} s`);
 
-  const server = await workbench.start(folder);
+  // All sign-ins come from one address.
+  const server = await workbench.start(folder, ['--address-request-limit', '0']);
   await grantdPrints(folder, [
     ...['client', 'add', CLIENT, '--public', '--no-consent', '--redirect-uri', CALLBACK],
     ...['--scope', 'openid', '--scope', 'profile', '--scope', 'email'],

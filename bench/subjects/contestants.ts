@@ -55,7 +55,12 @@ export function grantd(
         ...[...start.command, '--database', `sqlite:${database}`, '--port', String(port), ...flags],
       ],
       // No load balancer has to notice the end.
-      environment: { ...start.environment, GRANTD_SHUTDOWN_DELAY: '0' },
+      // All requests come from one address.
+      environment: {
+        ...start.environment,
+        GRANTD_SHUTDOWN_DELAY: '0',
+        GRANTD_ADDRESS_REQUEST_LIMIT: '0',
+      },
       isReady,
       ...(cores !== undefined && { cores }),
     },

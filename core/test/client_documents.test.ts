@@ -539,8 +539,17 @@ specification('Clients whose identifier is the URL of a document', ON_EVERY_STOR
       await accepted(world, OF_EDITOR);
       const invented = (number: number) =>
         refused(accepted(world, { ...OF_EDITOR, client_id: `https://editor.example/${number}` }));
-      for (let number = 0; number < 40; number++) assert.deepEqual(await invented(number), UNREACHABLE);
+      for (let number = 1; number < 30; number++) assert.deepEqual(await invented(number), UNREACHABLE);
+      for (const host of ['editor.example', 'editor.example.', 'EDITOR.example']) {
+        const request = accepted(world, { ...OF_EDITOR, client_id: `https://${host}/another` });
+        await assert.rejects(request, ({ status, reason, headers }) => {
+          assert.deepEqual([status, reason], [429, 'too_many_client_documents']);
+          return Number(headers['retry-after']) <= 60;
+        });
+      }
       assert.equal(sites.fetched.length, 30);
+      const elsewhere = accepted(world, { ...OF_EDITOR, client_id: 'https://c.example/client.json' });
+      assert.deepEqual(await refused(elsewhere), UNREACHABLE);
       world.clock.advance(5 * 60);
       await accepted(world, OF_EDITOR);
     }),
@@ -666,6 +675,7 @@ test('a misspelt or wrong option of clientDocuments is refused with its name', (
     [{ hosts: ['https://claude.ai'] }, /clientDocuments\.hosts: expected a list of hosts in lower case/],
     [{ hosts: ['Claude.ai'] }, /clientDocuments\.hosts/],
     [{ scopes: ['a b'] }, /clientDocuments\.scopes/],
+    [{ mostNewPerHost: -1 }, /clientDocuments\.mostNewPerHost: expected a whole number from 0/],
   ];
   for (const [given, message] of wrong) assert.throws(() => clientDocuments(given), message);
 });

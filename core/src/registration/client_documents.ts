@@ -2,15 +2,16 @@
 // § refers to draft-ietf-oauth-client-id-metadata-document-03.
 import { hmacSha256 } from '#crypto';
 import { type AuthorizationClient, withoutSecrets } from '../clients/client.ts';
-import { ConfigurationError, OAuthError } from '../http/errors.ts';
+import { ConfigurationError, OAuthError, retryAfter } from '../http/errors.ts';
 import { DocumentError, type FetchedDocument, outcomeOfStatus } from '../http/fetch_document.ts';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../http/http.ts';
 import { RecentlyUsed } from '../platform/cache.ts';
 import { secondsOf } from '../platform/environment.ts';
+import { RequestRate } from '../platform/request_rate.ts';
 import type { GrantType } from '../protocol/client_metadata.ts';
 import { isResourceUri } from '../protocol/client_metadata.ts';
-import { type KindsOf, requireKinds, textList, trueOrFalse } from '../protocol/option_kinds.ts';
+import { type KindsOf, requireKinds, textList, trueOrFalse, wholeNumber } from '../protocol/option_kinds.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { isOwnMachine, isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import type {
@@ -41,6 +42,11 @@ export interface ClientDocumentOptions {
   readonly redirectUris?: readonly string[];
   /** Resource URIs of the APIs that these clients may request. Default: none. */
   readonly apis?: readonly string[];
+  /**
+   * Maximum documents that are fetched from one host for the first time in a minute, so that requests with invented URLs
+   * do not become a load there. 0 sets no limit. Default: 30.
+   */
+  readonly mostNewPerHost?: number;
   /** For development only: accepts documents at `http:` URLs of this machine. Default: `false`. */
   readonly allowInsecureUris?: boolean;
 }
@@ -62,6 +68,7 @@ const OPTIONS: KindsOf<ClientDocumentOptions> = {
   scopes: scopeList,
   closedScopes: scopeList,
   apis: textList('URIS', 'a list of absolute URIs without fragment (RFC 8707 section 2)', isResourceUri),
+  mostNewPerHost: wholeNumber(0, 1_000_000),
   allowInsecureUris: trueOrFalse,
 };
 
@@ -119,8 +126,8 @@ const NOTE_SECONDS = 60 * 60;
 /** About 5 KiB each. */
 const MAX_DOCUMENTS = 1000;
 
-/** Fetches of new documents from one host in a minute. Documents that are known already do not count. */
-const MAX_NEW_PER_MINUTE = 30;
+/** Default. Documents that are known already do not count. */
+const MAX_NEW_PER_HOST = 30;
 
 const MAX_NEW_AT_ONCE = 16;
 
@@ -150,13 +157,15 @@ class OpenDocuments implements DocumentClients {
   readonly #known = new RecentlyUsed<Known>(MAX_DOCUMENTS);
   readonly #fetching = new Map<string, Promise<NewClient>>();
   #newRunning = 0;
-  readonly #newFetches = new RecentlyUsed<{ count: number; readonly sinceMs: number }>(MAX_DOCUMENTS);
+  readonly #newFetches: RequestRate;
 
   constructor(context: Context, options: ClientDocumentOptions, registrable: Registrable) {
     this.#context = context;
     this.#options = options;
     this.#clients = context.storage.clients;
     this.#registrable = registrable;
+    const { mostNewPerHost = MAX_NEW_PER_HOST } = options;
+    this.#newFetches = new RequestRate(mostNewPerHost, context.clock, context.random);
   }
 
   forgetCached(): void {
@@ -233,8 +242,7 @@ class OpenDocuments implements DocumentClients {
     const { hosts = ['*'], deniedHosts = [], allowInsecureUris = false } = this.#options;
     const url = documentUrl(id, allowInsecureUris);
     if (url === undefined) return false;
-    // With a dot at its end, a name is the same one.
-    const host = url.hostname.replace(/\.$/, '');
+    const host = hostOf(url);
     const isOf = (pattern: string) => isOfHost(pattern, host);
     return hosts.some(isOf) && !deniedHosts.some(isOf);
   }
@@ -354,15 +362,16 @@ class OpenDocuments implements DocumentClients {
     await this.#registrable.replace(client, stored);
   }
 
-  /** Limits fetches of new documents from one host, so that requests with invented URLs do not become a load there. */
+  /** @throws {OAuthError} status 429: too many new documents of the host */
   #countNew(id: string): void {
-    const nowMs = this.#context.clock();
-    const { hostname } = new URL(id);
-    const counted = this.#newFetches.get(hostname);
-    const entry = counted && nowMs - counted.sinceMs < 60_000 ? counted : { count: 0, sinceMs: nowMs };
-    if (++entry.count > MAX_NEW_PER_MINUTE)
-      throw new DocumentError('failed', 'too many new documents of this host are asked for');
-    this.#newFetches.set(hostname, entry);
+    const wait = this.#newFetches.take(hostOf(new URL(id)));
+    if (wait === 0) return;
+    throw new OAuthError('temporarily_unavailable', 'too many new clients of this host at the moment', {
+      status: 429,
+      reason: 'too_many_client_documents',
+      clientId: id,
+      headers: retryAfter(wait),
+    });
   }
 
   /**
@@ -407,6 +416,11 @@ function documentUrl(id: string, allowInsecureUris: boolean): URL | undefined {
 }
 
 const MAX_URL_LENGTH = 2000;
+
+/** With a dot at its end, a name is the same one. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/\.$/, '');
+}
 
 function isOfHost(pattern: string, host: string): boolean {
   if (pattern === '*') return true;
@@ -471,7 +485,7 @@ function invalid(id: string, problem: string, cause?: unknown): OAuthError {
 
 /** The same refusal for a browser, which is not redirected. */
 function asPage(error: unknown): unknown {
-  if (!(error instanceof OAuthError)) return error;
+  if (!(error instanceof OAuthError) || error.code === 'temporarily_unavailable') return error;
   const { description, reason, clientId, value, cause } = error;
   return new OAuthError('invalid_request', description, { reason, clientId, value, cause });
 }

@@ -11,6 +11,7 @@ import {
   switchOrBlock,
   textList,
   trueOrFalse,
+  wholeNumber,
 } from '@grantd/core/options';
 import { readDetailsTypes } from './details_types.ts';
 
@@ -63,6 +64,12 @@ export const ENDPOINT_OPTIONS = {
     textList('HOSTS', 'a list of hosts in lower case, such as claude.ai or *.example.com', isDocumentHost),
     'Hosts whose client documents are accepted if clientDocuments is listed.',
     [],
+  ),
+  clientDocumentHostLimit: option(
+    'Endpoints',
+    wholeNumber(0, 1_000_000),
+    'Maximum client documents that are fetched from one host for the first time in a minute, per process. 0 sets no limit.',
+    30,
   ),
   clientDocumentDeniedHosts: option(
     'Endpoints',

@@ -168,6 +168,12 @@ export const OPTIONS = {
     'created at the first start and stored in the database, encrypted with the server’s secret',
     { isSecret: true },
   ),
+  addressRequestLimit: option(
+    'Server',
+    wholeNumber(0, 1_000_000),
+    'Maximum requests from one IPv4 address or IPv6 /64 to the authorization endpoint in a minute, per process, and as many registrations if anyone may register. 0 sets no limit. Behind a proxy, also set trustedProxies, because otherwise all requests have the address of the proxy.',
+    1000,
+  ),
   trustedProxies: optionWithoutDefault(
     'Server',
     textList(

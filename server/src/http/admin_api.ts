@@ -1,6 +1,8 @@
 // The admin API: the table of operations over HTTP, for clients with tokens of this server.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AuthorizationServer, pathOf } from '@grantd/core';
+import { systemRandom } from '@grantd/core/internal/platform/environment';
+import { RequestRate } from '@grantd/core/internal/platform/request_rate';
 import { addressUnit, type NodeRequest } from '@grantd/core/node';
 import type { PresentedCertificate } from '@grantd/protect/node';
 import { type Handler, Hono, type MiddlewareHandler } from 'hono';
@@ -21,7 +23,6 @@ import { openApiDocument } from './openapi.ts';
 import { PROBLEMS, Problem } from './problems.ts';
 import { problemOf, scopeChallenge } from './refusals.ts';
 import { RepeatedRequests, type StoredAnswer } from './repeated_requests.ts';
-import { RequestLimit } from './request_limit.ts';
 
 interface Surroundings {
   readonly configuration: Configuration;
@@ -72,7 +73,15 @@ export async function openAdminApi(
   const basePath = new URL(base).pathname;
   const addressOf = clientAddress(settings.trustedProxies ?? []);
   const admission = new Admission(instance, surroundings);
-  const limit = new RequestLimit(settings.adminRequestLimit);
+  const { adminRequestLimit } = settings;
+  const rate = new RequestRate(adminRequestLimit, Date.now, systemRandom());
+  const requireNoWait = (secondsToWait: number) => {
+    if (secondsToWait > 0)
+      throw new Problem('too_many_requests', {
+        detail: `expected at most ${adminRequestLimit} requests in a minute`,
+        headers: { 'retry-after': String(secondsToWait) },
+      });
+  };
   const repeated = new RepeatedRequests({ apiRequests, secret: instance.secret() });
   const description = JSON.stringify(openApiDocument(issuer));
 
@@ -93,7 +102,7 @@ export async function openAdminApi(
       const caller = await admission.admit(operation, incoming, outgoing);
       const { clientId } = caller;
       about(requestId, { ...(clientId !== undefined && { clientId }) });
-      limit.count(`client ${clientId}`);
+      requireNoWait(rate.take(`client ${clientId}`));
       c.set('caller', caller);
       await next();
     };
@@ -140,7 +149,7 @@ export async function openAdminApi(
 
   app.use(async ({ env }, next) => {
     about(env.requestId);
-    limit.check(env.place);
+    requireNoWait(rate.secondsToWait(env.place));
     await next();
   });
   app.get('/openapi.json', () =>
@@ -177,7 +186,7 @@ export async function openAdminApi(
     about(requestId, { reason: code });
     if (code === 'internal') requestLog.failure(requestId, 'unexpected', error);
     if (code === 'unavailable') requestLog.failure(requestId, 'storage_unavailable', error);
-    if (code === 'invalid_token') limit.note(place);
+    if (code === 'invalid_token') rate.note(place);
     // The caller sees that the response has no end.
     if (outgoing.headersSent) outgoing.destroy();
     return answer({

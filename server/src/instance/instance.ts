@@ -397,6 +397,7 @@ function documentOptions({
   clientDocuments: accepted,
   clientDocumentHosts: hosts,
   clientDocumentDeniedHosts: deniedHosts,
+  clientDocumentHostLimit: mostNewPerHost,
   registrationScopes: scopes,
   registrationClosedScopes: closedScopes,
   registrationApis: apis,
@@ -410,7 +411,7 @@ function documentOptions({
   return {
     clientDocuments: clientDocuments({
       ...(isListed && { hosts }),
-      ...{ deniedHosts, scopes, closedScopes, apis, redirectUris, allowInsecureUris },
+      ...{ deniedHosts, mostNewPerHost, scopes, closedScopes, apis, redirectUris, allowInsecureUris },
     }),
   };
 }

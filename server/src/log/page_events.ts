@@ -104,6 +104,8 @@ export const PAGE_REASONS = {
     'The user tried to link their account at an identity provider, but it is already linked with another user.',
   provider_needed:
     'The user tried to remove the link to an identity provider, but they have no other way to sign in.',
+  too_many_requests:
+    'One address has reached the limit of requests that strangers may send in a minute (option addressRequestLimit). Behind a proxy, set trustedProxies.',
   not_administrator: 'The user is not in the group of administrators, who may use the console.',
   request_decided:
     'The user went back in the browser and answered an authorization request again. The first answer counts.',

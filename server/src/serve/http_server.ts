@@ -12,6 +12,7 @@ import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
 import { causeOf, type Log, within } from '../log/log.ts';
 import type { Connections } from './shutdown.ts';
+import type { Throttle, Throttled } from './throttle.ts';
 import type { TlsFiles } from './tls.ts';
 
 /**
@@ -338,6 +339,8 @@ export interface Routes {
   readonly clientCertificate?: MountOptions<NodeRequest>['clientCertificate'] | undefined;
   /** Proxies whose forwarded addresses count. Default: none. */
   readonly trustedProxies?: readonly string[] | undefined;
+  /** Which requests of strangers have to wait. Default: none. */
+  readonly throttle?: Throttle | undefined;
   /** The port for clients with certificates. It has no pages, because it is another origin for browsers. */
   readonly mtlsPort?: number | undefined;
 }
@@ -351,6 +354,7 @@ export function requestListener({
   pages,
   clientCertificate,
   mtlsPort,
+  throttle,
   trustedProxies = [],
 }: Routes): RequestListener {
   const addressOf = trustedProxies.length === 0 ? addressOfConnection : clientAddress(trustedProxies);
@@ -374,6 +378,12 @@ export function requestListener({
   return (request, response) => {
     const address = addressOf(request);
     const named = Object.assign(request, { id: requestLog.begin(request, response, address) });
+    const throttled = throttle?.(request.url ?? '', address);
+    if (throttled !== undefined) {
+      const { operation } = throttled;
+      requestLog.about({ requestId: named.id, operation, reason: 'too_many_requests' });
+      return answerThrottled(response, throttled, named.id);
+    }
     const fail = (error: unknown) => {
       requestLog.failure(named.id, 'unexpected', error);
       if (response.headersSent) response.destroy();
@@ -386,6 +396,16 @@ export function requestListener({
     const mounted = request.url?.includes(DEFAULT_PATHS.registration) ? registration : protocol;
     within({ requestId: named.id, address }, () => mounted(named, response, next)).catch(fail);
   };
+}
+
+/** A short answer, because many may be needed. Scripts of any site may read it, as they may read a registration. */
+function answerThrottled(response: ServerResponse, { secondsToWait }: Throttled, id: string): void {
+  response.writeHead(429, {
+    ...{ 'x-request-id': id, 'retry-after': String(secondsToWait), 'cache-control': 'no-store' },
+    ...{ 'content-type': 'application/json', 'access-control-allow-origin': '*' },
+  });
+  const error_description = `too many requests from this address: try again in ${secondsToWait} seconds`;
+  response.end(JSON.stringify({ error: 'temporarily_unavailable', error_description }));
 }
 
 /** An IPv4 address is without the prefix that it has on a socket for IPv6. */

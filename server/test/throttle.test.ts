@@ -1,0 +1,82 @@
+// What strangers reach without an identity has a limit for each address; nothing else has one.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { DEFAULT_PATHS } from '@grantd/core';
+import { THROTTLED_ROUTES, throttle } from '../src/serve/throttle.ts';
+import { Workbench } from './harness/program.ts';
+import { scrape } from './harness/scrape.ts';
+
+const ISSUER = 'https://login.example';
+const AUTHORIZE = `${DEFAULT_PATHS.authorization}?client_id=a`;
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+/** How many of two requests with a limit of one have to wait. */
+function waits(url: string, registration: 'open' | 'token' | 'off' = 'open'): number {
+  const limit = throttle(ISSUER, { addressRequestLimit: 1, registration });
+  return [1, 2].filter(() => limit(url, '192.0.2.1') !== undefined).length;
+}
+
+test('only the authorization endpoint and registration have a limit', () => {
+  const throttled = THROTTLED_ROUTES.map(({ path }) => path);
+  assert.deepEqual(throttled, [DEFAULT_PATHS.authorization, DEFAULT_PATHS.registration]);
+  for (const path of Object.values(DEFAULT_PATHS))
+    assert.equal(waits(`${path}?a=b`), throttled.includes(path) ? 1 : 0, path);
+  for (const path of ['/register/a', '/authorize/a', '/login', '/console', '/health', '/', '//authorize'])
+    assert.equal(waits(path), 0, path);
+});
+
+test('callers with an initial access token register without a limit', () => {
+  assert.deepEqual([waits('/register', 'token'), waits('/register', 'off'), waits('/register')], [0, 0, 1]);
+});
+
+test('an issuer with a path has its routes below it', () => {
+  const limit = throttle(`${ISSUER}/tenant`, { addressRequestLimit: 1, registration: 'open' });
+  const isThrottled = (url: string) =>
+    [1, 2].map(() => limit(url, '192.0.2.1')).some((one) => one !== undefined);
+  assert.deepEqual([isThrottled('/tenant/authorize'), isThrottled('/authorize')], [true, false]);
+});
+
+test('an IPv4 address and an IPv6 /64 count, and each route by itself', () => {
+  const limit = throttle(ISSUER, { addressRequestLimit: 1, registration: 'open' });
+  const mayGo = (address: string, url = AUTHORIZE) => limit(url, address) === undefined;
+  assert.deepEqual([mayGo('192.0.2.1'), mayGo('192.0.2.1'), mayGo('192.0.2.2')], [true, false, true]);
+  assert.deepEqual(
+    [mayGo('2001:db8::1'), mayGo('2001:db8::ffff:2'), mayGo('2001:db8:0:1::1')],
+    [true, false, true],
+  );
+  assert.equal(mayGo('192.0.2.1', '/register'), true);
+});
+
+test('the server answers 429 with the time to wait, by the address that a trusted proxy reports, and counts it', async () => {
+  const options = [
+    '--demo',
+    '--address-request-limit',
+    '2',
+    '--trusted-proxies',
+    '127.0.0.1',
+    '--metrics-port',
+    '0',
+  ];
+  const server = await workbench.start(workbench.folder(), [...options, '--registration', 'open']);
+  const ask = (path: string, address: string, method = 'GET') =>
+    fetch(server.url + path, { method, redirect: 'manual', headers: { 'x-forwarded-for': address } });
+  for (const [path, method] of [
+    [AUTHORIZE, 'GET'],
+    ['/register', 'POST'],
+  ] as const) {
+    for (const _ of [1, 2]) assert.equal((await ask(path, '192.0.2.1', method)).status, 400);
+    const refused = await ask(path, '192.0.2.1', method);
+    assert.equal(refused.status, 429);
+    const wait = Number(refused.headers.get('retry-after'));
+    assert.ok(wait >= 1 && wait <= 60, String(wait));
+    assert.equal((await refused.json()).error, 'temporarily_unavailable');
+    assert.equal((await ask(path, '192.0.2.2', method)).status, 400);
+  }
+  for (const _ of [1, 2, 3, 4]) assert.equal((await ask('/token', '192.0.2.1', 'POST')).status, 401);
+  const labels = { status: '429', reason: 'too_many_requests' };
+  const { sum } = await scrape(server);
+  for (const operation of ['authorization', 'registration'])
+    assert.equal(sum('grantd_requests_total', { ...labels, operation }), 1);
+});
