@@ -32,6 +32,7 @@ test('grantd §1.3 every adapter exports the same names; that for node:http also
     Object.keys(node),
     [
       ...NAMES,
+      'RequestRate',
       'addressUnit',
       'documentFetcher',
       'documentRefusal',

@@ -1,5 +1,5 @@
 // Limits how often something happens in a minute, for each sender or host, in bounded memory (ADR 155).
-import type { Clock, RandomSource } from './environment.ts';
+import { type Clock, type RandomSource, systemRandom } from './environment.ts';
 
 const WINDOW_MS = 60_000;
 
@@ -9,8 +9,14 @@ const ROWS = 4;
 const WIDTH = 8192;
 
 /**
- * Counts by key in a fixed number of counters. A key has a counter in each row, which other keys may share, and its
+ * Limits how often something may happen in a minute, for each key, such as `addressUnit` of an address.
+ *
+ * It counts in a fixed number of counters. A key has a counter in each row, which other keys may share, and its
  * count is the smallest of them. Nothing is evicted, so a sender with many keys cannot make the server forget a count.
+ * @example
+ * const rate = new RequestRate(1000);
+ * const wait = rate.take(addressUnit(request.socket.remoteAddress ?? ''));
+ * if (wait > 0) return response.writeHead(429, { 'retry-after': String(wait) }).end();
  */
 export class RequestRate {
   readonly #most: number;
@@ -22,7 +28,7 @@ export class RequestRate {
   #endsAtMs = 0;
 
   /** @param most times in a minute; 0: no limit */
-  constructor(most: number, clock: Clock, random: RandomSource) {
+  constructor(most: number, clock: Clock = Date.now, random: RandomSource = systemRandom()) {
     this.#most = most;
     this.#clock = clock;
     this.#random = random;

@@ -1,9 +1,7 @@
 // The admin API: the table of operations over HTTP, for clients with tokens of this server.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AuthorizationServer, pathOf } from '@grantd/core';
-import { systemRandom } from '@grantd/core/internal/platform/environment';
-import { RequestRate } from '@grantd/core/internal/platform/request_rate';
-import { addressUnit, type NodeRequest } from '@grantd/core/node';
+import { addressUnit, type NodeRequest, RequestRate } from '@grantd/core/node';
 import type { PresentedCertificate } from '@grantd/protect/node';
 import { type Handler, Hono, type MiddlewareHandler } from 'hono';
 import type { Caller } from '../admin/caller.ts';
@@ -74,7 +72,7 @@ export async function openAdminApi(
   const addressOf = clientAddress(settings.trustedProxies ?? []);
   const admission = new Admission(instance, surroundings);
   const { adminRequestLimit } = settings;
-  const rate = new RequestRate(adminRequestLimit, Date.now, systemRandom());
+  const rate = new RequestRate(adminRequestLimit);
   const requireNoWait = (secondsToWait: number) => {
     if (secondsToWait > 0)
       throw new Problem('too_many_requests', {

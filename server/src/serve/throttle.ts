@@ -1,8 +1,6 @@
 // Limits what strangers can reach without an identity (ADR 155).
 import { DEFAULT_PATHS, pathOf } from '@grantd/core';
-import { systemRandom } from '@grantd/core/internal/platform/environment';
-import { RequestRate } from '@grantd/core/internal/platform/request_rate';
-import { addressUnit } from '@grantd/core/node';
+import { addressUnit, RequestRate } from '@grantd/core/node';
 import type { Settings } from '../config/options.ts';
 
 interface ThrottledRoute {
@@ -40,9 +38,9 @@ export type Throttle = (url: string, address: string) => Throttled | undefined;
 export function throttle(
   issuer: string,
   settings: Pick<Settings, 'addressRequestLimit' | 'registration'>,
-  clock: () => number = Date.now,
+  clock?: () => number,
 ): Throttle {
-  const rate = new RequestRate(settings.addressRequestLimit, clock, systemRandom());
+  const rate = new RequestRate(settings.addressRequestLimit, clock);
   const base = new URL(issuer).pathname.replace(/\/$/, '');
   const operations = new Map(
     THROTTLED_ROUTES.filter(({ isOpen }) => isOpen?.(settings) ?? true).map(({ path, operation }) => [
