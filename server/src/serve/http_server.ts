@@ -12,7 +12,7 @@ import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
 import { causeOf, type Log, within } from '../log/log.ts';
 import type { Connections } from './shutdown.ts';
-import type { Throttle, Throttled } from './throttle.ts';
+import type { Throttle } from './throttle.ts';
 import type { TlsFiles } from './tls.ts';
 
 /**
@@ -378,11 +378,13 @@ export function requestListener({
   return (request, response) => {
     const address = addressOf(request);
     const named = Object.assign(request, { id: requestLog.begin(request, response, address) });
-    const throttled = throttle?.(request.url ?? '', address);
-    if (throttled !== undefined) {
-      const { operation } = throttled;
-      requestLog.about({ requestId: named.id, operation, reason: 'too_many_requests' });
-      return answerThrottled(response, throttled, named.id);
+    const limited = throttle?.operations.get(pathOf({ url: request.url ?? '' }));
+    if (throttle !== undefined && limited !== undefined) {
+      const secondsToWait = throttle.take(limited, address);
+      if (secondsToWait > 0) {
+        requestLog.about({ requestId: named.id, operation: limited, reason: 'too_many_requests' });
+        return answerThrottled(response, secondsToWait, named.id);
+      }
     }
     const fail = (error: unknown) => {
       requestLog.failure(named.id, 'unexpected', error);
@@ -399,7 +401,7 @@ export function requestListener({
 }
 
 /** A short answer, because many may be needed. Scripts of any site may read it, as they may read a registration. */
-function answerThrottled(response: ServerResponse, { secondsToWait }: Throttled, id: string): void {
+function answerThrottled(response: ServerResponse, secondsToWait: number, id: string): void {
   response.writeHead(429, {
     ...{ 'x-request-id': id, 'retry-after': String(secondsToWait), 'cache-control': 'no-store' },
     ...{ 'content-type': 'application/json', 'access-control-allow-origin': '*' },

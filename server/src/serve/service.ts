@@ -45,7 +45,7 @@ import {
 import { sealOnce, sealPeriodically } from './sealer.ts';
 import { checkInThread, sweepInThread } from './sweep_in_thread.ts';
 import { type SweepLog, sweepable, sweepPeriodically } from './sweeper.ts';
-import { throttle } from './throttle.ts';
+import { Throttle } from './throttle.ts';
 import { unfinishedWork } from './unfinished_work.ts';
 
 /** Delays the first sweep, so that it does not slow down the first answers. */
@@ -289,7 +289,7 @@ function listenerOf(given: Given, { directory, instance, clock }: Data, parts: P
   return requestListener({
     ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort, admin },
     trustedProxies: settings.trustedProxies,
-    throttle: throttle(instance.issuer, settings),
+    throttle: new Throttle(instance.issuer, settings),
     health: healthListener({ ...readiness, isEnding, clock }),
     pages: lateListener(async () => {
       const { openPages } = await import('../pages/pages.ts');

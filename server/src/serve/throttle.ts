@@ -1,5 +1,5 @@
 // Limits what strangers can reach without an identity (ADR 155).
-import { DEFAULT_PATHS, pathOf } from '@grantd/core';
+import { DEFAULT_PATHS } from '@grantd/core';
 import { addressUnit, RequestRate } from '@grantd/core/node';
 import type { Settings } from '../config/options.ts';
 
@@ -25,33 +25,25 @@ export const THROTTLED_ROUTES: readonly ThrottledRoute[] = [
   },
 ];
 
-/** A request that has to wait. */
-export interface Throttled {
-  readonly operation: string;
-  readonly secondsToWait: number;
-}
+/** Limits of one process. */
+export class Throttle {
+  /** Operations with a limit, by their path. */
+  readonly operations: ReadonlyMap<string, string>;
+  readonly #rate: RequestRate;
 
-/** Counts requests, and says which have to wait. */
-export type Throttle = (url: string, address: string) => Throttled | undefined;
+  constructor(
+    issuer: string,
+    settings: Pick<Settings, 'addressRequestLimit' | 'registration'>,
+    clock?: () => number,
+  ) {
+    const base = new URL(issuer).pathname.replace(/\/$/, '');
+    const routes = THROTTLED_ROUTES.filter(({ isOpen }) => isOpen?.(settings) ?? true);
+    this.operations = new Map(routes.map(({ path, operation }) => [base + path, operation]));
+    this.#rate = new RequestRate(settings.addressRequestLimit, clock);
+  }
 
-/** Returns the limits of one process. */
-export function throttle(
-  issuer: string,
-  settings: Pick<Settings, 'addressRequestLimit' | 'registration'>,
-  clock?: () => number,
-): Throttle {
-  const rate = new RequestRate(settings.addressRequestLimit, clock);
-  const base = new URL(issuer).pathname.replace(/\/$/, '');
-  const operations = new Map(
-    THROTTLED_ROUTES.filter(({ isOpen }) => isOpen?.(settings) ?? true).map(({ path, operation }) => [
-      base + path,
-      operation,
-    ]),
-  );
-  return (url, address) => {
-    const operation = operations.get(pathOf({ url }));
-    if (operation === undefined) return undefined;
-    const secondsToWait = rate.take(`${operation} ${addressUnit(address)}`);
-    return secondsToWait === 0 ? undefined : { operation, secondsToWait };
-  };
+  /** Counts a request. @returns seconds to wait; 0 to go on */
+  take(operation: string, address: string): number {
+    return this.#rate.take(`${operation} ${addressUnit(address)}`);
+  }
 }
