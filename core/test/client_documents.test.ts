@@ -359,6 +359,32 @@ specification('Clients whose identifier is the URL of a document', ON_EVERY_STOR
   );
 
   spec(
+    'a document that changes between consent and code neither moves the code nor widens what it grants',
+    withSites(async (world) => {
+      const serve = (body: object, status = 200) =>
+        sites.serve(URL_OF_EDITOR, { status, body, caching: { 'cache-control': 'no-store' } });
+      serve(EDITOR);
+      const [code, moved, kept, gone] = await Promise.all([1, 2, 3, 4].map(() => approved(world)));
+      assert.ok(code && moved && kept && gone);
+      world.clock.advance(5);
+      const other = 'https://other.example/callback';
+      const scope = 'openid offline_access read write';
+      serve({ ...EDITOR, redirect_uris: [other], scope });
+      assert.equal((await redeem(world, moved, { redirect_uri: other })).status, 400);
+      assert.equal((await redeem(world, kept)).status, 400, 'its redirect URI is no longer the client’s');
+      world.clock.advance(5);
+      serve({ ...EDITOR, scope });
+      const { status, body } = await redeem(world, code);
+      assert.equal(status, 200, body);
+      assert.equal(JSON.parse(body).scope, OF_EDITOR.scope);
+      world.clock.advance(5);
+      serve({}, 404);
+      assert.deepEqual(await redeem(world, gone), DOCUMENT_REFUSED);
+    }),
+    OPEN,
+  );
+
+  spec(
     'a document cannot take the key away from a client that had one',
     withSites(async (world) => {
       const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
@@ -654,6 +680,26 @@ specification('Clients whose identifier is the URL of a document', ON_EVERY_STOR
     }),
     OPEN,
   );
+});
+
+test('ten thousand URLs leave no row and a bounded number of documents in memory', async (t) => {
+  const world = await openWorld(t, OPEN);
+  await withSites(async () => {
+    await granted(world);
+    const urlOf = (number: number) => `https://c${number}.example/client.json`;
+    const ask = async (number: number) => {
+      sites.serve(urlOf(number), { body: { ...EDITOR, client_id: urlOf(number) } });
+      await accepted(world, { ...OF_EDITOR, client_id: urlOf(number) });
+    };
+    for (let number = 0; number < 10_000; number++) await ask(number);
+    const fetched = sites.fetched.length;
+    await ask(9_999);
+    assert.equal(sites.fetched.length, fetched, 'the last ones are in memory');
+    for (let number = 0; number < 8_000; number += 1000) await ask(number);
+    assert.equal(sites.fetched.length, fetched + 8, 'earlier ones are not');
+    for (const number of [0, 9_999]) assert.equal(await world.storage.clients.get(urlOf(number)), undefined);
+    assert.notEqual(await world.storage.clients.get(URL_OF_EDITOR), undefined);
+  })(world);
 });
 
 test('clientDocuments needs fetchDocument, and says so', () => {
