@@ -77,6 +77,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
       'pages/account/',
       'pages/authorize/',
       'pages/consent/',
+      'pages/device/',
       'pages/home/',
       'pages/logout/',
       'pages/providers/',

@@ -253,6 +253,7 @@ for (const database of ANY_DATABASE) {
           '/select',
           '/denied',
           '/consent',
+          '/device',
           '/logout',
           '/forgot',
           '/link',

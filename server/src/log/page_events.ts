@@ -53,6 +53,9 @@ export const PAGE_REASONS = {
   totp_offer_wrong:
     'The user tried to add an authenticator app, but the secret in the form was not made for this user.',
   recovery_code_wrong: 'The recovery code is wrong or was already used.',
+  too_many_device_codes:
+    'Too many codes of devices were entered by this user, from one IP address, or for this code.',
+  device_code_wrong: 'No device waits with the code that was entered: it was mistyped, used, or has expired.',
   too_many_codes: 'There were too many wrong authenticator-app or recovery codes for this user.',
   sign_in_too_old:
     'The user tried to change how they sign in, or to export their data, but signed in more than ten minutes ago. They must sign in again first.',
@@ -123,6 +126,7 @@ export type PageName =
   | 'select'
   | 'denied'
   | 'consent'
+  | 'device'
   | 'account'
   | 'console'
   | 'forgot'

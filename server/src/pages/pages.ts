@@ -54,6 +54,7 @@ import {
 } from './browser/request.ts';
 import { BrowserSessions } from './browser/sessions.ts';
 import { consentFlow, type Decision } from './consent/consent.ts';
+import { deviceFlow } from './device/device.ts';
 import type { OperatorShown } from './drawing/brand.ts';
 import { Drawing } from './drawing/drawing.ts';
 import { Logos } from './drawing/logos.ts';
@@ -248,6 +249,8 @@ export function openPages(
       ...{ factors, passkeys, secondFactors, notifyClients, isSignUpOpen },
       ...{ halfSignIns: new HalfSignIns(cookies, secret, clock), sendsMail: mail !== undefined },
     }),
+    server.device &&
+      deviceFlow({ ...pages, devices: server.device, visits, visitors, authorization, limits }),
     logoutFlow({ ...pages, server, clients, providers, notifyClients }),
     accountFlow({
       ...{ ...pages, ...scopes, visits, missing, visitors, validity, sessions, sessionEnding },

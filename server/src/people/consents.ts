@@ -1,7 +1,7 @@
 import {
+  type AccessRequest,
   type AdministrableStorage,
   type AuthorizationClient,
-  type AuthorizationRequest,
   type ClientRecord,
   isConfidential,
   isUnchecked,
@@ -16,7 +16,7 @@ export function requiredConsent({
   claims = {},
   authorizationDetails = [],
   client,
-}: AuthorizationRequest): Asked {
+}: AccessRequest): Asked {
   const names = [claims.userinfo, claims.id_token].flatMap((of) => Object.keys(of ?? {}));
   // Without the language, which is a text of the client and makes no other claim (OpenID Connect Core §5.2).
   const bases = new Set(names.map((name) => name.replace(/#.*$/s, '')));

@@ -1,5 +1,5 @@
 // What a sign-in or a change of the account still lacks, by the policies of this server and the factors of the user.
-import type { AuthorizationRequest } from '@grantd/core';
+import type { AccessRequest } from '@grantd/core';
 import {
   type Level,
   MULTI_FACTOR,
@@ -45,7 +45,7 @@ interface SignedIn {
 
 /** What a sign-in is for: an application, or a page of this server. */
 type Purpose =
-  | { readonly authorization: AuthorizationRequest }
+  | { readonly authorization: AccessRequest }
   | { readonly pending: { readonly page: string; readonly change?: AccountChange } };
 
 export class MissingSteps {
@@ -128,7 +128,7 @@ export class MissingSteps {
 }
 
 /** Classes are wishes, unless the claim `acr` is essential (OpenID Connect Core §5.5.1.1). */
-function acrRequestOf({ claims, acrValues }: AuthorizationRequest): AcrRequest {
+function acrRequestOf({ claims, acrValues }: AccessRequest): AcrRequest {
   return claims?.id_token?.acr?.essential === true
     ? { required: acrValues, desired: [] }
     : { required: [], desired: acrValues };

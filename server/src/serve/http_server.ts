@@ -363,8 +363,8 @@ export function requestListener({
     ...(clientCertificate !== undefined && { clientCertificate }),
   };
   const protocol = mount(server, options);
-  // Only registration has a limit per address, so no other request pays for it.
-  const registration = mount(server, { ...options, place: (request) => addressUnit(addressOf(request)) });
+  // Only registration has a limit per address, and only requests of devices keep theirs, so no other request pays for it.
+  const placed = mount(server, { ...options, place: (request) => addressUnit(addressOf(request)) });
   const answerOther = async (request: IncomingMessage, response: ServerResponse, id: string) => {
     response.setHeader('x-request-id', id);
     // The default. Pages may set their own value; answers to malformed requests set none.
@@ -395,7 +395,7 @@ export function requestListener({
       if (error !== undefined) fail(error);
       else answerOther(named, response, named.id).catch(fail);
     };
-    const mounted = request.url?.includes(DEFAULT_PATHS.registration) ? registration : protocol;
+    const mounted = PLACED.some((path) => request.url?.includes(path)) ? placed : protocol;
     within({ requestId: named.id, address }, () => mounted(named, response, next)).catch(fail);
   };
 }
@@ -409,6 +409,9 @@ function answerThrottled(response: ServerResponse, secondsToWait: number, id: st
   const error_description = `too many requests from this address: try again in ${secondsToWait} seconds`;
   response.end(JSON.stringify({ error: 'temporarily_unavailable', error_description }));
 }
+
+/** Paths of endpoints to which it matters where a request comes from. */
+const PLACED = [DEFAULT_PATHS.registration, DEFAULT_PATHS.deviceAuthorization];
 
 /** An IPv4 address is without the prefix that it has on a socket for IPv6. */
 function addressOfConnection({ socket: { remoteAddress = '' } }: IncomingMessage): string {

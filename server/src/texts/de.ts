@@ -332,6 +332,28 @@ export const DE: Texts = {
     website: 'Website',
   },
 
+  devices: {
+    title: 'Gerät verbinden',
+    lead: 'Geben Sie den Code ein, den Ihr Gerät anzeigt.',
+    code: 'Code',
+    check:
+      'Fahren Sie nur fort, wenn Sie das gerade selbst begonnen haben und Ihr eigenes Gerät denselben Code anzeigt.',
+    submit: 'Weiter',
+    wrong: 'Kein Gerät wartet mit diesem Code. Prüfen Sie ihn, oder beginnen Sie auf dem Gerät von vorn.',
+    warning:
+      'Erlauben Sie das nur, wenn Sie es selbst auf Ihrem eigenen Gerät begonnen haben. Hat Ihnen jemand den Code oder den Link geschickt, lehnen Sie ab.',
+    requested: (when) => `Angefragt ${when}.`,
+    requestedFrom: (when, address) => html`Angefragt ${when}, von der Adresse ${address}.`,
+    approved: {
+      title: 'Ihr Gerät ist verbunden',
+      text: 'Kehren Sie zu Ihrem Gerät zurück. Sie können diese Seite schließen.',
+    },
+    denied: {
+      title: 'Der Zugriff wurde abgelehnt',
+      text: 'Das Gerät erhält keinen Zugriff. Sie können diese Seite schließen.',
+    },
+  },
+
   unchecked: {
     badge: 'ungeprüft',
     title: 'Ungeprüfte Anwendung.',

@@ -340,6 +340,22 @@ export const EN = {
     website: 'Website',
   },
 
+  /** Codes of devices without a browser. */
+  devices: {
+    title: 'Connect a device',
+    lead: 'Enter the code that your device shows.',
+    code: 'Code',
+    check: 'Continue only if you have just started this yourself, and your own device shows the same code.',
+    submit: 'Continue',
+    wrong: 'No device waits with this code. Check the code, or start again on the device.',
+    warning:
+      'Allow this only if you started it yourself on your own device. If someone sent you the code or the link, deny it.',
+    requested: (when: string) => `Requested ${when}.`,
+    requestedFrom: (when: string, address: Name) => html`Requested ${when}, from the address ${address}.`,
+    approved: { title: 'Your device is connected', text: 'Return to your device. You can close this page.' },
+    denied: { title: 'Access was denied', text: 'The device gets no access. You can close this page.' },
+  },
+
   unchecked: {
     badge: 'unchecked',
     title: 'Unchecked application.',

@@ -66,6 +66,7 @@ const VALUES: Fields = {
   email: 'new@example.com',
   code: '000000',
   recovery_code: 'none',
+  user_code: 'BCDF-GHJK',
   passkey_name: 'Phone',
   confirm: 'yes',
   name: 'crew',

@@ -256,6 +256,7 @@ function entrancesOf(
       },
     },
     { name: 'a choice', open: () => signedIn(requestOf({ prompt: 'select_account' })) },
+    { name: 'a code of a device', open: () => signedIn(at('/device')) },
     { name: 'an application for others', open: () => signedIn(requestOf({ client_id: 'closed' })) },
     { name: 'a link for a password', open: async () => withLink('reset', await newWorld('')) },
     { name: 'a link for an address', open: async () => withLink('verify', await signedIn('')) },

@@ -123,6 +123,7 @@ export const PAGES: readonly PageCase[] = [
     open: (visit) => visit.authorize({ prompt: 'select_account' }),
     shows: '#account-continue',
   },
+  { name: 'code of a device', as: 'alice', open: (visit) => visit.open('/device'), shows: '#device-submit' },
   {
     name: 'application for others',
     as: 'alice',

@@ -1,5 +1,10 @@
 // The request that brought a user here, on its way through the pages.
-import type { AuthorizationRequest, AuthorizationServer } from '@grantd/core';
+import type {
+  AuthorizationRequest,
+  AuthorizationServer,
+  DeviceOperations,
+  DeviceRequest,
+} from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
 import type { ProgramSecret } from '../../data/secrets.ts';
 import type { PageName } from '../../log/page_events.ts';
@@ -36,12 +41,12 @@ export interface PendingLogout {
 /** The account pages, in the order of their navigation. */
 export const ACCOUNT_PAGES = ['overview', 'security', 'sessions', 'applications', 'data'] as const;
 
-/** The account pages, with those that only other pages link to, and the console. */
-export type AccountPageName = (typeof ACCOUNT_PAGES)[number] | 'email' | 'console';
+/** The account pages, with those that only other pages link to, the console, and the page for codes of devices. */
+export type AccountPageName = (typeof ACCOUNT_PAGES)[number] | 'email' | 'console' | 'device';
 
 /** The path of an account page below the issuer. */
 export function pathOfAccountPage(page: AccountPageName): string {
-  if (page === 'console') return '/console';
+  if (page === 'console' || page === 'device') return `/${page}`;
   return page === 'overview' ? '/account' : `/account/${page}`;
 }
 
@@ -49,7 +54,7 @@ export function pathOfAccountPage(page: AccountPageName): string {
 export interface PendingAccount {
   readonly kind: 'account';
   readonly page: AccountPageName;
-  /** Path and query of a page of the console, below its first page. */
+  /** Path and query of a page of the console or of devices, below its first page. */
   readonly below?: string;
   readonly begunAtMs: number;
   /** Whether the user must have signed in recently. */
@@ -98,8 +103,9 @@ export function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequ
   if (typeof begunAtMs !== 'number') return undefined;
   if (kind === 'account') {
     const page =
-      [...ACCOUNT_PAGES, 'email' as const, 'console' as const].find((item) => item === value.page) ??
-      'overview';
+      [...ACCOUNT_PAGES, 'email' as const, 'console' as const, 'device' as const].find(
+        (item) => item === value.page,
+      ) ?? 'overview';
     const { below, isFresh } = value;
     const change = (Object.keys(ACCOUNT_CHANGES) as AccountChange[]).find((key) => key === value.change);
     return {
@@ -127,7 +133,7 @@ function isParameters(value: unknown): value is Readonly<Record<string, string>>
 export interface AuthorizationPage {
   readonly pending: PendingAuthorization;
   /** Validated again on each page, because the client may have been disabled. */
-  readonly authorization: AuthorizationRequest;
+  readonly authorization: AuthorizationRequest | DeviceRequest;
 }
 
 /** A page with a pending request. */
@@ -149,7 +155,10 @@ export function isAgain(page: PendingPage): boolean {
 
 interface Needs {
   readonly requests: PendingRequests;
-  readonly server: { readonly authorization: Pick<AuthorizationServer['authorization'], 'resume'> };
+  readonly server: {
+    readonly authorization: Pick<AuthorizationServer['authorization'], 'resume'>;
+    readonly device: Pick<DeviceOperations, 'resume' | 'isOfDevice'> | undefined;
+  };
   /** Path of the issuer, without a trailing slash. */
   readonly basePath: string;
 }
@@ -191,7 +200,11 @@ export class PendingPages {
   ): Promise<PendingPage> {
     if (pending === undefined || pending.kind === 'logout') throw new PageProblem(page, 'request_expired');
     if (pending.kind === 'account') return { pending, sealed };
-    const authorization = await this.#needs.server.authorization.resume(pending.parameters, requestIdOf(c));
+    const { authorization: authorizations, device } = this.#needs.server;
+    const { parameters } = pending;
+    const authorization = device?.isOfDevice(parameters)
+      ? await device.resume(parameters, requestIdOf(c))
+      : await authorizations.resume(parameters, requestIdOf(c));
     return { pending, authorization, sealed };
   }
 

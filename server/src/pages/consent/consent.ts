@@ -1,6 +1,6 @@
 // What a user decides on the way to a client: whether to continue as they are, and whether to consent.
 import { createHash } from 'node:crypto';
-import { type AuthorizationRequest, type IssuingClientRepository, StorageFault } from '@grantd/core';
+import { type IssuingClientRepository, StorageFault } from '@grantd/core';
 import type { DetailsType } from '../../config/details_types.ts';
 import { isLoopback } from '../../config/networks.ts';
 import type { AnsweredRequests } from '../../data/answered_requests.ts';
@@ -153,7 +153,8 @@ function showConsent(needs: ConsentNeeds) {
     const { sealed, authorization, session } = opened;
     const requested = requiredConsent(authorization);
     const setting = needs.drawing.setting(c, authorization.uiLocales);
-    const host = hostOf(authorization.redirectUri);
+    const redirectUri = redirectUriOf(opened);
+    const host = redirectUri === undefined ? undefined : hostOf(redirectUri);
     const question = questionOf(authorization);
     const glossary = await ScopeGlossary.open(
       { ...needs, basePath: needs.drawing.basePath },
@@ -172,7 +173,9 @@ function showConsent(needs: ConsentNeeds) {
       changePerson: `${needs.drawing.basePath}/login?pending=${sealed}&other`,
       account: `${needs.drawing.basePath}/account`,
       ...(host !== undefined && { returnsTo: host }),
-      isOnThisDevice: authorization.client.redirectUris.every(isOnThisDevice),
+      ...('device' in authorization
+        ? { device: { ...authorization.device, nowMs: needs.clock() } }
+        : { isOnThisDevice: authorization.client.redirectUris.every(isOnThisDevice) }),
     };
     return renderPage(c, { ...consentPage(view, setting), formMayLeave: true });
   };
@@ -211,13 +214,7 @@ function submitConsent(needs: ConsentNeeds) {
     if (typeof begun === 'string') {
       const event = { type: 'refused', page: 'consent', reason: 'request_decided' } as const;
       requestLog.pageEvent({ ...event, requestId, clientId, subject });
-      return needs.drawing.problem(
-        c,
-        { problem: `request_${begun}` },
-        400,
-        clientId,
-        authorization.redirectUri,
-      );
+      return needs.drawing.problem(c, { problem: `request_${begun}` }, 400, clientId, redirectUriOf(opened));
     }
     let response: Response | undefined;
     try {
@@ -261,11 +258,17 @@ async function performed(
  * A digest of the question: who requests what, and where the answer goes. If the client has changed since, the page
  * asks again.
  */
-function questionOf(authorization: AuthorizationRequest): string {
+function questionOf(authorization: AuthorizationPage['authorization']): string {
   // The use and rotation of a secret, and a document that is still valid, change nothing that users see.
   const { revision: _, documentValidAt: __, registeredAt: ___, ...client } = authorization.client;
-  const question = JSON.stringify([client, authorization.redirectUri, requiredConsent(authorization)]);
+  const leadsTo = redirectUriOf({ authorization });
+  const question = JSON.stringify([client, leadsTo, requiredConsent(authorization)]);
   return createHash('sha256').update(question).digest('base64url');
+}
+
+/** Where the answer goes; `undefined` for a device, which asks for it. */
+function redirectUriOf({ authorization }: Pick<AuthorizationPage, 'authorization'>): string | undefined {
+  return 'device' in authorization ? undefined : authorization.redirectUri;
 }
 
 /** Whether a redirect URI leads to a program on the user's device, which any other program there can pretend to be. */

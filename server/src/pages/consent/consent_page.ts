@@ -33,6 +33,8 @@ export interface ConsentView extends FormShown {
   readonly returnsTo?: string;
   /** Whether every redirect URI leads to a program on the user's device. */
   readonly isOnThisDevice?: boolean;
+  /** The request of a device: when, and where from. */
+  readonly device?: { readonly requestedAtMs: number; readonly place?: string; readonly nowMs: number };
   /** URL of the page on which users end access. */
   readonly account?: string;
 }
@@ -44,6 +46,15 @@ const LONG_NAME = 40;
 function deviceNote({ application, isOnThisDevice }: ConsentView, { unchecked }: Texts): Html | '' {
   if (application.document === undefined || isOnThisDevice !== true) return '';
   return html`<p id="on-this-device" class="caution">${icon('alert')}<span>${unchecked.onThisDevice}</span></p>`;
+}
+
+/** What tells a request of the user's own device from one that an attacker has sent the code of. */
+function originNote({ device }: ConsentView, { devices, formats }: Texts): Html | '' {
+  if (device === undefined) return '';
+  const { requestedAtMs, place, nowMs } = device;
+  const when = formats.past(requestedAtMs, nowMs);
+  return html`<p id="device-warning" class="caution">${icon('alert')}<span>${devices.warning}</span></p>
+<p id="device-origin" class="note">${place === undefined ? devices.requested(when) : devices.requestedFrom(when, named(place))}</p>`;
 }
 
 /** `/consent`: buttons `consent-allow` and `consent-deny`, which send the field `decision`. */
@@ -62,6 +73,7 @@ ${applicationMark(application, setting.operator)}
 ${personLine(consent.signedInAs, person, html`<a id="change-person" href="${view.changePerson}">${consent.notYou}</a>`)}
 ${uncheckedNote(application, setting, texts)}
 ${deviceNote(view, texts)}
+${originNote(view, texts)}
 ${accessOf(view.access, texts)}
 <form method="post" action="${view.action}">
 <input type="hidden" name="form_token" value="${view.formToken}">

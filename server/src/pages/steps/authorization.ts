@@ -122,6 +122,10 @@ export class AuthorizationSteps {
     description: string,
   ): Promise<Response> {
     const { server, drawing } = this.#needs;
+    if ('device' in authorization) {
+      await server.device?.deny(authorization, requestIdOf(c));
+      return this.#toDevicePage(c, 'denied');
+    }
     const refusal = await server.authorization.refuse(authorization, code, description, requestIdOf(c));
     return drawing.toClient(c, refusal, authorization.uiLocales);
   }
@@ -169,7 +173,16 @@ export class AuthorizationSteps {
       sessionId: session.id,
       isStillApproved,
     };
+    if ('device' in authorization) {
+      await server.device?.approve(authorization, approval, requestId);
+      return this.#toDevicePage(c, 'approved');
+    }
     return toResponse(c, await server.authorization.complete(authorization, approval, requestId));
+  }
+
+  /** A device gets its answer by itself, so the browser only shows that it may go back there. */
+  #toDevicePage(c: PageContext, outcome: 'approved' | 'denied'): Response {
+    return c.redirect(`${this.#needs.drawing.basePath}/device/${outcome}`, 303);
   }
 
   /** Leads to the page on which the user adds a factor, and back here. */
@@ -217,6 +230,8 @@ export class AuthorizationSteps {
     { authorization }: AuthorizationPage,
     { person: { subject } }: BrowserSession,
   ): Promise<boolean> {
+    // Anyone can have sent the code, so the user has to recognize the request (RFC 10027 §6.1).
+    if ('device' in authorization) return false;
     if (authorization.prompt.includes('consent')) return false;
     if (isExempt(authorization.client)) return true;
     if (authorization.authorizationDetails !== undefined) return false;
