@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DATABASES } from './harness/databases.ts';
-import { openDatabases } from './harness/program_data.ts';
+import { deletionLimitAt, openDatabases } from './harness/program_data.ts';
 
 for (const database of DATABASES) {
   describe(`on ${database.name}`, { skip: database.absence }, () => {
@@ -36,10 +36,11 @@ for (const database of DATABASES) {
     test('expired requests are swept', async (t) => {
       const [one] = await openDatabases(t, database);
       assert.ok(one);
+      const bounds = { unusedFor: 0, untilMs: await deletionLimitAt(2000) };
       for (const key of ['a', 'b', 'c']) await one.apiRequests.begin(key, 'request', 1000, 2000);
-      assert.equal(await one.sweepProgram(2), 2);
-      assert.equal(await one.sweepProgram(2), 1);
-      assert.equal(await one.sweepProgram(2), 0);
+      assert.equal(await one.sweepProgram(2, bounds), 2);
+      assert.equal(await one.sweepProgram(2, bounds), 1);
+      assert.equal(await one.sweepProgram(2, bounds), 0);
     });
 
     test('of two changes of a group that was read, one is lost', async (t) => {

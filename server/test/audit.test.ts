@@ -31,7 +31,7 @@ import { within } from '../src/log/log.ts';
 import { AttemptLimits, FAILURES_OF_ADDRESS, failureRecorder } from '../src/people/sign_in.ts';
 import { sealOnce } from '../src/serve/sealer.ts';
 import { DATABASES, type TestDatabase } from './harness/databases.ts';
-import { ISSUER } from './harness/program_data.ts';
+import { deletionLimitAt, ISSUER } from './harness/program_data.ts';
 
 const SECRET = 'a secret of the audit tests that is long enough';
 const sealedCodes = (...digests: string[]) => digests.map((digest) => ({ digest, sealed: '' }));
@@ -523,15 +523,25 @@ for (const database of DATABASES) {
       await addGroups(opened, 600);
       await opened.auditTrail.seal(secret);
       const sound = await opened.auditTrail.verify(secret);
-      assert.equal(await opened.auditTrail.removeOldest(secret, 1), 0, 'none is that old');
-      assert.equal(await opened.auditTrail.removeOldest(secret, Date.now() + 1), 512);
+      assert.equal(
+        await opened.auditTrail.removeOldest(secret, 1, await deletionLimitAt(1001)),
+        0,
+        'none is that old',
+      );
+      assert.equal(
+        await opened.auditTrail.removeOldest(secret, 0, await deletionLimitAt(Date.now() + 1)),
+        512,
+      );
       assert.deepEqual((await opened.auditTrail.verify(secret, { sequence: 7, hash: '' })).problems, [
         { problem: 'expected_removed', sequence: 7, beginning: 512 },
       ]);
       const rest = await opened.auditTrail.verify(secret, sound.head);
       assert.deepEqual([rest.problems, rest.events], [[], 88]);
-      assert.equal(await opened.auditTrail.removeOldest(secret, Date.now() + 1), 88);
-      assert.equal(await opened.auditTrail.removeOldest(secret, Date.now() + 1), 0);
+      assert.equal(
+        await opened.auditTrail.removeOldest(secret, 0, await deletionLimitAt(Date.now() + 1)),
+        88,
+      );
+      assert.equal(await opened.auditTrail.removeOldest(secret, 0, await deletionLimitAt(Date.now() + 1)), 0);
       assert.deepEqual((await opened.auditTrail.verify(secret, sound.head)).problems, []);
       await addGroups(opened, 2, 'new');
       await opened.auditTrail.seal(secret);
@@ -553,9 +563,12 @@ for (const database of DATABASES) {
       await addGroups(opened, 600);
       await opened.auditTrail.seal(secret);
       await place.tamper('UPDATE grantd.audit_blocks SET latest_ms = 0');
-      assert.equal(await opened.auditTrail.removeOldest(secret, 1), 0);
+      assert.equal(await opened.auditTrail.removeOldest(secret, 1, await deletionLimitAt(1001)), 0);
       await place.tamper('DELETE FROM grantd.audit_blocks WHERE number = 1');
-      await assert.rejects(opened.auditTrail.removeOldest(secret, Date.now() + 1), AuditTrailBroken);
+      await assert.rejects(
+        opened.auditTrail.removeOldest(secret, 0, await deletionLimitAt(Date.now() + 1)),
+        AuditTrailBroken,
+      );
       assert.equal((await eventsOf(opened)).length, 600);
     });
 
@@ -758,7 +771,7 @@ describe('beside a running server', () => {
       let removed = 0;
       const beside = trailBeside(t, place, server, async (read) => {
         if (read === removesAfter || read === removesAfter + 2)
-          removed += await server.auditTrail.removeOldest(secret, Date.now() + 1);
+          removed += await server.auditTrail.removeOldest(secret, 0, await deletionLimitAt(Date.now() + 1));
       });
       assert.deepEqual((await beside.verify(secret)).problems, [], `after read ${removesAfter}`);
       assert.ok(removed >= 512, `after read ${removesAfter}`);

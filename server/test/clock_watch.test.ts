@@ -3,11 +3,17 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
+import { ServerSecret } from '@grantd/core';
+import { newClient, newCode, newToken } from '../../core/test/storage/samples.ts';
 import { ClockWatch } from '../src/data/clock_watch.ts';
+import type { OpenDatabase } from '../src/data/database.ts';
+import type { DeletionLimitMs } from '../src/data/deletion_limit.ts';
+import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
+import { sealPeriodically } from '../src/serve/sealer.ts';
 import { DATABASES } from './harness/databases.ts';
 import { Workbench } from './harness/program.ts';
-import { ISSUER, openDatabase } from './harness/program_data.ts';
+import { addPerson, deletionLimitAt, ISSUER, newPlace } from './harness/program_data.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());
@@ -36,11 +42,11 @@ test('a sweep goes by the clock of the database server, if that of the process i
   const { watch, time, lines, reference, pass } = watched({ atMs: START_MS - 40 * DAY_MS, isNow: true });
   await watch.look();
   assert.equal(watch.skewSeconds, 40 * 24 * 60 * 60);
-  assert.equal(watch.sweepUntilMs(), START_MS - 40 * DAY_MS + 30_000);
+  assert.equal(watch.deletionLimitMs(), START_MS - 40 * DAY_MS + 30_000);
   reference.atMs = time.nowMs + 60_000;
   await pass(60_000);
   assert.equal(watch.skewSeconds, 0);
-  assert.equal(watch.sweepUntilMs(), time.nowMs, 'never beyond its own clock');
+  assert.equal(watch.deletionLimitMs(), time.nowMs, 'never beyond its own clock');
   assert.deepEqual(lines, [
     { event: 'clock_skew', seconds: 40 * 24 * 60 * 60 },
     { event: 'clock_skew_ended' },
@@ -50,32 +56,32 @@ test('a sweep goes by the clock of the database server, if that of the process i
 test('on a file, a sweep goes no further than the newest event, and the time since the start', async () => {
   const { watch, time, reference, pass } = watched({ atMs: START_MS - 40 * DAY_MS, isNow: false });
   await watch.look();
-  assert.equal(watch.sweepUntilMs(), START_MS - 40 * DAY_MS + 30_000);
+  assert.equal(watch.deletionLimitMs(), START_MS - 40 * DAY_MS + 30_000);
   assert.equal(watch.skewSeconds, 0, 'nothing may have happened for 40 days');
   await pass(60_000);
-  assert.equal(watch.sweepUntilMs(), START_MS - 40 * DAY_MS + 90_000);
+  assert.equal(watch.deletionLimitMs(), START_MS - 40 * DAY_MS + 90_000);
   // What this process records may have a wrong time, so it counts only after the next look.
   reference.atMs = time.nowMs + 60_000;
   await pass(60_000);
-  assert.equal(watch.sweepUntilMs(), START_MS - 40 * DAY_MS + 150_000);
+  assert.equal(watch.deletionLimitMs(), START_MS - 40 * DAY_MS + 150_000);
   await pass(60_000);
-  assert.equal(watch.sweepUntilMs(), time.nowMs);
+  assert.equal(watch.deletionLimitMs(), time.nowMs);
 });
 
 test('a clock that jumps while the process runs moves no sweep, and is reported', async () => {
   const { watch, time, lines, reference, pass } = watched({ atMs: START_MS, isNow: false });
   await watch.look();
   time.nowMs += 40 * DAY_MS;
-  assert.equal(watch.sweepUntilMs(), START_MS + 30_000);
+  assert.equal(watch.deletionLimitMs(), START_MS + 30_000);
   await pass(60_000);
   assert.equal(watch.skewSeconds, 40 * 24 * 60 * 60);
-  assert.equal(watch.sweepUntilMs(), START_MS + 90_000);
+  assert.equal(watch.deletionLimitMs(), START_MS + 90_000);
   time.nowMs -= 40 * DAY_MS;
   reference.atMs = time.nowMs;
   await pass(60_000);
   await pass(60_000);
   assert.equal(watch.skewSeconds, 0);
-  assert.equal(watch.sweepUntilMs(), time.nowMs);
+  assert.equal(watch.deletionLimitMs(), time.nowMs);
   assert.equal(lines.length, 2);
 });
 
@@ -85,25 +91,84 @@ test('a clock that is behind the newest event is reported', async () => {
   assert.equal(watch.skewSeconds, -60);
 });
 
+/** Adds a row of each kind that ends by itself. All end within 31 days, and none within an hour. */
+async function addLive(opened: OpenDatabase): Promise<void> {
+  const { storage, sessions, attempts, mails, mailedLinks, apiRequests, groups } = opened;
+  const nowMs = Date.now();
+  const [now, endMs] = [Math.floor(nowMs / 1000), nowMs + 2 * 60 * 60 * 1000];
+  const alice = await addPerson(opened, 'alice');
+  const { subject } = alice;
+  const times = { signedInAtMs: nowMs, lastSeenAtMs: nowMs };
+  await sessions.add({ id: 'sid', subject, userAgent: '', amr: ['pwd'], ...times }, 'digest', endMs, alice);
+  await attempts.count([{ keyDigest: 'key', attempts: 5, windowMs: endMs - nowMs }], nowMs);
+  await mails.add({ recipient: 'a@b.example', template: 'x', language: 'en', sealed: '', subject }, nowMs);
+  await mailedLinks.add('token', { purpose: 'verify', address: 'a@b.example', expiresAtMs: endMs });
+  await apiRequests.begin('key', 'request', nowMs, endMs);
+  await storage.clients.add({
+    ...newClient('registered'),
+    registeredAt: now,
+    registrationTokenDigest: 'digest',
+  });
+  await storage.oneTimeIdentifiers.take('identifier', now + 7200);
+  const { generation: clientGeneration = 0 } = (await storage.clients.get('registered')) ?? {};
+  const far = { expiresAt: now + 7200, keepUntil: now + 7200 };
+  const token = newToken('registered', far);
+  assert.equal(await storage.tokens.issue([token], { clientGeneration }), 'issued');
+  const code = { ...newCode('registered', 'code'), expiresAt: now + 7200 };
+  assert.equal(await storage.authorizationCodes.issue(code, { clientGeneration }), 'issued');
+  const pending = { kind: 'pushed_request', id: 'pushed', clientId: 'registered', data: {} } as const;
+  await storage.pending.add({ ...pending, expiresAt: now + 7200 });
+  await groups.add({ name: 'staff', description: '' }, nowMs);
+}
+
+const PROGRAM_ROWS = 7;
+const STORE_ROWS = 4;
+
 for (const database of DATABASES) {
   test(`${database.name}: a process whose clock is 40 days ahead deletes nothing that others need`, {
     skip: database.absence,
   }, async (t) => {
-    const opened = await openDatabase(t, database);
-    const now = Math.floor(Date.now() / 1000);
-    await opened.storage.recordAct({ type: 'configuration_loaded', target: 'x', actor: 'server' });
-    await opened.storage.oneTimeIdentifiers.take('expired', now - 60);
-    await opened.storage.oneTimeIdentifiers.take('live', now + 60);
-    const watch = new ClockWatch(opened, { clock: () => Date.now() + 40 * DAY_MS });
+    const connect = await newPlace(t, database);
+    const programs = [connect(), connect()] as const;
+    t.after(() => Promise.all(programs.map((program) => program.close())));
+    const right = await programs[0].open(ISSUER);
+    const secret = new ServerSecret<ProgramSecretUse>('a secret of this test that is long enough');
+    await addLive(right);
+    await right.auditTrail.seal(secret);
+    const rightMs = Date.now();
+    t.mock.timers.enable({ apis: ['Date'], now: rightMs + 40 * DAY_MS });
+    const ahead = await programs[1].open(ISSUER);
+    const watch = new ClockWatch(ahead);
     await watch.look();
-    const untilMs = watch.sweepUntilMs();
-    assert.ok(Math.abs(untilMs - Date.now()) < 45_000);
-    assert.equal(await opened.storage.sweep(100, untilMs), 1);
-    // Below the store's own clock, as in a process that is ahead.
-    const earlierMs = watch.sweepUntilMs() - 60_000;
-    assert.equal(await opened.storage.sweep(100, earlierMs), 0);
-    await opened.sweepProgram(100, { unusedFor: 1, untilMs: earlierMs });
-    assert.equal(await opened.storage.oneTimeIdentifiers.take('live', now + 120), false);
+    const sweep = async (untilMs: DeletionLimitMs) => [
+      await ahead.storage.sweep(100, untilMs),
+      await ahead.sweepProgram(100, { unusedFor: 1, untilMs }),
+    ];
+    assert.deepEqual(await sweep(watch.deletionLimitMs()), [0, 0]);
+    const lines: object[] = [];
+    const write = (line: object) => void lines.push(line);
+    const log = { info: write, warn: write, error: write };
+    const trail = { auditTrail: ahead.auditTrail, secret: () => secret };
+    /** Seals and removes once, as a server. */
+    const removeOld = async (deletionLimitMs: () => DeletionLimitMs) => {
+      const ending = new AbortController();
+      const asked = () => {
+        ending.abort();
+        return deletionLimitMs();
+      };
+      await sealPeriodically(trail, 7 * 24 * 60 * 60, { deletionLimitMs: asked }, log, ending.signal);
+    };
+    await removeOld(() => watch.deletionLimitMs());
+    assert.deepEqual(lines, []);
+    const { events, problems } = await right.auditTrail.verify(secret);
+    assert.deepEqual(problems, []);
+    // All of it would go by that clock.
+    const later = await deletionLimitAt(Date.now());
+    const [store = 0, program] = await sweep(later);
+    assert.ok(store >= STORE_ROWS, String(store));
+    assert.equal(program, PROGRAM_ROWS);
+    await removeOld(() => later);
+    assert.deepEqual(lines, [{ event: 'audit_events_removed', rows: events }]);
   });
 }
 
@@ -119,7 +184,7 @@ test('SQLite: what processes with a wrong clock recorded before they soon ended 
   const limitAt = async (nowMs: number) => {
     const watch = new ClockWatch(opened, { clock: () => nowMs, monotonic: () => 5 });
     await watch.look();
-    return watch.sweepUntilMs();
+    return watch.deletionLimitMs();
   };
   for (const ms of [0, 1000, 70_000]) record.run(START_MS + ms);
   assert.equal(await limitAt(START_MS + 40 * DAY_MS), START_MS + 100_000);

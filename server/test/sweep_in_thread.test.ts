@@ -6,6 +6,7 @@ import { after, test } from 'node:test';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import { sweepInThread } from '../src/serve/sweep_in_thread.ts';
 import { until, Workbench } from './harness/program.ts';
+import { deletionLimitAt } from './harness/program_data.ts';
 
 const issuer = 'https://login.example';
 const workbench = new Workbench();
@@ -22,9 +23,10 @@ async function linesUntil(
     info: (line: object) => void lines.push(line),
     error: (line: object) => void lines.push(line),
   };
+  const limit = await deletionLimitAt(Date.now());
   const ending = new AbortController();
   const swept = sweepInThread(
-    { path, issuer, intervalSeconds, unusedFor: 0, sweepUntilMs: Date.now },
+    { path, issuer, intervalSeconds, unusedFor: 0, deletionLimitMs: () => limit },
     log,
     ending.signal,
   );

@@ -1,5 +1,6 @@
 // Clients: applications and APIs. Their rules are in client_rules.ts and client_metadata.ts.
 import { type ClientRecord, hasResource, hasSecret, rotatedSecrets, usableSecrets } from '@grantd/core';
+import { ClockWatch } from '../data/clock_watch.ts';
 import {
   CHANGED_CLIENT,
   CLIENT,
@@ -30,7 +31,15 @@ import {
   revokeForOthers,
   secretFor,
 } from './client_rules.ts';
-import { type AdminParts, change, operation, PAGING, pageOf, requireReachable } from './operation.ts';
+import {
+  type AdminParts,
+  change,
+  type OperationParts,
+  operation,
+  PAGING,
+  pageOf,
+  requireReachable,
+} from './operation.ts';
 import { OperationRefused } from './operation_refused.ts';
 import { optional, optionalTime, text, time, timeOf } from './schema.ts';
 
@@ -83,8 +92,15 @@ function doneWith(done: string, secret: string | undefined): string | readonly s
   return secret === undefined ? done : [`${done}. Its secret is shown only once:`, secret];
 }
 
-function secondsAt(moment: string | undefined, clock: () => number): number {
-  return Math.floor((moment === undefined ? clock() : Date.parse(moment)) / 1000);
+/** Seconds since 1970. A caller may have a wrong clock, so it is no later than the time that a sweep goes by (ADR 118). */
+async function unusedSince(
+  parts: Pick<OperationParts, 'referenceTime' | 'clock'>,
+  asked: string | undefined,
+): Promise<number> {
+  const watch = new ClockWatch(parts, parts);
+  await watch.look();
+  const limitMs = watch.deletionLimitMs();
+  return Math.floor(Math.min(asked === undefined ? limitMs : Date.parse(asked), limitMs) / 1000);
 }
 
 /** More than may register themselves by default. */
@@ -359,13 +375,15 @@ with a secret after the change, and has none, the command generates one and prin
     },
     status: 200,
     output: UNUSED_CLIENTS,
-    async perform({ storage, consents, clock }, { unused_since: since }) {
+    async perform(parts, { unused_since: asked }) {
+      const { storage, consents } = parts;
+      const limit = await unusedSince(parts, asked);
       const items = [];
-      for (const client of await storage.clients.listUnused(secondsAt(since, clock), MAX_LISTED)) {
+      for (const client of await storage.clients.listUnused(limit, MAX_LISTED)) {
         const { id, name, usedUntil, registeredAt = 0 } = client;
         if (await consents.isGivenTo(id)) continue;
-        const unusedSince = timeOf((usedUntil ?? registeredAt) * 1000);
-        items.push({ client_id: id, ...optional('client_name', name), unused_since: unusedSince });
+        const since = timeOf((usedUntil ?? registeredAt) * 1000);
+        items.push({ client_id: id, ...optional('client_name', name), unused_since: since });
       }
       return { document: { items } };
     },
@@ -378,7 +396,7 @@ with a secret after the change, and has none, the command generates one and prin
     body: UNUSED_CLIENTS_ORDER,
     status: 200,
     output: REMOVED_CLIENTS,
-    prepare: async ({ clock }, { unused_since: since }) => secondsAt(since, clock),
+    prepare: (parts, { unused_since: asked }) => unusedSince(parts, asked),
     async write({ storage, consents }, since, { client_ids: ids }) {
       const removed: string[] = [];
       for (const id of ids)

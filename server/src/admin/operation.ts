@@ -26,6 +26,7 @@ export interface OperationParts
     | 'mails'
     | 'mailedLinks'
     | 'auditTrail'
+    | 'referenceTime'
     | 'factors'
     | 'upstreamIdentities'
     | 'database'

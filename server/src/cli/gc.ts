@@ -27,7 +27,7 @@ async function sweepNow(parts: CommandParts): Promise<void> {
   };
   const clock = new ClockWatch(parts);
   await clock.look();
-  const untilMs = clock.sweepUntilMs();
+  const untilMs = clock.deletionLimitMs();
   const says = `grantd: the clock says ${new Date(parts.clock()).toISOString()}, but `;
   if (clock.skewSeconds < 0)
     console.error(`${says}the database has newer times. Set the clock right: rows that expire by them stay.`);

@@ -29,6 +29,7 @@ import {
   termsOf,
   withActor,
 } from './audit_search.ts';
+import type { DeletionLimitMs } from './deletion_limit.ts';
 import type { ProgramSecret } from './secrets.ts';
 import {
   askStorage,
@@ -302,11 +303,16 @@ export class AuditTrail {
   /**
    * Removes the oldest events, and signs where the rest begins. Only whole blocks go, so an event may stay for a day
    * longer.
-   * @param beforeMs events from before this time
+   * @param retentionSeconds the age at which events are removed
    * @returns how many events were removed; 0 if none is left
    * @throws {AuditTrailBroken} the oldest events were changed; none is removed
    */
-  async removeOldest(secret: ProgramSecret, beforeMs: number): Promise<number> {
+  async removeOldest(
+    secret: ProgramSecret,
+    retentionSeconds: number,
+    untilMs: DeletionLimitMs,
+  ): Promise<number> {
+    const beforeMs = untilMs - retentionSeconds * 1000;
     const keys = await secret.keys('audit_seal');
     const [key] = keys;
     const head = await this.#head();

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../log/log.ts';
 import type { OpenDatabase } from './database.ts';
+import type { DeletionLimitMs } from './deletion_limit.ts';
 
 /**
  * Milliseconds by which clocks may differ. Used identifiers are kept for a minute longer than they are accepted, so two
@@ -81,13 +82,13 @@ export class ClockWatch {
     this.#setSkew(Math.abs(jumpMs) > MAX_SKEW_MS ? jumpMs : Math.min(0, nowMs - referenceMs), 0);
   }
 
-  /** Whole milliseconds since 1970: rows that are needed until later stay. Call it after the first look. */
-  sweepUntilMs(): number {
+  /** How far a deletion goes now. Call it after the first look. */
+  deletionLimitMs(): DeletionLimitMs {
     const [nowMs, last] = [this.#clock(), this.#last];
     if (last === undefined) throw new Error('the clock was not compared yet');
     const limitMs = last.passedMs + this.#monotonic() - last.monotonicMs + MAX_SKEW_MS;
     // Columns of PostgreSQL refuse fractions.
-    return Math.floor(Math.min(nowMs, limitMs));
+    return Math.floor(Math.min(nowMs, limitMs)) as DeletionLimitMs;
   }
 
   /** Looks periodically until the signal. If the database does not answer, the next look may succeed. */

@@ -3,6 +3,7 @@ import { type ApiRequests, apiRequestsTable } from './answered_requests.ts';
 import { type Attempts, attemptsTable } from './attempts.ts';
 import { AuditTrail } from './audit.ts';
 import { ConsentSweep, type Consents, consentsTable, type ScopeTexts, scopeTextsTable } from './consents.ts';
+import type { DeletionLimitMs } from './deletion_limit.ts';
 import { type Factors, factorsTable } from './factors.ts';
 import { type Groups, groupsTable } from './groups.ts';
 import { type ImportedPeople, importedPeopleTable } from './imported_people.ts';
@@ -44,17 +45,16 @@ export interface ProgramData {
   /**
    * Deletes expired rows, and unused registrations of clients.
    * @param limit maximum rows of each kind
-   * @param order.unusedFor seconds after which a registration is unused. Default: 0, which keeps all.
-   * @param order.untilMs leaves rows that expire later, even if this process's clock is ahead
    * @returns the number of deleted rows; zero if none are left
    */
-  sweepProgram(limit: number, order?: SweepingBounds): Promise<number>;
+  sweepProgram(limit: number, bounds: SweepingBounds): Promise<number>;
 }
 
 export interface SweepingBounds {
-  readonly unusedFor?: number;
-  /** Milliseconds since 1970. Default: now. */
-  readonly untilMs?: number;
+  /** Seconds after which a registration is unused; 0 keeps all. */
+  readonly unusedFor: number;
+  /** Rows that expire later stay, even if this process's clock is ahead. */
+  readonly untilMs: DeletionLimitMs;
 }
 
 /** Seconds: a day, because a client may be in the middle of an authorization. */
@@ -69,7 +69,6 @@ export function programData(
   issuer: string,
   storage: Pick<AdministrableStorage, 'clients' | 'eventsAfter'>,
   disk?: FullDisk,
-  clock: () => number = Date.now,
 ): ProgramData {
   const consents = consentsTable(tables);
   const consentSweep = new ConsentSweep({ consents, clients: storage.clients });
@@ -97,8 +96,7 @@ export function programData(
     pairwiseSecret: pairwiseSecretTable(tables),
     auditTrail: new AuditTrail(tables, issuer, storage),
     requireWritable: writeCheck(tables, disk),
-    async sweepProgram(limit, { unusedFor = 0, untilMs = Infinity } = {}) {
-      const nowMs = Math.min(clock(), untilMs);
+    async sweepProgram(limit, { unusedFor, untilMs: nowMs }) {
       const swept = (await tables.write(...SWEEPS.map((expired) => expired({ nowMs, limit })))).flat();
       return swept.length + (await consentSweep.sweep(limit)) + (await sweepUnused(limit, unusedFor, nowMs));
     },

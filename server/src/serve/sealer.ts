@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { AuditTrailBroken } from '../data/audit.ts';
+import type { ClockWatch } from '../data/clock_watch.ts';
 import type { Instance } from '../instance/instance.ts';
 import { causeOf, type Log } from '../log/log.ts';
 
@@ -16,8 +17,8 @@ const NEW_FOR_MS = 60_000;
 export async function sealOnce(
   { auditTrail, secret }: Pick<Instance, 'auditTrail' | 'secret'>,
   log: Pick<Log, 'error' | 'warn'>,
-  clock: () => number = Date.now,
   signal?: AbortSignal,
+  clock: () => number = Date.now,
 ): Promise<void> {
   try {
     await auditTrail.seal(secret(), (events, oldestMs) => {
@@ -37,17 +38,18 @@ export async function sealOnce(
 export async function sealPeriodically(
   { auditTrail, secret }: Pick<Instance, 'auditTrail' | 'secret'>,
   retentionSeconds: number,
-  log: Log,
+  clock: Pick<ClockWatch, 'deletionLimitMs'>,
+  log: Pick<Log, 'info' | 'error' | 'warn'>,
   signal: AbortSignal,
-  clock: () => number = Date.now,
 ): Promise<void> {
   const key = secret();
   let removesAtMs = 0;
   while (!signal.aborted) {
-    await sealOnce({ auditTrail, secret: () => key }, log, clock, signal);
+    await sealOnce({ auditTrail, secret: () => key }, log, signal);
     try {
       if (performance.now() >= removesAtMs) {
-        const removed = await removeOld(auditTrail, key, clock() - retentionSeconds * 1000, signal);
+        const remove = () => auditTrail.removeOldest(key, retentionSeconds, clock.deletionLimitMs());
+        const removed = await removeOld(remove, signal);
         if (removed > 0) log.info({ event: 'audit_events_removed', rows: removed });
         removesAtMs = performance.now() + REMOVE_EVERY_MS;
       }
@@ -66,15 +68,10 @@ function report(log: Pick<Log, 'error' | 'warn'>, error: unknown, otherwise: str
   else log.warn({ event: otherwise, cause: causeOf(error) });
 }
 
-async function removeOld(
-  auditTrail: Instance['auditTrail'],
-  key: ReturnType<Instance['secret']>,
-  beforeMs: number,
-  signal: AbortSignal,
-): Promise<number> {
+async function removeOld(remove: () => Promise<number>, signal: AbortSignal): Promise<number> {
   let total = 0;
   while (!signal.aborted) {
-    const removed = await auditTrail.removeOldest(key, beforeMs);
+    const removed = await remove();
     if (removed === 0) break;
     total += removed;
     // Requests are served in between.

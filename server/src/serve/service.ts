@@ -317,7 +317,7 @@ async function backgroundWork(given: Given, { instance, clock }: Data, { unfinis
       ? [
           sweep(instance, settings, clock, sweepLog, signal),
           backUp(instance.issuer, database, settings, files.backupPlan, log, signal),
-          sealPeriodically(instance, settings.eventRetention, log, signal),
+          sealPeriodically(instance, settings.eventRetention, clock, log, signal),
         ]
       : []),
   ]);
@@ -348,13 +348,13 @@ async function sweep(
   log: SweepLog,
   signal: AbortSignal,
 ): Promise<void> {
-  const sweepUntilMs = () => clock.sweepUntilMs();
+  const deletionLimitMs = () => clock.deletionLimitMs();
   // Rejects only when aborted.
   await pause(FIRST_SWEEP_AFTER_MS, undefined, { signal, ref: false }).catch(() => undefined);
   const { file: path } = database;
   if (path === undefined) {
-    const bounds = () => ({ unusedFor, untilMs: sweepUntilMs() });
+    const bounds = () => ({ unusedFor, untilMs: deletionLimitMs() });
     return sweepPeriodically(sweepable(storage, sweepProgram, bounds), intervalSeconds, log, signal);
   }
-  return sweepInThread({ path, issuer, unusedFor, sweepUntilMs, intervalSeconds }, log, signal);
+  return sweepInThread({ path, issuer, unusedFor, deletionLimitMs, intervalSeconds }, log, signal);
 }

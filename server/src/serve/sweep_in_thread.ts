@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import type { DeletionLimitMs } from '../data/deletion_limit.ts';
 import { causeOf } from '../log/log.ts';
 import type { SweepLog } from './sweeper.ts';
 import type { CheckingOrder, SweepingMessage, SweepingOrder } from './sweeping_thread.ts';
@@ -19,19 +20,19 @@ const YOUNG_GENERATION_MB = 4;
 export async function sweepInThread(
   {
     intervalSeconds,
-    sweepUntilMs,
+    deletionLimitMs,
     ...files
   }: Omit<SweepingOrder, 'untilMs'> & {
     readonly intervalSeconds: number;
     /** Asked before each sweep. */
-    readonly sweepUntilMs: () => number;
+    readonly deletionLimitMs: () => DeletionLimitMs;
   },
   log: SweepLog,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
     try {
-      await runThread({ ...files, untilMs: sweepUntilMs() }, log, signal);
+      await runThread({ ...files, untilMs: deletionLimitMs() }, log, signal);
     } catch (error) {
       log.error({ event: 'sweep_failed', cause: causeOf(error) });
     }

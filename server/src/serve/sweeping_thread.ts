@@ -1,16 +1,13 @@
 /** The thread of `sweepInThread`: sweeps or checks once with its own database handle. Any message stops a sweep early. */
 import { parentPort, workerData } from 'node:worker_threads';
+import type { SweepingBounds } from '../data/program_data.ts';
 import { checkAfterCrash, sqliteDatabase } from '../data/sqlite_database.ts';
 import { type Sweep, sweepable, sweepOnce } from './sweeper.ts';
 
-export interface SweepingOrder {
+export interface SweepingOrder extends SweepingBounds {
   /** The database file. */
   readonly path: string;
   readonly issuer: string;
-  /** Seconds after which a registration is unused; 0 keeps all. */
-  readonly unusedFor: number;
-  /** Milliseconds since 1970, as in `SweepingBounds`. */
-  readonly untilMs: number;
 }
 
 export interface CheckingOrder {

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { disposableDatabase, sharedPostgres } from '../../../core/test/harness/postgres_databases.ts';
+import { ClockWatch } from '../../src/data/clock_watch.ts';
 import type { Database, OpenDatabase } from '../../src/data/database.ts';
+import type { DeletionLimitMs } from '../../src/data/deletion_limit.ts';
 import type { Person } from '../../src/data/people.ts';
 import { postgresDatabase } from '../../src/data/postgres_database.ts';
 import { sqliteDatabase } from '../../src/data/sqlite_database.ts';
@@ -18,10 +20,10 @@ export const DUE = { exceptClients: [], limit: 10 };
 /** A new database, opened as the program opens it, once per simulated process. */
 export async function openDatabases(
   t: TestContext,
-  { name }: TestDatabase,
+  database: TestDatabase,
   howMany = 1,
 ): Promise<readonly OpenDatabase[]> {
-  const make = name === 'SQLite' ? newFile(t) : await newPostgres();
+  const make = await newPlace(t, database);
   const databases = Array.from({ length: howMany }, make);
   t.after(() => Promise.all(databases.map((database) => database.close())));
   const [first, ...others] = databases;
@@ -31,9 +33,8 @@ export async function openDatabases(
 }
 
 /** A new database that is not open yet. */
-export async function newDatabase(t: TestContext, { name }: TestDatabase): Promise<Database> {
-  const make = name === 'SQLite' ? newFile(t) : await newPostgres();
-  const database = make();
+export async function newDatabase(t: TestContext, type: TestDatabase): Promise<Database> {
+  const database = (await newPlace(t, type))();
   t.after(() => database.close());
   return database;
 }
@@ -53,6 +54,19 @@ export async function addPerson(
   const person = await people.add({ name, passwordHash, claims: {} });
   if (person === undefined) throw new TypeError(`there is ${name} already`);
   return person;
+}
+
+/** A new database, which each call connects another simulated process to. */
+export async function newPlace(t: TestContext, { name }: TestDatabase): Promise<() => Database> {
+  return name === 'SQLite' ? newFile(t) : newPostgres();
+}
+
+/** How far a deletion goes at a time, if every clock agrees. */
+export async function deletionLimitAt(nowMs: number): Promise<DeletionLimitMs> {
+  const referenceTime = async () => ({ atMs: nowMs, isNow: true });
+  const watch = new ClockWatch({ referenceTime }, { clock: () => nowMs });
+  await watch.look();
+  return watch.deletionLimitMs();
 }
 
 function newFile(t: TestContext): () => Database {
