@@ -502,7 +502,6 @@ test('a secret is one text, whatever it looks like', () => {
   const looks = [
     '4'.repeat(40),
     `${SECRET},${NEWER}`,
-    ` ${SECRET} `,
     `"${SECRET}"`,
     `[${'1, '.repeat(20)}1]`,
     `{"a":"${SECRET}"}`,
@@ -512,6 +511,8 @@ test('a secret is one text, whatever it looks like', () => {
     const config = fileWith({ secret });
     assert.deepEqual(readConfiguration({ config }, {}).settings.secret, [secret]);
   }
+  const config = fileWith({ secret: ` ${SECRET} ` });
+  assert.deepEqual(readConfiguration({ config }, {}).settings.secret, [` ${SECRET} `]);
 });
 
 test('a database is an SQLite file or on PostgreSQL', () => {
@@ -571,14 +572,14 @@ test('the server’s secret can be in a file, and a line end is no part of it', 
   );
 });
 
-test('a secret in a variable may not end with a line break, which would make it another secret', () => {
+test('a secret in a variable may not have blanks around it, which would make it another secret', () => {
   const secrets = OPTION_NAMES.filter((name) => 'isSecret' in OPTIONS[name]);
   for (const name of secrets) {
     const read = (value: string) => readConfiguration({}, { [variableOf(name)]: value });
-    for (const end of ['\n', '\r\n'])
+    for (const value of [`${NEWER}\n`, `${NEWER}\r\n`, `${NEWER} `, ` ${NEWER}`, `\t["${NEWER}"]`])
       assert.throws(
-        () => read(`${NEWER}${end}`),
-        refusal(new RegExp(`^${variableOf(name)}: ends with a line`)),
+        () => read(value),
+        refusal(new RegExp(`^${variableOf(name)}: begins or ends with a blank`)),
       );
     assert.deepEqual([read(NEWER).settings[name]].flat(), [NEWER]);
   }

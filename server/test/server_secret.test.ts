@@ -140,7 +140,7 @@ for (const database of DATABASES) {
         assert.match(rotated, /now starts with the new secret [\w-]{8}; [\w-]{8} stays accepted/);
         assert.match(
           rotated,
-          /Restart the server now. Until then, it rejects client secrets that a command creates/,
+          /Reload the server now \(SIGHUP\), or restart it. Until then, it rejects client secrets that a command creates/,
         );
       }
       const { secret: added = '' } = isInFile ? {} : JSON.parse(rotated);

@@ -177,7 +177,7 @@ function rotationInWords({
   if (file !== undefined)
     return [
       `${file} now starts with the new secret ${first}; ${accepted.join(', ')} stays accepted.`,
-      'Restart the server now. Until then, it rejects client secrets that a command creates. Then follow grantd secrets status.',
+      'Reload the server now (SIGHUP), or restart it. Until then, it rejects client secrets that a command creates. Then follow grantd secrets status.',
     ];
   const isVariable = source.startsWith('GRANTD_');
   const next = isVariable ? 'restart every process' : 'reload every server (SIGHUP)';
@@ -246,8 +246,8 @@ export const SECRET_OPERATIONS = {
             'only print a new secret, so that you can add it to GRANTD_SECRET. For servers whose secret is not in a file',
         },
       },
-      notes: `Restart the server immediately afterwards. Until then, it does not know the new secret, and cannot use data that other
-processes protect with it. See docs/secrets.md for all steps.`,
+      notes: `Reload the server (SIGHUP) immediately afterwards, or restart it. Until then, it does not know the new secret, and
+cannot use data that other processes protect with it. See docs/secrets.md for all steps.`,
       lines: rotationInWords,
     },
     async prepare({ caller, configuration }, { generate = false }) {
@@ -295,7 +295,7 @@ processes protect with it. See docs/secrets.md for all steps.`,
           ? `Set ${source} to only its first secret (${first}), and reload or restart every process.`
           : [
               `${file} now contains only the secret ${first}; ${dropped.join(', ')} is dropped.`,
-              'Restart the server, so that it no longer accepts dropped secrets.',
+              'Reload the server (SIGHUP), or restart it, so that it no longer accepts dropped secrets.',
             ],
     },
     async prepare(parts, { force = false }) {

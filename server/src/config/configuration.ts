@@ -134,7 +134,7 @@ function findValue(
   // An empty variable counts as unset, because many tools unset variables that way.
   const fromEnvironment = environment[variableOf(name)] || undefined;
   if (fromEnvironment !== undefined) {
-    if ('isSecret' in OPTIONS[name]) refuseLineEnd(name, fromEnvironment);
+    if ('isSecret' in OPTIONS[name]) refuseBlanksAround(name, fromEnvironment);
     return checked(kind.fromText(fromEnvironment), variableOf(name), kind.expected);
   }
   if (Object.hasOwn(file, name)) {
@@ -143,12 +143,12 @@ function findValue(
   return undefined;
 }
 
-/** A line end after the value is a part of the secret that other places, such as a file, do not have. */
-function refuseLineEnd(name: OptionName, value: string): void {
-  if (/^[^[].*[\r\n]$/s.test(value))
+/** Blanks around the value are a part of the secret that other places, such as a file, do not have. */
+function refuseBlanksAround(name: OptionName, value: string): void {
+  if (/^\s|^[^[].*\s$/s.test(value))
     throw new ConfigurationRefused(
-      `${variableOf(name)}: ends with a line break, which would be a part of the secret: expected the value without it. ` +
-        `If grantd has run with it before, set ${name} in the config file, with the line break as \\n`,
+      `${variableOf(name)}: begins or ends with a blank or a line break, which would be a part of the secret: expected the value without it. ` +
+        `If grantd has run with it before, set ${name} in the config file, with a line break as \\n`,
     );
 }
 
