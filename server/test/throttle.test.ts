@@ -27,9 +27,10 @@ function waits(url: string, registration: 'open' | 'token' | 'off' = 'open'): nu
   return [1, 2].filter(() => limit(url, '192.0.2.1')).length;
 }
 
-test('only the authorization endpoint and registration have a limit', () => {
+test('only registration and the endpoints for authorization requests and devices have a limit', () => {
   const throttled = THROTTLED_ROUTES.map(({ path }) => path);
-  assert.deepEqual(throttled, [DEFAULT_PATHS.authorization, DEFAULT_PATHS.registration]);
+  const { authorization, deviceAuthorization, registration } = DEFAULT_PATHS;
+  assert.deepEqual(throttled, [authorization, deviceAuthorization, registration]);
   for (const path of Object.values(DEFAULT_PATHS))
     assert.equal(waits(`${path}?a=b`), throttled.includes(path) ? 1 : 0, path);
   for (const path of ['/register/a', '/authorize/a', '/login', '/console', '/health', '/', '//authorize'])
@@ -70,21 +71,22 @@ test('the server answers 429 with the time to wait, by the address that a truste
   const server = await workbench.start(workbench.folder(), [...options, '--registration', 'open']);
   const ask = (path: string, address: string, method = 'GET') =>
     fetch(server.url + path, { method, redirect: 'manual', headers: { 'x-forwarded-for': address } });
-  for (const [path, method] of [
-    [AUTHORIZE, 'GET'],
-    ['/register', 'POST'],
+  for (const [path, method, status] of [
+    [AUTHORIZE, 'GET', 400],
+    ['/device_authorization', 'POST', 401],
+    ['/register', 'POST', 400],
   ] as const) {
-    for (const _ of [1, 2]) assert.equal((await ask(path, '192.0.2.1', method)).status, 400);
+    for (const _ of [1, 2]) assert.equal((await ask(path, '192.0.2.1', method)).status, status);
     const refused = await ask(path, '192.0.2.1', method);
     assert.equal(refused.status, 429);
     const wait = Number(refused.headers.get('retry-after'));
     assert.ok(wait >= 1 && wait <= 60, String(wait));
     assert.equal((await refused.json()).error, 'temporarily_unavailable');
-    assert.equal((await ask(path, '192.0.2.2', method)).status, 400);
+    assert.equal((await ask(path, '192.0.2.2', method)).status, status);
   }
   for (const _ of [1, 2, 3, 4]) assert.equal((await ask('/token', '192.0.2.1', 'POST')).status, 401);
   const labels = { status: '429', reason: 'too_many_requests' };
   const { sum } = await scrape(server);
-  for (const operation of ['authorization', 'registration'])
+  for (const { operation } of THROTTLED_ROUTES)
     assert.equal(sum('grantd_requests_total', { ...labels, operation }), 1);
 });

@@ -14,10 +14,12 @@ interface ThrottledRoute {
 
 /**
  * Routes with a limit for each address. Polling and endpoints that authenticate their callers never have one: a client
- * with many users sends many requests from one address.
+ * with many users sends many requests from one address. Devices start their own requests, with no more than the
+ * identifier of a public client.
  */
 export const THROTTLED_ROUTES: readonly ThrottledRoute[] = [
   { operation: 'authorization', path: DEFAULT_PATHS.authorization },
+  { operation: 'device_authorization', path: DEFAULT_PATHS.deviceAuthorization },
   {
     operation: 'registration',
     path: DEFAULT_PATHS.registration,
