@@ -294,12 +294,14 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
       }
       await grantdPrints(
         bare,
-        ['restore', file('b.age'), '--identity-file', file('backup.key'), '--secret-file', 'kept'],
+        ['restore', file('b.age'), '--identity-file', file('backup.key'), '--write-secret', 'kept'],
         '',
         without,
       );
       assert.equal(readFileSync(join(bare, 'kept'), 'utf8').trim(), secret());
       assert.equal(statSync(join(bare, 'kept')).mode & 0o777, 0o600);
+      // What was written is what every other command reads.
+      await grantdPrints(bare, ['secrets', 'status', '--secret-file', 'kept'], '', without);
     });
 
     test('the database is not empty', async () => {

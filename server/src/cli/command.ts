@@ -91,7 +91,7 @@ export function absent({ name, file }: Database): string {
 }
 
 /** Options of every database command, so that scripts can pass the same flags to all of them. */
-const COMMON: readonly OptionName[] = ['database', 'issuer', 'insecureDevelopment'];
+const COMMON: readonly OptionName[] = ['database', 'issuer', 'secretFile', 'insecureDevelopment'];
 
 /**
  * Adds the flags of a database command. It reads the other server options from variables and the config file.

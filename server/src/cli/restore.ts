@@ -18,7 +18,7 @@ import { BadUsage } from './exit.ts';
 interface RestoreFlags extends KeyFlags {
   readonly replayEvents?: string;
   readonly revokeTokens?: true;
-  readonly secretFile?: string;
+  readonly writeSecret?: string;
 }
 
 export function restoreCommand(): Command {
@@ -35,7 +35,7 @@ export function restoreCommand(): Command {
     )
     .option('--revoke-tokens', 'revoke every token in the backup and end every session')
     .option(
-      '--secret-file <FILE>',
+      '--write-secret <FILE>',
       'with PostgreSQL, a new file to which the command writes the server’s secret. Omit it if GRANTD_SECRET is set',
     )
     .addHelpText(
@@ -59,7 +59,7 @@ interface Afterwork {
 }
 
 async function restoreBackup(file: string, given: RestoreFlags): Promise<void> {
-  const { identityFile, passphraseFile, replayEvents, revokeTokens = false, secretFile, ...flags } = given;
+  const { identityFile, passphraseFile, replayEvents, revokeTokens = false, writeSecret, ...flags } = given;
   const configuration = readConfiguration(flags, process.env);
   const { settings } = configuration;
   const database = storedIn(settings, process.env);
@@ -67,12 +67,12 @@ async function restoreBackup(file: string, given: RestoreFlags): Promise<void> {
   const [name, url] = isFile
     ? [database.path, `sqlite:${database.path}`]
     : [withoutPassword(database.url), withoutPassword(database.url)];
-  if (isFile && secretFile !== undefined)
-    throw new BadUsage(`--secret-file: the secret of an SQLite database is in ${secretFileOf(name)}`);
-  if (!isFile && (settings.secret === undefined) === (secretFile === undefined))
+  if (isFile && writeSecret !== undefined)
+    throw new BadUsage(`--write-secret: the secret of an SQLite database is in ${secretFileOf(name)}`);
+  if (!isFile && (settings.secret === undefined) === (writeSecret === undefined))
     throw new BadUsage(
       'a PostgreSQL database does not contain the server’s secret: expected either GRANTD_SECRET, as of the server that was ' +
-        'backed up, or --secret-file FILE, into which the secret of the backup is written',
+        'backed up, or --write-secret FILE, into which the secret of the backup is written',
     );
   const events = replayEvents === undefined ? undefined : readEvents(replayEvents);
   const key = await keyFrom(configuration, {
@@ -83,7 +83,7 @@ async function restoreBackup(file: string, given: RestoreFlags): Promise<void> {
   const done: Afterwork = {};
   const restored = await restore({
     ...{ file: typedPath(process.env, file), key, database, secrets: settings.secret },
-    ...(secretFile !== undefined && { secretFile: typedPath(process.env, secretFile) }),
+    ...(writeSecret !== undefined && { secretFile: typedPath(process.env, writeSecret) }),
     ...(settings.issuer !== undefined && { issuer: settings.issuer }),
     onStep: showProgress,
     async work(opened, { lastEvent }) {
