@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Browser, signInAndConsent } from '../../server/test/harness/browser.ts';
 import { grantdPrints } from '../../server/test/harness/commands.ts';
-import { type RunningServer, Workbench } from '../../server/test/harness/program.ts';
+import { DEMO_OPTIONS, type RunningServer, Workbench } from '../../server/test/harness/program.ts';
 import { postForm } from '../../server/test/harness/protocol.ts';
 import { serverCertificate } from '../../server/test/harness/tls.ts';
 import { freePort, started } from './started.ts';
@@ -62,13 +62,13 @@ describe('docs/mcp.md: clients connect to the example with nothing but its URL',
     const port = await freePort();
     url = SHOWN.replace('3001', String(port));
     const page = SECTION.replaceAll(SHOWN, url);
-    const [, options = ''] = /npm start -- (.*)/.exec(page) ?? [];
+    assert.match(page, /^ *npm start$/m);
     for (const [, words = ''] of page.matchAll(/^ *npx grantd (.*)$/gm)) commands.push(words.split(' '));
     const folder = workbench.folder();
     const trusted = join(folder, 'site.pem');
     writeFileSync(trusted, certificate.pem.cert);
     // Documents on this machine are fetched only for development.
-    const args = ['--demo', ...options.split(' '), '--insecure-development'];
+    const args = [...DEMO_OPTIONS.map((word) => word.replace(SHOWN, url)), '--insecure-development'];
     server = await workbench.start(folder, args, { NODE_EXTRA_CA_CERTS: trusted });
     const printed = await grantdPrints(folder, commands.shift() ?? []);
     const [, file = ''] = /npx node examples\/(\S*server\.ts)$/m.exec(page) ?? [];

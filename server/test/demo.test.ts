@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { freePort } from '../../core/test/harness/free_port.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
 import { grantd } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
-import { type RunningServer, Workbench } from './harness/program.ts';
+import { DEMO_OPTIONS, type RunningServer, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm, userInfo } from './harness/protocol.ts';
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
@@ -277,3 +277,19 @@ for (const path of ['/', '/tenant', '/tenant/']) {
     );
   });
 }
+
+test('`npm start` accepts MCP clients with a document and ones that register, for the server of docs/mcp.md', async () => {
+  const { url } = await files.start(files.folder(), DEMO_OPTIONS);
+  const metadata = await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json();
+  assert.equal(metadata.client_id_metadata_document_supported, true);
+  const client = { redirect_uris: ['http://127.0.0.1/callback'], token_endpoint_auth_method: 'none' };
+  const registered = await fetch(metadata.registration_endpoint, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ...client, scope: 'mcp:use' }),
+  });
+  const { scope, apis } = await registered.json();
+  const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'mcp.md'), 'utf8');
+  const [, resource] = /client add my-mcp --resource (http:\S+) --api-scope mcp:use/.exec(page) ?? [];
+  assert.deepEqual([registered.status, scope, apis], [201, 'mcp:use', [resource]]);
+});

@@ -23,6 +23,13 @@ export const SOURCES: Program = [
 /** A test file that runs alone runs the sources. */
 export const PROGRAM: Program = [process.execPath, process.env[PROGRAM_VARIABLE] ?? SOURCES[1]];
 
+const { scripts } = JSON.parse(
+  readFileSync(join(import.meta.dirname, '..', '..', '..', 'package.json'), 'utf8'),
+);
+
+/** The options of `npm start`. */
+export const DEMO_OPTIONS: readonly string[] = scripts.start.split(' serve ')[1].split(' ');
+
 /** Variables per folder, for every command that runs there. */
 export const ENVIRONMENT_FILE = 'environment.json';
 
