@@ -1,5 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type AuthorizationServer, type Claims, type NewClient, OperatorIssueError } from '@grantd/core';
+import {
+  type AuthorizationServer,
+  type Claims,
+  DEVICE_GRANT,
+  type NewClient,
+  OperatorIssueError,
+} from '@grantd/core';
 import type { Person } from '../src/data/people.ts';
 import type { Instance } from '../src/instance/instance.ts';
 import type { PasswordHasher } from '../src/people/password_hasher.ts';
@@ -44,6 +50,15 @@ export const DEMO_CLIENTS = {
       post_logout_redirect_uris: ['http://localhost:4002/'],
       apis: [API],
     },
+  },
+  commandLine: {
+    id: 'demo-cli',
+    name: 'Demo command line',
+    grantTypes: ['authorization_code', 'refresh_token', DEVICE_GRANT],
+    scopes: PERSONAL,
+    // With any port.
+    redirectUris: ['http://127.0.0.1/callback', 'http://localhost/callback'],
+    metadata: { token_endpoint_auth_method: 'none', application_type: 'native' },
   },
   machine: {
     id: 'demo-machine',

@@ -55,7 +55,7 @@ describe('a backup of a running server', () => {
     assert.deepEqual(rest, {
       file: 'first.age',
       issuer: home.server.url,
-      clients: 4,
+      clients: 5,
       users: 1,
       secret: true,
     });

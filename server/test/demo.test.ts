@@ -147,6 +147,13 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual(clients, [
         { id: 'demo-api', type: 'confidential', grants: [], redirectUris: [], isApi: true },
         {
+          id: 'demo-cli',
+          type: 'public',
+          grants: [...code, 'urn:ietf:params:oauth:grant-type:device_code'],
+          redirectUris: ['http://127.0.0.1/callback', 'http://localhost/callback'],
+          isApi: false,
+        },
+        {
           id: 'demo-machine',
           type: 'confidential',
           grants: ['client_credentials'],
@@ -202,7 +209,7 @@ for (const database of ANY_DATABASE) {
         await own.stop();
         return /still contains data of --demo, with public passwords: (.*)\. Use/.exec(own.stderr())?.[1];
       };
-      const clients = ['demo-web', 'demo-api', 'demo-spa', 'demo-machine'];
+      const clients = ['demo-web', 'demo-api', 'demo-spa', 'demo-cli', 'demo-machine'];
       const all = [...clients.map((id) => `the client ${id}`), 'the user alice'];
       assert.equal(await warning(), all.join(', '));
       for (const id of clients) await grantd(folder, ['client', 'remove', id, '--yes']);

@@ -76,7 +76,7 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     const bytes = readFileSync(file('b.age'));
     for (const text of [secret(), 'alice', 'SQLite format 3']) assert.equal(bytes.includes(text), false);
     const shown = JSON.parse(await prints('backup', 'verify', 'b.age', '--json', ...OPEN));
-    assert.deepEqual([shown.issuer, shown.clients, shown.users, shown.secret], [server.url, 4, 1, true]);
+    assert.deepEqual([shown.issuer, shown.clients, shown.users, shown.secret], [server.url, 5, 1, true]);
     assert.ok(shown.activeTokens >= tokens.length - 1 && shown.lastEvent > 0);
     const verified = await prints('backup', 'verify', 'b.age', ...OPEN);
     assert.match(
