@@ -31,6 +31,10 @@ export const PARTS: readonly Part[] = [
         path: 'docs/tutorials/native_application.md',
         to: 'let users sign in to an app on a phone or a computer',
       },
+      {
+        path: 'docs/tutorials/command_line.md',
+        to: 'let users sign in to a command line, with a browser or a code',
+      },
       { path: 'docs/tutorials/protected_api.md', to: 'check tokens in your API' },
       { path: 'docs/tutorials/machine.md', to: 'call an API from a program without a user' },
       {
