@@ -58,7 +58,7 @@ test('an IPv4 address and an IPv6 /64 count, and each route by itself', () => {
   assert.equal(mayGo('192.0.2.1', '/register'), true);
 });
 
-test('the server answers 429 with the time to wait, by the address that a trusted proxy reports, and counts it', async () => {
+test('the server answers 429 with the time to wait, browsers with a page, by the address that a trusted proxy reports, and counts it', async () => {
   const options = [
     '--demo',
     '--address-request-limit',
@@ -69,8 +69,10 @@ test('the server answers 429 with the time to wait, by the address that a truste
     '0',
   ];
   const server = await workbench.start(workbench.folder(), [...options, '--registration', 'open']);
-  const ask = (path: string, address: string, method = 'GET') =>
-    fetch(server.url + path, { method, redirect: 'manual', headers: { 'x-forwarded-for': address } });
+  const ask = (path: string, address: string, method = 'GET', accept = '*/*') =>
+    fetch(server.url + path, {
+      ...{ method, redirect: 'manual', headers: { 'x-forwarded-for': address, accept } },
+    });
   for (const [path, method, status] of [
     [AUTHORIZE, 'GET', 400],
     ['/device_authorization', 'POST', 401],
@@ -82,11 +84,15 @@ test('the server answers 429 with the time to wait, by the address that a truste
     const wait = Number(refused.headers.get('retry-after'));
     assert.ok(wait >= 1 && wait <= 60, String(wait));
     assert.equal((await refused.json()).error, 'temporarily_unavailable');
+    const page = await ask(path, '192.0.2.1', method, 'text/html,application/xhtml+xml,*/*;q=0.8');
+    assert.deepEqual([page.status, page.headers.get('content-language')], [429, 'en']);
+    assert.ok(Number(page.headers.get('retry-after')) >= 1);
+    assert.match(await page.text(), /<h1>Too many requests<\/h1>/);
     assert.equal((await ask(path, '192.0.2.2', method)).status, status);
   }
   for (const _ of [1, 2, 3, 4]) assert.equal((await ask('/token', '192.0.2.1', 'POST')).status, 401);
   const labels = { status: '429', reason: 'too_many_requests' };
   const { sum } = await scrape(server);
   for (const { operation } of THROTTLED_ROUTES)
-    assert.equal(sum('grantd_requests_total', { ...labels, operation }), 1);
+    assert.equal(sum('grantd_requests_total', { ...labels, operation }), 2);
 });

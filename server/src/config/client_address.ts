@@ -1,5 +1,6 @@
-// Where requests come from.
+// Where requests come from, and whether a browser sends them.
 import type { IncomingHttpHeaders } from 'node:http';
+import { preferencesOf } from '@grantd/core';
 import { addressUnit, plainAddress } from '@grantd/core/node';
 import { networkCheck } from './networks.ts';
 import type { Settings } from './options.ts';
@@ -79,4 +80,10 @@ export function networkOf(address: string): string | undefined {
 function forwardedFor(headers: IncomingHttpHeaders): string[] {
   const lines = headers['x-forwarded-for'] ?? [];
   return [lines].flat().flatMap((line) => line.split(','));
+}
+
+/** Whether a browser shows the response to its user: it then asks for HTML by name. */
+export function asksForPage(accept: string | undefined): boolean {
+  const weightOf = (type: string) => preferencesOf(accept).find(({ value }) => value === type)?.weight ?? 0;
+  return weightOf('text/html') > 0 && weightOf('text/html') >= weightOf('application/json');
 }

@@ -1,10 +1,10 @@
 // All pages: makes what the flows need over one database, and mounts the flows (ADR 157).
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type AuthorizationServer, preferencesOf } from '@grantd/core';
+import type { AuthorizationServer } from '@grantd/core';
 import { getRequestListener } from '@hono/node-server';
 import { Hono, type MiddlewareHandler } from 'hono';
 import { rpIdOf } from '../config/acr.ts';
-import { clientAddress } from '../config/client_address.ts';
+import { asksForPage, clientAddress } from '../config/client_address.ts';
 import type { Settings } from '../config/options.ts';
 import { AnsweredRequests } from '../data/answered_requests.ts';
 import { clientAccess } from '../data/groups.ts';
@@ -324,12 +324,6 @@ const NO_ENDPOINT = {
     'there is no endpoint at this path: compare it with the metadata, also the slash at its end',
 };
 
-/** Whether a browser shows the response to its user: it then asks for HTML by name. */
-function asksForPage(accept: string | undefined): boolean {
-  const weightOf = (type: string) => preferencesOf(accept).find(({ value }) => value === type)?.weight ?? 0;
-  return weightOf('text/html') > 0 && weightOf('text/html') >= weightOf('application/json');
-}
-
 /** What all flows share. */
 interface Shared {
   readonly server: Pick<AuthorizationServer, 'issuer'>;
@@ -358,10 +352,19 @@ function answerNotFound(shared: Shared, c: PageContext): Response | Promise<Resp
   return shared.drawing.problem(c, { problem: 'not_found', ...detail }, 404);
 }
 
+/** Answers a request that has to wait, or whose body is too long, without asking the database. */
+function refuse(drawing: Drawing, c: PageContext): Promise<Response> {
+  const { secondsToWait } = c.env.incoming;
+  if (secondsToWait === undefined) return drawing.problem(c, { problem: 'too_large' }, 413);
+  c.header('retry-after', String(secondsToWait));
+  const view = { secondsToWait, detail: { requestId: requestIdOf(c) } };
+  return drawing.problem(c, { problem: 'too_many_requests', ...view }, 429);
+}
+
 function listenerOver(flows: readonly (Flow | undefined)[], shared: Shared): PageListener {
   const { drawing, language, answers } = shared;
   const app = new Hono<PageEnvironment>({ getPath: exactPath });
-  app.use(readRequest((c) => drawing.problem(c, { problem: 'too_large' }, 413)));
+  app.use(readRequest((c) => refuse(drawing, c)));
   app.use(language);
   app.use(answers);
   const routes = new PageRoutes(app, drawing);

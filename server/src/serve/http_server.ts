@@ -4,7 +4,7 @@ import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type AuthorizationServer, DEFAULT_PATHS, pathOf } from '@grantd/core';
 import { addressUnit, type MountOptions, mount, type NodeRequest } from '@grantd/core/node';
-import { clientAddress } from '../config/client_address.ts';
+import { asksForPage, clientAddress } from '../config/client_address.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
@@ -379,13 +379,6 @@ export function requestListener({
     const address = addressOf(request);
     const named = Object.assign(request, { id: requestLog.begin(request, response, address) });
     const limited = throttle?.operations.get(pathOf({ url: request.url ?? '' }));
-    if (throttle !== undefined && limited !== undefined) {
-      const secondsToWait = throttle.take(limited, address);
-      if (secondsToWait > 0) {
-        requestLog.about({ requestId: named.id, operation: limited, reason: 'too_many_requests' });
-        return answerThrottled(response, secondsToWait, named.id);
-      }
-    }
     const fail = (error: unknown) => {
       requestLog.failure(named.id, 'unexpected', error);
       if (response.headersSent) response.destroy();
@@ -395,12 +388,22 @@ export function requestListener({
       if (error !== undefined) fail(error);
       else answerOther(named, response, named.id).catch(fail);
     };
+    if (throttle !== undefined && limited !== undefined) {
+      const secondsToWait = throttle.take(limited, address);
+      if (secondsToWait > 0) {
+        requestLog.about({ requestId: named.id, operation: limited, reason: 'too_many_requests' });
+        if (request.socket.localPort === mtlsPort || !asksForPage(request.headers.accept))
+          return answerThrottled(response, secondsToWait, named.id);
+        Object.assign(named, { secondsToWait });
+        return next();
+      }
+    }
     const mounted = PLACED.some((path) => request.url?.includes(path)) ? placed : protocol;
     within({ requestId: named.id, address }, () => mounted(named, response, next)).catch(fail);
   };
 }
 
-/** A short answer, because many may be needed. Scripts of any site may read it, as they may read a registration. */
+/** Answers a program, in short, because many answers may be needed. Scripts of any site may read it, as they may read a registration. */
 function answerThrottled(response: ServerResponse, secondsToWait: number, id: string): void {
   response.writeHead(429, {
     ...{ 'x-request-id': id, 'retry-after': String(secondsToWait), 'cache-control': 'no-store' },

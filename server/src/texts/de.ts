@@ -594,6 +594,11 @@ export const DE: Texts = {
       text: 'Die Anfrage ist größer, als diese Seite annimmt.',
       help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal.',
     },
+    too_many_requests: {
+      title: 'Zu viele Anfragen',
+      text: 'Aus Ihrem Netz sind in kurzer Zeit zu viele Anfragen gekommen.',
+      help: 'Warten Sie einen Augenblick und laden Sie die Seite dann neu.',
+    },
     unavailable: {
       title: 'Vorübergehend nicht erreichbar',
       text: 'Der Server kann gerade nicht antworten.',

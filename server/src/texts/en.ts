@@ -592,6 +592,11 @@ export const EN = {
       text: 'The request is larger than this page accepts.',
       help: 'Go back to the application and try again.',
     },
+    too_many_requests: {
+      title: 'Too many requests',
+      text: 'Too many requests have come from your network in a short time.',
+      help: 'Wait a moment, then reload this page.',
+    },
     unavailable: {
       title: 'Temporarily unavailable',
       text: 'The server cannot answer right now.',

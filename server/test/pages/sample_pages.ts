@@ -128,6 +128,7 @@ const PROBLEMS: readonly Problem[] = [
   'not_found',
   'method_not_allowed',
   'too_large',
+  'too_many_requests',
 ];
 
 const COLORS = [

@@ -15,7 +15,8 @@ import { languageOf } from '../../texts/texts.ts';
 import type { KnownBrowsers, LanguageChoice } from './cookies.ts';
 
 export interface PageEnvironment {
-  Bindings: HttpBindings & { incoming: { id?: string } };
+  /** `secondsToWait` is present if the server refuses the request for now. */
+  Bindings: HttpBindings & { incoming: { id?: string; secondsToWait?: number } };
   Variables: {
     /** The request in the library’s form, with its body. */
     plain: HttpRequest;
@@ -43,7 +44,7 @@ export function userAgentOf(c: Context): string {
 
 /**
  * Reads each request with the library’s adapter, which stops just past the body limit.
- * @param refuse answers requests with too long a body
+ * @param refuse answers requests with too long a body, and those that have to wait
  */
 export function readRequest(
   refuse: (c: PageContext) => Promise<Response>,
@@ -57,7 +58,7 @@ export function readRequest(
       if (incoming.destroyed) return c.body(null);
       throw error;
     }
-    if (Buffer.byteLength(bodyOf(c)) <= MAX_BODY_BYTES) return next();
+    if (incoming.secondsToWait === undefined && Buffer.byteLength(bodyOf(c)) <= MAX_BODY_BYTES) return next();
     // No further request can follow an unread body.
     c.header('connection', 'close');
     return refuse(c);
