@@ -86,11 +86,19 @@ describe('a client with a metadata document', () => {
     const next = await (await refreshed(tokens.refresh_token)).json();
     assert.ok(next.access_token, JSON.stringify(next));
     isUp = false;
-    assert.match(await grantdPrints(server.folder, ['client', 'show', id]), /Example Inc\. Security/);
+    const shown = await grantdPrints(server.folder, ['client', 'show', id]);
+    assert.match(shown, /Example Inc\. Security/);
+    assert.match(shown, /^document valid at +20\d\d-\S+Z$/m);
     assert.match(
       await grantdPrints(server.folder, ['token', 'explain', next.access_token]),
       new RegExp(host),
     );
+    assert.match(
+      await grantdPrints(server.folder, ['client', 'list']),
+      /^http\S+client\.json .* by document/m,
+    );
+    const audit = await grantdPrints(server.folder, ['audit', 'list', '--client', id]);
+    for (const type of ['client_added', 'consent_given']) assert.match(audit, new RegExp(`${type}.*${id}`));
     assert.equal((await introspect(server.url, next.access_token)).active, true);
     await grantdPrints(server.folder, ['client', 'disable', id]);
     assert.equal((await introspect(server.url, next.access_token)).active, false);

@@ -72,6 +72,9 @@ const clientState = {
   client_id: clientId,
   type: oneOf(['confidential', 'public'], 'confidential: the client authenticates. public: it does not.'),
   registered_itself: flag('Whether the client registered itself.'),
+  'document_valid_at?': time(
+    'When the metadata document of the client was last found valid. Absent if the client ID is not the URL of one.',
+  ),
   'disabled_at?': time('When the client was disabled.'),
   'secrets?': list(
     secretState,
@@ -198,7 +201,7 @@ export const REMOVED_CLIENTS = named(
 // ── Documents ─────────────────────────────────────────────────────────────────────────────────────────────
 
 export function clientView(client: ClientRecord): ClientView {
-  const { registrationTokenDigest, disabledAtMs, secrets } = client;
+  const { registrationTokenDigest, documentValidAt, disabledAtMs, secrets } = client;
   const shown = secrets?.map(({ createdAtMs, expiresAt, lastUsedAtMs, serverSecret }) => ({
     ...optionalTime('created_at', createdAtMs),
     ...optionalTime('ends_at', expiresAt === undefined ? undefined : expiresAt * 1000),
@@ -210,13 +213,14 @@ export function clientView(client: ClientRecord): ClientView {
     ...documentOf(client),
     type: isConfidential(client) ? 'confidential' : 'public',
     registered_itself: registrationTokenDigest !== undefined,
+    ...optionalTime('document_valid_at', documentValidAt === undefined ? undefined : documentValidAt * 1000),
     ...optionalTime('disabled_at', disabledAtMs),
     ...optional('secrets', shown),
   };
 }
 
-/** The version of a client. The use of a secret makes no other version. */
-export function clientVersion(client: ClientRecord): object {
+/** The version of a client. The use of a secret and a document that is still valid make no other version. */
+export function clientVersion({ documentValidAt: _, ...client }: ClientRecord): object {
   const secrets = client.secrets?.map(({ lastUsedAtMs: _, ...secret }) => secret);
   return clientView({ ...client, ...optional('secrets', secrets) });
 }

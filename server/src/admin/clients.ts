@@ -130,7 +130,8 @@ export const CLIENT_OPERATIONS = {
         NAME: ({ client_name: name = '' }) => name,
         TYPE: ({ type }) => type,
         GRANTS: ({ grant_types: grants = [] }) => grants.join(' '),
-        REGISTERED: ({ registered_itself: isSelfRegistered }) => (isSelfRegistered ? 'by itself' : ''),
+        REGISTERED: ({ registered_itself: isSelfRegistered, document_valid_at: validAt }) =>
+          isSelfRegistered ? 'by itself' : validAt === undefined ? '' : 'by document',
         DISABLED: ({ disabled_at: disabledAt = '' }) => disabledAt,
       },
     },

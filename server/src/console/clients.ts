@@ -67,10 +67,12 @@ function rowOf(client: Client): ListRow {
 
 function badgesOf({
   registered_itself: isSelfRegistered,
+  document_valid_at: documentValidAt,
   disabled_at: disabledAt,
 }: Client): readonly Badge[] {
   return [
     ...(isSelfRegistered ? (['self_registered'] as const) : []),
+    ...(documentValidAt === undefined ? [] : (['by_document'] as const)),
     ...(disabledAt === undefined ? [] : (['disabled'] as const)),
   ];
 }
@@ -95,6 +97,7 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
     client_id: id,
     type,
     disabled_at: disabledAt,
+    document_valid_at: documentValidAt,
     secrets = [],
     registered_itself: _,
     ...metadata
@@ -113,6 +116,8 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
       termList([
         [words.clientType, words.clientTypes[type]],
         [words.disabledSince, timeOf(disabledAt, texts)],
+        [words.documentHost, documentValidAt && named(URL.parse(id)?.host ?? id)],
+        [words.documentValidAt, timeOf(documentValidAt, texts)],
         ...members,
       ]),
     )}${

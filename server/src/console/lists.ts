@@ -28,7 +28,7 @@ export interface ListRow {
   readonly badges?: readonly Badge[];
 }
 
-const BADGES = { self_registered: '', administrators: '', disabled: ' bad' } as const;
+const BADGES = { self_registered: '', by_document: '', administrators: '', disabled: ' bad' } as const;
 
 export type Badge = keyof typeof BADGES;
 

@@ -753,6 +753,7 @@ export const DE: Texts = {
     },
     badges: {
       self_registered: 'Selbst registriert',
+      by_document: 'Durch Dokument',
       administrators: 'Verwaltung',
       disabled: 'Gesperrt',
     },
@@ -944,6 +945,8 @@ export const DE: Texts = {
     },
     searchClients: 'Teil einer Client-ID oder eines Namens',
     clientType: 'Art der Anwendung',
+    documentHost: 'Host des Dokuments',
+    documentValidAt: 'Dokument zuletzt gültig',
     clientTypes: { confidential: 'Vertraulich', public: 'Öffentlich' },
     secrets: 'Geheimnisse',
     clientChanges: {

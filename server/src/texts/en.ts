@@ -753,6 +753,7 @@ export const EN = {
     },
     badges: {
       self_registered: 'Registered itself',
+      by_document: 'By document',
       administrators: 'Administrators',
       disabled: 'Disabled',
     },
@@ -943,6 +944,8 @@ export const EN = {
     },
     searchClients: 'Part of a client ID or name',
     clientType: 'Client type',
+    documentHost: 'Host of its document',
+    documentValidAt: 'Document last valid',
     clientTypes: { confidential: 'Confidential', public: 'Public' },
     secrets: 'Secrets',
     clientChanges: {

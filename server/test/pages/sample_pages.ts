@@ -886,6 +886,13 @@ const SAMPLES: readonly Sample[] = [
       ...{ disabled_at: EPOCH, secrets: [{ created_at: EPOCH }] },
     },
   }),
+  sample('console_client_by_document', clientPage, {
+    ...{ ...CONSOLE, current: 'clients' },
+    client: {
+      ...{ client_id: 'https://editor.example/oauth/client.json', type: 'public', registered_itself: false },
+      ...{ client_name: 'Editor', document_valid_at: EPOCH },
+    },
+  }),
   sample('console_revoke_client', askClientPage, {
     ...{ ...CONSOLE, current: 'clients', id: 'web', ask: 'revoke', active: 2 },
   }),

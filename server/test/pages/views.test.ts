@@ -46,6 +46,14 @@ test('the main button of the security page adds the missing factor, and changes 
   assert.deepEqual(main(await drawn('account_security_factors')), ['change-password']);
 });
 
+test('the console shows the host of the document of a client, and when it was last valid', async () => {
+  const html = await drawn('console_client_by_document');
+  assert.match(html, /class="badge[^>]*>By document</);
+  assert.match(html, /<dt>Host of its document<\/dt><dd><bdi class="name">editor\.example<\/bdi>/);
+  assert.match(html, /<dt>Document last valid<\/dt><dd><time /);
+  assert.doesNotMatch(await drawn('console_client'), /last valid/);
+});
+
 for (const language of languages()) {
   describe(`pages in ${language}`, () => {
     for (const [name, page] of samplePages(language)) {
