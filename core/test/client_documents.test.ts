@@ -53,13 +53,15 @@ class Sites {
   readonly #responses = new Map<string, Response | Error>();
   readonly fetched: string[] = [];
   readonly conditions: (string | undefined)[] = [];
+  readonly timeouts: (number | undefined)[] = [];
 
   serve(url: string, response: Response | Error): void {
     this.#responses.set(url, response);
   }
 
-  readonly fetch: FetchDocument = async (url, { headers } = {}) => {
+  readonly fetch: FetchDocument = async (url, { headers, timeoutMs } = {}) => {
     this.fetched.push(url);
+    this.timeouts.push(timeoutMs);
     this.conditions.push(headers?.['if-none-match']);
     const response = this.#responses.get(url);
     if (response === undefined) throw new DocumentError('failed', 'there was no answer in time');
@@ -553,54 +555,109 @@ specification('Clients whose identifier is the URL of a document', ON_EVERY_STOR
       await assert.rejects(add(200, 'alice'), {
         code: 'temporarily_unavailable',
         reason: 'too_many_registered',
+        status: 429,
       });
       assert.notEqual(await add(200, 'bob'), '');
     }),
     OPEN,
   );
 
+  for (const [place, urlOf] of [
+    ['one host', (number: number) => `https://victim.example/${number}`],
+    ['one domain', (number: number) => `https://C${number}.victim.example./client.json`],
+    [
+      'addresses',
+      (number: number) =>
+        `https://${number % 2 === 0 ? `198.51.100.${number}` : `[2001:db8:${number}::1]`}/c`,
+    ],
+  ] as const)
+    spec(
+      `invented URLs of ${place} cause a bounded number of fetches, and known documents are still fetched`,
+      withSites(async (world) => {
+        await accepted(world, OF_EDITOR);
+        const invented = (number: number) => accepted(world, { ...OF_EDITOR, client_id: urlOf(number) });
+        for (let number = 0; number < 30; number++)
+          assert.deepEqual(await refused(invented(number)), UNREACHABLE);
+        for (let number = 30; number < 40; number++)
+          await assert.rejects(invented(number), ({ status, reason, headers }) => {
+            assert.deepEqual([status, reason], [429, 'too_many_client_documents']);
+            return Number(headers['retry-after']) <= 60;
+          });
+        assert.equal(sites.fetched.length, 31);
+        const elsewhere = accepted(world, { ...OF_EDITOR, client_id: 'https://c.example/client.json' });
+        assert.deepEqual(await refused(elsewhere), UNREACHABLE);
+        world.clock.advance(5 * 60);
+        await accepted(world, OF_EDITOR);
+      }),
+      OPEN,
+    );
+
   spec(
-    'invented URLs of one host cause a bounded number of fetches, and known documents are still fetched',
+    'a document that the stored client cannot follow is refused at every request, also while its site is down',
     withSites(async (world) => {
-      await accepted(world, OF_EDITOR);
-      const invented = (number: number) =>
-        refused(accepted(world, { ...OF_EDITOR, client_id: `https://editor.example/${number}` }));
-      for (let number = 1; number < 30; number++) assert.deepEqual(await invented(number), UNREACHABLE);
-      for (const host of ['editor.example', 'editor.example.', 'EDITOR.example']) {
-        const request = accepted(world, { ...OF_EDITOR, client_id: `https://${host}/another` });
-        await assert.rejects(request, ({ status, reason, headers }) => {
-          assert.deepEqual([status, reason], [429, 'too_many_client_documents']);
-          return Number(headers['retry-after']) <= 60;
-        });
-      }
-      assert.equal(sites.fetched.length, 30);
-      const elsewhere = accepted(world, { ...OF_EDITOR, client_id: 'https://c.example/client.json' });
-      assert.deepEqual(await refused(elsewhere), UNREACHABLE);
+      const { publicKey } = await generateKeyPair('ES256');
+      const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k', alg: 'ES256' }] };
+      const withKey = { ...EDITOR, token_endpoint_auth_method: 'private_key_jwt', jwks };
+      sites.serve(URL_OF_EDITOR, { body: withKey });
+      await approved(world);
       world.clock.advance(5 * 60);
+      const caching = { 'cache-control': 'max-age=3600' };
+      sites.serve(URL_OF_EDITOR, { body: EDITOR, caching });
+      const form = { client_id: URL_OF_EDITOR, grant_type: 'refresh_token', refresh_token: 'any' };
+      const refusals = async () => {
+        for (let time = 0; time < 3; time++) {
+          assert.deepEqual(await world.post('/token', form), DOCUMENT_REFUSED);
+          assert.deepEqual(await refused(accepted(world, OF_EDITOR)), NOT_VALID);
+        }
+      };
+      await refusals();
+      sites.serve(URL_OF_EDITOR, new DocumentError('failed', 'there was no answer in time'));
+      await refusals();
+      sites.serve(URL_OF_EDITOR, { body: withKey });
       await accepted(world, OF_EDITOR);
     }),
     OPEN,
   );
 
   spec(
-    'slow sites of new clients do not keep known documents from being fetched',
+    'what is stored is what the user approved, also if the document changes meanwhile',
     withSites(async (world) => {
-      await accepted(world, OF_EDITOR);
+      const request = await accepted(world, OF_EDITOR);
       world.clock.advance(5 * 60);
-      const { fetch } = sites;
-      const slow = Promise.withResolvers<never>();
-      Object.assign(sites, {
-        fetch: (url: string, request: object) => (url === URL_OF_EDITOR ? fetch(url, request) : slow.promise),
-      });
-      const waiting = Array.from({ length: 20 }, (_, number) =>
-        refused(accepted(world, { ...OF_EDITOR, client_id: `https://c${number}.example/client.json` })),
-      );
+      sites.serve(URL_OF_EDITOR, { body: { ...EDITOR, client_name: 'Another' } });
       await accepted(world, OF_EDITOR);
-      slow.reject(new DocumentError('failed', 'there was no answer in time'));
-      assert.deepEqual(await Promise.all(waiting), Array(20).fill(UNREACHABLE));
+      await world.server.authorization.complete(request, { subject: 'alice' });
+      assert.equal((await world.storage.clients.get(URL_OF_EDITOR))?.name, 'Editor');
     }),
     OPEN,
   );
+
+  for (const [place, hostOf, unaffected] of [
+    ['sites', (number: number) => `c${number}.example`, URL_OF_EDITOR],
+    ['names of one site', (number: number) => `c${number}.slow.example`, 'https://new.example/client.json'],
+  ] as const)
+    spec(
+      `slow ${place} of new clients do not keep ${new URL(unaffected).host} out`,
+      withSites(async (world) => {
+        await accepted(world, OF_EDITOR);
+        world.clock.advance(5 * 60);
+        sites.serve(unaffected, { body: { ...EDITOR, client_id: unaffected } });
+        const { fetch } = sites;
+        const slow = Promise.withResolvers<never>();
+        Object.assign(sites, {
+          fetch: (url: string, request: object) => (url === unaffected ? fetch(url, request) : slow.promise),
+        });
+        const waiting = Array.from({ length: 60 }, (_, number) =>
+          refused(accepted(world, { ...OF_EDITOR, client_id: `https://${hostOf(number)}/client.json` })),
+        );
+        await accepted(world, { ...OF_EDITOR, client_id: unaffected });
+        // New documents have less time than known ones.
+        assert.deepEqual(sites.timeouts, [2500, unaffected === URL_OF_EDITOR ? 5000 : 2500]);
+        slow.reject(new DocumentError('failed', 'there was no answer in time'));
+        assert.deepEqual(await Promise.all(waiting), Array(60).fill(UNREACHABLE));
+      }),
+      OPEN,
+    );
 
   spec(
     'another document that the client names and that cannot be fetched is an outage, not a wrong client',

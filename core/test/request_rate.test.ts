@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { RequestRate } from '../src/platform/cache.ts';
 import { systemRandom } from '../src/platform/environment.ts';
-import { RequestRate } from '../src/platform/request_rate.ts';
 
 function newRate(most: number) {
   const clock = { now: 1_000_000 };

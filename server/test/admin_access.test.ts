@@ -9,8 +9,9 @@ import { localCalls } from '../src/cli/local_calls.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
 import { claimsOf } from '../src/data/people.ts';
-import { ADMIN_SCOPES } from '../src/instance/admin_access.ts';
+import { ADMIN_SCOPES, EXPLAINED_SCOPES } from '../src/instance/admin_access.ts';
 import { refuseOpenAdministration } from '../src/serve/exposure.ts';
+import { EN } from '../src/texts/en.ts';
 import {
   ADMIN_ISSUER,
   type AdminServer,
@@ -616,13 +617,14 @@ test('users need the sign-in of the console for the API, and clients that act fo
   assert.equal(weaker.status, 401, 'the policy of a group counts too');
 });
 
-test('the texts of the scopes of this API are changed only by a caller with every scope', async (t) => {
+test('the texts of scopes of this API, and of those that pages explain, are changed only by a caller with every scope', async (t) => {
   const admin = await startAdmin();
   t.after(() => admin.close());
   const token = await admin.tokenOf(['grantd:scopes:write']);
   const texts = { name: 'See your name' };
   const headers = { 'if-match': '*' };
-  for (const scope of Object.keys(ADMIN_SCOPES)) {
+  assert.deepEqual(EXPLAINED_SCOPES.toSorted(), Object.keys(EN.scopes).toSorted());
+  for (const scope of [...Object.keys(ADMIN_SCOPES), ...EXPLAINED_SCOPES]) {
     const path = `/admin/scopes/${encodeURIComponent(scope)}`;
     const state = { scope_texts: { [scope]: texts } };
     const changes = (sent: { readonly token?: string }) => [
@@ -639,6 +641,53 @@ test('the texts of the scopes of this API are changed only by a caller with ever
   }
   const own = await admin.send('POST', '/admin/scopes', { token, body: { scope: 'read', texts } });
   assert.equal(own.status, 201);
+});
+
+test('only a caller with every scope gives a user the verified address of an administrator', async (t) => {
+  const admin = await startAdmin({ GRANTD_ADMIN_GROUP: 'admins' });
+  t.after(() => admin.close());
+  const root = await admin.addUser('chief');
+  await admin.instance.groups.addMember({ subject: root.subject, group: 'admins' }, Date.now());
+  const headers = { 'if-match': '*' };
+  const address = (email: string) => ({ claims: { email, email_verified: true } });
+  const chiefs = address('chief@example.com');
+  const set = { headers, body: chiefs };
+  assert.equal((await admin.send('PATCH', `/admin/users/${root.subject}`, set)).status, 200);
+  const { subject } = await admin.addUser('eve');
+  const token = await admin.tokenOf(['grantd:users:read', 'grantd:users:write']);
+  const password = 'correct horse battery';
+  const ways = (body: ReturnType<typeof address>, sent: { readonly token?: string }) => [
+    () => admin.send('PATCH', `/admin/users/${subject}`, { ...sent, headers, body }),
+    () =>
+      admin.send('POST', '/admin/users', {
+        ...sent,
+        body: { username: `of ${sent.token}`.slice(0, 20), password, ...body },
+      }),
+  ];
+  for (const email of ['chief@example.com', 'Chief@EXAMPLE.com'])
+    for (const way of ways(address(email), { token })) {
+      const { status, body } = await way();
+      assert.deepEqual([status, body.code], [403, 'insufficient_scope'], email);
+    }
+  const unverified = { claims: { email: 'chief@example.com' } };
+  const plain = await admin.send('PATCH', `/admin/users/${subject}`, { token, headers, body: unverified });
+  assert.equal(plain.status, 200);
+  // The address that the user has now becomes verified.
+  const late = await admin.send('PATCH', `/admin/users/${subject}`, {
+    token,
+    headers,
+    body: { claims: { email_verified: true } },
+  });
+  assert.equal(late.status, 403);
+  const line = JSON.stringify({ username: 'imported', ...chiefs });
+  const { text } = await admin.send('POST', '/admin/imports/users', {
+    token,
+    headers: { 'content-type': 'application/x-ndjson' },
+    body: line,
+  });
+  assert.match(text, /verified address of an administrator/);
+  for (const way of ways(address('eve@example.com'), { token })) assert.ok((await way()).status < 300);
+  for (const way of ways(chiefs, {})) assert.ok((await way()).status < 300);
 });
 
 test('no claim is set, imported or brought along that says who a user is', async (t) => {

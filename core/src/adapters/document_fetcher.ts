@@ -8,6 +8,7 @@ import {
   type FetchDocument,
   type FetchedDocument,
   type OutgoingRequest,
+  siteOf,
   withinTime,
 } from '../http/fetch_document.ts';
 import { anyFunction, type KindsOf, requireKinds, trueOrFalse } from '../protocol/option_kinds.ts';
@@ -359,7 +360,7 @@ class RequestLimits {
    * @throws {DocumentError} `failed`: too many requests are running or waiting
    */
   async within<T>(url: URL, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const site = siteOf(url);
+    const site = siteOf(url.hostname, addressUnit);
     await this.#begin(site, signal);
     try {
       return await work();
@@ -405,15 +406,6 @@ class RequestLimits {
     else this.#running.set(site, left);
     this.#total -= 1;
   }
-}
-
-/**
- * Returns the last two labels of a host name, because the owner of a domain can create any number of names below it.
- * Domains below a suffix with two labels, such as `co.uk`, therefore share one limit.
- */
-function siteOf({ hostname }: URL): string {
-  const isAddress = hostname.startsWith('[') || /^[\d.]+$/.test(hostname);
-  return isAddress ? addressUnit(hostname) : hostname.split('.').filter(Boolean).slice(-2).join('.');
 }
 
 function tooMany(): DocumentError {

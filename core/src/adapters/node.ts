@@ -14,7 +14,7 @@ import {
 } from './node_exchange.ts';
 
 export { type ClientCertificate, tlsCertificateOf } from '../http/http.ts';
-export { RequestRate } from '../platform/request_rate.ts';
+export { RequestRate } from '../platform/cache.ts';
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 export { type DocumentFetcherOptions, documentFetcher, documentRefusal } from './document_fetcher.ts';
 export type { NodeRequest } from './node_exchange.ts';

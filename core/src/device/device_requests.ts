@@ -1,12 +1,11 @@
 // Requests of devices as pending rows: made, polled, decided once. § refers to RFC 8628.
 import { hmacSha256, sha256 } from '#crypto';
-import { OAuthError, type RefusalReason } from '../http/errors.ts';
+import { invalidGrant, OAuthError, type RefusalReason } from '../http/errors.ts';
 import { type RandomSource, secondsOf } from '../platform/environment.ts';
 import { DEVICE_GRANT } from '../protocol/client_metadata.ts';
 import type { DeviceRequestState, PendingRow } from '../protocol/pending.ts';
 import { profileOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { invalidGrant } from '../token/grant.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { newOpaque, opaqueKindOf } from '../tokens/opaque_token.ts';
 

@@ -169,6 +169,16 @@ export function invalidRequest(
   return new OAuthError('invalid_request', description, { ...details, reason });
 }
 
+/** A code or refresh token that is not acceptable (RFC 6749 §5.2). */
+export function invalidGrant(description: string, reason: ReasonCode, value?: string): OAuthError {
+  return new OAuthError('invalid_grant', description, { reason, value });
+}
+
+/** The error if a revocation or disabling came between check and write, so that nothing was issued. */
+export function grantEnded(): OAuthError {
+  return invalidGrant('the grant is no longer valid', 'issuance_overtaken');
+}
+
 /**
  * Storage or a host's verifier is unavailable, or the outcome of a write is unknown. Never a valid answer. Frameworks that
  * render errors use `status` and `headers`.

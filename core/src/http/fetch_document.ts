@@ -30,7 +30,7 @@ export interface OutgoingRequest {
 
 export interface FetchedDocument {
   readonly status: number;
-  /** Media type with parameters, as received. */
+  /** With parameters, as received. */
   readonly contentType: string | undefined;
   /** Headers by which a cache decides, in lower case: `cache-control`, `age`, `etag` (RFC 9111). */
   readonly caching?: Readonly<Record<string, string | undefined>> | undefined;
@@ -135,4 +135,12 @@ export async function withinTime<T>(
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Hosts of one owner. */
+export function siteOf(hostname: string, unitOf = (_: string) => 'an address'): string {
+  // The owner of a domain can create any number of names below it. Domains below a suffix with two labels, such as
+  // co.uk, therefore share one limit.
+  const isAddress = hostname.startsWith('[') || /^[\d.]+$/.test(hostname);
+  return isAddress ? unitOf(hostname) : hostname.split('.').filter(Boolean).slice(-2).join('.');
 }

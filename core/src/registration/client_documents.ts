@@ -3,12 +3,17 @@
 import { hmacSha256 } from '#crypto';
 import { type AuthorizationClient, withoutSecrets } from '../clients/client.ts';
 import { ConfigurationError, OAuthError, retryAfter } from '../http/errors.ts';
-import { DocumentError, type FetchedDocument, outcomeOfStatus } from '../http/fetch_document.ts';
+import {
+  DOCUMENT_LIMITS,
+  DocumentError,
+  type FetchedDocument,
+  outcomeOfStatus,
+  siteOf,
+} from '../http/fetch_document.ts';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../http/http.ts';
-import { RecentlyUsed } from '../platform/cache.ts';
+import { RecentlyUsed, RequestRate } from '../platform/cache.ts';
 import { secondsOf } from '../platform/environment.ts';
-import { RequestRate } from '../platform/request_rate.ts';
 import type { GrantType } from '../protocol/client_metadata.ts';
 import { isResourceUri } from '../protocol/client_metadata.ts';
 import { type KindsOf, requireKinds, textList, trueOrFalse, wholeNumber } from '../protocol/option_kinds.ts';
@@ -129,7 +134,11 @@ const MAX_DOCUMENTS = 1000;
 /** Default. Documents that are known already do not count. */
 const MAX_NEW_PER_HOST = 30;
 
-const MAX_NEW_AT_ONCE = 16;
+/** Fetches of new documents at the same time: from all sites, and from one. Slow sites of a stranger fill few places. */
+const MAX_NEW_AT_ONCE = { all: 48, perSite: 4 };
+
+/** With the default `--address-request-limit`, one address cannot keep all places occupied. */
+const NEW_TIMEOUT_MS = 2500;
 
 /** How many clients one user can add. Those that are not used any more are removed. */
 const MAX_CLIENTS_OF_USER = 200;
@@ -155,8 +164,11 @@ class OpenDocuments implements DocumentClients {
   readonly #options: ClientDocumentOptions;
   readonly #clients: Clients;
   readonly #known = new RecentlyUsed<Known>(MAX_DOCUMENTS);
+  /** Refusals of documents of clients that are stored: what counts while such a document cannot be fetched. */
+  readonly #refused = new RecentlyUsed<OAuthError>(MAX_DOCUMENTS);
   readonly #fetching = new Map<string, Promise<NewClient>>();
-  #newRunning = 0;
+  /** Fetches of new documents that are running, by site. */
+  readonly #running = new Map<string, number>();
   readonly #newFetches: RequestRate;
 
   constructor(context: Context, options: ClientDocumentOptions, registrable: Registrable) {
@@ -170,6 +182,7 @@ class OpenDocuments implements DocumentClients {
 
   forgetCached(): void {
     this.#known.clear();
+    this.#refused.clear();
   }
 
   contextFor(use: DocumentUse): Context {
@@ -197,22 +210,26 @@ class OpenDocuments implements DocumentClients {
   async keep(client: AuthorizationClient, subject: string): Promise<AuthorizationClient> {
     if (client.documentValidAt === undefined) return client;
     const { secret, issuer, signingKeys } = this.#context;
-    const known = this.#known.get(client.id)?.client;
-    if (known !== undefined && !(await this.#clients.get(client.id))) {
-      await signingKeys?.publish(signingAlgorithmsOf(known));
+    if (!(await this.#clients.get(client.id))) {
+      // What the user has seen, also if the document changes meanwhile.
+      const {
+        generation: _,
+        revision: __,
+        registrationRevision: ___,
+        disabledAtMs: ____,
+        ...approved
+      } = client;
+      await signingKeys?.publish(signingAlgorithmsOf(approved));
       const place = await hmacSha256(await secret.key('registration_place'), `${issuer} user ${subject}`);
       const from = { place, most: MAX_CLIENTS_OF_USER };
-      await this.#registrable.add(known, { mostRegistered: Number.MAX_SAFE_INTEGER, from });
+      await this.#registrable.add(approved, { mostRegistered: Number.MAX_SAFE_INTEGER, from });
     }
     const stored = await this.#clients.get(client.id);
     if (stored) return withoutSecrets(stored);
     throw new OAuthError(
       'temporarily_unavailable',
       'no more clients can be added for this user at the moment',
-      {
-        reason: 'too_many_registered',
-        clientId: client.id,
-      },
+      { status: 429, reason: 'too_many_registered', clientId: client.id },
     );
   }
 
@@ -269,6 +286,9 @@ class OpenDocuments implements DocumentClients {
     const written = isUnchanged ? known.written : writtenIn(fetched, id);
     const validAtMs = clock();
     const client = await this.#described(id, written, secondsOf(validAtMs), stored);
+    // A document that the store's client cannot follow is not valid, so it is not kept.
+    if (stored !== undefined) await this.#keepInStep(stored, client);
+    this.#refused.delete(id);
     this.#known.set(id, {
       written,
       validAtMs,
@@ -276,28 +296,33 @@ class OpenDocuments implements DocumentClients {
       etag: fetched.caching?.etag ?? (isUnchanged ? known.etag : undefined),
       client,
     });
-    if (stored !== undefined) await this.#keepInStep(stored, client);
     return client;
   }
 
-  #fetch(id: string, etag?: string): Promise<FetchedDocument> {
+  #fetch(id: string, etag?: string, timeoutMs: number = DOCUMENT_LIMITS.timeoutMs): Promise<FetchedDocument> {
     return this.#context.fetchDocument(id, {
+      timeoutMs,
       headers: { accept: 'application/json', ...(etag !== undefined && { 'if-none-match': etag }) },
       maxBytes: MAX_BYTES,
       maxRedirects: 0,
     });
   }
 
-  /** New documents leave most of what can be fetched at the same time to known ones. */
+  /** New documents leave a part of what can be fetched at the same time to known ones. */
   async #fetchNew(id: string): Promise<FetchedDocument> {
-    this.#countNew(id);
-    if (this.#newRunning >= MAX_NEW_AT_ONCE)
+    const site = siteOf(hostOf(new URL(id)));
+    const running = this.#running.get(site) ?? 0;
+    const all = [...this.#running.values()].reduce((sum, count) => sum + count, 0);
+    if (all >= MAX_NEW_AT_ONCE.all || running >= MAX_NEW_AT_ONCE.perSite)
       throw new DocumentError('failed', 'too many new documents are asked for');
-    this.#newRunning += 1;
+    this.#countNew(site, id);
+    this.#running.set(site, running + 1);
     try {
-      return await this.#fetch(id);
+      return await this.#fetch(id, undefined, NEW_TIMEOUT_MS);
     } finally {
-      this.#newRunning -= 1;
+      const left = (this.#running.get(site) ?? 1) - 1;
+      if (left > 0) this.#running.set(site, left);
+      else this.#running.delete(site);
     }
   }
 
@@ -362,14 +387,14 @@ class OpenDocuments implements DocumentClients {
     await this.#registrable.replace(client, stored);
   }
 
-  /** @throws {OAuthError} status 429: too many new documents of the host */
-  #countNew(id: string): void {
-    const wait = this.#newFetches.take(hostOf(new URL(id)));
+  /** @throws {OAuthError} status 429: too many new documents of the site */
+  #countNew(site: string, clientId: string): void {
+    const wait = this.#newFetches.take(site);
     if (wait === 0) return;
-    throw new OAuthError('temporarily_unavailable', 'too many new clients of this host at the moment', {
+    throw new OAuthError('temporarily_unavailable', 'too many new clients of this site at the moment', {
       status: 429,
       reason: 'too_many_client_documents',
-      clientId: id,
+      clientId,
       headers: retryAfter(wait),
     });
   }
@@ -385,11 +410,19 @@ class OpenDocuments implements DocumentClients {
     stored: ClientRecord | undefined,
     use: DocumentUse,
   ): ClientRecord {
-    if (!(error instanceof DocumentError)) throw use === 'browser' ? asPage(error) : error;
-    if (error.outcome === 'refused') {
-      const refusal = invalid(id, error.message, error);
+    const isUnreachable = error instanceof DocumentError && error.outcome !== 'refused';
+    const refusal = isUnreachable
+      ? this.#refused.get(id)
+      : error instanceof DocumentError
+        ? invalid(id, error.message, error)
+        : error;
+    if (refusal !== undefined) {
+      if (stored !== undefined && refusal instanceof OAuthError) this.#refused.set(id, refusal);
+      // The copy that was valid before is not that of the client any more.
+      if (refusal instanceof OAuthError) this.#known.delete(id);
       throw use === 'browser' ? asPage(refusal) : refusal;
     }
+    if (!(error instanceof DocumentError)) throw error;
     if (use === 'browser')
       throw new OAuthError('invalid_request', 'the metadata document of the client cannot be fetched', {
         reason: 'client_document_unreachable',

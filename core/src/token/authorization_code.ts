@@ -11,6 +11,7 @@ import {
   requireSameConfirmation,
 } from '../confirmation/confirmation.ts';
 import type { OAuthError, ReasonCode } from '../http/errors.ts';
+import { grantEnded, invalidGrant } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
 import { equalInConstantTime } from '../platform/environment.ts';
@@ -22,7 +23,7 @@ import type { TokenContext } from '../tokens/context.ts';
 import { grantClaimsOf, mintAccessToken, mintIdTokenFor, mintRefreshToken } from '../tokens/mint.ts';
 import { newTimedIdentifier, opaqueKindOf } from '../tokens/opaque_token.ts';
 import { codeLife, confirmationOf } from '../tokens/state.ts';
-import { type Grant, invalidGrant, overtaken } from './grant.ts';
+import type { Grant } from './grant.ts';
 
 /** Redeems an authorization code (RFC 6749 §4.1.3) with PKCE (RFC 7636 §4.5), and issues an ID token for `openid`. */
 export const authorizationCode: Grant<AuthorizationCodeRecord | undefined> = {
@@ -92,7 +93,7 @@ export const redeem: Grant<AuthorizationCodeRecord>['issue'] = async (
   // The code is redeemed last. If signing fails, the client can try again.
   const outcome = await context.storage.authorizationCodes.redeem(record, tokens, dpop?.once);
   if (outcome === 'already_redeemed') throw await revokeReused(context, record, call, dpop);
-  if (outcome !== 'issued') throw overtaken();
+  if (outcome !== 'issued') throw grantEnded();
   return { access, refreshToken: refresh?.token, idToken };
 };
 

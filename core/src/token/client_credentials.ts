@@ -1,11 +1,12 @@
 // The grant type `client_credentials`.
 import { accessFor, audienceOf, resourcesIn, resourcesWithDetails } from '../clients/access.ts';
 import { confirmationOfAccessToken } from '../confirmation/confirmation.ts';
+import { grantEnded } from '../http/errors.ts';
 import { formatScope, refusedScope, selectScopes } from '../http/form.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import { isPersonalScope } from '../protocol/client_metadata.ts';
 import { mintAccessToken } from '../tokens/mint.ts';
-import { type Grant, overtaken } from './grant.ts';
+import type { Grant } from './grant.ts';
 
 /** The client acts for itself (RFC 6749 §4.4), so there is no user and no refresh token. */
 export const clientCredentials: Grant = {
@@ -32,7 +33,7 @@ export const clientCredentials: Grant = {
     const purpose = { client, scopes, audience, confirmation, authorizationDetails };
     const access = await mintAccessToken(context, purpose);
     const basis = { clientGeneration: client.generation ?? 0 };
-    if ((await context.storage.tokens.issue([access.record], basis)) !== 'issued') throw overtaken();
+    if ((await context.storage.tokens.issue([access.record], basis)) !== 'issued') throw grantEnded();
     return { access };
   },
 };

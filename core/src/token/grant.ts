@@ -1,7 +1,6 @@
-// The contract of a grant type, and its errors.
+// The contract of a grant type.
 import type { ClientContext } from '../clients/client.ts';
 import type { Proofs } from '../confirmation/confirmation.ts';
-import { OAuthError, type ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import type { ClientRecord } from '../protocol/records.ts';
@@ -35,14 +34,4 @@ export interface IssuedTokens {
   readonly access: MintedAccessToken;
   readonly refreshToken?: string | undefined;
   readonly idToken?: string | undefined;
-}
-
-/** The code or refresh token is not acceptable (RFC 6749 §5.2). */
-export function invalidGrant(description: string, reason: ReasonCode, value?: string): OAuthError {
-  return new OAuthError('invalid_grant', description, { reason, value });
-}
-
-/** A revocation or disabling happened between check and write, so nothing was issued. */
-export function overtaken(): OAuthError {
-  return invalidGrant('the grant is no longer valid', 'issuance_overtaken');
 }

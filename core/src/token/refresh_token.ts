@@ -8,6 +8,7 @@ import {
   type Proofs,
   requireSameConfirmation,
 } from '../confirmation/confirmation.ts';
+import { grantEnded, invalidGrant } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
@@ -26,7 +27,7 @@ import {
 } from '../tokens/mint.ts';
 import { newTimedIdentifier } from '../tokens/opaque_token.ts';
 import { claimsOfRecord, confirmationOf, findToken, lifeOf, personOf } from '../tokens/state.ts';
-import { type Grant, invalidGrant, overtaken } from './grant.ts';
+import type { Grant } from './grant.ts';
 
 /** A refresh token that the right client presented. */
 interface Presented extends FoundToken {
@@ -63,7 +64,7 @@ export const refreshToken: Grant<FoundToken | NoToken> = {
 async function rotate(context: ClientContext, presented: Presented, form: Form, call: Call) {
   const { record, token, client, bound, proven, dpop } = presented;
   const remaining = await remainingAccess(context, client, record);
-  // A public client that shows a key or certificate for the first time is bound to it from now on.
+  // A public client that shows a key or certificate for the first time is bound to it.
   const confirmation = bound ?? (proven && confirmationOfRefreshToken(client, proven));
   const purpose = { ...purposeOf(presented, remaining), pairId: newTimedIdentifier(context), confirmation };
   const refresh = await mintSuccessor(context, purpose, token);
@@ -71,11 +72,11 @@ async function rotate(context: ClientContext, presented: Presented, form: Form, 
   const tokens = [minted.access.record, refresh.record];
   const outcome = await context.storage.tokens.rotate(record, refresh.record, tokens, dpop?.once);
   if (outcome === 'issued') return { ...minted, refreshToken: refresh.token };
-  if (outcome !== 'superseded') throw overtaken();
+  if (outcome !== 'superseded') throw grantEnded();
 
-  // A concurrent request has rotated the token, so this one is a retry.
+  // A concurrent request has rotated the token: a retry.
   const found = await context.storage.tokens.getByRefreshToken(record.id);
-  if (!found) throw overtaken();
+  if (!found) throw grantEnded();
   return retry(context, { ...presented, record: found }, form, call);
 }
 
@@ -90,7 +91,7 @@ async function keep(context: ClientContext, presented: Presented, form: Form) {
   const minted = await mintAccessAndIdToken(context, presented, presented.record, remaining, form);
   const once = presented.dpop?.once;
   const outcome = await context.storage.tokens.issueFrom(presented.record, [minted.access.record], once);
-  if (outcome !== 'issued') throw overtaken();
+  if (outcome !== 'issued') throw grantEnded();
   return { ...minted, refreshToken: presented.token };
 }
 
@@ -122,7 +123,7 @@ async function retry(context: ClientContext, presented: Presented, form: Form, c
   const minted = await mintAccessAndIdToken(context, presented, successor, remaining, form);
   const outcome = await context.storage.tokens.issueFrom(successor, [minted.access.record]);
   if (outcome === 'superseded') throw await revokeStolen(context, presented, call);
-  if (outcome !== 'issued') throw overtaken();
+  if (outcome !== 'issued') throw grantEnded();
   return { ...minted, refreshToken };
 }
 

@@ -1,10 +1,13 @@
 // Who performs an operation, and the rules about administrators. Operations ask the caller, and faces make one.
 import type { ClientRecord, NewClient } from '@grantd/core';
 import { ConditionBroken, isNoMember, isRevision, under } from '../data/conditions.ts';
-import type { Person } from '../data/people.ts';
-import { ADMIN_SCOPES, type AdminScope, isAdminScope } from '../instance/admin_access.ts';
+import type { People, Person } from '../data/people.ts';
+import { ADMIN_SCOPES, type AdminScope, EXPLAINED_SCOPES, isAdminScope } from '../instance/admin_access.ts';
 import type { ActorKind } from '../log/log.ts';
 import { OperationRefused } from './operation_refused.ts';
+
+/** Users who can have one verified address, at most. */
+const MOST_OWNERS = 100;
 
 const EVERY_SCOPE = Object.keys(ADMIN_SCOPES) as readonly AdminScope[];
 
@@ -117,6 +120,22 @@ export class Caller {
   }
 
   /**
+   * A caller who can give a user an administrator's verified address can act as one in applications that know users by it.
+   * @throws {OperationRefused}
+   */
+  async requireAddress(people: Pick<People, 'byVerifiedEmail'>, claims: Person['claims']): Promise<void> {
+    if (!(await this.mayHaveAddress(people, claims))) this.requireEveryScope();
+  }
+
+  /** Whether users whom the caller changes may have these claims. */
+  async mayHaveAddress(people: Pick<People, 'byVerifiedEmail'>, claims: Person['claims']): Promise<boolean> {
+    const { email, email_verified: isVerified } = claims;
+    if (this.hasEveryScope || isVerified !== true || typeof email !== 'string') return true;
+    const owners = await people.byVerifiedEmail(email, MOST_OWNERS);
+    return !owners.some((owner) => this.isAdministrator(owner));
+  }
+
+  /**
    * Changes a user, if the caller may still do so inside the transaction of the change.
    * @param work one write, without what follows from it
    * @param takesAccess whether the user cannot sign in afterwards, or leaves the group of administrators. Then a caller
@@ -180,9 +199,13 @@ export class Caller {
       );
   }
 
-  /** A caller who can describe a scope of the admin API can mislead administrators into granting it. @throws {OperationRefused} */
+  /**
+   * A caller who can describe a scope of the admin API, or one that this server explains itself, can mislead users into
+   * granting it.
+   * @throws {OperationRefused}
+   */
   requireScopeTexts(scope: string): void {
-    if (isAdminScope(scope)) this.requireEveryScope();
+    if (isAdminScope(scope) || EXPLAINED_SCOPES.includes(scope)) this.requireEveryScope();
   }
 
   /** A caller who can change a client can act as it. @throws {OperationRefused} */

@@ -216,6 +216,8 @@ async function refusalOf(
   const isAdministrator = person?.groups?.some(isAdministrators) === true;
   if ((isJoining || isAdministrator) && !caller.hasEveryScope)
     return 'the token needs every scope to change an administrator';
+  if (!(await caller.mayHaveAddress(people, given)))
+    return 'the token needs every scope to give a user the verified address of an administrator';
   if (person !== undefined && person.subject === caller.subject)
     return 'an import does not change the user whose token it is';
   // An import can change many lines, so it cannot make sure that another administrator stays.

@@ -345,6 +345,7 @@ export const USER_OPERATIONS = {
     async prepare(parts, { username: name, password: typed, invitation, claims: given = {}, groups = [] }) {
       if (!parts.caller.isOnMachine) requireNoGroups(given);
       const kept = claimsAsKept(given);
+      await parts.caller.requireAddress(parts.people, kept);
       const { email = '', language = DEFAULT_LANGUAGE } = invitation ?? {};
       if (invitation !== undefined) requireLanguage(language);
       const address = email.trim();
@@ -420,6 +421,7 @@ export const USER_OPERATIONS = {
         name: nameAsKept(name ?? before.name),
         claims: claimsAfter(before.claims, wanted),
       };
+      await caller.requireAddress(parts.people, changed.claims);
       return { before, changed };
     },
     async write(parts, { before, changed }) {

@@ -30,6 +30,16 @@ export function isAdminScope(scope: string): scope is AdminScope {
   return Object.hasOwn(ADMIN_SCOPES, scope);
 }
 
+/** The scopes that the pages explain with texts of their own. */
+export const EXPLAINED_SCOPES: readonly string[] = [
+  'openid',
+  'profile',
+  'email',
+  'phone',
+  'address',
+  'offline_access',
+];
+
 /** The audience of tokens for the admin API. */
 export function adminAudience(issuer: string): string {
   return `${issuer.replace(/\/$/, '')}/admin`;

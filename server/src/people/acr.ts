@@ -54,9 +54,14 @@ export function afterStep(amr: readonly string[], methods: readonly string[]): r
 
 const BESIDE_PASSWORD: readonly string[] = [...METHODS.code, ...METHODS.passkey, RECOVERY];
 
-/** The methods as tokens have them. */
+/** Methods by which applications take a sign-in for phishing-resistant. */
+const OF_KEY: readonly string[] = ['pop', 'user'];
+
+/** The methods as tokens have them. A key that a recovery code has added is not named until it counts. */
 export function amrShown(amr: readonly string[]): readonly string[] {
-  const shown = amr.filter((item) => item !== RECOVERY);
+  const elsewhere = amr.lastIndexOf(FEDERATED) + 1;
+  const left = restsOnRecovery(amr) ? [RECOVERY, ...OF_KEY] : [RECOVERY];
+  const shown = amr.filter((item, index) => item !== RECOVERY && (index < elsewhere || !left.includes(item)));
   return shown.includes(FEDERATED) ? [FEDERATED, ...shown.filter((item) => item !== FEDERATED)] : shown;
 }
 
