@@ -432,7 +432,16 @@ test('every member of a client has a flag, and no two have the same', async () =
     ?.commands.find((command) => command.name() === 'add');
   const flags = add?.options.map(({ long }) => long) ?? [];
   assert.equal(new Set(flags).size, flags.length);
-  const besides = ['config', 'database', 'issuer', 'create', 'insecure-development', 'json', 'url'];
+  const besides = [
+    'config',
+    'database',
+    'secret-file',
+    'issuer',
+    'create',
+    'insecure-development',
+    'json',
+    'url',
+  ];
   const ofClients = ['localized', 'secret-stdin', 'public', 'no-consent'];
   // One per member, except response_types, which follows from the grants.
   assert.equal(flags.length, MEMBER_NAMES.length - 1 + besides.length + ofClients.length);
