@@ -1,6 +1,8 @@
 // What the admin API does.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { ALL_OPERATIONS } from '../src/admin/table.ts';
+import { ruleInWords } from '../src/admin/validation.ts';
 import { type AdminServer, type Answered, AUDIENCE, startAdmin } from './harness/admin.ts';
 import { basic, postForm } from './harness/protocol.ts';
 
@@ -167,8 +169,8 @@ describe('lists', () => {
   test('refuse a cursor of their caller, and parameters that they do not have', async () => {
     for (const [query, name, detail] of [
       ['cursor=abc', 'cursor', 'expected next_cursor of a page'],
-      ['limit=0', 'limit', 'expected minimum 1'],
-      ['limit=201', 'limit', 'expected maximum 200'],
+      ['limit=0', 'limit', 'expected at least 1'],
+      ['limit=201', 'limit', 'expected at most 200'],
       ['limit=1&limit=2', 'limit', 'expected it once'],
       ['colour=red', 'colour', 'there is no such parameter'],
       ['state=dead', 'state', 'expected one of active, disabled'],
@@ -177,6 +179,36 @@ describe('lists', () => {
       assert.deepEqual(problem(answered), [400, 'invalid_request', [{ in: name, detail }]], query);
     }
   });
+});
+
+test('every rule of every schema is told in words', () => {
+  const annotations = ['description', 'title', 'examples', 'default', 'readOnly', 'writeOnly', 'deprecated'];
+  const told = new Set<string>();
+  const visit = (schema: object): void => {
+    for (const [keyword, rule] of Object.entries(schema)) {
+      if (annotations.includes(keyword) || keyword.startsWith('x-')) continue;
+      if (['properties', 'patternProperties'].includes(keyword)) Object.values(rule).forEach(visit as never);
+      else if (['anyOf', 'oneOf'].includes(keyword)) rule.forEach(visit);
+      else if (typeof rule === 'object' && !Array.isArray(rule)) visit(rule);
+      if (['properties', 'patternProperties', 'anyOf', 'items'].includes(keyword)) continue;
+      const words = ruleInWords(keyword, rule);
+      assert.doesNotMatch(words, /another value|[[{]"|oneOf|minLength|undefined/, `${keyword}: ${words}`);
+      told.add(keyword);
+    }
+  };
+  for (const [, operation] of ALL_OPERATIONS) {
+    const { body, query = {} } = { body: undefined, ...operation };
+    for (const schema of [body ?? {}, ...Object.values(query).map((one) => one.schema)]) visit(schema);
+  }
+  assert.ok(told.size > 8, [...told].join());
+});
+
+test('a user without a way to sign in is refused in words', async () => {
+  const { body } = await admin.send('POST', '/admin/users', { body: { username: 'zz' } });
+  assert.deepEqual(
+    body.errors.map(({ detail }: { readonly detail: string }) => detail),
+    ['expected exactly one of the members password, invitation'],
+  );
 });
 
 describe('users', () => {
@@ -320,6 +352,23 @@ test('texts of scopes are added, changed and removed', async () => {
 });
 
 describe('tokens', () => {
+  test('are explained and revoked as they are pasted: from a header, in quotes, or wrapped over lines', async () => {
+    for (const paste of [
+      (token: string) => ` ${token}\n`,
+      (token: string) => `Bearer ${token}`,
+      (token: string) => `authorization: dpop  ${token}`,
+      (token: string) => `"${token}"`,
+      (token: string) => `'Bearer ${token}' `,
+      (token: string) => token.replaceAll(/.{76}/g, '$&\r\n'),
+    ]) {
+      const pasted = paste(await admin.tokenOf(['grantd:keys:read']));
+      const explained = await admin.send('POST', '/admin/tokens/explain', { body: { token: pasted } });
+      assert.equal(explained.body.active, true, pasted);
+      const revoked = await admin.send('POST', '/admin/tokens/revoke', { body: { token: pasted } });
+      assert.deepEqual([revoked.body.revoked, revoked.body.was_active], [true, true], pasted);
+    }
+  });
+
   test('are explained and revoked one by one', async () => {
     const token = await admin.tokenOf(['grantd:keys:read']);
     const explained = await admin.send('POST', '/admin/tokens/explain', { body: { token } });

@@ -44,7 +44,7 @@ export class InvalidInput extends Error {
     problem: string,
     errors: readonly ValueProblem[] = [{ in: pointerTo(member), detail: problem }],
   ) {
-    super(`${member}: ${problem}`);
+    super(member === '' ? problem : `${member}: ${problem}`);
     this.member = member;
     this.problem = problem;
     this.errors = errors;
@@ -53,7 +53,9 @@ export class InvalidInput extends Error {
   /** @param errors at least one */
   static of(errors: readonly ValueProblem[]): InvalidInput {
     const [first = { in: '', detail: 'invalid' }, ...others] = errors;
-    const more = others.map((other) => `; ${memberOf(other.in)}: ${other.detail}`).join('');
+    const more = others
+      .map(({ in: pointer, detail }) => `; ${pointer === '' ? '' : `${memberOf(pointer)}: `}${detail}`)
+      .join('');
     return new InvalidInput(memberOf(first.in), `${first.detail}${more}`, errors);
   }
 }

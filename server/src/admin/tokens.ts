@@ -247,6 +247,18 @@ async function targetFrom(
   return { issuedBeforeMs };
 }
 
+/**
+ * A token as people paste it: from a header, in quotes, or wrapped over lines. No token has such characters, so nothing
+ * else changes.
+ */
+export function pastedToken(typed: string): string {
+  const text = typed
+    .trim()
+    .replace(/^(["'`])(.*)\1$/s, '$2')
+    .trim();
+  return text.replace(/^(?:Authorization:\s*)?(?:Bearer|DPoP)\s+/i, '').replaceAll(/\s/g, '');
+}
+
 export const TOKEN_OPERATIONS = {
   explainToken: operation({
     method: 'POST',
@@ -259,7 +271,7 @@ export const TOKEN_OPERATIONS = {
     async perform(parts, { token: typed, find_end: findsEnd = false }) {
       const { caller, people } = parts;
       if (findsEnd) caller.requireScopes(['grantd:events:read']);
-      const explanation = await (await parts.server()).operator.explainToken(typed);
+      const explanation = await (await parts.server()).operator.explainToken(pastedToken(typed));
       const subject = subjectOf(explanation);
       const maySee = subject !== undefined && caller.has(['grantd:users:read']);
       const person = maySee ? await people.bySubject(subject) : undefined;
@@ -282,12 +294,15 @@ export const TOKEN_OPERATIONS = {
     body: REVOCATION,
     status: 200,
     output: REVOKED_TOKEN,
-    prepare: async (parts, { token: typed }) => (await parts.server()).operator.explainToken(typed),
-    async write(parts, before, { token: typed, dry_run: isDryRun = false }) {
+    async prepare(parts, { token: typed }) {
+      const token = pastedToken(typed);
+      return { token, before: await (await parts.server()).operator.explainToken(token) };
+    },
+    async write(parts, { token, before }, { dry_run: isDryRun = false }) {
       if (isDryRun) return { document: { revoked: false, was_active: before.alive } };
       // Only the hint finds a code. Other tokens are found without a hint.
       const order = before.kind === 'authorization_code' ? ({ hint: 'auth_code' } as const) : {};
-      const result = await (await parts.server()).revokeToken(typed, order);
+      const result = await (await parts.server()).revokeToken(token, order);
       const { revoked, tokenId, reason } = { tokenId: undefined, reason: undefined, ...result };
       return {
         document: {

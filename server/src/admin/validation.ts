@@ -22,6 +22,8 @@ export function errorsOf(schema: Schema, value: unknown): readonly ValueProblem[
     ({ instanceLocation, keyword, keywordLocation }) =>
       instanceLocation.split('/').length === deepest &&
       keyword !== 'anyOf' &&
+      // Of alternatives, the rule that lists them says enough.
+      !/\/oneOf\/\d+\//.test(keywordLocation) &&
       !(keyword === 'type' && /\/anyOf\/\d+\/type$/.test(keywordLocation)),
   );
   const shown = inner.map(({ instanceLocation, keyword, keywordLocation }) => ({
@@ -40,9 +42,59 @@ function expectedBy(schema: Schema, keyword: string, location: string): string {
   let rule: unknown = schema;
   for (const name of names)
     rule = typeof rule === 'object' && rule !== null ? Reflect.get(rule, name) : undefined;
-  if (keyword === 'additionalProperties' || keyword === 'false') return 'no such member';
-  if (keyword === 'enum' && Array.isArray(rule)) return `one of ${rule.map(String).join(', ')}`;
-  return `${keyword} ${JSON.stringify(rule)}`;
+  return ruleInWords(keyword, rule);
+}
+
+/** @returns what a rule of a schema demands, to follow “expected” */
+export function ruleInWords(keyword: string, rule: unknown): string {
+  return IN_WORDS[keyword]?.(rule) ?? 'another value';
+}
+
+/** What rules of the schemas demand, by keyword. */
+const IN_WORDS: Readonly<Record<string, (rule: unknown) => string>> = {
+  additionalProperties: () => 'no such member',
+  false: () => 'no such member',
+  type: (rule) =>
+    [rule]
+      .flat()
+      .map((type) => TYPES[String(type)] ?? String(type))
+      .join(' or '),
+  enum: (rule) => `one of ${[rule].flat().map(String).join(', ')}`,
+  const: (rule) => String(rule),
+  required: (rule) => `the member ${[rule].flat().join(' and ')}`,
+  oneOf: (rule) => `exactly one of the members ${[rule].flat().map(requiredIn).join(', ')}`,
+  minimum: (rule) => `at least ${rule}`,
+  maximum: (rule) => `at most ${rule}`,
+  minLength: (rule) => (rule === 1 ? 'a text that is not empty' : `at least ${rule} characters`),
+  maxLength: (rule) => `at most ${rule} characters`,
+  minItems: (rule) => (rule === 1 ? 'a list that is not empty' : `at least ${rule} items`),
+  maxItems: (rule) => `at most ${rule} items`,
+  uniqueItems: () => 'each item once',
+  minProperties: (rule) => (rule === 1 ? 'a member' : `at least ${rule} members`),
+  pattern: (rule) => `a text of the form ${rule}`,
+  format: (rule) => FORMATS[String(rule)] ?? String(rule),
+};
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'a text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  null: 'null',
+};
+
+const FORMATS: Readonly<Record<string, string>> = {
+  uri: 'an absolute URI',
+  'date-time': 'a time such as 2026-01-31T12:00:00Z',
+  email: 'an email address',
+};
+
+/** Names the members that one of several alternatives demands. */
+function requiredIn(alternative: unknown): string {
+  const { required = [] } = (alternative ?? {}) as { readonly required?: readonly string[] };
+  return required.join(' with ');
 }
 
 /** @throws {InvalidInput} the body does not fit its schema */
