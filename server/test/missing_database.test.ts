@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
@@ -38,6 +38,32 @@ describe('a missing database file', () => {
     await grantdPrints(folder, ['client', 'add', 'app', '--public', '--create']);
     const server = await workbench.start(folder, ['--issuer', 'http://localhost:4000']);
     assert.equal((await fetch(`${server.url}/health`)).status, 200);
+  });
+
+  test('is not made in folders that are not there, which may be an unmounted volume, unless --create says so', async () => {
+    const folder = workbench.folder();
+    const path = join(folder, 'volume', 'grantd', 'grantd.db');
+    const options = ['--database', `sqlite:${path}`];
+    for (const command of MAKING) {
+      const { code, stderr } = await grantd(folder, [...command, ...options], { input: 'a long password' });
+      assert.equal(code, 1);
+      assert.equal(
+        stderr,
+        `grantd: the database ${path} does not exist, and the folder ${dirname(dirname(path))} does not exist either: correct ` +
+          '--database (is its volume mounted?), or create a new one with --create.\n',
+      );
+    }
+    assert.equal(existsSync(join(folder, 'volume')), false);
+    await grantdPrints(folder, ['client', 'add', 'app', '--public', '--create', ...options]);
+  });
+
+  test('is said to be made, also by the server', async () => {
+    const folder = workbench.folder();
+    const server = await workbench.start(folder, ['--issuer', 'http://localhost:4000']);
+    assert.match(
+      server.stderr(),
+      /creating the database \S+grantd\.db for the issuer http:\/\/localhost:4000/,
+    );
   });
 
   test('is never made with --create false', async () => {

@@ -81,7 +81,6 @@ async function issuerOf(
   }
   const issuer = settings.issuer ?? defaultIssuer(settings);
   await requireCreatable(settings, database);
-  console.error(`grantd: creating the database ${database.name} for the issuer ${issuer}`);
   return issuer;
 }
 

@@ -1,5 +1,5 @@
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { MigrationAssumption } from '@grantd/core';
@@ -66,9 +66,12 @@ export function sqliteDatabase(
       }),
     async doubtAboutCreating() {
       const left = await leftOfEarlier(path);
-      return (
-        left && `but ${left} of an earlier database exists: put the database back (is its volume mounted?)`
-      );
+      if (left !== undefined)
+        return `but ${left} of an earlier database exists: put the database back (is its volume mounted?)`;
+      const above = dirname(dirname(path));
+      return existsSync(above)
+        ? undefined
+        : `and the folder ${above} does not exist either: correct --database (is its volume mounted?)`;
     },
     prepareSecret() {
       asDatabase(path, () => {

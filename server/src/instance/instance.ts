@@ -134,6 +134,7 @@ export async function openInstance(
   memoryServer(configuration, loaded, issuer);
   if ((await database.storedIssuer()) === undefined) {
     await requireCreatable(settings, database);
+    console.error(`grantd: creating the database ${database.name} for the issuer ${issuer}`);
     if (settings.secret === undefined) database.prepareSecret();
   } else await requireCurrentTables(database, actor);
   const bare = await database.open(issuer, actor);
