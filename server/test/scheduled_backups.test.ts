@@ -81,6 +81,17 @@ test('old backups of the same issuer are deleted, and what killed ones have left
   assert.deepEqual(left, [...others, ...old.slice(0, 2), made].sort());
 });
 
+test('a backup from a server whose clock was ahead neither delays the next ones nor counts as one that is kept', async () => {
+  const { backups, lines, ifDue } = await newHome();
+  const ahead = nameOf('id.example', -40 * DAY);
+  const old = [2, 3, 4].map((days) => nameOf('id.example', days * DAY));
+  for (const name of [ahead, ...old]) writeFileSync(join(backups, name), '');
+  assert.equal(await ifDue(), true);
+  assert.deepEqual([lines[0]?.event, lines[0]?.removed], ['backup_written', 1]);
+  const left = readdirSync(backups);
+  assert.deepEqual([left.length, left.includes(ahead), left.includes(old[2] ?? '')], [4, true, false]);
+});
+
 test('a failed backup is an error line, and deletes nothing', async () => {
   const { backups, lines, plan, backedUp, log } = await newHome();
   const old = [2, 3, 4, 5].map((days) => nameOf('id.example', days * DAY));

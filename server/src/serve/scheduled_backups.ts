@@ -117,9 +117,18 @@ export async function backUpIfDue(
   }
 }
 
-function isDue({ folder, intervalSeconds }: BackupPlan, issuer: string, nowMs: number): boolean {
-  const newestMs = Math.min(nowMs, backupsIn(folder, issuer)[0]?.takenAtMs ?? 0);
-  return nowMs - newestMs >= intervalSeconds * 1000;
+function isDue(plan: BackupPlan, issuer: string, nowMs: number): boolean {
+  const newestMs = Math.min(nowMs, believable(plan, issuer, nowMs)[0]?.takenAtMs ?? 0);
+  return nowMs - newestMs >= plan.intervalSeconds * 1000;
+}
+
+/** Backups of an issuer, the newest first, without those of a server whose clock was far ahead. */
+function believable(
+  { folder, intervalSeconds }: BackupPlan,
+  issuer: string,
+  nowMs: number,
+): readonly FoundBackup[] {
+  return backupsIn(folder, issuer).filter(({ takenAtMs }) => takenAtMs - nowMs < intervalSeconds * 1000);
 }
 
 interface FoundBackup {
@@ -157,9 +166,9 @@ function backupsIn(folder: string, issuer: string, suffix = ''): readonly FoundB
 const UNFINISHED_MS = 24 * 60 * 60 * 1000;
 
 /** Also removes what killed backups have left. @returns the number of deleted backups */
-function removeOld({ folder, keep }: BackupPlan, issuer: string, nowMs: number): number {
-  const old = backupsIn(folder, issuer).slice(keep);
-  const left = backupsIn(folder, issuer, PARTIAL).filter(
+function removeOld(plan: BackupPlan, issuer: string, nowMs: number): number {
+  const old = believable(plan, issuer, nowMs).slice(plan.keep);
+  const left = backupsIn(plan.folder, issuer, PARTIAL).filter(
     ({ takenAtMs }) => nowMs - takenAtMs > UNFINISHED_MS,
   );
   for (const { path } of [...old, ...left]) rmSync(path, { force: true });
