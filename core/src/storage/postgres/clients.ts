@@ -48,7 +48,8 @@ export const CLIENTS_SQL = {
       WHERE s.issuer_id = $1 AND s.scope = ANY (ARRAY(SELECT json_array_elements_text($3::json)))
         AND c.resource IS NOT NULL AND c.disabled_at_ms IS NULL) a`),
 
-  // The issuer's row is locked until the end: what removes the same identifier meanwhile comes before or after.
+  // The issuer's row is locked until the end: what removes the same identifier meanwhile comes before or after. Only with
+  // a token does it look whether the identifier exists, which is then random: the snapshot is older than the lock.
   add: `
     WITH first AS (SELECT first_client_generation FROM grantd.issuers WHERE id = $1 FOR SHARE),
     room AS (
@@ -57,7 +58,8 @@ export const CLIENTS_SQL = {
           SELECT count(*) FROM grantd.clients WHERE issuer_id = $1 AND registration_token_digest IS NOT NULL))
         AND ($7::text IS NULL OR $8::bigint > (
           SELECT count(*) FROM grantd.clients WHERE issuer_id = $1 AND registered_from = $7))
-        AND NOT EXISTS (SELECT 1 FROM ${GIVEN} JOIN grantd.clients c ON c.issuer_id = $1 AND c.id = n.id)),
+        AND ($9::text IS NULL OR NOT EXISTS (
+          SELECT 1 FROM ${GIVEN} JOIN grantd.clients c ON c.issuer_id = $1 AND c.id = n.id))),
     taken AS (
       ${takeIdentifier('SELECT $1, $9::text, $10::bigint FROM room WHERE $9 IS NOT NULL', '$11::bigint')}
       RETURNING ${IS_FIRST_USE}),
