@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { freePort } from '../../core/test/harness/free_port.ts';
@@ -224,7 +223,11 @@ test('a reader that falls behind loses no line', async (t) => {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.after(() => server.kill('SIGKILL'));
-  await once(server.stderr, 'data');
+  let said = '';
+  server.stderr.setEncoding('utf8').on('data', (part: string) => {
+    said += part;
+  });
+  await until(() => said.includes('grantd serves'), 'the server listens');
   // Unread output has room for a few hundred lines.
   const path = `http://127.0.0.1:${port}/${'x'.repeat(190)}`;
   for (let count = 0; count < 2000; count += 1) await (await fetch(path)).arrayBuffer();
