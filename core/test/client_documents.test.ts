@@ -778,7 +778,7 @@ test('a misspelt or wrong option of clientDocuments is refused with its name', (
     [{ hosts: ['https://claude.ai'] }, /clientDocuments\.hosts: expected a list of hosts in lower case/],
     [{ hosts: ['Claude.ai'] }, /clientDocuments\.hosts/],
     [{ scopes: ['a b'] }, /clientDocuments\.scopes/],
-    [{ mostNewPerHost: -1 }, /clientDocuments\.mostNewPerHost: expected a whole number from 0/],
+    [{ mostNewPerSite: -1 }, /clientDocuments\.mostNewPerSite: expected a whole number from 0/],
   ];
   for (const [given, message] of wrong) assert.throws(() => clientDocuments(given), message);
 });

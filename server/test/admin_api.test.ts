@@ -181,7 +181,7 @@ describe('lists', () => {
   });
 });
 
-test('every rule of every schema is told in words', () => {
+test('every rule of every schema is stated in words', () => {
   const annotations = ['description', 'title', 'examples', 'default', 'readOnly', 'writeOnly', 'deprecated'];
   const told = new Set<string>();
   const visit = (schema: object): void => {

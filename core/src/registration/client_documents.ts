@@ -48,10 +48,10 @@ export interface ClientDocumentOptions {
   /** Resource URIs of the APIs that these clients may request. Default: none. */
   readonly apis?: readonly string[];
   /**
-   * Maximum documents that are fetched from one host for the first time in a minute, so that requests with invented URLs
-   * do not become a load there. 0 sets no limit. Default: 30.
+   * Maximum documents that are fetched from one site (the last two labels of a host) for the first time in a minute, so
+   * that requests with invented URLs do not become a load there. 0 sets no limit. Default: 30.
    */
-  readonly mostNewPerHost?: number;
+  readonly mostNewPerSite?: number;
   /** For development only: accepts documents at `http:` URLs of this machine. Default: `false`. */
   readonly allowInsecureUris?: boolean;
 }
@@ -73,7 +73,7 @@ const OPTIONS: KindsOf<ClientDocumentOptions> = {
   scopes: scopeList,
   closedScopes: scopeList,
   apis: textList('URIS', 'a list of absolute URIs without fragment (RFC 8707 section 2)', isResourceUri),
-  mostNewPerHost: wholeNumber(0, 1_000_000),
+  mostNewPerSite: wholeNumber(0, 1_000_000),
   allowInsecureUris: trueOrFalse,
 };
 
@@ -132,7 +132,7 @@ const NOTE_SECONDS = 60 * 60;
 const MAX_DOCUMENTS = 1000;
 
 /** Default. Documents that are known already do not count. */
-const MAX_NEW_PER_HOST = 30;
+const MAX_NEW_PER_SITE = 30;
 
 /** Fetches of new documents at the same time: from all sites, and from one. Slow sites of a stranger fill few places. */
 const MAX_NEW_AT_ONCE = { all: 48, perSite: 4 };
@@ -176,8 +176,8 @@ class OpenDocuments implements DocumentClients {
     this.#options = options;
     this.#clients = context.storage.clients;
     this.#registrable = registrable;
-    const { mostNewPerHost = MAX_NEW_PER_HOST } = options;
-    this.#newFetches = new RequestRate(mostNewPerHost, context.clock, context.random);
+    const { mostNewPerSite = MAX_NEW_PER_SITE } = options;
+    this.#newFetches = new RequestRate(mostNewPerSite, context.clock, context.random);
   }
 
   forgetCached(): void {

@@ -65,10 +65,10 @@ export const ENDPOINT_OPTIONS = {
     'Hosts whose client documents are accepted if clientDocuments is listed.',
     [],
   ),
-  clientDocumentHostLimit: option(
+  clientDocumentSiteLimit: option(
     'Endpoints',
     wholeNumber(0, 1_000_000),
-    'Maximum client documents that are fetched from one host for the first time in a minute, per process. 0 sets no limit.',
+    'Maximum client documents that are fetched from one site (the last two labels of a host) for the first time in a minute, per process. 0 sets no limit.',
     30,
   ),
   clientDocumentDeniedHosts: option(

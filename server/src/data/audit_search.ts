@@ -20,7 +20,7 @@ export interface AuditFilter {
 /** An event with its actor. */
 export type AuditEvent = EventRecord & { readonly actor: string };
 
-/** Events of types that clients cause themselves, and that name the client if nobody else acts. */
+/** Events of types that clients cause themselves, and that name the client if no one else acts. */
 const OF_CLIENTS: ReadonlySet<EventType> = new Set([
   'token_issued',
   'code_issued',

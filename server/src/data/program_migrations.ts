@@ -121,7 +121,7 @@ const migrations = (dialect: Dialect): readonly Migration[] => [
   `,
   // Consents by decision.
   `
-  -- Each row was one union of several decisions. With resources in it nobody knows which scopes were agreed to for which.
+  -- Each row was one union of several decisions. With resources in it it is unknown which scopes were agreed to for which.
   -- A withdrawal that has begun still has to end its grants.
   DELETE FROM grantd.consents WHERE resources <> '' AND withdrawn_at_ms IS NULL;
   ALTER TABLE grantd.consents ADD COLUMN entries text NOT NULL DEFAULT '[]';

@@ -400,7 +400,7 @@ function documentOptions({
   clientDocuments: accepted,
   clientDocumentHosts: hosts,
   clientDocumentDeniedHosts: deniedHosts,
-  clientDocumentHostLimit: mostNewPerHost,
+  clientDocumentSiteLimit: mostNewPerSite,
   registrationScopes: scopes,
   registrationClosedScopes: closedScopes,
   registrationApis: apis,
@@ -414,7 +414,7 @@ function documentOptions({
   return {
     clientDocuments: clientDocuments({
       ...(isListed && { hosts }),
-      ...{ deniedHosts, mostNewPerHost, scopes, closedScopes, apis, redirectUris, allowInsecureUris },
+      ...{ deniedHosts, mostNewPerSite, scopes, closedScopes, apis, redirectUris, allowInsecureUris },
     }),
   };
 }
