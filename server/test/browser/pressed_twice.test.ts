@@ -6,7 +6,7 @@ import type { BrowserContext, Page as ChromiumPage } from 'playwright-core';
 import type { Page } from '../harness/browser.ts';
 import { Chromium } from '../harness/chromium.ts';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
-import { until } from '../harness/program.ts';
+import { type LoggedLine, until } from '../harness/program.ts';
 import { samplePages } from '../pages/sample_pages.ts';
 import { buttonOn, crawl, follow, kindOfId, type Press, send, type World, walk } from './form_crawl.ts';
 import { type Entrances, openEntrances } from './form_entrances.ts';
@@ -43,29 +43,33 @@ describe('a button that is pressed twice', () => {
   /** What a single press leads to. Filled by the first test. */
   const outcomes = new Map<Press, Outcome>();
 
-  const linesSince = (startedAt: number) => {
-    const earliest = new Date(startedAt).toISOString();
-    return site.server.log().filter(({ time }) => String(time) >= earliest);
-  };
-
-  /** What the server has logged since then about its pages. */
-  const eventsSince = (startedAt: number): readonly string[] =>
-    linesSince(startedAt)
-      .filter(({ page }) => page !== undefined)
+  const eventsIn = (isMeant: (line: LoggedLine) => boolean): readonly string[] =>
+    site.server
+      .log()
+      .filter((line) => line.page !== undefined && isMeant(line))
       .map(({ event, page, reason = '' }) => `${event} ${page} ${reason}`)
       .sort();
 
-  /** After what the server has logged so far. */
-  async function now(): Promise<number> {
-    await pause(2);
-    return Date.now();
+  /** What the server has logged since then about its pages. */
+  const eventsSince = (startedAt: number): readonly string[] => {
+    const earliest = new Date(startedAt).toISOString();
+    return eventsIn(({ time }) => String(time) >= earliest);
+  };
+
+  /** Waits until the server has logged these requests. The line of a request follows those of its events. */
+  async function logged(requestIds: readonly string[]): Promise<void> {
+    const isLogged = () => {
+      const lines = site.server.log().filter(({ method }) => method !== undefined);
+      const ids = new Set(lines.map(({ requestId }) => requestId));
+      return requestIds.every((id) => ids.has(id));
+    };
+    await until(isLogged, 'they are logged');
   }
 
   /** Presses a button of a new user, in several windows at the same time. */
   async function byRequests({ entrance, way, kind }: Press, times: number): Promise<Outcome> {
     const world = await entrance.open();
     const button = buttonOn(await follow(world, way), world, kind);
-    const startedAt = await now();
     const windows = Array.from({ length: times }, () => ({ ...world, browser: world.browser.copy() }));
     const pages = await Promise.all(windows.map((window) => send(window, button)));
     const [page = assert.fail(), ...others] = pages;
@@ -73,12 +77,9 @@ describe('a button that is pressed twice', () => {
     // The provider answers at once, without asking its user.
     const left = site.isProvider(page.url) && (await site.answerAt(page.url));
     const last = left === false ? page : ((await windows[0]?.browser.get(left)) ?? page);
-    // The line of a request follows those of its events.
-    const posts = () => linesSince(startedAt).filter(({ method }) => method === 'POST').length;
-    const { origin, pathname } = new URL(last.url);
-    const isLogged = () => linesSince(startedAt).some(({ path }) => path === pathname);
-    await until(() => posts() >= times && (origin !== site.server.url || isLogged()), 'it is logged');
-    return { shown: seen(last), events: eventsSince(startedAt) };
+    const ids = windows.flatMap(({ browser }) => browser.requestIds);
+    await logged(ids);
+    return { shown: seen(last), events: eventsIn(({ requestId }) => ids.includes(String(requestId))) };
   }
 
   test('does once what it does, and shows the same to both presses, in two workers', async () => {
@@ -112,7 +113,9 @@ describe('a button that is pressed twice', () => {
             prepare(press, mode === 'with' || (mode !== 'without' && index % 2 === 0)),
           ),
         );
-        const startedAt = await now();
+        await logged(ready.flatMap(({ earlier }) => earlier));
+        await pause(2);
+        const startedAt = Date.now();
         await Promise.all(
           ready.map(async (one) => {
             const expected = one.isDownload
@@ -194,6 +197,8 @@ describe('a button that is pressed twice', () => {
     readonly center: readonly [x: number, y: number];
     readonly isDownload: boolean;
     readonly isScripted: boolean;
+    /** The requests that have led there. */
+    readonly earlier: readonly string[];
     /** How often the form was sent. */
     sent: number;
   }
@@ -213,6 +218,11 @@ describe('a button that is pressed twice', () => {
       [...world.browser.cookies].map(([name, value]) => ({ name, value, url: site.server.url })),
     );
     const page = await context.newPage();
+    const earlier = world.browser.requestIds;
+    page.on('response', (response) => {
+      const id = response.headers()['x-request-id'];
+      if (id !== undefined) earlier.push(id);
+    });
     // No URL leads to the answer of a form.
     const reachable = pages.findLastIndex(({ isAnswer }) => !isAnswer);
     await page.goto(pages[reachable]?.url ?? world.url);
@@ -227,7 +237,9 @@ describe('a button that is pressed twice', () => {
     await devtools.send('Network.enable');
     await devtools.send('Network.emulateNetworkConditions', slow);
     const isDownload = kind.endsWith(DOWNLOAD);
-    const ready: Ready = { press, context, page, center, isDownload, isScripted, sent: 0 };
+    const ready: Ready = {
+      ...{ press, context, page, center, isDownload, isScripted, earlier: [...earlier], sent: 0 },
+    };
     page.on('request', (request) => {
       if (request.method() === 'POST') ready.sent += 1;
     });

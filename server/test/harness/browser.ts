@@ -13,6 +13,8 @@ export interface Page {
 /** Stores cookies, follows redirects within one site, fills in forms, and stops before it leaves the site. */
 export class Browser {
   readonly cookies = new Map<string, string>();
+  /** The names of its requests, which the log of the server mentions. */
+  readonly requestIds: string[] = [];
   readonly #site: string;
   readonly #headers: Readonly<Record<string, string>>;
 
@@ -50,6 +52,7 @@ export class Browser {
       redirect: 'manual',
       headers: { accept: 'text/html,*/*;q=0.8', ...this.#headers, ...(cookie !== '' && { cookie }) },
     });
+    this.requestIds.push(response.headers.get('x-request-id') ?? '');
     for (const line of response.headers.getSetCookie()) this.#keep(line);
     return response;
   }

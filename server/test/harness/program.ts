@@ -141,7 +141,7 @@ export function outputOf(args: readonly string[], { code, stdout, stderr }: Outc
   return stdout.trim();
 }
 
-type LoggedLine = Readonly<Record<string, unknown>>;
+export type LoggedLine = Readonly<Record<string, unknown>>;
 
 /** A server of the real program on its own port. */
 export interface RunningServer {
