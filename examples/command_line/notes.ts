@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
-import { parseArgs } from 'node:util';
+import { parseArgs, styleText } from 'node:util';
 import * as client from 'openid-client';
 
 const { values: flags } = parseArgs({
@@ -74,7 +74,15 @@ async function signInWithBrowser() {
 async function signInWithCode() {
   const device = await client.initiateDeviceAuthorization(grantd, { scope: SCOPE });
   console.log(`Open ${device.verification_uri} on any device and enter ${device.user_code}`);
+  await showQrCode(device.verification_uri_complete ?? device.verification_uri);
   return client.pollDeviceAuthorizationGrant(grantd, device);
+}
+
+async function showQrCode(url: string) {
+  const { renderUnicodeCompact } = await import('uqr');
+  const code = renderUnicodeCompact(url, { border: 2 });
+  // Cameras need dark on light, whatever the colors of the terminal are.
+  for (const line of code.split('\n')) console.log(styleText(['whiteBright', 'bgBlack'], line));
 }
 
 async function greet() {

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { renderUnicodeCompact } from 'uqr';
 import { ALICE, Browser, signInAndConsent } from '../../server/test/harness/browser.ts';
 import { grantdPrints } from '../../server/test/harness/commands.ts';
 import { type RunningServer, until, Workbench } from '../../server/test/harness/program.ts';
@@ -132,10 +133,12 @@ describe('docs/tutorials/command_line.md', () => {
     ['--device', DEVICE, { DISPLAY: ':0' }],
     ['no display', PLAIN, process.platform === 'linux' ? {} : { SSH_CONNECTION: '192.0.2.1' }],
   ] as const)
-    test(`with ${what}, the user enters a code`, async () => {
+    test(`with ${what}, the user enters a code, or scans it`, async () => {
       const program = type(command, variables);
       const [, address = '', code = ''] = await program.prints(CODE);
       assert.equal(address, `${server.url}/device`);
+      const qrCode = renderUnicodeCompact(`${address}?user_code=${code}`, { border: 2 });
+      await until(() => program.printed().includes(qrCode), 'it prints the QR code of the complete address');
       await enter(code, address);
       await program.prints(/^Hello Alice Liddell$/m);
       program.say('logout');
