@@ -1,77 +1,39 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import {
   AuthorizationServer,
   type AuthorizationServerOptions,
   type AuthorizingStorage,
   clientDocuments,
-  errorResponse,
-  type HttpResponse,
   type IssuingTokenRepository,
   StorageFault,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
-import { BreakableStore, DRIVER_MESSAGE, FAILURES, type Failure } from './harness/breakable_store.ts';
+import { BreakableStore, DRIVER_MESSAGE, FAILURES } from './harness/breakable_store.ts';
 import { asParameters, assertionOf, clientKey } from './harness/client_keys.ts';
+import {
+  ACCESS,
+  asResponse,
+  BEARER_OUTAGE,
+  CALLER,
+  ONCE,
+  OPEN_OUTAGE,
+  PUBLIC_OUTAGE,
+  REFRESH,
+  runScenes,
+  type Scene,
+  SIGNING,
+  VERIFYING,
+  WHOLE_HOST,
+} from './harness/fault_scenes.ts';
 import { CALLBACK, configure, openRegistration, postRegistration, register } from './harness/registration.ts';
-import {
-  bearerError,
-  errorOf,
-  INACTIVE,
-  OPEN_JSON_HEADERS,
-  OUTAGE,
-  OUTAGE_DESCRIPTION,
-  PUBLIC_JSON_HEADERS,
-  publicErrorOf,
-} from './harness/responses.ts';
-import { HOSTS_BY_REVOCATION, SQLITE } from './harness/stores.ts';
+import { errorOf, INACTIVE, OPEN_JSON_HEADERS, OUTAGE } from './harness/responses.ts';
+import { SQLITE } from './harness/stores.ts';
 import { FUNCTION } from './harness/transports/function.ts';
-import type { TestResponse } from './harness/transports/transport.ts';
-import {
-  basic,
-  CHALLENGE,
-  CLIENTS,
-  ISSUER,
-  openWorld,
-  SECRET,
-  type World,
-  type WorldOptions,
-} from './harness/world.ts';
+import { basic, CHALLENGE, CLIENTS, ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
 
 /** A client whose identifier is the URL of its document. */
 const DOCUMENT = 'https://editor.example/client.json';
-
-const OPEN_OUTAGE = errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
-  ...OPEN_JSON_HEADERS,
-  'retry-after': '1',
-});
-const PUBLIC_OUTAGE = publicErrorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
-  ...PUBLIC_JSON_HEADERS,
-  'retry-after': '1',
-});
-const BEARER_OUTAGE = bearerError(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, { 'retry-after': '1' });
-
-const CALLER = ['clients.get'];
-const VERIFYING = ['keys.get'];
-const SIGNING = ['keys.currentKeyId', 'keys.get'];
-const ACCESS = ['tokens.getByAccessToken', 'tokens.isAccessTokenRevoked'];
-const ONCE = ['oneTimeIdentifiers.take'];
-const REFRESH = ['tokens.getByRefreshToken', 'tokens.isRefreshTokenRevoked'];
-
-/** A request that uses storage, in a world of its own. */
-interface Scene {
-  readonly sentence: string;
-  /** Every method that it calls. Each is made to fail in turn. */
-  readonly asks: readonly string[];
-  /** The status without a failure, and again when storage is back. */
-  readonly status: number;
-  /** The status of a retry after a write that happened although it failed, if that differs. */
-  readonly statusOnceDone?: number;
-  readonly outage: TestResponse;
-  readonly options?: WorldOptions;
-  /** @returns a function that sends the request */
-  arrange(world: World): Promise<() => Promise<TestResponse>>;
-}
 
 const SCENES: readonly Scene[] = [
   {
@@ -445,64 +407,12 @@ const NEVER_ASKED = [
   'keys.initialize',
   'keys.reseal',
   'keys.rotate',
-  // Of other kinds than pushed requests.
+  // Of requests of devices: device_faults.test.ts.
   'pending.change',
   'pending.getByOtherId',
 ];
 
-/** A host that implements every method of the contract, optional ones too. */
-const [WHOLE_HOST] = HOSTS_BY_REVOCATION;
-
-/** Opens the world of a scene and breaks methods of its store right before the request. */
-async function play(
-  t: TestContext,
-  scene: Scene,
-  broken?: { methods: string | ReadonlySet<string>; failure: Failure },
-) {
-  assert.ok(WHOLE_HOST);
-  const store = new BreakableStore(WHOLE_HOST);
-  const world = await openWorld(t, scene.options, { transport: FUNCTION, store });
-  const request = await scene.arrange(world);
-  store.asked.clear();
-  if (broken !== undefined) store.break(broken.methods, broken.failure);
-  const response = await request();
-  // Only the request's own calls: last uses of secrets are written in the background, also those of `arrange`.
-  const asked = new Set(store.asked);
-  asked.delete('clients.replaceSecrets');
-  return { store, world, request, response, asked };
-}
-
-for (const scene of SCENES) {
-  test(scene.sentence, async (t) => {
-    const { store, response, asked } = await play(t, scene);
-    assert.deepEqual([...asked].sort(), [...new Set(scene.asks)].sort());
-    assert.equal(response.status, scene.status);
-
-    // No other method matters, even if all of them fail at once.
-    const others = new Set([...store.methods].filter((method) => !asked.has(method)));
-    for (const failure of FAILURES) {
-      const { response } = await play(t, scene, { methods: others, failure });
-      assert.equal(response.status, scene.status, `the other methods ${failure}`);
-    }
-    for (const method of asked) {
-      for (const failure of FAILURES) {
-        const what = `${method} ${failure}`;
-        const broken = await play(t, scene, { methods: method, failure });
-        assert.deepEqual(broken.response, scene.outage, what);
-        const event = broken.world.events.at(-1);
-        assert.ok(event?.type === 'refused' && event.cause instanceof Error, what);
-        assert.equal(event.reason, 'storage_unavailable', what);
-        assert.equal(event.cause.message, DRIVER_MESSAGE, what);
-        broken.store.repair();
-        const isDone =
-          failure === 'rejects after it was done' &&
-          /redeem$|Identifiers\.take$|clients\.remove$/.test(method);
-        const retried = (isDone ? scene.statusOnceDone : undefined) ?? scene.status;
-        assert.equal((await broken.request()).status, retried, `${what}, and was repaired`);
-      }
-    }
-  });
-}
+runScenes(SCENES);
 
 test('grantd §10.2 every storage method that the server calls has been made to fail', async (t) => {
   assert.ok(WHOLE_HOST);
@@ -807,12 +717,4 @@ function parametersOf(clientId: 'web') {
     code_challenge_method: 'S256',
     scope: 'openid',
   };
-}
-
-/** The response of a host to a step of the authorization endpoint. */
-async function asResponse(step: Promise<HttpResponse | object>): Promise<TestResponse> {
-  const answer = await step.catch(errorResponse);
-  if (!('status' in answer && 'headers' in answer)) return { status: 200, headers: {}, body: '' };
-  const headers = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as const);
-  return { status: answer.status, headers: Object.fromEntries(headers), body: answer.body };
 }
