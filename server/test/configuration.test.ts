@@ -379,6 +379,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: ',',
     badJson: [''],
   },
+  registrationGrantTypes: {
+    text: 'authorization_code, urn:ietf:params:oauth:grant-type:device_code',
+    json: ['authorization_code', 'urn:ietf:params:oauth:grant-type:device_code'],
+    value: ['authorization_code', 'urn:ietf:params:oauth:grant-type:device_code'],
+    badText: 'implicit',
+    badJson: ['implicit'],
+  },
   ignoreUnknownTokenTypeHints: SWITCH_ON,
   userInfoAudiences: {
     text: 'https://a.example, https://b.example',

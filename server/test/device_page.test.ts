@@ -1,23 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { DEVICE_GRANT } from '@grantd/core';
 import * as library from 'openid-client';
-import { isConsent, isLogin, type Page } from './harness/browser.ts';
+import { isConsent, isLogin } from './harness/browser.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
+import { COMMAND_LINE, type Codes, deviceCodes, isCodeEntry, pollDevice } from './harness/devices.ts';
 import { newPerson } from './harness/new_person.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
-import { introspect, postForm } from './harness/protocol.ts';
-
-const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-
-interface Codes {
-  readonly device_code: string;
-  readonly user_code: string;
-  readonly verification_uri: string;
-  readonly verification_uri_complete: string;
-}
-
-const isCode = ({ html }: Page) => html.includes('id="device-submit"');
+import { introspect } from './harness/protocol.ts';
 
 for (const database of ANY_DATABASE) {
   describe(`the page for codes of devices on ${database.name}`, { skip: database.absence }, () => {
@@ -26,23 +17,11 @@ for (const database of ANY_DATABASE) {
     let server: RunningServer;
     before(async () => {
       server = await workbench.start(await workbench.home(), ['--demo']);
-      const grants = ['--grant', DEVICE_GRANT, '--grant', 'refresh_token'];
-      const scopes = ['--scope', 'openid offline_access notes:read'];
-      await grantdPrints(server.folder, ['client', 'add', 'cli', '--public', ...grants, ...scopes]);
+      await grantdPrints(server.folder, ['client', 'add', 'cli', ...COMMAND_LINE]);
     });
 
-    async function codes(parameters: Readonly<Record<string, string>> = {}): Promise<Codes> {
-      const form = { client_id: 'cli', scope: 'openid notes:read', ...parameters };
-      const response = await postForm(`${server.url}/device_authorization`, form);
-      const text = await response.text();
-      assert.equal(response.status, 200, text);
-      return JSON.parse(text);
-    }
-
-    async function poll({ device_code }: Codes) {
-      const form = { client_id: 'cli', grant_type: DEVICE_GRANT, device_code };
-      return (await postForm(`${server.url}/token`, form)).json();
-    }
+    const codes = (parameters = {}) => deviceCodes(server, parameters);
+    const poll = (given: Codes) => pollDevice(server, given);
 
     test('a user signs in, enters the code, sees who asks and where from, and the device gets tokens', async () => {
       const { who, browser } = await newPerson(server, 'ada');
@@ -51,7 +30,7 @@ for (const database of ANY_DATABASE) {
       const login = await browser.get(given.verification_uri);
       assert.ok(isLogin(login));
       const entry = await browser.submit(login, who);
-      assert.ok(isCode(entry), entry.url);
+      assert.ok(isCodeEntry(entry), entry.url);
       const consent = await browser.submit(entry, {
         user_code: given.user_code.toLowerCase().replace('-', ' '),
       });
@@ -68,7 +47,7 @@ for (const database of ANY_DATABASE) {
       const { who, browser } = await newPerson(server, 'bea');
       const given = await codes();
       const entry = await browser.submit(await browser.get(given.verification_uri_complete), who);
-      assert.ok(isCode(entry), entry.url);
+      assert.ok(isCodeEntry(entry), entry.url);
       assert.match(entry.html, new RegExp(`value="${given.user_code}"`));
       const consent = await browser.submit(entry, { user_code: given.user_code });
       assert.ok(isConsent(consent));

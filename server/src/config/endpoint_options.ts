@@ -82,6 +82,7 @@ export const ENDPOINT_OPTIONS = {
   registrationApis: REGISTRATION_OPTIONS.apis,
   registrationRedirectUris: REGISTRATION_OPTIONS.redirectUris,
   registrationAuthorizationDetailsTypes: REGISTRATION_OPTIONS.authorizationDetailsTypes,
+  registrationGrantTypes: REGISTRATION_OPTIONS.grantTypes,
   registrationLimit: REGISTRATION_OPTIONS.mostClients,
   registrationAddressLimit: REGISTRATION_OPTIONS.mostClientsPerAddress,
   unusedRegistrationLifetime: option(
