@@ -249,6 +249,17 @@ specification('Device authorization (RFC 8628)', ON_EVERY_STORE, (declare) => {
     }
   });
 
+  spec('a clock that is set back or forward makes no device wait longer than its interval', async (world) => {
+    const given = await codes(world);
+    assert.deepEqual(await poll(world, given), PENDING);
+    for (const seconds of [-3600, 300, -60]) {
+      world.clock.advance(seconds);
+      assert.deepEqual(await poll(world, given), PENDING, String(seconds));
+      world.clock.advance(5);
+      assert.deepEqual(await poll(world, given), PENDING, String(seconds));
+    }
+  });
+
   spec('a device that ignores slow_down still gets its tokens and its denial at once', async (world) => {
     const [approved, denied] = [await codes(world), await codes(world)];
     for (const given of [approved, denied])

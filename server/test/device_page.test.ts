@@ -36,7 +36,7 @@ for (const database of ANY_DATABASE) {
       });
       assert.ok(isConsent(consent), consent.html);
       assert.match(consent.html, /id="device-warning"/);
-      assert.match(consent.html, /id="device-origin" class="note">Requested [\s\S]*?127\.0\.0\.1/);
+      assert.match(consent.html, /id="device-origin">Requested [\s\S]*?127\.0\.0\.1/);
       const done = await browser.submit(consent, { decision: 'allow' });
       assert.match(done.url, /\/device\/approved$/);
       const { access_token } = await poll(given);

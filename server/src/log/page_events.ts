@@ -69,6 +69,8 @@ export const PAGE_REASONS = {
     'The passkey was added with a recovery code and does not count yet, but the sign-in needs a passkey that counts.',
   request_expired:
     'The page belongs to no authorization or sign-out request that this server has started. Its URL may be incomplete, or the server secret has changed.',
+  device_code_of_other_browser:
+    'The code of the device was entered in another browser. Perhaps someone sent the user the address of their own page.',
   request_too_long:
     'The authorization or sign-out request has too many characters to be kept while the user is on the server’s pages.',
   client_not_allowed:

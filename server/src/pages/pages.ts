@@ -201,7 +201,7 @@ export function openPages(
     ...{ cookies, sessions, validity, people, lifetimes, visitors, clock, ending: sessionEnding },
   });
   const requests = new PendingRequests(secret, clock);
-  const pending = new PendingPages({ requests, server, basePath });
+  const pending = new PendingPages({ requests, formTokens, server, basePath });
   const answersOf = <Answer>() =>
     new AnsweredRequests<Answer>({ apiRequests, secret, clock, use: 'answered_form' });
   const formAnswers = answersOf<FormAnswer>();

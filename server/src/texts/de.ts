@@ -335,6 +335,7 @@ export const DE: Texts = {
   devices: {
     title: 'Gerät verbinden',
     lead: 'Geben Sie den Code ein, den Ihr Gerät anzeigt.',
+    compare: 'Vergleichen Sie diesen Code mit dem, den Ihr Gerät anzeigt.',
     code: 'Code',
     check:
       'Fahren Sie nur fort, wenn Sie das gerade selbst begonnen haben und Ihr eigenes Gerät denselben Code anzeigt.',
@@ -543,6 +544,11 @@ export const DE: Texts = {
       title: 'Bitte beginnen Sie von vorn',
       text: 'Das hat zu lange gedauert oder nicht bei einer Anwendung begonnen.',
       help: 'Gehen Sie zurück zur Anwendung und melden Sie sich von dort aus an.',
+    },
+    device_over: {
+      title: 'Bitte beginnen Sie von vorn',
+      text: 'Kein Gerät wartet auf diese Antwort: Sie wurde schon gegeben, das hat zu lange gedauert, oder der Code wurde in einem anderen Browser eingegeben.',
+      help: 'Beginnen Sie auf dem Gerät von vorn, und geben Sie den Code in diesem Browser ein.',
     },
     request_answered: {
       title: 'Das haben Sie schon beantwortet',

@@ -344,6 +344,7 @@ export const EN = {
   devices: {
     title: 'Connect a device',
     lead: 'Enter the code that your device shows.',
+    compare: 'Compare this code with the one that your device shows.',
     code: 'Code',
     check: 'Continue only if you have just started this yourself, and your own device shows the same code.',
     submit: 'Continue',
@@ -541,6 +542,11 @@ export const EN = {
       title: 'Please start again',
       text: 'This took too long, or it did not start from an application.',
       help: 'Go back to the application and sign in from there.',
+    },
+    device_over: {
+      title: 'Please start again',
+      text: 'No device waits for this answer: it was given before, this took too long, or the code was entered in another browser.',
+      help: 'Start again on the device, and enter its code in this browser.',
     },
     request_answered: {
       title: 'You have already answered this',

@@ -125,6 +125,31 @@ export const PAGES: readonly PageCase[] = [
   },
   { name: 'code of a device', as: 'alice', open: (visit) => visit.open('/device'), shows: '#device-submit' },
   {
+    name: 'code of a device, refused',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/device?user_code=BBBB-BBBB');
+      await visit.page.click('#device-submit');
+    },
+    shows: '#problem ~ form #device-submit',
+  },
+  {
+    name: 'consent to a device',
+    as: 'alice',
+    open: (visit) => visit.enterDeviceCode(),
+    shows: '#device-warning',
+  },
+  {
+    name: 'a device that is connected',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.enterDeviceCode();
+      await visit.page.click('#consent-allow');
+      await visit.page.waitForURL('**/device/approved');
+    },
+    shows: 'h1',
+  },
+  {
     name: 'application for others',
     as: 'alice',
     open: (visit) =>

@@ -1,5 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { ALICE, type Credentials } from '../harness/browser.ts';
+import { deviceCodes } from '../harness/devices.ts';
 import { authorizationUrl, newPkce } from '../harness/protocol.ts';
 
 type Parameters = Readonly<Record<string, string>>;
@@ -33,6 +34,14 @@ export class Visit {
   /** Comes from the application. */
   async authorize(parameters: Parameters = {}): Promise<void> {
     await this.page.goto(authorizationUrl(this.#url, newPkce(), { ...this.#from, ...parameters }));
+  }
+
+  /** Starts a request of a device, and enters its code. */
+  async enterDeviceCode(): Promise<void> {
+    const codes = await deviceCodes({ url: this.#url }, { client_id: 'demo-cli', scope: 'openid profile' });
+    await this.page.goto(codes.verification_uri_complete);
+    await this.page.click('#device-submit');
+    await this.page.waitForSelector('#device-warning');
   }
 
   /** Works also if the page suggests a user who is already signed in. */

@@ -19,6 +19,7 @@ import type { Problem } from '../../src/pages/browser/request.ts';
 import { chooseAccountPage } from '../../src/pages/consent/choose_account_page.ts';
 import { type ConsentView, consentPage } from '../../src/pages/consent/consent_page.ts';
 import { deniedPage } from '../../src/pages/consent/denied_page.ts';
+import { deviceDonePage, devicePage } from '../../src/pages/device/device_pages.ts';
 import { type Brand, type OperatorShown, SCHEMES } from '../../src/pages/drawing/brand.ts';
 import type { ApplicationShown, DetailShown, Page, PageSetting } from '../../src/pages/drawing/layout.ts';
 import { leavingPage } from '../../src/pages/drawing/leaving_page.ts';
@@ -121,6 +122,7 @@ const LANGUAGES_SHOWN = [
 const PROBLEMS: readonly Problem[] = [
   'request_allowed',
   'request_denied',
+  'device_over',
   'form_foreign',
   'link_invalid',
   'not_administrator',
@@ -224,6 +226,14 @@ const CONSENT: ConsentView = {
   access: { scopes: ['openid', 'profile', 'email', 'offline_access'] },
   returnsTo: 'photos.example.com',
   account: '/account',
+};
+
+const { returnsTo: _, ...WITHOUT_RETURN } = CONSENT;
+
+/** A device gets its answer by itself. */
+const OF_DEVICE: ConsentView = {
+  ...WITHOUT_RETURN,
+  device: { requestedAtMs: 0, place: '192.0.2.7', nowMs: 120_000 },
 };
 
 const EVERYTHING: ConsentView = {
@@ -596,7 +606,22 @@ const SAMPLES: readonly Sample[] = [
   sample('consent_small', consentPage, { ...CONSENT, access: { scopes: ['openid'] } }),
   sample('consent_everything', consentPage, EVERYTHING, OPERATOR),
   sample('consent_only_own_scopes', consentPage, { ...CONSENT, access: { scopes: ['read', 'write'] } }),
+  sample('consent_device', consentPage, OF_DEVICE),
+  sample('consent_device_unchecked', consentPage, { ...OF_DEVICE, application: STRANGER }),
   sample('consent_details', consentPage, { ...CONSENT, access: { scopes: ['openid'], details: [PAYMENT] } }),
+  sample('device', devicePage, { ...FORM, typed: '' }),
+  sample('device_by_link', devicePage, { ...FORM, typed: 'WDJB-MJHT' }, OPERATOR),
+  sample('device_wrong', devicePage, {
+    ...{ ...FORM, typed: 'WDJB-MJHX' },
+    problem: { reason: 'device_code_wrong' },
+  }),
+  sample('device_wait', devicePage, {
+    ...{ ...FORM, typed: 'WDJB-MJHX' },
+    problem: { reason: 'too_many_device_codes', secondsToWait: 290 },
+  }),
+  ...(['approved', 'denied'] as const).map((outcome) =>
+    sample(`device_${outcome}`, (_: object, setting) => deviceDonePage(outcome, setting), {}),
+  ),
   sample('logout', logoutPage, { ...FORM, person: ALICE, application: PHOTOS }),
   sample('logout_unasked', logoutPage, { ...FORM, person: ALICE }, OPERATOR),
   sample('logout_unchecked', logoutPage, { ...FORM, person: ALICE, application: STRANGER, staysHere: true }),

@@ -10,6 +10,7 @@ import type { ProgramSecret } from '../../data/secrets.ts';
 import type { PageName } from '../../log/page_events.ts';
 import { ACCOUNT_CHANGES, type AccountChange } from '../../people/account_changes.ts';
 import { SealedValues } from './cookies.ts';
+import type { FormTokens } from './forms.ts';
 import { type PageContext, PageProblem, requestIdOf } from './request.ts';
 
 /** For how long a sign-in or choice counts for the request for which it was made. */
@@ -30,6 +31,11 @@ export interface PendingAuthorization {
   readonly chosenSession?: string;
   /** The sign-in that was made for this request (`signInName`). */
   readonly signIn?: string;
+  /**
+   * The browser in which the code of a device was entered. Attackers enter their own code, and send their victim the
+   * address of the page that follows (ADR 174).
+   */
+  readonly browser?: string;
 }
 
 export interface PendingLogout {
@@ -41,8 +47,10 @@ export interface PendingLogout {
 /** The account pages, in the order of their navigation. */
 export const ACCOUNT_PAGES = ['overview', 'security', 'sessions', 'applications', 'data'] as const;
 
-/** The account pages, with those that only other pages link to, the console, and the page for codes of devices. */
-export type AccountPageName = (typeof ACCOUNT_PAGES)[number] | 'email' | 'console' | 'device';
+/** A page that only other pages link to, the console, and the page for codes of devices. */
+const FURTHER_PAGES = ['email', 'console', 'device'] as const;
+
+export type AccountPageName = (typeof ACCOUNT_PAGES | typeof FURTHER_PAGES)[number];
 
 /** The path of an account page below the issuer. */
 export function pathOfAccountPage(page: AccountPageName): string {
@@ -99,13 +107,10 @@ export class PendingRequests {
 
 /** @returns `undefined` for a value of another version of the program */
 export function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequest | undefined {
-  const { kind, parameters, begunAtMs, chosenSession, signIn } = value;
+  const { kind, parameters, begunAtMs, chosenSession, signIn, browser } = value;
   if (typeof begunAtMs !== 'number') return undefined;
   if (kind === 'account') {
-    const page =
-      [...ACCOUNT_PAGES, 'email' as const, 'console' as const, 'device' as const].find(
-        (item) => item === value.page,
-      ) ?? 'overview';
+    const page = [...ACCOUNT_PAGES, ...FURTHER_PAGES].find((item) => item === value.page) ?? 'overview';
     const { below, isFresh } = value;
     const change = (Object.keys(ACCOUNT_CHANGES) as AccountChange[]).find((key) => key === value.change);
     return {
@@ -122,6 +127,7 @@ export function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequ
     ...{ kind, parameters, begunAtMs },
     ...(typeof chosenSession === 'string' && { chosenSession }),
     ...(typeof signIn === 'string' && { signIn }),
+    ...(typeof browser === 'string' && { browser }),
   };
 }
 
@@ -155,6 +161,7 @@ export function isAgain(page: PendingPage): boolean {
 
 interface Needs {
   readonly requests: PendingRequests;
+  readonly formTokens: Pick<FormTokens, 'browserOf'>;
   readonly server: {
     readonly authorization: Pick<AuthorizationServer['authorization'], 'resume'>;
     readonly device: Pick<DeviceOperations, 'resume' | 'isOfDevice'> | undefined;
@@ -200,11 +207,14 @@ export class PendingPages {
   ): Promise<PendingPage> {
     if (pending === undefined || pending.kind === 'logout') throw new PageProblem(page, 'request_expired');
     if (pending.kind === 'account') return { pending, sealed };
-    const { authorization: authorizations, device } = this.#needs.server;
+    const { formTokens, server } = this.#needs;
     const { parameters } = pending;
-    const authorization = device?.isOfDevice(parameters)
-      ? await device.resume(parameters, requestIdOf(c))
-      : await authorizations.resume(parameters, requestIdOf(c));
+    const isOfDevice = server.device?.isOfDevice(parameters) === true;
+    if (isOfDevice && pending.browser !== formTokens.browserOf(c))
+      throw new PageProblem(page, 'device_code_of_other_browser');
+    const authorization = isOfDevice
+      ? await server.device.resume(parameters, requestIdOf(c))
+      : await server.authorization.resume(parameters, requestIdOf(c));
     return { pending, authorization, sealed };
   }
 

@@ -188,6 +188,7 @@ export class PageProblem extends Error {
 
 const SHOWN = {
   request_expired: { problem: 'request_expired', status: 400 },
+  device_code_of_other_browser: { problem: 'device_over', status: 400 },
   request_too_long: { problem: 'too_large', status: 414 },
   form_foreign: { problem: 'form_foreign', status: 403 },
   link_invalid: { problem: 'link_invalid', status: 400 },

@@ -53,8 +53,8 @@ function originNote({ device }: ConsentView, { devices, formats }: Texts): Html 
   if (device === undefined) return '';
   const { requestedAtMs, place, nowMs } = device;
   const when = formats.past(requestedAtMs, nowMs);
-  return html`<p id="device-warning" class="caution">${icon('alert')}<span>${devices.warning}</span></p>
-<p id="device-origin" class="note">${place === undefined ? devices.requested(when) : devices.requestedFrom(when, named(place))}</p>`;
+  const origin = place === undefined ? devices.requested(when) : devices.requestedFrom(when, named(place));
+  return html`<p id="device-warning" class="caution">${icon('alert')}<span><span id="device-origin">${origin}</span> ${devices.warning}</span></p>`;
 }
 
 /** `/consent`: buttons `consent-allow` and `consent-deny`, which send the field `decision`. */

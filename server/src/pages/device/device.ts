@@ -70,7 +70,8 @@ function submitDevice(needs: DeviceNeeds) {
     if (request === undefined) return refuse(c, needs, session, typed, { reason: 'device_code_wrong' });
     await needs.limits.end({ takenBack: counts });
     const { parameters } = request;
-    const pending = { kind: 'authorization', parameters, begunAtMs: needs.clock() } as const;
+    const browser = needs.formTokens.browserOf(c) ?? '';
+    const pending = { kind: 'authorization', parameters, browser, begunAtMs: needs.clock() } as const;
     return needs.authorization.proceed(c, { authorization: request, pending }, session);
   });
 }
@@ -85,8 +86,12 @@ function countsOf(typed: string, { person }: BrowserSession, address: string): r
   const count = (what: keyof typeof LIMITS, place: string) => ({
     ...{ name: `device code of ${what}\n`, place, most: LIMITS[what] },
   });
-  const letters = typed.toUpperCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
-  return [count('address', address), count('user', person.subject), count('code', letters)];
+  const letters = typed
+    .normalize('NFKC')
+    .toUpperCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, '');
+  // The user comes first: what is refused for the user must not use up the attempts of everyone at the address.
+  return [count('user', person.subject), count('address', address), count('code', letters)];
 }
 
 function refuse(

@@ -30,12 +30,12 @@ export function devicePage({ action, formToken, typed, problem }: DeviceView, se
     body: html`<header>
 <p class="operator">${operatorMark(setting.operator)}<bdi>${setting.operator.name}</bdi></p>
 <h1>${devices.title}</h1>
-<p class="lead">${devices.lead}</p>
+<p class="lead">${typed === '' || problem !== undefined ? devices.lead : devices.compare}</p>
 </header>
 ${problem === undefined ? '' : problemBox(text)}
 <form method="post" action="${action}">
 <input type="hidden" name="form_token" value="${formToken}">
-${textField({ id: 'user-code', name: 'user_code', label: devices.code, autocomplete: 'off', value: typed, hint: devices.check, isWrong: problem !== undefined, isFocused: true })}
+${textField({ id: 'user-code', name: 'user_code', label: devices.code, autocomplete: 'off', value: typed, hint: devices.check, isWrong: problem?.reason === 'device_code_wrong', isFocused: true, isCode: true })}
 <button id="device-submit" type="submit" class="primary">${devices.submit}</button>
 </form>`,
   };

@@ -156,6 +156,7 @@ function problemOf(error: Error, status: number): Problem {
   const reason = error instanceof OAuthError ? error.reason : undefined;
   if (reason === 'authorization_request_answered') return 'request_answered';
   if (reason === 'authorization_request_expired') return 'request_expired';
+  if (reason === 'user_code_unknown') return 'device_over';
   if (status === 503) return 'unavailable';
   if (status >= 500) return 'unexpected';
   return status === 405 ? 'method_not_allowed' : 'request_invalid';

@@ -12,12 +12,14 @@ interface FieldShown {
   readonly hint?: string;
   readonly isWrong?: boolean;
   readonly isFocused?: boolean;
+  /** Whether it takes a code in capital letters. */
+  readonly isCode?: boolean;
 }
 
 export function textField(field: FieldShown, type: 'text' | 'email' = 'text'): Html {
-  const { id, name, label, autocomplete, value = '', isFocused } = field;
+  const { id, name, label, autocomplete, value = '', isFocused, isCode } = field;
   return html`<label for="${id}">${label}</label>
-<input id="${id}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" autocapitalize="none" autocorrect="off" spellcheck="false" maxlength="256" required${describedBy(field)}${isFocused ? html` autofocus` : ''}>
+<input id="${id}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" ${isCode ? html`autocapitalize="characters" class="code"` : html`autocapitalize="none"`} autocorrect="off" spellcheck="false" maxlength="256" required${describedBy(field)}${isFocused ? html` autofocus` : ''}>
 ${hintOf(field)}`;
 }
 

@@ -100,6 +100,7 @@ form + .button, form + form, .button + .button, .leaving > * + * { margin-top: .
 
 .problem, .notice { display: flex; gap: .625rem; padding: .75rem .875rem; border: 1px solid; border-radius: var(--radius, .625rem); }
 .problem .icon, .notice .icon { margin-top: .125rem; }
+input.code { font-family: ui-monospace, 'SF Mono', Menlo, Consolas, monospace; letter-spacing: .1em; text-transform: uppercase; }
 .caution { display: flex; gap: .625rem; padding: .75rem .875rem; font-size: .875rem; background: var(--ground); border: 1px solid var(--edge); border-radius: var(--radius, .625rem); }
 .caution .icon { margin-top: .05rem; }
 .problem { color: var(--danger); background: var(--danger-ground); }
