@@ -509,6 +509,31 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual(statuses, [...Array(10).fill(403), 429]);
     });
 
+    test('the form that has changed the password finds its work done when it is sent later, and counts no attempt', async () => {
+      const { who, browser } = await person('hedi');
+      await signedIn(browser, who);
+      const form = await browser.get(`${server.url}/account/security`);
+      // An unknown field makes the body another one, as the time does: the stored answer does not fit.
+      const press = (fields: Readonly<Record<string, string>>) => browser.submit(form, fields);
+      const change = { current_password: OLD_PASSWORD, new_password: NEW_PASSWORD };
+      for (let later = 0; later < 15; later++) {
+        const { html } = await press({ ...change, later: String(later) });
+        assert.match(html, /id="notice"[\s\S]*Your password has changed/);
+      }
+      await queueIsEmpty();
+      await mailTo('hedi@example.com');
+      // With other values, it is another change.
+      assert.equal((await press({ ...change, new_password: 'another long text' })).status, 403);
+      assert.equal(
+        (await press({ current_password: NEW_PASSWORD, new_password: 'tulip barge omen' })).status,
+        200,
+      );
+      assert.equal(await canSignIn('hedi', 'tulip barge omen'), true);
+      const other = await browser.get(`${server.url}/account/security`);
+      const elsewhere = { current_password: OLD_PASSWORD, new_password: 'tulip barge omen' };
+      assert.equal((await browser.submit(other, elsewhere)).status, 403, 'another form');
+    });
+
     test('a new address counts when its link was used, by its user, and the old one is told', async () => {
       const { who, browser, email } = await person('ida');
       await signedIn(browser, who);

@@ -266,6 +266,7 @@ export function openPages(
         notifyClients,
         issuer,
       },
+      passwordForms: answersOf<never>(),
       withdrawal: new ConsentWithdrawal({ consents, storage: ownStorage, clock }),
       removal: new PersonRemoval({
         ...{ people: ownPeople, consents, ending: sessionEnding, storage: ownStorage, clock },

@@ -45,6 +45,17 @@ export async function checkPassword(
   return { refusal: { problem: 'too_many_attempts', status: 429, secondsToWait } };
 }
 
+/** Whether a text is the password of a signed-in user. Another one counts as an attempt. */
+export async function isPassword(
+  c: PageContext,
+  needs: PasswordCheckNeeds,
+  { person }: BrowserSession,
+  password: string,
+): Promise<boolean> {
+  const outcome = await signIn(needs.signInParts, person.name, password, needs.visitors.placeOf(c));
+  return 'person' in outcome && outcome.person.subject === person.subject;
+}
+
 export function isAboutCurrent(problem: unknown): problem is CurrentPasswordProblem {
   return (
     problem === 'credentials_wrong' || problem === 'too_many_attempts' || problem === 'too_many_sign_ins'

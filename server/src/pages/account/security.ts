@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import type { AnsweredRequests } from '../../data/answered_requests.ts';
 import type { OwnPasswords } from '../../people/own_passwords.ts';
 import type { PasswordProblem, PasswordRules } from '../../people/passwords.ts';
 import type { SelfService } from '../../people/self_service.ts';
@@ -14,6 +15,7 @@ import {
   currentPasswordField,
   currentPasswordText,
   isAboutCurrent,
+  isPassword,
   type PasswordCheckNeeds,
   type RefusedPassword,
 } from './current_password.ts';
@@ -32,6 +34,8 @@ export interface SecurityNeeds extends FactorsNeeds, HistoryNeeds, PasswordCheck
   readonly selfService: SelfService;
   readonly passwords: OwnPasswords;
   readonly passwordRules: PasswordRules;
+  /** The forms that have changed a password. */
+  readonly passwordForms: AnsweredRequests<never>;
   /** `undefined` if none is configured. */
   readonly providers: LinkedProviders | undefined;
 }
@@ -45,20 +49,33 @@ export function showSecurity(needs: SecurityNeeds) {
   };
 }
 
-/** `POST /account/security`: changes the password, and signs out all other browsers. */
+/** Milliseconds in which a form that has changed the password can be sent again. */
+const FORM_KEPT_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * `POST /account/security`: changes the password, and signs out all other browsers. The same form again finds its work
+ * done: its current password is wrong by now, but its new one is right (ADR 173).
+ */
 export function submitSecurity(needs: SecurityNeeds) {
   return needs.visits.form('security', 'password', async (c, session, form) => {
     const refuse = async (problem: SecurityView['problem'], of: RefusedPassword = {}) => {
       const page = await securityOf(c, needs, session, { ...of, ...(problem && { problem }) });
       return renderPage(c, { ...page, status: of.status ?? 400 });
     };
+    const showChanged = () => needs.visits.show(c, session, 'security', { done: 'password_changed' });
+    const password = form.get('new_password') ?? '';
+    const { passwordForms } = needs;
+    const key = await passwordForms.digest('password_form', session.id, form.get('form_token') ?? '');
+    const wasPerformed = (await passwordForms.find(key, '')) !== undefined;
+    if (wasPerformed && (await isPassword(c, needs, session, password))) return showChanged();
     const checked = await checkPassword(c, needs, session, form.get('current_password') ?? '');
     if ('refusal' in checked) return refuse(checked.refusal.problem, checked.refusal);
     const { person } = checked;
-    const password = form.get('new_password') ?? '';
     const { name, claims } = person;
     const problem = await needs.passwordRules.problemOf(password, { name, email: claims.email });
     if (problem !== undefined) return refuse(problem);
+    // Comes before the change, so that a fault in between leaves a form that can be sent again.
+    await passwordForms.begin(key, '', FORM_KEPT_MS);
     const { language } = needs.drawing.setting(c);
     const changed = await needs.selfService.changePassword(person, password, language);
     if (changed === undefined) return refuse('credentials_wrong', { status: 403 });
@@ -73,7 +90,7 @@ export function submitSecurity(needs: SecurityNeeds) {
     const { amr, signedInAtMs } = session;
     await needs.browserSessions.begin(c, changed, { amr, signedInAtMs });
     await endOtherSessions(c, needs, session);
-    return needs.visits.show(c, session, 'security', { done: 'password_changed' });
+    return showChanged();
   });
 }
 
