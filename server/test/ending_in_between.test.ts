@@ -200,6 +200,16 @@ for (const database of DATABASES) {
       });
     }
 
+    test('an approval that is refused stores no consent', async (t) => {
+      const { url, plan, others, subject } = await open(t);
+      const browser = new Browser(url);
+      const consent = await browser.submit(await browser.get(urlAt(url, 'openid')), ALICE);
+      plan('before', async () => others.storage.setDisabled('client', 'web', true));
+      const left = new URL((await browser.submit(consent, { decision: 'allow' })).url);
+      assert.equal(left.searchParams.get('error'), 'access_denied');
+      assert.equal(await others.consents.get({ subject, clientId: 'web' }), undefined);
+    });
+
     for (const moment of ['read', 'verified'] as const) {
       const between =
         moment === 'read' ? 'after the user has been read' : 'after the password has been checked';

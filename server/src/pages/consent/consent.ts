@@ -247,11 +247,12 @@ async function performed(
     return needs.authorization.refuse(c, page, 'access_denied', 'the user denied access');
   const { subject } = session.person;
   const clientId = authorization.client.id;
-  await consents.give({ subject, clientId }, requiredConsent(authorization), clock());
-  requestLog.pageEvent({
-    ...{ type: 'consent_given', page: 'consent', requestId: requestIdOf(c), clientId, subject },
+  return needs.authorization.answerWithCode(c, page, session, async () => {
+    await consents.give({ subject, clientId }, requiredConsent(authorization), clock());
+    requestLog.pageEvent({
+      ...{ type: 'consent_given', page: 'consent', requestId: requestIdOf(c), clientId, subject },
+    });
   });
-  return needs.authorization.answerWithCode(c, page, session);
 }
 
 /**

@@ -133,12 +133,14 @@ export class AuthorizationSteps {
   /**
    * Returns to the client with a code. A concurrent end of the session or consent either revokes what is issued here, or
    * is detected here afterwards and revokes it at once, before the code leaves the server.
+   * @param agree stores the consent that the user has just given, once there is a code: a refusal stores none
    * @returns `undefined` if the session has already ended
    */
   async answerWithCode(
     c: PageContext,
     { authorization }: AuthorizationPage,
     session: BrowserSession,
+    agree?: () => Promise<void>,
   ): Promise<Response | undefined> {
     const { server, sessions, validity, consents, requestLog } = this.#needs;
     const { subject, name } = session.person;
@@ -147,6 +149,7 @@ export class AuthorizationSteps {
     const event = { type: 'refused', page: 'authorization', requestId, ...parties } as const;
 
     const isStillApproved = async () => {
+      await agree?.();
       const [consent, isOver] = await Promise.all([consents.get(parties), validity.isOver(session)]);
       if (!covers(consent, requiredConsent(authorization)) && !isExempt(authorization.client)) {
         requestLog.pageEvent({ ...event, reason: 'consent_withdrawn' });
