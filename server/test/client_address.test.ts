@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressUnit } from '@grantd/core/node';
-import { clientAddress, networkOf } from '../src/config/client_address.ts';
+import { clientAddress, networkOf, senderOf } from '../src/config/client_address.ts';
 
 const PROXIES = ['10.0.0.0/8', '2001:db8:ffff::/48'];
 
@@ -95,4 +95,19 @@ test('the network of an address is an IPv4 /24 or an IPv6 /56, and names no sing
     ['example', undefined],
   ] as const)
     assert.equal(networkOf(address), network, address);
+});
+
+test('all /64 of an IPv6 /48 are four senders, and each address of one /64 is the same one', () => {
+  const sites = Array.from({ length: 500 }, (_, index) => `2001:db8:5:${index.toString(16)}`);
+  const senders = sites.map((site) => senderOf(`${site}::1`));
+  const shares = [...new Set(senders)].map((sender) => senders.filter((one) => one === sender).length);
+  assert.equal(shares.length, 4);
+  for (const share of shares) assert.ok(share > 90, `${share} of 500`);
+  for (const site of sites) assert.equal(senderOf(`${site}:1:2:3:4`), senderOf(`${site}::1`));
+  assert.ok(!senders.includes(senderOf('2001:db8:6::1')), 'another /48');
+  assert.deepEqual(['192.0.2.1', '::ffff:192.0.2.1', 'unknown'].map(senderOf), [
+    '192.0.2.1',
+    '192.0.2.1',
+    'unknown',
+  ]);
 });

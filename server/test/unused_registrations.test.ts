@@ -74,6 +74,23 @@ describe('registrations', () => {
     assert.equal((await register('after')).status, 201, 'there is room again');
   });
 
+  test('many /64 of an IPv6 /48 register no more than four addresses', async () => {
+    const sender = await workbench.start(workbench.folder(), [
+      ...['--registration', 'open', '--registration-address-limit', '3', '--trusted-proxies', '127.0.0.1'],
+    ]);
+    const statuses: number[] = [];
+    for (let subnet = 0; subnet < 40; subnet++) {
+      const { status } = await fetch(`${sender.url}/register`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-forwarded-for': `2001:db8:7:${subnet}::1` },
+        body: JSON.stringify({ redirect_uris: ['http://127.0.0.1/cb'] }),
+      });
+      statuses.push(status);
+    }
+    assert.equal(statuses.filter((status) => status === 201).length, 12);
+    assert.equal(statuses.filter((status) => status === 429).length, 28);
+  });
+
   test('prune needs a duration, and a terminal, --yes or --dry-run', async () => {
     for (const [flags, message] of [
       [[], /required option '--unused-for/],

@@ -325,8 +325,8 @@ export interface RegistrationOptions {
   /** Maximum number of self-registered clients. The server rejects further registrations. Default: `10000`. */
   readonly mostClients?: number;
   /**
-   * Maximum number of self-registered clients from one IPv4 address or IPv6 /64, if anyone may register. Needs requests
-   * with a place. Default: `200`.
+   * Maximum number of self-registered clients from one IPv4 address or IPv6 /64, if anyone may register. The program
+   * counts an IPv6 /48 as four addresses. Needs requests with a place. Default: `200`.
    */
   readonly mostClientsPerAddress?: number;
 }

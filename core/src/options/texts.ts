@@ -416,6 +416,6 @@ export const REGISTRATION_OPTION_TEXTS: TextsOf<typeof REGISTRATION_OPTIONS> = {
   mostClientsPerAddress: {
     group: 'Endpoints',
     about:
-      'Maximum number of self-registered clients from one IPv4 address or IPv6 /64, if anyone may register. Needs requests with a place.',
+      'Maximum number of self-registered clients from one IPv4 address or IPv6 /64, if anyone may register. The program counts an IPv6 /48 as four addresses. Needs requests with a place.',
   },
 };

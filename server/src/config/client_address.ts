@@ -1,4 +1,5 @@
 // Where requests come from, and whether a browser sends them.
+import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { preferencesOf } from '@grantd/core';
 import { addressUnit, plainAddress } from '@grantd/core/node';
@@ -75,6 +76,21 @@ export function networkOf(address: string): string | undefined {
   if (ipv4 !== undefined) return `${ipv4}0/24`;
   const [, groups, last = ''] = /^((?:[0-9a-f]+:){3})([0-9a-f]+)::\/64$/.exec(unit) ?? [];
   return groups && `${groups}${(Number.parseInt(last, 16) & 0xff00).toString(16)}::/56`;
+}
+
+/** How many senders an IPv6 /48 counts as. */
+const SENDERS_OF_SITE = 4;
+
+/**
+ * What counts as one sender where a row stays for long. Anyone can have an IPv6 /48, with 65,536 /64, so each /64 of it is
+ * one of four senders. A neighbor in the same /48 can use up only one of them by one /64 (ADR 156).
+ */
+export function senderOf(address: string): string {
+  const unit = addressUnit(address);
+  const [, site] = /^((?:[0-9a-f]+:){3})[0-9a-f]+::\/64$/.exec(unit) ?? [];
+  if (site === undefined) return unit;
+  const [byte = 0] = createHash('sha256').update(unit).digest();
+  return `${site}:/48 ${byte % SENDERS_OF_SITE}`;
 }
 
 function forwardedFor(headers: IncomingHttpHeaders): string[] {

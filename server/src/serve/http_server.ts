@@ -4,7 +4,7 @@ import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type AuthorizationServer, DEFAULT_PATHS, pathOf } from '@grantd/core';
 import { addressUnit, type MountOptions, mount, type NodeRequest } from '@grantd/core/node';
-import { asksForPage, clientAddress } from '../config/client_address.ts';
+import { asksForPage, clientAddress, senderOf } from '../config/client_address.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
@@ -364,7 +364,7 @@ export function requestListener({
   };
   const protocol = mount(server, options);
   // Only registration has a limit per address, and only requests of devices keep theirs, so no other request pays for it.
-  const placed = mount(server, { ...options, place: (request) => addressUnit(addressOf(request)) });
+  const placed = mount(server, { ...options, place: (request) => placeOf(request.url, addressOf(request)) });
   const answerOther = async (request: IncomingMessage, response: ServerResponse, id: string) => {
     response.setHeader('x-request-id', id);
     // The default. Pages may set their own value; answers to malformed requests set none.
@@ -415,6 +415,11 @@ function answerThrottled(response: ServerResponse, secondsToWait: number, id: st
 
 /** Paths of endpoints to which it matters where a request comes from. */
 const PLACED = [DEFAULT_PATHS.registration, DEFAULT_PATHS.deviceAuthorization];
+
+/** Registrations stay, so they count by sender. Users see the place of a device. */
+function placeOf(url = '', address: string): string {
+  return pathOf({ url }).endsWith(DEFAULT_PATHS.registration) ? senderOf(address) : addressUnit(address);
+}
 
 /** An IPv4 address is without the prefix that it has on a socket for IPv6. */
 function addressOfConnection({ socket: { remoteAddress = '' } }: IncomingMessage): string {
