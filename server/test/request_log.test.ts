@@ -116,23 +116,36 @@ describe('the log of requests', () => {
     assert.deepEqual([operation, status, reason, aborted], ['token', 401, 'client_unknown', undefined]);
   });
 
-  test('has the stacks of a repeated failure once in a second, and each time its message', async () => {
+  test('has one line for a failure, and then one that counts those that came again', (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
     const fail = (message: string) => {
       const cause = new Error('the store does not answer', { cause: new Error(message) });
       const event = { operation: 'token', requestId: 'none', error: 'temporarily_unavailable' } as const;
       requestLog.event({ ...event, type: 'refused', status: 503, reason: 'storage_unavailable', cause });
     };
-    for (const message of ['/data/grantd.db: full', '/data/grantd.db: full', 'another']) fail(message);
-    const causes = lines.map(({ cause }) => cause as { stack?: string; cause: { message: string } });
-    assert.deepEqual(
-      causes.map(({ stack, cause }) => [stack !== undefined, cause.message]),
-      [
-        [true, '/data/grantd.db: full'],
-        [false, '/data/grantd.db: full'],
-        [true, 'another'],
-      ],
-    );
-    assert.ok(JSON.stringify(lines[1]).length < 350, JSON.stringify(lines[1]));
+    const shown = () =>
+      lines.splice(0).map(({ event, reason, times, cause }) => {
+        const { stack, cause: below } = cause as { stack?: string; cause: { message: string } };
+        return [event, reason, times, stack !== undefined, below.message];
+      });
+    const refused = (message: string) => ['refused', 'storage_unavailable', undefined, true, message];
+    for (const message of ['full', 'full', 'another', 'full']) fail(message);
+    requestLog.event({ type: 'refresh_token_reused', operation: 'token', tokenId: 'a' });
+    requestLog.event({ type: 'refresh_token_reused', operation: 'token', tokenId: 'a' });
+    assert.equal(lines.splice(2).length, 2, 'nothing else is counted');
+    assert.deepEqual(shown(), [refused('full'), refused('another')]);
+    t.mock.timers.tick(9999);
+    fail('full');
+    assert.deepEqual(shown(), []);
+    t.mock.timers.tick(1);
+    assert.deepEqual(shown(), [['failure_repeated', 'storage_unavailable', 3, false, 'full']]);
+    fail('full');
+    assert.deepEqual(shown(), [refused('full')], 'a later one has a line again');
+    t.mock.timers.tick(10_000);
+    assert.deepEqual(shown(), [], 'and none if it came only once');
+    for (let number = 0; number < 60; number++) fail(`message ${number}`);
+    for (let number = 0; number < 60; number++) fail(`message ${number}`);
+    assert.equal(lines.length, 70, 'counts at most 50 at the same time');
   });
 
   test('keeps nothing of a request whose caller disconnects before the response', async () => {

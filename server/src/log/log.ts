@@ -435,7 +435,11 @@ export function originOf(actor: ActorKind | undefined): () => EventOrigin {
   return () => ({ ...outside, ...causes.getStore() });
 }
 
-const REPEATED_CAUSE_MS = 1000;
+/** Milliseconds in which a failure that comes again has no line of its own. */
+const REPEATED_MS = 10_000;
+
+/** Failures whose repetitions are counted at the same time. */
+const MAX_COUNTED = 50;
 
 /** The form in which the log shows an address; `undefined` if it does not show it. */
 type ShownAddress = (address: string) => string | undefined;
@@ -453,8 +457,8 @@ export class RequestLog {
   readonly #open: (OpenRequest | undefined)[] = [];
   readonly #freePlaces: number[] = [];
   #count = 0;
-  /** The last failure whose cause is in the log. */
-  #failure = { shown: '', atMs: 0 };
+  /** How often the failures of the last seconds came again, each after its line. */
+  readonly #repeated = new Map<string, number>();
 
   constructor(log: Log, shownAddress?: ShownAddress) {
     this.#log = log;
@@ -500,8 +504,10 @@ export class RequestLog {
     if (event.type === 'refused' && event.error === 'use_dpop_nonce') return;
     const { type, ...known } = { address: this.#addressOfCause(), ...event };
     const isFailure = 'status' in known && known.status >= 500;
-    const line = { event: type, ...known, ...('cause' in known && { cause: this.#causeOf(known.cause) }) };
-    this.#log[isFailure ? 'error' : levelOf(type)](line);
+    const line = { event: type, ...known };
+    if (!('cause' in known)) this.#log[isFailure ? 'error' : levelOf(type)](line);
+    else if (isFailure) this.#failed(line, known.cause);
+    else this.#log[levelOf(type)]({ ...line, cause: withoutStacks(causeOf(known.cause)) });
   };
 
   /** An event of a page. */
@@ -520,18 +526,35 @@ export class RequestLog {
   /** Logs a failure outside the library. */
   failure(requestId: string, reason: FailureReason, error: unknown): void {
     const address = this.#addressOfCause();
-    this.#log.error({ event: 'failure', address, requestId, reason, cause: this.#causeOf(error) });
+    const line = { event: 'failure', address, requestId, reason };
+    this.#failed(line, error);
   }
 
-  /** In an outage, each request fails for the same reason, so one of them in a second has the stacks. */
-  #causeOf(error: unknown): LoggedError {
+  /**
+   * In an outage, each request fails for the same reason. The first one has a line, and a later line says how many others
+   * there were. Each still has the line of its request, with the reason.
+   */
+  #failed(
+    line: { readonly event: string; readonly operation?: string; readonly reason?: string },
+    error: unknown,
+  ): void {
     const cause = causeOf(error);
-    const short = withoutStacks(cause);
-    const text = JSON.stringify(short);
-    const nowMs = performance.now();
-    if (text === this.#failure.shown && nowMs - this.#failure.atMs < REPEATED_CAUSE_MS) return short;
-    this.#failure = { shown: text, atMs: nowMs };
-    return cause;
+    const { event: failure, operation, reason } = line;
+    const repeated = { event: 'failure_repeated', failure, operation, reason, cause: withoutStacks(cause) };
+    const key = JSON.stringify(repeated);
+    const times = this.#repeated.get(key);
+    if (times !== undefined) {
+      this.#repeated.set(key, times + 1);
+      return;
+    }
+    this.#log.error({ ...line, cause });
+    if (this.#repeated.size >= MAX_COUNTED) return;
+    this.#repeated.set(key, 0);
+    setTimeout(() => {
+      const others = this.#repeated.get(key) ?? 0;
+      this.#repeated.delete(key);
+      if (others > 0) this.#log.error({ ...repeated, times: others });
+    }, REPEATED_MS).unref();
   }
 
   /** Does not ask the open request, because a sender who has disconnected already must not go unnamed. */
