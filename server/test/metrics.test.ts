@@ -338,9 +338,29 @@ describe('options', () => {
     const said = `grantd: port ${port} on 127.0.0.1 is in use: stop the program that uses it, or choose another port with --metrics-port.`;
     assert.deepEqual(await refused(['--port', '0', '--metrics-port', port]), [1, said]);
     assert.deepEqual(await refused(['--port', '0', '--metrics-port', port, '--workers', '2']), [1, said]);
+  });
+
+  test('metrics share a port only with an address that is certainly another one', async () => {
     const free = String(await freePort());
-    const [code, stderr] = await refused(['--port', free, '--metrics-port', free]);
-    assert.deepEqual([code, stderr], [2, 'grantd: --metrics-port: expected another port than --port']);
+    const same = ['--port', free, '--metrics-port', free];
+    for (const [host, metricsHost] of [
+      ['127.0.0.1', '127.0.0.1'],
+      ['127.0.0.1', '0.0.0.0'],
+      ['::', '127.0.0.1'],
+      ['::ffff:127.0.0.1', '127.0.0.1'],
+      ['localhost', '::1'],
+    ] as const) {
+      const [code, stderr] = await refused([...same, '--host', host, '--metrics-host', metricsHost]);
+      const why = `because ${metricsHost} and ${host} can be the same address`;
+      assert.deepEqual(
+        [code, stderr],
+        [2, `grantd: --metrics-port: expected another port than --port, ${why}`],
+      );
+    }
+    const apart = [...same, '--metrics-host', '127.0.0.2'];
+    const server = await workbench.start(workbench.folder(), ['--demo', ...apart]);
+    assert.equal((await fetch(metricsUrl(server))).status, 200);
+    assert.equal((await fetch(`${server.url}/health`)).status, 200);
   });
 
   test('values that are wrong, and options without the port, fail the start', async () => {

@@ -1,5 +1,7 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
+export const LOOPBACK = '127.0.0.1';
+
 /** A range of IP addresses with a common prefix. */
 interface Network {
   readonly address: string;

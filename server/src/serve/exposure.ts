@@ -1,6 +1,7 @@
 import { isSameResource } from '@grantd/core';
+import { plainAddress } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
-import { isLoopback } from '../config/networks.ts';
+import { isLoopback, LOOPBACK } from '../config/networks.ts';
 import type { OptionName } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { adminAudience, isAdminScope } from '../instance/admin_access.ts';
@@ -110,13 +111,21 @@ export function refuseContradictoryMetrics({ settings, sourceOf }: Configuration
     ['metricsHost', 'metricsPort'],
     ['metricsClients', 'metricsPort'],
   ]);
-  const { metricsPort } = settings;
+  const { metricsPort, metricsHost = LOOPBACK, host } = settings;
+  if (metricsPort === undefined || metricsPort === 0 || areApart(metricsHost, host)) return;
   for (const other of ['port', 'mtlsPort'] as const) {
-    if (metricsPort !== undefined && metricsPort !== 0 && metricsPort === settings[other])
+    if (metricsPort === settings[other])
       throw new ConfigurationRefused(
-        `${sourceOf('metricsPort')}: expected another port than ${sourceOf(other)}`,
+        `${sourceOf('metricsPort')}: expected another port than ${sourceOf(other)}, because ${metricsHost} and ${host} can be the same address`,
       );
   }
+}
+
+/** Whether two hosts are different addresses in any case. A name can have several, and `0.0.0.0` and `::` are all. */
+function areApart(one: string, other: string): boolean {
+  const [first, second] = [plainAddress(one), plainAddress(other)];
+  if (first === undefined || second === undefined || first === second) return false;
+  return ![first, second].some((address) => address === '0.0.0.0' || address === '::');
 }
 
 type Need = readonly [option: OptionName, needed: OptionName];

@@ -2,7 +2,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { pathOf } from '@grantd/core';
-import { isLoopback } from '../config/networks.ts';
+import { isLoopback, LOOPBACK } from '../config/networks.ts';
 import type { Settings } from '../config/options.ts';
 import { causeOf, type Log } from '../log/log.ts';
 import type { Snapshot } from '../monitoring/meter.ts';
@@ -13,8 +13,6 @@ const PATH = '/metrics';
 
 /** A few scrapers at once. Further connections are closed. */
 const MAX_CONNECTIONS = 32;
-
-const LOOPBACK = '127.0.0.1';
 
 export interface MetricsServer {
   readonly url: string;
