@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Command } from 'commander';
 import { createProgram } from '../src/cli/program.ts';
-import { emailKey, nameAsKept, nameKey, nameProblem } from '../src/data/names.ts';
+import { emailKey, nameAsKept, nameKey, nameProblem, trimmed } from '../src/data/names.ts';
 import { Browser, isLogin, unescaped } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
@@ -21,6 +21,33 @@ test('white space around a name does not count, and white space in it does', () 
     assert.equal(nameKey(typed), nameKey('bob'));
   }
   assert.notEqual(nameKey('b ob'), nameKey('bob'));
+});
+
+test('what shows nothing does not count around a name, and makes no other name within one', () => {
+  for (const blank of [
+    '\u200b',
+    '\u2060\ufeff',
+    '\u00ad',
+    '\u034f',
+    '\u115f',
+    '\u3164',
+    '\u2066',
+    '\u2800',
+    '\ufe0f',
+  ]) {
+    const shown = JSON.stringify(blank);
+    for (const typed of [`${blank}bob1`, `bob1${blank}`, `${blank} ${blank}bob1 ${blank}`])
+      assert.deepEqual([nameAsKept(typed), nameProblem(typed)], ['bob1', undefined], shown);
+    assert.equal(nameKey(`bo${blank}b1`), 'bob1', shown);
+    assert.equal(emailKey(`${blank}bob@example.com${blank}`), 'bob@example.com', shown);
+  }
+  assert.equal(nameKey('bob\u00a0 smith'), nameKey('bob smith'), 'pages show several spaces as one');
+  assert.equal(nameAsKept('bob\u2764\ufe0f'), 'bob\u2764\ufe0f', 'an emoji keeps its picture');
+  assert.equal(nameKey('bob\u2764\ufe0f'), nameKey('bob\u2764'));
+  assert.equal(nameAsKept('\u200b \u2800'), '');
+  const beginMs = performance.now();
+  trimmed(`${' \u200b'.repeat(30_000)}a${' \u200b'.repeat(30_000)}b`);
+  assert.ok(performance.now() - beginMs < 1000, 'long texts of strangers take no long time');
 });
 
 test('the parts of an address are each of one script, and need not be of the same', () => {
@@ -128,19 +155,21 @@ describe('white space around what people type', () => {
     async 'pages/sign_in/first_step.ts'() {
       const { who, browser } = await person('ada');
       for (let attempt = 0; attempt < 12; attempt += 1)
-        assert.ok(!isLogin(await signIn(new Browser(server.url), { ...who, username: `\u00a0Ada \t` })));
+        assert.ok(
+          !isLogin(await signIn(new Browser(server.url), { ...who, username: `\u200b\u00a0Ada \t` })),
+        );
       const wrong = await signIn(browser, { username: 'ada ', password: 'wrong' });
       assert.match(wrong.html, /name="username" value="ada"/);
     },
     async 'pages/recovery/recovery.ts'() {
       const { email } = await person('ben');
-      for (const typed of [' ben ', ` ${email.toUpperCase()} `]) {
+      for (const typed of ['\u200bben ', ` ${email.toUpperCase()}\u200b `]) {
         const browser = new Browser(server.url);
         await browser.submit(await browser.get(`${server.url}/forgot`), { username: typed });
         assert.match(await mailTo(email), /\/link\?token=/);
       }
       const browser = new Browser(server.url);
-      await browser.submit(await browser.get(`${server.url}/sign-up`), { email: ' new@example.com ' });
+      await browser.submit(await browser.get(`${server.url}/sign-up`), { email: ' \u200bnew@example.com ' });
       assert.match(await mailTo('new@example.com'), /\/link\?token=/);
     },
     async 'pages/recovery/link.ts'() {
@@ -151,19 +180,22 @@ describe('white space around what people type', () => {
       await browser.submit(await browser.get(`${server.url}/forgot`), { username: 'cyd' });
       const elsewhere = new Browser(server.url);
       const form = await elsewhere.get(await mailTo(owner.email));
-      const done = await elsewhere.submit(form, { username: ' CYD ', new_password: 'quartz falcon kettle' });
+      const done = await elsewhere.submit(form, {
+        username: ' CYD\u200b ',
+        new_password: 'quartz falcon kettle',
+      });
       assert.equal(done.status, 200, done.html);
       const visitor = new Browser(server.url);
       await visitor.submit(await visitor.get(`${server.url}/sign-up`), { email: 'newer@example.com' });
       const page = await visitor.get(await mailTo('newer@example.com'));
-      await visitor.submit(page, { username: ' newer ', new_password: 'quartz falcon kettle' });
+      await visitor.submit(page, { username: '\u200b newer ', new_password: 'quartz falcon kettle' });
       assert.match(await grantdPrints(server.folder, ['user', 'list']), /^newer {2}/m);
     },
     async 'pages/account/email.ts'() {
       const { who, browser } = await person('dan');
       await signIn(browser, who);
       const page = await browser.get(`${server.url}/account/email`);
-      await browser.submit(page, { email: ' dan@example.org\t', current_password: who.password });
+      await browser.submit(page, { email: ' dan@example.org\u200b\t', current_password: who.password });
       assert.match(await mailTo('dan@example.org'), /\/link\?token=/);
     },
   };
@@ -236,7 +268,7 @@ describe('white space around what people type', () => {
     'user remove': [['user', 'remove', ' NAME ', '--yes']],
   };
 
-  test('each command that takes a name or an address takes it with white space around it', async () => {
+  test('each command that takes a name or an address takes it with blanks around it', async () => {
     const takesName = (command: Command) =>
       command.registeredArguments.some((one) => /^(NAME|USERNAME|USER|GROUP|ADDRESS)$/.test(one.name())) ||
       command.options.some(({ flags }) =>
@@ -255,7 +287,11 @@ describe('white space around what people type', () => {
     await grantdPrints(server.folder, ['group', 'add', 'team']);
     for (const args of Object.values(COMMANDS).flat()) {
       const filled = args.map((one) =>
-        one.replace('RENAMED', 'zoe2').replace('NAME', 'zoe').replace('GROUP', 'team'),
+        one
+          .replace('RENAMED', 'zoe2')
+          .replace('NAME', 'zoe')
+          .replace('GROUP', 'team')
+          .replaceAll(/^ | $/g, ' \u200b'),
       );
       const { code, stderr } = await grantd(server.folder, filled, { input: 'correct horse' });
       // No server answers at these addresses. What is typed is checked before.
@@ -270,9 +306,9 @@ describe('white space around what people type', () => {
 
   test('an import and a file of groups take them too', async () => {
     const line = {
-      username: ' eve ',
-      groups: [' crew '],
-      claims: { email: ' eve@example.com ', phone_number: ' +441865000000' },
+      username: ' \u200beve ',
+      groups: [' crew\u200b'],
+      claims: { email: ' eve@example.com\u200b ', phone_number: ' +441865000000' },
     };
     writeFileSync(join(server.folder, 'people.jsonl'), JSON.stringify(line));
     await grantdPrints(server.folder, ['user', 'import', 'people.jsonl', '--create-groups']);

@@ -1,5 +1,6 @@
 // Emails that wait to be sent or have failed.
 import type { StoredMail } from '../data/mails.ts';
+import { trimmed } from '../data/names.ts';
 import { isAddress } from '../people/mailing.ts';
 import { change, operation } from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
@@ -138,10 +139,10 @@ export const MAIL_OPERATIONS = {
       notes: '  GRANTD_SMTP_URL=smtp://login@mail.example.com grantd mail test bob@example.com',
       lines: ({ server, tls, answer }, { address }) => [
         `connected to ${server} with ${tls}`,
-        `the server accepted the email to ${address.trim()}: ${answer}`,
+        `the server accepted the email to ${trimmed(address)}: ${answer}`,
       ],
     },
-    check: ({ address }) => requireAddress(address.trim()),
-    perform: async ({ testMail }, { address }) => ({ document: await testMail(address.trim()) }),
+    check: ({ address }) => requireAddress(trimmed(address)),
+    perform: async ({ testMail }, { address }) => ({ document: await testMail(trimmed(address)) }),
   }),
 };

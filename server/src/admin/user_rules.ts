@@ -1,7 +1,7 @@
 import type { Claims, GrantRecord } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
 import type { Notice } from '../data/mails.ts';
-import { nameProblem } from '../data/names.ts';
+import { nameProblem, trimmed } from '../data/names.ts';
 import { claimsAsKept, isOwnClaim, type PeopleFilter, type Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
@@ -53,7 +53,7 @@ const ADDRESSES: Readonly<Record<string, { readonly form: RegExp; readonly expec
 /** Why a value cannot be the user’s email address or phone number. @returns the part after “expected” */
 export function addressProblem(claim: string, value: unknown): string | undefined {
   const { form, expected } = ADDRESSES[claim] ?? {};
-  const fits = form === undefined || (typeof value === 'string' && form.test(value.trim()));
+  const fits = form === undefined || (typeof value === 'string' && form.test(trimmed(value)));
   return fits ? undefined : `${expected}, got ${JSON.stringify(value)}`;
 }
 

@@ -1,6 +1,6 @@
 // Users. Their rules are in user_rules.ts.
 import type { Group } from '../data/groups.ts';
-import { nameAsKept } from '../data/names.ts';
+import { nameAsKept, trimmed } from '../data/names.ts';
 import { claimsAsKept, type Person } from '../data/people.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { isAddress } from '../people/mailing.ts';
@@ -177,7 +177,7 @@ function checkNewUser({
   requireClaims(given);
   if (typed !== undefined) requirePassword(typed);
   if (invitation === undefined) return;
-  if (!isAddress(invitation.email.trim()))
+  if (!isAddress(trimmed(invitation.email)))
     throw new InvalidInput(
       'email',
       `expected an address such as bob@example.com, got ${JSON.stringify(invitation.email)}`,
@@ -348,7 +348,7 @@ export const USER_OPERATIONS = {
       await parts.caller.requireAddress(parts.people, kept);
       const { email = '', language = DEFAULT_LANGUAGE } = invitation ?? {};
       if (invitation !== undefined) requireLanguage(language);
-      const address = email.trim();
+      const address = trimmed(email);
       return {
         name,
         claims: invitation ? claimsAfter(kept, { claims: { email: address }, removed: [] }) : kept,

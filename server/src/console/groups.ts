@@ -4,6 +4,7 @@ import { MAX_DESCRIPTION } from '../admin/groups.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import type { Document } from '../admin/table.ts';
 import type { User } from '../admin/users.ts';
+import { trimmed } from '../data/names.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
@@ -57,7 +58,7 @@ export async function submitGroups(visit: Visit): Promise<Response> {
   const typedName = form.get('name') ?? '';
   const does = form.get('do');
   if (does === 'add') {
-    const typed = { name: typedName.trim(), description: (form.get('description') ?? '').trim() };
+    const typed = { name: trimmed(typedName), description: (form.get('description') ?? '').trim() };
     const problem = await problemOf(() => call('addGroup', typed));
     if (problem !== undefined)
       return renderPage(c, groupsPage({ ...(await groupsOf(visit)), typed, problem }, setting));
@@ -65,7 +66,7 @@ export async function submitGroups(visit: Visit): Promise<Response> {
   }
   const group = await call('getGroup', { group: typedName });
   const { name } = group;
-  const username = (form.get('username') ?? '').trim();
+  const username = trimmed(form.get('username') ?? '');
   const [joining] = does === 'join' && username !== '' ? (await call('listUsers', { username })).items : [];
   if (does === 'join' && joining === undefined)
     return renderPage(c, groupPage({ ...(await groupOf(visit, name)), username }, setting));

@@ -1,6 +1,6 @@
 import { type ClientRecord, type MayUseClient, SIGN_IN_POLICIES } from '@grantd/core';
 import type { FurtherPolicy } from '../config/acr.ts';
-import { nameAsKept, nameKey } from './names.ts';
+import { nameAsKept, nameKey, nameKeysOf } from './names.ts';
 import type { People } from './people.ts';
 import {
   type ActOfChange,
@@ -81,7 +81,7 @@ const ONE = 'issuer = :issuer AND name = :name';
 
 const GROUPS_SQL = GROUPS.statements({
   add: `${GROUPS.insert} WHERE TRUE ON CONFLICT DO NOTHING RETURNING name`,
-  byName: `SELECT ${COLUMNS} FROM grantd.groups WHERE issuer = :issuer AND name_key = :nameKey`,
+  byName: `SELECT ${COLUMNS} FROM grantd.groups WHERE issuer = :issuer AND name_key IN (:nameKey, :formerKey)`,
   list: `SELECT ${COLUMNS} FROM grantd.groups WHERE issuer = :issuer ORDER BY name`,
   change: `
     UPDATE grantd.groups SET description = :description, sign_in_policy = :signInPolicy
@@ -166,7 +166,7 @@ export function groupsTable(tables: ProgramTables): Groups {
       const row = { name, nameKey: nameKey(newName), description, signInPolicy, createdAtMs };
       return change({ type: 'group_added', target: name }, GROUPS_SQL.add(row));
     },
-    byName: (name) => tables.first(GROUPS_SQL.byName({ nameKey: nameKey(name) }), groupOf),
+    byName: (name) => tables.first(GROUPS_SQL.byName(nameKeysOf(name)), groupOf),
     list: () => tables.list(GROUPS_SQL.list(), groupOf),
     change(name, { description, signInPolicy }, before) {
       const basis = {

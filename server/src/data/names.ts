@@ -4,6 +4,21 @@ import { type Claims, unreadableName } from '@grantd/core';
 
 const MAX_LENGTH = 128;
 
+/** Characters that show nothing (UAX 44, `Default_Ignorable_Code_Point`), such as a zero-width space. */
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u2800]/gu;
+
+/** A variation selector after an emoji selects a picture. */
+const BLANK = `(?:\\s|(?!(?<=\\p{Extended_Pictographic})[\\uFE0E\\uFE0F])${INVISIBLE.source})`;
+const BLANKS_AROUND = new RegExp(`^${BLANK}+|${BLANK}+$`, 'gu');
+
+/** No name or address is as long. The expression would take too long for much longer texts. */
+const MAX_TRIMMED = 500;
+
+/** A typed or copied text without blanks around it: white space, and what shows nothing. */
+export function trimmed(text: string): string {
+  return text.length > MAX_TRIMMED ? text.trim() : text.replaceAll(BLANKS_AROUND, '');
+}
+
 /** Whether a text can be a username. Other texts are never looked up. */
 export function isName(text: string): boolean {
   const name = nameAsKept(text);
@@ -29,11 +44,11 @@ export function nameProblem(text: string): string | undefined {
 }
 
 /**
- * Normalizes a name for storage, lookup and display: canonically equivalent spellings are equal, and white space around
- * the name does not count, because the keyboards of phones add some.
+ * Normalizes a name for storage, lookup and display: canonically equivalent spellings are equal, and blanks around the
+ * name do not count, because the keyboards of phones add some, and web pages hide some in what is copied.
  */
 export function nameAsKept(text: string): string {
-  return text.trim().normalize('NFC');
+  return trimmed(text).normalize('NFC');
 }
 
 /** What is before and after the last `@` of an address. Any other text is one part. */
@@ -61,23 +76,27 @@ const RESEMBLES: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * A key that confusable names share: ignores width, case (RFC 8265 §3.3, UsernameCaseMapped), look-alike letters of
- * other scripts, and whether a domain is in Punycode. Each key belongs to one user (ADR 54).
+ * A key that confusable names share: ignores width, case (RFC 8265 §3.3, UsernameCaseMapped), invisible characters, the
+ * number of spaces, look-alike letters of other scripts, and whether a domain is in Punycode. Each key belongs to one
+ * user (ADR 54).
  */
 export function nameKey(text: string): string {
-  const lowered = lowerCase(text);
+  const lowered = lowerCase(text.replaceAll(INVISIBLE, '')).replaceAll(/\s+/g, ' ');
   return likeLatin(lowered.includes('@') ? withDomain(lowered, unicodeDomain) : lowered);
 }
 
-export function lowerCase(text: string): string {
-  return text.trim().normalize('NFKC').toLowerCase();
+/** The key of a name, and the one of earlier versions: with invisible characters, all spaces, and a domain in Punycode. */
+export function nameKeysOf(text: string) {
+  return { nameKey: nameKey(text), formerKey: likeLatin(lowerCase(text)) };
+}
+
+function lowerCase(text: string): string {
+  return trimmed(text).normalize('NFKC').toLowerCase();
 }
 
 /** In letters that look alike, the Latin ones. */
 export function likeLatin(lowered: string): string {
-  return Array.from(lowered, (letter) => RESEMBLES.get(letter) ?? letter)
-    .join('')
-    .normalize('NFC');
+  return lowered.replaceAll(/./gsu, (letter) => RESEMBLES.get(letter) ?? letter).normalize('NFC');
 }
 
 /** A domain in Punycode as Unicode. Others stay as they are. @returns empty if it is no domain */
@@ -135,10 +154,10 @@ const ALMOST_ASCII = /[\u212A\u0130\u037E\u1FEF]/;
 
 /**
  * An email address in the form in which addresses are compared: in lower case, with the domain as the mailer sends it
- * (UTS 46, Punycode), and without white space around it (ADR 131).
+ * (UTS 46, Punycode), and without blanks around it (ADR 131).
  */
 export function emailKey(address: string): string {
-  return withDomain(foldAscii(address.trim()), asciiDomain).replace(/^[^@]*/, (local) =>
+  return withDomain(foldAscii(trimmed(address)), asciiDomain).replace(/^[^@]*/, (local) =>
     ALMOST_ASCII.test(local) ? local : local.normalize('NFC').toLowerCase(),
   );
 }
@@ -163,7 +182,7 @@ export function emailKeysOf(address: string) {
   const key = emailKey(address);
   return {
     emailKey: key,
-    foldedEmail: foldAscii(address.trim()),
+    foldedEmail: foldAscii(trimmed(address)),
     unicodeEmail: withDomain(key, unicodeDomain),
   };
 }

@@ -3,12 +3,12 @@ import type { StoredClaims } from '../config/options.ts';
 import { type Notice, noticeCalls } from './mails.ts';
 import {
   emailKeysOf,
-  likeLatin,
-  lowerCase,
   nameAsKept,
   nameKey,
+  nameKeysOf,
   searchForms,
   searchTextOf,
+  trimmed,
   verifiedEmailOf,
 } from './names.ts';
 import {
@@ -299,11 +299,7 @@ export function peopleTable(tables: ProgramTables): People {
     },
     replacePasswordHash: (subject, from, passwordHash) =>
       tables.changes(SQL.replacePassword({ subject, from, passwordHash })),
-    // Earlier versions stored keys with a domain in Punycode.
-    byName(name) {
-      const keys = { nameKey: nameKey(name), formerKey: likeLatin(lowerCase(name)) };
-      return tables.first(SQL.byName({ name: nameAsKept(name), ...keys }), personOf);
-    },
+    byName: (name) => tables.first(SQL.byName({ name: nameAsKept(name), ...nameKeysOf(name) }), personOf),
     bySubject: (subject) => tables.first(SQL.bySubject({ subject }), personOf),
     hasWay(subject, ways) {
       const { condition, values } = hasWay(ways);
@@ -397,10 +393,10 @@ export function personOf(row: TableRow): Person {
   return { ...(PEOPLE.recordOf(row) as Person), ...groups };
 }
 
-/** Claims as they are stored: without white space around an address. */
+/** Claims as they are stored: without blanks around an address. */
 export function claimsAsKept(claims: Claims): Claims {
   const asKept = (name: string, value: unknown) =>
-    ['email', 'phone_number'].includes(name) && typeof value === 'string' ? value.trim() : value;
+    ['email', 'phone_number'].includes(name) && typeof value === 'string' ? trimmed(value) : value;
   return Object.fromEntries(Object.entries(claims).map(([name, value]) => [name, asKept(name, value)]));
 }
 

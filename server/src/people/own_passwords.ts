@@ -1,5 +1,5 @@
 import type { Provider } from '../config/providers.ts';
-import { emailDomain, nameKey } from '../data/names.ts';
+import { emailDomain, nameKey, trimmed } from '../data/names.ts';
 import type { Person } from '../data/people.ts';
 import type { UpstreamIdentities } from '../data/upstream_identities.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
@@ -49,7 +49,7 @@ export function providerOfAddress<P extends Pick<Provider, 'domains'>>(
   providers: readonly P[],
   address: string,
 ): P | undefined {
-  const domain = domainKey(address.trim());
+  const domain = domainKey(trimmed(address));
   return providers.find(
     ({ domains }) => domain !== undefined && domains.some((item) => domainKey(`user@${item}`) === domain),
   );

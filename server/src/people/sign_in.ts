@@ -45,16 +45,16 @@ const SECONDS_TO_WAIT = 5;
 /**
  * Checks a username and a password. An unknown name costs as much as a wrong password. The address counts failures and
  * pending attempts only: everything else is given back, so that many correct sign-ins at once do not reach its limit.
+ * @param typedName as `trimmed` returns it
  * @param placeOf returns where the attempt comes from, for the limits
  * @throws {DirectoryFault} the directory does not decide. The attempt does not count
  */
 export async function signIn(
   { people, storage, hasher, limits, passwords, directory }: SignInParts,
-  typed: string,
+  typedName: string,
   password: string,
   placeOf: (person: Person | undefined) => Promise<Place>,
 ): Promise<SignIn> {
-  const typedName = typed.trim();
   const name = attemptName(typedName);
   const person = name === '' ? undefined : await people.byName(typedName);
   const tried = person !== undefined && { triedSubject: person.subject };
@@ -260,10 +260,10 @@ export const FAILURES_OF_ADDRESS: AttemptLimit = { attempts: 100, windowMs: 15 *
 
 /**
  * The name under which attempts count: the name key, because counting the typed name would reveal whether another
- * spelling exists. A directory finds a name with several spaces as the name with one (ADR 133).
+ * spelling exists (ADR 133).
  */
 export function attemptName(typed: string): string {
-  return isName(typed) ? nameKey(typed).replaceAll(/\s+/g, ' ') : '';
+  return isName(typed) ? nameKey(typed) : '';
 }
 
 /** The name under which attempts at an entry of the directory count. No username has a line break. */

@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import { trimmed } from '../../data/names.ts';
 import type { RequestLog } from '../../log/log.ts';
 import { isAddress, type LinkBook, type MailQueue } from '../../people/mailing.ts';
 import type { SelfService } from '../../people/self_service.ts';
@@ -61,7 +62,7 @@ export function submitEmail(needs: EmailNeeds) {
       return needs.visits.show(c, session, 'overview', { done: 'email_confirmed' });
     }
 
-    const email = (form.get('email') ?? '').trim();
+    const email = trimmed(form.get('email') ?? '');
     const refuse = async (
       problem: NonNullable<EmailView['problem']>,
       status: 400 | 403 | 429 | 503,

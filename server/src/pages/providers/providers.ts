@@ -2,6 +2,7 @@
 import { queryOf } from '@grantd/core';
 import type { MiddlewareHandler } from 'hono';
 import type { Provider } from '../../config/providers.ts';
+import { trimmed } from '../../data/names.ts';
 import type { Person } from '../../data/people.ts';
 import { FEDERATED } from '../../people/acr.ts';
 import type { MissingSteps } from '../../people/missing_steps.ts';
@@ -137,7 +138,7 @@ async function beginAtHome(
 ): Promise<Response | undefined> {
   const connected = needs.upstream.ofAddress(address);
   if (connected === undefined || !isOffered(connected.provider, page)) return undefined;
-  return beginSignIn(c, needs, connected, page, address.trim());
+  return beginSignIn(c, needs, connected, page, trimmed(address));
 }
 
 function isOffered({ protocol }: Provider, page: PendingPage): boolean {

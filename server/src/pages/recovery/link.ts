@@ -1,6 +1,6 @@
 // Links of emails: for a forgotten password, an invitation, or a new account.
 import type { MailedLink } from '../../data/mails.ts';
-import { isName, nameKey, nameProblem } from '../../data/names.ts';
+import { isName, nameKey, nameProblem, trimmed } from '../../data/names.ts';
 import type { People, Person } from '../../data/people.ts';
 import type { RequestLog } from '../../log/log.ts';
 import { isFromBrowser, type LinkBook } from '../../people/mailing.ts';
@@ -70,7 +70,7 @@ export function submitLink(needs: LinkNeeds) {
     const usable = await usableLink(c, needs);
     const { token, link, person } = usable;
     const form = await needs.formTokens.verified(c, { page: 'link', about: [token] });
-    const typed = { username: (form.get('username') ?? '').trim(), password: form.get('new_password') ?? '' };
+    const typed = { username: trimmed(form.get('username') ?? ''), password: form.get('new_password') ?? '' };
     const refuse = async (problem: LinkProblem, status: RefusedStatus = 400, secondsToWait?: number) => {
       const event = { type: 'refused', page: 'link', requestId: requestIdOf(c), reason: problem } as const;
       needs.requestLog.pageEvent({ ...event, ...(person && { subject: person.subject }) });

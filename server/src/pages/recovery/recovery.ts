@@ -1,5 +1,5 @@
 // Emails that visitors ask for.
-import { emailDomain, emailKey, isName, nameKey } from '../../data/names.ts';
+import { emailDomain, emailKey, isName, nameKey, trimmed } from '../../data/names.ts';
 import type { RequestLog } from '../../log/log.ts';
 import type { PageReason } from '../../log/page_events.ts';
 import { isAddress, LINK_LIFETIMES_MS, type MailQueue, verifiedAddressOf } from '../../people/mailing.ts';
@@ -53,7 +53,7 @@ function showForgot(needs: MailNeeds) {
 function submitForgot(needs: MailNeeds) {
   return async (c: PageContext): Promise<Response> => {
     const form = await needs.formTokens.verified(c, { page: 'forgot', about: [] });
-    const text = (form.get('username') ?? '').trim();
+    const text = trimmed(form.get('username') ?? '');
     // Some databases cannot store other characters.
     const typed = isName(text) || isAddress(text) ? text : '';
     const setting = needs.drawing.setting(c);
@@ -90,7 +90,7 @@ function showSignUp(needs: MailNeeds) {
 function submitSignUp(needs: MailNeeds) {
   return async (c: PageContext): Promise<Response> => {
     const form = await needs.formTokens.verified(c, { page: 'sign-up', about: [] });
-    const typed = (form.get('email') ?? '').trim().slice(0, MAX_TYPED);
+    const typed = trimmed(form.get('email') ?? '').slice(0, MAX_TYPED);
     const setting = needs.drawing.setting(c);
     const problem = addressProblem(typed, needs);
     if (problem !== undefined) {

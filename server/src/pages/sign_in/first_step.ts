@@ -1,5 +1,6 @@
 // The sign-in page: a password, a passkey, or the way to a provider; and the end of a sign-in, after which a session begins.
 import type { Factors } from '../../data/factors.ts';
+import { trimmed } from '../../data/names.ts';
 import type { Person } from '../../data/people.ts';
 import type { RequestLog } from '../../log/log.ts';
 import { METHODS } from '../../people/acr.ts';
@@ -129,7 +130,7 @@ export function submitLogin(needs: FirstStepNeeds) {
     const clientId = clientIdOf(page);
     const form = await needs.formTokens.verified(c, { page: 'login', about: [page.sealed], clientId });
     if (form.get('decision') === 'cancel' && 'authorization' in page) return cancelSignIn(c, needs, page);
-    const username = (form.get('username') ?? '').trim();
+    const username = trimmed(form.get('username') ?? '');
     const answer = passkeyAnswer(form);
     if (answer === undefined && !form.has('password') && needs.providers?.isIdentifierFirst)
       return (
