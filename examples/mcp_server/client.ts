@@ -1,5 +1,6 @@
-// An MCP client that knows only the URL of a server: node client.ts URL [--document URL | --client-id ID] [--state FILE]
-// The file keeps its identifier and its tokens for the next run.
+// An MCP client that knows only the URL of a server:
+// node client.ts URL [--document URL | --client-id ID [--client-secret SECRET]] [--state FILE] [--tool NAME]
+// It calls a tool. The file keeps its identifier and its tokens for the next run.
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -17,9 +18,15 @@ type Kept<Name extends 'clientInformation' | 'discoveryState' | 'tokens'> = Awai
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { document: { type: 'string' }, 'client-id': { type: 'string' }, state: { type: 'string' } },
+  options: {
+    document: { type: 'string' },
+    'client-id': { type: 'string' },
+    'client-secret': { type: 'string' },
+    state: { type: 'string' },
+    tool: { type: 'string', default: 'whoami' },
+  },
 });
-const { document, 'client-id': clientId, state: file } = values;
+const { document, 'client-id': client_id, 'client-secret': client_secret, state: file } = values;
 const server = new URL(positionals[0] ?? 'http://localhost:3001/mcp');
 
 /** What the client remembers. */
@@ -29,7 +36,9 @@ const memory: {
   discovery?: Kept<'discoveryState'>;
   verifier?: string;
 } = {
-  ...(clientId !== undefined && { client: { client_id: clientId } }),
+  ...(client_id !== undefined && {
+    client: { client_id, ...(client_secret !== undefined && { client_secret }) },
+  }),
   ...(file !== undefined && existsSync(file) && JSON.parse(readFileSync(file, 'utf8'))),
 };
 
@@ -70,25 +79,39 @@ const provider: OAuthClientProvider = {
   redirectToAuthorization: (url) => console.log(`Open this URL in a browser: ${url}`),
 };
 
-async function whoami(transport: StreamableHTTPClientTransport): Promise<string> {
-  const client = new Client({ name: 'example-client', version: '1.0.0' });
+async function call(transport: StreamableHTTPClientTransport): Promise<string> {
+  // Without sessions, as of 2026-07-28. Earlier servers get the earlier protocol.
+  const versionNegotiation = { mode: 'auto' } as const;
+  const client = new Client({ name: 'example-client', version: '1.0.0' }, { versionNegotiation });
   await client.connect(transport);
-  const { content } = await client.callTool({ name: 'whoami', arguments: {} });
+  const { content } = await client.callTool({ name: values.tool, arguments: {} });
   await client.close();
   return JSON.stringify(content);
 }
 
-const connection = () => new StreamableHTTPClientTransport(server, { authProvider: provider });
-const first = connection();
-const answer = await whoami(first).catch(async (error: unknown) => {
-  if (!(error instanceof UnauthorizedError)) throw error;
-  const [request, response] = (await once(callback, 'request')) as [
-    IncomingMessage,
-    { end(text: string): void },
-  ];
-  response.end('You can close this window.');
-  await first.finishAuth(new URL(request.url ?? '', redirectUrl).searchParams);
-  return whoami(connection());
+/** A server may ask for more scopes, or move to another issuer. It asks forever if it does not accept what it gets. */
+const MOST_SIGN_INS = 2;
+
+async function signedIn(left = MOST_SIGN_INS): Promise<string> {
+  const transport = new StreamableHTTPClientTransport(server, { authProvider: provider });
+  try {
+    return await call(transport);
+  } catch (error) {
+    if (!(error instanceof UnauthorizedError) || left === 0) throw error;
+    const [request, response] = (await once(callback, 'request')) as [
+      IncomingMessage,
+      { end(text: string): void },
+    ];
+    response.end('You can close this window.');
+    await transport.finishAuth(new URL(request.url ?? '', redirectUrl).searchParams);
+    memory.discovery = undefined; // The server may name another issuer the next time.
+    return signedIn(left - 1);
+  }
+}
+
+const answer = await signedIn().catch(({ message }: Error) => {
+  console.error(message);
+  process.exit(1);
 });
 callback.close();
 if (file !== undefined) writeFileSync(file, JSON.stringify(memory), { mode: 0o600 });

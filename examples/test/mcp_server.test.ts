@@ -19,6 +19,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const EXAMPLE = join(ROOT, 'examples', 'mcp_server');
 const INSTALLED = join(EXAMPLE, 'node_modules');
 const PACKAGES = join(INSTALLED, '@modelcontextprotocol');
+const SUITE = join(PACKAGES, 'conformance', 'dist', 'index.js');
 const ABSENCE = existsSync(INSTALLED) ? false : 'the packages of examples/mcp_server: npm run test:mcp';
 
 const PAGE = readFileSync(join(ROOT, 'docs', 'mcp.md'), 'utf8');
@@ -35,6 +36,27 @@ test('the example has no type errors', { skip: ABSENCE }, () => {
     encoding: 'utf8',
   });
   assert.equal(status, 0, stdout);
+});
+
+describe('the official conformance suite passes with the client of the example', { skip: ABSENCE }, () => {
+  const suite = (...args: readonly string[]) =>
+    spawnSync(process.execPath, [SUITE, ...args], {
+      encoding: 'utf8',
+      env: { ...process.env, NODE_OPTIONS: '' },
+    });
+  const listed = ABSENCE === false ? suite('list').stdout : '';
+  const [, clients = ''] = /\nClient scenarios.*?\n(.*?)\n\n/s.exec(listed) ?? [];
+  // Extensions are for clients without users, and for other bindings of tokens.
+  const scenarios = [...clients.matchAll(/- (auth\/\S+) \[.*2026-07-28\]/g)].map(([, name = '']) => name);
+  const command = `${process.execPath} ${join(import.meta.dirname, 'mcp_suite_client.ts')}`;
+
+  test('it has scenarios', () => assert.ok(scenarios.length >= 25, listed));
+  for (const scenario of scenarios)
+    test(scenario, () => {
+      const { stdout, stderr } = suite('client', '--scenario', scenario, '--command', command);
+      // Some scenarios are over when the client has refused to go on.
+      assert.match(stdout + stderr, /^Passed: (\d+)\/\1, 0 failed, 0 warnings$/m, stdout + stderr);
+    });
 });
 
 describe('docs/mcp.md: clients connect to the example with nothing but its URL', { skip: ABSENCE }, () => {
@@ -167,17 +189,32 @@ describe('docs/mcp.md: clients connect to the example with nothing but its URL',
     }
   });
 
-  test('the official conformance suite passes with the authorization server', async () => {
-    const port = String(await freePort());
-    const redirect = `http://127.0.0.1:${port}/callback`;
-    const added = `client add suite --public --grant authorization_code --scope openid --redirect-uri ${redirect}`;
-    await grantdPrints(server.folder, added.split(' '));
-    const main = join(PACKAGES, 'conformance', 'dist', 'index.js');
-    const args = ['authorization', '--url', server.url, '--client-id', 'suite', '--port', port];
-    const { printed } = await run([main, ...args], /Total: .*/);
-    assert.match(printed, /authorization-code-grant: 1 passed, 0 failed/);
-    assert.match(printed, /Total: 3 passed, 0 failed/);
-  });
+  /** The identifiers of clients of the official conformance suite, by the way in which grantd knows them. */
+  const SUITE_CLIENTS: Readonly<Record<string, (redirectUri: string) => Promise<string>>> = {
+    'with a document': async () => document,
+    'that registered': async (redirectUri) => {
+      const response = await fetch(`${server.url}/register`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ redirect_uris: [redirectUri], token_endpoint_auth_method: 'none' }),
+      });
+      return (await response.json()).client_id;
+    },
+    'that the operator added': async (redirectUri) => {
+      const words = `client add suite --public --grant authorization_code --scope openid --redirect-uri ${redirectUri}`;
+      await grantdPrints(server.folder, words.split(' '));
+      return 'suite';
+    },
+  };
+  for (const [way, identifierAt] of Object.entries(SUITE_CLIENTS))
+    test(`the official conformance suite passes with the authorization server and a client ${way}`, async () => {
+      const port = String(await freePort());
+      const id = await identifierAt(`http://127.0.0.1:${port}/callback`);
+      const args = ['authorization', '--url', server.url, '--client-id', id, '--port', port];
+      const { printed } = await run([SUITE, ...args], /Total: .*/);
+      assert.match(printed, /authorization-code-grant: 1 passed, 0 failed/);
+      assert.match(printed, /Total: 3 passed, 0 failed/);
+    });
 
   test('an operator ends the access of a client at once', async () => {
     const state = join(server.folder, '--client-id.json');
