@@ -27,10 +27,10 @@ function waits(url: string, registration: 'open' | 'token' | 'off' = 'open'): nu
   return [1, 2].filter(() => limit(url, '192.0.2.1')).length;
 }
 
-test('only registration and the endpoints for authorization requests and devices have a limit', () => {
+test('only registration, authorization requests, pushed ones and those of devices have a limit', () => {
   const throttled = THROTTLED_ROUTES.map(({ path }) => path);
-  const { authorization, deviceAuthorization, registration } = DEFAULT_PATHS;
-  assert.deepEqual(throttled, [authorization, deviceAuthorization, registration]);
+  const { authorization, pushedAuthorizationRequest, deviceAuthorization, registration } = DEFAULT_PATHS;
+  assert.deepEqual(throttled, [authorization, pushedAuthorizationRequest, deviceAuthorization, registration]);
   for (const path of Object.values(DEFAULT_PATHS))
     assert.equal(waits(`${path}?a=b`), throttled.includes(path) ? 1 : 0, path);
   for (const path of ['/register/a', '/authorize/a', '/login', '/console', '/health', '/', '//authorize'])
@@ -75,6 +75,7 @@ test('the server answers 429 with the time to wait, browsers with a page, by the
     });
   for (const [path, method, status] of [
     [AUTHORIZE, 'GET', 400],
+    ['/par', 'POST', 401],
     ['/device_authorization', 'POST', 401],
     ['/register', 'POST', 400],
   ] as const) {

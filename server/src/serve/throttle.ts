@@ -14,11 +14,12 @@ interface ThrottledRoute {
 
 /**
  * Routes with a limit for each address. Polling and endpoints that authenticate their callers never have one: a client
- * with many users sends many requests from one address. Devices start their own requests, with no more than the
- * identifier of a public client.
+ * with many users sends many requests from one address. Requests that are pushed and those of devices are stored, and
+ * need no more than the identifier of a public client, which can be the URL of any document.
  */
 export const THROTTLED_ROUTES: readonly ThrottledRoute[] = [
   { operation: 'authorization', path: DEFAULT_PATHS.authorization },
+  { operation: 'pushed_authorization_request', path: DEFAULT_PATHS.pushedAuthorizationRequest },
   { operation: 'device_authorization', path: DEFAULT_PATHS.deviceAuthorization },
   {
     operation: 'registration',
