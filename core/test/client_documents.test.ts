@@ -10,6 +10,7 @@ import {
   type FetchDocument,
   type FetchedDocument,
 } from '@grantd/core';
+import { authorizationDetails } from '@grantd/core/authorization_details';
 import { memoryStorage } from '@grantd/core/memory';
 import { documentFetcher } from '@grantd/core/node';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
@@ -81,6 +82,8 @@ function options(more: Parameters<typeof clientDocuments>[0] = {}): WorldOptions
 }
 
 const OPEN = options();
+const ANY_OBJECT = { schema: { type: 'object', additionalProperties: true } };
+const DETAILS = authorizationDetails({ types: { payment: ANY_OBJECT, account: ANY_OBJECT } });
 const OF_EDITOR = { client_id: URL_OF_EDITOR, redirect_uri: LOOPBACK, scope: 'openid offline_access read' };
 const HOUR = 60 * 60;
 const DAY = 24 * HOUR;
@@ -677,6 +680,35 @@ specification('Clients whose identifier is the URL of a document', ON_EVERY_STOR
     { ...OPEN, pairwiseSecret: 'a secret of pairwise subjects with more than 32 characters' },
   );
 
+  spec(
+    'RFC 9396 §10 a document names types of authorization details, and gets those that the operator opens',
+    withSites(async (world) => {
+      const requested = (...types: readonly string[]) => JSON.stringify(types.map((type) => ({ type })));
+      sites.serve(URL_OF_EDITOR, {
+        body: { ...EDITOR, authorization_details_types: ['payment', 'account', 'unknown'] },
+      });
+      const { status, body } = await redeem(
+        world,
+        await approved(world, { authorization_details: requested('payment') }),
+      );
+      assert.equal(status, 200, body);
+      assert.deepEqual(JSON.parse(body).authorization_details, [{ type: 'payment' }]);
+      const refusal = { code: 'invalid_authorization_details' };
+      for (const type of ['account', 'unknown'])
+        await assert.rejects(
+          accepted(world, { ...OF_EDITOR, authorization_details: requested('payment', type) }),
+          refusal,
+        );
+      world.clock.advance(5 * 60);
+      sites.serve(URL_OF_EDITOR, { body: EDITOR });
+      await assert.rejects(
+        accepted(world, { ...OF_EDITOR, authorization_details: requested('payment') }),
+        refusal,
+      );
+    }),
+    { ...options({ authorizationDetailsTypes: ['payment'] }), authorizationDetails: DETAILS },
+  );
+
   for (const [id, why] of [
     ['http://editor.example/client.json', 'http'],
     ['https://editor.example', 'no path'],
@@ -770,6 +802,19 @@ test('clientDocuments needs fetchDocument, and says so', () => {
       }),
     /fetchDocument: expected a function, because the option clientDocuments is set/,
   );
+});
+
+test('clientDocuments opens only types of authorization details that the server has', () => {
+  for (const details of [undefined, DETAILS])
+    assert.throws(
+      () =>
+        new AuthorizationServer({
+          ...{ issuer: ISSUER, secret: SECRET, storage: memoryStorage(), fetchDocument: sites.fetch },
+          ...(details && { authorizationDetails: details }),
+          clientDocuments: clientDocuments({ authorizationDetailsTypes: ['payment', 'unknown'] }),
+        }),
+      /clientDocuments\.authorizationDetailsTypes: expected types of authorizationDetails/,
+    );
 });
 
 test('a misspelt or wrong option of clientDocuments is refused with its name', () => {

@@ -47,6 +47,8 @@ export interface ClientDocumentOptions {
   readonly redirectUris?: readonly string[];
   /** Resource URIs of the APIs that these clients may request. Default: none. */
   readonly apis?: readonly string[];
+  /** Types of authorization details that these clients may request. Default: none. */
+  readonly authorizationDetailsTypes?: readonly string[];
   /**
    * Maximum documents that are fetched from one site (the last two labels of a host) for the first time in a minute, so
    * that requests with invented URLs do not become a load there. 0 sets no limit. Default: 30.
@@ -73,6 +75,7 @@ const OPTIONS: KindsOf<ClientDocumentOptions> = {
   scopes: scopeList,
   closedScopes: scopeList,
   apis: textList('URIS', 'a list of absolute URIs without fragment (RFC 8707 section 2)', isResourceUri),
+  authorizationDetailsTypes: textList('TYPES', 'a list of types, none empty', (type) => type !== ''),
   mostNewPerSite: wholeNumber(0, 1_000_000),
   allowInsecureUris: trueOrFalse,
 };
@@ -106,6 +109,12 @@ export function clientDocuments(options: ClientDocumentOptions = {}): ClientDocu
       for (const group of ['authorizationCodes', 'registration', 'oneTimeIdentifiers'] as const)
         if (!context.storage.groups.has(group))
           throw new ConfigurationError('storage', `the methods of the group ${group}, because ${IS_SET}`);
+      const { authorizationDetailsTypes: types = [] } = options;
+      if (!types.every((type) => context.authorizationDetails?.names.includes(type)))
+        throw new ConfigurationError(
+          'clientDocuments.authorizationDetailsTypes',
+          'types of authorizationDetails',
+        );
       return new OpenDocuments(context, { ...options }, registrable);
     },
   };
@@ -339,6 +348,7 @@ class OpenDocuments implements DocumentClients {
       closedScopes = [],
       apis = [],
       redirectUris = [],
+      authorizationDetailsTypes = [],
       allowInsecureUris = false,
     } = this.#options;
     const personal = oidc === undefined ? [] : [...Object.keys(oidc.claimsByScope), 'offline_access'];
@@ -346,7 +356,7 @@ class OpenDocuments implements DocumentClients {
       scopes: [...new Set([...personal, ...scopes])].filter((scope) => !closedScopes.includes(scope)),
       apis,
       redirectUris,
-      authorizationDetailsTypes: [],
+      authorizationDetailsTypes,
       grantTypes: GRANTS,
       allowInsecureUris,
       assertionAudience: 'issuer',

@@ -56,7 +56,7 @@ export const ENDPOINT_OPTIONS = {
   clientDocuments: option(
     'Endpoints',
     oneOf('off', 'listed', 'open'),
-    'Whether a client may use the https URL of a document with its metadata as its identifier (Client ID Metadata Documents): no client, those of clientDocumentHosts, or every one. These clients get the scopes and APIs of self-registered ones.',
+    'Whether a client may use the https URL of a document with its metadata as its identifier (Client ID Metadata Documents): no client, those of clientDocumentHosts, or every one. These clients get the scopes, APIs and authorization details of self-registered ones.',
     'off',
   ),
   clientDocumentHosts: option(

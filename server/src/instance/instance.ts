@@ -405,6 +405,7 @@ function documentOptions({
   registrationClosedScopes: closedScopes,
   registrationApis: apis,
   registrationRedirectUris: redirectUris,
+  registrationAuthorizationDetailsTypes: authorizationDetailsTypes,
   insecureDevelopment: allowInsecureUris,
 }: Settings): Pick<AuthorizationServerOptions, 'clientDocuments'> {
   if (accepted === 'off') return {};
@@ -414,7 +415,8 @@ function documentOptions({
   return {
     clientDocuments: clientDocuments({
       ...(isListed && { hosts }),
-      ...{ deniedHosts, mostNewPerSite, scopes, closedScopes, apis, redirectUris, allowInsecureUris },
+      ...{ deniedHosts, mostNewPerSite, scopes, closedScopes, apis, redirectUris, authorizationDetailsTypes },
+      allowInsecureUris,
     }),
   };
 }
