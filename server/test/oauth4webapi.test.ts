@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import * as oauth from 'oauth4webapi';
-import { Browser, signInAndConsent } from './harness/browser.ts';
+import { ALICE, Browser, signInAndConsent } from './harness/browser.ts';
+import { enterCode } from './harness/devices.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
@@ -110,5 +111,25 @@ describe('oauth4webapi', () => {
     const request = new Request('http://localhost:4003/', { headers: { authorization: `Bearer ${token}` } });
     const claims = await oauth.validateJwtAccessToken(as, request, server.url, INSECURE);
     assert.equal(claims.client_id, 'demo-web');
+  });
+
+  test('RFC 8628 §3.4 a device polls until its user has decided, and gets tokens', async () => {
+    const cli: oauth.Client = { client_id: 'demo-cli' };
+    const none = oauth.None();
+    const started = await oauth.deviceAuthorizationRequest(as, cli, none, { scope: 'openid' }, INSECURE);
+    const given = await oauth.processDeviceAuthorizationResponse(as, cli, started);
+    const poll = async () => {
+      const response = await oauth.deviceCodeGrantRequest(as, cli, none, given.device_code, INSECURE);
+      return oauth.processDeviceCodeResponse(as, cli, response);
+    };
+    await assert.rejects(poll(), { error: 'authorization_pending' });
+    await assert.rejects(poll(), { error: 'slow_down' });
+    const browser = new Browser(server.url);
+    const entry = await browser.submit(await browser.get(given.verification_uri), { ...ALICE });
+    await browser.submit(await enterCode(browser, entry, given), { decision: 'allow' });
+    const tokens = await poll();
+    const claims = oauth.getValidatedIdTokenClaims(tokens);
+    const info = await oauth.userInfoRequest(as, cli, tokens.access_token, INSECURE);
+    await oauth.processUserInfoResponse(as, cli, claims?.sub ?? assert.fail('no ID token'), info);
   });
 });
