@@ -49,6 +49,7 @@ for (const database of ANY_DATABASE) {
       const entry = await browser.submit(await browser.get(given.verification_uri_complete), who);
       assert.ok(isCodeEntry(entry), entry.url);
       assert.match(entry.html, new RegExp(`value="${given.user_code}"`));
+      assert.match(entry.html, new RegExp(`href="\\?user_code=${given.user_code}&amp;ui_language=de"`));
       const consent = await browser.submit(entry, { user_code: given.user_code });
       assert.ok(isConsent(consent));
       assert.match((await browser.submit(consent, { decision: 'deny' })).url, /\/device\/denied$/);

@@ -158,6 +158,7 @@ for (const database of ANY_DATABASE) {
           const browser = new Browser(server.url);
           const login = await browser.get(given[link]);
           assert.ok(isLogin(login), login.html);
+          assert.match(login.html, /to connect a device/);
           const entry = await signIn(browser, login);
           assert.ok(isCodeEntry(entry), `${entry.url} ${entry.html}`);
           const [, typed = ''] = /id="user-code"[^>]* value="([^"]*)"/.exec(entry.html) ?? [];

@@ -18,6 +18,8 @@ export const DE: Texts = {
     title: 'Anmelden',
     toContinueTo: (application) => html`weiter zu ${application}`,
     toAccount: 'um Ihre Anwendungen und Sitzungen zu sehen',
+    toDevice: 'um ein Gerät zu verbinden',
+    toConsole: 'um diesen Server zu verwalten',
     titleAgain: 'Bitte erneut anmelden',
     again: {
       requested: (application) => html`${application} bittet Sie, Ihr Passwort noch einmal einzugeben.`,

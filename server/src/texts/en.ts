@@ -26,6 +26,8 @@ export const EN = {
     title: 'Sign in',
     toContinueTo: (application: Name) => html`to continue to ${application}`,
     toAccount: 'to see your applications and sessions',
+    toDevice: 'to connect a device',
+    toConsole: 'to manage this server',
     titleAgain: 'Confirm it’s you',
     again: {
       requested: (application: Name) => html`${application} asks you to enter your password again.`,

@@ -96,6 +96,7 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'type',
   'algorithm',
   'amr',
+  'lead',
   'badges',
 ]);
 
@@ -609,6 +610,7 @@ const SAMPLES: readonly Sample[] = [
   sample('consent_device', consentPage, OF_DEVICE),
   sample('consent_device_unchecked', consentPage, { ...OF_DEVICE, application: STRANGER }),
   sample('consent_details', consentPage, { ...CONSENT, access: { scopes: ['openid'], details: [PAYMENT] } }),
+  sample('sign_in_device', signInPage, { ...FORM, username: '', lead: 'toDevice' }),
   sample('device', devicePage, { ...FORM, typed: '' }),
   sample('device_by_link', devicePage, { ...FORM, typed: 'WDJB-MJHT' }, OPERATOR),
   sample('device_wrong', devicePage, {

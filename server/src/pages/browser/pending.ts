@@ -159,6 +159,16 @@ export function isAgain(page: PendingPage): boolean {
   return prompt.includes('login') || maxAge === 0;
 }
 
+/** The names of the texts that say where a sign-in leads. */
+const LEADS = { device: 'toDevice', console: 'toConsole' } as const;
+
+/** Where a sign-in without an application leads. */
+export type Lead = 'toAccount' | (typeof LEADS)[keyof typeof LEADS];
+
+export function leadOf({ pending }: PendingPage): Lead {
+  return 'page' in pending && pending.page in LEADS ? LEADS[pending.page as keyof typeof LEADS] : 'toAccount';
+}
+
 interface Needs {
   readonly requests: PendingRequests;
   readonly formTokens: Pick<FormTokens, 'browserOf'>;

@@ -284,6 +284,7 @@ const OWN_PARAMETERS: readonly string[] = [
   'needed',
   'end',
   'totp_offer',
+  'user_code',
 ];
 
 /**

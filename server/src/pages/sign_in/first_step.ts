@@ -21,6 +21,7 @@ import {
   type AuthorizationPage,
   clientIdOf,
   isAgain,
+  leadOf,
   type PendingPage,
   type PendingPages,
 } from '../browser/pending.ts';
@@ -247,6 +248,7 @@ async function renderForm(
     action: `${needs.drawing.basePath}/login?pending=${page.sealed}${isOther ? '&other' : ''}`,
     formToken,
     username,
+    lead: leadOf(page),
     ...(asksOnlyName && { asksOnlyName }),
     ...(authorization !== undefined && {
       application: needs.drawing.application(authorization.client, setting.language),

@@ -3,6 +3,7 @@ import type { Challenge } from '../../people/passkeys.ts';
 import type { Texts } from '../../texts/en.ts';
 import type { Html } from '../../texts/html.ts';
 import { textsIn } from '../../texts/texts.ts';
+import type { Lead } from '../browser/pending.ts';
 import { applicationLinks, named, personLine, uncheckedNote } from '../drawing/application_shown.ts';
 import { operatorMark } from '../drawing/brand.ts';
 import { problemBox, REVEAL_SCRIPT, revealButton, revealScript } from '../drawing/fields.ts';
@@ -13,8 +14,10 @@ import { type ProviderButton, providerButtons } from '../drawing/providers_shown
 export type SignInProblem = keyof Texts['signIn']['problems'];
 
 export interface SignInView extends FormShown {
-  /** The requesting application; absent on the way to the account page. */
+  /** The requesting application; absent on the way to a page of this server. */
   readonly application?: ApplicationShown;
+  /** Where the sign-in leads without an application. Default: to the account. */
+  readonly lead?: Lead;
   /** Initial value of the field: a hint or the previous input; may be empty. */
   readonly username: string;
   /** Whether the password comes later, because the address may lead to a provider. */
@@ -58,7 +61,7 @@ export function signInPage(view: SignInView, setting: PageSetting): Page {
     body: html`<header>
 <p class="operator">${operatorMark(setting.operator)}<bdi>${setting.operator.name}</bdi></p>
 <h1>${title}</h1>
-<p class="lead">${leadOf(view, texts)}</p>
+<p class="lead">${leadText(view, texts)}</p>
 </header>
 ${uncheckedNote(application, setting, texts)}
 ${problem === undefined ? '' : signInProblem(texts.signIn.problems[problem], view.secondsToWait, texts)}
@@ -92,14 +95,12 @@ export function cancelForm({ action, formToken }: FormShown, texts: Texts): Html
 </form>`;
 }
 
-function leadOf({ application, again }: SignInView, texts: Texts): Html | string {
+function leadText({ application, again, lead = 'toAccount' }: SignInView, texts: Texts): Html | string {
   if (again !== undefined) {
     const { again: reasons } = texts.signIn;
     return application === undefined ? reasons.forAccount : reasons[again.reason](named(application.name));
   }
-  return application === undefined
-    ? texts.signIn.toAccount
-    : texts.signIn.toContinueTo(named(application.name));
+  return application === undefined ? texts.signIn[lead] : texts.signIn.toContinueTo(named(application.name));
 }
 
 /** What is wrong with a sign-in, and how long the user has to wait. */

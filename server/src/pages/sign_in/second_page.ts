@@ -3,6 +3,7 @@ import type { Challenge } from '../../people/passkeys.ts';
 import type { Texts } from '../../texts/en.ts';
 import type { Html } from '../../texts/html.ts';
 import { textsIn } from '../../texts/texts.ts';
+import type { Lead } from '../browser/pending.ts';
 import { named, personLine, uncheckedNote } from '../drawing/application_shown.ts';
 import { operatorMark } from '../drawing/brand.ts';
 import type { ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../drawing/layout.ts';
@@ -21,6 +22,8 @@ export interface SecondView extends FormShown {
   /** Absent if the user has no passkey, or the server has none. */
   readonly challenge?: Challenge;
   readonly application?: ApplicationShown;
+  /** As on the sign-in page. */
+  readonly lead?: Lead;
   readonly problem?: SecondProblem;
   readonly secondsToWait?: number;
 }
@@ -30,7 +33,7 @@ export interface SecondView extends FormShown {
  * `recovery-submit`; for an application also `login-cancel`.
  */
 export function secondPage(view: SecondView, setting: PageSetting): Page {
-  const { application, problem, challenge, takesCode, takesRecoveryCode } = view;
+  const { application, lead = 'toAccount', problem, challenge, takesCode, takesRecoveryCode } = view;
   const texts = textsIn(setting.language);
   const { second: words } = texts;
   return {
@@ -41,7 +44,7 @@ export function secondPage(view: SecondView, setting: PageSetting): Page {
     body: html`<header>
 <p class="operator">${operatorMark(setting.operator)}<bdi>${setting.operator.name}</bdi></p>
 <h1>${words.title}</h1>
-<p class="lead">${application === undefined ? texts.signIn.toAccount : texts.signIn.toContinueTo(named(application.name))}</p>
+<p class="lead">${application === undefined ? texts.signIn[lead] : texts.signIn.toContinueTo(named(application.name))}</p>
 </header>
 ${uncheckedNote(application, setting, texts)}
 ${problem === undefined ? '' : signInProblem(texts.second.problems[problem], view.secondsToWait, texts)}

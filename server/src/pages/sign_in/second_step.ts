@@ -6,7 +6,7 @@ import { afterStep, byRecovery, METHODS } from '../../people/acr.ts';
 import type { CodeRefusal, SecondFactors } from '../../people/second_factors.ts';
 import { type PasskeySignInRefusal, passkeyMethods, signInWithPasskey } from '../../people/sign_in.ts';
 import { passkeyAnswer } from '../browser/forms.ts';
-import { clientIdOf, type PendingPage } from '../browser/pending.ts';
+import { clientIdOf, leadOf, type PendingPage } from '../browser/pending.ts';
 import { type PageContext, requestIdOf } from '../browser/request.ts';
 import type { BrowserSession } from '../browser/sessions.ts';
 import { personShown } from '../drawing/application_shown.ts';
@@ -213,6 +213,7 @@ async function renderSecond(
     takesCode: has.hasTotp && isCodeEnough({ level, takesRecovery, isTotpWaiting }),
     takesRecoveryCode: has.recoveryCodes > 0 && takesRecovery,
     ...(challenge !== undefined && { challenge }),
+    lead: leadOf(page),
     ...(authorization !== undefined && {
       application: needs.drawing.application(authorization.client, setting.language),
     }),
