@@ -25,7 +25,7 @@ const grantd = await client.discovery(issuer, CLIENT_ID, undefined, client.None(
   execute: issuer.protocol === 'http:' ? [client.allowInsecureRequests] : [],
 });
 
-const tokens = await (flags.device || !hasDisplay() ? signInWithCode() : signInWithBrowser());
+const tokens = await (flags.device || !hasDisplay() ? signInWithCode() : signInWithBrowser()).catch(explain);
 await greet();
 
 console.log('Type whoami or logout');
@@ -38,6 +38,15 @@ for await (const line of createInterface({ input: process.stdin })) {
 await client.tokenRevocation(grantd, tokens.refresh_token ?? tokens.access_token);
 console.log('Signed out');
 process.exit();
+
+/** The user denied access, or took too long. */
+function explain(error: unknown): never {
+  const isAnswer =
+    error instanceof client.ResponseBodyError || error instanceof client.AuthorizationResponseError;
+  if (!isAnswer) throw error;
+  console.error(`Not signed in: ${error.error_description ?? error.error}`);
+  process.exit(1);
+}
 
 async function signInWithBrowser() {
   // Any free port: grantd compares loopback redirect URIs without the port.

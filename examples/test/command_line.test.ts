@@ -74,9 +74,9 @@ describe('docs/tutorials/command_line.md', () => {
         await until(() => pattern.test(printed) || child.exitCode !== null, `it prints ${pattern}`);
         return pattern.exec(printed) ?? assert.fail(printed);
       },
-      async ends(): Promise<void> {
+      async ends(expected = 0): Promise<void> {
         const [code] = await exit;
-        assert.equal(code, 0, printed);
+        assert.equal(code, expected, printed);
       },
     };
   }
@@ -94,11 +94,12 @@ describe('docs/tutorials/command_line.md', () => {
     return events.filter(({ actor }) => actor === 'client:demo-cli').length;
   }
 
-  async function enter(code: string, address: string): Promise<void> {
+  async function enter(code: string, address: string, decision = 'allow'): Promise<void> {
     const browser = new Browser(server.url);
     const entry = await browser.submit(await browser.get(address), { ...ALICE });
     const consent = await browser.submit(entry, { user_code: code });
-    assert.match((await browser.submit(consent, { decision: 'allow' })).url, /\/device\/approved$/);
+    const done = await browser.submit(consent, { decision });
+    assert.match(done.url, decision === 'allow' ? /\/device\/approved$/ : /\/device\/denied$/);
   }
 
   const CODE = /^Open (\S+) on any device and enter (\S+)$/m;
@@ -145,6 +146,15 @@ describe('docs/tutorials/command_line.md', () => {
       await program.ends();
       assert.deepEqual(readdirSync(program.home), []);
     });
+
+  test('a denial ends the program, which says so', async () => {
+    const program = type(DEVICE);
+    const [, address = '', code = ''] = await program.prints(CODE);
+    await enter(code, address, 'deny');
+    await program.ends(1);
+    assert.match(program.printed(), /^Not signed in: the user denied access$/m);
+    assert.ok(PAGE.includes('`the user denied access`'));
+  });
 
   test('the shell script obeys slow_down, greets the user and revokes its token', {
     skip: TOOLS.length > 0 ? `not installed: ${TOOLS.join(', ')}` : false,
