@@ -13,7 +13,7 @@ import { grantdPrints } from '../../server/test/harness/commands.ts';
 import { DEMO_OPTIONS, type RunningServer, Workbench } from '../../server/test/harness/program.ts';
 import { postForm } from '../../server/test/harness/protocol.ts';
 import { serverCertificate } from '../../server/test/harness/tls.ts';
-import { freePort, started } from './started.ts';
+import { freePort, type Started, started } from './started.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const EXAMPLE = join(ROOT, 'examples', 'mcp_server');
@@ -66,6 +66,8 @@ describe('docs/mcp.md: clients connect to the example with nothing but its URL',
   let url: string;
   let document: string;
   let server: RunningServer;
+  let variables: Readonly<Record<string, string>>;
+  let mcp: Started;
 
   before(async () => {
     const certificate = await serverCertificate();
@@ -94,10 +96,11 @@ describe('docs/mcp.md: clients connect to the example with nothing but its URL',
     server = await workbench.start(folder, args, { NODE_EXTRA_CA_CERTS: trusted });
     const printed = await grantdPrints(folder, commands.shift() ?? []);
     const [, file = ''] = /npx node examples\/(\S*server\.ts)$/m.exec(page) ?? [];
-    await started({ after }, file, {
+    variables = {
       ...{ ISSUER: server.url, PORT: String(port), RESOURCE: url },
       API_SECRET: printed.split('\n').at(-1) ?? '',
-    });
+    };
+    mcp = await started({ after }, file, variables);
   });
   after(() => {
     site.close();
@@ -225,5 +228,24 @@ describe('docs/mcp.md: clients connect to the example with nothing but its URL',
     await grantdPrints(server.folder, commands.shift() ?? []);
     assert.equal(await call(), 401);
     assert.deepEqual(commands, [], 'each command of the page has run');
+  });
+
+  test('the server with FastMCP signs clients in, refuses what was revoked, and does not in an outage', async () => {
+    await mcp.stop();
+    mcp = await started({ after }, 'mcp_server/fastmcp.ts', variables, { hidesErrors: true });
+    const state = join(server.folder, 'fastmcp.json');
+    const { printed, visited } = await run([join(EXAMPLE, 'client.ts'), url, '--state', state], SAYS_WHO);
+    assert.ok(visited, printed);
+    const { client, tokens } = JSON.parse(readFileSync(state, 'utf8'));
+    const call = async () =>
+      fetch(url, { method: 'POST', headers: { authorization: `Bearer ${tokens.access_token}` } });
+    assert.notEqual((await call()).status, 401);
+    const form = { token: tokens.refresh_token, client_id: client.client_id };
+    assert.equal((await postForm(`${server.url}/token/revoke`, form)).status, 200);
+    const refused = await call();
+    assert.equal(refused.status, 401);
+    assert.match(refused.headers.get('www-authenticate') ?? '', /resource_metadata="[^"]*\/mcp"/);
+    await server.stop();
+    assert.equal((await call()).status, 503);
   });
 });
