@@ -103,12 +103,14 @@ for (const database of DATABASES) {
 
     test('what ends between the confirmation and the next poll leaves nothing to poll', async () => {
       const [dan, eve, fay] = [await signedIn('dan'), await signedIn('eve'), await signedIn('fay')];
+      const kim = await signedIn('kim');
       await prints('client', 'add', 'brief', ...COMMAND_LINE);
       const requests: { given: Codes; clientId: string }[] = [];
       for (const [user, clientId] of [
         [dan, 'cli'],
         [eve, 'cli'],
         [fay, 'brief'],
+        [kim, 'cli'],
       ] as const) {
         const given = await codes({ client_id: clientId });
         await user.browser.submit(await asked(user, given), { decision: 'allow' });
@@ -119,10 +121,12 @@ for (const database of DATABASES) {
       await eve.browser.submit(question, { decision: 'yes' });
       assert.ok(isLogin(await eve.browser.get(`${server.url}/device`)));
       await prints('client', 'disable', 'brief');
+      const access = await kim.browser.get(`${server.url}/account/applications?end=cli`);
+      await kim.browser.submit(access, { end_access: 'cli' });
       const errors = requests.map(({ given, clientId }) => pollDevice(server, given, clientId));
       assert.deepEqual(
         (await Promise.all(errors)).map(({ error }) => error),
-        ['invalid_grant', 'invalid_grant', 'invalid_client'],
+        ['invalid_grant', 'invalid_grant', 'invalid_client', 'invalid_grant'],
       );
     });
 

@@ -249,6 +249,18 @@ for (const database of ANY_DATABASE) {
       assert.equal((await pollDevice(server, cancelled)).error, 'access_denied');
     });
 
+    test('a session that has ended meanwhile costs no code: after another sign-in it is filled in', async () => {
+      const { browser, withPassword } = await signedIn('kim');
+      const given = await deviceCodes(server);
+      const entry = await browser.get(given.verification_uri);
+      await browser.submit(await browser.get(at('/logout')), { decision: 'yes' });
+      const login = await enterCode(browser, entry, given);
+      assert.ok(isLogin(login), login.html);
+      const again = await withPassword(browser, login);
+      assert.match(again.html, new RegExp(`value="${given.user_code}"`));
+      await allowed(browser, await consentTo(browser, again, given), given);
+    });
+
     test('another user can take over at the confirmation, and the device gets tokens of that user', async () => {
       const { browser } = await signedIn('hal');
       const { who } = await newPerson(server, 'ida');

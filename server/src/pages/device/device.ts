@@ -3,7 +3,7 @@ import type { DeviceOperations } from '@grantd/core';
 import type { RequestLog } from '../../log/log.ts';
 import type { AttemptLimit, AttemptLimits, Count } from '../../people/sign_in.ts';
 import type { FormTokens } from '../browser/forms.ts';
-import { type PageContext, requestIdOf, type Visitors } from '../browser/request.ts';
+import { bodyOf, type PageContext, requestIdOf, type Visitors } from '../browser/request.ts';
 import type { BrowserSession } from '../browser/sessions.ts';
 import type { Drawing } from '../drawing/drawing.ts';
 import { renderPage } from '../drawing/layout.ts';
@@ -50,15 +50,20 @@ export function deviceFlow(needs: DeviceNeeds): Flow {
 function showDevice(needs: DeviceNeeds) {
   return async (c: PageContext): Promise<Response> => {
     const typed = codeOf(c.req.query('user_code'));
-    const below = typed === '' ? '' : `?${new URLSearchParams({ user_code: typed })}`;
-    const session = await needs.visits.open(c, { page: 'device', below });
+    const session = await openSession(c, needs, typed);
     return session instanceof Response ? session : render(c, needs, session, typed);
   };
 }
 
+/** @returns the session, or the way to sign in, which leads back to the page with the code */
+function openSession(c: PageContext, { visits }: DeviceNeeds, typed: string) {
+  const below = typed === '' ? '' : `?${new URLSearchParams({ user_code: typed })}`;
+  return visits.open(c, { page: 'device', below });
+}
+
 /** `POST /device`: leads on to sign-in, if the client needs more, and to consent. */
 function submitDevice(needs: DeviceNeeds) {
-  return needs.visits.form('device', undefined, async (c, session, form) => {
+  const submit = needs.visits.form('device', undefined, async (c, session, form) => {
     const typed = codeOf(form.get('user_code') ?? '');
     const counts = countsOf(typed, session, needs.visitors.unitOf(c));
     const reached = await needs.limits.begin(...counts);
@@ -74,6 +79,12 @@ function submitDevice(needs: DeviceNeeds) {
     const pending = { kind: 'authorization', parameters, browser, begunAtMs: needs.clock() } as const;
     return needs.authorization.proceed(c, { authorization: request, pending }, session);
   });
+  return async (c: PageContext): Promise<Response> => {
+    // The session may have ended since the page was shown.
+    const typed = codeOf(new URLSearchParams(bodyOf(c)).get('user_code') ?? '');
+    const session = await openSession(c, needs, typed);
+    return session instanceof Response ? session : submit(c);
+  };
 }
 
 /** Longer texts are no codes. */
