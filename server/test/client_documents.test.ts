@@ -124,7 +124,7 @@ describe('a client with a metadata document', () => {
 });
 
 test('with --client-documents listed, the server starts only with a host, and names the option', async () => {
-  const options = ['serve', '--demo', '--client-documents', 'listed'];
+  const options = ['serve', '--demo', '--port', '0', '--client-documents', 'listed'];
   const { code, stderr } = await grantd(workbench.folder(), options);
   assert.equal(code, 2, stderr);
   assert.match(stderr, /--client-document-hosts.*a host, because clientDocuments is listed/s);

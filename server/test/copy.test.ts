@@ -194,15 +194,13 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
         copied.stdout,
         TABLES.map((table) => `${table.padEnd('one_time_identifiers'.length)}  ${counts[table]}\n`).join(''),
       );
-      assert.ok(
-        copied.stderr.includes(
-          `the server's secret in GRANTD_SECRET\n(the content of ${path}.secret) and the password in PGPASSWORD:`,
-        ),
-      );
-      const command = `GRANTD_SECRET="$(cat '${path}.secret')" npx grantd serve --database '${target.to}'`;
+      const command = `npx grantd serve --database '${target.to}' --secret-file '${path}.secret'`;
       assert.ok(copied.stderr.includes(`\n\n  ${command}\n\n`), copied.stderr);
 
-      environment = { ...target.environment, GRANTD_SECRET: secret, GRANTD_DATABASE: target.to };
+      environment = {
+        ...target.environment,
+        ...{ GRANTD_SECRET_FILE: `${path}.secret`, GRANTD_DATABASE: target.to },
+      };
       server = await workbench.start(folder, ['--port', String(original.port)], environment);
       stores = new PostgresStores(target.url);
       storage = await stores.open({ issuer: original.url });
@@ -334,7 +332,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     });
     assert.match(
       stderr,
-      /the server's secret in GRANTD_SECRET\n\(its present value\) and the password in PGPASSWORD:\n\n {2}npx grantd serve --database '/,
+      /with the same secret as before, and the password in\nPGPASSWORD:\n\n {2}npx grantd serve --database '[^']+'\n\n/,
     );
     assert.deepEqual([code, (stdout + stderr).includes(secret)], [0, false]);
   });

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import type { Command } from 'commander';
+import { createProgram } from '../src/cli/program.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { Workbench } from './harness/program.ts';
 import { basic, postForm } from './harness/protocol.ts';
@@ -43,4 +45,17 @@ test('a secret in a file is rotated by reloads, without a restart', { timeout: 1
     assert.ok(await authenticates());
   }
   assert.equal(JSON.parse(await run('secrets', 'status', '--json')).length, 2);
+});
+
+test('every command that opens the database takes --secret-file, except copy', async () => {
+  const { commands } = await createProgram();
+  const flagsOf = (command: Command) => command.options.map(({ long }) => long);
+  const all = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(all)];
+  const opening = commands.flatMap(all).filter((command) => flagsOf(command).includes('--database'));
+  assert.ok(opening.length > 50);
+  const without = opening.filter((command) => !flagsOf(command).includes('--secret-file'));
+  assert.deepEqual(
+    without.map((command) => command.name()),
+    ['copy'],
+  );
 });

@@ -194,10 +194,10 @@ function secretsOf({ settings }: Configuration, database: StoredIn): readonly st
   const secrets = settings.secret ?? (isFile ? readSecretFile(database.path) : undefined);
   if (secrets !== undefined) return secrets;
   const places = isFile
-    ? `is neither in GRANTD_SECRET nor in ${secretFileOf(database.path)}`
-    : 'is not in GRANTD_SECRET';
+    ? `is neither in --secret-file, nor in GRANTD_SECRET, nor in ${secretFileOf(database.path)}`
+    : 'is neither in --secret-file nor in GRANTD_SECRET';
   throw new Refused(
-    `the server’s secret ${places}: set GRANTD_SECRET as for the server, or leave the secret out with --no-secret.`,
+    `the server’s secret ${places}: set one as for the server, or leave the secret out with --no-secret.`,
   );
 }
 

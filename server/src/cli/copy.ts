@@ -36,8 +36,8 @@ export function copyCommand(): Command {
       `
 Stop the server first: the command refuses a file that is in use. It copies everything or nothing. Attempts to sign in
 and answers for repeated requests are left out, because they expire soon. Then it marks the file as copied, and from then
-on no server or command opens the file. The server's secret is not copied: set the same secret in GRANTD_SECRET for every
-process on PostgreSQL.
+on no server or command opens the file. The server's secret is not copied: every process on PostgreSQL needs the same one,
+with --secret-file or in GRANTD_SECRET.
 
   PGPASSWORD=… grantd copy --database sqlite:grantd-data/grantd.db --to postgres://grantd@db.example/grantd`,
     )
@@ -92,13 +92,12 @@ async function copyRows(path: string, to: string, settings: Settings): Promise<R
 function nextSteps(path: string, to: string, { secret }: Settings): string {
   const file = secretFileOf(path);
   const isInFile = secret === undefined && existsSync(file);
-  const source = isInFile ? `the content of ${file}` : 'its present value';
-  const variable = isInFile ? `GRANTD_SECRET="$(cat ${quoted(file)})" ` : '';
+  const flag = isInFile ? ` --secret-file ${quoted(file)}` : '';
   return `
-Everything is copied. Start every process on PostgreSQL from now on. Set the server's secret in GRANTD_SECRET
-(${source}) and the password in PGPASSWORD:
+Everything is copied. Start every process on PostgreSQL from now on, with the same secret as before, and the password in
+PGPASSWORD:
 
-  ${variable}npx grantd serve --database ${quoted(withoutPassword(to))}
+  npx grantd serve --database ${quoted(withoutPassword(to))}${flag}
 
 ${path} is marked as copied: no server or command uses it any more. To undo this, run
 

@@ -36,7 +36,7 @@ export function restoreCommand(): Command {
     .option('--revoke-tokens', 'revoke every token in the backup and end every session')
     .option(
       '--write-secret <FILE>',
-      'with PostgreSQL, a new file to which the command writes the server’s secret. Omit it if GRANTD_SECRET is set',
+      'with PostgreSQL, a new file to which the command writes the server’s secret. Omit it with --secret-file or GRANTD_SECRET',
     )
     .addHelpText(
       'after',
@@ -71,8 +71,8 @@ async function restoreBackup(file: string, given: RestoreFlags): Promise<void> {
     throw new BadUsage(`--write-secret: the secret of an SQLite database is in ${secretFileOf(name)}`);
   if (!isFile && (settings.secret === undefined) === (writeSecret === undefined))
     throw new BadUsage(
-      'a PostgreSQL database does not contain the server’s secret: expected either GRANTD_SECRET, as of the server that was ' +
-        'backed up, or --write-secret FILE, into which the secret of the backup is written',
+      'a PostgreSQL database does not contain the server’s secret: expected either --secret-file or GRANTD_SECRET, as of the ' +
+        'server that was backed up, or --write-secret FILE, into which the secret of the backup is written',
     );
   const events = replayEvents === undefined ? undefined : readEvents(replayEvents);
   const key = await keyFrom(configuration, {
@@ -118,10 +118,9 @@ async function restoreBackup(file: string, given: RestoreFlags): Promise<void> {
   const warnings = warningsOf({ takenAt, done, url, lastEvent: manifest.lastEvent });
   if (keptIn === undefined && settings.secret === undefined)
     warnings.push(
-      `The backup does not contain the server’s secret: ${isFile ? `put it into ${secretFileOf(name)} (mode 600), or ` : ''}set GRANTD_SECRET.`,
+      `The backup does not contain the server’s secret: ${isFile ? `put it into ${secretFileOf(name)} (mode 600), or ` : ''}set --secret-file or GRANTD_SECRET.`,
     );
-  if (keptIn !== undefined && !isFile)
-    warnings.push(`Set GRANTD_SECRET to the content of ${keptIn} for every process.`);
+  if (keptIn !== undefined && !isFile) warnings.push(`Start every process with --secret-file ${keptIn}.`);
   console.error(`\n${warnings.join('\n')}`);
 }
 

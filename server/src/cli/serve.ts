@@ -26,8 +26,8 @@ export function serveCommand(): Command {
 Most servers need only --issuer, --database, --port, --trusted-proxies and --operator-name.
 
 Each value comes from its flag, else its GRANTD_… variable, else the config file, else the default. In the config file,
-an option has the name of its flag in camel case: {"accessTokenLifetime": 300}. The server's secret has no flag: set
-GRANTD_SECRET, or "secret" in the config file.
+an option has the name of its flag in camel case: {"accessTokenLifetime": 300}. The server's secret has no flag, but
+the file that contains it has: --secret-file.
 
 After SIGHUP, the server reads the config file again, and the files that it names. The log lists which changes the
 server has applied, and which need a restart. If the server runs in a terminal, SIGHUP ends it.

@@ -322,7 +322,9 @@ function factorLines(factors: FactorsView): readonly string[] {
 
 function lockLines(locks: readonly LockView[] | undefined, name: string): readonly string[] {
   if (locks === undefined)
-    return ['locked: unknown, because this command does not have the secret of the server (GRANTD_SECRET)'];
+    return [
+      'locked: unknown, because this command does not have the secret of the server (--secret-file or GRANTD_SECRET)',
+    ];
   return locks.map(
     ({ step, places, ends_at: endsAt }) =>
       `locked: too many attempts for ${STEPS_IN_WORDS[step]} from ${places === 1 ? '1 place' : `${places} places`}, until ${endsAt} (grantd user unlock ${name})`,

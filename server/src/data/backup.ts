@@ -137,7 +137,7 @@ async function requireFittingSecrets(copy: string, name: string, secrets: readon
       (await sealOfPairwiseSecret(kept, new ServerSecret<ProgramSecretUse>(secrets), String(issuer))) === -1
     )
       throw new Refused(
-        `the server’s secret does not fit the database ${name}, so no backup was written: set GRANTD_SECRET as for the server.`,
+        `the server’s secret does not fit the database ${name}, so no backup was written: set --secret-file or GRANTD_SECRET as for the server.`,
       );
   }
 }
