@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openRemoteSite } from '../../core/test/harness/remote_site.ts';
-import { Browser, type Page } from './harness/browser.ts';
+import { ALICE, Browser, isConsent, type Page } from './harness/browser.ts';
 import { newSigningKey } from './harness/client_key.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
+import { type Codes, deviceCodes, enterCode, pollDevice } from './harness/devices.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
-import { authorizationUrl, newPkce } from './harness/protocol.ts';
+import { authorizationUrl, newPkce, postForm } from './harness/protocol.ts';
 
 /** The text for users. It does not send them to the application's operators. */
 function assertSaysOutage(
@@ -53,6 +54,43 @@ for (const database of DATABASES) {
         await database.run(folder, `ALTER TABLE ${database.schema}clients_away RENAME TO clients`);
       }
       assert.equal((await browser.get(login.url)).status, 200);
+    });
+
+    test('RFC 8628 §3.3 of the database while a device connects: nothing is lost, and no try counts as a guess', async () => {
+      const { folder, url } = server;
+      const during = async <T>(table: string, work: () => Promise<T>): Promise<T> => {
+        const name = `${database.schema}${table}`;
+        await database.run(folder, `ALTER TABLE ${name} RENAME TO ${table}_away`);
+        try {
+          return await work();
+        } finally {
+          await database.run(folder, `ALTER TABLE ${name}_away RENAME TO ${table}`);
+        }
+      };
+      const cli = { client_id: 'demo-cli', scope: 'openid' };
+      const poll = (given: Codes) => pollDevice(server, given, cli.client_id);
+      const refused = await during('pending', () => postForm(`${url}/device_authorization`, cli));
+      assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
+      const given = await deviceCodes(server, cli);
+      const browser = new Browser(url);
+      const entry = await browser.submit(await browser.get(given.verification_uri), { ...ALICE });
+      await during('pending', async () => {
+        for (let tries = 0; tries < 11; tries++)
+          assertSaysOutage(await enterCode(browser, entry, given), 1, '1 second');
+        assert.equal((await poll(given)).error, 'temporarily_unavailable');
+      });
+      assert.equal((await poll(given)).error, 'authorization_pending');
+      const consent = await enterCode(browser, entry, given);
+      assert.ok(isConsent(consent), consent.html);
+      for (const table of ['pending', 'authorization_codes'])
+        await during(table, async () =>
+          assertSaysOutage(await browser.submit(consent, { decision: 'allow' }), 1, '1 second'),
+        );
+      const done = await browser.submit(consent, { decision: 'allow' });
+      assert.match(done.url, /\/device\/approved$/);
+      for (const table of ['pending', 'authorization_codes'])
+        assert.equal((await during(table, () => poll(given))).error, 'temporarily_unavailable');
+      assert.ok((await poll(given)).access_token);
     });
 
     test('the jwks_uri of a client: the same, and the log has its URL', async (t) => {

@@ -1,5 +1,5 @@
 // `/device`: a user enters the code of a device, and is led through sign-in and consent (RFC 8628 §3.3).
-import type { DeviceOperations } from '@grantd/core';
+import type { DeviceOperations, DeviceRequest } from '@grantd/core';
 import type { RequestLog } from '../../log/log.ts';
 import type { AttemptLimit, AttemptLimits, Count } from '../../people/sign_in.ts';
 import type { FormTokens } from '../browser/forms.ts';
@@ -71,9 +71,16 @@ function submitDevice(needs: DeviceNeeds) {
       const { secondsToWait } = reached;
       return refuse(c, needs, session, typed, { reason: 'too_many_device_codes', secondsToWait });
     }
-    const request = await needs.devices.find(typed, requestIdOf(c));
+    let isWrong = false;
+    let request: DeviceRequest | undefined;
+    try {
+      request = await needs.devices.find(typed, requestIdOf(c));
+      isWrong = request === undefined;
+    } finally {
+      // An outage is no guess.
+      if (!isWrong) await needs.limits.end({ takenBack: counts });
+    }
     if (request === undefined) return refuse(c, needs, session, typed, { reason: 'device_code_wrong' });
-    await needs.limits.end({ takenBack: counts });
     const { parameters } = request;
     const browser = needs.formTokens.browserOf(c) ?? '';
     const pending = { kind: 'authorization', parameters, browser, begunAtMs: needs.clock() } as const;
