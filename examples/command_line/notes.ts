@@ -39,12 +39,14 @@ await client.tokenRevocation(grantd, tokens.refresh_token ?? tokens.access_token
 console.log('Signed out');
 process.exit();
 
-/** The user denied access, or took too long. */
+/** The user denied access, or took too long. Polling also ends by itself when the code expires. */
 function explain(error: unknown): never {
   const isAnswer =
     error instanceof client.ResponseBodyError || error instanceof client.AuthorizationResponseError;
-  if (!isAnswer) throw error;
-  console.error(`Not signed in: ${error.error_description ?? error.error}`);
+  const isLate = error instanceof client.ClientError && error.code === 'OAUTH_TIMEOUT';
+  if (!isAnswer && !isLate) throw error;
+  const reason = isAnswer ? (error.error_description ?? error.error) : 'the device code has expired';
+  console.error(`Not signed in: ${reason}`);
   process.exit(1);
 }
 

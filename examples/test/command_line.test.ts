@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { renderUnicodeCompact } from 'uqr';
@@ -154,6 +156,24 @@ describe('docs/tutorials/command_line.md', () => {
     await program.ends(1);
     assert.match(program.printed(), /^Not signed in: the user denied access$/m);
     assert.ok(PAGE.includes('`the user denied access`'));
+  });
+
+  test('a code that expires ends the program, which says so', async (t) => {
+    const proxy = createServer(async ({ method = '', url = '', headers }, response) => {
+      const { href, origin } = new URL(url, server.url);
+      const body = method === 'POST' ? new URLSearchParams({ client_id: 'demo-cli', scope: 'openid' }) : null;
+      const answer = await fetch(href, { method, body });
+      const text = (await answer.text()).replaceAll(origin, `http://${headers.host}`);
+      response.writeHead(answer.status, { 'content-type': 'application/json' });
+      response.end(text.replace(/"expires_in":\d+/, '"expires_in":1'));
+    });
+    await once(proxy.listen(0, 'localhost'), 'listening');
+    t.after(() => proxy.close());
+    const program = type(DEVICE, { ISSUER: `http://localhost:${(proxy.address() as AddressInfo).port}` });
+    await program.prints(CODE);
+    await program.ends(1);
+    assert.match(program.printed(), /^Not signed in: the device code has expired$/m);
+    assert.ok(PAGE.includes('`the device code has expired`'));
   });
 
   test('the shell script obeys slow_down, greets the user and revokes its token', {
