@@ -145,7 +145,7 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
   const token = await admin.tokenOf(['grantd:keys:read']);
   return [
     ['addClient', { body: { ...client, scope: 'read', grant_types: ['client_credentials'] } }],
-    ['listClients', { query: '?search=contract&limit=10' }],
+    ['listClients', { query: '?search=contract&kind=operator&limit=10' }],
     ['getClient', { path: client }],
     ['updateClient', { path: client, body: { client_name: 'Contract', 'client_name#de': 'Vertrag' } }],
     ['disableClient', { path: client }],

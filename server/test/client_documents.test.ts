@@ -97,6 +97,13 @@ describe('a client with a metadata document', () => {
       await grantdPrints(server.folder, ['client', 'list']),
       /^http\S+client\.json .* by document/m,
     );
+    const listed = async (kind: string) => {
+      const printed = await grantdPrints(server.folder, ['client', 'list', '--kind', kind, '--json']);
+      return JSON.parse(printed).map(({ client_id }: { client_id: string }) => client_id);
+    };
+    assert.deepEqual([await listed('document'), await listed('registered')], [[id], []]);
+    const ofOperators = await listed('operator');
+    assert.ok(ofOperators.includes('demo-web') && !ofOperators.includes(id));
     const audit = await grantdPrints(server.folder, ['audit', 'list', '--client', id]);
     for (const type of ['client_added', 'consent_given']) assert.match(audit, new RegExp(`${type}.*${id}`));
     assert.equal((await introspect(server.url, next.access_token)).active, true);

@@ -443,6 +443,17 @@ describe('users and clients', () => {
     const list = await browser.get(`${set.url}/console/clients?search=SHOP`);
     assert.match(list.html, /href="\/console\/clients\?id=shop%2F1"/);
     assert.doesNotMatch(list.html, /id=app"/);
+    const link = /href="\/console\/clients\?id=shop%2F1"/;
+    for (const [kind, isShown] of [
+      ['operator', true],
+      ['registered', false],
+      ['document', false],
+      ['any', true],
+    ] as const) {
+      const { html } = await browser.get(`${set.url}/console/clients?search=shop&kind=${kind}`);
+      assert.equal(link.test(html), isShown, kind);
+      assert.equal(html.includes(`<option value="${kind}" selected>`), kind !== 'any');
+    }
     const page = await browser.get(`${set.url}/console/clients?id=shop%2F1`);
     assert.match(page.html, /https:\/\/app\.example\/cb/);
     assert.ok(!page.html.includes(secret) && !page.html.includes('hash'));

@@ -41,7 +41,7 @@ import {
   requireReachable,
 } from './operation.ts';
 import { OperationRefused } from './operation_refused.ts';
-import { optional, optionalTime, text, time, timeOf } from './schema.ts';
+import { oneOf, optional, optionalTime, text, time, timeOf } from './schema.ts';
 
 const SECRET_FLAG = {
   flag: 'secret-stdin',
@@ -103,6 +103,14 @@ async function unusedSince(
   return Math.floor(Math.min(asked === undefined ? limitMs : Date.parse(asked), limitMs) / 1000);
 }
 
+/** How a client was added: by an operator, by itself, or with a document. */
+export const CLIENT_KINDS = ['operator', 'registered', 'document'] as const;
+
+function kindOf({ registrationTokenDigest, documentValidAt }: ClientRecord): (typeof CLIENT_KINDS)[number] {
+  if (documentValidAt !== undefined) return 'document';
+  return registrationTokenDigest === undefined ? 'operator' : 'registered';
+}
+
 /** More than may register themselves by default. */
 const MAX_LISTED = 20_000;
 
@@ -118,13 +126,17 @@ export const CLIENT_OPERATIONS = {
         schema: text(undefined, { minLength: 1, maxLength: 200 }),
         about: 'Only clients whose ID or name contains this text.',
       },
+      kind: {
+        schema: oneOf(CLIENT_KINDS),
+        about: 'Only clients that an operator added, that registered themselves, or that have a document.',
+      },
     },
     status: 200,
     output: CLIENTS,
     command: {
       line: 'client list',
       about: 'list all clients',
-      flags: { search: { placeholder: 'TEXT' } },
+      flags: { search: { placeholder: 'TEXT' }, kind: {} },
       columns: {
         ID: ({ client_id: id }) => id,
         NAME: ({ client_name: name = '' }) => name,
@@ -135,10 +147,12 @@ export const CLIENT_OPERATIONS = {
         DISABLED: ({ disabled_at: disabledAt = '' }) => disabledAt,
       },
     },
-    async perform({ storage }, { search: part = '', ...paging }) {
+    async perform({ storage }, { search: part = '', kind, ...paging }) {
       const search = part.toLowerCase();
       const found = (await storage.clients.list()).filter(
-        ({ id, name = '' }) => id.toLowerCase().includes(search) || name.toLowerCase().includes(search),
+        (client) =>
+          (kind === undefined || kindOf(client) === kind) &&
+          [client.id, client.name ?? ''].some((name) => name.toLowerCase().includes(search)),
       );
       return pageOf(found, paging, ({ id }) => id, clientView);
     },

@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
+import { CLIENT_KINDS } from '../admin/clients.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { textsIn } from '../texts/texts.ts';
@@ -28,7 +29,10 @@ export async function showClients(visit: Visit): Promise<Response> {
   const { c, call, setting, view } = visit;
   const id = c.req.query('id');
   if (id === undefined)
-    return renderList(visit, listOf(visit, 'clients', await call('listClients', wishOf(visit)), rowOf));
+    return renderList(
+      visit,
+      listOf(visit, 'clients', await call('listClients', wishOfClients(visit)), rowOf),
+    );
   const client = await call('getClient', { client_id: id });
   const ask = ASKED.find((one) => one === c.req.query('ask'));
   if (ask === undefined) return renderPage(c, clientPage({ ...view, client }, setting));
@@ -58,6 +62,12 @@ export async function submitClients(visit: Visit): Promise<Response> {
     },
     thingUrl(view.base, 'clients', id),
   );
+}
+
+/** A kind that does not exist counts as none. */
+function wishOfClients(visit: Visit) {
+  const kind = CLIENT_KINDS.find((one) => one === visit.c.req.query('kind'));
+  return { ...wishOf(visit), ...(kind !== undefined && { kind }) };
 }
 
 function rowOf(client: Client): ListRow {

@@ -1,5 +1,6 @@
 // Lists of users, clients and groups, which share one shape.
 import { html } from 'hono/html';
+import { CLIENT_KINDS } from '../admin/clients.ts';
 import { cursorOf, type Page, readCursor } from '../admin/operation.ts';
 import { type Page as HtmlPage, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
@@ -10,9 +11,9 @@ import { type ConsoleView, consoleFrame, nextLink, urlOf } from './frame.ts';
 
 /** Each list: the parameter that names one of its things, and the text above its search. */
 const LISTS = {
-  users: { parameter: 'sub', label: 'searchUsers' },
-  clients: { parameter: 'id', label: 'searchClients' },
-  groups: { parameter: 'name', label: 'searchGroups' },
+  users: { parameter: 'sub', label: 'searchUsers', kinds: [] },
+  clients: { parameter: 'id', label: 'searchClients', kinds: CLIENT_KINDS },
+  groups: { parameter: 'name', label: 'searchGroups', kinds: [] },
 } as const;
 
 type ListName = keyof typeof LISTS;
@@ -36,6 +37,8 @@ export interface ListView extends ConsoleView {
   readonly current: ListName;
   readonly rows: readonly ListRow[];
   readonly search: string;
+  /** Of clients. */
+  readonly kind?: string | undefined;
   /** URL of the next page. */
   readonly next?: string;
 }
@@ -69,10 +72,11 @@ export function listOf<T>(
   page: Page<T>,
   rowOf: (item: T) => ListRow,
 ): ListView {
-  const { search = '' } = c.req.query();
+  const { search = '', kind } = c.req.query();
   const after = nextAfter(page);
-  const next = after === undefined ? undefined : urlOf(view.base, current, { search, after });
-  return { ...view, current, rows: page.items.map(rowOf), search, ...(next !== undefined && { next }) };
+  const wish = { search, ...(kind !== undefined && { kind }) };
+  const next = after === undefined ? undefined : urlOf(view.base, current, { ...wish, after });
+  return { ...view, current, rows: page.items.map(rowOf), search, kind, ...(next !== undefined && { next }) };
 }
 
 /** The URL of one thing in a list. */
@@ -98,10 +102,18 @@ export function listPage(view: ListView, setting: PageSetting): HtmlPage {
   });
 }
 
-export function listBody({ base, current, rows, search, next }: ListView, texts: Texts): Html {
+export function listBody({ base, current, rows, search, kind, next }: ListView, texts: Texts): Html {
   const { console: words } = texts;
+  const { kinds } = LISTS[current];
   return html`<form method="get" action="${urlOf(base, current)}" role="search" class="search">
-<label for="search">${words[LISTS[current].label]}</label>
+${
+  kinds.length === 0
+    ? ''
+    : html`<label for="kind">${words.clientKind}</label>
+<select id="kind" name="kind"><option value="">${words.clientKinds.all}</option>
+${kinds.map((one) => html`<option value="${one}"${one === kind ? html` selected` : ''}>${words.clientKinds[one]}</option>\n`)}</select>
+`
+}<label for="search">${words[LISTS[current].label]}</label>
 <div class="field"><input id="search" name="search" value="${search}" autocomplete="off" spellcheck="false">
 <button id="search-submit" type="submit">${words.search}</button></div>
 </form>

@@ -952,6 +952,13 @@ export const DE: Texts = {
       },
     },
     searchClients: 'Teil einer Client-ID oder eines Namens',
+    clientKind: 'Hinzugefügt',
+    clientKinds: {
+      all: 'Alle',
+      operator: 'Durch die Verwaltung',
+      registered: 'Selbst',
+      document: 'Mit Dokument',
+    },
     clientType: 'Art der Anwendung',
     documentHost: 'Host des Dokuments',
     documentValidAt: 'Dokument zuletzt gültig',

@@ -951,6 +951,13 @@ export const EN = {
       },
     },
     searchClients: 'Part of a client ID or name',
+    clientKind: 'Added',
+    clientKinds: {
+      all: 'All',
+      operator: 'By an operator',
+      registered: 'By itself',
+      document: 'With a document',
+    },
     clientType: 'Client type',
     documentHost: 'Host of its document',
     documentValidAt: 'Document last valid',
