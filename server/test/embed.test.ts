@@ -6,6 +6,7 @@ import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { DEVICE_GRANT } from '@grantd/core';
 import Fastify, { type FastifyServerOptions } from 'fastify';
 import { embed, type HostUser, type HostUsers } from 'grantd';
 import * as client from 'openid-client';
@@ -14,6 +15,7 @@ import { freePort } from '../../core/test/harness/free_port.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { Browser, hiddenFields, isLogin, type Page, signInAndConsent } from './harness/browser.ts';
 import { hashCheaply } from './harness/cheap_hasher.ts';
+import { enterCode } from './harness/devices.ts';
 import { codeFlow, discovered } from './harness/relying_party.ts';
 
 const REDIRECT_URI = 'https://web.example/callback';
@@ -105,6 +107,21 @@ test('the application’s users sign in on grantd’s pages with claims as they 
   users.set({ claims: { name: 'Ada Lovelace' } });
   const { name: current, email } = await userInfo();
   assert.deepEqual([current, email], ['Ada Lovelace', undefined]);
+});
+
+test('RFC 8628 §3.3 the application’s users confirm the codes of devices on grantd’s page', async () => {
+  const { url, stored } = await open();
+  await stored.storage.clients.add({
+    ...{ id: 'cli', redirectUris: [], grantTypes: [DEVICE_GRANT], scopes: ['openid'] },
+    metadata: { token_endpoint_auth_method: 'none' },
+  });
+  const config = await discovered({ url }, 'cli', client.None(), { id_token_signed_response_alg: 'ES256' });
+  const given = await client.initiateDeviceAuthorization(config, { scope: 'openid' });
+  const browser = new Browser(url);
+  const entry = await browser.submit(await browser.get(given.verification_uri), WHO);
+  await browser.submit(await enterCode(browser, entry, given), { decision: 'allow' });
+  const tokens = await client.pollDeviceAuthorizationGrant(config, { ...given, interval: 0 });
+  assert.equal(tokens.claims()?.sub, 'user-7');
 });
 
 test('a logger of Fastify receives the line of a request and faults, at its level', async (t) => {
