@@ -66,9 +66,18 @@ describe('the formats', () => {
       ],
     },
     pem: {
-      good: [encodeURIComponent(PEM), encodeURIComponent(`${PEM}\n`), PEM.replaceAll('\n', '%0A')],
+      good: [
+        encodeURIComponent(PEM),
+        encodeURIComponent(`${PEM}\n`),
+        PEM.replaceAll('\n', '%0A'),
+        PEM.replaceAll('\n', ' '),
+        encodeURIComponent(`${PEM}\n${CA.pem.cert}\n`),
+      ],
       bad: [
         encodeURIComponent(PEM + PEM),
+        encodeURIComponent(CA.pem.cert + PEM),
+        encodeURIComponent(`${PEM}${CA.pem.cert}x`),
+        encodeURIComponent(`${PEM}${CLIENT.pem.key}`),
         encodeURIComponent(PEM).slice(0, -9),
         `${encodeURIComponent(PEM)}%`,
         encodeURIComponent(CLIENT.pem.key),

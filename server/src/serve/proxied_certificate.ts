@@ -70,14 +70,29 @@ function bytesBetweenColons(value: string): Buffer | undefined {
   return base64 === undefined ? undefined : bytesOf(base64);
 }
 
-/**
- * Traefik writes the whole chain, and its version 2 escapes it. The first certificate is the client’s. The signatures
- * prove that the others are its chain, and not what another sender has written.
- */
+/** Traefik writes the whole chain, and its version 2 escapes it. */
 function firstOfChain(value: string): Buffer | undefined {
+  return firstOf(value, (text) => unquote(text).split(','));
+}
+
+const PEM = /-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----\s*/g;
+const ONLY_PEM = new RegExp(`^(?:${PEM.source})+$`);
+
+/** AWS writes the whole chain, unless it verifies it. */
+function bytesOfEscapedPem(text = ''): Buffer | undefined {
+  return firstOf(text, (pem) =>
+    ONLY_PEM.test(pem) ? Array.from(pem.matchAll(PEM), ([, base64 = '']) => base64.replace(/\s/g, '')) : [],
+  );
+}
+
+/**
+ * The first certificate of an escaped chain, the client’s. The signatures prove that the others are its chain, and not
+ * what another sender has written.
+ */
+function firstOf(escaped: string, split: (text: string) => readonly string[]): Buffer | undefined {
   try {
-    const chain = decodeURIComponent(unquote(value)).split(',').map(bytesOf);
-    if (chain.length === 1) return chain[0];
+    const chain = split(decodeURIComponent(escaped)).map(bytesOf);
+    if (chain.length <= 1) return chain[0];
     const certificates = chain.map((der = Buffer.of()) => new X509Certificate(der));
     const isChain = certificates.every(
       (certificate, at) => at === 0 || certificates[at - 1]?.verify(certificate.publicKey),
@@ -85,17 +100,6 @@ function firstOfChain(value: string): Buffer | undefined {
     return isChain ? chain[0] : undefined;
   } catch {
     return undefined; // the URL encoding is broken, or OpenSSL could not parse a certificate
-  }
-}
-
-function bytesOfEscapedPem(text = ''): Buffer | undefined {
-  try {
-    const pem = decodeURIComponent(text);
-    const [, base64 = ''] =
-      /^-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----\s*$/.exec(pem) ?? [];
-    return bytesOf(base64.replace(/\s/g, ''));
-  } catch {
-    return undefined; // the URL encoding is broken
   }
 }
 
