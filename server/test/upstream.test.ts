@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { ServerSecret } from '@grantd/core';
 import { freePort } from '../../core/test/harness/free_port.ts';
+import { type ProgramSecretUse, readSecretFile } from '../src/data/secrets.ts';
+import { SealedValues } from '../src/pages/browser/cookies.ts';
 import { canBeIssuer } from '../src/people/ways_to_sign_in.ts';
 import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
 import { Browser, isConsent, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
@@ -12,7 +15,7 @@ import { ANY_DATABASE } from './harness/databases.ts';
 import { ACCOUNT, DirectoryServer, passwordOf, SUFFIX } from './harness/directory_server.ts';
 import { IdentityProvider } from './harness/identity_provider.ts';
 import { newPerson } from './harness/new_person.ts';
-import { type RunningServer, Workbench } from './harness/program.ts';
+import { environmentOf, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, payloadOf, redeem } from './harness/protocol.ts';
 import { withDatabaseOf } from './harness/stored.ts';
 import { press } from './harness/upstream.ts';
@@ -443,6 +446,32 @@ for (const database of ANY_DATABASE) {
         400,
         /not started here/,
       );
+    });
+
+    test('an answer that comes too late leads back to the application, through another sign-in', async () => {
+      const browser = new Browser(server.url);
+      const answers = company.answer(
+        await toProvider(browser, 'company', authorizationUrl(server.url, newPkce())),
+        {
+          sub: 'late-1',
+          preferred_username: 'late',
+        },
+      );
+      const [name = '', sealed = ''] =
+        [...browser.cookies].find(([name]) => name.startsWith('grantd_upstream_')) ??
+        assert.fail('no cookie');
+      const file = () => readSecretFile(join(server.folder, 'grantd-data', 'grantd.db'))?.[0];
+      const secret = environmentOf(server.folder).GRANTD_SECRET ?? file() ?? assert.fail('no secret');
+      const values = new SealedValues(new ServerSecret<ProgramSecretUse>(secret), 'upstream');
+      const begun = (await values.open(sealed)) as { readonly begunAtMs: number };
+      browser.cookies.set(name, await values.seal({ ...begun, begunAtMs: begun.begunAtMs - 15 * 60 * 1000 }));
+      const late = await browser.get(answers.href);
+      isProblem(late, 400, /not started here/);
+      const [, again = ''] = /id="try-again"[^>]* href="([^"]*)"/.exec(late.html) ?? assert.fail(late.html);
+      const login = await browser.get(new URL(unescaped(again), server.url).href);
+      const page = await press(browser, login, 'provider-company');
+      const user = { sub: 'late-1', preferred_username: 'late' };
+      assert.ok(isConsent(await browser.get(company.answer(new URL(page.url), user).href)));
     });
 
     test('an answer that comes twice after a second press at the provider signs in once, and both get to the application', async () => {

@@ -152,7 +152,8 @@ function receiveAnswer(needs: ProvidersNeeds) {
     if (connected === undefined) return needs.drawing.problem(c, { problem: 'not_found' }, 404);
     const { provider, client } = connected;
     const begun = await needs.underWay.take(c);
-    if (begun === undefined) return refuse(c, needs, provider, 'provider_answer_foreign');
+    if (begun === undefined || 'late' in begun)
+      return refuse(c, needs, provider, 'provider_answer_foreign', begun?.late);
     let user: UpstreamUser;
     try {
       const callback = new URL(`${urlOf(needs, provider)}/callback`);

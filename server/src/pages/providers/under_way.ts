@@ -13,6 +13,9 @@ export const RETRY_AFTER_SECONDS = 10;
 /** Time to sign in at the provider, in milliseconds. */
 const MAX_FLOW_MS = 15 * 60 * 1000;
 
+/** For how long an answer that comes too late still leads back to what the user wanted to do, in seconds. */
+const FLOW_KEPT = 4 * 60 * 60;
+
 const FLOW_COOKIE = 'grantd_upstream_';
 const LINK_COOKIE = 'grantd_connect';
 
@@ -62,7 +65,7 @@ export class SignInsUnderWay {
     const sealed = await values.seal({ ...begun, begunAtMs: clock() });
     if (sealed.length > MAX_COOKIE_LENGTH) return false;
     for (const name of cookies.named(c, FLOW_COOKIE).slice(0, -(MAX_FLOWS - 1))) cookies.remove(c, name);
-    cookies.set(c, cookieOf(begun.request.state), sealed, MAX_FLOW_MS / 1000);
+    cookies.set(c, cookieOf(begun.request.state), sealed, FLOW_KEPT);
     return true;
   }
 
@@ -79,14 +82,17 @@ export class SignInsUnderWay {
     return begun.provider === c.req.param('provider') ? { begun, sealed } : undefined;
   }
 
-  /** Takes a sign-in. Each can be used once, also by concurrent requests. */
-  async take(c: PageContext): Promise<ProviderSignIn | undefined> {
+  /**
+   * Takes a sign-in. Each can be used once, also by concurrent requests.
+   * @returns what the user wanted to do, if the answer comes too late
+   */
+  async take(c: PageContext): Promise<ProviderSignIn | { readonly late: PendingRequest } | undefined> {
     const { begun } = (await this.find(c)) ?? {};
     if (begun === undefined) return undefined;
     const { state } = begun.request;
     this.#needs.cookies.remove(c, cookieOf(state));
     const endsAtMs = begun.begunAtMs + MAX_FLOW_MS;
-    if (endsAtMs <= this.#needs.clock()) return undefined;
+    if (endsAtMs <= this.#needs.clock()) return { late: begun.pending };
     return (await this.#needs.takeState(state, Math.ceil(endsAtMs / 1000))) ? begun : undefined;
   }
 
