@@ -62,6 +62,23 @@ describe('keys that a provider replaces without publishing the next one first', 
     }
   });
 
+  test('are checked by the metadata of now, soon after a sign-in that they do not fit', async () => {
+    await company.replaceKey('one');
+    const { signIn, pass } = await newClient();
+    for (const moved of [
+      { id_token_signing_alg_values_supported: ['RS256'] },
+      { token_endpoint: `${company.url}/moved` },
+    ]) {
+      pass(60 * 60);
+      company.metadata = moved;
+      await assert.rejects(signIn(), ProviderRefusal);
+      company.metadata = {};
+      await assert.rejects(signIn(), ProviderRefusal, 'not again within seconds');
+      pass(11);
+      assert.equal(await signIn(), 'hugo');
+    }
+  });
+
   test('are fetched for a sign-in, although a stranger has just had them fetched for a logout token', async () => {
     await company.replaceKey('one');
     const { client, signIn } = await newClient();

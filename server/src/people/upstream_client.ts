@@ -94,14 +94,15 @@ const MAX_LOGOUT_TOKEN_AGE = 5 * 60;
 
 const BACKCHANNEL_LOGOUT = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** Milliseconds between two requests for keys that the published ones lack. */
-const RETRY_KEYS_AFTER_MS = 10 * 1000;
+/** Milliseconds between two requests for keys or metadata, if those that were read do not fit. */
+const RETRY_AFTER_MS = 10 * 1000;
 
 interface Discovered {
   readonly metadata: openid.ServerMetadata;
   readonly configure: () => openid.Configuration;
   readonly keys: ProviderKeys | undefined;
-  readonly untilMs: number;
+  readonly readAtMs: number;
+  untilMs: number;
 }
 
 /** Talks to one provider. Throws `ProviderUnavailable` and `ProviderRefusal`. Keeps no token. */
@@ -162,9 +163,10 @@ export class UpstreamClient {
    */
   async finish(callback: URL, request: UpstreamRequest): Promise<UpstreamUser> {
     const { state, nonce, verifier, maxAge, againSinceMs } = request;
-    const { configure, keys, metadata } = await this.#ready();
+    const discovered = await this.#ready();
+    const { configure, keys, metadata } = discovered;
     const isOpenid = this.#provider.protocol === 'openid';
-    return this.#ask(async () => {
+    const finished = this.#ask(async () => {
       const configuration = configure();
       const tokens = await openid.authorizationCodeGrant(configuration, callback, {
         expectedState: state,
@@ -190,6 +192,11 @@ export class UpstreamClient {
         claims: this.#merged(userInfo, claims),
         ...(missing && { missing }),
       };
+    });
+    return finished.catch((error: unknown) => {
+      // The provider may have moved, or sign with another algorithm. The next sign-in reads the metadata again.
+      discovered.untilMs = Math.min(discovered.untilMs, discovered.readAtMs + RETRY_AFTER_MS);
+      throw error;
     });
   }
 
@@ -297,6 +304,7 @@ export class UpstreamClient {
         metadata,
         configure,
         keys: metadata.jwks_uri === undefined ? undefined : providerKeys(metadata.jwks_uri, this.#clock),
+        readAtMs: this.#clock(),
         untilMs: this.#clock() + METADATA_LIFETIME_MS,
       };
     } catch (error) {
@@ -519,7 +527,7 @@ function providerKeys(uri: string, clock: () => number): ProviderKeys {
       } catch (error) {
         const isReplaced =
           error instanceof JWKSNoMatchingKey || error instanceof JWSSignatureVerificationFailed;
-        if (!isReplaced || clock() - askedAgainAtMs[sender] < RETRY_KEYS_AFTER_MS) throw error;
+        if (!isReplaced || clock() - askedAgainAtMs[sender] < RETRY_AFTER_MS) throw error;
         askedAgainAtMs.anyone = clock();
         if (sender === 'provider') askedAgainAtMs.provider = clock();
         await keys.reload();
