@@ -446,6 +446,7 @@ test('RFC 4514 §2 spellings of one distinguished name are the same', () => {
   );
   assert.notEqual(key, undefined);
   assert.equal(dnKey('cn=M\\C3\\BCller,dc=com'), dnKey('CN=müller,DC=com'));
+  assert.equal(dnKey('cn=Mu\u0308ller\\20,dc=com'), dnKey('cn=m\u00fcller,dc=com'), 'RFC 4518 §2.3, §2.6.1');
   assert.notEqual(dnKey('cn=a\\,dc=b,dc=com'), dnKey('cn=a,dc=b,dc=com'));
   // A decoded backslash escapes nothing.
   assert.equal(dnKey('cn=sta\\5Cff,dc=com'), dnKey('cn=sta\\\\ff,dc=com'));

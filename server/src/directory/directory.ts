@@ -452,12 +452,17 @@ function relativeKey(part: string): string | undefined {
   return keys.length === 0 || keys.includes(undefined) ? undefined : keys.sort().join('+');
 }
 
-/** RFC 4514 §3: a backslash comes before a character, or before two hexadecimal digits of a byte. */
+/**
+ * RFC 4514 §3: a backslash comes before a character, or before two hexadecimal digits of a byte. Directories compare
+ * values in one Unicode form, without spaces around them (RFC 4518 §2.3, §2.6.1).
+ */
 function unescapeValue(value: string): string {
   return value
     .replaceAll(
       /(?:\\[0-9a-f]{2})+|\\([\s\S])/gi,
       (bytes, character?: string) => character ?? Buffer.from(bytes.replaceAll('\\', ''), 'hex').toString(),
     )
-    .replaceAll(/ {2,}/g, ' ');
+    .normalize('NFKC')
+    .replaceAll(/ {2,}/g, ' ')
+    .trim();
 }
