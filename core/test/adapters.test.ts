@@ -149,6 +149,7 @@ test('RFC 6749 §3.2 node: a raw body that the host kept takes precedence, so no
   const kept: readonly (readonly [unknown, number, string])[] = [
     ['token=x&token=y', 400, repeated],
     [Buffer.from('token=x&token=y'), 400, repeated],
+    [new URLSearchParams('token=x&token=y'), 400, repeated],
     ['token=x&token.a=y', 200, INACTIVE],
     ['', 400, MISSING],
     [true, 200, INACTIVE], // nothing was kept

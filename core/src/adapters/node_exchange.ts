@@ -250,10 +250,10 @@ export async function bodyOf(
   return isParsedForm(request, body) ? body : readBody(request);
 }
 
-/** @returns `undefined` if the value is neither text nor bytes */
+/** @returns `undefined` if the value is no text, bytes or parameters */
 function textFrom(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
-  return Buffer.isBuffer(value) ? value.toString('utf8') : undefined;
+  return Buffer.isBuffer(value) || value instanceof URLSearchParams ? String(value) : undefined;
 }
 
 /** Some parsers leave an empty object for media types that they do not know, and the body unread. */
