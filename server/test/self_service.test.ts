@@ -224,6 +224,23 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual(others2, []);
     });
 
+    test('the form of a link shows that it is done when it is sent later, and another form does not', async () => {
+      const { email, browser } = await person('lea');
+      await askForReset(browser, email);
+      const address = linkIn(await mailTo(email));
+      const [form, other] = [await browser.get(address), await browser.get(address)];
+      const send = (page: Page, fields: Readonly<Record<string, string>> = {}) =>
+        browser.submit(page, { new_password: NEW_PASSWORD, ...fields });
+      const done = await send(form);
+      assert.match(done.html, /Your password has changed/);
+      const later = await send(form, { new_password: 'another long text', later: 'yes' });
+      assert.deepEqual([later.status, asShown(later)], [200, asShown(done)]);
+      assert.equal(await canSignIn('lea', NEW_PASSWORD), true, 'it has changed nothing');
+      assert.match((await send(other)).html, /This link no longer works/);
+      const copied = await newBrowser().post(form.url, { ...hiddenFields(form), new_password: NEW_PASSWORD });
+      assert.match(copied.html, /This link no longer works/);
+    });
+
     test('a link is built from the issuer, whatever Host header asked for it', async () => {
       const { email } = await person('cleo');
       const { hostname, port } = new URL(server.url);

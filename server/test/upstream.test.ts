@@ -9,7 +9,15 @@ import { type ProgramSecretUse, readSecretFile } from '../src/data/secrets.ts';
 import { SealedValues } from '../src/pages/browser/cookies.ts';
 import { canBeIssuer } from '../src/people/ways_to_sign_in.ts';
 import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
-import { Browser, isConsent, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
+import {
+  Browser,
+  hiddenFields,
+  isConsent,
+  isLogin,
+  type Page,
+  signInAndConsent,
+  unescaped,
+} from './harness/browser.ts';
 import { grantdPrints, grantd as grantdRuns } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
 import { ACCOUNT, DirectoryServer, passwordOf, SUFFIX } from './harness/directory_server.ts';
@@ -344,6 +352,12 @@ for (const database of ANY_DATABASE) {
       isAt(security, '/account/security');
       const consent = await press(browser, security, 'connect-yes');
       assert.match(consent.html, /id="consent-allow"/, 'the application waits for its user');
+      for (const decision of ['yes', 'no']) {
+        const fields = { ...hiddenFields(security), decision, later: 'yes' };
+        const later = await browser.post(`${server.url}/upstream/other/connect`, fields);
+        isAt(later, '/account/security');
+        assert.equal(/id="notice"/.test(later.html), decision === 'yes');
+      }
       assert.equal((await linksOf('gus'))?.length, 1);
       isAt(await signIn({ sub: 'gus-1' }, { provider: 'other' }), '/account');
     });

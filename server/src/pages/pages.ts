@@ -8,6 +8,7 @@ import { asksForPage, clientAddress } from '../config/client_address.ts';
 import type { Settings } from '../config/options.ts';
 import { AnsweredRequests } from '../data/answered_requests.ts';
 import { clientAccess } from '../data/groups.ts';
+import type { MailedLink } from '../data/mails.ts';
 import type { Person } from '../data/people.ts';
 import { actingAs, askedStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';
@@ -286,6 +287,7 @@ export function openPages(
       recoveryFlow({
         ...{ drawing, formTokens, visitors, knownBrowsers, ...mail, openedLink, ownPeople, selfService },
         ...{ passwords, passwordRules, signInParts, isSignUpOpen, signUpDomains, notifyClients, requestLog },
+        linkForms: answersOf<MailedLink['purpose']>(),
       }),
     providers,
     consoleFlow?.({ drawing, formTokens, visitors, visits, missing, notices, clock }),

@@ -73,8 +73,15 @@ export function submitConnect(needs: LinkNeeds) {
       return begin(c, needs, connected, { pending, sessionId: session.id, again: false });
     }
     const waiting = await needs.underWay.waiting(c);
-    if (waiting === undefined || waiting.identity.provider !== provider.id)
+    if (waiting === undefined || waiting.identity.provider !== provider.id) {
+      if (form.get('decision') === 'no') return toPending(c, needs, securityPage(needs));
+      const linked = await needs.upstream.identities.ofSubject(session.person.subject);
+      // The same form has done it before.
+      const isOwn = (item: UpstreamIdentity) =>
+        item.provider === provider.id && item.linkedAtMs >= session.signedInAtMs;
+      if (linked.some(isOwn)) return needs.visits.show(c, session, 'security', { done: 'provider_linked' });
       return refuse(c, needs, provider, 'provider_answer_foreign');
+    }
     if (session.signedInAtMs < waiting.atMs)
       return needs.visits.toNewSignIn(c, { page: 'security', change: 'links' });
     needs.underWay.forgetWaiting(c);

@@ -1,4 +1,6 @@
 // Links of emails: for a forgotten password, an invitation, or a new account.
+import { StorageFault } from '@grantd/core';
+import type { AnsweredRequests } from '../../data/answered_requests.ts';
 import type { MailedLink } from '../../data/mails.ts';
 import { isName, nameKey, nameProblem, trimmed } from '../../data/names.ts';
 import type { People, Person } from '../../data/people.ts';
@@ -11,7 +13,7 @@ import type { NotifyClients } from '../../people/sessions.ts';
 import { ATTEMPTS_OF_NAME, linkCountName, type SignInParts } from '../../people/sign_in.ts';
 import type { OpenedLink } from '../browser/cookies.ts';
 import type { FormTokens } from '../browser/forms.ts';
-import { type PageContext, PageProblem, requestIdOf, type Visitors } from '../browser/request.ts';
+import { bodyOf, type PageContext, PageProblem, requestIdOf, type Visitors } from '../browser/request.ts';
 import type { Drawing } from '../drawing/drawing.ts';
 import { type Page, renderPage } from '../drawing/layout.ts';
 import { type LinkProblem, type LinkView, linkDonePage, linkFormPage } from './link_pages.ts';
@@ -27,6 +29,8 @@ export interface LinkNeeds {
   readonly passwords: OwnPasswords;
   readonly passwordRules: PasswordRules;
   readonly signInParts: SignInParts;
+  /** The forms that have done what their link is for. */
+  readonly linkForms: AnsweredRequests<MailedLink['purpose']>;
   readonly isSignUpOpen: boolean;
   readonly notifyClients: NotifyClients;
   readonly requestLog: RequestLog;
@@ -64,9 +68,18 @@ const MAX_TOKEN = 64;
 /** For the page that says that the link no longer works. */
 const SECONDS_TO_SAY_INVALID = 60;
 
-/** `POST /link`: sets the password of the link’s user, or creates the account. */
+/** For how long a form that has used its link is known. Milliseconds */
+const FORM_KEPT_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * `POST /link`: sets the password of the link’s user, or creates the account. The same form again finds its work done
+ * (ADR 173).
+ */
 export function submitLink(needs: LinkNeeds) {
   return async (c: PageContext): Promise<Response> => {
+    const key = await formKey(c, needs);
+    const purpose = (await needs.linkForms.find(key, ''))?.answer;
+    if (purpose !== undefined) return renderDone(c, needs, purpose);
     const usable = await usableLink(c, needs);
     const { token, link, person } = usable;
     const form = await needs.formTokens.verified(c, { page: 'link', about: [token] });
@@ -78,14 +91,50 @@ export function submitLink(needs: LinkNeeds) {
       return renderPage(c, { ...page, status });
     };
     const place = needs.visitors.unitOf(c);
-    const submit = () =>
-      link.purpose === 'sign_up'
-        ? create(c, needs, usable, typed, refuse)
-        : setPassword(c, needs, usable, typed, place, refuse);
+    const submit = async () => {
+      const refused =
+        link.purpose === 'sign_up'
+          ? await create(c, needs, usable, typed, refuse)
+          : await setPassword(c, needs, usable, typed, place, refuse);
+      if (refused !== undefined) return refused;
+      needs.openedLink.forget(c);
+      await remember(c, needs, key, link.purpose);
+      return renderDone(c, needs, link.purpose);
+    };
     // One link can be sent many times at once, and each time costs a hash.
     const answer = needs.signInParts.hasher.admit({ name: place, isKnown: false }, submit);
     return answer ?? refuse('too_many_sign_ins', 503, SECONDS_TO_WAIT);
   };
+}
+
+/** Contains nothing of what was typed. */
+function formKey(c: PageContext, { formTokens, linkForms }: LinkNeeds): Promise<string> {
+  const token = new URLSearchParams(bodyOf(c)).get('form_token') ?? '';
+  return linkForms.digest('link_form', formTokens.browserOf(c) ?? '', token);
+}
+
+async function remember(
+  c: PageContext,
+  { linkForms, requestLog }: LinkNeeds,
+  key: string,
+  purpose: MailedLink['purpose'],
+): Promise<void> {
+  try {
+    const attempt = await linkForms.begin(key, '', FORM_KEPT_MS);
+    if ('finish' in attempt) await attempt.finish(purpose, FORM_KEPT_MS);
+  } catch (error) {
+    if (!(error instanceof StorageFault)) throw error;
+    // The link was used, and its user is told.
+    requestLog.failure(requestIdOf(c), 'storage_unavailable', error);
+  }
+}
+
+function renderDone(
+  c: PageContext,
+  { drawing }: LinkNeeds,
+  purpose: MailedLink['purpose'],
+): Promise<Response> {
+  return renderPage(c, linkDonePage({ purpose, signIn: `${drawing.basePath}/account` }, drawing.setting(c)));
 }
 
 /** The time in which a full queue of hashes moves on. */
@@ -100,6 +149,7 @@ interface Typed {
 
 type RefuseLink = (problem: LinkProblem, status?: RefusedStatus, secondsToWait?: number) => Promise<Response>;
 
+/** @returns `undefined` if it is set */
 async function setPassword(
   c: PageContext,
   needs: LinkNeeds,
@@ -107,7 +157,7 @@ async function setPassword(
   { username, password }: Typed,
   place: string,
   refuse: RefuseLink,
-): Promise<Response> {
+): Promise<Response | undefined> {
   if (person === undefined) throw new PageProblem('link', 'link_invalid');
   if (isElsewhere(c, needs, link)) {
     const count = { name: linkCountName(person.subject), place, most: ATTEMPTS_OF_NAME };
@@ -118,24 +168,23 @@ async function setPassword(
   const { name, claims, subject } = person;
   const problem = await needs.passwordRules.problemOf(password, { name, email: claims.email });
   if (problem !== undefined) return refuse(problem);
-  const setting = needs.drawing.setting(c);
+  const { language } = needs.drawing.setting(c);
   const use = () => needs.links.use(token);
-  const ended = await needs.selfService.resetPassword(person, password, setting.language, use);
+  const ended = await needs.selfService.resetPassword(person, password, language, use);
   if (ended === undefined) throw new PageProblem('link', 'link_invalid');
   void needs.notifyClients(ended);
-  needs.openedLink.forget(c);
   needs.requestLog.pageEvent({ type: 'password_reset', page: 'link', requestId: requestIdOf(c), subject });
-  const view = { purpose: link.purpose, signIn: `${needs.drawing.basePath}/account` };
-  return renderPage(c, linkDonePage(view, setting));
+  return undefined;
 }
 
+/** @returns `undefined` if it is created */
 async function create(
   c: PageContext,
   needs: LinkNeeds,
   { token, link }: UsableLink,
   { username, password }: Typed,
   refuse: RefuseLink,
-): Promise<Response> {
+): Promise<Response | undefined> {
   // With the name of a provider’s user, the new password would open nothing.
   if (nameProblem(username) !== undefined || !needs.passwords.areAskedOf(username))
     return refuse('name_refused');
@@ -154,11 +203,9 @@ async function create(
     await needs.links.restore(token, link);
     return refuse('name_taken');
   }
-  needs.openedLink.forget(c);
   const { subject } = person;
   needs.requestLog.pageEvent({ type: 'signed_up', page: 'link', requestId: requestIdOf(c), subject });
-  const view = { purpose: 'sign_up', signIn: `${needs.drawing.basePath}/account` } as const;
-  return renderPage(c, linkDonePage(view, needs.drawing.setting(c)));
+  return undefined;
 }
 
 /**
