@@ -47,14 +47,16 @@ test('an issuer with a path has its routes below it', () => {
   assert.deepEqual([isThrottled('/tenant/authorize'), isThrottled('/authorize')], [true, false]);
 });
 
-test('an IPv4 address and an IPv6 /64 count, and each route by itself', () => {
+test('an IPv4 address and an IPv6 /64 count, an IPv6 /48 as four of them, and each route by itself', () => {
   const limit = throttle(ISSUER);
   const mayGo = (address: string, url = AUTHORIZE) => !limit(url, address);
   assert.deepEqual([mayGo('192.0.2.1'), mayGo('192.0.2.1'), mayGo('192.0.2.2')], [true, false, true]);
   assert.deepEqual(
-    [mayGo('2001:db8::1'), mayGo('2001:db8::ffff:2'), mayGo('2001:db8:0:1::1')],
+    [mayGo('2001:db8::1'), mayGo('2001:db8::ffff:2'), mayGo('2001:db8:1::1')],
     [true, false, true],
   );
+  const subnets = Array.from({ length: 100 }, (_, index) => `2001:db8:5:${index}::1`);
+  assert.equal(subnets.filter((address) => mayGo(address)).length, 4);
   assert.equal(mayGo('192.0.2.1', '/register'), true);
 });
 

@@ -1,6 +1,7 @@
 // Limits what strangers can reach without an identity (ADR 155).
 import { DEFAULT_PATHS } from '@grantd/core';
-import { addressUnit, RequestRate } from '@grantd/core/node';
+import { RequestRate } from '@grantd/core/node';
+import { senderOf } from '../config/client_address.ts';
 import type { Settings } from '../config/options.ts';
 
 interface ThrottledRoute {
@@ -47,6 +48,6 @@ export class Throttle {
 
   /** Counts a request. @returns seconds to wait; 0 to go on */
   take(operation: string, address: string): number {
-    return this.#rate.take(`${operation} ${addressUnit(address)}`);
+    return this.#rate.take(`${operation} ${senderOf(address)}`);
   }
 }
