@@ -3,11 +3,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { ALICE, Browser, isConsent } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, redeem } from './harness/protocol.ts';
+import { withDatabaseOf } from './harness/stored.ts';
 
 const CALLBACK = 'http://127.0.0.1:50123/callback';
 const SCOPE = 'openid offline_access';
@@ -25,7 +28,7 @@ describe('a client with a metadata document', () => {
     response.setHeader('cache-control', 'no-store');
     response.end(
       JSON.stringify({
-        client_id: id,
+        client_id: `http://${host}${request.url}`,
         client_name: 'Example Inc. Security',
         redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/callback'],
         grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
@@ -127,6 +130,34 @@ describe('a client with a metadata document', () => {
     const { level, status } = await server.logged(isMeant, 'that the document cannot be fetched');
     assert.deepEqual([level, status], ['info', 400]);
     isUp = true;
+  });
+
+  test('a user who has added 200 clients is told so, and agrees to nothing more', async () => {
+    await consented();
+    const database = new DatabaseSync(join(server.folder, 'grantd-data', 'grantd.db'), { timeout: 5000 });
+    const columns = database
+      .prepare("SELECT name FROM pragma_table_info('clients') WHERE name <> 'id'")
+      .all()
+      .map(({ name }) => name)
+      .join(', ');
+    database
+      .prepare(
+        `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 199)
+        INSERT INTO clients (id, ${columns}) SELECT id || n, ${columns} FROM clients, numbers WHERE id = ?`,
+      )
+      .run(id);
+    database.close();
+    const browser = new Browser(server.url);
+    const client_id = id.replace('client.json', 'more.json');
+    const parameters = { client_id, redirect_uri: CALLBACK, scope: SCOPE };
+    const more = authorizationUrl(server.url, pkce, parameters);
+    const consent = await browser.submit(await browser.get(more), { ...ALICE });
+    const refused = await browser.submit(consent, { decision: 'allow' });
+    assert.deepEqual([refused.status, /<h1>Too many applications<\/h1>/.test(refused.html)], [429, true]);
+    await withDatabaseOf(server, async ({ people, consents }) => {
+      const { subject } = (await people.byName(ALICE.username)) ?? assert.fail();
+      assert.equal(await consents.get({ subject, clientId: client_id }), undefined);
+    });
   });
 });
 

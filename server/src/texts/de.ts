@@ -552,6 +552,11 @@ export const DE: Texts = {
       text: 'Kein Gerät wartet auf diese Antwort: Sie wurde schon gegeben, das hat zu lange gedauert, oder der Code wurde in einem anderen Browser eingegeben.',
       help: 'Beginnen Sie auf dem Gerät von vorn, und geben Sie den Code in diesem Browser ein.',
     },
+    too_many_applications: {
+      title: 'Zu viele Anwendungen',
+      text: 'Sie haben so viele Anwendungen hinzugefügt, wie es für eine Person möglich ist.',
+      help: 'Beenden Sie den Zugriff derer, die Sie nicht brauchen. Sie werden einige Zeit später entfernt.',
+    },
     request_answered: {
       title: 'Das haben Sie schon beantwortet',
       text: 'Die Anwendung hat ihre Antwort schon, deshalb wurde nichts weiter gesendet. Vielleicht sind Sie im Browser zurückgegangen oder haben eine Schaltfläche zweimal gedrückt.',

@@ -550,6 +550,11 @@ export const EN = {
       text: 'No device waits for this answer: it was given before, this took too long, or the code was entered in another browser.',
       help: 'Start again on the device, and enter its code in this browser.',
     },
+    too_many_applications: {
+      title: 'Too many applications',
+      text: 'You have added as many applications as one user can.',
+      help: 'End the access of those that you do not need. They are removed some time later.',
+    },
     request_answered: {
       title: 'You have already answered this',
       text: 'The application already has its answer, so nothing more was sent. You may have gone back in your browser or pressed a button twice.',

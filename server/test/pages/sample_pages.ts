@@ -124,6 +124,7 @@ const PROBLEMS: readonly Problem[] = [
   'request_allowed',
   'request_denied',
   'device_over',
+  'too_many_applications',
   'form_foreign',
   'link_invalid',
   'not_administrator',

@@ -157,6 +157,7 @@ function problemOf(error: Error, status: number): Problem {
   if (reason === 'authorization_request_answered') return 'request_answered';
   if (reason === 'authorization_request_expired') return 'request_expired';
   if (reason === 'user_code_unknown') return 'device_over';
+  if (reason === 'too_many_registered') return 'too_many_applications';
   if (status === 503) return 'unavailable';
   if (status >= 500) return 'unexpected';
   return status === 405 ? 'method_not_allowed' : 'request_invalid';
