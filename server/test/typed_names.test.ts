@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Command } from 'commander';
 import { createProgram } from '../src/cli/program.ts';
 import { emailKey, nameAsKept, nameKey, nameProblem, trimmed } from '../src/data/names.ts';
+import { isAddress } from '../src/people/mailing.ts';
 import { Browser, isLogin, unescaped } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
@@ -40,6 +41,7 @@ test('what shows nothing does not count around a name, and makes no other name w
       assert.deepEqual([nameAsKept(typed), nameProblem(typed)], ['bob1', undefined], shown);
     assert.equal(nameKey(`bo${blank}b1`), 'bob1', shown);
     assert.equal(emailKey(`${blank}bob@example.com${blank}`), 'bob@example.com', shown);
+    assert.equal(isAddress(`bo${blank}b@example.com`), false, shown);
   }
   assert.equal(nameKey('bob\u00a0 smith'), nameKey('bob smith'), 'pages show several spaces as one');
   assert.equal(nameAsKept('bob\u2764\ufe0f'), 'bob\u2764\ufe0f', 'an emoji keeps its picture');

@@ -219,9 +219,13 @@ export function verifiedAddressOf({
 /** Longer ones cannot be delivered (RFC 5321 §4.5.3.1.3). */
 const MAX_ADDRESS = 254;
 
-/** Whether a text can be an address. Characters that could end the address in a header are not allowed. */
+/** Characters that could end the address in a header, and those that show nothing, are in no address. */
+const PART = String.raw`[^\s@<>()[\]\\,;:"\p{C}\p{Default_Ignorable_Code_Point}\u2800]+`;
+const ADDRESS = new RegExp(`^${PART}@${PART}$`, 'u');
+
+/** Whether a text can be an address. */
 export function isAddress(text: string): boolean {
-  return text.length <= MAX_ADDRESS && /^[^\s@<>()[\]\\,;:"\p{C}]+@[^\s@<>()[\]\\,;:"\p{C}]+$/u.test(text);
+  return text.length <= MAX_ADDRESS && ADDRESS.test(text);
 }
 
 function digestOf(secret: string): string {

@@ -17,6 +17,7 @@ import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { FEDERATED } from './acr.ts';
 import type { DirectorySignIn } from './directory.ts';
+import { isAddress } from './mailing.ts';
 import { providerOfAddress } from './own_passwords.ts';
 import type { SessionEnd, SessionEnding } from './sessions.ts';
 import {
@@ -287,10 +288,6 @@ function isClaimValue(value: unknown): boolean {
   if (Array.isArray(value))
     return value.length <= 100 && value.every((item) => typeof item === 'string' && isClaimValue(item));
   return typeof value === 'boolean' || typeof value === 'number';
-}
-
-function isAddress(text: string): boolean {
-  return text.length <= 254 && /^[^\s@\p{C}]+@[^\s@\p{C}]+$/u.test(text);
 }
 
 function mayCreate({ createUsers }: Provider, { email, email_verified: isVerified }: Claims): boolean {
