@@ -732,6 +732,44 @@ specification('Clients whose identifier is the URL of a document', ON_EVERY_STOR
       OPEN,
     );
 
+  for (const [spelling, what] of [
+    ['https://EDITOR.example/oauth/client.json', 'an upper-case host'],
+    ['https://editor.example:443/oauth/client.json', 'the usual port'],
+    ['https://editor.example./oauth/client.json', 'a dot after the host'],
+    ['https://%65ditor.example/oauth/client.json', 'an encoded host'],
+    ['https://editor.example/oauth/%63lient.json', 'an encoded path'],
+    ['https://editor.example/OAUTH/client.json', 'an upper-case path'],
+    ['https://editor.example/oauth//client.json', 'an empty segment'],
+    ['https://editor.example/oauth/client.json?', 'an empty query'],
+  ] as const)
+    spec(
+      `§3 a URL with ${what} is another client, and only if its document says so`,
+      withSites(async (world) => {
+        const tokens = await granted(world);
+        sites.serve(spelling, { body: EDITOR });
+        const other = { ...OF_EDITOR, client_id: spelling };
+        assert.deepEqual(await refused(accepted(world, other)), NOT_VALID);
+        const form = {
+          client_id: spelling,
+          grant_type: 'refresh_token',
+          refresh_token: tokens.refresh_token,
+        };
+        assert.deepEqual(await world.post('/token', form), CLIENT_REFUSED);
+        sites.serve(spelling, { body: { ...EDITOR, client_id: spelling } });
+        const code = await approved(world, { client_id: spelling });
+        const [moved, own] = [await redeem(world, code), await redeem(world, code, { client_id: spelling })];
+        assert.deepEqual([moved.status, own.status], [400, 200]);
+        assert.equal((await world.post('/token', form)).status, 400, 'a token of the first client');
+        await world.storage.setDisabled('client', URL_OF_EDITOR, true);
+        const { access_token: kept } = JSON.parse(own.body);
+        assert.deepEqual(await world.alive(tokens.access_token, kept), [false, true]);
+        // Both count for the same site.
+        const stricter = await secondServer(world, options({ deniedHosts: ['editor.example'] }));
+        assert.deepEqual(await refused(accepted(stricter, other)), UNKNOWN);
+      }),
+      OPEN,
+    );
+
   for (const [host, policy, isAccepted] of [
     ['claude.ai', { hosts: ['claude.ai'] }, true],
     ['www.claude.ai', { hosts: ['claude.ai'] }, false],

@@ -20,7 +20,7 @@ const EXAMPLE = join(ROOT, 'examples', 'mcp_server');
 const INSTALLED = join(EXAMPLE, 'node_modules');
 const PACKAGES = join(INSTALLED, '@modelcontextprotocol');
 const SUITE = join(PACKAGES, 'conformance', 'dist', 'index.js');
-const ABSENCE = existsSync(INSTALLED) ? false : 'the packages of examples/mcp_server: npm run test:mcp';
+const ABSENCE = existsSync(SUITE) ? false : 'the packages of examples/mcp_server: npm run test:mcp';
 
 const PAGE = readFileSync(join(ROOT, 'docs', 'mcp.md'), 'utf8');
 const [, SECTION = ''] = /\n## Try it on your machine\n(.*?)\n## /s.exec(PAGE) ?? [];
@@ -134,7 +134,7 @@ describe('docs/mcp.md: clients connect to the example with nothing but its URL',
   const SAYS_WHO = /"text": ?"\S+ by (?<clientId>[^"]+)"/;
   test('the page shows the client of these tests', () => {
     assert.ok(SECTION.includes(`npx node examples/mcp_server/client.ts ${SHOWN}\n`));
-    assert.ok(SECTION.includes('npm install --prefix examples/mcp_server\n'));
+    assert.ok(SECTION.includes('npm install --prefix examples/mcp_server --omit=dev\n'));
   });
 
   const WAYS: readonly (readonly [way: string, args: () => readonly string[]])[] = [

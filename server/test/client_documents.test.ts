@@ -1,6 +1,7 @@
 // A client of the program whose identifier is the URL of its metadata document.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -33,6 +34,7 @@ describe('a client with a metadata document', () => {
         redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/callback'],
         grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
         token_endpoint_auth_method: 'none',
+        authorization_details_types: ['payment', 'report'],
         logo_uri: 'https://stranger.example/logo.png',
       }),
     );
@@ -44,14 +46,17 @@ describe('a client with a metadata document', () => {
     await once(site.listen(0, '127.0.0.1'), 'listening');
     host = `127.0.0.1:${(site.address() as AddressInfo).port}`;
     id = `http://${host}/oauth/client.json`;
-    const options = [
-      '--client-documents',
-      'open',
-      '--insecure-development',
-      '--operator-name',
-      'Musterstadt',
-    ];
-    server = await workbench.start(workbench.folder(), ['--demo', ...options]);
+    const folder = workbench.folder();
+    const typeCalled = (name: string) => ({
+      schema: { type: 'object', additionalProperties: true },
+      texts: { name, description: 'Once' },
+    });
+    const authorizationDetails = { payment: typeCalled('Pay 5 EUR'), report: typeCalled('Read reports') };
+    writeFileSync(join(folder, 'grantd.json'), JSON.stringify({ authorizationDetails }));
+    server = await workbench.start(folder, [
+      ...['--demo', '--config', 'grantd.json', '--client-documents', 'open', '--insecure-development'],
+      ...['--registration-authorization-details-types', 'payment', '--operator-name', 'Musterstadt'],
+    ]);
   });
   after(() => site.close());
 
@@ -81,6 +86,17 @@ describe('a client with a metadata document', () => {
     assert.match(consent.html, /id="on-this-device"/);
     assert.match(consent.html, /continue to <bdi class="name">127\.0\.0\.1:50123<\/bdi>/);
     assert.doesNotMatch(consent.html, /stranger\.example/);
+  });
+
+  test('it may ask for the types of authorization details that are open, which the page shows', async () => {
+    const asked = (type: string) =>
+      `${url()}&authorization_details=${encodeURIComponent(JSON.stringify([{ type }]))}`;
+    const browser = new Browser(server.url);
+    const consent = await browser.submit(await browser.get(asked('payment')), { ...ALICE });
+    assert.ok(isConsent(consent), consent.html);
+    assert.match(consent.html, /Pay 5 EUR/);
+    const { html } = await new Browser(server.url).get(asked('report'));
+    assert.match(html, /invalid_authorization_details/);
   });
 
   test('it gets tokens and refreshes them, and an operator ends it by its URL while its site is down', async () => {
