@@ -71,7 +71,12 @@ export type {
 } from './options/authorization_server_options.generated.ts';
 export { DEFAULT_PATHS, isIssuer } from './options/options.ts';
 export type { Clock, RandomSource } from './platform/environment.ts';
-export type { PreviousServer, PreviousTokenRepository } from './previous_server/previous_jwts.ts';
+export {
+  type AcceptedServer,
+  type PreviousServer,
+  type PreviousTokenRepository,
+  previousServer,
+} from './previous_server/previous_jwts.ts';
 export type { PreviousToken } from './previous_server/previous_tokens.ts';
 export type {
   AuthorizationDetail,

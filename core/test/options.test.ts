@@ -10,6 +10,8 @@ import {
   type HttpResponse,
   type IntrospectionPolicy,
   jwtVerifier,
+  type PreviousServer,
+  previousServer,
   STANDARD_CLAIMS_BY_SCOPE,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
@@ -37,6 +39,13 @@ const REQUIRED = {
 } satisfies AuthorizationServerOptions;
 const HS256 = { algorithm: 'HS256', secret: 'the secret of the previous server' } as const;
 const OLD_TOKENS = { identify: () => undefined, getByAccessToken: () => undefined, revoke: () => {} };
+/** Opens the description of a previous server, if there is one. */
+function withPrevious<T extends object>(options: T): T {
+  const { previousServer: described } = options as { previousServer?: PreviousServer };
+  const isDescription = typeof described === 'object' && described !== null;
+  return isDescription ? { ...options, previousServer: previousServer(described) } : options;
+}
+
 const OLD = { jwtService: jwtVerifier([HS256]), tokens: OLD_TOKENS };
 const OIDC = { getUserClaims: (subject: string) => PEOPLE[subject] };
 const INACTIVE = '{"active":false}';
@@ -423,7 +432,7 @@ test('a value that does not fit is refused with the name of its option and what 
     // Values that TypeScript would reject can come from JavaScript and from configuration files.
     const given = { ...REQUIRED, ...values } as AuthorizationServerOptions;
     assert.throws(
-      () => new AuthorizationServer(given),
+      () => new AuthorizationServer(withPrevious(given)),
       (error) => {
         assert.ok(error instanceof ConfigurationError, `${option}: ${error}`);
         assert.equal(error.option, option);
@@ -461,7 +470,7 @@ const UNKNOWN: readonly (readonly [object, string])[] = [
 test('an option with an unknown name is refused at construction, with the name that was probably meant', () => {
   for (const [options, message] of UNKNOWN) {
     assert.throws(
-      () => new AuthorizationServer({ ...REQUIRED, ...options }),
+      () => new AuthorizationServer({ ...REQUIRED, ...withPrevious(options) }),
       (error) => {
         assert.ok(error instanceof ConfigurationError, `${message}: ${error}`);
         assert.equal(error.message.slice(0, message.length), message);
@@ -476,7 +485,7 @@ test('an option with an unknown name is refused at construction, with the name t
     readonly jwtService = OLD.jwtService;
     readonly tokens = OLD_TOKENS;
   }
-  new AuthorizationServer({ ...REQUIRED, previousServer: new Previous() });
+  new AuthorizationServer({ ...REQUIRED, previousServer: previousServer(new Previous()) });
 });
 
 const ISSUER_EXPECTED = 'issuer: expected an http or https URL without query, fragment and credentials';
@@ -615,8 +624,8 @@ test('values at the edge of what is allowed are accepted', () => {
     { paths: { token: '/jwks', jwks: '/token' } },
     { defaultAudience: ['https://a.example'] },
     { introspectionPolicy: () => true, authenticateIntrospect: false },
-    { previousServer: OLD },
-    { previousServer: { ...OLD, issuer: 'the previous one' } },
+    { previousServer: previousServer(OLD) },
+    { previousServer: previousServer({ ...OLD, issuer: 'the previous one' }) },
   ];
   for (const options of accepted) new AuthorizationServer({ ...REQUIRED, ...options });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import type { VerificationKey } from '@grantd/core';
+import { previousServer, type VerificationKey } from '@grantd/core';
 import { decodeJwt, exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { type ProofChanges, proofOf, thumbprintOf } from './harness/dpop_proofs.ts';
 import { OLD_SECRET, OldServer, previousJwt } from './harness/old_server.ts';
@@ -11,8 +11,8 @@ import { openWorld, type World } from './harness/world.ts';
 /** A world with a previous server, and a pair that it issued. */
 async function previousWorld(t: TestContext, keys?: readonly VerificationKey[], issuer?: string) {
   const previous = new OldServer(keys);
-  const previousServer = issuer === undefined ? previous : Object.assign(previous, { issuer });
-  const world = await openWorld(t, { previousServer });
+  const described = issuer === undefined ? previous : Object.assign(previous, { issuer });
+  const world = await openWorld(t, { previousServer: previousServer(described) });
   return { world, previous, pair: await previous.issue(world.clock) };
 }
 

@@ -1,6 +1,7 @@
 // Takes about ten seconds.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { previousServer } from '@grantd/core';
 import {
   OLD_ACCESS_LIFETIME,
   OLD_REFRESH_LIFETIME,
@@ -40,7 +41,11 @@ function oldTokenTest(sentence: string, run: Run, options: WorldOptions = {}, st
       t.diagnostic(store.name);
       const previous = new OldServer();
       const place = { transport: FUNCTION, store };
-      await run(await openWorld(t, { ...options, previousServer: previous }, place), previous, t);
+      await run(
+        await openWorld(t, { ...options, previousServer: previousServer(previous) }, place),
+        previous,
+        t,
+      );
     });
   }
 }

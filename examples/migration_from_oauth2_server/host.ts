@@ -1,6 +1,6 @@
 // The host after the move: the same tables and tokens, with grantd's endpoints.
 import { createServer } from 'node:http';
-import { AuthorizationServer, jwtVerifier } from '@grantd/core';
+import { AuthorizationServer, jwtVerifier, previousServer } from '@grantd/core';
 import { mount } from '@grantd/core/node';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import { jmondi } from '../coming_from/jmondi.ts';
@@ -18,10 +18,10 @@ const server = new AuthorizationServer({
   ...{ issuer, secret: GRANTD_SECRET, storage },
   oidc: { getUserClaims: users.find },
   getSubjectState: (id) => (users.find(id)?.disabled === 0 ? 'active' : 'disabled'),
-  previousServer: {
+  previousServer: previousServer({
     jwtService: jwtVerifier([{ algorithm: 'HS256', secret: OLD_SECRET }]),
     tokens: jmondi(old.database).tokens,
-  },
+  }),
 });
 await server.prepare();
 const imported = IMPORT_CLIENTS === 'yes' ? clients.all() : []; // at the first start

@@ -3,7 +3,13 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ApplicationClaims, AuthorizationServer, jwtVerifier, type VerificationKey } from '@grantd/core';
+import {
+  type ApplicationClaims,
+  AuthorizationServer,
+  jwtVerifier,
+  previousServer,
+  type VerificationKey,
+} from '@grantd/core';
 import { mount } from '@grantd/core/fetch';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import type { JwtInterface, OAuthUser, AuthorizationServer as OldServer } from '@jmondi/oauth2-server';
@@ -57,7 +63,10 @@ export async function moved({
     storage,
     oidc: { getUserClaims: users.find },
     getSubjectState: (id) => (users.find(id)?.disabled === 0 ? 'active' : 'disabled'),
-    previousServer: { jwtService: jwtVerifier([oldKey]), tokens: jmondi(tables.database).tokens },
+    previousServer: previousServer({
+      jwtService: jwtVerifier([oldKey]),
+      tokens: jmondi(tables.database).tokens,
+    }),
     ...(claims && { applicationClaims: claims(repositories) }),
   });
   await server.prepare();

@@ -215,11 +215,14 @@ export class ConfigurationError extends Error {
   }
 }
 
+/** Declares the names alone, so that declarations do not repeat the texts. Bundlers leave out what nothing reads. */
+const texts = <Name extends string>(byName: Readonly<Record<Name, string>>) => byName;
+
 /**
  * Stable reason codes: why a token is inactive, or why a request was refused. They appear in events, logs and `grantd
  * token explain`, never on the wire.
  */
-export const INACTIVE_REASONS = {
+export const INACTIVE_REASONS = /* @__PURE__ */ texts({
   malformed: 'This cannot be a token of this server: its characters, form or prefix are wrong.',
   unknown_key: 'The token names a signing key that this server does not have.',
   bad_signature: 'The signature does not verify, or its algorithm is not that of the key.',
@@ -254,12 +257,12 @@ export const INACTIVE_REASONS = {
   code_redeemed: 'The client has already exchanged the code for tokens.',
   authorization_code: 'This is an authorization code, which the server does not introspect.',
   policy: 'The introspectionPolicy does not allow this client to introspect the token.',
-} as const;
+});
 
 export type InactiveReason = keyof typeof INACTIVE_REASONS;
 
-// Texts without expressions, which bundlers leave out: only the documentation lists them.
-export const REFUSAL_REASONS = {
+// Only the documentation lists the texts.
+export const REFUSAL_REASONS = /* @__PURE__ */ texts({
   method_not_allowed: 'The endpoint does not support this HTTP method.',
   wrong_media_type: 'The endpoint does not accept the media type of the body.',
   wrong_content_encoding: 'The body is compressed, which the endpoint does not accept.',
@@ -285,6 +288,10 @@ export const REFUSAL_REASONS = {
   client_secret_unexpected: 'A public client sent a secret.',
   client_not_confidential:
     'A public client sent an introspection request, but only confidential clients may introspect.',
+  client_not_an_api:
+    'Only a client that is an API (--resource) and that an operator has added may follow endings.',
+  client_changed: 'The client was changed while its request was answered.',
+  too_many_streams: 'The process, or the client, has as many open streams of endings as are possible.',
   client_method_wrong: 'The client did not use the authentication method for which it is registered.',
   profile_method_refused:
     'The authentication method that the client used is not allowed by the FAPI 2.0 profile of the server or the client. Register another method for the client.',
@@ -502,7 +509,7 @@ export const REFUSAL_REASONS = {
   storage_unavailable:
     'The storage was not available, or the server does not know whether the storage completed a write.',
   unexpected: 'An unexpected error occurred. The log entry contains its cause.',
-} as const;
+});
 
 export type RefusalReason = keyof typeof REFUSAL_REASONS;
 

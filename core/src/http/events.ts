@@ -6,6 +6,7 @@ export type Operation =
   | 'revocation'
   | 'userinfo'
   | 'token'
+  | 'client_authentication'
   | 'authorization'
   | 'logout'
   | 'pushed_authorization_request'

@@ -5,7 +5,7 @@ import type { DeviceAuthorization } from '../device/device_authorization.ts';
 import type { ServerEvent } from '../http/events.ts';
 import type { FetchDocument } from '../http/fetch_document.ts';
 import type { Clock, RandomSource } from '../platform/environment.ts';
-import type { PreviousServer } from '../previous_server/previous_jwts.ts';
+import type { AcceptedServer } from '../previous_server/previous_jwts.ts';
 import type { ClaimsByScope } from '../protocol/claims.ts';
 import type {
   AssertionAlgorithm,
@@ -64,10 +64,10 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
    */
   readonly verifySecretForUnknownClients?: boolean;
   /**
-   * Describes the server that this one replaces. Its tokens are accepted until they expire. Requires
-   * storage.getPrincipalState. Default: none.
+   * The server that this one replaces. Its tokens are accepted until they expire. Requires storage.getPrincipalState.
+   * Default: none.
    */
-  readonly previousServer?: PreviousServer;
+  readonly previousServer?: AcceptedServer;
   /** Turns on OpenID Connect. Default: off. */
   readonly oidc?: OidcOptions;
   /** Additional claims, such as roles, groups or a tenant, in tokens, UserInfo and introspection. Default: none. */

@@ -10,7 +10,7 @@ import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
 import { DEFAULT_CACHED_TOKENS } from '../platform/cache.ts';
 import { type Clock, type RandomSource, systemRandom } from '../platform/environment.ts';
-import type { PreviousServer } from '../previous_server/previous_jwts.ts';
+import type { AcceptedServer } from '../previous_server/previous_jwts.ts';
 import { type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from '../protocol/claims.ts';
 import {
   ASSERTION_ALGORITHMS,
@@ -183,7 +183,7 @@ export const HOST_OPTIONS = {
   ),
   insecureAllowGenericJwts: setting(trueOrFalse, false),
   verifySecretForUnknownClients: setting(trueOrFalse, true),
-  previousServer: settingWithoutDefault(hostValue<PreviousServer>('an object')),
+  previousServer: settingWithoutDefault(opened<AcceptedServer>('previousServer')),
   oidc: settingWithoutDefault(hostValue<OidcOptions>('an object')),
   applicationClaims: settingWithoutDefault(
     hostValue<ApplicationClaims>('an object with claims and valuesOf', isObject),

@@ -3,7 +3,6 @@
 import type { EndpointPaths } from '../clients/client.ts';
 import { ConfigurationError } from '../http/errors.ts';
 import { audiencePolicy, defaultPolicy } from '../introspection/introspection.ts';
-import { type ResolvedPreviousServer, resolvePreviousServer } from '../previous_server/previous_jwts.ts';
 import {
   type AssertionAlgorithm,
   PROFILE_NAMES,
@@ -58,7 +57,6 @@ export interface ResolvedOptions extends Omit<Values, ResolvedOption> {
   readonly applicationClaims: DeclaredClaims | undefined;
   readonly authorizationDetails: DetailsTypes | undefined;
   readonly registration: ResolvedRegistration | undefined;
-  readonly previousServer: ResolvedPreviousServer | undefined;
 }
 
 type Values = Omit<ValuesOf<typeof ALL_OPTIONS>, LifetimeOption>;
@@ -69,8 +67,7 @@ type ResolvedOption =
   | 'oidc'
   | 'applicationClaims'
   | 'authorizationDetails'
-  | 'registration'
-  | 'previousServer';
+  | 'registration';
 type LifetimeOption =
   | 'accessTokenLifetime'
   | 'refreshTokenLifetime'
@@ -115,7 +112,6 @@ export function resolveOptions(options: AuthorizationServerOptions<Storage>): Re
   const { authorizationDetails } = values;
   return Object.freeze({
     ...values,
-    previousServer: resolvePreviousServer(values.previousServer, values.issuer, values.storage),
     oidc,
     applicationClaims: resolveApplicationClaims(
       values.applicationClaims,

@@ -236,7 +236,7 @@ export const HOST_OPTION_TEXTS: TextsOf<typeof HOST_OPTIONS> = {
   previousServer: {
     group: 'Host',
     about:
-      'Describes the server that this one replaces. Its tokens are accepted until they expire. Requires storage.getPrincipalState.',
+      'The server that this one replaces. Its tokens are accepted until they expire. Requires storage.getPrincipalState.',
     defaultInWords: 'none',
   },
   oidc: {

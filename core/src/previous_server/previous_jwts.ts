@@ -1,22 +1,30 @@
 // The option `previousServer`: recognizes and verifies JWTs of the server that grantd replaces.
 import { ConfigurationError, type InactiveReason } from '../http/errors.ts';
 import { formatScope } from '../http/form.ts';
+import type { Clock } from '../platform/environment.ts';
 import { type Claims, readConfirmation } from '../protocol/claims.ts';
 import { requireOptions } from '../protocol/option_kinds.ts';
 import { isTokenKind } from '../protocol/record_rules.ts';
 import type { TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { Found, Storage, TokenName, TokenRepository } from '../storage/contract.ts';
-import type { FoundToken, NoToken } from '../tokens/context.ts';
+import { guarded } from '../storage/faults.ts';
+import { hostStorage } from '../storage/host_storage.ts';
+import type { FoundToken, NoToken, TokenContext } from '../tokens/context.ts';
 import { hostJwtService } from '../tokens/host_verifiers.ts';
 import type { JwtVerifier } from '../tokens/jwt_service.ts';
-import type { FindPreviousToken, PreviousParts, PreviousToken } from './previous_tokens.ts';
+import {
+  type FindPreviousToken,
+  type PreviousParts,
+  type PreviousToken,
+  withPreviousTokens,
+} from './previous_tokens.ts';
 
 /**
  * Accepts tokens of a previous server: JWTs that it signed, with rows in its own tables. Introspection, UserInfo,
  * revocation and refresh treat them like tokens of this server. A refresh exchanges them for tokens of this server, and
  * revokes the old one through `tokens.revoke`.
  * @example
- * previousServer: { jwtService: jwtVerifier([{ algorithm: 'HS256', secret }]), tokens: oldStorage.tokens }
+ * previousServer: previousServer({ jwtService: jwtVerifier([{ algorithm: 'HS256', secret }]), tokens: oldStorage.tokens })
  */
 export interface PreviousServer {
   /** Verifies the JWTs. `jwtVerifier()` makes one from keys. */
@@ -41,37 +49,51 @@ export interface PreviousTokenRepository extends Pick<TokenRepository, PreviousM
 
 type PreviousMethod = 'getByRefreshToken' | 'isRefreshTokenRevoked' | 'isAccessTokenRevoked' | 'revoke';
 
-/** The option after its check: copied, with methods bound to the host's object. */
-export type ResolvedPreviousServer = PreviousJwtServices & PreviousParts['previous'];
+/** What the option `previousServer` takes, as `previousServer()` returns it. */
+export interface AcceptedServer {
+  /**
+   * @returns the tokens of both servers: revoking a token of the previous one also revokes those that replaced it
+   * @throws {ConfigurationError} the storage lacks a method
+   */
+  open(issuer: string, storage: Storage, clock: Clock): Pick<TokenContext, 'storage' | 'findPreviousToken'>;
+}
 
 /**
- * Checks the option.
- * @param issuer of this server
+ * Describes the server that this one replaces. Its tokens are accepted until they expire (ADR 33). Only a host that calls
+ * it loads the code.
  * @throws {ConfigurationError} names the option and says what was expected
  */
-export function resolvePreviousServer(
-  options: PreviousServer | undefined,
-  issuer: string,
-  storage: Storage,
-): ResolvedPreviousServer | undefined {
-  if (options === undefined) return undefined;
-  requireOptions(options, OLD_TOKEN_OPTIONS, 'previousServer');
-  const { jwtService, issuer: previousIssuer = issuer, tokens }: Partial<PreviousServer> = options;
+export function previousServer(description: PreviousServer): AcceptedServer {
+  requireOptions(description, OLD_TOKEN_OPTIONS, 'previousServer');
+  const { jwtService, issuer: previousIssuer, tokens }: Partial<PreviousServer> = description;
   if (typeof jwtService?.verify !== 'function')
     throw new ConfigurationError('previousServer.jwtService', 'an object with verify, as of jwtVerifier()');
-  if (typeof previousIssuer !== 'string' || previousIssuer === '')
+  if (previousIssuer !== undefined && (typeof previousIssuer !== 'string' || previousIssuer === ''))
     throw new ConfigurationError('previousServer.issuer', 'a non-empty string');
   requireTokens(tokens);
-  const { getPrincipalState } = storage;
-  if (typeof getPrincipalState !== 'function')
-    throw new ConfigurationError('storage.getPrincipalState', 'a function, because previousServer needs it');
-  return Object.freeze({
+  const jwts = {
     verify: hostJwtService(jwtService).verify,
-    issuer: previousIssuer,
     identify: (claims: Claims, token: string) => tokens.identify(claims, token),
-    ...previousRows(tokens),
-    getPrincipalState: getPrincipalState.bind(storage),
-  });
+  };
+  const rows = previousRows(tokens);
+  return {
+    open(issuer, storage, clock) {
+      const { getPrincipalState } = storage;
+      if (typeof getPrincipalState !== 'function')
+        throw new ConfigurationError(
+          'storage.getPrincipalState',
+          'a function, because previousServer needs it',
+        );
+      const own = hostStorage(storage);
+      const previous = guarded({ ...rows, getPrincipalState: getPrincipalState.bind(storage) });
+      const verifier = new PreviousJwts({ ...jwts, issuer: previousIssuer ?? issuer });
+      const { tokens: joined, find } = withPreviousTokens(own, { previous, clock });
+      return {
+        storage: { ...own, tokens: joined },
+        findPreviousToken: previousTokenFinder(issuer, verifier, find),
+      };
+    },
+  };
 }
 
 const OLD_TOKEN_OPTIONS: Readonly<Record<keyof PreviousServer, true>> = {
@@ -97,7 +119,7 @@ function requireTokens(
 /** The rows by kind and key. */
 function previousRows(
   tokens: PreviousTokenRepository,
-): Pick<ResolvedPreviousServer, 'find' | 'isRevoked' | 'revoke'> {
+): Pick<PreviousParts['previous'], 'find' | 'isRevoked' | 'revoke'> {
   const find = async (kind: TokenKind, key: string): Promise<PreviousToken | undefined> =>
     (await (kind === 'access_token' ? tokens.getByAccessToken(key) : tokens.getByRefreshToken?.(key))) ??
     undefined;
@@ -136,7 +158,7 @@ interface NoPreviousJwt {
 }
 
 /** Verifies JWTs of the previous server. */
-export class PreviousJwts {
+class PreviousJwts {
   readonly #services: PreviousJwtServices;
 
   constructor(services: PreviousJwtServices) {
@@ -196,7 +218,7 @@ function earlier(stored: number, exp: unknown): number {
  * Makes the lookup of a previous server's tokens for `findToken`.
  * @returns a function that resolves to `undefined` if the token names no key of the previous server
  */
-export function previousTokenFinder(
+function previousTokenFinder(
   issuer: string,
   jwts: PreviousJwts,
   find: FindPreviousToken,

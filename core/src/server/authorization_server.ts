@@ -1,5 +1,6 @@
 // The authorization server for hosts: checks the options, wires the parts, and offers each endpoint as an operation.
 
+import { authenticateClient, requireConfidential } from '../clients/authentication.ts';
 import { ClientSecrets, ClientSecretUses } from '../clients/client.ts';
 import type { DeviceOperations } from '../device/device_authorization.ts';
 import { serverMetadata } from '../discovery/metadata.ts';
@@ -7,6 +8,7 @@ import { asOAuthError, errorResponse } from '../http/error_response.ts';
 import { ConfigurationError, type ReasonCode } from '../http/errors.ts';
 import type { ServerEvent } from '../http/events.ts';
 import { fetchNothing } from '../http/fetch_document.ts';
+import { readForm } from '../http/form.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import {
   type IntrospectionOptions,
@@ -21,17 +23,16 @@ import {
   resolveOptions,
 } from '../options/resolved.ts';
 import { observe } from '../platform/environment.ts';
-import { PreviousJwts, previousTokenFinder } from '../previous_server/previous_jwts.ts';
-import { withPreviousTokens } from '../previous_server/previous_tokens.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { PROFILES } from '../protocol/profile.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import type { Context } from '../request/context.ts';
-import { callOf, perform, type Routes, report, requireGroups, routeOf } from '../request/serve.ts';
+import { callOf, perform, type Routes, report, reported, requireGroups, routeOf } from '../request/serve.ts';
 import { type RevocationOptions, type RevocationResult, revokeToken } from '../revocation/revocation.ts';
 import type { AuthorizingStorage, ClientRegistry, IssuingStorage, Storage } from '../storage/contract.ts';
 import { guarded, guardedCall, guardedClaims } from '../storage/faults.ts';
 import type { StorageGroup } from '../storage/groups.ts';
-import { hostStorage, type ReadableStorage } from '../storage/host_storage.ts';
+import { hostStorage } from '../storage/host_storage.ts';
 import { ClientKeys } from '../tokens/client_keys.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { hostAccessTokens, hostJwtService } from '../tokens/host_verifiers.ts';
@@ -232,6 +233,22 @@ class Server<S extends Storage> {
     return userInfoOf(this.#context, accessToken);
   }
 
+  /**
+   * Authenticates the confidential client that sent a request to an endpoint of the host’s own, with the credentials that
+   * the introspection endpoint takes.
+   * @param request a form
+   * @throws {OAuthError} `invalid_client`, `invalid_request`
+   * @throws {StorageFault} storage is unavailable
+   */
+  authenticateClient(request: HttpRequest): Promise<ClientRecord> {
+    const call = callOf('client_authentication', request);
+    return reported(this.#context, call, async () => {
+      const client = await authenticateClient(this.#context, request, readForm(request), call);
+      requireConfidential(client);
+      return client;
+    });
+  }
+
   /** The members of the metadata document. */
   get serverMetadata(): Readonly<Record<string, unknown>> {
     return serverMetadata(this.#context);
@@ -327,7 +344,11 @@ const NO_JWTS = hostJwtService({ verify: async () => ({ verified: false, reason:
 function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
   const secret = options.secret === undefined ? ServerSecret.none() : new ServerSecret(options.secret);
   const { keys } = options.storage;
-  const { storage, findPreviousToken } = withPrevious(options, hostStorage(options.storage));
+  const { storage, findPreviousToken } = options.previousServer?.open(
+    options.issuer,
+    options.storage,
+    options.clock,
+  ) ?? { storage: hostStorage(options.storage), findPreviousToken: undefined };
   const signingKeys =
     options.jwtService === undefined && keys !== undefined
       ? new SigningKeys(guarded(keys), secret, options.clock, publishedAlgorithms(options))
@@ -399,17 +420,4 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
   const ownCaches = [ownJwt, clientSecrets, clientKeys, documents].filter((item) => item !== undefined);
   const caches = cache === undefined ? ownCaches : [...ownCaches, guarded(cache)];
   return { context: { ...context, documents }, signingKeys, caches };
-}
-
-/** With `previousServer`, revoking a token of the previous server also revokes the new ones that replaced it. */
-function withPrevious(
-  { previousServer, clock, issuer }: ResolvedOptions,
-  own: ReadableStorage,
-): Pick<TokenContext, 'storage' | 'findPreviousToken'> {
-  if (previousServer === undefined) return { storage: own, findPreviousToken: undefined };
-  const { tokens, find } = withPreviousTokens(own, { previous: guarded(previousServer), clock });
-  return {
-    storage: { ...own, tokens },
-    findPreviousToken: previousTokenFinder(issuer, new PreviousJwts(previousServer), find),
-  };
 }
