@@ -1,5 +1,10 @@
 /** `@grantd/protect`: for APIs that accept access tokens. The `protect` of each framework has its own entry point. */
 export { ConfigurationError, OAuthError } from '@grantd/core/internal/http/errors';
+export {
+  AccessTokenFollower,
+  type AccessTokenFollowerOptions,
+  type FollowerStatus,
+} from './access_token_follower.ts';
 export type { CacheOptions } from './access_token_introspector.ts';
 export {
   AccessTokenIntrospector,

@@ -508,7 +508,12 @@ export interface HostCondition<C = unknown> {
 
 /** The tokens of a principal, or all tokens that were issued before a time. */
 export type RevocationTarget =
-  | { readonly principal: Principal; readonly id: string }
+  | {
+      readonly principal: Principal;
+      readonly id: string;
+      /** Of a session or grant, if the caller knows it: for the event, whose readers then need not ask about all users. */
+      readonly subject?: string;
+    }
   /** Milliseconds. */
   | { readonly issuedBeforeMs: number };
 

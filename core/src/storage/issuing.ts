@@ -172,12 +172,12 @@ export function issuanceOf(tokens: readonly NewToken[], basis: TokenBasis): Even
   return first && { target, clientId: first.clientId, subject: first.subject, reason: basis };
 }
 
-/** The event about a principal. */
-export function principalFacts(principal: Principal, id: string): EventFacts {
+/** The event about a principal. @param subject of a session */
+export function principalFacts(principal: Principal, id: string, subject?: string): EventFacts {
   return {
     target: id,
     ...(principal === 'client' && { clientId: id }),
-    ...(principal === 'subject' && { subject: id }),
+    subject: principal === 'subject' ? id : subject,
   };
 }
 

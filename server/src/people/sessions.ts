@@ -80,14 +80,15 @@ export class SessionEnding {
     const ends: SessionEnd[] = [];
     for (const id of new Set(grants.map(({ sessionId }) => sessionId))) {
       if (id === undefined || id === except || (await this.#sessions.isOpen(id))) continue;
-      await askStorage(() => this.#storage.revokeAll({ principal: 'session', id }));
+      await askStorage(() => this.#storage.revokeAll({ principal: 'session', id, subject }));
       ends.push({ id, subject, clientIds: [] });
     }
     return ends;
   }
 
   async #finish(session: EndedSession): Promise<SessionEnd> {
-    await askStorage(() => this.#storage.revokeAll({ principal: 'session', id: session.id }));
+    const { id, subject } = session;
+    await askStorage(() => this.#storage.revokeAll({ principal: 'session', id, subject }));
     return { ...session, clientIds: await this.#sessions.finishEnd(session.id, this.#clock()) };
   }
 }

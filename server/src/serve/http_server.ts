@@ -8,6 +8,7 @@ import { asksForPage, clientAddress, senderOf } from '../config/client_address.t
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
+import type { Feed } from '../follow/feed.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
 import { causeOf, type Log, within } from '../log/log.ts';
@@ -339,6 +340,8 @@ export interface Routes {
   readonly clientCertificate?: MountOptions<NodeRequest>['clientCertificate'] | undefined;
   /** Proxies whose forwarded addresses count. Default: none. */
   readonly trustedProxies?: readonly string[] | undefined;
+  /** Tells APIs what has ended. Default: none. */
+  readonly feed?: Feed | undefined;
   /** Which requests of strangers have to wait. Default: none. */
   readonly throttle?: Throttle | undefined;
   /** The port for clients with certificates. It has no pages, because it is another origin for browsers. */
@@ -352,6 +355,7 @@ export function requestListener({
   health,
   admin,
   pages,
+  feed,
   clientCertificate,
   mtlsPort,
   throttle,
@@ -369,7 +373,9 @@ export function requestListener({
     response.setHeader('x-request-id', id);
     // The default. Pages may set their own value; answers to malformed requests set none.
     response.setHeader('cache-control', 'no-store');
-    if (await health(pathOf({ url: request.url ?? '' }), response)) return;
+    const path = pathOf({ url: request.url ?? '' });
+    if (path === feed?.path) return feed.answer(request, response, id);
+    if (await health(path, response)) return;
     if (await admin?.(request, response, id)) return;
     if (mtlsPort === undefined || request.socket.localPort !== mtlsPort) await pages(request, response);
     else response.writeHead(404, { 'content-length': 0 }).end();

@@ -15,6 +15,7 @@ import { connectionOf } from '../data/postgres_url.ts';
 import { readSecretFile } from '../data/secrets.ts';
 import { askStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';
+import { Feed } from '../follow/feed.ts';
 import {
   type Instance,
   issuerToServe,
@@ -207,7 +208,7 @@ async function openData(given: Given) {
 
 /** Opens what answers requests, and what works besides them. */
 async function openParts(given: Given, { instance, clock }: Data) {
-  const { configuration, files, opened, log, monitor, history, sweeps, isEnding } = given;
+  const { configuration, files, opened, stopping, log, monitor, history, sweeps, isEnding } = given;
   const { settings } = configuration;
   const clientCertificate = await certificateSource(settings, log);
   const requestLog = new RequestLog(log, SHOWN_ADDRESSES[settings.logAddresses]);
@@ -226,11 +227,16 @@ async function openParts(given: Given, { instance, clock }: Data) {
     log.warn({ event: 'admin_request_through_unknown_proxy', needed: 'trustedProxies' }),
   );
   const ofOperators = { configuration, server, isReady, isAdmitted, testMail };
+  const feed = new Feed({
+    ...{ storage: instance.storage, server, requestLog, clientCertificate },
+    accessTokenLifetime: settings.accessTokenLifetime,
+  });
+  stopping.signal.addEventListener('abort', () => feed.close());
   const admin = await adminListener(instance, { ...ofOperators, requestLog, clientCertificate });
   const consoleFlow = await consolePages(instance, { ...ofOperators, history, clock });
   return {
     ...{ clientCertificate, requestLog, server, mail, unfinished, watch, readiness, isReady },
-    ...{ admin, consoleFlow },
+    ...{ admin, consoleFlow, feed },
   };
 }
 
@@ -284,10 +290,11 @@ function serviceOf(given: Given, data: Data, parts: Parts): Service {
 
 function listenerOf(given: Given, { directory, instance, clock }: Data, parts: Parts): RequestListener {
   const { configuration, files, isEnding } = given;
-  const { clientCertificate, requestLog, server, mail, unfinished, readiness, admin, consoleFlow } = parts;
+  const { clientCertificate, requestLog, server, mail, unfinished, readiness, admin, consoleFlow, feed } =
+    parts;
   const { settings } = configuration;
   return requestListener({
-    ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort, admin },
+    ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort, admin, feed },
     trustedProxies: settings.trustedProxies,
     throttle: new Throttle(instance.issuer, settings),
     health: healthListener({ ...readiness, isEnding, clock }),

@@ -59,7 +59,7 @@ export interface Principals {
   /** Empty if there is no grant. */
   lockGrant(grantId: string | undefined): readonly PostgresCall[];
   /** Revokes all tokens of a principal and writes the event. Changes nothing if there is no such principal. Every user counts as one. */
-  raise(principal: Principal, id: string): PostgresCall;
+  raise(principal: Principal, id: string, subject?: string): PostgresCall;
   /** Also writes the event. Changes nothing if the state is the same already. */
   setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): PostgresCall;
   /** When its tokens were revoked last, and since when it is disabled. */
@@ -83,8 +83,13 @@ export async function postgresPrincipals(handle: PostgresHandle): Promise<Princi
     lockGrant(grantId) {
       return grantId === undefined ? [] : [[sql.lockGrant, issuerId, grantId]];
     },
-    raise(principal, id) {
-      const event = eventOf(handle, `${principal}_revoked`, principalFacts(principal, id), originOf());
+    raise(principal, id, subject) {
+      const event = eventOf(
+        handle,
+        `${principal}_revoked`,
+        principalFacts(principal, id, subject),
+        originOf(),
+      );
       return principal === 'client' || principal === 'subject'
         ? [raising[principal], issuerId, id, clock(), event]
         : [sql.raise, issuerId, principal, id, clock(), event];
@@ -166,7 +171,7 @@ export async function postgresAdministration(
         [
           'issuedBeforeMs' in target
             ? [sql.raiseNotBefore, issuerId, target.issuedBeforeMs, cutoffEvent(target.issuedBeforeMs)]
-            : principals.raise(target.principal, target.id),
+            : principals.raise(target.principal, target.id, target.subject),
         ],
         ([raised]) => changesOf(raised) === 1,
       );

@@ -117,9 +117,9 @@ export function sqliteAdministration(
           events.add('issued_before_revoked', { target: String(notBeforeMs) }, origin);
           return true;
         }
-        const { principal, id } = target;
+        const { principal, id, subject } = target;
         if (!principals.raise(principal, id)) return false;
-        events.add(`${principal}_revoked`, principalFacts(principal, id), origin);
+        events.add(`${principal}_revoked`, principalFacts(principal, id, subject), origin);
         return true;
       });
     },

@@ -1,0 +1,201 @@
+// Measures followers of endings: how long a revoked token is still accepted, what a check of a token costs, and what
+// many followers cost the server. `npm run bench:follow`. Everything is on this machine; see METHOD.md for the rest.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { AccessTokenFollower, AccessTokenIntrospector, AccessTokenVerifier } from '@grantd/protect';
+import { createRemoteJWKSet, jwtVerify } from 'jose';
+
+const PORT = 4790;
+const ISSUER = `http://localhost:${PORT}`;
+const AUDIENCE = 'http://localhost:4003';
+const CREDENTIALS = { clientId: 'demo-api', clientSecret: 'demo-api-secret' };
+const COMMON = { issuer: ISSUER, audience: AUDIENCE };
+
+const { values: options } = parseArgs({
+  options: {
+    followers: { type: 'string', default: '1,10,100' },
+    revocations: { type: 'string', default: '300' },
+    tokens: { type: 'string', default: '500' },
+    seconds: { type: 'string', default: '10' },
+  },
+});
+
+const folder = mkdtempSync(join(tmpdir(), 'grantd-follow-'));
+// npm’s variables would lead to the database of the caller.
+const { PATH = '' } = process.env;
+const place = { cwd: folder, env: { PATH } };
+const main = join(import.meta.dirname, '..', 'server', 'bin', 'grantd.mjs');
+const server = spawn(process.execPath, [main, 'serve', '--demo', '--port', String(PORT)], {
+  ...place,
+  stdio: ['ignore', 'ignore', 'pipe'],
+});
+const apis = [CREDENTIALS];
+try {
+  server.stderr.setEncoding('utf8');
+  for (let said = ''; !said.includes('listening on'); )
+    said += String((await once(server.stderr, 'data'))[0]);
+  server.stderr.resume();
+  for (const count of options.followers.split(',').map(Number)) await measureRefusal(count);
+  await measureChecks();
+  for (let at = 1; at < 10; at++) apis.push(addApi(at));
+  await measureServer(1000);
+} finally {
+  server.kill();
+  await once(server, 'exit');
+  rmSync(folder, { recursive: true });
+}
+
+/** How long after the answer to its revocation a token is still accepted. */
+async function measureRefusal(count: number): Promise<void> {
+  const followers = await connected(count);
+  const times: number[] = [];
+  for (let at = 0; at < Number(options.revocations); at++) {
+    const token = await newToken();
+    for (const follower of followers) await follower.verify(token);
+    await revoke(token);
+    const revokedAt = performance.now();
+    await Promise.all(
+      followers.map(async (follower) => times.push(await lastAccepted(follower, token, revokedAt))),
+    );
+  }
+  times.sort((a, b) => a - b);
+  const at = (part: number) => (times[Math.floor((times.length - 1) * part)] ?? 0).toFixed(1);
+  console.log(
+    `${count} followers: a revoked token was accepted for ${at(0.5)} ms (half), ${at(0.99)} ms (99 %), ${at(1)} ms (longest)`,
+  );
+  await Promise.all(followers.map((follower) => follower.close()));
+}
+
+/** Milliseconds from the revocation to the last check that accepted the token. */
+async function lastAccepted(
+  follower: AccessTokenFollower,
+  token: string,
+  revokedAt: number,
+): Promise<number> {
+  let last = 0;
+  for (;;) {
+    const askedAt = performance.now();
+    try {
+      await follower.verify(token);
+      last = askedAt - revokedAt;
+    } catch {
+      return last;
+    }
+    await turn();
+  }
+}
+
+/** What the check of a token costs an API: each is checked again and again. */
+async function measureChecks(): Promise<void> {
+  const tokens: string[] = [];
+  for (let at = 0; at < Number(options.tokens); at++) tokens.push(await newToken());
+  const keys = createRemoteJWKSet(new URL(`${ISSUER}/jwks`));
+  const [follower] = (await connected(1)) as [AccessTokenFollower];
+  const verifier = new AccessTokenVerifier(COMMON);
+  const remembering = new AccessTokenIntrospector({
+    ...COMMON,
+    credentials: CREDENTIALS,
+    cache: { maxSeconds: 60 },
+  });
+  const asking = new AccessTokenIntrospector({ ...COMMON, credentials: CREDENTIALS });
+  const ways: Record<string, (token: string) => Promise<unknown>> = {
+    'jose, local verification': (token) => jwtVerify(token, keys, { issuer: ISSUER, audience: AUDIENCE }),
+    AccessTokenVerifier: (token) => verifier.verify(token),
+    AccessTokenFollower: (token) => follower.verify(token),
+    'AccessTokenIntrospector, remembered for 60 s': (token) => remembering.verify(token),
+    AccessTokenIntrospector: (token) => asking.verify(token),
+  };
+  for (const [way, check] of Object.entries(ways)) {
+    for (const token of tokens) await check(token);
+    const startedAt = performance.now();
+    let checks = 0;
+    while (performance.now() - startedAt < 3000)
+      for (const token of tokens.slice(0, 100)) {
+        await check(token);
+        checks += 1;
+      }
+    const seconds = (performance.now() - startedAt) / 1000;
+    console.log(`${way}: ${Math.round(checks / seconds).toLocaleString('en')} checks a second`);
+  }
+  await follower.close();
+}
+
+/** The share of a core that many followers cost the server, beside 100 revocations a second. */
+async function measureServer(count: number): Promise<void> {
+  const seconds = Number(options.seconds);
+  const tokens: string[] = [];
+  for (let at = 0; at < 100 * seconds * 2; at++) tokens.push(await newToken());
+  const share = async () => {
+    const before = processorSeconds();
+    const startedAt = performance.now();
+    for (let at = 0; at < 100 * seconds; at++) {
+      await revoke(tokens.pop() ?? '');
+      await pause(Math.max(0, startedAt + (at + 1) * 10 - performance.now()));
+    }
+    return ((processorSeconds() - before) / ((performance.now() - startedAt) / 1000)) * 100;
+  };
+  const alone = await share();
+  const followers = await connected(count);
+  await pause(3000);
+  const followed = await share();
+  console.log(
+    `${count} followers cost the server ${(followed - alone).toFixed(1)} % of a core beside 100 revocations a second, which cost ${alone.toFixed(1)} %`,
+  );
+  await Promise.all(followers.map((follower) => follower.close()));
+}
+
+/** Followers with contact. A client may have a hundred. */
+async function connected(count: number): Promise<readonly AccessTokenFollower[]> {
+  const followers = Array.from(
+    { length: count },
+    (_, at) => new AccessTokenFollower({ ...COMMON, credentials: apis[Math.floor(at / 100)] ?? CREDENTIALS }),
+  );
+  await Promise.all(followers.map((follower) => follower.ready()));
+  return followers;
+}
+
+async function newToken(): Promise<string> {
+  const form = { grant_type: 'client_credentials', scope: 'api:read', resource: AUDIENCE };
+  const { access_token } = (await (await post('/token', form)).json()) as { access_token: string };
+  return access_token;
+}
+
+async function revoke(token: string): Promise<void> {
+  const { status } = await post('/token/revoke', { token });
+  if (status !== 200) throw new Error(`the revocation was answered with ${status}`);
+}
+
+function post(path: string, form: Readonly<Record<string, string>>): Promise<Response> {
+  return fetch(ISSUER + path, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+    headers: { authorization: basic('demo-machine', 'demo-machine-secret') },
+  });
+}
+
+function basic(id: string, secret: string): string {
+  return `Basic ${btoa(`${id}:${secret}`)}`;
+}
+
+/** Adds an API. @returns its credentials */
+function addApi(at: number) {
+  const clientId = `api-${at}`;
+  const added = spawnSync(
+    process.execPath,
+    [main, 'client', 'add', clientId, '--resource', `https://api-${at}.example`, '--json'],
+    { ...place, encoding: 'utf8' },
+  );
+  if (added.status !== 0) throw new Error(`client add failed: ${added.stderr}`);
+  return { clientId, clientSecret: String(JSON.parse(added.stdout).client_secret) };
+}
+
+/** Of the server, from /proc. */
+function processorSeconds(): number {
+  const fields = readFileSync(`/proc/${server.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}

@@ -1,0 +1,75 @@
+"""Follows the endings of a grantd server, with nothing but Python's library (docs/follow.md).
+
+Reads lines with a client_id and a sub, as a verified JWT has them, and says what to do with that token:
+    python3 follower.py ISSUER CLIENT_ID CLIENT_SECRET
+"""
+import base64, hashlib, json, sys, threading, time, urllib.parse, urllib.request, uuid
+
+
+class Follower:
+    MAX_SILENCE = 3  # seconds
+
+    def __init__(self, issuer, client_id, secret):
+        credentials = urllib.parse.quote_plus(client_id) + ":" + urllib.parse.quote_plus(secret)
+        basic = base64.b64encode(credentials.encode()).decode()
+        self.url, self.headers = issuer.rstrip("/") + "/token/follow", {"Authorization": "Basic " + basic}
+        self.endings, self.mark, self.contact = {}, None, float("-inf")  # a real one drops endings after kept_for
+        for work in (self.read, self.beat):
+            threading.Thread(target=self.forever, args=(work,), daemon=True).start()
+
+    def post(self, **form):
+        body = urllib.parse.urlencode(form).encode()
+        return urllib.request.urlopen(urllib.request.Request(self.url, body, self.headers), timeout=self.MAX_SILENCE)
+
+    def forever(self, work):
+        while True:
+            try:
+                work()
+            except (OSError, ValueError):
+                time.sleep(0.5)
+
+    def read(self):
+        fields = {}
+        for line in self.post(**({"after": self.mark} if self.mark else {})):
+            name, _, value = line.decode().strip().partition(": ")
+            fields[name] = value
+            if name:
+                continue
+            event, mark, data = fields["event"], fields["id"], json.loads(fields["data"])
+            if event == "begin" and not data["complete"]:
+                self.endings = {key("all"): number(mark)}
+            for ended in data["keys"] if event == "begin" else data if event == "endings" else []:
+                self.endings[ended] = number(mark)
+            self.mark, fields = mark, {}
+
+    def beat(self):
+        sent, nonce = time.monotonic(), uuid.uuid4().hex
+        answer = json.load(self.post(nonce=nonce))
+        while self.mark is None or number(self.mark) < number(answer["mark"]):
+            if time.monotonic() - sent > self.MAX_SILENCE:
+                return
+            time.sleep(0.01)
+        if answer["nonce"] == nonce:
+            self.contact = sent
+        time.sleep(1)
+
+    def advice(self, client_id, sub):
+        """What to do with a valid JWT: `accept`, or introspect it. Remember what introspection says until a later ending."""
+        if time.monotonic() - self.contact > self.MAX_SILENCE:
+            return "introspect: no contact"
+        keys = key("all"), key("client", client_id), key("subject", sub), key("grant", client_id, sub)
+        return "introspect: it may have ended" if any(one in self.endings for one in keys) else "accept"
+
+
+def key(*names):
+    return base64.urlsafe_b64encode(hashlib.sha256("\n".join(names).encode()).digest()[:6]).decode()
+
+
+def number(mark):
+    return int(mark.split(".")[0])
+
+
+if __name__ == "__main__":
+    follower = Follower(*sys.argv[1:4])
+    for line in sys.stdin:
+        print(follower.advice(*line.split()), flush=True)

@@ -1,0 +1,238 @@
+// `POST /token/follow`: tells APIs about whose tokens they have to ask again (ADR 175, docs/follow.md).
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  type AdministrableStorage,
+  type AuthorizationServer,
+  type ClientRecord,
+  errorResponse,
+  type HttpRequest,
+  OAuthError,
+} from '@grantd/core';
+import { type NodeRequest, sendResponse, toHttpRequest } from '@grantd/core/node';
+import type { RequestLog } from '../log/log.ts';
+import { EndingReader } from './endings.ts';
+import { EventTail, type Mark } from './tail.ts';
+
+/** Below the issuer. */
+export const FOLLOW_PATH = '/token/follow';
+
+/** Streams of one process. */
+const MAX_STREAMS = 2000;
+const MAX_STREAMS_OF_CLIENT = 100;
+
+const HEARTBEAT_MS = 1000;
+
+/** Milliseconds between two reads of events. With many streams it is longer, because each batch goes to all of them. */
+const readEveryMs = (streams: number) => (streams <= 100 ? 10 : streams * 0.2);
+
+/** A stream ends after this time, so that its client authenticates again. */
+const LONGEST_STREAM_MS = 10 * 60 * 1000;
+
+/** Bytes that wait for a reader that does not read. */
+const MAX_UNREAD_BYTES = 1024 * 1024;
+
+const NONCE = /^[\w-]{16,128}$/;
+
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  // nginx would collect a response before it passes it on.
+  'x-accel-buffering': 'no',
+};
+
+interface FeedParts {
+  readonly storage: AdministrableStorage;
+  readonly server: AuthorizationServer;
+  readonly requestLog: RequestLog;
+  /** Seconds. */
+  readonly accessTokenLifetime: number;
+  readonly clientCertificate?: ((request: NodeRequest) => HttpRequest['clientCertificate']) | undefined;
+}
+
+/** A response to a follower. */
+interface Stream {
+  readonly clientId: string;
+  readonly response: ServerResponse;
+  readonly endsAtMs: number;
+  /** What ended while the stream begins, which has to wait for what was missed. `undefined` after its begin. */
+  waiting: Buffer[] | undefined;
+}
+
+export class Feed {
+  readonly #parts: FeedParts;
+  /** Of its requests. */
+  readonly path: string;
+  readonly #tail: EventTail;
+  readonly #streams = new Set<Stream>();
+  #heartbeats: NodeJS.Timeout | undefined;
+  /** Whether all streams have had a message since the last heartbeat, so that they need none. */
+  #hasSpoken = false;
+  #isClosed = false;
+
+  constructor(parts: FeedParts) {
+    this.#parts = parts;
+    const { storage, server, accessTokenLifetime: keptForSeconds } = parts;
+    this.path = new URL(server.issuer).pathname.replace(/\/$/, '') + FOLLOW_PATH;
+    this.#tail = new EventTail(storage, new EndingReader(storage, server), { keptForSeconds });
+  }
+
+  /** Ends all streams. Their followers connect again, to the process that takes over. */
+  close(): void {
+    this.#isClosed = true;
+    this.#endAll();
+    this.#tail.close();
+  }
+
+  /** Answers a request: with a stream, or to a nonce with the present mark. */
+  async answer(request: NodeRequest, response: ServerResponse, requestId: string): Promise<void> {
+    const about = (more: object) => this.#parts.requestLog.about({ requestId, operation: 'follow', ...more });
+    about({});
+    try {
+      const asked = await this.#read(request, requestId);
+      const client = await this.#parts.server.authenticateClient(asked);
+      about({ clientId: client.id });
+      requireApi(client);
+      const form = new URLSearchParams(asked.body);
+      const nonce = form.get('nonce');
+      if (nonce === null) await this.#open(client, form.get('after') ?? undefined, response);
+      else await this.#beat(nonce, request, response);
+    } catch (thrown) {
+      if (response.headersSent) {
+        response.destroy();
+        throw thrown;
+      }
+      const { status, headers, body } = errorResponse(thrown);
+      about(thrown instanceof OAuthError && thrown.reason !== undefined ? { reason: thrown.reason } : {});
+      const challenge = status === 401 && {
+        'www-authenticate': `Basic realm="${this.#parts.server.issuer}"`,
+      };
+      sendResponse(request, response, { status, headers: { ...headers, ...challenge }, body });
+      if (status >= 500) throw thrown;
+    }
+  }
+
+  async #read(request: NodeRequest, id: string): Promise<HttpRequest & { readonly body: string }> {
+    if (request.method !== 'POST')
+      throw new OAuthError('invalid_request', 'the method is not allowed', {
+        status: 405,
+        reason: 'method_not_allowed',
+        headers: { allow: 'POST' },
+      });
+    const read = await toHttpRequest(request);
+    const clientCertificate = this.#parts.clientCertificate?.(request);
+    const body = typeof read.body === 'string' ? read.body : '';
+    return { ...read, id, body, ...(clientCertificate !== undefined && { clientCertificate }) };
+  }
+
+  /** The answer proves that the follower had contact after it made the nonce: every earlier ending is up to this mark. */
+  async #beat(nonce: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (!NONCE.test(nonce))
+      throw new OAuthError('invalid_request', 'the nonce is malformed', { reason: 'malformed' });
+    const mark = await this.#tail.current();
+    const body = JSON.stringify({ nonce, mark });
+    const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+    sendResponse(request, response, { status: 200, headers, body });
+  }
+
+  async #open(client: ClientRecord, after: Mark | undefined, response: ServerResponse): Promise<void> {
+    const ofClient = [...this.#streams].filter(({ clientId }) => clientId === client.id);
+    if (this.#isClosed || this.#streams.size >= MAX_STREAMS || ofClient.length >= MAX_STREAMS_OF_CLIENT)
+      throw new OAuthError('temporarily_unavailable', 'no more streams are possible at the moment', {
+        reason: 'too_many_streams',
+        headers: { 'retry-after': '5' },
+      });
+    const endsAtMs = performance.now() + LONGEST_STREAM_MS;
+    const stream: Stream = { clientId: client.id, response, endsAtMs, waiting: [] };
+    this.#add(stream);
+    const last = await this.#tail.current();
+    const missed = await this.#tail.missedBetween(after, last);
+    // Its change before the stream was added was told to nobody.
+    const present = await this.#parts.storage.clients.get(client.id);
+    if (!present || !isUnchanged(client, present))
+      throw new OAuthError('invalid_client', 'the client has changed', { reason: 'client_changed' });
+    if (response.closed) return;
+    const begun = {
+      version: 1,
+      mark: missed.last,
+      complete: missed.isComplete,
+      kept_for: this.#parts.accessTokenLifetime,
+      keys: missed.keys,
+    };
+    response.writeHead(200, STREAM_HEADERS);
+    write(stream, messageOf('begin', missed.last, begun));
+    for (const message of stream.waiting ?? []) write(stream, message);
+    stream.waiting = undefined;
+  }
+
+  #add(stream: Stream): void {
+    this.#streams.add(stream);
+    stream.response.once('close', () => {
+      this.#streams.delete(stream);
+      if (this.#streams.size > 0) return;
+      clearInterval(this.#heartbeats);
+      this.#tail.leave();
+    });
+    if (this.#streams.size > 1) return;
+    this.#heartbeats = setInterval(() => this.#beatAll(), HEARTBEAT_MS);
+    this.#tail.listen({
+      restMs: () => readEveryMs(this.#streams.size),
+      endings: ({ keys, changedClients }, last) => {
+        const message = keys.length === 0 ? undefined : messageOf('endings', last, keys);
+        this.#hasSpoken ||= message !== undefined;
+        for (const stream of this.#streams) {
+          if (changedClients.includes(stream.clientId)) stream.response.end();
+          else if (message !== undefined && stream.waiting !== undefined) stream.waiting.push(message);
+          else if (message !== undefined) write(stream, message);
+        }
+      },
+      broken: () => this.#endAll(),
+    });
+  }
+
+  #beatAll(): void {
+    const { last } = this.#tail;
+    if (last === undefined) return;
+    const message = this.#hasSpoken ? undefined : messageOf('heartbeat', last, {});
+    this.#hasSpoken = false;
+    const nowMs = performance.now();
+    for (const stream of this.#streams) {
+      if (nowMs > stream.endsAtMs) stream.response.end();
+      else if (message !== undefined && stream.waiting === undefined) write(stream, message);
+    }
+  }
+
+  #endAll(): void {
+    for (const { response } of this.#streams) {
+      // Before its begin, it has no status yet.
+      if (response.headersSent) response.end();
+      else response.destroy();
+    }
+  }
+}
+
+function messageOf(event: 'begin' | 'endings' | 'heartbeat', id: Mark, data: unknown): Buffer {
+  return Buffer.from(`event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`);
+}
+
+function write({ response }: Stream, message: Buffer): void {
+  if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();
+  else if (!response.writableEnded) response.write(message);
+}
+
+/** Only an API that an operator has added may follow. */
+function requireApi(client: ClientRecord): void {
+  if (client.resource !== undefined && client.registeredAt === undefined) return;
+  throw new OAuthError('unauthorized_client', 'only an API that an operator has added may follow', {
+    status: 403,
+    reason: 'client_not_an_api',
+    clientId: client.id,
+  });
+}
+
+/** Whether a client still has the rights with which it was authenticated. */
+function isUnchanged(before: ClientRecord, now: ClientRecord): boolean {
+  const rights = ({ secrets = [], generation, revision, resource, disabledAtMs, metadata }: ClientRecord) =>
+    JSON.stringify([secrets.map(({ hash }) => hash), generation, revision, resource, disabledAtMs, metadata]);
+  return rights(before) === rights(now);
+}
