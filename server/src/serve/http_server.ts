@@ -375,8 +375,7 @@ export function requestListener({
     response.setHeader('cache-control', 'no-store');
     const path = pathOf({ url: request.url ?? '' });
     if (path === feed?.path) return feed.answer(request, response, id);
-    if (await health(path, response)) return;
-    if (await admin?.(request, response, id)) return;
+    if ((await health(path, response)) || (await admin?.(request, response, id))) return;
     if (mtlsPort === undefined || request.socket.localPort !== mtlsPort) await pages(request, response);
     else response.writeHead(404, { 'content-length': 0 }).end();
   };
