@@ -8,7 +8,6 @@ import { asksForPage, clientAddress } from '../config/client_address.ts';
 import type { Settings } from '../config/options.ts';
 import { AnsweredRequests } from '../data/answered_requests.ts';
 import { clientAccess } from '../data/groups.ts';
-import type { MailedLink } from '../data/mails.ts';
 import type { Person } from '../data/people.ts';
 import { actingAs, askedStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';
@@ -42,7 +41,14 @@ import {
   OpenedLink,
   SealedValues,
 } from './browser/cookies.ts';
-import { answerOnce, countAnswers, type FormAnswer, FormTokens, sentForm } from './browser/forms.ts';
+import {
+  answerOnce,
+  countAnswers,
+  type FormAnswer,
+  FormTokens,
+  PerformedForms,
+  sentForm,
+} from './browser/forms.ts';
 import { PendingPages, PendingRequests } from './browser/pending.ts';
 import {
   exactPath,
@@ -207,6 +213,7 @@ export function openPages(
     new AnsweredRequests<Answer>({ apiRequests, secret, clock, use: 'answered_form' });
   const formAnswers = answersOf<FormAnswer>();
   const countAnswer = countAnswers(clock);
+  const performedForms = new PerformedForms({ formTokens, requestLog, answers: answersOf() });
   const answers = (sent: Parameters<typeof answerOnce>[1]) =>
     answerOnce({ cookies, requestLog, formAnswers, countAnswer }, sent);
 
@@ -267,7 +274,7 @@ export function openPages(
         notifyClients,
         issuer,
       },
-      passwordForms: answersOf<never>(),
+      performedForms,
       withdrawal: new ConsentWithdrawal({ consents, storage: ownStorage, clock }),
       removal: new PersonRemoval({
         ...{ people: ownPeople, consents, ending: sessionEnding, storage: ownStorage, clock },
@@ -287,7 +294,7 @@ export function openPages(
       recoveryFlow({
         ...{ drawing, formTokens, visitors, knownBrowsers, ...mail, openedLink, ownPeople, selfService },
         ...{ passwords, passwordRules, signInParts, isSignUpOpen, signUpDomains, notifyClients, requestLog },
-        linkForms: answersOf<MailedLink['purpose']>(),
+        performedForms,
       }),
     providers,
     consoleFlow?.({ drawing, formTokens, visitors, visits, missing, notices, clock }),

@@ -6,6 +6,7 @@ import type { SelfService } from '../../people/self_service.ts';
 import { linksToWait } from '../../people/sign_in.ts';
 import { textsIn } from '../../texts/texts.ts';
 import type { OpenedLink } from '../browser/cookies.ts';
+import type { PerformedForms } from '../browser/forms.ts';
 import { type PageContext, requestIdOf } from '../browser/request.ts';
 import type { BrowserSession } from '../browser/sessions.ts';
 import { named } from '../drawing/application_shown.ts';
@@ -26,6 +27,7 @@ export interface EmailNeeds extends FrameNeeds, PasswordCheckNeeds {
   readonly openedLink: OpenedLink;
   readonly queue: MailQueue;
   readonly links: LinkBook;
+  readonly performedForms: PerformedForms;
   readonly requestLog: RequestLog;
 }
 
@@ -50,6 +52,9 @@ export function submitEmail(needs: EmailNeeds) {
     const event = { page: 'account', requestId: requestIdOf(c), subject } as const;
 
     if (form.get('confirm_email') !== null) {
+      const showConfirmed = () => needs.visits.show(c, session, 'overview', { done: 'email_confirmed' });
+      const performed = await needs.performedForms.find(c, 'verify');
+      if (performed !== undefined) return showConfirmed();
       const token = (await addressToConfirm(c, needs, session)) && needs.openedLink.get(c);
       const link = token === undefined ? undefined : await needs.links.use(token);
       needs.openedLink.forget(c);
@@ -59,7 +64,8 @@ export function submitEmail(needs: EmailNeeds) {
       )
         return needs.visits.show(c, session, 'email', { done: 'link_used' });
       needs.requestLog.pageEvent({ ...event, type: 'email_changed' });
-      return needs.visits.show(c, session, 'overview', { done: 'email_confirmed' });
+      await needs.performedForms.remember(c, 'verify');
+      return showConfirmed();
     }
 
     const email = trimmed(form.get('email') ?? '');

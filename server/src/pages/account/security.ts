@@ -1,9 +1,9 @@
 import { html } from 'hono/html';
-import type { AnsweredRequests } from '../../data/answered_requests.ts';
 import type { OwnPasswords } from '../../people/own_passwords.ts';
 import type { PasswordProblem, PasswordRules } from '../../people/passwords.ts';
 import type { SelfService } from '../../people/self_service.ts';
 import { textsIn } from '../../texts/texts.ts';
+import type { PerformedForms } from '../browser/forms.ts';
 import { type PageContext, requestIdOf } from '../browser/request.ts';
 import type { BrowserSession } from '../browser/sessions.ts';
 import { passwordField, problemBox, REVEAL_SCRIPT, revealScript } from '../drawing/fields.ts';
@@ -34,8 +34,7 @@ export interface SecurityNeeds extends FactorsNeeds, HistoryNeeds, PasswordCheck
   readonly selfService: SelfService;
   readonly passwords: OwnPasswords;
   readonly passwordRules: PasswordRules;
-  /** The forms that have changed a password. */
-  readonly passwordForms: AnsweredRequests<never>;
+  readonly performedForms: PerformedForms;
   /** `undefined` if none is configured. */
   readonly providers: LinkedProviders | undefined;
 }
@@ -49,9 +48,6 @@ export function showSecurity(needs: SecurityNeeds) {
   };
 }
 
-/** Milliseconds in which a form that has changed the password can be sent again. */
-const FORM_KEPT_MS = 24 * 60 * 60 * 1000;
-
 /**
  * `POST /account/security`: changes the password, and signs out all other browsers. The same form again finds its work
  * done: its current password is wrong by now, but its new one is right (ADR 173).
@@ -64,10 +60,8 @@ export function submitSecurity(needs: SecurityNeeds) {
     };
     const showChanged = () => needs.visits.show(c, session, 'security', { done: 'password_changed' });
     const password = form.get('new_password') ?? '';
-    const { passwordForms } = needs;
-    const key = await passwordForms.digest('password_form', session.id, form.get('form_token') ?? '');
-    const wasPerformed = (await passwordForms.find(key, '')) !== undefined;
-    if (wasPerformed && (await isPassword(c, needs, session, password))) return showChanged();
+    const performed = await needs.performedForms.find(c, 'password_changed');
+    if (performed !== undefined && (await isPassword(c, needs, session, password))) return showChanged();
     const checked = await checkPassword(c, needs, session, form.get('current_password') ?? '');
     if ('refusal' in checked) return refuse(checked.refusal.problem, checked.refusal);
     const { person } = checked;
@@ -75,7 +69,7 @@ export function submitSecurity(needs: SecurityNeeds) {
     const problem = await needs.passwordRules.problemOf(password, { name, email: claims.email });
     if (problem !== undefined) return refuse(problem);
     // Comes before the change, so that a fault in between leaves a form that can be sent again.
-    await passwordForms.begin(key, '', FORM_KEPT_MS);
+    await needs.performedForms.remember(c, 'password_changed');
     const { language } = needs.drawing.setting(c);
     const changed = await needs.selfService.changePassword(person, password, language);
     if (changed === undefined) return refuse('credentials_wrong', { status: 403 });

@@ -7,6 +7,7 @@ import { deflateRaw, inflateRaw } from 'node:zlib';
 import { StorageFault } from '@grantd/core';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { AnsweredRequests, Attempt } from '../../data/answered_requests.ts';
+import type { LinkPurpose } from '../../data/mails.ts';
 import type { ProgramSecret } from '../../data/secrets.ts';
 import type { RequestLog } from '../../log/log.ts';
 import type { PageName } from '../../log/page_events.ts';
@@ -270,6 +271,54 @@ function repeat(
   return unpack(Buffer.from(body, 'base64')).then(
     (content) => new Response(content, { status, headers: headers.map(([name, value]) => [name, value]) }),
   );
+}
+
+/** What a form can have done that it cannot do again. */
+export type PerformedForm = 'password_changed' | LinkPurpose;
+
+/** For how long a form is known that has done something. Milliseconds */
+const PERFORMED_KEPT_MS = 24 * 60 * 60 * 1000;
+
+interface PerformedNeeds {
+  readonly formTokens: FormTokens;
+  readonly requestLog: Pick<RequestLog, 'failure'>;
+  readonly answers: AnsweredRequests<PerformedForm>;
+}
+
+/**
+ * What forms have done, by their tokens and without anything that was typed. A form that is sent much later than
+ * `answerOnce` knows it finds its work done (ADR 173).
+ */
+export class PerformedForms {
+  readonly #needs: PerformedNeeds;
+
+  constructor(needs: PerformedNeeds) {
+    this.#needs = needs;
+  }
+
+  /** Which of these the form of a request has done before; `undefined` if none. */
+  async find<D extends PerformedForm>(c: PageContext, ...done: readonly D[]): Promise<D | undefined> {
+    const found = await this.#needs.answers.find(await this.#key(c), '');
+    return done.find((item) => item === found?.answer);
+  }
+
+  async remember(c: PageContext, done: PerformedForm): Promise<void> {
+    const { answers, requestLog } = this.#needs;
+    try {
+      const attempt = await answers.begin(await this.#key(c), '', PENDING_MS);
+      if ('finish' in attempt) await attempt.finish(done, PERFORMED_KEPT_MS);
+    } catch (error) {
+      if (!(error instanceof StorageFault)) throw error;
+      // What the form does is not less done.
+      requestLog.failure(requestIdOf(c), 'storage_unavailable', error);
+    }
+  }
+
+  #key(c: PageContext): Promise<string> {
+    const { formTokens, answers } = this.#needs;
+    const token = new URLSearchParams(bodyOf(c)).get('form_token') ?? '';
+    return answers.digest('performed_form', formTokens.browserOf(c) ?? '', token);
+  }
 }
 
 /** Stored answers to one browser in one session (ADR 167). */

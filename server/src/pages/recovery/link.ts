@@ -1,7 +1,5 @@
 // Links of emails: for a forgotten password, an invitation, or a new account.
-import { StorageFault } from '@grantd/core';
-import type { AnsweredRequests } from '../../data/answered_requests.ts';
-import type { MailedLink } from '../../data/mails.ts';
+import type { LinkPurpose, MailedLink } from '../../data/mails.ts';
 import { isName, nameKey, nameProblem, trimmed } from '../../data/names.ts';
 import type { People, Person } from '../../data/people.ts';
 import type { RequestLog } from '../../log/log.ts';
@@ -12,8 +10,8 @@ import type { SelfService } from '../../people/self_service.ts';
 import type { NotifyClients } from '../../people/sessions.ts';
 import { ATTEMPTS_OF_NAME, linkCountName, type SignInParts } from '../../people/sign_in.ts';
 import type { OpenedLink } from '../browser/cookies.ts';
-import type { FormTokens } from '../browser/forms.ts';
-import { bodyOf, type PageContext, PageProblem, requestIdOf, type Visitors } from '../browser/request.ts';
+import type { FormTokens, PerformedForms } from '../browser/forms.ts';
+import { type PageContext, PageProblem, requestIdOf, type Visitors } from '../browser/request.ts';
 import type { Drawing } from '../drawing/drawing.ts';
 import { type Page, renderPage } from '../drawing/layout.ts';
 import { type LinkProblem, type LinkView, linkDonePage, linkFormPage } from './link_pages.ts';
@@ -29,8 +27,7 @@ export interface LinkNeeds {
   readonly passwords: OwnPasswords;
   readonly passwordRules: PasswordRules;
   readonly signInParts: SignInParts;
-  /** The forms that have done what their link is for. */
-  readonly linkForms: AnsweredRequests<MailedLink['purpose']>;
+  readonly performedForms: PerformedForms;
   readonly isSignUpOpen: boolean;
   readonly notifyClients: NotifyClients;
   readonly requestLog: RequestLog;
@@ -68,18 +65,14 @@ const MAX_TOKEN = 64;
 /** For the page that says that the link no longer works. */
 const SECONDS_TO_SAY_INVALID = 60;
 
-/** For how long a form that has used its link is known. Milliseconds */
-const FORM_KEPT_MS = 24 * 60 * 60 * 1000;
-
 /**
  * `POST /link`: sets the password of the link’s user, or creates the account. The same form again finds its work done
  * (ADR 173).
  */
 export function submitLink(needs: LinkNeeds) {
   return async (c: PageContext): Promise<Response> => {
-    const key = await formKey(c, needs);
-    const purpose = (await needs.linkForms.find(key, ''))?.answer;
-    if (purpose !== undefined) return renderDone(c, needs, purpose);
+    const done = await needs.performedForms.find(c, 'reset', 'invite', 'sign_up');
+    if (done !== undefined) return renderDone(c, needs, done);
     const usable = await usableLink(c, needs);
     const { token, link, person } = usable;
     const form = await needs.formTokens.verified(c, { page: 'link', about: [token] });
@@ -98,7 +91,7 @@ export function submitLink(needs: LinkNeeds) {
           : await setPassword(c, needs, usable, typed, place, refuse);
       if (refused !== undefined) return refused;
       needs.openedLink.forget(c);
-      await remember(c, needs, key, link.purpose);
+      await needs.performedForms.remember(c, link.purpose);
       return renderDone(c, needs, link.purpose);
     };
     // One link can be sent many times at once, and each time costs a hash.
@@ -107,33 +100,7 @@ export function submitLink(needs: LinkNeeds) {
   };
 }
 
-/** Contains nothing of what was typed. */
-function formKey(c: PageContext, { formTokens, linkForms }: LinkNeeds): Promise<string> {
-  const token = new URLSearchParams(bodyOf(c)).get('form_token') ?? '';
-  return linkForms.digest('link_form', formTokens.browserOf(c) ?? '', token);
-}
-
-async function remember(
-  c: PageContext,
-  { linkForms, requestLog }: LinkNeeds,
-  key: string,
-  purpose: MailedLink['purpose'],
-): Promise<void> {
-  try {
-    const attempt = await linkForms.begin(key, '', FORM_KEPT_MS);
-    if ('finish' in attempt) await attempt.finish(purpose, FORM_KEPT_MS);
-  } catch (error) {
-    if (!(error instanceof StorageFault)) throw error;
-    // The link was used, and its user is told.
-    requestLog.failure(requestIdOf(c), 'storage_unavailable', error);
-  }
-}
-
-function renderDone(
-  c: PageContext,
-  { drawing }: LinkNeeds,
-  purpose: MailedLink['purpose'],
-): Promise<Response> {
+function renderDone(c: PageContext, { drawing }: LinkNeeds, purpose: LinkPurpose): Promise<Response> {
   return renderPage(c, linkDonePage({ purpose, signIn: `${drawing.basePath}/account` }, drawing.setting(c)));
 }
 
