@@ -595,6 +595,40 @@ specification('Clients whose identifier is the URL of a document', ON_EVERY_STOR
       OPEN,
     );
 
+  let place: string | undefined;
+  spec(
+    'one place can use up only a third of the new documents of a site',
+    withSites(async (world) => {
+      let number = 0;
+      const isFetched = async (from: string | undefined) => {
+        place = from;
+        const client_id = `https://victim.example/${number++}`;
+        return accepted(world, { ...OF_EDITOR, client_id }).then(
+          () => assert.fail('it was accepted'),
+          ({ reason }) => reason === 'client_document_unreachable',
+        );
+      };
+      const results = async (...from: readonly (string | undefined)[]) => {
+        const found: boolean[] = [];
+        for (const one of from) found.push(await isFetched(one));
+        return found;
+      };
+      assert.deepEqual(await results('a', 'a', 'a', 'a'), [true, true, false, false]);
+      assert.deepEqual(await results('b', 'b', 'b', undefined, 'c', 'c'), [
+        true,
+        true,
+        false,
+        true,
+        true,
+        false,
+      ]);
+      assert.equal(sites.fetched.length, 6);
+      world.clock.advance(60);
+      assert.deepEqual(await results('c', 'a'), [true, true]);
+    }),
+    options({ mostNewPerSite: 6, placeOf: () => place }),
+  );
+
   spec(
     'a document that the stored client cannot follow is refused at every request, also while its site is down',
     withSites(async (world) => {
@@ -861,6 +895,7 @@ test('a misspelt or wrong option of clientDocuments is refused with its name', (
     [{ hosts: ['https://claude.ai'] }, /clientDocuments\.hosts: expected a list of hosts in lower case/],
     [{ hosts: ['Claude.ai'] }, /clientDocuments\.hosts/],
     [{ scopes: ['a b'] }, /clientDocuments\.scopes/],
+    [{ placeOf: 'here' }, /clientDocuments\.placeOf: expected a function/],
     [{ mostNewPerSite: -1 }, /clientDocuments\.mostNewPerSite: expected a whole number from 0/],
   ];
   for (const [given, message] of wrong) assert.throws(() => clientDocuments(given), message);

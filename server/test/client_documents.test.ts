@@ -177,6 +177,23 @@ describe('a client with a metadata document', () => {
   });
 });
 
+test('one address cannot keep out others from the clients of a site', async () => {
+  const server = await workbench.start(workbench.folder(), [
+    ...['--demo', '--client-documents', 'open', '--insecure-development'],
+    ...['--client-document-site-limit', '3', '--trusted-proxies', '127.0.0.1'],
+  ]);
+  let number = 0;
+  const ask = async (address: string) => {
+    // Nothing listens there.
+    const client_id = `http://127.0.0.1:9/${number++}.json`;
+    const parameters = { client_id, redirect_uri: CALLBACK, scope: SCOPE };
+    const url = authorizationUrl(server.url, newPkce(), parameters);
+    return (await new Browser(server.url, { 'x-forwarded-for': address }).get(url)).status;
+  };
+  const [first, second] = ['192.0.2.1', '192.0.2.2'] as const;
+  assert.deepEqual([await ask(first), await ask(first), await ask(second)], [400, 429, 400]);
+});
+
 test('with --client-documents listed, the server starts only with a host, and names the option', async () => {
   const options = ['serve', '--demo', '--port', '0', '--client-documents', 'listed'];
   const { code, stderr } = await grantd(workbench.folder(), options);

@@ -16,7 +16,14 @@ import { RecentlyUsed, RequestRate } from '../platform/cache.ts';
 import { secondsOf } from '../platform/environment.ts';
 import type { GrantType } from '../protocol/client_metadata.ts';
 import { isResourceUri } from '../protocol/client_metadata.ts';
-import { type KindsOf, requireKinds, textList, trueOrFalse, wholeNumber } from '../protocol/option_kinds.ts';
+import {
+  anyFunction,
+  type KindsOf,
+  requireKinds,
+  textList,
+  trueOrFalse,
+  wholeNumber,
+} from '../protocol/option_kinds.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { isOwnMachine, isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import type {
@@ -54,6 +61,11 @@ export interface ClientDocumentOptions {
    * that requests with invented URLs do not become a load there. 0 sets no limit. Default: 30.
    */
   readonly mostNewPerSite?: number;
+  /**
+   * Returns where the current request came from, such as its IP address. One place can use up only a third of
+   * `mostNewPerSite`. Default: no place is known.
+   */
+  readonly placeOf?: () => string | undefined;
   /** For development only: accepts documents at `http:` URLs of this machine. Default: `false`. */
   readonly allowInsecureUris?: boolean;
 }
@@ -77,6 +89,7 @@ const OPTIONS: KindsOf<ClientDocumentOptions> = {
   apis: textList('URIS', 'a list of absolute URIs without fragment (RFC 8707 section 2)', isResourceUri),
   authorizationDetailsTypes: textList('TYPES', 'a list of types, none empty', (type) => type !== ''),
   mostNewPerSite: wholeNumber(0, 1_000_000),
+  placeOf: anyFunction,
   allowInsecureUris: trueOrFalse,
 };
 
@@ -179,6 +192,7 @@ class OpenDocuments implements DocumentClients {
   /** Fetches of new documents that are running, by site. */
   readonly #running = new Map<string, number>();
   readonly #newFetches: RequestRate;
+  readonly #newOfPlaces: RequestRate;
 
   constructor(context: Context, options: ClientDocumentOptions, registrable: Registrable) {
     this.#context = context;
@@ -186,7 +200,9 @@ class OpenDocuments implements DocumentClients {
     this.#clients = context.storage.clients;
     this.#registrable = registrable;
     const { mostNewPerSite = MAX_NEW_PER_SITE } = options;
-    this.#newFetches = new RequestRate(mostNewPerSite, context.clock, context.random);
+    const rateOf = (most: number) => new RequestRate(most, context.clock, context.random);
+    this.#newFetches = rateOf(mostNewPerSite);
+    this.#newOfPlaces = rateOf(Math.ceil(mostNewPerSite / 3));
   }
 
   forgetCached(): void {
@@ -397,9 +413,11 @@ class OpenDocuments implements DocumentClients {
     await this.#registrable.replace(client, stored);
   }
 
-  /** @throws {OAuthError} status 429: too many new documents of the site */
+  /** @throws {OAuthError} status 429: too many new documents of the site, from one place or from all */
   #countNew(site: string, clientId: string): void {
-    const wait = this.#newFetches.take(site);
+    const place = this.#options.placeOf?.();
+    const ofPlace = place === undefined ? 0 : this.#newOfPlaces.take(`${place} ${site}`);
+    const wait = ofPlace || this.#newFetches.take(site);
     if (wait === 0) return;
     throw new OAuthError('temporarily_unavailable', 'too many new clients of this site at the moment', {
       status: 429,

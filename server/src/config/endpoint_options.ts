@@ -68,7 +68,7 @@ export const ENDPOINT_OPTIONS = {
   clientDocumentSiteLimit: option(
     'Endpoints',
     wholeNumber(0, 1_000_000),
-    'Maximum client documents that are fetched from one site (the last two labels of a host) for the first time in a minute, per process. 0 sets no limit.',
+    'Maximum client documents that are fetched from one site (the last two labels of a host) for the first time in a minute, per process. One address can use up a third of them. 0 sets no limit.',
     30,
   ),
   clientDocumentDeniedHosts: option(

@@ -16,6 +16,7 @@ import { memoryStorage } from '@grantd/core/memory';
 import { documentFetcher } from '@grantd/core/node';
 import { SHARED_OPTIONS } from '@grantd/core/options';
 import { acrValues, refuseUnreachablePolicy, rpIdOf } from '../config/acr.ts';
+import { senderOf } from '../config/client_address.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { requireTexts } from '../config/details_types.ts';
 import { isLoopback } from '../config/networks.ts';
@@ -35,7 +36,7 @@ import {
 } from '../data/secrets.ts';
 import { actingAs } from '../data/tables.ts';
 import type { OpenWays } from '../data/ways_to_sign_in.ts';
-import type { ActorKind } from '../log/log.ts';
+import { type ActorKind, currentCause } from '../log/log.ts';
 import { withAdminApi } from './admin_access.ts';
 
 /** Fills a required option that this use never reads. */
@@ -392,6 +393,11 @@ const OWN_NAMES: Readonly<Record<string, OptionName>> = {
   'registration.insecureAllowMissingPkce': 'registrationInsecureAllowMissingPkce',
 };
 
+function senderOfRequest(): string | undefined {
+  const { address } = currentCause();
+  return address === undefined ? undefined : senderOf(address);
+}
+
 /**
  * Client ID Metadata Documents, with the limits of self-registered clients.
  * @throws {ConfigurationError} no host is listed
@@ -416,7 +422,7 @@ function documentOptions({
     clientDocuments: clientDocuments({
       ...(isListed && { hosts }),
       ...{ deniedHosts, mostNewPerSite, scopes, closedScopes, apis, redirectUris, authorizationDetailsTypes },
-      allowInsecureUris,
+      ...{ allowInsecureUris, placeOf: senderOfRequest },
     }),
   };
 }
