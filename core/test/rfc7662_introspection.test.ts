@@ -51,6 +51,57 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     },
   );
 
+  spec.http('grantd §5.1 a token that lacks what the caller needs is inactive for it', async (world) => {
+    const { access_token, refresh_token } = await world.grant();
+    const asked = async (token: string, needs: readonly (readonly [string, string])[]) => {
+      const body = new URLSearchParams([['token', token], ...needs.map((need) => [...need])]).toString();
+      const headers = {
+        'content-type': 'application/x-www-form-urlencoded',
+        authorization: basic('api'),
+      };
+      const response = await world.send({ method: 'POST', path: '/token/introspect', headers, body });
+      return response.status === 200 ? members(response).active : JSON.parse(response.body).error;
+    };
+    for (const [needs, ofAccess, ofRefresh] of [
+      [[], true, true],
+      [[['scope', 'read']], true, false],
+      [[['scope', 'write read']], true, false],
+      [[['scope', 'read delete']], false, false],
+      [[['scope', 'rea']], false, false],
+      [[['scope', '']], true, true],
+      [[['scope', 'a"b']], 'invalid_scope', 'invalid_scope'],
+      [[['resource', ISSUER]], true, false],
+      [[['resource', 'https://other.example']], false, false],
+      [
+        [
+          ['resource', ISSUER],
+          ['resource', 'https://other.example'],
+        ],
+        false,
+        false,
+      ],
+      [
+        [
+          ['resource', ISSUER],
+          ['scope', 'read'],
+        ],
+        true,
+        false,
+      ],
+      [
+        [
+          ['resource', ISSUER],
+          ['scope', 'delete'],
+        ],
+        false,
+        false,
+      ],
+    ] as const) {
+      assert.equal(await asked(access_token, needs), ofAccess, `access token: ${JSON.stringify(needs)}`);
+      assert.equal(await asked(refresh_token, needs), ofRefresh, `refresh token: ${JSON.stringify(needs)}`);
+    }
+  });
+
   for (const format of ['jwt', 'opaque'] as const) {
     spec(
       `grantd §5.6 acr, auth_time, amr and sid are returned if the token has them (${format})`,

@@ -256,6 +256,8 @@ export const INACTIVE_REASONS = /* @__PURE__ */ texts({
   code_unknown: 'No such code exists: it was never issued, or expired more than ten minutes ago.',
   code_redeemed: 'The client has already exchanged the code for tokens.',
   authorization_code: 'This is an authorization code, which the server does not introspect.',
+  need_unmet:
+    'The token lacks a scope, or is not for the resource, that the caller of introspection said it needs.',
   policy: 'The introspectionPolicy does not allow this client to introspect the token.',
 });
 

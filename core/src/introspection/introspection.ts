@@ -4,7 +4,7 @@ import { authenticateClient, isConfidential, requireConfidential } from '../clie
 import { type ClientContext, isUnchecked } from '../clients/client.ts';
 import { type InactiveReason, invalidRequest } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
-import { type Form, formatScope, readForm, requireParameter } from '../http/form.ts';
+import { type Form, formatScope, parseScope, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
 import { inParallel, secondsOf } from '../platform/environment.ts';
 import { type AuthorizationDetails, detailsFor, detailsIn } from '../protocol/authorization_details.ts';
@@ -97,7 +97,7 @@ export async function introspection(
 
   // §2.2 answer, as JSON or as a JWT (RFC 9701 §4)
   const recipient = jwtRecipient(context, request, caller);
-  const result = await describe(context, found, caller, call);
+  const result = await describe(context, found, caller, call, needsIn(form));
   return recipient === undefined
     ? jsonResponse(result)
     : introspectionJwtResponse(context, result, recipient);
@@ -116,8 +116,37 @@ async function authenticateCaller(
   return caller;
 }
 
+/** What the caller needs of the token. */
+interface Needs {
+  /** All of them. Default: none. */
+  readonly scopes?: readonly string[] | undefined;
+  /** Audiences, all of them. Default: none. */
+  readonly resources?: readonly string[] | undefined;
+}
+
+/**
+ * A caller that says what it needs cannot forget to check it (ADR 178).
+ * @throws {OAuthError} `invalid_scope`: malformed
+ */
+function needsIn(form: Form): Needs | undefined {
+  const [scope, resource] = [form.get('scope'), form.get('resource')];
+  if (scope === undefined && resource === undefined) return undefined;
+  // Repeated ones arrive joined by spaces, which URIs do not contain.
+  return { scopes: scope === undefined ? [] : parseScope(scope), resources: resource?.split(' ') };
+}
+
+/** APIs accept access tokens only. */
+function meets({ record, claims }: FoundToken, { scopes = [], resources = [] }: Needs): boolean {
+  const audiences = [claims.aud].flat();
+  return (
+    record.kind === 'access_token' &&
+    scopes.every((scope) => record.scopes.includes(scope)) &&
+    resources.every((resource) => hasResource(audiences, resource))
+  );
+}
+
 /** Options of introspection without HTTP. */
-export interface IntrospectionOptions {
+export interface IntrospectionOptions extends Needs {
   /** The client that asks. Default: the host, which may see every token. */
   readonly caller?: ClientRecord;
   readonly hint?: TokenTypeHint | undefined;
@@ -130,10 +159,16 @@ export interface IntrospectionOptions {
 export async function introspectToken(
   context: ClientContext & Pick<Context, 'introspectionPolicy'>,
   token: string,
-  { caller, hint }: IntrospectionOptions,
+  { caller, hint, scopes, resources }: IntrospectionOptions,
 ): Promise<IntrospectionResult> {
   const found = await find(context, token, hint);
-  return describe(context, found, caller ?? 'host', { operation: 'introspection' });
+  return describe(
+    context,
+    found,
+    caller ?? 'host',
+    { operation: 'introspection' },
+    (scopes ?? resources) && { scopes, resources },
+  );
 }
 
 /** The hint `auth_code` needs no lookup, because codes are never active (grantd §5.5). */
@@ -153,12 +188,15 @@ async function describe(
   found: FoundToken | NoToken,
   reader: Reader,
   call: Call,
+  needs: Needs | undefined,
 ): Promise<IntrospectionResult> {
   if ('reason' in found) return inactive(context, call, found.reason, undefined, found.cause);
   const life = await lifeOf(context, found.record, found.claims);
   if (!life.alive) return inactive(context, call, life.reason, found.record.id);
   if (reader !== 'host' && (await context.introspectionPolicy(reader, found)) !== true)
     return inactive(context, call, 'policy', found.record.id);
+  if (needs !== undefined && !meets(found, needs))
+    return inactive(context, call, 'need_unmet', found.record.id);
   const { applicationClaims } = context;
   if (applicationClaims === undefined || found.record.kind !== 'access_token') return active(found, reader);
   return { ...active(found, reader), ...(await applicationClaims.ofResponse('introspection', found)) };
