@@ -132,7 +132,16 @@ describe('the log of requests', () => {
     for (const message of ['full', 'full', 'another', 'full']) fail(message);
     requestLog.event({ type: 'refresh_token_reused', operation: 'token', tokenId: 'a' });
     requestLog.event({ type: 'refresh_token_reused', operation: 'token', tokenId: 'a' });
-    assert.equal(lines.splice(2).length, 2, 'nothing else is counted');
+    const refusal = { type: 'sign_in_failed', page: 'upstream', reason: 'provider_unavailable' } as const;
+    for (const requestId of ['a', 'b'])
+      requestLog.pageEvent({ ...refusal, requestId, cause: new Error('down') });
+    const others = lines.splice(2);
+    assert.equal(others.length, 4, 'nothing else is counted');
+    assert.deepEqual(
+      others[3]?.cause,
+      { name: 'Error', message: 'down' },
+      'and what is no failure has no stack',
+    );
     assert.deepEqual(shown(), [refused('full'), refused('another')]);
     t.mock.timers.tick(9999);
     fail('full');

@@ -515,7 +515,8 @@ export class RequestLog {
     if (!this.#isOn) return;
     this.#remember(event);
     const address = this.#addressOfCause();
-    this.#log.info({ event: type, address, ...event, ...(cause !== undefined && { cause: causeOf(cause) }) });
+    const line = { event: type, address, ...event };
+    this.#log.info(cause === undefined ? line : { ...line, cause: withoutStacks(causeOf(cause)) });
   }
 
   /** Notes for the line of a request what becomes known during it. */
