@@ -13,8 +13,11 @@ import {
   countAnswers,
   type FormAnswer,
   FormTokens,
+  type PerformedForm,
+  PerformedForms,
   sentForm,
 } from '../src/pages/browser/forms.ts';
+import type { PageContext } from '../src/pages/browser/request.ts';
 import { DATABASES } from './harness/databases.ts';
 import { openDatabases } from './harness/program_data.ts';
 
@@ -264,6 +267,38 @@ for (const database of DATABASES) {
       const before = stored.size;
       await process.send(await process.open());
       assert.equal(stored.size, before, 'a download');
+    });
+
+    test('is known for a day by what it has done, in its browser, also after a rotation of the secret', async (t) => {
+      const [opened] = await openDatabases(t, database);
+      assert.ok(opened);
+      let nowMs = Date.parse('2026-01-01T00:00:00Z');
+      const next = new ServerSecret<ProgramSecretUse>(['n'.repeat(32), 's'.repeat(32)]);
+      const app = new Hono<{ Variables: { plain: { url: string; body: string } } }>();
+      app.post('/:secret/:act', async (c) => {
+        const secret = c.req.param('secret') === 'next' ? next : SECRET;
+        const formTokens = new FormTokens(new Cookies('http://localhost'), secret);
+        const parts = { apiRequests: opened.apiRequests, secret, clock: () => nowMs };
+        const answers = new AnsweredRequests<PerformedForm>({ ...parts, use: 'answered_form' });
+        const requestLog = { failure: () => assert.fail() } as unknown as RequestLog;
+        const forms = new PerformedForms({ formTokens, requestLog, answers });
+        c.set('plain', { url: c.req.path, body: await c.req.text() });
+        const page = c as unknown as PageContext;
+        if (c.req.param('act') === 'remember') await forms.remember(page, 'reset');
+        return c.text(String(await forms.find(page, 'reset', 'invite')));
+      });
+      const send = async (path: string, browser = 'one', form_token = 'a.b') => {
+        const headers = { cookie: `grantd_browser=${browser}` };
+        const body = new URLSearchParams({ form_token, new_password: path });
+        return (await app.request(path, { method: 'POST', headers, body })).text();
+      };
+      assert.equal(await send('/present/find'), 'undefined');
+      assert.equal(await send('/present/remember'), 'reset');
+      assert.equal(await send('/next/find'), 'reset');
+      assert.equal(await send('/next/find', 'another'), 'undefined');
+      assert.equal(await send('/next/find', 'one', 'a.c'), 'undefined');
+      nowMs += 24 * 60 * 60 * 1000;
+      assert.equal(await send('/present/find'), 'undefined');
     });
 
     test('keeps its answer if the database fails after it was performed', async (t) => {

@@ -120,6 +120,14 @@ export class AnsweredRequests<Answer> {
     return createHmac('sha256', key).update(JSON.stringify(about)).digest('base64url');
   }
 
+  /** Under each accepted secret, the newest first: a request may be older than the newest. */
+  async digests(...about: readonly string[]): Promise<readonly string[]> {
+    const { secret, use } = this.#parts;
+    const text = JSON.stringify(about);
+    const keys = await secret.keys(use);
+    return keys.map((key) => createHmac('sha256', key).update(text).digest('base64url'));
+  }
+
   /**
    * Takes a key for a request. Atomic: of concurrent callers, one gets it.
    * @param pendingMs after this time, the request of a process that died may be performed again

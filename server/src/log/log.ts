@@ -342,6 +342,11 @@ function withoutStacks({ stack: _, cause, ...error }: LoggedError): LoggedError 
   return { ...error, ...(cause !== undefined && { cause: withoutStacks(cause) }) };
 }
 
+/** Of a refusal, the message says enough. */
+function briefOf(error: unknown): LoggedError {
+  return withoutStacks(causeOf(error));
+}
+
 /** Shortens a text. Removes bearer values first, because a cut could make them unrecognisable. */
 function cut(text: string, longest: number): string {
   const loggable = withoutBearers(text);
@@ -507,7 +512,7 @@ export class RequestLog {
     const line = { event: type, ...known };
     if (!('cause' in known)) this.#log[isFailure ? 'error' : levelOf(type)](line);
     else if (isFailure) this.#failed(line, known.cause);
-    else this.#log[levelOf(type)]({ ...line, cause: withoutStacks(causeOf(known.cause)) });
+    else this.#log[levelOf(type)]({ ...line, cause: briefOf(known.cause) });
   };
 
   /** An event of a page. */
@@ -515,8 +520,7 @@ export class RequestLog {
     if (!this.#isOn) return;
     this.#remember(event);
     const address = this.#addressOfCause();
-    const line = { event: type, address, ...event };
-    this.#log.info(cause === undefined ? line : { ...line, cause: withoutStacks(causeOf(cause)) });
+    this.#log.info({ event: type, address, ...event, ...(cause !== undefined && { cause: briefOf(cause) }) });
   }
 
   /** Notes for the line of a request what becomes known during it. */

@@ -298,14 +298,18 @@ export class PerformedForms {
 
   /** Which of these the form of a request has done before; `undefined` if none. */
   async find<D extends PerformedForm>(c: PageContext, ...done: readonly D[]): Promise<D | undefined> {
-    const found = await this.#needs.answers.find(await this.#key(c), '');
-    return done.find((item) => item === found?.answer);
+    for (const key of await this.#keys(c)) {
+      const found = await this.#needs.answers.find(key, '');
+      if (found !== undefined) return done.find((item) => item === found.answer);
+    }
+    return undefined;
   }
 
   async remember(c: PageContext, done: PerformedForm): Promise<void> {
     const { answers, requestLog } = this.#needs;
     try {
-      const attempt = await answers.begin(await this.#key(c), '', PENDING_MS);
+      const [key = ''] = await this.#keys(c);
+      const attempt = await answers.begin(key, '', PENDING_MS);
       if ('finish' in attempt) await attempt.finish(done, PERFORMED_KEPT_MS);
     } catch (error) {
       if (!(error instanceof StorageFault)) throw error;
@@ -314,10 +318,10 @@ export class PerformedForms {
     }
   }
 
-  #key(c: PageContext): Promise<string> {
+  #keys(c: PageContext): Promise<readonly string[]> {
     const { formTokens, answers } = this.#needs;
     const token = new URLSearchParams(bodyOf(c)).get('form_token') ?? '';
-    return answers.digest('performed_form', formTokens.browserOf(c) ?? '', token);
+    return answers.digests('performed_form', formTokens.browserOf(c) ?? '', token);
   }
 }
 
