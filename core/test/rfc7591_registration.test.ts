@@ -470,6 +470,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
     '§2 in development a web application may be on localhost and without https',
     async (world) => {
       const members = {
+        application_type: 'web',
         redirect_uris: ['http://localhost:3000/callback', 'https://localhost/callback'],
         post_logout_redirect_uris: ['http://localhost:3000/'],
         logo_uri: 'http://localhost:3000/logo.png',
@@ -477,6 +478,8 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
       };
       const { metadata } = await register(world, members);
       assert.deepEqual(metadata, { ...BY_DEFAULT, ...members });
+      const { application_type: _, ...untyped } = members;
+      assert.equal((await register(world, untyped)).metadata.application_type, 'native');
     },
     openRegistration({ allowInsecureUris: true }),
   );

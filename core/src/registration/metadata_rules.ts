@@ -371,7 +371,7 @@ export function returnUriCheck(
   document: ClientDocument,
   { allowInsecureUris, redirectUris }: Pick<RegistrationPolicy, 'allowInsecureUris' | 'redirectUris'>,
 ): (uri: string) => boolean {
-  const { application_type: type = usualApplicationType(document, { allowInsecureUris }) } = document;
+  const { application_type: type = usualApplicationType(document) } = document;
   return (uri) =>
     redirectUris.includes(uri) ||
     isWebUri(uri, allowInsecureUris) ||
@@ -382,13 +382,8 @@ export function returnUriCheck(
  * Returns the default application type: `native` if the client listens on a loopback address, as MCP clients do (RFC
  * 8252 §7.3), otherwise `web` (OpenID Connect Dynamic Client Registration §2).
  */
-function usualApplicationType(
-  { redirect_uris: redirectUris = [] }: ClientDocument,
-  { allowInsecureUris }: Pick<RegistrationPolicy, 'allowInsecureUris'>,
-): 'web' | 'native' {
-  return redirectUris.some((uri) => isLoopbackUri(uri) && !isWebUri(uri, allowInsecureUris))
-    ? 'native'
-    : 'web';
+function usualApplicationType({ redirect_uris: redirectUris = [] }: ClientDocument): 'web' | 'native' {
+  return redirectUris.some(isLoopbackUri) ? 'native' : 'web';
 }
 
 /** Native applications may also claim https URIs (RFC 8252 §7.2). */
@@ -475,7 +470,7 @@ export function withDefaults(document: ClientDocument, policy: RegistrationPolic
   return {
     token_endpoint_auth_method: REGISTERED_METHOD,
     response_types: responseTypesOf(grantTypes),
-    application_type: usualApplicationType(document, policy),
+    application_type: usualApplicationType(document),
     subject_type: 'public',
     ...(signingAlgorithms.includes('RS256') && !profile && { id_token_signed_response_alg: 'RS256' }),
     ...(scopes.length > 0 && { scope: formatScope(scopes) }),

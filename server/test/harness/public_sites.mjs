@@ -2,7 +2,7 @@
  * For `--import`: the names in `PUBLIC_SITES` (`PORT,NAME,…`) have a public address, behind which a plain HTTP server of
  * the test at that port answers.
  */
-import { Resolver } from 'node:dns/promises';
+import dns, { Resolver } from 'node:dns/promises';
 import http from 'node:http';
 import https from 'node:https';
 import { syncBuiltinESMExports } from 'node:module';
@@ -18,6 +18,9 @@ prototype.resolve4 = async function (name) {
 prototype.resolve6 = async function (name) {
   return names.includes(name) ? [] : resolve6.call(this, name);
 };
+const { lookup } = dns;
+dns.lookup = async (name, options) =>
+  names.includes(name) ? [{ address: '93.184.215.14', family: 4 }] : lookup(name, options);
 https.request = (url, options) => {
   if (!names.includes(url.hostname)) return request(url, options);
   const { method, headers, signal } = options;
