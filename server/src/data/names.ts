@@ -9,14 +9,12 @@ const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /** A variation selector after an emoji selects a picture. */
 const BLANK = `(?:\\s|(?!(?<=\\p{Extended_Pictographic})[\\uFE0E\\uFE0F])${INVISIBLE.source})`;
-const BLANKS_AROUND = new RegExp(`^${BLANK}+|${BLANK}+$`, 'gu');
-
-/** No name or address is as long. The expression would take too long for much longer texts. */
-const MAX_TRIMMED = 500;
+/** Looks for the end once in each run of blanks: a long text takes no long time. */
+const BLANKS_AROUND = new RegExp(`^${BLANK}+|(?<!${BLANK})${BLANK}+$`, 'gu');
 
 /** A typed or copied text without blanks around it: white space, and what shows nothing. */
 export function trimmed(text: string): string {
-  return text.length > MAX_TRIMMED ? text.trim() : text.replaceAll(BLANKS_AROUND, '');
+  return text.replaceAll(BLANKS_AROUND, '');
 }
 
 /** Whether a text can be a username. Other texts are never looked up. */
