@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { ALICE, Browser, isConsent } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
@@ -22,6 +23,7 @@ after(() => workbench.clear());
 describe('a client with a metadata document', () => {
   const requests: (string | undefined)[] = [];
   let isUp = true;
+  let changes: object = {};
   const site = createServer((request, response) => {
     requests.push(request.url);
     if (!isUp) return void response.writeHead(503).end();
@@ -36,6 +38,7 @@ describe('a client with a metadata document', () => {
         token_endpoint_auth_method: 'none',
         authorization_details_types: ['payment', 'report'],
         logo_uri: 'https://stranger.example/logo.png',
+        ...changes,
       }),
     );
   });
@@ -174,6 +177,27 @@ describe('a client with a metadata document', () => {
       const { subject } = (await people.byName(ALICE.username)) ?? assert.fail();
       assert.equal(await consents.get({ subject, clientId: client_id }), undefined);
     });
+  });
+
+  test('what changes in its document while users read the page is asked about again, or refused', async () => {
+    const consent = async (browser: Browser) => browser.submit(await browser.get(url()), { ...ALICE });
+    const [first, second] = [new Browser(server.url), new Browser(server.url)] as const;
+    const pages = [await consent(first), await consent(second)] as const;
+    /** Its document is fresh for five seconds at least. */
+    const change = async (members: object) => {
+      changes = members;
+      await pause(5_100);
+    };
+    await change({ client_name: 'Your Bank' });
+    const again = await first.submit(pages[0], { decision: 'allow' });
+    assert.ok(isConsent(again), again.html);
+    assert.match(again.html, /Your Bank/);
+    await change({ redirect_uris: ['https://stranger.example/callback'] });
+    for (const [browser, page] of [
+      [first, again],
+      [second, pages[1]],
+    ] as const)
+      assert.equal((await browser.submit(page, { decision: 'allow' })).status, 400);
   });
 });
 
