@@ -88,6 +88,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ],
     ['pages/pages.ts'],
     ['http/', 'follow/'],
+    ['gateways/'],
     ['mail/'],
     ['serve/'],
     ['embed.ts'],

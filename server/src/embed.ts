@@ -13,6 +13,7 @@ import { refuseInsecureIssuer } from './instance/instance.ts';
 import { causeOf, type Log, LogOutput, logTo } from './log/log.ts';
 import {
   refuseContradictoryDirectory,
+  refuseContradictoryGateways,
   refuseContradictoryMail,
   refuseOpenAdministration,
 } from './serve/exposure.ts';
@@ -125,6 +126,7 @@ export async function embed({ users, logger, ...options }: EmbedOptions): Promis
   const basePath = pathOfIssuer(options.issuer);
   refuseInsecureIssuer(configuration);
   refuseContradictoryDirectory(configuration);
+  refuseContradictoryGateways(configuration);
   refuseContradictoryMail(configuration);
   refuseOpenAdministration(configuration);
   if (users !== undefined && configuration.settings.signUp === 'open')

@@ -291,7 +291,7 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
   client_not_confidential:
     'A public client sent an introspection request, but only confidential clients may introspect.',
   client_not_an_api:
-    'Only a client that is an API (--resource) and that an operator has added may follow endings.',
+    'Only an API (--resource) that an operator has added may follow endings or check tokens.',
   client_changed: 'The client was changed while its request was answered.',
   too_many_streams: 'The process, or the client, has as many open streams of endings as are possible.',
   client_method_wrong: 'The client did not use the authentication method for which it is registered.',

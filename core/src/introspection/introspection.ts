@@ -80,7 +80,7 @@ export type IntrospectionContext = ClientContext &
 
 /**
  * `POST /token/introspect` (RFC 7662, RFC 9701). It stores nothing about the token. Only client authentication writes:
- * the use of an assertion, or the last use and a new hash of a secret (ADR 57).
+ * the use of an assertion, or the last use and a new hash of a secret.
  */
 export async function introspection(
   context: IntrospectionContext,

@@ -11,6 +11,7 @@ import { warnOfPasswordInFlag } from '../data/database_of.ts';
 import { refuseInsecureIssuer } from '../instance/instance.ts';
 import {
   refuseContradictoryDirectory,
+  refuseContradictoryGateways,
   refuseContradictoryMail,
   refuseContradictoryMetrics,
   refuseContradictoryTls,
@@ -62,6 +63,7 @@ export function serverConfiguration(flags: GivenFlags): Configuration {
   refuseContradictoryMail(configuration);
   refuseOpenAdministration(configuration);
   refuseContradictoryDirectory(configuration);
+  refuseContradictoryGateways(configuration);
   for (const warning of unknownVariableWarnings(process.env)) console.error(`grantd: ${warning}`);
   warnOfPasswordInFlag(configuration);
   return configuration;

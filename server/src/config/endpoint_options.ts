@@ -14,6 +14,7 @@ import {
   wholeNumber,
 } from '@grantd/core/options';
 import { readDetailsTypes } from './details_types.ts';
+import { parseNetwork } from './networks.ts';
 
 /** Options of the library, and those of the program about endpoints. */
 export const ENDPOINT_OPTIONS = {
@@ -76,6 +77,44 @@ export const ENDPOINT_OPTIONS = {
     textList('HOSTS', 'a list of hosts in lower case, such as claude.ai or *.example.com', isDocumentHost),
     'Hosts whose client documents are never accepted.',
     [],
+  ),
+  tokenCheck: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether gateways can check tokens at ISSUER/token/check, which answers by the status alone (docs/gateways.md).',
+    false,
+  ),
+  tokenCheckHeaders: option(
+    'Endpoints',
+    textList('CLAIMS', 'names of claims such as client_id, separated by commas, or a list of them', (claim) =>
+      /^[a-z][a-z0-9_]{0,63}$/.test(claim),
+    ),
+    'Claims that a gateway gets as headers: client_id as X-Auth-Client-Id.',
+    ['sub', 'client_id', 'scope'],
+  ),
+  tokenCheckAudiences: optionWithoutDefault(
+    'Endpoints',
+    textList('URIS', 'absolute URIs, separated by commas, or a list of them', URL.canParse, 1),
+    'Audiences that a gateway may name. A gateway that is a client may always name its own resource.',
+    'none',
+  ),
+  tokenCheckFrom: optionWithoutDefault(
+    'Endpoints',
+    textList(
+      'ADDRESSES',
+      'IP addresses or networks such as 10.0.0.0/8, separated by commas, or a list of them',
+      (network) => parseNetwork(network) !== undefined,
+      1,
+    ),
+    'Addresses of gateways that need no credentials. Needs tokenCheckAudiences. Everything at these addresses can check tokens.',
+    'none, so each gateway is a client',
+  ),
+  tokenCheckRequest: option(
+    'Endpoints',
+    oneOf('none', 'original', 'forwarded'),
+    'In which headers gateways pass the method and URL that a client requested, which DPoP proofs need. original: X-Original-Method and X-Original-URL; forwarded: X-Forwarded-Method, X-Forwarded-Proto, X-Forwarded-Host and X-Forwarded-Uri; none: tokens that are bound to a key are refused. The gateway must overwrite these headers in each request.',
+    'none',
+    { section: 'RFC 9449 §7.1' },
   ),
   registrationScopes: REGISTRATION_OPTIONS.scopes,
   registrationClosedScopes: REGISTRATION_OPTIONS.closedScopes,

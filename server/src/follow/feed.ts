@@ -220,10 +220,13 @@ function write({ response }: Stream, message: Buffer): void {
   else if (!response.writableEnded) response.write(message);
 }
 
-/** Only an API that an operator has added may follow. */
-function requireApi(client: ClientRecord): void {
+/**
+ * Only an API that an operator has added may follow, or check tokens of others.
+ * @throws {OAuthError} `unauthorized_client`
+ */
+export function requireApi(client: ClientRecord): void {
   if (client.resource !== undefined && client.registeredAt === undefined) return;
-  throw new OAuthError('unauthorized_client', 'only an API that an operator has added may follow', {
+  throw new OAuthError('unauthorized_client', 'only an API that an operator has added may ask', {
     status: 403,
     reason: 'client_not_an_api',
     clientId: client.id,

@@ -1,7 +1,7 @@
 import { isSameResource } from '@grantd/core';
 import { plainAddress } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
-import { isLoopback, LOOPBACK } from '../config/networks.ts';
+import { isLoopback, LOOPBACK, networkCheck } from '../config/networks.ts';
 import type { OptionName } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { adminAudience, isAdminScope } from '../instance/admin_access.ts';
@@ -183,6 +183,36 @@ export function refuseOpenAdministration({ settings, sourceOf }: Configuration):
     refuse('defaultAudience', `another URI than that of the admin API, because every client gets this one`);
   if (adminGroup !== undefined && !adminApi && !settings.console)
     refuse('adminGroup', `${sourceOf('adminApi')} or ${sourceOf('console')} with it`);
+}
+
+/**
+ * Options of gateways that have no effect, or would let everyone ask.
+ * @throws {ConfigurationRefused} names the option and what it needs
+ */
+export function refuseContradictoryGateways(configuration: Configuration): void {
+  const { settings, sourceOf } = configuration;
+  const { tokenCheck, tokenCheckRequest, tokenCheckAudiences, tokenCheckFrom, trustedProxies } = settings;
+  refuseWithoutNeeded(configuration, [['tokenCheckFrom', 'tokenCheckAudiences']]);
+  const refuse = (option: OptionName, expected: string): never => {
+    throw new ConfigurationRefused(`${sourceOf(option)}: expected ${expected}`);
+  };
+  if (!tokenCheck && tokenCheckAudiences !== undefined)
+    refuse('tokenCheckAudiences', `${sourceOf('tokenCheck')} with it`);
+  if (!tokenCheck && tokenCheckRequest !== 'none')
+    refuse('tokenCheckRequest', `${sourceOf('tokenCheck')} with it`);
+  const shared = (tokenCheckFrom ?? []).find((one) =>
+    (trustedProxies ?? []).some((other) => overlap(one, other)),
+  );
+  if (shared !== undefined)
+    refuse(
+      'tokenCheckFrom',
+      `no address in ${sourceOf('trustedProxies')}, got ${shared}: everyone behind the proxy could check tokens`,
+    );
+}
+
+function overlap(one: string, other: string): boolean {
+  const startOf = (network: string) => network.split('/', 1)[0] ?? '';
+  return networkCheck([one])(startOf(other)) || networkCheck([other])(startOf(one));
 }
 
 function isOwnUri(uri: string, issuer: string | undefined): boolean {

@@ -340,8 +340,8 @@ export interface Routes {
   readonly clientCertificate?: MountOptions<NodeRequest>['clientCertificate'] | undefined;
   /** Proxies whose forwarded addresses count. Default: none. */
   readonly trustedProxies?: readonly string[] | undefined;
-  /** Tells APIs what has ended. Default: none. */
-  readonly feed?: Feed | undefined;
+  /** Endpoints of the program for APIs and gateways. Default: none. */
+  readonly forApis?: readonly Pick<Feed, 'path' | 'answer'>[] | undefined;
   /** Which requests of strangers have to wait. Default: none. */
   readonly throttle?: Throttle | undefined;
   /** The port for clients with certificates. It has no pages, because it is another origin for browsers. */
@@ -355,7 +355,7 @@ export function requestListener({
   health,
   admin,
   pages,
-  feed,
+  forApis = [],
   clientCertificate,
   mtlsPort,
   throttle,
@@ -367,6 +367,7 @@ export function requestListener({
     ...(clientCertificate !== undefined && { clientCertificate }),
   };
   const protocol = mount(server, options);
+  const apis = new Map(forApis.map((one) => [one.path, one]));
   // Only registration has a limit per address, and only requests of devices keep theirs, so no other request pays for it.
   const placed = mount(server, { ...options, place: (request) => placeOf(request.url, addressOf(request)) });
   const answerOther = async (request: IncomingMessage, response: ServerResponse, id: string) => {
@@ -374,7 +375,7 @@ export function requestListener({
     // The default. Pages may set their own value; answers to malformed requests set none.
     response.setHeader('cache-control', 'no-store');
     const path = pathOf({ url: request.url ?? '' });
-    if (path === feed?.path) return feed.answer(request, response, id);
+    if (apis.has(path)) return apis.get(path)?.answer(request, response, id);
     if ((await health(path, response)) || (await admin?.(request, response, id))) return;
     if (mtlsPort === undefined || request.socket.localPort !== mtlsPort) await pages(request, response);
     else response.writeHead(404, { 'content-length': 0 }).end();

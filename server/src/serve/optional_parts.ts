@@ -31,6 +31,15 @@ export async function consolePages(
   return openConsole(instance, surroundings);
 }
 
+/** Loads the endpoint for gateways, if it is on. */
+export async function tokenCheckOf(
+  ...[parts]: ConstructorParameters<typeof import('../gateways/token_check.ts')['TokenCheck']>
+): Promise<import('../gateways/token_check.ts').TokenCheck | undefined> {
+  if (!parts.settings.tokenCheck) return undefined;
+  const { TokenCheck } = await import('../gateways/token_check.ts');
+  return new TokenCheck(parts);
+}
+
 /** Loads the part that sends emails, if the server sends any. */
 export async function mailService(
   instance: Instance,

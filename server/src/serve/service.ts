@@ -41,6 +41,7 @@ import {
   directoryOf,
   mailService,
   planOfBackups,
+  tokenCheckOf,
   upstreamOf,
 } from './optional_parts.ts';
 import { sealOnce, sealPeriodically } from './sealer.ts';
@@ -227,16 +228,15 @@ async function openParts(given: Given, { instance, clock }: Data) {
     log.warn({ event: 'admin_request_through_unknown_proxy', needed: 'trustedProxies' }),
   );
   const ofOperators = { configuration, server, isReady, isAdmitted, testMail };
-  const feed = new Feed({
-    ...{ storage: instance.storage, server, requestLog, clientCertificate },
-    accessTokenLifetime: settings.accessTokenLifetime,
-  });
+  const ofApis = { storage: instance.storage, server, requestLog, clientCertificate };
+  const feed = new Feed({ ...ofApis, accessTokenLifetime: settings.accessTokenLifetime });
+  const tokenCheck = await tokenCheckOf({ ...ofApis, settings });
   stopping.signal.addEventListener('abort', () => feed.close());
   const admin = await adminListener(instance, { ...ofOperators, requestLog, clientCertificate });
   const consoleFlow = await consolePages(instance, { ...ofOperators, history, clock });
   return {
     ...{ clientCertificate, requestLog, server, mail, unfinished, watch, readiness, isReady },
-    ...{ admin, consoleFlow, feed },
+    ...{ admin, consoleFlow, forApis: [feed, ...(tokenCheck === undefined ? [] : [tokenCheck])] },
   };
 }
 
@@ -290,11 +290,11 @@ function serviceOf(given: Given, data: Data, parts: Parts): Service {
 
 function listenerOf(given: Given, { directory, instance, clock }: Data, parts: Parts): RequestListener {
   const { configuration, files, isEnding } = given;
-  const { clientCertificate, requestLog, server, mail, unfinished, readiness, admin, consoleFlow, feed } =
+  const { clientCertificate, requestLog, server, mail, unfinished, readiness, admin, consoleFlow, forApis } =
     parts;
   const { settings } = configuration;
   return requestListener({
-    ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort, admin, feed },
+    ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort, admin, forApis },
     trustedProxies: settings.trustedProxies,
     throttle: new Throttle(instance.issuer, settings),
     health: healthListener({ ...readiness, isEnding, clock }),

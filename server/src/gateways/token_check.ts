@@ -1,0 +1,278 @@
+// `GET /token/check`: tells a gateway by the status whether a request may pass (ADR 176, docs/gateways.md).
+import type { ServerResponse } from 'node:http';
+import {
+  type AdministrableStorage,
+  type AuthorizationServer,
+  type ClientRecord,
+  errorResponse,
+  type HttpRequest,
+  hasResource,
+  OAuthError,
+} from '@grantd/core';
+import { type NodeRequest, plainAddress, sendResponse } from '@grantd/core/node';
+import {
+  type AccessTokens,
+  AuthorizationServerFault,
+  EmbeddedAccessTokens,
+  type VerifiedAccessToken,
+} from '@grantd/protect';
+import { type NodeProtectionOptions, protect, tokenOf } from '@grantd/protect/node';
+import { networkCheck } from '../config/networks.ts';
+import type { Settings } from '../config/options.ts';
+import { requireApi } from '../follow/feed.ts';
+import type { RequestLog } from '../log/log.ts';
+
+/** Below the issuer. */
+const CHECK_PATH = '/token/check';
+
+/** Has the gateway's credentials, because `Authorization` has the token. */
+const CLIENT_HEADER = 'x-grantd-client';
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+
+interface CheckParts {
+  readonly storage: AdministrableStorage;
+  readonly server: AuthorizationServer;
+  readonly requestLog: RequestLog;
+  readonly settings: Settings;
+  readonly clientCertificate?: ((request: NodeRequest) => HttpRequest['clientCertificate']) | undefined;
+}
+
+/** What a gateway requires of a token. */
+interface Requirements {
+  readonly scopes: readonly string[];
+  /** Default: the resource of the gateway’s client. */
+  readonly audience: string | undefined;
+}
+
+/** The request that the gateway has received. */
+interface OriginalRequest {
+  readonly method: string;
+  readonly origin: string;
+  /** Path and query. */
+  readonly target: string;
+}
+
+export class TokenCheck {
+  readonly #parts: CheckParts;
+  /** Of its requests. */
+  readonly path: string;
+  readonly #isTrustedAddress: (address: string) => boolean;
+
+  constructor(parts: CheckParts) {
+    this.#parts = parts;
+    this.path = new URL(parts.server.issuer).pathname.replace(/\/$/, '') + CHECK_PATH;
+    this.#isTrustedAddress = networkCheck(parts.settings.tokenCheckFrom ?? []);
+  }
+
+  async answer(request: NodeRequest, response: ServerResponse, requestId: string): Promise<void> {
+    const { requestLog, settings } = this.#parts;
+    const about = (more: object) => requestLog.about({ requestId, operation: 'token_check', ...more });
+    about({});
+    try {
+      const requirements = requirementsOf(request);
+      const gateway = await this.#gatewayOf(request, requestId);
+      about({ clientId: gateway?.id });
+      const token = await this.#tokenOf(request, response, requirements, gateway);
+      const headers = { ...headersFor(token, settings.tokenCheckHeaders), 'cache-control': 'no-store' };
+      sendResponse(request, response, { status: 204, headers, body: '' });
+    } catch (thrown) {
+      const error = thrown instanceof AuthorizationServerFault ? thrown.cause : thrown;
+      const answer = errorResponse(error);
+      const reason = error instanceof OAuthError ? error.reason : 'storage_unavailable';
+      about({ reason });
+      if (answer.status >= 500)
+        requestLog.failure(requestId, answer.status === 503 ? 'storage_unavailable' : 'unexpected', error);
+      // Without a token, there is no error code (RFC 6750 §3.1).
+      sendResponse(request, response, reason === 'access_token_missing' ? { ...answer, body: '' } : answer);
+    }
+  }
+
+  /**
+   * The client of a gateway. `undefined` for a trusted address.
+   * @throws {OAuthError} 403, never 401, which the gateway would pass to its own client
+   */
+  async #gatewayOf(request: NodeRequest, id: string): Promise<ClientRecord | undefined> {
+    const { server, clientCertificate } = this.#parts;
+    const given = request.headers[CLIENT_HEADER];
+    if (given === undefined) {
+      // The address of the connection: a gateway reports that of its own client in X-Forwarded-For.
+      if (this.#isTrustedAddress(plainAddress(request.socket.remoteAddress ?? '') ?? '')) return undefined;
+      throw unknownGateway('credentials_missing');
+    }
+    const certificate = clientCertificate?.(request);
+    const credentials = credentialsIn([given].flat().join(', '));
+    try {
+      const client = await server.authenticateClient({
+        ...{ id, method: 'POST', url: CHECK_PATH, ...credentials },
+        ...(certificate !== undefined && { clientCertificate: certificate }),
+      });
+      requireApi(client);
+      return client;
+    } catch (error) {
+      if (error instanceof OAuthError && error.status < 500)
+        throw unknownGateway(error.reason, error.clientId);
+      throw error;
+    }
+  }
+
+  /** @throws {OAuthError} the token does not permit the request; with the challenge in its headers */
+  async #tokenOf(
+    request: NodeRequest,
+    response: ServerResponse,
+    { scopes, audience: wanted }: Requirements,
+    gateway: ClientRecord | undefined,
+  ): Promise<VerifiedAccessToken> {
+    const { server, settings, storage } = this.#parts;
+    const tokens = audienceTokens(server, this.#audienceOf(wanted, gateway), wanted !== undefined);
+    const original = ORIGINALS[settings.tokenCheckRequest](request);
+    const options: NodeProtectionOptions = {
+      ...{ tokens, scopes, errors: 'forward' },
+      ...(original !== undefined && {
+        dpop: {
+          baseUrl: original.origin,
+          takeOnce: (jti, keepUntil) => storage.oneTimeIdentifiers.take(`token_check ${jti}`, keepUntil),
+        },
+      }),
+    };
+    const { headers, rawHeaders } = request;
+    const { method = 'GET', target: url = '/' } = original ?? {};
+    const judged = { headers, rawHeaders, method, url };
+    const { promise, resolve, reject } = Promise.withResolvers<VerifiedAccessToken>();
+    const next = (error?: unknown) =>
+      error === undefined ? resolve(tokenOf(judged)) : reject(asStatus(error));
+    protect(options)(judged, response, next).catch(reject);
+    return promise;
+  }
+
+  /** @throws {OAuthError} the gateway may not ask for this audience */
+  #audienceOf(wanted: string | undefined, gateway: ClientRecord | undefined): string {
+    const own = gateway?.resource;
+    const audience = wanted ?? own;
+    if (audience === undefined)
+      throw new OAuthError('invalid_request', 'a gateway without a client needs the parameter audience', {
+        reason: 'parameter_missing',
+      });
+    const allowed = [
+      ...(this.#parts.settings.tokenCheckAudiences ?? []),
+      ...(own === undefined ? [] : [own]),
+    ];
+    if (hasResource(allowed, audience)) return audience;
+    throw new OAuthError('unauthorized_client', 'the gateway may not check tokens for this audience', {
+      ...{ status: 403, reason: 'resource_not_allowed', value: audience },
+      ...(gateway !== undefined && { clientId: gateway.id }),
+    });
+  }
+}
+
+/** HTTP Basic, or the identifier alone for a client that authenticates by its certificate. */
+function credentialsIn(text: string): Pick<HttpRequest, 'headers' | 'body'> {
+  if (/^basic\b/i.test(text)) return { headers: { ...FORM, authorization: text }, body: '' };
+  return { headers: FORM, body: new URLSearchParams({ client_id: text }).toString() };
+}
+
+function unknownGateway(reason: OAuthError['reason'], clientId?: string): OAuthError {
+  return new OAuthError('unauthorized_client', 'the gateway may not check tokens', {
+    status: 403,
+    ...(reason !== undefined && { reason }),
+    ...(clientId !== undefined && { clientId }),
+  });
+}
+
+/**
+ * Reads the query. An unknown parameter is refused, because a misspelled one would require nothing.
+ * @throws {OAuthError} `invalid_request`
+ */
+function requirementsOf({ method = '', url = '' }: NodeRequest): Requirements {
+  const [, before = '', uri] = /^[^?]*\??(.*?)(?:(?:^|(?<=[?&]))uri=(.*))?$/.exec(url) ?? [];
+  if (uri === undefined && method !== 'GET' && method !== 'HEAD')
+    throw new OAuthError('invalid_request', 'the method is not allowed', {
+      ...{ status: 405, reason: 'method_not_allowed', headers: { allow: 'GET, HEAD' } },
+    });
+  const query = new URLSearchParams(before);
+  const malformed = (name: string, reason: 'parameter_invalid' | 'parameter_repeated') =>
+    new OAuthError('invalid_request', `the parameter ${name} is not one that the endpoint accepts`, {
+      reason,
+    });
+  for (const [name, value] of query) {
+    if ((name !== 'scope' && name !== 'audience') || value === '') throw malformed(name, 'parameter_invalid');
+  }
+  const [audience, another] = query.getAll('audience');
+  if (another !== undefined) throw malformed('audience', 'parameter_repeated');
+  const scopes = query.getAll('scope').flatMap((scopes) => scopes.split(' '));
+  if (scopes.some((scope) => !SCOPE.test(scope))) throw malformed('scope', 'parameter_invalid');
+  return { scopes, audience };
+}
+
+/** RFC 6749 §3.3 */
+const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]+$/;
+
+/** @param isNamed whether the gateway has named the audience, as it names scopes */
+function audienceTokens(server: AuthorizationServer, audience: string, isNamed: boolean): AccessTokens {
+  const tokens = new EmbeddedAccessTokens({ server, audience });
+  if (!isNamed) return tokens;
+  return {
+    async verify(...presented) {
+      try {
+        return await tokens.verify(...presented);
+      } catch (error) {
+        if (!(error instanceof OAuthError) || error.reason !== 'audience_wrong') throw error;
+        throw new OAuthError('insufficient_scope', error.description, { reason: error.reason });
+      }
+    },
+  };
+}
+
+/** Gateways pass 401 and 403 on, and some turn any other status into 500. A client could cause that with a malformed header. */
+function asStatus(error: unknown): unknown {
+  if (!(error instanceof OAuthError) || error.status !== 400) return error;
+  return new OAuthError(error.code, error.description, { ...error, status: 401 });
+}
+
+/** Where a gateway puts the method and the URL of the request that it has received. */
+const ORIGINALS: Readonly<
+  Record<Settings['tokenCheckRequest'], (request: NodeRequest) => OriginalRequest | undefined>
+> = {
+  none: () => undefined,
+  original: (request) => originalOf(textOf(request, 'x-original-method'), textOf(request, 'x-original-url')),
+  forwarded: (request) => {
+    const [proto, host, uri] = ['proto', 'host', 'uri'].map((name) => textOf(request, `x-forwarded-${name}`));
+    return originalOf(textOf(request, 'x-forwarded-method'), `${proto}://${host}${uri}`);
+  },
+};
+
+/** @throws {OAuthError} `invalid_request`: the gateway does not pass what it should */
+function textOf({ headers }: NodeRequest, name: string): string {
+  const value = headers[name];
+  if (typeof value === 'string' && value !== '') return value;
+  throw new OAuthError('invalid_request', `the header ${name} is missing`, { reason: 'parameter_missing' });
+}
+
+function originalOf(method: string, url: string): OriginalRequest {
+  const [, start = '', target = ''] = /^(https?:\/\/[^/?#@\s]+)([^#]*)$/i.exec(url) ?? [];
+  const origin = URL.parse(start)?.origin;
+  if (origin !== undefined) return { method, origin, target: target.startsWith('/') ? target : `/${target}` };
+  throw new OAuthError('invalid_request', 'the gateway passes no URL of the original request', {
+    reason: 'parameter_invalid',
+  });
+}
+
+/** Each header is always sent, also empty, so that it replaces one that the gateway’s client may have sent. */
+function headersFor(token: VerifiedAccessToken, claims: readonly string[]): Record<string, string> {
+  const valueIn = (claim: string) => (claim === 'scope' ? token.scopes : token.claims[claim]);
+  return Object.fromEntries(
+    claims.map((claim) => [`x-auth-${claim.replaceAll('_', '-')}`, headerText(valueIn(claim))]),
+  );
+}
+
+/**
+ * A value in visible ASCII. Other bytes of its UTF-8 and `%` are percent-encoded, so no name can add a header. Members of
+ * a list have a space between them.
+ */
+export function headerText(value: unknown): string {
+  if (Array.isArray(value)) return value.map(headerText).join(' ');
+  const text = typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '');
+  return text.replace(/[^\x21-\x24\x26-\x7E]/gu, (character) =>
+    Buffer.from(character).toString('hex').toUpperCase().replace(/../g, '%$&'),
+  );
+}
