@@ -43,6 +43,8 @@ interface Requirements {
   readonly scopes: readonly string[];
   /** Default: the resource of the gateway’s client. */
   readonly audience: string | undefined;
+  /** Envoy, which appends its request, passes a request only after 200. */
+  readonly acceptance: 200 | 204;
 }
 
 /** The request that the gateway has received. */
@@ -75,7 +77,7 @@ export class TokenCheck {
       about({ clientId: gateway?.id });
       const token = await this.#tokenOf(request, response, requirements, gateway);
       const headers = { ...headersFor(token, settings.tokenCheckHeaders), 'cache-control': 'no-store' };
-      sendResponse(request, response, { status: 204, headers, body: '' });
+      sendResponse(request, response, { status: requirements.acceptance, headers, body: '' });
     } catch (thrown) {
       const error = thrown instanceof AuthorizationServerFault ? thrown.cause : thrown;
       const answer = errorResponse(error);
@@ -201,7 +203,7 @@ function requirementsOf({ method = '', url = '' }: NodeRequest): Requirements {
   if (another !== undefined) throw malformed('audience', 'parameter_repeated');
   const scopes = query.getAll('scope').flatMap((scopes) => scopes.split(' '));
   if (scopes.some((scope) => !SCOPE.test(scope))) throw malformed('scope', 'parameter_invalid');
-  return { scopes, audience };
+  return { scopes, audience, acceptance: uri === undefined ? 204 : 200 };
 }
 
 /** RFC 6749 §3.3 */
