@@ -338,6 +338,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'true',
     badJson: true,
   },
+  tokenCheckCertificateHeader: {
+    text: 'X-Client-Cert',
+    json: 'X-Client-Cert',
+    value: 'X-Client-Cert',
+    badText: 'a b',
+    badJson: 1,
+  },
   clientDocuments: { text: 'listed', json: 'listed', value: 'listed', badText: 'on', badJson: true },
   clientDocumentHosts: {
     text: 'claude.ai, *.example.com',

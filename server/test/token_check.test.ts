@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { exportJWK } from 'jose';
-import { newCertificate } from '../../core/test/harness/certificates.ts';
+import { type MadeCertificate, newCertificate } from '../../core/test/harness/certificates.ts';
 import { headerText } from '../src/gateways/token_check.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
@@ -290,51 +290,58 @@ describe('gateways without a secret', () => {
     assert.equal(answer.status, 403);
   });
 
-  test('a certificate instead of a secret, which is not that of the client’s token', async () => {
-    const [site, own, thief] = [await serverCertificate(), await newCertificate(), await newCertificate()];
+  test('RFC 8705 §3 a gateway has a certificate of its own, and passes that of its client', async () => {
+    const site = await serverCertificate();
+    const [own, callers, thief] = [await newCertificate(), await newCertificate(), await newCertificate()];
     const folder = workbench.folder();
     writeFileSync(join(folder, 'tls.pem'), site.pem.cert, { mode: 0o600 });
     writeFileSync(join(folder, 'tls.key'), site.pem.key, { mode: 0o600 });
-    const jwk = { ...(await exportJWK(own.keys.publicKey)), x5c: [own.certificate.toString('base64')] };
-    writeFileSync(join(folder, 'keys.json'), JSON.stringify({ keys: [jwk] }));
     const server = await workbench.start(folder, [
       ...['--tls-certificate', 'tls.pem', '--tls-key', 'tls.key', '--mtls-port', '0', '--token-check'],
-      ...['--issuer', 'https://localhost'],
+      ...['--issuer', 'https://localhost', '--token-check-certificate-header', 'X-Client-Cert'],
     ]);
-    const prints = (...args: string[]) => grantdPrints(folder, args);
-    await prints(
-      ...[
-        'client',
-        'add',
-        'gateway',
-        '--resource',
-        OTHER_API,
+    const add = async (id: string, certificate: MadeCertificate, ...flags: string[]) => {
+      const x5c = [certificate.certificate.toString('base64')];
+      const jwk = { ...(await exportJWK(certificate.keys.publicKey)), x5c };
+      writeFileSync(join(folder, 'keys.json'), JSON.stringify({ keys: [jwk] }));
+      const method = [
         '--auth-method',
         'self_signed_tls_client_auth',
-      ],
-      ...['--jwks-file', join(folder, 'keys.json')],
+        '--jwks-file',
+        join(folder, 'keys.json'),
+      ];
+      await grantdPrints(folder, ['client', 'add', id, ...method, ...flags]);
+    };
+    await add('gateway', own, '--resource', OTHER_API);
+    await add(
+      ...([
+        'caller',
+        callers,
+        '--grant',
+        'client_credentials',
+        '--scope',
+        'read',
+        '--api',
+        OTHER_API,
+      ] as const),
+      '--tls-client-certificate-bound-access-tokens',
     );
-    await prints(
-      ...['client', 'add', 'caller', '--grant', 'client_credentials', '--scope', 'read', '--api', OTHER_API],
-    );
-    const issued = await prints(
-      'token',
-      'issue',
-      '--client',
-      'caller',
-      '--scope',
-      'read',
-      '--resource',
-      OTHER_API,
-    );
-    const headers = { 'x-grantd-client': 'gateway', authorization: `Bearer ${issued.trim()}` };
     const port = server.mtlsPort ?? assert.fail();
-    const statusAt = async (at: number, certificate?: typeof own) =>
-      (await askOverTls(site, at, '/token/check?scope=read', { headers, certificate })).status;
-    assert.equal(await statusAt(port, own), 204);
-    assert.equal(await statusAt(port, thief), 403);
-    assert.equal(await statusAt(port), 403);
-    assert.equal(await statusAt(server.port), 403);
+    const form = { grant_type: 'client_credentials', client_id: 'caller', resource: OTHER_API };
+    const issued = await askOverTls(site, port, '/token', { form, certificate: callers });
+    const statusAt = async (at: number, gateway?: MadeCertificate, client?: MadeCertificate) => {
+      const headers = {
+        ...{ 'x-grantd-client': 'gateway', authorization: `Bearer ${issued.json.access_token}` },
+        ...(client !== undefined && { 'x-client-cert': `:${client.certificate.toString('base64')}:` }),
+      };
+      const ask = { headers, ...(gateway !== undefined && { certificate: gateway }) };
+      return (await askOverTls(site, at, '/token/check?scope=read', ask)).status;
+    };
+    assert.equal(await statusAt(port, own, callers), 204);
+    for (const client of [undefined, thief, own]) assert.equal(await statusAt(port, own, client), 401);
+    assert.equal(await statusAt(port, thief, callers), 403);
+    assert.equal(await statusAt(port, undefined, callers), 403);
+    assert.equal(await statusAt(server.port, undefined, callers), 403);
   });
 });
 
@@ -357,6 +364,10 @@ describe('the endpoint for gateways', () => {
     [['--token-check-from', '10.0.0.7'], '--token-check-from: expected --token-check-audiences with it'],
     [['--token-check-audiences', API], '--token-check-audiences: expected --token-check with it'],
     [['--token-check-request', 'original'], '--token-check-request: expected --token-check with it'],
+    [
+      ['--token-check-certificate-header', 'X-Cert'],
+      '--token-check-certificate-header: expected --token-check with it',
+    ],
     [
       [
         ...['--token-check', '--token-check-audiences', API, '--token-check-from', '10.0.0.0/8'],

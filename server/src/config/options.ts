@@ -344,7 +344,7 @@ export const OPTIONS = {
   clientCertificateFormat: optionWithoutDefault(
     'TLS',
     oneOf('rfc9440', 'base64', 'pem', 'xfcc'),
-    'Format of clientCertificateHeader. rfc9440: Base64 between colons (RFC 9440); base64: Base64, also with quotes, colons or a chain (HAProxy, Caddy, Traefik); pem: URL-encoded PEM (nginx); xfcc: X-Forwarded-Client-Cert (Envoy).',
+    'Format of clientCertificateHeader and tokenCheckCertificateHeader. rfc9440: Base64 between colons (RFC 9440); base64: Base64, also with quotes, colons or a chain (HAProxy, Caddy, Traefik); pem: URL-encoded PEM (nginx); xfcc: X-Forwarded-Client-Cert (Envoy).',
     'rfc9440',
   ),
   clientCertificateVerified: optionWithoutDefault(

@@ -35,7 +35,10 @@ interface CheckParts {
   readonly server: AuthorizationServer;
   readonly requestLog: RequestLog;
   readonly settings: Settings;
+  /** Of the gateway. */
   readonly clientCertificate?: ((request: NodeRequest) => HttpRequest['clientCertificate']) | undefined;
+  /** Of the gateway’s client, as the gateway says. */
+  readonly originalCertificate?: ((request: NodeRequest) => HttpRequest['clientCertificate']) | undefined;
 }
 
 /** What a gateway requires of a token. */
@@ -125,11 +128,12 @@ export class TokenCheck {
     { scopes, audience: wanted }: Requirements,
     gateway: ClientRecord | undefined,
   ): Promise<VerifiedAccessToken> {
-    const { server, settings, storage } = this.#parts;
+    const { server, settings, storage, originalCertificate } = this.#parts;
     const tokens = audienceTokens(server, this.#audienceOf(wanted, gateway), wanted !== undefined);
     const original = ORIGINALS[settings.tokenCheckRequest](request);
     const options: NodeProtectionOptions = {
       ...{ tokens, scopes, errors: 'forward' },
+      clientCertificate: () => originalCertificate?.(request),
       ...(original !== undefined && {
         dpop: {
           baseUrl: original.origin,

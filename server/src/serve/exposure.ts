@@ -2,7 +2,7 @@ import { isSameResource } from '@grantd/core';
 import { plainAddress } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
 import { isLoopback, LOOPBACK, networkCheck } from '../config/networks.ts';
-import type { OptionName } from '../config/options.ts';
+import { OPTIONS, type OptionName } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { adminAudience, isAdminScope } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
@@ -88,6 +88,8 @@ export function refuseContradictoryTls({ settings, sourceOf }: Configuration): v
   const isGiven = (option: OptionName) => settings[option] !== undefined;
   const hasHeader = isGiven('clientCertificateHeader');
   refuseWithoutNeeded({ settings, sourceOf }, NEEDED);
+  if (isGiven('clientCertificateFormat') && !hasHeader && !isGiven('tokenCheckCertificateHeader'))
+    refuse('clientCertificateFormat', `${sourceOf('clientCertificateHeader')} with it`);
   if (isGiven('mtlsPort') && hasHeader)
     refuse('clientCertificateHeader', `no ${sourceOf('mtlsPort')}, because certificates come from one place`);
   if (hasHeader && (settings.trustedProxies ?? []).length === 0)
@@ -191,15 +193,14 @@ export function refuseOpenAdministration({ settings, sourceOf }: Configuration):
  */
 export function refuseContradictoryGateways(configuration: Configuration): void {
   const { settings, sourceOf } = configuration;
-  const { tokenCheck, tokenCheckRequest, tokenCheckAudiences, tokenCheckFrom, trustedProxies } = settings;
+  const { tokenCheck, tokenCheckFrom, trustedProxies } = settings;
   refuseWithoutNeeded(configuration, [['tokenCheckFrom', 'tokenCheckAudiences']]);
   const refuse = (option: OptionName, expected: string): never => {
     throw new ConfigurationRefused(`${sourceOf(option)}: expected ${expected}`);
   };
-  if (!tokenCheck && tokenCheckAudiences !== undefined)
-    refuse('tokenCheckAudiences', `${sourceOf('tokenCheck')} with it`);
-  if (!tokenCheck && tokenCheckRequest !== 'none')
-    refuse('tokenCheckRequest', `${sourceOf('tokenCheck')} with it`);
+  const needing = ['tokenCheckAudiences', 'tokenCheckCertificateHeader', 'tokenCheckRequest'] as const;
+  const idle = needing.find((option) => settings[option] !== OPTIONS[option].byDefault);
+  if (!tokenCheck && idle !== undefined) refuse(idle, `${sourceOf('tokenCheck')} with it`);
   const shared = (tokenCheckFrom ?? []).find((one) =>
     (trustedProxies ?? []).some((other) => overlap(one, other)),
   );
@@ -247,7 +248,6 @@ const NEEDED = [
   ['tlsKey', 'tlsCertificate'],
   ['mtlsPort', 'tlsCertificate'],
   ['tlsClientCa', 'mtlsPort'],
-  ['clientCertificateFormat', 'clientCertificateHeader'],
   ['clientCertificateVerified', 'clientCertificateHeader'],
 ] as const satisfies readonly Need[];
 

@@ -33,11 +33,20 @@ export async function consolePages(
 
 /** Loads the endpoint for gateways, if it is on. */
 export async function tokenCheckOf(
-  ...[parts]: ConstructorParameters<typeof import('../gateways/token_check.ts')['TokenCheck']>
+  parts: Omit<
+    ConstructorParameters<typeof import('../gateways/token_check.ts')['TokenCheck']>[0],
+    'originalCertificate'
+  >,
+  log: Log,
 ): Promise<import('../gateways/token_check.ts').TokenCheck | undefined> {
-  if (!parts.settings.tokenCheck) return undefined;
+  const { tokenCheck, tokenCheckCertificateHeader: header, clientCertificateFormat } = parts.settings;
+  if (!tokenCheck) return undefined;
   const { TokenCheck } = await import('../gateways/token_check.ts');
-  return new TokenCheck(parts);
+  // Every gateway has been authenticated.
+  const anywhere = { trustedProxies: ['0.0.0.0/0', '::/0'], clientCertificateFormat };
+  const originalCertificate =
+    header && (await headerSource({ ...anywhere, clientCertificateHeader: header }, log));
+  return new TokenCheck({ ...parts, ...(originalCertificate && { originalCertificate }) });
 }
 
 /** Loads the part that sends emails, if the server sends any. */
@@ -82,19 +91,25 @@ export async function upstreamOf(
 }
 
 /** Where client certificates come from: the mTLS port, or the header of a trusted proxy. */
-export async function certificateSource(
-  { mtlsPort, clientCertificateHeader, clientCertificateFormat = 'rfc9440', ...settings }: Settings,
-  log: Log,
-): Promise<Routes['clientCertificate']> {
+export async function certificateSource(settings: Settings, log: Log): Promise<Routes['clientCertificate']> {
+  const { mtlsPort, clientCertificateHeader } = settings;
   if (mtlsPort !== undefined) return tlsCertificateOf;
   if (clientCertificateHeader === undefined) return undefined;
+  return headerSource({ ...settings, clientCertificateHeader }, log);
+}
+
+async function headerSource(
+  { clientCertificateFormat = 'rfc9440', ...header }: HeaderSettings,
+  log: Log,
+): Promise<Routes['clientCertificate']> {
   const { proxiedCertificateReader } = await import('./proxied_certificate.ts');
-  return proxiedCertificateReader(
-    { clientCertificateHeader, clientCertificateFormat, ...settings },
-    ({ id }, reason) =>
-      log.warn({ event: 'client_certificate_header_ignored', reason, requestId: String(id) }),
+  return proxiedCertificateReader({ clientCertificateFormat, ...header }, ({ id }, reason) =>
+    log.warn({ event: 'client_certificate_header_ignored', reason, requestId: String(id) }),
   );
 }
+
+type HeaderSettings = Pick<Settings, 'clientCertificateFormat' | 'trustedProxies'> &
+  Partial<Pick<Settings, 'clientCertificateVerified'>> & { readonly clientCertificateHeader: string };
 
 /** Loads the demo only when it is served. */
 export async function addDemo(

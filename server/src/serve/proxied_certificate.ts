@@ -7,7 +7,8 @@ import type { Settings } from '../config/options.ts';
 /** Why the header of a request does not count. */
 export type HeaderFault = 'untrusted_proxy' | 'malformed';
 
-interface Header extends Pick<Settings, 'clientCertificateVerified' | 'trustedProxies'> {
+interface Header extends Pick<Settings, 'trustedProxies'> {
+  readonly clientCertificateVerified?: boolean | undefined;
   readonly clientCertificateHeader: string;
   readonly clientCertificateFormat: keyof typeof FORMATS;
 }

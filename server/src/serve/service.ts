@@ -230,7 +230,7 @@ async function openParts(given: Given, { instance, clock }: Data) {
   const ofOperators = { configuration, server, isReady, isAdmitted, testMail };
   const ofApis = { storage: instance.storage, server, requestLog, clientCertificate };
   const feed = new Feed({ ...ofApis, accessTokenLifetime: settings.accessTokenLifetime });
-  const tokenCheck = await tokenCheckOf({ ...ofApis, settings });
+  const tokenCheck = await tokenCheckOf({ ...ofApis, settings }, log);
   stopping.signal.addEventListener('abort', () => feed.close());
   const admin = await adminListener(instance, { ...ofOperators, requestLog, clientCertificate });
   const consoleFlow = await consolePages(instance, { ...ofOperators, history, clock });
