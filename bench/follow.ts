@@ -3,6 +3,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
@@ -22,6 +23,8 @@ const { values: options } = parseArgs({
     revocations: { type: 'string', default: '300' },
     tokens: { type: 'string', default: '500' },
     seconds: { type: 'string', default: '10' },
+    // Milliseconds to the server and back, over a line that this program delays.
+    delay: { type: 'string', default: '80' },
   },
 });
 
@@ -41,6 +44,7 @@ try {
     said += String((await once(server.stderr, 'data'))[0]);
   server.stderr.resume();
   for (const count of options.followers.split(',').map(Number)) await measureRefusal(count);
+  await measureRefusal(10, await delayed(Number(options.delay) / 2));
   await measureChecks();
   for (let at = 1; at < 10; at++) apis.push(addApi(at));
   await measureServer(1000);
@@ -51,8 +55,8 @@ try {
 }
 
 /** How long after the answer to its revocation a token is still accepted. */
-async function measureRefusal(count: number): Promise<void> {
-  const followers = await connected(count);
+async function measureRefusal(count: number, line?: Line): Promise<void> {
+  const followers = await connected(count, line);
   const times: number[] = [];
   for (let at = 0; at < Number(options.revocations); at++) {
     const token = await newToken();
@@ -66,9 +70,35 @@ async function measureRefusal(count: number): Promise<void> {
   times.sort((a, b) => a - b);
   const at = (part: number) => (times[Math.floor((times.length - 1) * part)] ?? 0).toFixed(1);
   console.log(
-    `${count} followers: a revoked token was accepted for ${at(0.5)} ms (half), ${at(0.99)} ms (99 %), ${at(1)} ms (longest)`,
+    `${count} followers${line === undefined ? '' : ` across ${options.delay} ms`}: a revoked token was accepted for ${at(0.5)} ms (half), ${at(0.99)} ms (99 %), ${at(1)} ms (longest)`,
   );
   await Promise.all(followers.map((follower) => follower.close()));
+  line?.close();
+}
+
+/** A way to the server that takes time. */
+interface Line {
+  readonly url: string;
+  close(): void;
+}
+
+async function delayed(milliseconds: number): Promise<Line> {
+  const later = (from: Socket, to: Socket) => {
+    from.on('data', (bytes) => setTimeout(() => to.writable && to.write(bytes), milliseconds));
+    from.on('close', () => setTimeout(() => to.destroy(), milliseconds));
+    from.on('error', () => {});
+  };
+  const proxy = createServer((near) => {
+    const far = connect(PORT, '127.0.0.1');
+    near.setNoDelay();
+    far.setNoDelay();
+    later(near, far);
+    later(far, near);
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const { port } = proxy.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, close: () => void proxy.close() };
 }
 
 /** Milliseconds from the revocation to the last check that accepted the token. */
@@ -150,10 +180,16 @@ async function measureServer(count: number): Promise<void> {
 }
 
 /** Followers with contact. A client may have a hundred. */
-async function connected(count: number): Promise<readonly AccessTokenFollower[]> {
+async function connected(count: number, line?: Line): Promise<readonly AccessTokenFollower[]> {
+  const ways = line && {
+    followEndpoint: `${line.url}/token/follow`,
+    introspectionEndpoint: `${line.url}/token/introspect`,
+    jwksUri: `${line.url}/jwks`,
+  };
   const followers = Array.from(
     { length: count },
-    (_, at) => new AccessTokenFollower({ ...COMMON, credentials: apis[Math.floor(at / 100)] ?? CREDENTIALS }),
+    (_, at) =>
+      new AccessTokenFollower({ ...COMMON, ...ways, credentials: apis[Math.floor(at / 100)] ?? CREDENTIALS }),
   );
   await Promise.all(followers.map((follower) => follower.ready()));
   return followers;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { exportJWK } from 'jose';
 import { type MadeCertificate, newCertificate } from '../../core/test/harness/certificates.ts';
-import { headerText } from '../src/gateways/token_check.ts';
+import { headerText } from '../src/gateways/exchange.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
 import { dpopKey } from './harness/dpop_key.ts';

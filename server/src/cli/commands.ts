@@ -33,6 +33,7 @@ export const NEEDS_NO_SERVER = 'needs no server';
 /** Why a command has no --url: the end of a sentence that begins with the command. */
 export const NEEDS_MACHINE: Readonly<Record<string, string>> = {
   serve: 'starts a server',
+  follow: 'checks tokens for a gateway on its own machine',
   health: 'tests the port at which the server on the same machine listens',
   'directory test': 'connects to the directory itself, as the server does',
   'directory link': 'connects to the directory itself, as the server does',

@@ -22,6 +22,7 @@ const ofOperations = (word: string, description: string) => async () =>
 const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
   Object.entries({
     serve: async () => (await import('./serve.ts')).serveCommand(),
+    follow: async () => (await import('./follow.ts')).followCommand(),
     health: async () => (await import('./health.ts')).healthCommand(),
     client: async () => (await import('./client.ts')).clientCommands(),
     scope: async () => (await import('./scope.ts')).scopeCommands(),

@@ -4,23 +4,23 @@ import {
   type AdministrableStorage,
   type AuthorizationServer,
   type ClientRecord,
-  errorResponse,
   type HttpRequest,
   hasResource,
   OAuthError,
 } from '@grantd/core';
-import { type NodeRequest, plainAddress, sendResponse } from '@grantd/core/node';
+import { type NodeRequest, plainAddress } from '@grantd/core/node';
 import {
   type AccessTokens,
   AuthorizationServerFault,
   EmbeddedAccessTokens,
   type VerifiedAccessToken,
 } from '@grantd/protect';
-import { type NodeProtectionOptions, protect, tokenOf } from '@grantd/protect/node';
+import type { NodeProtectionOptions } from '@grantd/protect/node';
 import { networkCheck } from '../config/networks.ts';
 import type { Settings } from '../config/options.ts';
 import { requireApi } from '../follow/feed.ts';
 import type { RequestLog } from '../log/log.ts';
+import { admitted, letPass, type Requirements, refuse, requirementsOf } from './exchange.ts';
 
 /** Below the issuer. */
 const CHECK_PATH = '/token/check';
@@ -39,15 +39,6 @@ interface CheckParts {
   readonly clientCertificate?: ((request: NodeRequest) => HttpRequest['clientCertificate']) | undefined;
   /** Of the gateway’s client, as the gateway says. */
   readonly originalCertificate?: ((request: NodeRequest) => HttpRequest['clientCertificate']) | undefined;
-}
-
-/** What a gateway requires of a token. */
-interface Requirements {
-  readonly scopes: readonly string[];
-  /** Default: the resource of the gateway’s client. */
-  readonly audience: string | undefined;
-  /** Envoy, which appends its request, passes a request only after 200. */
-  readonly acceptance: 200 | 204;
 }
 
 /** The request that the gateway has received. */
@@ -79,17 +70,16 @@ export class TokenCheck {
       const gateway = await this.#gatewayOf(request, requestId);
       about({ clientId: gateway?.id });
       const token = await this.#tokenOf(request, response, requirements, gateway);
-      const headers = { ...headersFor(token, settings.tokenCheckHeaders), 'cache-control': 'no-store' };
-      sendResponse(request, response, { status: requirements.acceptance, headers, body: '' });
+      letPass(request, response, token, {
+        status: requirements.acceptance,
+        claims: settings.tokenCheckHeaders,
+      });
     } catch (thrown) {
       const error = thrown instanceof AuthorizationServerFault ? thrown.cause : thrown;
-      const answer = errorResponse(error);
-      const reason = error instanceof OAuthError ? error.reason : 'storage_unavailable';
-      about({ reason });
-      if (answer.status >= 500)
-        requestLog.failure(requestId, answer.status === 503 ? 'storage_unavailable' : 'unexpected', error);
-      // Without a token, there is no error code (RFC 6750 §3.1).
-      sendResponse(request, response, reason === 'access_token_missing' ? { ...answer, body: '' } : answer);
+      about({ reason: error instanceof OAuthError ? error.reason : 'storage_unavailable' });
+      const { status } = refuse(request, response, error);
+      if (status >= 500)
+        requestLog.failure(requestId, status === 503 ? 'storage_unavailable' : 'unexpected', error);
     }
   }
 
@@ -132,7 +122,7 @@ export class TokenCheck {
     const tokens = audienceTokens(server, this.#audienceOf(wanted, gateway), wanted !== undefined);
     const original = ORIGINALS[settings.tokenCheckRequest](request);
     const options: NodeProtectionOptions = {
-      ...{ tokens, scopes, errors: 'forward' },
+      ...{ tokens, scopes },
       clientCertificate: () => originalCertificate?.(request),
       ...(original !== undefined && {
         dpop: {
@@ -144,11 +134,7 @@ export class TokenCheck {
     const { headers, rawHeaders } = request;
     const { method = 'GET', target: url = '/' } = original ?? {};
     const judged = { headers, rawHeaders, method, url };
-    const { promise, resolve, reject } = Promise.withResolvers<VerifiedAccessToken>();
-    const next = (error?: unknown) =>
-      error === undefined ? resolve(tokenOf(judged)) : reject(asStatus(error));
-    protect(options)(judged, response, next).catch(reject);
-    return promise;
+    return admitted(options, judged, response);
   }
 
   /** @throws {OAuthError} the gateway may not ask for this audience */
@@ -185,34 +171,6 @@ function unknownGateway(reason: OAuthError['reason'], clientId?: string): OAuthE
   });
 }
 
-/**
- * Reads the query. An unknown parameter is refused, because a misspelled one would require nothing.
- * @throws {OAuthError} `invalid_request`
- */
-function requirementsOf({ method = '', url = '' }: NodeRequest): Requirements {
-  const [, before = '', uri] = /^[^?]*\??(.*?)(?:(?:^|(?<=[?&]))uri=(.*))?$/.exec(url) ?? [];
-  if (uri === undefined && method !== 'GET' && method !== 'HEAD')
-    throw new OAuthError('invalid_request', 'the method is not allowed', {
-      ...{ status: 405, reason: 'method_not_allowed', headers: { allow: 'GET, HEAD' } },
-    });
-  const query = new URLSearchParams(before);
-  const malformed = (name: string, reason: 'parameter_invalid' | 'parameter_repeated') =>
-    new OAuthError('invalid_request', `the parameter ${name} is not one that the endpoint accepts`, {
-      reason,
-    });
-  for (const [name, value] of query) {
-    if ((name !== 'scope' && name !== 'audience') || value === '') throw malformed(name, 'parameter_invalid');
-  }
-  const [audience, another] = query.getAll('audience');
-  if (another !== undefined) throw malformed('audience', 'parameter_repeated');
-  const scopes = query.getAll('scope').flatMap((scopes) => scopes.split(' '));
-  if (scopes.some((scope) => !SCOPE.test(scope))) throw malformed('scope', 'parameter_invalid');
-  return { scopes, audience, acceptance: uri === undefined ? 204 : 200 };
-}
-
-/** RFC 6749 §3.3 */
-const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]+$/;
-
 /** @param isNamed whether the gateway has named the audience, as it names scopes */
 function audienceTokens(server: AuthorizationServer, audience: string, isNamed: boolean): AccessTokens {
   const tokens = new EmbeddedAccessTokens({ server, audience });
@@ -227,12 +185,6 @@ function audienceTokens(server: AuthorizationServer, audience: string, isNamed: 
       }
     },
   };
-}
-
-/** Gateways pass 401 and 403 on, and some turn any other status into 500. A client could cause that with a malformed header. */
-function asStatus(error: unknown): unknown {
-  if (!(error instanceof OAuthError) || error.status !== 400) return error;
-  return new OAuthError(error.code, error.description, { ...error, status: 401 });
 }
 
 /** Where a gateway puts the method and the URL of the request that it has received. */
@@ -261,24 +213,4 @@ function originalOf(method: string, url: string): OriginalRequest {
   throw new OAuthError('invalid_request', 'the gateway passes no URL of the original request', {
     reason: 'parameter_invalid',
   });
-}
-
-/** Each header is always sent, also empty, so that it replaces one that the gateway’s client may have sent. */
-function headersFor(token: VerifiedAccessToken, claims: readonly string[]): Record<string, string> {
-  const valueIn = (claim: string) => (claim === 'scope' ? token.scopes : token.claims[claim]);
-  return Object.fromEntries(
-    claims.map((claim) => [`x-auth-${claim.replaceAll('_', '-')}`, headerText(valueIn(claim))]),
-  );
-}
-
-/**
- * A value in visible ASCII. Other bytes of its UTF-8 and `%` are percent-encoded, so no name can add a header. Members of
- * a list have a space between them.
- */
-export function headerText(value: unknown): string {
-  if (Array.isArray(value)) return value.map(headerText).join(' ');
-  const text = typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '');
-  return text.replace(/[^\x21-\x24\x26-\x7E]/gu, (character) =>
-    Buffer.from(character).toString('hex').toUpperCase().replace(/../g, '%$&'),
-  );
 }

@@ -1,0 +1,127 @@
+import { once } from 'node:events';
+import { rmSync, statSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ConfigurationError } from '@grantd/core';
+import { Command } from 'commander';
+import { isLoopback } from '../config/networks.ts';
+import { readPrivateText } from '../config/private_file.ts';
+import { Refused } from '../config/refused.ts';
+import { BadUsage } from './exit.ts';
+
+interface FollowFlags {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly audience: readonly string[];
+  readonly clientSecretFile?: string;
+  readonly listen: string;
+  readonly headers: string;
+  readonly checkIssued?: boolean;
+  readonly insecureDevelopment?: boolean;
+}
+
+const SECRET = 'GRANTD_CLIENT_SECRET';
+
+export function followCommand(): Command {
+  return new Command('follow')
+    .description('check tokens for a gateway on this machine, and follow what ends at the server')
+    .requiredOption('--issuer <URL>', 'issuer of the tokens')
+    .requiredOption('--client-id <ID>', 'client of the server that is an API (client add --resource)')
+    .requiredOption('--audience <URI...>', 'audiences (aud) of the tokens to accept')
+    .option('--client-secret-file <FILE>', `file with the secret of the client. Default: ${SECRET}`)
+    .option('--listen <ADDRESS>', 'port on loopback, such as 127.0.0.1:4180, or unix:PATH', '127.0.0.1:4180')
+    .option('--headers <CLAIMS>', 'claims that the gateway gets as X-Auth-… headers', 'sub,client_id,scope')
+    .option('--check-issued', 'introspect each token once, because a signing key can be stolen')
+    .option('--insecure-development', 'allow an issuer with http beyond loopback')
+    .addHelpText(
+      'after',
+      `
+The gateway asks GET /token/check?scope=SCOPE&audience=URI, with the Authorization header of its own client. The answer is
+204, 401, 403, or 503 if the server cannot be asked. GET /health/ready is 200 while the feed of endings is in contact.
+
+Example:
+  grantd follow --issuer https://login.example --client-id my-gateway --audience https://api.example`,
+    )
+    .action(follow);
+}
+
+async function follow(flags: FollowFlags): Promise<void> {
+  const { FollowingCheck } = await import('../gateways/following_check.ts');
+  const { issuer, clientId, audience, clientSecretFile, headers } = flags;
+  const clientSecret =
+    clientSecretFile === undefined
+      ? process.env[SECRET]
+      : readPrivateText(clientSecretFile, '--client-secret-file').trim();
+  if (!clientSecret)
+    throw new BadUsage(`expected the secret of the client in ${SECRET} or --client-secret-file`);
+  const place = placeOf(flags.listen);
+  const check = (() => {
+    try {
+      return new FollowingCheck({
+        ...{ issuer, audience, credentials: { clientId, clientSecret }, headers: claimsIn(headers) },
+        checkIssued: flags.checkIssued === true,
+        allowInsecureRequests: flags.insecureDevelopment === true,
+      });
+    } catch (error) {
+      throw error instanceof ConfigurationError ? new BadUsage(error.message) : error;
+    }
+  })();
+  const stopped = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
+  if ('path' in place) removeLeftSocket(place.path);
+  check.http.listen(place);
+  await once(check.http, 'listening').catch((error: Error) => {
+    throw new Refused(`cannot listen on ${flags.listen}: ${error.message}`);
+  });
+  console.error(`grantd checks tokens of ${issuer} (listening on ${flags.listen})`);
+  const stopping = new AbortController();
+  void tellContact(check.follower, stopping.signal);
+  await stopped;
+  stopping.abort();
+  await check.close();
+}
+
+/** Says when contact begins and ends. */
+async function tellContact(
+  follower: InstanceType<typeof import('../gateways/following_check.ts')['FollowingCheck']>['follower'],
+  signal: AbortSignal,
+): Promise<void> {
+  void follower.ready().catch(() => undefined);
+  let was: boolean | undefined;
+  while (!signal.aborted) {
+    const { isInContact, fault } = follower.status();
+    if (isInContact !== was) {
+      const why = fault instanceof Error ? `: ${fault.message}` : '';
+      if (isInContact) console.error('in contact with the server');
+      else if (was === true || fault !== undefined)
+        console.error(`no contact, each token is introspected${why}`);
+      if (isInContact || was === true || fault !== undefined) was = isInContact;
+    }
+    await pause(200, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}
+
+/** Others could ask about any token, so only this machine may. @throws {BadUsage} */
+function placeOf(
+  listen: string,
+): { readonly path: string } | { readonly host: string; readonly port: number } {
+  if (listen.startsWith('unix:') && listen.length > 'unix:'.length)
+    return { path: listen.slice('unix:'.length) };
+  const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(listen) ?? [];
+  const host = bracketed ?? plain ?? '';
+  const port = Number(digits);
+  if (isLoopback(host) && port <= 65_535) return { host, port };
+  throw new BadUsage(
+    '--listen: expected an address of this machine alone, such as 127.0.0.1:4180, or unix:PATH',
+  );
+}
+
+/** @throws {BadUsage} */
+function claimsIn(headers: string): readonly string[] {
+  const claims = headers.split(',').filter((claim) => claim !== '');
+  if (claims.every((claim) => /^[a-z][a-z0-9_]{0,63}$/.test(claim))) return claims;
+  throw new BadUsage('--headers: expected names of claims such as sub,client_id, separated by commas');
+}
+
+/** A process that was killed leaves its socket. */
+function removeLeftSocket(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path);
+}
