@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withoutBearers } from '@grantd/core';
+import { PREFIXES } from '../src/tokens/opaque_token.ts';
 import { openRegistration, postRegistration } from './harness/registration.ts';
 import { CHALLENGE, CLIENTS, openWorld, type World } from './harness/world.ts';
 
@@ -82,9 +83,9 @@ test('a refused value is cut at 256 characters, escaped, and never a bearer valu
   assert.equal(long.length, 256);
   assert.ok(long.endsWith('x…'), long);
   assert.equal(await loggedValue('a\nb\u202ec\u0000'), 'a\\u{a}b\\u{202e}c\\u{0}');
-  const code = `grantd_ac_${'A'.repeat(43)}`;
+  const opaque = Object.values(PREFIXES).map((prefix) => prefix + 'A'.repeat(43));
   const jwt = `${Buffer.from('{"alg":"RS256"}').toString('base64url')}.e30.c2ln`;
-  for (const secret of [code, jwt]) {
+  for (const secret of [...opaque, jwt]) {
     assert.equal(withoutBearers(secret), '[removed]');
     assert.equal(await loggedValue(`https://evil.example/?x=${secret}`), 'https://evil.example/?x=[removed]');
     const cut = await loggedValue(`https://evil.example/${'x'.repeat(230)}${secret}`);

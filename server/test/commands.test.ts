@@ -384,6 +384,7 @@ test('commands of every kind end by themselves as processes, with their exit cod
   await grantdPrints(folder, ['client', 'add', 'x']);
   // Most other tests run commands in a process that goes on.
   const ends: Readonly<Record<string, readonly [number, ...string[]]>> = {
+    follow: [2, '--issuer', 'https://id.example', '--client-id', 'x', '--audience', 'https://api.example'],
     health: [1, '--port', '1'],
     help: [0],
     texts: [0],

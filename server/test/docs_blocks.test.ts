@@ -131,7 +131,7 @@ test('JSON and YAML of the pages can be read, and options in them are options', 
 
 const VARIABLES = new Set([
   ...Object.keys(OPTIONS).map((name) => variableOf(name as keyof typeof OPTIONS)),
-  ...['GRANTD_CONFIG', 'GRANTD_ADMIN_CLIENT_ID', 'GRANTD_ADMIN_CLIENT_SECRET_FILE'],
+  ...['GRANTD_CONFIG', 'GRANTD_ADMIN_CLIENT_ID', 'GRANTD_ADMIN_CLIENT_SECRET_FILE', 'GRANTD_CLIENT_SECRET'],
 ]);
 
 /** Parts of the shell. A block with another tool is run by a test, or says why not. */

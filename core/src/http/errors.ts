@@ -518,7 +518,7 @@ export type RefusalReason = keyof typeof REFUSAL_REASONS;
 export type ReasonCode = InactiveReason | RefusalReason;
 
 /** Opaque values of this server, and anything that looks like a JWT or the start of one. */
-const BEARERS = /grantd_(at|rt|ac|cs|ra|ia)_[\w.-]+|ey[\w-]{8,}\.[\w-]+(\.[\w-]*|$)/g;
+const BEARERS = /grantd_[a-z]{2,3}_[\w.-]+|ey[\w-]{8,}\.[\w-]+(\.[\w-]*|$)/g;
 
 /** Control characters, and characters that reorder or hide text. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
