@@ -188,8 +188,7 @@ export class AccessTokenFollower implements AccessTokens {
   /** For health checks and metrics. */
   status(): FollowerStatus {
     const { size: endings, fault } = this.#feed;
-    const ageMs = this.#feed.ageMs();
-    return { isInContact: ageMs <= this.#maxSilenceMs, ageMs, endings, fault };
+    return { isInContact: this.#isInContact(), ageMs: this.#feed.ageMs(), endings, fault };
   }
 
   async verify(
@@ -199,7 +198,7 @@ export class AccessTokenFollower implements AccessTokens {
   ): Promise<VerifiedAccessToken> {
     requireTokenLength(token);
     this.#feed.start();
-    if (this.#feed.ageMs() > this.#maxSilenceMs) return this.#introspector.verify(token, scheme, certificate);
+    if (!this.#isInContact()) return this.#introspector.verify(token, scheme, certificate);
 
     const digest = await sha256(token);
     const known = this.#known.get(digest);
@@ -218,6 +217,7 @@ export class AccessTokenFollower implements AccessTokens {
       if (
         keys !== undefined &&
         this.#isShort(jwt) &&
+        this.#isInContact() &&
         this.#feed.lastOf(keys) === 0 &&
         era === this.#feed.era
       ) {
@@ -228,10 +228,15 @@ export class AccessTokenFollower implements AccessTokens {
     return this.#ask(token, { digest, jwt, scheme, certificate });
   }
 
+  /** Asked again after each wait, because keys may take long to come. */
+  #isInContact(): boolean {
+    return this.#feed.ageMs() <= this.#maxSilenceMs;
+  }
+
   /** Whether nothing has happened since that could have changed what is known. */
   #isCurrent(known: Known | undefined): known is Known {
     if (known === undefined || this.#clock() >= known.untilMs || known.era !== this.#feed.era) return false;
-    return this.#feed.lastOf(known.keys) <= known.position;
+    return this.#isInContact() && this.#feed.lastOf(known.keys) <= known.position;
   }
 
   async #ask(token: string, { digest, jwt, scheme, certificate }: Question): Promise<VerifiedAccessToken> {

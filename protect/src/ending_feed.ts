@@ -200,12 +200,15 @@ export class EndingFeed {
   /** The first message of a stream: what was missed since the last one, if the server knows. */
   #begin({ data, mark }: Message, stream: AbortController): void {
     if (!isJsonObject(data) || data.version !== 1 || typeof data.kept_for !== 'number') throw unreadable();
+    // With another lifetime, earlier endings and answers were not kept for the right time.
+    const isChanged = data.kept_for !== this.#keptForSeconds && this.#mark !== undefined;
     this.#keptForSeconds = data.kept_for;
-    if (data.complete !== true) {
+    if (data.complete !== true || isChanged) {
       this.#era += 1;
       this.#endings.clear();
       this.#position = 0;
-      this.#set(this.#all, numberIn(mark));
+      // 0 would mean that nothing has ended.
+      this.#set(this.#all, Math.max(1, numberIn(mark)));
     }
     this.#note(data.keys, mark);
     this.#stream = stream;

@@ -51,7 +51,8 @@ export class EndingTable {
     const slot = this.#slotOf(key);
     if (this.#keys[slot] === 0) this.#size += 1;
     this.#keys[slot] = key || 1;
-    this.#positions[slot] = position;
+    // A stream may begin with what another one has told already.
+    this.#positions[slot] = Math.max(position, this.#positions[slot] ?? 0);
     this.#until[slot] = untilSeconds;
   }
 

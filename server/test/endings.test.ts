@@ -33,6 +33,7 @@ before(async () => {
   seen.set('alice at web', await keysOf('web', 'alice'));
   seen.set('bob at web', await keysOf('web', 'bob'));
   seen.set('alice at paired', await keysOf('paired', pairwise));
+  seen.set('alice at paired, when it was public', await keysOf('paired', 'alice'));
   seen.set('web itself', await keysOf('web', 'web'));
 });
 
@@ -43,21 +44,22 @@ async function concerned(type: EventType, facts: Partial<EventRecord>): Promise<
   return [...seen].filter(([, own]) => own.some((key) => numbers.has(key))).map(([name]) => name);
 }
 
-const ALL = ['alice at web', 'bob at web', 'alice at paired', 'web itself'];
+const OF_PAIRED = ['alice at paired', 'alice at paired, when it was public'];
+const ALL = ['alice at web', 'bob at web', ...OF_PAIRED, 'web itself'];
 const OF_GRANT = [
   [{ clientId: 'web', subject: 'alice' }, ['alice at web']],
-  [{ clientId: 'paired', subject: 'alice' }, ['alice at paired']],
+  [{ clientId: 'paired', subject: 'alice' }, OF_PAIRED],
   [{ clientId: 'web' }, ['web itself']],
   [{ clientId: 'removed', subject: 'alice' }, []],
   [{}, ALL],
 ] as const;
 const OF_SUBJECT = [
-  [{ target: 'alice' }, ['alice at web', 'alice at paired']],
+  [{ target: 'alice' }, ['alice at web', ...OF_PAIRED]],
   [{ target: 'bob' }, ['bob at web']],
 ] as const;
 const OF_CLIENT = [
   [{ target: 'web' }, ['alice at web', 'bob at web', 'web itself']],
-  [{ target: 'paired' }, ['alice at paired']],
+  [{ target: 'paired' }, OF_PAIRED],
 ] as const;
 
 /** All other events concern no token. */
@@ -68,7 +70,7 @@ const EXPECTED: Partial<Record<EventType, readonly (readonly [Partial<EventRecor
     code_revoked: OF_GRANT,
     grant_revoked: OF_GRANT,
     session_revoked: [
-      [{ target: 'a session', subject: 'alice' }, ['alice at web', 'alice at paired']],
+      [{ target: 'a session', subject: 'alice' }, ['alice at web', ...OF_PAIRED]],
       [{ target: 'a session' }, ALL],
     ],
     subject_revoked: OF_SUBJECT,
@@ -97,6 +99,6 @@ test('a client whose subjects become pairwise is known from its event on', async
   seen.set('alice later', await keysOf('later', await server.subjectIdentifier(client, 'alice')));
   await concerned('client_added', { target: 'later' });
   assert.deepEqual(await concerned('subject_disabled', { target: 'alice' }), [
-    ...['alice at web', 'alice at paired', 'alice later'],
+    ...['alice at web', ...OF_PAIRED, 'alice later'],
   ]);
 });

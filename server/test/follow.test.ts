@@ -218,6 +218,19 @@ for (const database of DATABASES) {
       await command('client', 'enable', 'demo-api');
     });
 
+    test('a nonce that is answered has no line in the log, and a refused one has', async () => {
+      const lines = () => server.log().filter(({ operation }) => operation === 'follow').length;
+      const nonce = 'a nonce of a follower'.replaceAll(' ', '-');
+      const before = lines();
+      for (let times = 0; times < 20; times++)
+        assert.equal((await postForm(`${server.url}/token/follow`, { nonce }, API)).status, 200);
+      assert.equal((await postForm(`${server.url}/token/follow`, { nonce: 'x' }, API)).status, 400);
+      await until(() => lines() > before, 'a line');
+      // Streams of other tests may end meanwhile.
+      assert.ok(lines() < before + 20, `${lines() - before} lines`);
+      assert.doesNotMatch(JSON.stringify(server.log()), new RegExp(nonce));
+    });
+
     test('only an API that an operator has added may follow', async () => {
       const form = { after: '0.' };
       const answers = {

@@ -10,6 +10,9 @@ type Concern =
   /** The tokens of one client for one user, or for itself. */
   | { readonly of: 'grant'; readonly clientId: string; readonly sub: string };
 
+/** Keys of one message. More are replaced by that of all tokens. */
+export const MAX_KEYS = 10_000;
+
 /** What followers have to ask about again after some events, and whose rights may have changed. */
 export interface Endings {
   readonly keys: readonly string[];
@@ -66,7 +69,10 @@ export class EndingReader {
       }
       for (const concern of await this.#concernsOf(event)) keys.add(keyOf(concern));
     }
-    return { keys: [...keys], changedClients: [...changedClients] };
+    return {
+      keys: keys.size > MAX_KEYS ? [keyOf({ of: 'all' })] : [...keys],
+      changedClients: [...changedClients],
+    };
   }
 
   async #concernsOf({ type, target, clientId, subject }: EventRecord): Promise<readonly Concern[]> {
@@ -75,7 +81,7 @@ export class EndingReader {
       case 'family_revoked':
       case 'code_revoked':
       case 'grant_revoked':
-        return clientId === undefined ? EVERYTHING : [await this.#grant(clientId, subject)];
+        return clientId === undefined ? EVERYTHING : this.#grant(clientId, subject);
       case 'session_revoked':
         return subject === undefined ? EVERYTHING : this.#subject(subject);
       case 'subject_revoked':
@@ -93,13 +99,15 @@ export class EndingReader {
     }
   }
 
-  async #grant(clientId: string, subject = clientId): Promise<Concern> {
-    if (subject === clientId) return { of: 'grant', clientId, sub: clientId };
+  async #grant(clientId: string, subject = clientId): Promise<readonly Concern[]> {
+    const grant: Concern = { of: 'grant', clientId, sub: subject };
+    if (subject === clientId) return [grant];
     const client = await this.#storage.clients.get(clientId);
     // Of a client that is gone, nothing tells whether its subjects were pairwise.
-    if (!client) return { of: 'client', id: clientId };
-    const sub = await this.#subFor(client, subject);
-    return sub === undefined ? { of: 'client', id: clientId } : { of: 'grant', clientId, sub };
+    const sub = client && (await this.#subFor(client, subject));
+    if (sub === undefined) return [{ of: 'client', id: clientId }];
+    // The client may have had public subjects when the token was issued.
+    return sub === subject ? [grant] : [grant, { of: 'grant', clientId, sub }];
   }
 
   async #subject(subject: string): Promise<readonly Concern[]> {

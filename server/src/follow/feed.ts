@@ -7,6 +7,7 @@ import {
   errorResponse,
   type HttpRequest,
   OAuthError,
+  StorageFault,
 } from '@grantd/core';
 import { type NodeRequest, sendResponse, toHttpRequest } from '@grantd/core/node';
 import type { RequestLog } from '../log/log.ts';
@@ -24,6 +25,9 @@ const HEARTBEAT_MS = 1000;
 
 /** Milliseconds between two reads of events. With many streams it is longer, because each batch goes to all of them. */
 const readEveryMs = (streams: number) => (streams <= 100 ? 10 : streams * 0.2);
+
+/** Milliseconds after which a process that cannot read events ends its streams. */
+const LONGEST_BLINDNESS_MS = 1000;
 
 /** A stream ends after this time, so that its client authenticates again. */
 const LONGEST_STREAM_MS = 10 * 60 * 1000;
@@ -48,6 +52,12 @@ interface FeedParts {
   /** Seconds. */
   readonly accessTokenLifetime: number;
   readonly clientCertificate?: ((request: NodeRequest) => HttpRequest['clientCertificate']) | undefined;
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
 }
 
 /** A response to a follower. */
@@ -77,6 +87,11 @@ export class Feed {
     this.#tail = new EventTail(storage, new EndingReader(storage, server), { keptForSeconds });
   }
 
+  /** Followers that have a stream. */
+  get streams(): number {
+    return this.#streams.size;
+  }
+
   /** Ends all streams. Their followers connect again, to the process that takes over. */
   close(): void {
     this.#isClosed = true;
@@ -96,7 +111,7 @@ export class Feed {
       const form = new URLSearchParams(asked.body);
       const nonce = form.get('nonce');
       if (nonce === null) await this.#open(client, form.get('after') ?? undefined, response);
-      else await this.#beat(nonce, request, response);
+      else await this.#beat(nonce, { request, response, requestId });
     } catch (thrown) {
       if (response.headersSent) {
         response.destroy();
@@ -108,7 +123,8 @@ export class Feed {
         'www-authenticate': `Basic realm="${this.#parts.server.issuer}"`,
       };
       sendResponse(request, response, { status, headers: { ...headers, ...challenge }, body });
-      if (status >= 500) throw thrown;
+      const reason = thrown instanceof StorageFault ? 'storage_unavailable' : 'unexpected';
+      if (!(thrown instanceof OAuthError)) this.#parts.requestLog.failure(requestId, reason, thrown);
     }
   }
 
@@ -126,12 +142,13 @@ export class Feed {
   }
 
   /** The answer proves that the follower had contact after it made the nonce: every earlier ending is up to this mark. */
-  async #beat(nonce: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #beat(nonce: string, { request, response, requestId }: Exchange): Promise<void> {
     if (!NONCE.test(nonce))
       throw new OAuthError('invalid_request', 'the nonce is malformed', { reason: 'malformed' });
     const mark = await this.#tail.current();
     const body = JSON.stringify({ nonce, mark });
     const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+    this.#parts.requestLog.omit(requestId);
     sendResponse(request, response, { status: 200, headers, body });
   }
 
@@ -145,8 +162,7 @@ export class Feed {
     const endsAtMs = performance.now() + LONGEST_STREAM_MS;
     const stream: Stream = { clientId: client.id, response, endsAtMs, waiting: [] };
     this.#add(stream);
-    const last = await this.#tail.current();
-    const missed = await this.#tail.missedBetween(after, last);
+    const missed = await this.#tail.missedSince(after);
     // Its change before the stream was added was told to nobody.
     const present = await this.#parts.storage.clients.get(client.id);
     if (!present || !isUnchanged(client, present))
@@ -181,7 +197,7 @@ export class Feed {
         const message = keys.length === 0 ? undefined : messageOf('endings', last, keys);
         this.#hasSpoken ||= message !== undefined;
         for (const stream of this.#streams) {
-          if (changedClients.includes(stream.clientId)) stream.response.end();
+          if (changedClients.includes(stream.clientId)) end(stream);
           else if (message !== undefined && stream.waiting !== undefined) stream.waiting.push(message);
           else if (message !== undefined) write(stream, message);
         }
@@ -191,28 +207,35 @@ export class Feed {
   }
 
   #beatAll(): void {
-    const { last } = this.#tail;
+    const { last, ageMs } = this.#tail;
     if (last === undefined) return;
+    // The answer to a nonce can come from a process that still reads, and would prove a contact that is none.
+    if (ageMs > LONGEST_BLINDNESS_MS) {
+      this.#endAll();
+      return;
+    }
     const message = this.#hasSpoken ? undefined : messageOf('heartbeat', last, {});
     this.#hasSpoken = false;
     const nowMs = performance.now();
     for (const stream of this.#streams) {
-      if (nowMs > stream.endsAtMs) stream.response.end();
+      if (nowMs > stream.endsAtMs) end(stream);
       else if (message !== undefined && stream.waiting === undefined) write(stream, message);
     }
   }
 
   #endAll(): void {
-    for (const { response } of this.#streams) {
-      // Before its begin, it has no status yet.
-      if (response.headersSent) response.end();
-      else response.destroy();
-    }
+    for (const stream of this.#streams) end(stream);
   }
 }
 
 function messageOf(event: 'begin' | 'endings' | 'heartbeat', id: Mark, data: unknown): Buffer {
   return Buffer.from(`event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`);
+}
+
+function end({ response }: Stream): void {
+  // Before its begin, it has no status yet.
+  if (response.headersSent) response.end();
+  else response.destroy();
 }
 
 function write({ response }: Stream, message: Buffer): void {

@@ -1,14 +1,17 @@
 // Reads new events, once for all followers of a process.
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AdministrableStorage, EventRecord } from '@grantd/core';
-import type { EndingReader, Endings } from './endings.ts';
+import { type AdministrableStorage, type EventRecord, StorageFault } from '@grantd/core';
+import { type EndingReader, type Endings, MAX_KEYS } from './endings.ts';
 
 /** Events that one read returns. */
 const PAGE = 1000;
 
 /** So many events before the present, a follower can still join without a gap. */
 const MAX_REPLAYED = 10_000;
+
+/** Milliseconds without a read after which it is faster to look for the last event than to read all since. */
+const IDLE_MS = 60_000;
 
 /** Milliseconds between two reads while storage does not answer. */
 const RETRY_AFTER_MS = 200;
@@ -64,6 +67,7 @@ export class EventTail {
   /** Nothing has ended between this mark and the last one. */
   #lastEnding: Mark = BEGINNING;
   #isRunning = false;
+  #readAtMs = 0;
   #wake: (() => void) | undefined;
   #isClosed = false;
 
@@ -95,6 +99,11 @@ export class EventTail {
     return this.#last;
   }
 
+  /** Milliseconds since the last successful read began. */
+  get ageMs(): number {
+    return performance.now() - this.#readAtMs;
+  }
+
   /** Calls the listener for everything that is read from now on. */
   listen(listener: TailListener): void {
     this.#listener = listener;
@@ -112,44 +121,51 @@ export class EventTail {
   }
 
   /**
-   * Reads what was ended between two marks.
+   * Reads what was ended since a mark.
    * @param after where the follower was; `undefined` if it knows nothing yet
    * @throws {StorageFault} storage is unavailable
    */
-  async missedBetween(after: Mark | undefined, last: Mark): Promise<Missed> {
+  async missedSince(after: Mark | undefined): Promise<Missed> {
+    await this.current();
+    const last = this.#last ?? BEGINNING;
     const nothing = { keys: [], isComplete: false, last };
     const end = numberOf(last) ?? 0;
     const begin = after === undefined ? Math.max(0, end - MAX_REPLAYED) : numberOf(after);
     if (begin === undefined || begin > end || end - begin > MAX_REPLAYED) return nothing;
     const keys = new Set<string>();
     let position = Math.max(0, begin - 1);
-    let isFirst = true;
+    // Of the earlier events, a follower that knows nothing yet has missed all.
+    let previous = after === undefined ? 0 : position;
     while (position < end) {
       const page = await this.#storage.eventsAfter(position, PAGE);
       const events = page.filter(({ sequence }) => sequence <= end);
       const [first] = events;
-      if (isFirst && !this.#isGapless(after, begin, first)) return nothing;
-      isFirst = false;
+      const isOther = after !== undefined && position === begin - 1 && (!first || markOf(first) !== after);
+      if (isOther || !this.#isGapless(events, previous)) return nothing;
       for (const key of (await this.#reader.read(events)).keys) keys.add(key);
+      if (keys.size > MAX_KEYS) return nothing;
       const reached = events.at(-1)?.sequence;
       if (reached === undefined) return nothing; // swept meanwhile
       position = reached;
+      previous = reached;
     }
-    return { keys: [...keys], isComplete: true, last };
+    // Without any event, they may all have been swept.
+    return { keys: [...keys], isComplete: end > 0, last };
   }
 
-  /** @param first the event with the number `begin`, or the first one that is left after it */
-  #isGapless(after: Mark | undefined, begin: number, first: EventRecord | undefined): boolean {
-    if (first === undefined) return begin === 0;
-    if (after !== undefined && begin > 0) return markOf(first) === after;
-    if (first.sequence === 1) return true;
-    // What ended earlier concerns tokens that have expired.
-    return first.atMs < this.#clock() - (this.#keptForSeconds + CLOCK_LEEWAY) * 1000;
+  /** Whether no event is missing, or only such as concern tokens that have expired. */
+  #isGapless(events: readonly EventRecord[], previous: number): boolean {
+    const oldestMs = this.#clock() - (this.#keptForSeconds + CLOCK_LEEWAY) * 1000;
+    return events.every(({ sequence, atMs }, at) => {
+      const before = events[at - 1]?.sequence ?? previous;
+      return sequence === before + 1 || atMs < oldestMs;
+    });
   }
 
   #run(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
+    if (this.ageMs > IDLE_MS) this.#last = undefined;
     void this.#loop().finally(() => {
       this.#isRunning = false;
       if (this.#waiting.length > 0) this.#run();
@@ -161,7 +177,9 @@ export class EventTail {
       const waiting = this.#waiting;
       this.#waiting = [];
       try {
+        const beganAtMs = performance.now();
         const last = await this.#readOn();
+        this.#readAtMs = beganAtMs;
         for (const { resolve } of waiting) resolve(last);
         await this.#rest();
       } catch (error) {
@@ -170,7 +188,7 @@ export class EventTail {
         await pause(RETRY_AFTER_MS);
       }
     }
-    for (const { reject } of this.#waiting) reject(new Error('the feed is closed'));
+    for (const { reject } of this.#waiting) reject(new StorageFault(new Error('the feed is closed')));
     this.#waiting = [];
   }
 

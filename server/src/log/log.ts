@@ -368,6 +368,7 @@ interface OpenRequest extends Known {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly atMs: number;
+  isOmitted: boolean;
 }
 
 /** What becomes known during a request. */
@@ -477,14 +478,21 @@ export class RequestLog {
     const id = `${this.#idPrefix}${(this.#count++).toString(36)}-${place.toString(36)}`;
     if (!this.#isOn) return id;
     const address = this.#shownAddress?.(sender);
-    const open: OpenRequest = { ...NOTHING_KNOWN, id, request, response, address, atMs: performance.now() };
+    const atMs = performance.now();
+    const open: OpenRequest = { ...NOTHING_KNOWN, id, request, response, address, atMs, isOmitted: false };
     this.#open[place] = open;
-    response.on('close', () => this.#log.info(this.#reportOf(place, open)));
+    response.on('close', () => {
+      const report = this.#reportOf(place, open);
+      if (!open.isOmitted) this.#log.info(report);
+    });
     return id;
   }
 
   /** Forgets the request. */
-  #reportOf(place: number, { id, request, response, atMs, ...known }: OpenRequest): RequestReport {
+  #reportOf(
+    place: number,
+    { id, request, response, atMs, isOmitted: _, ...known }: OpenRequest,
+  ): RequestReport {
     this.#open[place] = undefined;
     this.#freePlaces.push(place);
     return {
@@ -528,6 +536,12 @@ export class RequestLog {
     if (this.#isOn) this.#remember(known);
   }
 
+  /** Leaves out the line of a request that a client repeats each second. */
+  omit(requestId: string): void {
+    const open = this.#find(requestId);
+    if (open !== undefined) open.isOmitted = true;
+  }
+
   /** Logs a failure outside the library. */
   failure(requestId: string, reason: FailureReason, error: unknown): void {
     const address = this.#addressOfCause();
@@ -569,11 +583,16 @@ export class RequestLog {
 
   /** Ignores events after the end of the request, for example if its caller has disconnected. */
   #remember({ requestId = '', clientId, operation, page, reason }: Remembered): void {
-    const open = this.#open[Number.parseInt(requestId.slice(requestId.lastIndexOf('-') + 1), 36)];
-    if (open?.id !== requestId) return;
+    const open = this.#find(requestId);
+    if (open === undefined) return;
     open.clientId = clientId ?? open.clientId;
     open.operation = operation ?? page ?? open.operation;
     open.reason = reason ?? open.reason;
+  }
+
+  #find(requestId: string): OpenRequest | undefined {
+    const open = this.#open[Number.parseInt(requestId.slice(requestId.lastIndexOf('-') + 1), 36)];
+    return open?.id === requestId ? open : undefined;
   }
 }
 

@@ -76,6 +76,10 @@ export const METRICS = {
     'Processes that serve requests: as many as configured (state `wanted`), and as many as run (state `ready`).',
     'state',
   ),
+  grantd_followers: gauge(
+    'sum',
+    'Streams to APIs that follow endings (docs/follow.md). If an API is missing, it introspects each token.',
+  ),
   grantd_worker_deaths_total: counter('Workers that died and were replaced.'),
 
   db_client_operation_duration_seconds: histogram(

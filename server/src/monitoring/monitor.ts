@@ -16,6 +16,7 @@ export interface Watched {
   /** Whether the server can answer requests and write. */
   isReady(): Promise<boolean>;
   readonly clock: Pick<ClockWatch, 'skewSeconds'>;
+  readonly feed: { readonly streams: number };
   /** When the certificate expires. Present if the server speaks TLS. */
   readonly tls?: { expiry(): Date } | undefined;
 }
@@ -112,6 +113,7 @@ export class Monitor {
     for (const [cache, { size }] of Object.entries(statistics?.caches ?? {}))
       this.meter.set('grantd_cache_entries', size, cache);
     if (statistics !== undefined) this.meter.set('grantd_storage_waiting_writes', statistics.writes.waiting);
+    this.meter.set('grantd_followers', this.#watched?.feed.streams ?? 0);
     const connections = this.#watched?.connections?.();
     if (connections !== undefined) {
       this.meter.set('db_client_connection_count', connections.idle, 'idle');

@@ -254,13 +254,13 @@ async function beginToServe({ configuration, files, sweeps, isReload }: Given, {
 function serviceOf(given: Given, data: Data, parts: Parts): Service {
   const { files, opened, stopping, log, sweeps } = given;
   const { database, closeDatabase, instance, clock } = data;
-  const { server, unfinished, watch, isReady } = parts;
+  const { server, unfinished, watch, feed, isReady } = parts;
   let work: Promise<unknown> = Promise.resolve();
   return {
     ...{ instance, server, watch, closeDatabase, name: database.name },
     ...{ operator: files.operator, providers: files.providers },
     abandon: () => opened.close(),
-    watched: { ...instance, clock, isReady },
+    watched: { ...instance, clock, feed, isReady },
     listener: listenerOf(given, data, parts),
     run({ onCorrupt, onFailure }) {
       work = backgroundWork(given, data, parts);

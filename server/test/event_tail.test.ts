@@ -1,0 +1,162 @@
+// Which endings a follower is told when it joins, and when it is told that some are unknown (ADR 175).
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { AuthorizationServer, type EventRecord, type EventType } from '@grantd/core';
+import { memoryStorage } from '@grantd/core/memory';
+import { EndingReader, type Endings, keyOf, MAX_KEYS } from '../src/follow/endings.ts';
+import { EventTail, type Mark } from '../src/follow/tail.ts';
+
+const LIFETIME = 3600;
+const NOW_MS = 1_800_000_000_000;
+const OLD_MS = NOW_MS - (LIFETIME + 601) * 1000;
+
+const subjectKey = (sub: string) => keyOf({ of: 'subject', sub });
+
+/** A database whose events a test writes, removes and replaces. */
+class Stage {
+  events: EventRecord[] = [];
+  reads = 0;
+  isDown = false;
+  readonly tail: EventTail;
+
+  constructor(t: TestContext) {
+    const storage = memoryStorage();
+    const secret = 'the secret of the server, in more than 32 characters';
+    const server = new AuthorizationServer({ issuer: 'https://id.example', secret, storage });
+    const eventsAfter = async (sequence: number, limit: number) => {
+      this.reads += 1;
+      if (this.isDown) throw new Error('the database is down');
+      return this.events.filter((event) => event.sequence > sequence).slice(0, limit);
+    };
+    const reader = new EndingReader(storage, server);
+    this.tail = new EventTail({ eventsAfter }, reader, { keptForSeconds: LIFETIME, clock: () => NOW_MS });
+    t.after(() => this.tail.close());
+  }
+
+  add(
+    sub: string,
+    { type = 'subject_revoked', atMs = NOW_MS }: { type?: EventType; atMs?: number } = {},
+  ): Mark {
+    const sequence = (this.events.at(-1)?.sequence ?? 0) + 1;
+    this.events.push({ sequence, atMs, type, target: sub });
+    return `${sequence}.`;
+  }
+
+  /** The mark after everything so far, as a stream has it. */
+  async mark(): Promise<Mark> {
+    return (await this.tail.missedSince(undefined)).last;
+  }
+
+  async missed(after?: Mark): Promise<readonly string[] | 'unknown'> {
+    const { keys, isComplete } = await this.tail.missedSince(after);
+    return isComplete ? keys : 'unknown';
+  }
+}
+
+test('a follower that has seen events after the last ending continues without a gap', async (t) => {
+  const stage = new Stage(t);
+  stage.add('1');
+  const heard: Endings[] = [];
+  stage.tail.listen({ restMs: () => 1, endings: (endings) => heard.push(endings), broken: assert.fail });
+  await stage.tail.current();
+  stage.add('2');
+  await stage.tail.current();
+  stage.add('3', { type: 'token_issued' });
+  await stage.tail.current();
+  const heartbeat = stage.tail.last ?? assert.fail();
+  assert.match(heartbeat, /^3\./);
+  assert.deepEqual(await stage.missed(heartbeat), []);
+  stage.add('4');
+  assert.deepEqual(await stage.missed(heartbeat), [subjectKey('4')]);
+  assert.ok(heard.length > 0);
+  stage.tail.leave();
+});
+
+test('events that are missing are noticed, unless no token can be as old', async (t) => {
+  for (const [atMs, expected] of [
+    [NOW_MS, 'unknown'],
+    [OLD_MS, [subjectKey('kept')]],
+  ] as const) {
+    const stage = new Stage(t);
+    stage.add('first', { type: 'token_issued', atMs: OLD_MS });
+    const mark = await stage.mark();
+    stage.add('removed');
+    stage.add('kept', { atMs });
+    stage.events.splice(1, 1);
+    assert.deepEqual(await stage.missed(mark), expected, 'since a mark');
+    assert.deepEqual(await stage.missed(), expected, 'since ever');
+    stage.events.shift();
+    assert.deepEqual(await stage.missed(mark), 'unknown', 'since a mark that is gone');
+    assert.deepEqual(await stage.missed(), expected, 'at the beginning');
+  }
+});
+
+test('another event with the number of a mark is noticed, and a mark from the future', async (t) => {
+  const stage = new Stage(t);
+  stage.add('1');
+  stage.add('2');
+  const mark = await stage.mark();
+  stage.events.pop();
+  assert.equal(await stage.missed(mark), 'unknown');
+  stage.add('another');
+  assert.equal(await stage.missed(mark), 'unknown');
+});
+
+test('of an empty database, it is unknown what has ended', async (t) => {
+  const stage = new Stage(t);
+  stage.add('1');
+  await stage.mark();
+  stage.events = [];
+  assert.equal(await stage.missed(), 'unknown');
+  assert.equal(await new Stage(t).missed('0.'), 'unknown');
+});
+
+test('endings arrive in pages of any size, and too many of them become the key of all tokens', async (t) => {
+  for (const count of [998, 999, 1000]) {
+    const stage = new Stage(t);
+    stage.add('before', { type: 'token_issued' });
+    const mark = await stage.mark();
+    const heard = new Set<string>();
+    const endings = ({ keys }: Endings) => {
+      for (const key of keys) heard.add(key);
+    };
+    stage.tail.listen({ restMs: () => 1, endings, broken: assert.fail });
+    const subjects = Array.from({ length: count }, (_, at) => `subject-${at}`);
+    for (const subject of subjects) stage.add(subject);
+    await stage.tail.current();
+    stage.tail.leave();
+    assert.deepEqual([...heard], subjects.map(subjectKey), String(count));
+    assert.deepEqual(await stage.missed(mark), subjects.map(subjectKey), String(count));
+  }
+  const stage = new Stage(t);
+  for (let at = 0; at <= MAX_KEYS; at++) stage.add(String(at));
+  assert.equal(await stage.missed(), 'unknown');
+});
+
+test('a process that has not read for long looks for the last event, instead of reading all', async (t) => {
+  const stage = new Stage(t);
+  stage.add('0');
+  let nowMs = 100_000;
+  t.mock.method(performance, 'now', () => nowMs);
+  await stage.tail.current();
+  for (let at = 0; at < 50_000; at++) stage.add(String(at), { type: 'token_issued' });
+  const last = stage.add('last');
+  stage.reads = 0;
+  nowMs = 200_000;
+  await pause(10); // until the tail rests
+  const mark = await stage.tail.current();
+  assert.ok(mark.startsWith(last), mark);
+  assert.ok(stage.reads < 45, `${stage.reads} reads`);
+});
+
+test('the age of the last read tells that storage does not answer', async (t) => {
+  const stage = new Stage(t);
+  stage.add('1');
+  await stage.tail.current();
+  const age = stage.tail.ageMs;
+  assert.ok(age < 1000, String(age));
+  stage.isDown = true;
+  await assert.rejects(stage.tail.current(), /down/);
+  assert.ok(stage.tail.ageMs > age);
+});
