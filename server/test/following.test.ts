@@ -1,0 +1,32 @@
+// Begins early: it runs hundreds of histories on several servers. `npm run test:following` runs more, and kills servers.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { AccessTokenVerifier } from '@grantd/protect';
+import { deploymentNamed } from '../../reliability/deployments/deployments.ts';
+import { API, runFollowing } from '../../reliability/following/run_following.ts';
+import { POSTGRESQL } from './harness/databases.ts';
+import { Workbench } from './harness/program.ts';
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+const SHORT = { seconds: 2, followers: 3, lanes: 4, disturbs: false, maxSilence: 2 };
+
+for (const [name, absence] of [
+  ['sqlite', false],
+  ['postgres', POSTGRESQL.absence],
+] as const)
+  test(`on ${name}, no follower accepts a token later than the bound after its end, whatever fails on the way`, {
+    timeout: 120_000,
+    skip: absence,
+  }, async () => {
+    const cluster = await deploymentNamed(workbench, name).start({ processes: 2 });
+    const { late, conclusive } = await runFollowing(cluster, SHORT);
+    assert.deepEqual(late, []);
+    assert.ok(conclusive > 0);
+    if (name !== 'sqlite') return;
+    const instead: NonNullable<Parameters<typeof runFollowing>[1]['instead']> = ({ fetch }) =>
+      new AccessTokenVerifier({ issuer: cluster.issuer, audience: API.resource, fetch });
+    const blind = await runFollowing(cluster, { ...SHORT, seconds: 1, followers: 1, lanes: 1, instead });
+    assert.ok(blind.late.length > 0, 'the check notices APIs that follow nothing');
+  });
