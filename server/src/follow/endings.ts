@@ -104,7 +104,7 @@ export class EndingReader {
     if (subject === clientId) return [grant];
     const client = await this.#storage.clients.get(clientId);
     // Of a client that is gone, nothing tells whether its subjects were pairwise.
-    const sub = client && (await this.#subFor(client, subject));
+    const sub = client ? await this.#subFor(client, subject) : undefined;
     if (sub === undefined) return [{ of: 'client', id: clientId }];
     // The client may have had public subjects when the token was issued.
     return sub === subject ? [grant] : [grant, { of: 'grant', clientId, sub }];
