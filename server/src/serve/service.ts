@@ -236,7 +236,7 @@ async function openParts(given: Given, { instance, clock }: Data) {
   const consoleFlow = await consolePages(instance, { ...ofOperators, history, clock });
   return {
     ...{ clientCertificate, requestLog, server, mail, unfinished, watch, readiness, isReady },
-    ...{ admin, consoleFlow, forApis: [feed, ...(tokenCheck === undefined ? [] : [tokenCheck])] },
+    ...{ admin, consoleFlow, feed, forApis: [feed, ...(tokenCheck === undefined ? [] : [tokenCheck])] },
   };
 }
 
