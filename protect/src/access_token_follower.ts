@@ -168,7 +168,10 @@ export class AccessTokenFollower implements AccessTokens {
     return this.#verifier.accepts;
   }
 
-  /** Connects, and resolves at the first contact. @throws {Error} it was closed before */
+  /**
+   * Connects, and resolves at the first contact.
+   * @throws {Error} the server refuses the credentials, the client or the URL; or the follower was closed before
+   */
   async ready(): Promise<void> {
     this.#feed.start();
     // The feed alone does not keep a process alive.

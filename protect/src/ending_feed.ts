@@ -38,6 +38,13 @@ export interface FeedServices {
   readonly clock: () => number;
 }
 
+/** What to do about a refusal. */
+const ADVICE: ReadonlyMap<number, string> = new Map([
+  [401, 'check the credentials'],
+  [403, 'the client must be an API (resource) that an operator has added'],
+  [404, 'check followEndpoint, and the version of the server'],
+]);
+
 /** When something happened, by a clock that is never set, and by one that goes on while the machine sleeps. */
 interface Moment {
   readonly steadyMs: number;
@@ -77,11 +84,10 @@ export class EndingFeed {
   #running: Promise<void> | undefined;
   #forgotAtMs = 0;
   #fault: unknown;
-  #ready = Promise.withResolvers<void>();
+  #ready = newReady();
 
   constructor(services: FeedServices) {
     this.#services = services;
-    this.#ready.promise.catch(() => undefined);
   }
 
   /** Connects, if it has not yet. */
@@ -90,7 +96,7 @@ export class EndingFeed {
     this.#running ??= this.#run();
   }
 
-  /** Resolves at the first contact. @throws {Error} closed before */
+  /** Resolves at the first contact. @throws {Error} closed before, or refused by the server */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
@@ -158,6 +164,8 @@ export class EndingFeed {
       } finally {
         stream.abort();
         this.#stream = undefined;
+        // What was refused meanwhile must not be accepted by an earlier contact.
+        this.#contact = undefined;
         this.#proofs = [];
       }
       await this.#pause(retryMs * (0.5 + Math.random()));
@@ -168,10 +176,10 @@ export class EndingFeed {
   /** Reads one stream to its end. */
   async #follow(stream: AbortController): Promise<void> {
     const { fetch, endpoint, authenticate, timeoutMs } = this.#services;
-    let timer = setTimeout(() => stream.abort(), timeoutMs);
+    let timer = setTimeout(() => stream.abort(silent()), timeoutMs);
     const stillThere = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => stream.abort(), LONGEST_SILENCE_MS);
+      timer = setTimeout(() => stream.abort(silent()), LONGEST_SILENCE_MS);
     };
     try {
       const signal = AbortSignal.any([stream.signal, this.#closing.signal]);
@@ -183,7 +191,7 @@ export class EndingFeed {
       const { status, body } = response;
       if (status !== 200 || body === null) {
         await body?.cancel();
-        throw new DocumentError('failed', `the feed of endings answered with status ${status}`);
+        throw this.#refusal(status);
       }
       stillThere();
       for await (const message of messagesIn(body, stillThere)) {
@@ -195,6 +203,17 @@ export class EndingFeed {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Tells those who wait for contact about a refusal that waiting alone does not change. */
+  #refusal(status: number): DocumentError {
+    const advice = ADVICE.get(status);
+    const message = `the feed of endings answered with status ${status}${advice === undefined ? '' : `: ${advice}`}`;
+    const error = new DocumentError('failed', message);
+    if (advice === undefined) return error;
+    this.#ready.reject(error);
+    this.#ready = newReady();
+    return error;
   }
 
   /** The first message of a stream: what was missed since the last one, if the server knows. */
@@ -300,6 +319,12 @@ export class EndingFeed {
   }
 }
 
+function newReady(): PromiseWithResolvers<void> {
+  const ready = Promise.withResolvers<void>();
+  ready.promise.catch(() => undefined);
+  return ready;
+}
+
 async function formOf(
   authenticate: () => Promise<Authentication>,
   form: Readonly<Record<string, string>>,
@@ -320,6 +345,10 @@ function numberIn(mark: string): number {
   const [, digits] = /^(\d{1,15})\.[\w-]{0,8}$/.exec(mark) ?? [];
   if (digits === undefined) throw unreadable();
   return Number(digits);
+}
+
+function silent(): DocumentError {
+  return new DocumentError('failed', 'the feed of endings is silent');
 }
 
 function unreadable(): DocumentError {

@@ -210,6 +210,22 @@ test('a closed follower introspects, and one that is closed while it connects en
   assert.equal(follower.status().isInContact, false);
 });
 
+test('a refusal that lasts ends the wait for contact and says what to do, and later contact counts', async (t) => {
+  const { server, follower } = await open(t);
+  for (const [status, advice] of [
+    [401, /credentials/],
+    [403, /an API/],
+    [404, /followEndpoint/],
+  ] as const) {
+    server.status = status;
+    await assert.rejects(follower.ready(), advice);
+  }
+  assert.match(String(follower.status().fault), /status 404/);
+  server.status = 200;
+  await follower.ready();
+  assert.equal(follower.status().isInContact, true);
+});
+
 test('without contact and without introspection, there is no answer', async (t) => {
   const { follower, token } = await open(t, {
     fetch: async () => {

@@ -154,24 +154,24 @@ async function watch(
   { way, endedAtMs, stage }: { readonly way: string; readonly endedAtMs: number; readonly stage: Stage },
 ): Promise<boolean> {
   const { tally, order } = stage;
-  const note = (seen: Look, afterMs: number, before: string) => {
+  const note = (seen: Look, afterMs: number) => {
     if (seen === 'unanswered') tally.unanswered += 1;
     if (seen !== 'accepted') return;
     tally.acceptances += 1;
-    if (before !== '' || afterMs > order.maxSilence * 1000)
-      tally.late.push(`${way}: accepted ${Math.round(afterMs)} ms after its end${before}`);
+    if (afterMs > order.maxSilence * 1000)
+      tally.late.push(`${way}: accepted ${Math.round(afterMs)} ms after its end`);
   };
   for (;;) {
     const afterMs = performance.now() - endedAtMs;
     const seen = await look(tokens, text);
-    note(seen, afterMs, '');
+    note(seen, afterMs);
     if (seen === 'refused') break;
     if (afterMs > LONGEST_LOOK_BOUNDS * order.maxSilence * 1000) return false;
     await pause(Math.random() * 200);
   }
-  await pause(Math.random() * 1000);
+  await pause(Math.random() * order.maxSilence * 1000);
   const afterMs = performance.now() - endedAtMs;
-  note(await look(tokens, text), afterMs, ', and after a refusal');
+  note(await look(tokens, text), afterMs);
   return true;
 }
 

@@ -368,7 +368,8 @@ interface OpenRequest extends Known {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly atMs: number;
-  isOmitted: boolean;
+  /** Where its line goes. */
+  log: Log;
 }
 
 /** What becomes known during a request. */
@@ -408,6 +409,8 @@ interface Remembered {
   readonly page?: string;
   readonly reason?: string;
 }
+
+const NO_LOG = logThrough(() => {});
 
 /**
  * What makes a change: a command, the server, a user by themselves, the caller of its admin API, or an operator in its
@@ -453,6 +456,7 @@ type ShownAddress = (address: string) => string | undefined;
 /** Writes one line for each request and one for each event. The request ID connects them. */
 export class RequestLog {
   readonly #log: Log;
+  readonly #unknown: Known & Pick<OpenRequest, 'log'>;
   readonly #shownAddress: ShownAddress | undefined;
   readonly #isOn: boolean;
   readonly #idPrefix = `${randomBytes(6).toString('base64url')}-`;
@@ -468,6 +472,7 @@ export class RequestLog {
 
   constructor(log: Log, shownAddress?: ShownAddress) {
     this.#log = log;
+    this.#unknown = { ...NOTHING_KNOWN, log };
     this.#shownAddress = shownAddress;
     this.#isOn = log.isLevelEnabled?.('info') ?? true;
   }
@@ -478,21 +483,14 @@ export class RequestLog {
     const id = `${this.#idPrefix}${(this.#count++).toString(36)}-${place.toString(36)}`;
     if (!this.#isOn) return id;
     const address = this.#shownAddress?.(sender);
-    const atMs = performance.now();
-    const open: OpenRequest = { ...NOTHING_KNOWN, id, request, response, address, atMs, isOmitted: false };
+    const open: OpenRequest = { ...this.#unknown, id, request, response, address, atMs: performance.now() };
     this.#open[place] = open;
-    response.on('close', () => {
-      const report = this.#reportOf(place, open);
-      if (!open.isOmitted) this.#log.info(report);
-    });
+    response.on('close', () => open.log.info(this.#reportOf(place, open)));
     return id;
   }
 
   /** Forgets the request. */
-  #reportOf(
-    place: number,
-    { id, request, response, atMs, isOmitted: _, ...known }: OpenRequest,
-  ): RequestReport {
+  #reportOf(place: number, { id, request, response, atMs, log: _, ...known }: OpenRequest): RequestReport {
     this.#open[place] = undefined;
     this.#freePlaces.push(place);
     return {
@@ -536,10 +534,10 @@ export class RequestLog {
     if (this.#isOn) this.#remember(known);
   }
 
-  /** Leaves out the line of a request that a client repeats each second. */
+  /** Leaves out the line of a request that its client repeats each second. */
   omit(requestId: string): void {
-    const open = this.#find(requestId);
-    if (open !== undefined) open.isOmitted = true;
+    const open = this.#open[Number.parseInt(requestId.slice(requestId.lastIndexOf('-') + 1), 36)];
+    if (open?.id === requestId) open.log = NO_LOG;
   }
 
   /** Logs a failure outside the library. */
@@ -583,16 +581,11 @@ export class RequestLog {
 
   /** Ignores events after the end of the request, for example if its caller has disconnected. */
   #remember({ requestId = '', clientId, operation, page, reason }: Remembered): void {
-    const open = this.#find(requestId);
-    if (open === undefined) return;
+    const open = this.#open[Number.parseInt(requestId.slice(requestId.lastIndexOf('-') + 1), 36)];
+    if (open?.id !== requestId) return;
     open.clientId = clientId ?? open.clientId;
     open.operation = operation ?? page ?? open.operation;
     open.reason = reason ?? open.reason;
-  }
-
-  #find(requestId: string): OpenRequest | undefined {
-    const open = this.#open[Number.parseInt(requestId.slice(requestId.lastIndexOf('-') + 1), 36)];
-    return open?.id === requestId ? open : undefined;
   }
 }
 
