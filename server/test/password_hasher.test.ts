@@ -33,6 +33,14 @@ test('two ways of typing the same characters are the same password', async () =>
   assert.equal(await fits('cafe\u0301 au lait', await hasher.hash('caf\u00e9 au lait')), true);
 });
 
+test('a password that is longer than any is not normalized, because that can take a second', async () => {
+  const isSame = async (length: number) =>
+    fits('e\u0301'.repeat(length), await hasher.hash('\u00e9'.repeat(length)));
+  assert.deepEqual([await isSame(1000), await isSame(2049)], [true, false]);
+  const long = 'e\u0301'.repeat(2049);
+  assert.equal(await fits(long, await hasher.hash(long)), true, 'as typed');
+});
+
 test('a password for an unknown user costs as much as one for a known user, and never matches', async () => {
   const stored = await hasher.hash('wonderland');
   const timed = async (hash: string | undefined) => {

@@ -12,9 +12,12 @@ const BLANK = `(?:\\s|(?!(?<=\\p{Extended_Pictographic})[\\uFE0E\\uFE0F])${INVIS
 /** Looks for the end once in each run of blanks: a long text takes no long time. */
 const BLANKS_AROUND = new RegExp(`^${BLANK}+|(?<!${BLANK})${BLANK}+$`, 'gu');
 
-/** A typed or copied text without blanks around it: white space, and what shows nothing. */
+/** No name or address is as long. To normalize a long text with many marks, which anyone can send, takes very long. */
+const MAX_TRIMMED = 1000;
+
+/** A typed or copied text without blanks around it: white space, and what shows nothing. The end of a long text is cut. */
 export function trimmed(text: string): string {
-  return text.replaceAll(BLANKS_AROUND, '');
+  return text.slice(0, MAX_TRIMMED).replaceAll(BLANKS_AROUND, '');
 }
 
 /** Whether a text can be a username. Other texts are never looked up. */

@@ -220,7 +220,11 @@ interface OpenChallenge {
 
 /** The name that a user gives a passkey, in at most 64 visible characters. May be empty. */
 export function nameOfPasskey(text: string): string {
-  return text.normalize('NFC').replaceAll(/\p{C}/gu, '').trim().slice(0, MAX_NAME).trim();
+  const name = text
+    .slice(0, 4 * MAX_NAME)
+    .normalize('NFC')
+    .replaceAll(/\p{C}/gu, '');
+  return name.trim().slice(0, MAX_NAME).trim();
 }
 
 function descriptorOf({ id, transports }: Passkey) {

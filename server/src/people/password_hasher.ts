@@ -1,6 +1,7 @@
 import { argon2, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import { COST, type PasswordHash, readPasswordHash } from './password_formats.ts';
+import { MAX_PASSWORD_BYTES } from './passwords.ts';
 
 const SALT_BYTES = 16;
 
@@ -83,8 +84,8 @@ export class PasswordHasher {
   /** Hashes a password for storage. */
   async hash(password: string, place = COMMAND_LINE): Promise<string> {
     const nonce = randomBytes(SALT_BYTES);
-    const message = password.normalize('NFC');
-    const tag = await this.#inTurn(place, () => derive('argon2id', { nonce, ...COST, message }));
+    const parameters = { nonce, ...COST, message: normalized(password) };
+    const tag = await this.#inTurn(place, () => derive('argon2id', parameters));
     const { memory, passes, parallelism } = COST;
     return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${withoutPadding(nonce)}$${withoutPadding(tag)}`;
   }
@@ -96,7 +97,8 @@ export class PasswordHasher {
    */
   async check(password: string, stored: string | undefined, place = COMMAND_LINE): Promise<PasswordCheck> {
     const hash = usable(stored);
-    for (const form of formsOf(password)) {
+    // Other servers hash what was typed, or a normal form of it. This one hashes NFC.
+    for (const form of new Set([password, normalized(password), normalized(password, 'NFD')])) {
       const [fits, upgraded] = await Promise.all([
         hash !== undefined && this.#inTurn(place, () => hash.matches(form)),
         hash?.isCurrent ? undefined : this.hash(password, place),
@@ -104,7 +106,7 @@ export class PasswordHasher {
       if (hash === undefined || !fits) continue;
       if (hash.ignoresPartOf(form)) return { fits: false, isCutOff: true };
       // A current hash of another server may be of another form.
-      const isOfForm = hash.isCurrent && form === password.normalize('NFC');
+      const isOfForm = hash.isCurrent && form === normalized(password);
       return isOfForm ? { fits } : { fits, upgraded: upgraded ?? (await this.hash(password, place)) };
     }
     return { fits: false };
@@ -140,13 +142,11 @@ export class PasswordHasher {
   }
 }
 
-/**
- * Other servers hash what was typed, or a normal form of it. This one hashes NFC.
- * @returns the typed form first; only this one if the normal forms do not differ from it
- */
-function formsOf(password: string): ReadonlySet<string> {
-  return new Set([password, password.normalize('NFC'), password.normalize('NFD')]);
-}
+/** Characters. To normalize a long text with many marks, which anyone can send, takes very long. */
+const MAX_NORMALIZED = 2 * MAX_PASSWORD_BYTES;
+
+const normalized = (password: string, form: 'NFC' | 'NFD' = 'NFC'): string =>
+  password.length > MAX_NORMALIZED ? password : password.normalize(form);
 
 /** @returns `undefined` if there is no hash that a password could match */
 function usable(stored: string | undefined): PasswordHash | undefined {
