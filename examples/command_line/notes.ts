@@ -21,9 +21,10 @@ const { ISSUER = 'http://localhost:4000', CLIENT_ID = 'demo-cli' } = process.env
 const SCOPE = 'openid profile';
 
 const issuer = new URL(ISSUER);
-const grantd = await client.discovery(issuer, CLIENT_ID, undefined, client.None(), {
-  execute: issuer.protocol === 'http:' ? [client.allowInsecureRequests] : [],
-});
+const execute = issuer.protocol === 'http:' ? [client.allowInsecureRequests] : [];
+const grantd = await client
+  .discovery(issuer, CLIENT_ID, undefined, client.None(), { execute })
+  .catch(explain);
 
 const tokens = await (flags.device || !hasDisplay() ? signInWithCode() : signInWithBrowser()).catch(explain);
 await greet();
@@ -39,8 +40,12 @@ await client.tokenRevocation(grantd, tokens.refresh_token ?? tokens.access_token
 console.log('Signed out');
 process.exit();
 
-/** The user denied access, or took too long. Polling also ends by itself when the code expires. */
+/** The user denied access, or took too long, or the server is not there. Polling also ends by itself when the code expires. */
 function explain(error: unknown): never {
+  if (error instanceof TypeError && error.cause instanceof Error) {
+    console.error(`${ISSUER} is not reachable: ${error.cause.message}`);
+    process.exit(1);
+  }
   const isAnswer =
     error instanceof client.ResponseBodyError || error instanceof client.AuthorizationResponseError;
   const isLate = error instanceof client.ClientError && error.code === 'OAUTH_TIMEOUT';

@@ -158,6 +158,12 @@ describe('docs/tutorials/command_line.md', () => {
     assert.ok(PAGE.includes('`the user denied access`'));
   });
 
+  test('a server that is not there ends the program, which says so', async () => {
+    const program = type(DEVICE, { ISSUER: 'http://localhost:9' });
+    await program.ends(1);
+    assert.match(program.printed(), /^http:\/\/localhost:9 is not reachable: .+$/m);
+  });
+
   test('a code that expires ends the program, which says so', async (t) => {
     const proxy = createServer(async ({ method = '', url = '', headers }, response) => {
       const { href, origin } = new URL(url, server.url);
