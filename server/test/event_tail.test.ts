@@ -1,11 +1,17 @@
 // Which endings a follower is told when it joins, and when it is told that some are unknown (ADR 175).
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { AuthorizationServer, type EventRecord, type EventType } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { EndingReader, type Endings, keyOf, MAX_KEYS } from '../src/follow/endings.ts';
+import { Feed } from '../src/follow/feed.ts';
 import { EventTail, type Mark } from '../src/follow/tail.ts';
+import { logThrough, RequestLog } from '../src/log/log.ts';
+import { basic, postForm } from './harness/protocol.ts';
 
 const LIFETIME = 3600;
 const NOW_MS = 1_800_000_000_000;
@@ -159,4 +165,42 @@ test('the age of the last read tells that storage does not answer', async (t) =>
   stage.isDown = true;
   await assert.rejects(stage.tail.current(), /down/);
   assert.ok(stage.tail.ageMs > age);
+});
+
+test('a process that cannot read events ends its streams, because another one may answer their nonces', async (t) => {
+  const storage = memoryStorage();
+  const secret = 'the secret of the server, in more than 32 characters';
+  const server = new AuthorizationServer({ issuer: 'https://id.example', secret, storage });
+  const secrets = [await server.operator.hashClientSecret('a secret of an API')];
+  const resource = 'https://api.example';
+  await storage.clients.add({ id: 'api', grantTypes: [], scopes: [], redirectUris: [], resource, secrets });
+  let read: typeof storage.eventsAfter = (...args) => storage.eventsAfter(...args);
+  const readable = Object.create(storage, {
+    eventsAfter: { value: (...args: [number, number]) => read(...args) },
+  });
+  const requestLog = new RequestLog(logThrough(() => {}));
+  const feed = new Feed({ storage: readable, server, requestLog, accessTokenLifetime: LIFETIME });
+  const http = createServer((request, response) => void feed.answer(request, response, 'id')).listen(
+    0,
+    '127.0.0.1',
+  );
+  t.after(() => http.close());
+  t.after(() => feed.close());
+  await once(http, 'listening');
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/token/follow`;
+  for (const blind of [
+    () => new Promise<never>(() => {}),
+    () => Promise.reject(new Error('the database is down')),
+  ].reverse()) {
+    const { status, body } = await postForm(url, {}, basic('api', 'a secret of an API'));
+    assert.equal(status, 200);
+    const reader = body?.getReader() ?? assert.fail();
+    await reader.read();
+    assert.equal(feed.streams, 1);
+    const readWell = read;
+    read = blind;
+    while (!(await reader.read()).done);
+    assert.equal(feed.streams, 0);
+    read = readWell;
+  }
 });

@@ -231,6 +231,19 @@ for (const database of DATABASES) {
       assert.doesNotMatch(JSON.stringify(server.log()), new RegExp(nonce));
     });
 
+    test('streams beyond the limit of a client are refused with a time to try again', async () => {
+      const many = await Promise.all(
+        Array.from({ length: 230 }, () => postForm(`${server.url}/token/follow`, {}, API)),
+      );
+      const refused = many.filter(({ status }) => status === 503);
+      // Each of two workers has a hundred, and perhaps those of other tests.
+      assert.ok(refused.length >= 30, `${refused.length} refused`);
+      for (const { headers } of refused) assert.equal(headers.get('retry-after'), '5');
+      assert.match(await (refused[0] ?? assert.fail()).text(), /^{"error":"temporarily_unavailable"/);
+      await Promise.all(many.map(({ body }) => (body?.locked ? undefined : body?.cancel())));
+      assert.equal(server.log().filter(({ event }) => event === 'failure').length, 0);
+    });
+
     test('only an API that an operator has added may follow', async () => {
       const form = { after: '0.' };
       const answers = {

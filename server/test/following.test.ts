@@ -10,7 +10,7 @@ import { Workbench } from './harness/program.ts';
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-const SHORT = { seconds: 2, followers: 3, lanes: 4, disturbs: false, maxSilence: 2 };
+const SHORT = { seconds: 1, followers: 3, lanes: 4, disturbs: false, maxSilence: 2 };
 
 for (const [name, absence] of [
   ['sqlite', false],

@@ -185,6 +185,8 @@ export class Monitor {
     this.meter.add('grantd_requests_total', 1, operation, client, answered, result, reason);
     const known = METHODS.has(method) ? method : '_OTHER';
     const seconds = durationMs / 1000;
+    // A stream lasts as long as its follower, which says nothing about the server.
+    if (operation === 'follow') return;
     this.meter.observe('http_server_request_duration_seconds', seconds, operation, known, answered);
   }
 
