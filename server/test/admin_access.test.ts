@@ -127,23 +127,28 @@ describe('the admin API', () => {
     assert.deepEqual([status, body.detail], [403, 'the client is not registered for grantd:keys:read']);
   });
 
-  test('a client that registered itself never gets access, even if an operator allows it', async () => {
-    const stored = {
-      ...{ id: 'self', registrationTokenDigest: 'digest', redirectUris: [] },
-      ...{ grantTypes: ['client_credentials'] as const, scopes: ['grantd:keys:read'] },
-      metadata: { apis: [AUDIENCE] },
-    };
-    await admin.instance.storage.clients.add(stored);
-    const token = await admin.tokenOf(['grantd:keys:read'], { clientId: 'self' });
-    assert.equal((await admin.send('GET', '/admin/keys', { token })).status, 403);
+  for (const [kind, own] of [
+    ['registered itself', { registrationTokenDigest: 'digest' }],
+    ['has a document', { documentValidAt: 1, registeredAt: 1 }],
+  ] as const)
+    test(`a client that ${kind} never gets access, even if an operator allows it`, async () => {
+      const id = `https://app.example/${kind.length}`;
+      const stored = {
+        ...{ ...own, id, redirectUris: [] },
+        ...{ grantTypes: ['client_credentials'] as const, scopes: ['grantd:keys:read'] },
+        metadata: { apis: [AUDIENCE] },
+      };
+      await admin.instance.storage.clients.add(stored);
+      const token = await admin.tokenOf(['grantd:keys:read'], { clientId: id });
+      assert.equal((await admin.send('GET', '/admin/keys', { token })).status, 403);
 
-    await admin.instance.storage.clients.add({ ...stored, id: 'self2', metadata: {}, scopes: [] });
-    const parts = { ...admin.instance, configuration: admin.configuration };
-    await assert.rejects(
-      call(localCalls(parts), 'updateClient', { client_id: 'self2', apis: [AUDIENCE] }),
-      new InvalidInput('apis', 'a client that registered itself cannot use the admin API'),
-    );
-  });
+      await admin.instance.storage.clients.add({ ...stored, id: `${id}/2`, metadata: {}, scopes: [] });
+      const parts = { ...admin.instance, configuration: admin.configuration };
+      await assert.rejects(
+        call(localCalls(parts), 'updateClient', { client_id: `${id}/2`, apis: [AUDIENCE] }),
+        new InvalidInput('apis', 'only a client that an operator added can use the admin API'),
+      );
+    });
 
   test('no caller gets scopes through another client that it does not have itself', async () => {
     const token = await admin.tokenOf(['grantd:clients:write']);

@@ -252,14 +252,24 @@ describe('a state', () => {
       scopes: [],
     };
     await admin.instance.storage.clients.add(self);
+    const { registrationTokenDigest: _, ...other } = self;
+    const withDocument = {
+      ...other,
+      id: 'https://app.example/client.json',
+      registeredAt: 1,
+      documentValidAt: 1,
+    };
+    await admin.instance.storage.clients.add(withDocument);
     await admin.add('pruned', { scope: 'read' });
     const { state } = (await admin.send('GET', '/admin/state')).body;
-    const { pruned: _, ops: __, ...clients } = state.clients;
+    const { pruned: __, ops: ___, ...clients } = state.clients;
     assert.ok(Object.hasOwn(state.clients, 'ops'));
+    for (const { id } of [self, withDocument]) assert.ok(!Object.hasOwn(state.clients, id), id);
     const removed = await apply({ state: { clients }, prune: true });
     assert.deepEqual(changesIn(removed), ['remove client pruned']);
     assert.equal((await admin.send('GET', '/admin/clients/pruned')).status, 404);
-    assert.equal((await admin.send('GET', '/admin/clients/self')).status, 200);
+    for (const { id } of [self, withDocument])
+      assert.equal((await admin.send('GET', `/admin/clients/${encodeURIComponent(id)}`)).status, 200, id);
     assert.deepEqual(changesIn(await apply({ state: {}, prune: true })), []);
   });
 
@@ -452,6 +462,7 @@ describe('no state reaches further than the token of its caller', () => {
   test('clients that registered themselves, and the admin API itself, stay out of reach', async () => {
     const clients = {
       self: { token_endpoint_auth_method: 'none' },
+      'https://app.example/client.json': { token_endpoint_auth_method: 'none' },
       thief: { resource: AUDIENCE, token_endpoint_auth_method: 'none' },
       app: {
         redirect_uris: ['https://app.example/cb'],
@@ -463,6 +474,7 @@ describe('no state reaches further than the token of its caller', () => {
     assert.equal(status, 422);
     assert.deepEqual(body.errors.map((one: { in: string }) => one.in).sort(), [
       '/state/clients/app/apis',
+      '/state/clients/https:~1~1app.example~1client.json',
       '/state/clients/self',
       '/state/clients/thief/resource',
     ]);

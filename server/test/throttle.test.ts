@@ -29,8 +29,11 @@ function waits(url: string, registration: 'open' | 'token' | 'off' = 'open'): nu
 
 test('only registration, authorization requests, pushed ones and those of devices have a limit', () => {
   const throttled = THROTTLED_ROUTES.map(({ path }) => path);
-  const { authorization, pushedAuthorizationRequest, deviceAuthorization, registration } = DEFAULT_PATHS;
-  assert.deepEqual(throttled, [authorization, pushedAuthorizationRequest, deviceAuthorization, registration]);
+  const { authorization, pushedAuthorizationRequest, deviceAuthorization, device, registration } =
+    DEFAULT_PATHS;
+  assert.deepEqual(throttled, [
+    ...[authorization, pushedAuthorizationRequest, deviceAuthorization, device, registration],
+  ]);
   for (const path of Object.values(DEFAULT_PATHS))
     assert.equal(waits(`${path}?a=b`), throttled.includes(path) ? 1 : 0, path);
   for (const path of ['/register/a', '/authorize/a', '/login', '/console', '/health', '/', '//authorize'])
@@ -79,6 +82,7 @@ test('the server answers 429 with the time to wait, browsers with a page, by the
     [AUTHORIZE, 'GET', 400],
     ['/par', 'POST', 401],
     ['/device_authorization', 'POST', 401],
+    ['/device', 'GET', 303],
     ['/register', 'POST', 400],
   ] as const) {
     for (const _ of [1, 2]) assert.equal((await ask(path, '192.0.2.1', method)).status, status);

@@ -11,7 +11,7 @@ import {
   usableSecrets,
 } from '@grantd/core';
 import { ConditionBroken, isRevision, under } from '../data/conditions.ts';
-import { adminProblem } from '../instance/admin_access.ts';
+import { adminProblem, isOfOperator } from '../instance/admin_access.ts';
 import { defaultGrants, isSettable, type Members, unfetchable } from './client_metadata.ts';
 import { DEFAULT_OVERLAP, idProblem, publishKeys, revokeForOthers } from './client_rules.ts';
 import { type DesiredClient, type FileProblem, problemOf } from './desired_state.ts';
@@ -41,8 +41,10 @@ export async function planClient(
   { resources, groupNames, secrets }: ClientPlanning,
 ): Promise<Planned | FileProblem[]> {
   const path = ['clients', id];
-  if (before?.registrationTokenDigest !== undefined)
-    return [{ path, problem: 'this client registered itself: change it with grantd client update' }];
+  if (before !== undefined && !isOfOperator(before)) {
+    const origin = before.documentValidAt === undefined ? 'registered itself' : 'has a document';
+    return [{ path, problem: `this client ${origin}: change it with grantd client update` }];
+  }
   const taken = before === undefined ? await idProblem(parts, id) : undefined;
   if (taken !== undefined) return [{ path, problem: taken }];
   const refused = unfetchable(members, parts.configuration);

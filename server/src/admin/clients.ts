@@ -1,6 +1,7 @@
 // Clients: applications and APIs. Their rules are in client_rules.ts and client_metadata.ts.
 import { type ClientRecord, hasResource, hasSecret, rotatedSecrets, usableSecrets } from '@grantd/core';
 import { ClockWatch } from '../data/clock_watch.ts';
+import { isOfOperator } from '../instance/admin_access.ts';
 import {
   CHANGED_CLIENT,
   CLIENT,
@@ -106,9 +107,9 @@ async function unusedSince(
 /** How a client was added: by an operator, by itself, or with a document. */
 export const CLIENT_KINDS = ['operator', 'registered', 'document'] as const;
 
-function kindOf({ registrationTokenDigest, documentValidAt }: ClientRecord): (typeof CLIENT_KINDS)[number] {
-  if (documentValidAt !== undefined) return 'document';
-  return registrationTokenDigest === undefined ? 'operator' : 'registered';
+function kindOf(client: ClientRecord): (typeof CLIENT_KINDS)[number] {
+  if (isOfOperator(client)) return 'operator';
+  return client.documentValidAt === undefined ? 'registered' : 'document';
 }
 
 /** More than may register themselves by default. */

@@ -46,7 +46,7 @@ const STATE_ORDER = named(
     state,
     'secrets?': secrets,
     'prune?': flag(
-      'Whether to also remove stored groups, group members, clients and scope texts that are missing from their list in the state. If the state lacks a whole list, such as the section groups or the members of a group, everything stored of this kind stays. Clients that registered themselves stay too. The tokens of removed clients are revoked.',
+      'Whether to also remove stored groups, group members, clients and scope texts that are missing from their list in the state. If the state lacks a whole list, such as the section groups or the members of a group, everything stored of this kind stays. Clients that registered themselves or have a document stay too. The tokens of removed clients are revoked.',
     ),
   }),
 );
@@ -160,7 +160,8 @@ export const STATE_OPERATIONS = {
     method: 'GET',
     path: '/state',
     scope: 'grantd:clients:read',
-    summary: 'Export groups, clients, APIs and scope texts. Secrets and self-registered clients are left out',
+    summary:
+      'Export groups, clients, APIs and scope texts. Secrets, and clients that registered themselves or have a document, are left out',
     status: 200,
     output: EXPORTED_STATE,
     async perform(parts) {

@@ -3,7 +3,7 @@ import type { ClientRecord } from '@grantd/core';
 import { Refused } from '../config/refused.ts';
 import type { ScopeText } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
-import { adminAudience } from '../instance/admin_access.ts';
+import { adminAudience, isOfOperator } from '../instance/admin_access.ts';
 import type { Members } from './client_metadata.ts';
 import { comparable, planClient, removal } from './client_plan.ts';
 import type { DesiredClient, DesiredState, FileProblem } from './desired_state.ts';
@@ -48,13 +48,13 @@ export async function planFor(
   const changes: (Change | undefined)[] = [];
   const desired = state.clients ?? [];
   const registered = new Map((await parts.storage.clients.list()).map((client) => [client.id, client]));
-  const isPruned = ({ id, registrationTokenDigest }: ClientRecord) =>
+  const isPruned = (client: ClientRecord) =>
     prune &&
     state.clients !== undefined &&
-    registrationTokenDigest === undefined &&
+    isOfOperator(client) &&
     // The client that sends the file stays although the file omits it, because it could not undo its removal.
-    id !== caller.clientId &&
-    !desired.some((one) => one.id === id);
+    client.id !== caller.clientId &&
+    !desired.some(({ id }) => id === client.id);
   const resources = [
     adminAudience(parts.issuer),
     ...desired.filter(({ isDisabled }) => !isDisabled).map(({ members }) => members.resource),
@@ -202,7 +202,7 @@ function planTexts(
   ];
 }
 
-/** The database in the form of a file, without the clients that registered themselves. */
+/** The database in the form of a file, without the clients that no operator added. */
 export interface ExportedState {
   readonly groups: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly clients: Readonly<Record<string, Members>>;
@@ -223,9 +223,7 @@ export async function exportedState(
   const texts = await parts.scopeTexts.list();
   const textsOf = (api: string | undefined) =>
     Object.fromEntries(texts.filter((one) => one.api === api).map((one) => [one.scope, one.texts]));
-  const clients = (await parts.storage.clients.list()).filter(
-    ({ registrationTokenDigest }) => registrationTokenDigest === undefined,
-  );
+  const clients = (await parts.storage.clients.list()).filter(isOfOperator);
   const shown = clients.map((client) => {
     const own = textsOf(client.id);
     return [

@@ -171,7 +171,7 @@ export const OPTIONS = {
   addressRequestLimit: option(
     'Server',
     wholeNumber(0, 1_000_000),
-    'Maximum requests from one IPv4 address or IPv6 /64 to the authorization endpoint in a minute, per process. An IPv6 /48 counts as four addresses. As many pushed requests, as many to the device authorization endpoint, and as many registrations if anyone may register. 0 sets no limit. Behind a proxy, also set trustedProxies, because otherwise all requests have the address of the proxy.',
+    'Maximum requests from one IPv4 address or IPv6 /64 to the authorization endpoint in a minute, per process. An IPv6 /48 counts as four addresses. As many pushed requests, as many to the device authorization endpoint and to the page for codes of devices, and as many registrations if anyone may register. 0 sets no limit. Behind a proxy, also set trustedProxies, because otherwise all requests have the address of the proxy.',
     1000,
   ),
   trustedProxies: optionWithoutDefault(

@@ -17,7 +17,7 @@ import type { AnyOperation } from '../admin/table.ts';
 import { rpIdOf, strictestOf } from '../config/acr.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { actingAs, askedStorage } from '../data/tables.ts';
-import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../instance/admin_access.ts';
+import { ADMIN_SCOPES, type AdminScope, adminAudience, isOfOperator } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
 import { classesFor, factorsNow } from '../people/acr.ts';
 import { headerOf } from './input.ts';
@@ -134,7 +134,7 @@ export class Admission {
     const client = await clients.get(clientId);
     const isRegistered =
       client &&
-      client.registrationTokenDigest === undefined &&
+      isOfOperator(client) &&
       admitting.some((one) => client.scopes.includes(one)) &&
       hasResource(client.metadata?.apis ?? [], this.#audience);
     if (!isRegistered)

@@ -90,15 +90,24 @@ function looseForm(uri: string): string {
     .replace(/\/$/, '');
 }
 
+/** Whether an operator added the client. Others registered themselves, or have a document, which they can change. */
+export function isOfOperator({
+  registrationTokenDigest,
+  documentValidAt,
+}: Pick<NewClient, 'registrationTokenDigest' | 'documentValidAt'>): boolean {
+  return registrationTokenDigest === undefined && documentValidAt === undefined;
+}
+
 /**
- * Why a client cannot have what it is to be registered for. A client that registered itself could change itself, and users
+ * Why a client cannot have what it is to be registered for. A client that no operator added could change itself, and users
  * must be in a group that the operator names.
  * @returns `undefined` if it can
  */
 export function adminProblem(
   issuer: string,
-  { resource, scopes, grantTypes, metadata = {}, registrationTokenDigest }: NewClient,
+  client: NewClient,
 ): { readonly member: string; readonly problem: string } | undefined {
+  const { resource, scopes, grantTypes, metadata = {} } = client;
   const audience = adminAudience(issuer);
   if (isLike(resource, audience))
     return { member: 'resource', problem: `${audience} is the admin API of this server` };
@@ -110,8 +119,8 @@ export function adminProblem(
   const isForAdmin = hasResource(metadata.apis ?? [], audience);
   if (!isForAdmin && !scopes.some(isAdminScope)) return undefined;
   const member = isForAdmin ? 'apis' : 'scope';
-  if (registrationTokenDigest !== undefined)
-    return { member, problem: 'a client that registered itself cannot use the admin API' };
+  if (!isOfOperator(client))
+    return { member, problem: 'only a client that an operator added can use the admin API' };
   const isForUsers = grantTypes.some((grant) => grant !== 'client_credentials');
   if (isForUsers && metadata.allowed_groups === undefined)
     return {

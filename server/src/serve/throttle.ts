@@ -22,6 +22,7 @@ export const THROTTLED_ROUTES: readonly ThrottledRoute[] = [
   { operation: 'authorization', path: DEFAULT_PATHS.authorization },
   { operation: 'pushed_authorization_request', path: DEFAULT_PATHS.pushedAuthorizationRequest },
   { operation: 'device_authorization', path: DEFAULT_PATHS.deviceAuthorization },
+  { operation: 'device', path: DEFAULT_PATHS.device },
   {
     operation: 'registration',
     path: DEFAULT_PATHS.registration,
