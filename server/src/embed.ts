@@ -10,7 +10,8 @@ import { ConfigurationRefused } from './config/refused.ts';
 import { claimsOf, type People, userClaims } from './data/people.ts';
 import { type Directory, DirectoryFault, type DirectoryUser } from './directory/contract.ts';
 import { refuseInsecureIssuer } from './instance/instance.ts';
-import { causeOf, type Log, LogOutput, logTo } from './log/log.ts';
+import { type Log, LogOutput, logTo } from './log/log.ts';
+import { causeOf } from './log/logged_error.ts';
 import {
   refuseContradictoryDirectory,
   refuseContradictoryGateways,

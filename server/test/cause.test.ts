@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DocumentError } from '@grantd/core';
-import { causeOf } from '../src/log/log.ts';
+import { causeOf } from '../src/log/logged_error.ts';
 
 test('a document that could not be had is logged without a stack, anything else with one', () => {
   const error = new DocumentError('refused', 'the URL is not https');

@@ -2,14 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import { fstatSync, write, writeSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import {
-  DocumentError,
-  type EventOrigin,
-  type RefusalReason,
-  type ServerEvent,
-  withoutBearers,
-} from '@grantd/core';
+import { type EventOrigin, type RefusalReason, type ServerEvent, withoutBearers } from '@grantd/core';
 import type { Settings } from '../config/options.ts';
+import { briefOf, causeOf, withoutStacks } from './logged_error.ts';
 import type { PageEvent, PageReason } from './page_events.ts';
 
 const LEVELS = ['info', 'warn', 'error', 'fatal'] as const;
@@ -302,55 +297,6 @@ function isFull(error: unknown): boolean {
 /** Blocks the thread. Used only at exit. */
 function sleep(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
-}
-
-/** The loggable part of an error. */
-interface LoggedError {
-  readonly name: string;
-  readonly message: string;
-  readonly code?: string;
-  readonly stack?: string;
-  readonly cause?: LoggedError;
-}
-
-/** Maximum characters. Stacks of causes say little, so they get less space. */
-const MAX_MESSAGE = 300;
-const MAX_STACK = 1000;
-const MAX_CAUSE_STACK = 200;
-
-/**
- * Prepares an error for the log. Keeps only the listed members, because libraries attach arbitrary data to errors, and
- * removes bearer values from the text.
- */
-export function causeOf(error: unknown, depth = 0): LoggedError {
-  if (!(error instanceof Error)) return { name: typeof error, message: cut(String(error), MAX_MESSAGE) };
-  const code = 'code' in error && error.code !== undefined ? String(error.code) : undefined;
-  return {
-    name: error.name,
-    message: cut(error.message, MAX_MESSAGE),
-    ...(code !== undefined && { code }),
-    // A URL from a client is often unreachable. The message says enough.
-    ...(error.stack !== undefined &&
-      !(error instanceof DocumentError) && {
-        stack: cut(error.stack, depth === 0 ? MAX_STACK : MAX_CAUSE_STACK),
-      }),
-    ...(error.cause !== undefined && depth < 3 && { cause: causeOf(error.cause, depth + 1) }),
-  };
-}
-
-function withoutStacks({ stack: _, cause, ...error }: LoggedError): LoggedError {
-  return { ...error, ...(cause !== undefined && { cause: withoutStacks(cause) }) };
-}
-
-/** Of a refusal, the message says enough. */
-function briefOf(error: unknown): LoggedError {
-  return withoutStacks(causeOf(error));
-}
-
-/** Shortens a text. Removes bearer values first, because a cut could make them unrecognisable. */
-function cut(text: string, longest: number): string {
-  const loggable = withoutBearers(text);
-  return loggable.length > longest ? `${loggable.slice(0, longest)}…` : loggable;
 }
 
 /** No path of this server is longer. */

@@ -1,6 +1,7 @@
 import type { Settings } from '../config/options.ts';
 import type { Instance } from '../instance/instance.ts';
-import { causeOf, type Log } from '../log/log.ts';
+import type { Log } from '../log/log.ts';
+import { causeOf } from '../log/logged_error.ts';
 import type { Operator } from '../pages/drawing/operator.ts';
 import { LinkBook, MailQueue } from '../people/mailing.ts';
 import { OwnPasswords } from '../people/own_passwords.ts';

@@ -6,7 +6,7 @@ import type { Provider } from '../config/providers.ts';
 import { Refused } from '../config/refused.ts';
 import { askStorage } from '../data/tables.ts';
 import type { Instance } from '../instance/instance.ts';
-import { causeOf } from '../log/log.ts';
+import { causeOf } from '../log/logged_error.ts';
 import { leftDemoData } from './exposure.ts';
 import type { HttpServer } from './http_server.ts';
 import { addDemo } from './optional_parts.ts';

@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Configuration } from '../config/configuration.ts';
 import { OPTION_NAMES, OPTIONS, type OptionName } from '../config/options.ts';
-import { causeOf, type Log } from '../log/log.ts';
+import type { Log } from '../log/log.ts';
+import { causeOf } from '../log/logged_error.ts';
 
 /** What a reload found in files. */
 export interface Reloaded {

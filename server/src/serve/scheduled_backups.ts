@@ -6,7 +6,7 @@ import { type Configuration, typedPath } from '../config/configuration.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
 import { type BackupLock, lockOf, PARTIAL } from '../data/backup_file.ts';
 import type { StoredIn } from '../data/database_of.ts';
-import { causeOf } from '../log/log.ts';
+import { causeOf } from '../log/logged_error.ts';
 import type { BackupOrder, BackupReport } from './backup_process.ts';
 import type { SweepLog } from './sweeper.ts';
 

@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { AuditTrailBroken } from '../data/audit.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import type { Instance } from '../instance/instance.ts';
-import { causeOf, type Log } from '../log/log.ts';
+import type { Log } from '../log/log.ts';
+import { causeOf } from '../log/logged_error.ts';
 
 /** Milliseconds between two passes. Until then, a change to an event in the database goes unnoticed. */
 const SEAL_EVERY_MS = 2_000;

@@ -22,7 +22,8 @@ import {
   openInstance,
   refuseStoredInsecureIssuer,
 } from '../instance/instance.ts';
-import { causeOf, type Log, RequestLog } from '../log/log.ts';
+import { type Log, RequestLog } from '../log/log.ts';
+import { causeOf } from '../log/logged_error.ts';
 import type { History } from '../monitoring/history.ts';
 import type { Monitor, Watched } from '../monitoring/monitor.ts';
 import type { Tracing } from '../monitoring/tracing.ts';

@@ -2,7 +2,7 @@ import { extname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { DeletionLimitMs } from '../data/deletion_limit.ts';
-import { causeOf } from '../log/log.ts';
+import { causeOf } from '../log/logged_error.ts';
 import type { SweepLog } from './sweeper.ts';
 import type { CheckingOrder, SweepingMessage, SweepingOrder } from './sweeping_thread.ts';
 

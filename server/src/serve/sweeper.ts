@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type AdministrableStorage, type SweepOptions, sweep } from '@grantd/core';
 import type { ProgramData, SweepingBounds } from '../data/program_data.ts';
-import { causeOf } from '../log/log.ts';
+import { causeOf } from '../log/logged_error.ts';
 
 type Sweepable = Pick<AdministrableStorage, 'sweep'>;
 

@@ -10,7 +10,8 @@ import type { OptionName } from '../config/options.ts';
 import { readPrivateBytes } from '../config/private_file.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
 import { utf8Of } from '../config/text_file.ts';
-import { causeOf, type Log } from '../log/log.ts';
+import type { Log } from '../log/log.ts';
+import { causeOf } from '../log/logged_error.ts';
 
 /** The options whose values are files. */
 const FILE_OPTIONS = ['tlsCertificate', 'tlsKey', 'tlsClientCa'] as const satisfies OptionName[];

@@ -2,7 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AuthorizationServer } from '@grantd/core';
 import type { Instance } from '../instance/instance.ts';
-import { causeOf, type Log } from '../log/log.ts';
+import type { Log } from '../log/log.ts';
+import { causeOf } from '../log/logged_error.ts';
 import type { MailService } from '../mail/mail.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { AccessEnding } from '../people/groups.ts';
