@@ -53,6 +53,7 @@ export const PARTS: readonly Part[] = [
       },
       { path: 'docs/monitoring.md', to: 'watch grantd with metrics, traces and alerts' },
       { path: 'docs/clients.md', to: 'connect Auth.js, Spring, oauth2-proxy and other clients' },
+      { path: 'docs/gateways.md', to: 'check tokens in nginx, Caddy, Traefik, Envoy or HAProxy' },
       {
         path: 'docs/resource_servers.md',
         to: 'define the scopes of an API, and the clients that may use it',
@@ -121,6 +122,7 @@ export const PARTS: readonly Part[] = [
       { path: 'docs/commands.md', title: 'Commands' },
       { path: 'docs/configuration.md' },
       { path: 'docs/http.md', title: 'HTTP' },
+      { path: 'docs/follow.md' },
       { path: 'docs/client_metadata.md' },
       { path: 'docs/errors.md', title: 'Errors' },
       { path: 'docs/reason_codes.md', title: 'Reason codes' },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressUnit } from '@grantd/core/node';
-import { clientAddress, networkOf, senderOf } from '../src/config/client_address.ts';
+import { addressUnit, senderOf } from '@grantd/core/node';
+import { clientAddress, networkOf } from '../src/config/client_address.ts';
 
 const PROXIES = ['10.0.0.0/8', '2001:db8:ffff::/48'];
 

@@ -19,6 +19,7 @@ const CALLBACK = 'https://shop.example/callback';
 /** Commands that open no database, and `serve`, which takes every option. */
 const WITHOUT_DATABASE: ReadonlySet<string> = new Set([
   'grantd serve',
+  'grantd follow',
   'grantd health',
   'grantd help',
   'grantd texts',

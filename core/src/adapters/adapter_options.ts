@@ -36,8 +36,8 @@ export interface AdapterOptions<Incoming, Rest extends readonly unknown[] = []> 
    */
   readonly clientCertificate?: (request: Incoming, ...rest: Rest) => ClientCertificate | undefined;
   /**
-   * Returns where a request comes from, for limits per sender: usually `addressUnit` of the address, which only the
-   * host knows if it runs behind a proxy. Default: none, so such limits do not apply.
+   * Returns where a request comes from, for limits per sender: usually `senderOf` the address, which only the host
+   * knows if it runs behind a proxy. Default: none, so such limits do not apply.
    */
   readonly place?: (request: Incoming, ...rest: Rest) => string | undefined;
   /**

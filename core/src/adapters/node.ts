@@ -18,7 +18,7 @@ export { RequestRate } from '../platform/cache.ts';
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 export { type DocumentFetcherOptions, documentFetcher, documentRefusal } from './document_fetcher.ts';
 export type { NodeRequest } from './node_exchange.ts';
-export { addressUnit, plainAddress, sendResponse } from './node_exchange.ts';
+export { addressUnit, plainAddress, senderOf, sendResponse } from './node_exchange.ts';
 
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?: Next) => Promise<void>;
 

@@ -1,4 +1,5 @@
 // Request and response of every adapter whose framework is built on `node:http`, and the address of a sender.
+import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -358,6 +359,21 @@ export function addressUnit(text: string): string {
   const zeros = tail === undefined ? 0 : GROUPS - (before?.length ?? 0) - (after?.length ?? 0);
   const groups = [...(before ?? []), ...Array<string>(zeros).fill('0'), ...(after ?? [])];
   return `${groups.slice(0, GROUPS_OF_UNIT).join(':')}::/64`;
+}
+
+/** How many senders an IPv6 /48 counts as. */
+const SENDERS_OF_SITE = 4;
+
+/**
+ * What counts as one sender of requests that anyone can send and that store something. Anyone can have an IPv6 /48, with
+ * 65,536 /64, so each /64 of it is one of four senders. With one /64, a neighbor can use up only one of them (ADR 156).
+ */
+export function senderOf(address: string): string {
+  const unit = addressUnit(address);
+  const [, site] = /^((?:[0-9a-f]+:){3})[0-9a-f]+::\/64$/.exec(unit) ?? [];
+  if (site === undefined) return unit;
+  const [byte = 0] = hash('sha256', unit, 'buffer');
+  return `${site}:/48 ${byte % SENDERS_OF_SITE}`;
 }
 
 /** @param halves 16 bits each, in hexadecimal */

@@ -19,8 +19,8 @@ export interface HttpRequest {
   /** Request ID, which connects events with the host’s log. */
   readonly id?: string;
   /**
-   * What limits count as one sender, such as `addressUnit` of @grantd/core/node: the IPv4 address, or the /64 of an IPv6
-   * address. Never a header that the sender could have chosen.
+   * What limits count as one sender, such as `senderOf` of @grantd/core/node makes of an address. Never a header that the
+   * sender could have chosen.
    */
   readonly place?: string;
   /** The client’s certificate, if it presented one in the TLS handshake (RFC 8705 §2). */

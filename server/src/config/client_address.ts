@@ -1,5 +1,4 @@
 // Where requests come from, and whether a browser sends them.
-import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { preferencesOf } from '@grantd/core';
 import { addressUnit, plainAddress } from '@grantd/core/node';
@@ -76,21 +75,6 @@ export function networkOf(address: string): string | undefined {
   if (ipv4 !== undefined) return `${ipv4}0/24`;
   const [, groups, last = ''] = /^((?:[0-9a-f]+:){3})([0-9a-f]+)::\/64$/.exec(unit) ?? [];
   return groups && `${groups}${(Number.parseInt(last, 16) & 0xff00).toString(16)}::/56`;
-}
-
-/** How many senders an IPv6 /48 counts as. */
-const SENDERS_OF_SITE = 4;
-
-/**
- * What counts as one sender of requests that anyone can send and that store something. Anyone can have an IPv6 /48, with
- * 65,536 /64, so each /64 of it is one of four senders. With one /64, a neighbor can use up only one of them (ADR 156).
- */
-export function senderOf(address: string): string {
-  const unit = addressUnit(address);
-  const [, site] = /^((?:[0-9a-f]+:){3})[0-9a-f]+::\/64$/.exec(unit) ?? [];
-  if (site === undefined) return unit;
-  const [byte = 0] = createHash('sha256').update(unit).digest();
-  return `${site}:/48 ${byte % SENDERS_OF_SITE}`;
 }
 
 function forwardedFor(headers: IncomingHttpHeaders): string[] {

@@ -13,10 +13,9 @@ import {
 } from '@grantd/core';
 import type { CertificateReader } from '@grantd/core/client_certificates';
 import { memoryStorage } from '@grantd/core/memory';
-import { documentFetcher } from '@grantd/core/node';
+import { documentFetcher, senderOf } from '@grantd/core/node';
 import { SHARED_OPTIONS } from '@grantd/core/options';
 import { acrValues, refuseUnreachablePolicy, rpIdOf } from '../config/acr.ts';
-import { senderOf } from '../config/client_address.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { requireTexts } from '../config/details_types.ts';
 import { isLoopback } from '../config/networks.ts';

@@ -3,8 +3,8 @@ import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerRes
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type AuthorizationServer, DEFAULT_PATHS, pathOf } from '@grantd/core';
-import { addressUnit, type MountOptions, mount, type NodeRequest } from '@grantd/core/node';
-import { asksForPage, clientAddress, senderOf } from '../config/client_address.ts';
+import { addressUnit, type MountOptions, mount, type NodeRequest, senderOf } from '@grantd/core/node';
+import { asksForPage, clientAddress } from '../config/client_address.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';

@@ -1,7 +1,6 @@
 // Limits what strangers can reach without an identity (ADR 155).
 import { DEFAULT_PATHS } from '@grantd/core';
-import { RequestRate } from '@grantd/core/node';
-import { senderOf } from '../config/client_address.ts';
+import { RequestRate, senderOf } from '@grantd/core/node';
 import type { Settings } from '../config/options.ts';
 
 interface ThrottledRoute {

@@ -51,7 +51,8 @@ export const DE: Texts = {
       too_many_sign_ins: 'Gerade melden sich zu viele Menschen gleichzeitig an.',
       another_person: 'Die Anwendung verlangt ein anderes Konto. Melden Sie sich mit diesem an.',
       passkey_refused: 'Dieser Passkey gilt hier nicht. Melden Sie sich anders an.',
-      passkey_too_late: 'Das hat zu lange gedauert. Versuchen Sie es noch einmal mit Ihrem Passkey.',
+      passkey_too_late:
+        'Das hat zu lange gedauert oder ist schon geschehen. Versuchen Sie es noch einmal mit Ihrem Passkey.',
     },
     tryAgainIn: (wait) => `Versuchen Sie es in ${wait} noch einmal.`,
   },
@@ -157,7 +158,8 @@ export const DE: Texts = {
       recovery_code_wrong: 'Dieser Wiederherstellungscode ist falsch oder wurde schon verwendet.',
       too_many_codes: 'Zu viele falsche Codes.',
       passkey_refused: 'Dieser Passkey gilt nicht für dieses Konto.',
-      passkey_too_late: 'Das hat zu lange gedauert. Versuchen Sie es noch einmal mit Ihrem Passkey.',
+      passkey_too_late:
+        'Das hat zu lange gedauert oder ist schon geschehen. Versuchen Sie es noch einmal mit Ihrem Passkey.',
       passkey_waits:
         'Dieser Passkey wurde mit einem Wiederherstellungscode hinzugefügt und gilt noch nicht. Verwenden Sie einen anderen.',
     },
@@ -201,7 +203,7 @@ export const DE: Texts = {
       totp_removed: 'Die Authenticator-App ist entfernt, und alle anderen Browser sind abgemeldet.',
       nothing_changed: 'Es hat sich nichts geändert.',
       passkey_refused: 'Der Passkey konnte nicht hinzugefügt werden.',
-      passkey_too_late: 'Das hat zu lange gedauert. Versuchen Sie es noch einmal.',
+      passkey_too_late: 'Das hat zu lange gedauert oder ist schon geschehen. Versuchen Sie es noch einmal.',
       passkeys_too_many: 'Sie haben die höchste Zahl von Passkeys. Entfernen Sie zuerst einen.',
       passkey_needed:
         'Sie haben keinen anderen Weg zur Anmeldung. Legen Sie zuerst ein Passwort fest, oder fügen Sie einen weiteren Passkey hinzu.',
