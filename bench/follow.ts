@@ -40,8 +40,12 @@ const server = spawn(process.execPath, [main, 'serve', '--demo', '--port', Strin
 const apis = [CREDENTIALS];
 try {
   server.stderr.setEncoding('utf8');
-  for (let said = ''; !said.includes('listening on'); )
-    said += String((await once(server.stderr, 'data'))[0]);
+  let said = '';
+  while (!said.includes('listening on')) {
+    const [text] = await Promise.race([once(server.stderr, 'data'), once(server, 'exit')]);
+    if (server.exitCode !== null) throw new Error(`the server did not start: ${said}`);
+    said += String(text);
+  }
   server.stderr.resume();
   for (const count of options.followers.split(',').map(Number)) await measureRefusal(count);
   await measureRefusal(10, await delayed(Number(options.delay) / 2));
@@ -49,8 +53,7 @@ try {
   for (let at = 1; at < 10; at++) apis.push(addApi(at));
   await measureServer(1000);
 } finally {
-  server.kill();
-  await once(server, 'exit');
+  if (server.exitCode === null && server.kill()) await once(server, 'exit');
   rmSync(folder, { recursive: true });
 }
 
