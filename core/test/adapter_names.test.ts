@@ -37,6 +37,7 @@ test('grantd §1.3 every adapter exports the same names; that for node:http also
       'documentFetcher',
       'documentRefusal',
       'plainAddress',
+      'senderOf',
       'tlsCertificateOf',
     ].sort(),
   );

@@ -324,6 +324,9 @@ describe('settings of a client', () => {
   test('client remove ends its tokens, also when its identifier is given again', async () => {
     await grantdPrints(folder, ['client', 'add', 'gone', '--scope', 'read']);
     const token = await grantdPrints(folder, ['token', 'issue', '--client', 'gone']);
+    const unsure = await grantd(folder, ['client', 'remove', 'gone']);
+    assert.deepEqual([unsure.code, unsure.stdout], [2, '']);
+    assert.match(unsure.stderr, /--yes: required, because a removal cannot be undone/);
     assert.deepEqual(await printsJson('client', 'remove', 'gone', '--yes'), {
       client_id: 'gone',
       removed: true,

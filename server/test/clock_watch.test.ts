@@ -11,9 +11,10 @@ import type { DeletionLimitMs } from '../src/data/deletion_limit.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { sealPeriodically } from '../src/serve/sealer.ts';
-import { DATABASES } from './harness/databases.ts';
+import { DATABASES, SQLITE } from './harness/databases.ts';
 import { Workbench } from './harness/program.ts';
 import { addPerson, deletionLimitAt, ISSUER, newPlace } from './harness/program_data.ts';
+import { scrape } from './harness/scrape.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());
@@ -89,6 +90,22 @@ test('a clock that is behind the newest event is reported', async () => {
   const { watch } = watched({ atMs: START_MS + 60_000, isNow: false });
   await watch.look();
   assert.equal(watch.skewSeconds, -60);
+});
+
+test('a server says by how much its clock is wrong, in its health and in its metrics', async () => {
+  const folder = workbench.folder();
+  const first = await workbench.start(folder);
+  await first.stop();
+  await SQLITE.run(folder, `UPDATE events SET at_ms = at_ms + ${DAY_MS}`);
+  const server = await workbench.start(folder, ['--port', String(first.port), '--metrics-port', '0']);
+  const response = await fetch(`${server.url}/health/ready`);
+  const { status, clock_skew_seconds: skew } = (await response.json()) as Record<string, unknown>;
+  assert.deepEqual([response.status, status], [200, 'ok']);
+  const isADay = (seconds: unknown) => Math.abs(Number(seconds) + DAY_MS / 1000) < 120;
+  assert.ok(isADay(skew), String(skew));
+  const { sum } = await scrape(server);
+  // Without its direction, for alerts.
+  assert.ok(isADay(-sum('grantd_clock_skew_seconds')), String(sum('grantd_clock_skew_seconds')));
 });
 
 /** Adds a row of each kind that ends by itself. All end within 31 days, and none within an hour. */

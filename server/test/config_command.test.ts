@@ -51,6 +51,10 @@ test('config check accepts what serve would accept, and refuses the rest with th
     [['--tls-certificate', 'tls.pem', '--tls-key', 'tls.key'], '--tls-certificate: expected a readable file'],
     [['--profile', 'fapi2-security', '--dpop-algorithms', ''], '--dpop-algorithms: expected'],
     [['--profile', 'fapi2-security', '--dpop-algorithms', '[]'], '--dpop-algorithms: expected an algorithm'],
+    [
+      ['--port', '4800', '--metrics-port', '4800'],
+      '--metrics-port: expected another port than --port, because 127.0.0.1 and 127.0.0.1 can be the same address',
+    ],
     [['--demo', '--host', '0.0.0.0'], '--host: expected a loopback address'],
     [['--issuer', 'http://id.example'], '--issuer: http://id.example: expected https'],
     [['--operator-logo', 'missing.svg'], '--operator-logo: expected'],

@@ -171,6 +171,19 @@ for (const database of DATABASES) {
       assert.equal((await shown('dan')).directory_id, undefined);
     });
 
+    test('an entry that is made again does not get the account of the earlier one, until an operator links them', async () => {
+      directory.addPerson('fay');
+      assert.ok(isSignedIn(await signIn('fay')));
+      directory.change('fay', { entryUUID: 'id-of-the-next-fay' });
+      const refused = await signIn('fay');
+      assert.equal(refused.status, 403);
+      const { sub } = await shown('fay');
+      await prints('directory', 'link', 'fay', '--config', 'grantd.json');
+      assert.ok(isSignedIn(await signIn('fay')));
+      const linked = await shown('fay');
+      assert.deepEqual([linked.sub, linked.directory_id], [sub, 'id-of-the-next-fay']);
+    });
+
     test('an outage is a page with 503 and no attempt, and local users still sign in', async () => {
       const { who } = await newPerson(server, 'eli');
       directory.addPerson('eve');

@@ -27,6 +27,9 @@ for (const [name, absence] of [
     if (name !== 'sqlite') return;
     const instead: NonNullable<Parameters<typeof runFollowing>[1]['instead']> = ({ fetch }) =>
       new AccessTokenVerifier({ issuer: cluster.issuer, audience: API.resource, fetch });
-    const blind = await runFollowing(cluster, { ...SHORT, seconds: 1, followers: 1, lanes: 1, instead });
-    assert.ok(blind.late.length > 0, 'the check notices APIs that follow nothing');
+    // On a busy machine, one second may be too short for a history that ends.
+    let blind = 0;
+    for (let tries = 0; blind === 0 && tries < 10; tries++)
+      blind = (await runFollowing(cluster, { ...SHORT, followers: 1, lanes: 1, instead })).late.length;
+    assert.ok(blind > 0, 'the check notices APIs that follow nothing');
   });
