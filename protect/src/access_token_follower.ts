@@ -54,7 +54,7 @@ export interface AccessTokenFollowerOptions
    */
   readonly maxSilence?: number;
   /**
-   * Whether a JWT is introspected once, when it is first seen. Without that, whoever has stolen a signing key can make
+   * Whether a JWT is introspected once, when it is first seen. Without that, a thief of a signing key can make
    * tokens that were never issued. Default: `false`.
    */
   readonly checkIssued?: boolean;

@@ -274,7 +274,7 @@ export class EndingFeed {
     this.#proofs = this.#proofs.filter(({ position }) => position > this.#position);
   }
 
-  /** Asks each second where the events are. The nonce tells an answer from an earlier one, which somebody may repeat. */
+  /** Asks each second where the events are. The nonce tells an answer from an earlier one, which a proxy may repeat. */
   async #beat(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const at = this.#now();

@@ -1,4 +1,4 @@
-// Which endings a follower is told when it joins, and when it is told that some are unknown (ADR 175).
+// Which endings a follower learns when it joins, and when it learns that some are unknown (ADR 175).
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

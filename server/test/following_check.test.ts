@@ -110,10 +110,16 @@ describe('grantd follow', () => {
     server = await workbench.start(folder, ['--demo', '--port', String(server.port)]);
   });
 
-  test('listens at a UNIX socket, also if one was left', async () => {
+  test('listens at a UNIX socket, also if one was left, but not in the place of another process', async () => {
     const path = join(folder, 'check.sock');
     for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
       const { child, ask } = await start(`unix:${path}`);
+      assert.equal((await ask('/token/check', await newToken())).status, 204);
+      const environment = { GRANTD_CLIENT_SECRET: 'demo-api-secret' };
+      const args = [...COMMAND, '--issuer', server.url, '--listen', `unix:${path}`];
+      const second = await grantd(folder, args, { environment });
+      assert.equal(second.code, 1);
+      assert.match(second.stderr, /another process listens at .*check\.sock/);
       assert.equal((await ask('/token/check', await newToken())).status, 204);
       child.kill(signal);
       await once(child, 'exit');

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { rmSync, statSync } from 'node:fs';
+import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigurationError } from '@grantd/core';
 import { Command } from 'commander';
@@ -46,6 +47,13 @@ Example:
 
 async function follow(flags: FollowFlags): Promise<void> {
   const { FollowingCheck } = await import('../gateways/following_check.ts');
+  const checkOf = (options: ConstructorParameters<typeof FollowingCheck>[0]) => {
+    try {
+      return new FollowingCheck(options);
+    } catch (error) {
+      throw error instanceof ConfigurationError ? new BadUsage(error.message) : error;
+    }
+  };
   const { issuer, clientId, audience, clientSecretFile, headers } = flags;
   const clientSecret =
     clientSecretFile === undefined
@@ -54,19 +62,13 @@ async function follow(flags: FollowFlags): Promise<void> {
   if (!clientSecret)
     throw new BadUsage(`expected the secret of the client in ${SECRET} or --client-secret-file`);
   const place = placeOf(flags.listen);
-  const check = (() => {
-    try {
-      return new FollowingCheck({
-        ...{ issuer, audience, credentials: { clientId, clientSecret }, headers: claimsIn(headers) },
-        checkIssued: flags.checkIssued === true,
-        allowInsecureRequests: flags.insecureDevelopment === true,
-      });
-    } catch (error) {
-      throw error instanceof ConfigurationError ? new BadUsage(error.message) : error;
-    }
-  })();
+  const check = checkOf({
+    ...{ issuer, audience, credentials: { clientId, clientSecret }, headers: claimsIn(headers) },
+    checkIssued: flags.checkIssued === true,
+    allowInsecureRequests: flags.insecureDevelopment === true,
+  });
   const stopped = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
-  if ('path' in place) removeLeftSocket(place.path);
+  if ('path' in place) await removeLeftSocket(place.path);
   check.http.listen(place);
   await once(check.http, 'listening').catch((error: Error) => {
     throw new Refused(`cannot listen on ${flags.listen}: ${error.message}`);
@@ -121,7 +123,16 @@ function claimsIn(headers: string): readonly string[] {
   throw new BadUsage('--headers: expected names of claims such as sub,client_id, separated by commas');
 }
 
-/** A process that was killed leaves its socket. */
-function removeLeftSocket(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path);
+/** A process that was killed leaves its socket. @throws {Refused} another one listens there */
+async function removeLeftSocket(path: string): Promise<void> {
+  if (!statSync(path, { throwIfNoEntry: false })?.isSocket()) return;
+  const probe = connect(path);
+  const isInUse = await once(probe, 'connect').then(
+    () => true,
+    () => false,
+  );
+  probe.destroy();
+  if (isInUse)
+    throw new Refused(`--listen: another process listens at ${path}: stop it, or choose another path.`);
+  rmSync(path);
 }

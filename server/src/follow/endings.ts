@@ -20,7 +20,7 @@ export interface Endings {
 }
 
 /**
- * The key of a concern: 48 bits of a digest, in base64url. Who has a token can compute its keys, and nobody can read names
+ * The key of a concern: 48 bits of a digest, in base64url. The holder of a token can compute its keys. No one can read names
  * of clients or users from them. Two concerns with one key do no harm: followers ask about both.
  */
 export function keyOf(concern: Concern): string {

@@ -163,7 +163,7 @@ export class Feed {
     const stream: Stream = { clientId: client.id, response, endsAtMs, waiting: [] };
     this.#add(stream);
     const missed = await this.#tail.missedSince(after);
-    // Its change before the stream was added was told to nobody.
+    // A change that was read before the stream was added ended no stream.
     const present = await this.#parts.storage.clients.get(client.id);
     if (!present || !isUnchanged(client, present))
       throw new OAuthError('invalid_client', 'the client has changed', { reason: 'client_changed' });
@@ -209,7 +209,7 @@ export class Feed {
   #beatAll(): void {
     const { last, ageMs } = this.#tail;
     if (last === undefined) return;
-    // The answer to a nonce can come from a process that still reads, and would prove a contact that is none.
+    // The answer to a nonce can come from a process that still reads, and would prove a contact that does not exist.
     if (ageMs > LONGEST_BLINDNESS_MS) {
       this.#endAll();
       return;
