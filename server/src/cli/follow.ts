@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigurationError } from '@grantd/core';
 import { Command } from 'commander';
 import { isLoopback } from '../config/networks.ts';
+import { OPTIONS } from '../config/options.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { Refused } from '../config/refused.ts';
 import { BadUsage } from './exit.ts';
@@ -30,7 +31,11 @@ export function followCommand(): Command {
     .requiredOption('--audience <URI...>', 'audiences (aud) of the tokens to accept')
     .option('--client-secret-file <FILE>', `file with the secret of the client. Default: ${SECRET}`)
     .option('--listen <ADDRESS>', 'port on loopback, such as 127.0.0.1:4180, or unix:PATH', '127.0.0.1:4180')
-    .option('--headers <CLAIMS>', 'claims that the gateway gets as X-Auth-… headers', 'sub,client_id,scope')
+    .option(
+      '--headers <CLAIMS>',
+      'claims that the gateway gets as X-Auth-… headers',
+      OPTIONS.tokenCheckHeaders.byDefault.join(','),
+    )
     .option('--check-issued', 'introspect each token once, because a signing key can be stolen')
     .option('--insecure-development', 'allow an issuer with http beyond loopback')
     .addHelpText(
@@ -118,9 +123,10 @@ function placeOf(
 
 /** @throws {BadUsage} */
 function claimsIn(headers: string): readonly string[] {
-  const claims = headers.split(',').filter((claim) => claim !== '');
-  if (claims.every((claim) => /^[a-z][a-z0-9_]{0,63}$/.test(claim))) return claims;
-  throw new BadUsage('--headers: expected names of claims such as sub,client_id, separated by commas');
+  const { kind } = OPTIONS.tokenCheckHeaders;
+  const claims = kind.fromText(headers);
+  if (claims === undefined) throw new BadUsage(`--headers: expected ${kind.expected}`);
+  return claims;
 }
 
 /** A process that was killed leaves its socket. @throws {Refused} another one listens there */
