@@ -2,7 +2,7 @@
 import type { TokenScheme } from '@grantd/core/internal/http/bearer';
 import { ConfigurationError, OAuthError } from '@grantd/core/internal/http/errors';
 import { RecentlyUsed } from '@grantd/core/internal/platform/cache';
-import { defined } from '@grantd/core/internal/platform/environment';
+import { defined, observe } from '@grantd/core/internal/platform/environment';
 import {
   anyFunction,
   anyText,
@@ -60,6 +60,12 @@ export interface AccessTokenFollowerOptions
   readonly checkIssued?: boolean;
   /** Tokens whose check is remembered, from 2 to 1000000. Default: 100000. */
   readonly cachedTokens?: number;
+  /**
+   * Called when contact begins, when it has been lost for longer than `maxSilence`, and if it cannot begin.
+   * @example
+   * onContact: ({ isInContact, fault }) => log.info({ isInContact, fault }),
+   */
+  readonly onContact?: (status: FollowerStatus) => unknown;
 }
 
 const FOLLOWER_OPTIONS: KindsOf<AccessTokenFollowerOptions> = {
@@ -78,6 +84,7 @@ const FOLLOWER_OPTIONS: KindsOf<AccessTokenFollowerOptions> = {
   maxSilence: anyValue,
   checkIssued: trueOrFalse,
   cachedTokens: anyValue,
+  onContact: anyFunction,
 };
 
 /** Milliseconds after which the signature of a remembered JWT is verified again, because its key may be gone. */
@@ -134,7 +141,7 @@ export class AccessTokenFollower implements AccessTokens {
       timeoutMs = 5000,
       clock = Date.now,
     } = options;
-    const { allowInsecureRequests, clockTolerance } = options;
+    const { allowInsecureRequests, clockTolerance, onContact = () => undefined } = options;
     const requests = defined({ fetch, timeoutMs, allowInsecureRequests, clockTolerance, clock });
     if (audience === undefined) throw new ConfigurationError('audience', 'one or more audiences, none empty');
     this.#verifier = new AccessTokenVerifier({
@@ -153,7 +160,8 @@ export class AccessTokenFollower implements AccessTokens {
     this.#checksIssued = options.checkIssued ?? false;
     this.#clock = clock;
     this.#feed = new EndingFeed({
-      ...{ fetch, timeoutMs, clock },
+      ...{ fetch, timeoutMs, clock, maxSilenceMs: this.#maxSilenceMs },
+      onContact: () => observe('onContact', onContact, this.status()),
       ask: guarded({ fetch, timeoutMs }),
       endpoint: requireRequestUrl(
         'followEndpoint',

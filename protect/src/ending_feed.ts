@@ -36,6 +36,10 @@ export interface FeedServices {
   readonly timeoutMs: number;
   /** Milliseconds of the system’s clock. */
   readonly clock: () => number;
+  /** Milliseconds after which the last proof of contact is too old. */
+  readonly maxSilenceMs: number;
+  /** Called when contact begins, and when it has been lost for `maxSilenceMs`, or cannot begin. */
+  readonly onContact: () => void;
 }
 
 /** What to do about a refusal. */
@@ -78,6 +82,9 @@ export class EndingFeed {
   #keptForSeconds = 0;
   #contact: Moment | undefined;
   #proofs: Proof[] = [];
+  /** What `onContact` was called for last. */
+  #reported: boolean | undefined;
+  #losing: NodeJS.Timeout | undefined;
   /** Aborts the stream. `undefined` without one that has begun. */
   #stream: AbortController | undefined;
   readonly #closing = new AbortController();
@@ -104,6 +111,7 @@ export class EndingFeed {
   async close(): Promise<void> {
     this.#closing.abort();
     this.#stream?.abort();
+    clearTimeout(this.#losing);
     this.#ready.reject(new Error('the follower is closed'));
     await this.#running;
   }
@@ -161,6 +169,7 @@ export class EndingFeed {
       } catch (error) {
         if (this.#stream === stream) retryMs = FIRST_RETRY_MS;
         this.#fault = error;
+        if (this.#reported === undefined) this.#report(false);
       } finally {
         stream.abort();
         this.#stream = undefined;
@@ -270,8 +279,20 @@ export class EndingFeed {
       if (position > this.#position) continue;
       if (this.#contact === undefined || at.steadyMs > this.#contact.steadyMs) this.#contact = at;
       this.#ready.resolve();
+      if (this.ageMs() <= this.#services.maxSilenceMs) this.#report(true);
     }
     this.#proofs = this.#proofs.filter(({ position }) => position > this.#position);
+  }
+
+  /** A stream that ends, and begins again within the bound, changes nothing that is worth a line in a log. */
+  #report(isInContact: boolean): void {
+    const { maxSilenceMs, onContact } = this.#services;
+    if (this.#closing.signal.aborted) return;
+    clearTimeout(this.#losing);
+    if (isInContact) this.#losing = unrefed(setTimeout(() => this.#report(false), maxSilenceMs));
+    if (isInContact === this.#reported) return;
+    this.#reported = isInContact;
+    onContact();
   }
 
   /** Asks each second where the events are. The nonce tells an answer from an earlier one, which a proxy may repeat. */
@@ -312,11 +333,16 @@ export class EndingFeed {
         signal.removeEventListener('abort', end);
         resolve();
       };
-      const timer = setTimeout(end, Math.max(0, milliseconds));
-      if (typeof timer === 'object') timer.unref();
+      const timer = unrefed(setTimeout(end, Math.max(0, milliseconds)));
       signal.addEventListener('abort', end);
     });
   }
+}
+
+/** The feed alone does not keep a process alive. In some runtimes, a timer is a number. */
+function unrefed(timer: NodeJS.Timeout): NodeJS.Timeout {
+  if (typeof timer === 'object') timer.unref();
+  return timer;
 }
 
 function newReady(): PromiseWithResolvers<void> {

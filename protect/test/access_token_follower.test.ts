@@ -226,6 +226,37 @@ test('a refusal that lasts ends the wait for contact and says what to do, and la
   assert.equal(follower.status().isInContact, true);
 });
 
+test('the host learns when contact cannot begin, begins and is lost, but not that a stream was replaced', async (t) => {
+  const reports: (readonly [isInContact: boolean, fault: string])[] = [];
+  const { server, follower, again } = await open(t, {
+    maxSilence: 2,
+    onContact({ isInContact, fault }) {
+      reports.push([isInContact, fault instanceof Error ? fault.message : '']);
+      throw new Error('of the host');
+    },
+  });
+  t.mock.method(console, 'error', () => {});
+  server.status = 401;
+  await assert.rejects(follower.ready());
+  server.status = 200;
+  await follower.ready();
+  await again({ mark: '11.a' });
+  server.status = 503;
+  server.endStream();
+  await until(() => reports.length === 3);
+  server.status = 200;
+  await until(() => reports.length === 4);
+  server.status = 503;
+  await follower.close();
+  await pause(2100);
+  assert.deepEqual(reports, [
+    [false, 'the feed of endings answered with status 401: check the credentials'],
+    [true, ''],
+    [false, 'the feed of endings answered with status 503'],
+    [true, ''],
+  ]);
+});
+
 test('without contact and without introspection, there is no answer', async (t) => {
   const { follower, token } = await open(t, {
     fetch: async () => {

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { rmSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigurationError } from '@grantd/core';
 import { Command } from 'commander';
 import { isLoopback } from '../config/networks.ts';
@@ -71,6 +70,12 @@ async function follow(flags: FollowFlags): Promise<void> {
     ...{ issuer, audience, credentials: { clientId, clientSecret }, headers: claimsIn(headers) },
     checkIssued: flags.checkIssued === true,
     allowInsecureRequests: flags.insecureDevelopment === true,
+    onContact: ({ isInContact, fault }) => {
+      const why = fault instanceof Error ? `: ${fault.message}` : '';
+      console.error(
+        isInContact ? 'in contact with the server' : `no contact, each token is introspected${why}`,
+      );
+    },
   });
   const stopped = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
   if ('path' in place) await removeLeftSocket(place.path);
@@ -79,31 +84,9 @@ async function follow(flags: FollowFlags): Promise<void> {
     throw new Refused(`cannot listen on ${flags.listen}: ${error.message}`);
   });
   console.error(`grantd checks tokens of ${issuer} (listening on ${flags.listen})`);
-  const stopping = new AbortController();
-  void tellContact(check.follower, stopping.signal);
+  check.follower.ready().catch(() => undefined);
   await stopped;
-  stopping.abort();
   await check.close();
-}
-
-/** Says when contact begins and ends. */
-async function tellContact(
-  follower: InstanceType<typeof import('../gateways/following_check.ts')['FollowingCheck']>['follower'],
-  signal: AbortSignal,
-): Promise<void> {
-  void follower.ready().catch(() => undefined);
-  let was: boolean | undefined;
-  while (!signal.aborted) {
-    const { isInContact, fault } = follower.status();
-    if (isInContact !== was) {
-      const why = fault instanceof Error ? `: ${fault.message}` : '';
-      if (isInContact) console.error('in contact with the server');
-      else if (was === true || fault !== undefined)
-        console.error(`no contact, each token is introspected${why}`);
-      if (isInContact || was === true || fault !== undefined) was = isInContact;
-    }
-    await pause(200, undefined, { signal, ref: false }).catch(() => undefined);
-  }
 }
 
 /** Others could ask about any token, so only this machine may. @throws {BadUsage} */
