@@ -74,6 +74,32 @@ describe('the order of events on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout:
     for (const other of others) assert.deepEqual(other, one);
   });
 
+  test('a reader that finds nothing new waits for no lock and changes nothing', async () => {
+    const storage = await stores.open();
+    await storage.clients.add(newClient('client'));
+    await storage.setDisabled('client', 'client', true);
+    const events = await storage.eventsAfter(0, 10);
+    const holder = await stores.pool.connect();
+    await holder.query('BEGIN');
+    const locked = await holder.query('SELECT last_event_sequence FROM grantd.issuers FOR UPDATE');
+    assert.ok(locked.rows.length > 0);
+    assert.deepEqual(await storage.eventsAfter(0, 10), events);
+    assert.deepEqual(await storage.eventsAfter(1, 10), []);
+
+    // Something new gets its number first.
+    await holder.query(
+      `INSERT INTO grantd.unnumbered_events (issuer_id, at_ms, type, target)
+       SELECT id, 1, 'client_revoked', 'client' FROM grantd.issuers WHERE issuer = $1`,
+      [stores.issuerOf(storage)],
+    );
+    await holder.query('COMMIT');
+    holder.release();
+    assert.deepEqual(
+      (await storage.eventsAfter(1, 10)).map(({ sequence, type }) => [sequence, type]),
+      [[2, 'client_revoked']],
+    );
+  });
+
   test('what was answered first has the lower number', async () => {
     const storage = await stores.open();
     const ids = Array.from({ length: 20 }, (_, index) => `client-${index}`);

@@ -189,6 +189,8 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     assert.equal(await onOldPrimary.tokens.issue([kept, revoked, revokedLater], {}), 'issued');
     await onOldPrimary.tokens.revoke({ ...revoked });
     assert.equal((await onOldPrimary.tokens.getByAccessToken('revoked-later'))?.revokedAtMs, undefined);
+    // They all have numbers from here on, so the old primary can read them without a change.
+    assert.notDeepEqual(await onOldPrimary.eventsAfter(0, 100), []);
 
     await standby.promote();
     const promotedAt = performance.now();
@@ -209,6 +211,8 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     );
     await assert.rejects(async () => onOldPrimary.clients.get('client'), faultBy(/PostgreSQL/));
     await assert.rejects(async () => onOldPrimary.keys.get('made-since'), faultBy(/PostgreSQL/));
+    await assert.rejects(async () => onOldPrimary.eventsAfter(0, 1), faultBy(/PostgreSQL/));
+    await assert.rejects(async () => onOldPrimary.eventsAfter(0, 100), faultBy(/PostgreSQL/));
     await assert.rejects(
       async () => onOldPrimary.authorizationCodes.get('made-since'),
       faultBy(/PostgreSQL/),

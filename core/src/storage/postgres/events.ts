@@ -2,15 +2,9 @@
 import type { EventFacts, EventOrigin, EventRecord, EventType } from '../../protocol/event_records.ts';
 import type { AdministrableStorage } from '../contract.ts';
 import { EVENT_COLUMNS, type EventRow, toEventRecord } from '../statements.ts';
-import {
-  changesOf,
-  ended,
-  namedStatements,
-  type PostgresCall,
-  type PostgresResult,
-  rowsOf,
-} from './connections.ts';
+import { changesOf, ended, namedStatements, type PostgresCall, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './lookups.ts';
+import { underLease } from './primary.ts';
 
 /** Columns of events besides their issuer, number and id. */
 export const DESCRIPTION = 'at_ms, type, target, actor, address, client_id, subject, reason, request_id';
@@ -102,6 +96,18 @@ export const EVENTS_SQL = {
   after: `
     SELECT ${EVENT_COLUMNS} FROM grantd.events
     WHERE issuer_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
+
+  numberedAfter: underLease(`
+    SELECT e.*, (SELECT true FROM grantd.unnumbered_events WHERE issuer_id = i.id ORDER BY id LIMIT 1) AS has_others
+    FROM (VALUES (1)) AS one LEFT JOIN (
+      SELECT ${EVENT_COLUMNS} FROM grantd.events
+      WHERE issuer_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3) e ON true`),
+};
+
+/** An event with a number, or none, and whether other events wait for one. */
+type FoundRow = (EventRow | { readonly sequence: null }) & {
+  readonly has_others: true | null;
+  readonly epoch: number | null;
 };
 
 export async function postgresEvents({
@@ -110,20 +116,22 @@ export async function postgresEvents({
 }: PostgresHandle): Promise<Pick<AdministrableStorage, 'eventsAfter'>> {
   const sql = await namedStatements(EVENTS_SQL);
   return {
+    // Followers read often, and most reads find nothing new. Those lock and commit nothing.
     async eventsAfter(sequence, limit): Promise<readonly EventRecord[]> {
-      const recordsOf = (result: PostgresResult | undefined) => rowsOf<EventRow>(result).map(toEventRecord);
-      const after: PostgresCall = [sql.after, issuerId, sequence, limit];
-      return primary.transaction<readonly EventRecord[]>([after], ([numbered]) => {
-        if (rowsOf(numbered).length === limit) return ended(recordsOf(numbered));
-        return {
-          calls: [
-            [sql.lockNumbering, issuerId],
-            [sql.number, issuerId, Math.max(limit, NUMBERED_AT_ONCE)],
-            after,
-          ],
-          outcome: ([, , found]) => recordsOf(found),
-        };
-      });
+      const numbered = await primary.readAllUnderLease(
+        () => [sql.numberedAfter, issuerId, sequence, limit],
+        (rows: readonly FoundRow[]) => {
+          const events = rows.filter((row) => row.sequence !== null);
+          return { events, isWhole: events.length === limit || rows[0]?.has_others !== true };
+        },
+      );
+      if (numbered.isWhole) return numbered.events.map(toEventRecord);
+      const calls: readonly PostgresCall[] = [
+        [sql.lockNumbering, issuerId],
+        [sql.number, issuerId, Math.max(limit, NUMBERED_AT_ONCE)],
+        [sql.after, issuerId, sequence, limit],
+      ];
+      return primary.write(calls, ([, , found]) => rowsOf<EventRow>(found).map(toEventRecord));
     },
   };
 }
