@@ -134,5 +134,8 @@ function isOfSubtests(error: Error): boolean {
 
 function reasonOf(error: Error): string {
   const { cause } = error;
-  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause ?? error.stack);
+  if (!(cause instanceof Error)) return String(cause ?? error.stack);
+  // Such as the error of the socket, which "fetch failed" does not tell.
+  const { cause: deeper } = cause;
+  return `${cause.stack ?? cause.message}${deeper instanceof Error ? `\n  because of ${deeper.stack}` : ''}`;
 }

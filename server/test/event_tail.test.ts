@@ -188,19 +188,32 @@ test('a process that cannot read events ends its streams, because another one ma
   t.after(() => feed.close());
   await once(http, 'listening');
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/token/follow`;
-  for (const blind of [
-    () => new Promise<never>(() => {}),
-    () => Promise.reject(new Error('the database is down')),
-  ].reverse()) {
+  const readWell = read;
+  let answers = Promise.withResolvers<void>();
+  const hanging: typeof read = async (...args) => {
+    await answers.promise;
+    return readWell(...args);
+  };
+  for (const blind of [() => Promise.reject(new Error('the database is down')), hanging]) {
     const { status, body } = await postForm(url, {}, basic('api', 'a secret of an API'));
     assert.equal(status, 200);
     const reader = body?.getReader() ?? assert.fail();
     await reader.read();
     assert.equal(feed.streams, 1);
-    const readWell = read;
     read = blind;
     while (!(await reader.read()).done);
     assert.equal(feed.streams, 0);
     read = readWell;
   }
+
+  // A stream that has not begun yet gets a status.
+  answers.resolve();
+  await postForm(url, { nonce: 'a-nonce-of-enough-letters' }, basic('api', 'a secret of an API'));
+  answers = Promise.withResolvers();
+  read = hanging;
+  const opening = postForm(url, {}, basic('api', 'a secret of an API'));
+  await pause(3000);
+  answers.resolve();
+  const { status, headers } = await opening;
+  assert.deepEqual([status, headers.get('retry-after')], [503, '5']);
 });

@@ -294,6 +294,7 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
     'Only an API (--resource) that an operator has added may follow endings or check tokens.',
   client_changed: 'The client was changed while its request was answered.',
   too_many_streams: 'The process, or the client, has as many open streams of endings as are possible.',
+  stream_ended: 'A stream of endings ended before its begin: the process is closing, or cannot read events.',
   client_method_wrong: 'The client did not use the authentication method for which it is registered.',
   profile_method_refused:
     'The authentication method that the client used is not allowed by the FAPI 2.0 profile of the server or the client. Register another method for the client.',

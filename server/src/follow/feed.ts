@@ -6,6 +6,7 @@ import {
   type ClientRecord,
   errorResponse,
   type HttpRequest,
+  type ReasonCode,
   OAuthError,
   StorageFault,
 } from '@grantd/core';
@@ -67,6 +68,8 @@ interface Stream {
   readonly endsAtMs: number;
   /** What ended while the stream begins, which has to wait for what was missed. `undefined` after its begin. */
   waiting: Buffer[] | undefined;
+  /** Whether it ended before its begin. */
+  isOver: boolean;
 }
 
 export class Feed {
@@ -155,12 +158,9 @@ export class Feed {
   async #open(client: ClientRecord, after: Mark | undefined, response: ServerResponse): Promise<void> {
     const ofClient = [...this.#streams].filter(({ clientId }) => clientId === client.id);
     if (this.#isClosed || this.#streams.size >= MAX_STREAMS || ofClient.length >= MAX_STREAMS_OF_CLIENT)
-      throw new OAuthError('temporarily_unavailable', 'no more streams are possible at the moment', {
-        reason: 'too_many_streams',
-        headers: { 'retry-after': '5' },
-      });
+      throw notNow('too_many_streams');
     const endsAtMs = performance.now() + LONGEST_STREAM_MS;
-    const stream: Stream = { clientId: client.id, response, endsAtMs, waiting: [] };
+    const stream: Stream = { clientId: client.id, response, endsAtMs, waiting: [], isOver: false };
     this.#add(stream);
     const missed = await this.#tail.missedSince(after);
     // A change that was read before the stream was added ended no stream.
@@ -168,6 +168,7 @@ export class Feed {
     if (!present || !isUnchanged(client, present))
       throw new OAuthError('invalid_client', 'the client has changed', { reason: 'client_changed' });
     if (response.closed) return;
+    if (stream.isOver) throw notNow('stream_ended');
     const begun = {
       version: 1,
       mark: missed.last,
@@ -232,10 +233,16 @@ function messageOf(event: 'begin' | 'endings' | 'heartbeat', id: Mark, data: unk
   return Buffer.from(`event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
-function end({ response }: Stream): void {
-  // Before its begin, it has no status yet.
-  if (response.headersSent) response.end();
-  else response.destroy();
+function end(stream: Stream): void {
+  if (stream.response.headersSent) stream.response.end();
+  else stream.isOver = true;
+}
+
+function notNow(reason: ReasonCode): OAuthError {
+  return new OAuthError('temporarily_unavailable', 'no more streams are possible at the moment', {
+    reason,
+    headers: { 'retry-after': '5' },
+  });
 }
 
 function write({ response }: Stream, message: Buffer): void {
