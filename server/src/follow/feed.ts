@@ -6,8 +6,8 @@ import {
   type ClientRecord,
   errorResponse,
   type HttpRequest,
-  type ReasonCode,
   OAuthError,
+  type ReasonCode,
   StorageFault,
 } from '@grantd/core';
 import { type NodeRequest, sendResponse, toHttpRequest } from '@grantd/core/node';
