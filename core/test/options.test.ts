@@ -895,3 +895,13 @@ test('grantd §5.3 the audience policy does not treat two absent values as equal
   assert.equal(await may({ ...plain, resource }, token({ aud: resource })), true);
   assert.equal(await may({ ...plain, resource }, token({ aud: { [resource]: true } })), false);
 });
+
+test('grantd §5.3 the audience policy lets an operator’s client with follow_all see every token', async () => {
+  const { introspectionPolicy } = resolveOptions({ ...REQUIRED, introspectionPolicy: 'audience' });
+  const record = { id: 'x', kind: 'access_token', clientId: 'web', scopes: [], issuedAtMs: 0 } as const;
+  const found: FoundToken = { claims: { aud: 'https://other.example' }, record: { ...record, expiresAt: 1 } };
+  const follower = { ...CLIENTS.api, metadata: { follow_all: true } };
+  assert.equal(await introspectionPolicy(follower, found), true);
+  assert.equal(await introspectionPolicy({ ...follower, registeredAt: 1 }, found), false);
+  assert.equal(await introspectionPolicy({ ...follower, metadata: { follow_all: false } }, found), false);
+});

@@ -44,7 +44,10 @@ export interface AccessTokenFollowerOptions
   readonly issuer: string;
   /** Audience (`aud`) of this API. If there are several, a token needs one of them. */
   readonly audience: string | readonly string[];
-  /** Of a client that is an API at the authorization server (`resource`), and that an operator has added there. */
+  /**
+   * Of a client that an operator has added to the authorization server as an API: its `resource` is the audience, or it
+   * has `follow_all`.
+   */
   readonly credentials: IntrospectionCredentials;
   /** URL of the feed of endings. Default: `/token/follow` below the issuer. */
   readonly followEndpoint?: string;
@@ -169,6 +172,7 @@ export class AccessTokenFollower implements AccessTokens {
         policy,
       ),
       authenticate: authenticationBy(credentials, issuer, clock),
+      audiences: [audience].flat(),
     });
   }
 

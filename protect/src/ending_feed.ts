@@ -32,6 +32,8 @@ export interface FeedServices {
   readonly ask: Ask;
   readonly endpoint: string;
   readonly authenticate: () => Promise<Authentication>;
+  /** Of the tokens. The server refuses those for which the client may not follow. */
+  readonly audiences: readonly string[];
   /** Milliseconds within which the server must respond. */
   readonly timeoutMs: number;
   /** Milliseconds of the system’s clock. */
@@ -45,7 +47,10 @@ export interface FeedServices {
 /** What to do about a refusal. */
 const ADVICE: ReadonlyMap<number, string> = new Map([
   [401, 'check the credentials'],
-  [403, 'the client must be an API (resource) that an operator has added'],
+  [
+    403,
+    'an operator must have added the client as an API, with the audience as its resource or with follow_all',
+  ],
   [404, 'check followEndpoint, and the version of the server'],
 ]);
 
@@ -184,7 +189,7 @@ export class EndingFeed {
 
   /** Reads one stream to its end. */
   async #follow(stream: AbortController): Promise<void> {
-    const { fetch, endpoint, authenticate, timeoutMs } = this.#services;
+    const { fetch, endpoint, authenticate, audiences, timeoutMs } = this.#services;
     let timer = setTimeout(() => stream.abort(silent()), timeoutMs);
     const stillThere = () => {
       clearTimeout(timer);
@@ -193,7 +198,10 @@ export class EndingFeed {
     try {
       const signal = AbortSignal.any([stream.signal, this.#closing.signal]);
       const response = await fetch(endpoint, {
-        ...(await formOf(authenticate, this.#mark === undefined ? {} : { after: this.#mark })),
+        ...(await formOf(authenticate, [
+          ...audiences.map((audience) => ['resource', audience]),
+          ...(this.#mark === undefined ? [] : [['after', this.#mark]]),
+        ])),
         redirect: 'manual',
         signal,
       });
@@ -314,7 +322,7 @@ export class EndingFeed {
   async #presentMark(): Promise<string> {
     const { ask, endpoint, authenticate } = this.#services;
     const nonce = crypto.randomUUID();
-    const { status, body } = await ask(endpoint, await formOf(authenticate, { nonce }));
+    const { status, body } = await ask(endpoint, await formOf(authenticate, [['nonce', nonce]]));
     if (status !== 200)
       throw new DocumentError('failed', `the feed of endings answered a nonce with status ${status}`);
     const answer = parseJson(body);
@@ -351,10 +359,7 @@ function newReady(): PromiseWithResolvers<void> {
   return ready;
 }
 
-async function formOf(
-  authenticate: () => Promise<Authentication>,
-  form: Readonly<Record<string, string>>,
-): Promise<RequestInit> {
+async function formOf(authenticate: () => Promise<Authentication>, form: string[][]): Promise<RequestInit> {
   const { headers, parameters } = await authenticate();
   return {
     method: 'POST',
@@ -363,7 +368,7 @@ async function formOf(
       accept: 'text/event-stream, application/json',
       ...headers,
     },
-    body: new URLSearchParams({ ...form, ...parameters }).toString(),
+    body: new URLSearchParams([...form, ...Object.entries(parameters)]).toString(),
   };
 }
 

@@ -24,6 +24,8 @@ const CREDENTIALS = { clientId: 'demo-api', clientSecret: 'demo-api-secret' };
 const CLIENT = 'demo-spa';
 const REDIRECT_URI = 'http://localhost:4002/callback';
 
+const OPTIONS = ['--demo', '--workers', '2', '--registration', 'open'];
+
 /** Generous, because other tests may run at the same time, and longer than any `maxSilence` here. */
 const LONGEST_MS = 8000;
 
@@ -48,7 +50,7 @@ for (const database of DATABASES) {
       return follower;
     };
     before(async () => {
-      server = await workbench.start(await workbench.home(), ['--demo', '--workers', '2']);
+      server = await workbench.start(await workbench.home(), OPTIONS);
     });
     after(async () => {
       await Promise.all(followers.map((one) => one.close()));
@@ -186,7 +188,7 @@ for (const database of DATABASES) {
       await pause(2500);
       await assert.rejects(follower.verify(lasting.tokens.access_token), AuthorizationServerFault);
       await command('token', 'revoke', '--user', 'ended');
-      server = await workbench.start(folder, ['--demo', '--workers', '2', '--port', String(port)]);
+      server = await workbench.start(folder, [...OPTIONS, '--port', String(port)]);
       await untilInContact(follower);
       const before = introspections;
       assert.equal(await isAccepted(follower, ended.tokens.access_token), false);
@@ -229,6 +231,55 @@ for (const database of DATABASES) {
       // Streams of other tests may end meanwhile.
       assert.ok(lines() < before + 20, `${lines() - before} lines`);
       assert.doesNotMatch(JSON.stringify(server.log()), new RegExp(nonce));
+    });
+
+    test('a client follows for its own resource, and with follow_all for every audience, such as the issuer', async () => {
+      const follows = async (who: string, ...resources: string[]) => {
+        const form = new URLSearchParams(resources.map((resource) => ['resource', resource]));
+        const response = await globalThis.fetch(`${server.url}/token/follow`, {
+          ...{ method: 'POST', headers: { authorization: who }, body: form },
+        });
+        await response.body?.cancel();
+        return response.status;
+      };
+      assert.equal(await follows(API, `${AUDIENCE}/`.toUpperCase().replace('HTTP', 'http')), 200);
+      assert.equal(await follows(API, server.url), 403);
+      assert.equal(await follows(API, AUDIENCE, 'https://other.example'), 403);
+      const added = JSON.parse(
+        await command('client', 'add', 'gateway', '--grant', 'client_credentials', '--json'),
+      );
+      const credentials = { clientId: 'gateway', clientSecret: added.client_secret };
+      const gateway = basic('gateway', added.client_secret);
+      assert.equal(await follows(gateway), 403);
+      await assert.rejects(follow({ audience: server.url, credentials }), /403: .*follow_all/);
+      await command('client', 'update', 'gateway', '--follow-all');
+      assert.equal(await follows(gateway, AUDIENCE, server.url), 200);
+      const follower = await follow({ audience: server.url, credentials });
+      const form = { grant_type: 'client_credentials' };
+      const { access_token: token } = (await (
+        await postForm(`${server.url}/token`, form, gateway)
+      ).json()) as Tokens;
+      assert.equal(payloadOf(token).aud, server.url);
+      assert.equal(await isAccepted(follower, token), true);
+      await postForm(`${server.url}/token/revoke`, { token }, gateway);
+      await requireRefused(token, 'for the issuer', [follower]);
+      const silent = JSON.parse(await command('client', 'add', 'silent', '--follow-all', '--json'));
+      assert.deepEqual(silent.grant_types, [], 'it needs no grant');
+      await command('client', 'update', 'gateway', '--unset', 'follow-all');
+      await until(() => !follower.status().isInContact, 'its stream ends with its right');
+      await follower.close();
+    });
+
+    test('a client that registered itself never follows, whatever an operator adds to it', async () => {
+      const metadata = { client_name: 'Self', redirect_uris: ['https://self.example/cb'] };
+      const response = await globalThis.fetch(`${server.url}/register`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(metadata),
+      });
+      const { client_id: id, client_secret: secret } = await response.json();
+      await command('client', 'update', id, '--follow-all', '--resource', 'https://self.example');
+      assert.equal((await postForm(`${server.url}/token/follow`, {}, basic(id, secret))).status, 403);
     });
 
     test('streams beyond the limit of a client are refused with a time to try again', async () => {

@@ -329,9 +329,10 @@ export const defaultPolicy: IntrospectionPolicy = (caller, { record }) =>
   caller.resource !== undefined ||
   caller.id === record.clientId;
 
-/** Stricter policy: only the token's client and the resource servers in its `aud` may introspect it. */
+/** Stricter policy: only the token's client, the resource servers in its `aud`, and those that follow all may introspect it. */
 export const audiencePolicy: IntrospectionPolicy = (caller, { record, claims }) => {
   if (caller === undefined) return false;
-  if (caller.id === record.clientId) return true;
+  if (caller.id === record.clientId || (caller.metadata?.follow_all === true && !isUnchecked(caller)))
+    return true;
   return caller.resource !== undefined && hasResource([claims.aud].flat(), caller.resource);
 };

@@ -151,8 +151,8 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
   readonly profile?: ProfileName;
   /**
    * Who may introspect a token. any_client: every client, except that a self-registered client without a resource
-   * (which is no API) may introspect only its own tokens; audience: only the client to which the token was issued, and
-   * the APIs in the token’s audience (RFC 7662 §4). Default: `any_client`.
+   * (which is no API) may introspect only its own tokens; audience: only the client to which the token was issued, the
+   * APIs in the token’s audience, and clients with follow_all (RFC 7662 §4). Default: `any_client`.
    */
   readonly introspectionPolicy?: 'any_client' | 'audience' | IntrospectionPolicy;
   /**

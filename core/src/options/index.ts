@@ -4,6 +4,7 @@ import { type Described, described } from '../protocol/option_kinds.ts';
 import { REGISTRATION_OPTIONS as REGISTRATION, SHARED_OPTIONS as SHARED } from './options.ts';
 import { REGISTRATION_OPTION_TEXTS, SHARED_OPTION_TEXTS } from './texts.ts';
 
+export { isScopeToken } from '../http/form.ts';
 export { isJsonObject } from '../http/http.ts';
 export { MEMBER_TEXTS, type MemberText } from '../protocol/client_member_texts.ts';
 export {

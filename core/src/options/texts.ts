@@ -32,7 +32,7 @@ export const SHARED_OPTION_TEXTS: TextsOf<typeof SHARED_OPTIONS> = {
   introspectionPolicy: {
     group: 'Endpoints',
     about:
-      'Who may introspect a token. any_client: every client, except that a self-registered client without a resource (which is no API) may introspect only its own tokens; audience: only the client to which the token was issued, and the APIs in the token’s audience.',
+      'Who may introspect a token. any_client: every client, except that a self-registered client without a resource (which is no API) may introspect only its own tokens; audience: only the client to which the token was issued, the APIs in the token’s audience, and clients with follow_all.',
     section: 'RFC 7662 §4',
   },
   ignoreUnknownTokenTypeHints: {

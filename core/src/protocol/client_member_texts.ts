@@ -291,6 +291,11 @@ export const MEMBER_TEXTS: Readonly<Record<MemberName, MemberText>> = {
     about: 'URIs of the APIs for which the client may request tokens',
     isUsual: true,
   },
+  follow_all: {
+    about:
+      'whether the client may follow what ends (docs/follow.md) for every audience, such as the issuer, instead of only for its resource. It may then introspect every token, also with the introspectionPolicy audience. Has no effect if the client registered itself',
+    defaultInWords: 'false',
+  },
   set_by_operator: {
     about:
       'if the client registered itself: the members of its metadata that it cannot change. When an operator sets or unsets a member, the server adds it to this list',

@@ -275,6 +275,7 @@ const METADATA_MEMBERS = {
   resource: operators(resourceUri, { field: 'resource' }),
   api_scopes: operators(listOf(apiScope, MAX_NAMES), {}),
   apis: operators(listOf(resourceUri, MAX_NAMES), {}),
+  follow_all: operators(trueOrFalse, {}),
   set_by_operator: operators(listOf(visible(200), MAX_NAMES), {}),
   access_token_format: operators(oneOf(...TOKEN_FORMATS), { field: 'accessTokenFormat' }),
   access_token_signed_response_alg: operators(serverSigning, { field: 'accessTokenAlgorithm' }),

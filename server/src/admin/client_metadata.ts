@@ -70,10 +70,11 @@ async function clientFrom(
 export function defaultGrants({
   redirect_uris: redirectUris,
   resource,
+  follow_all: followsAll,
   token_endpoint_auth_method: method,
 }: Members): readonly string[] {
   if (redirectUris !== undefined) return ['authorization_code', 'refresh_token'];
-  return resource !== undefined || method === 'none' ? [] : ['client_credentials'];
+  return resource !== undefined || followsAll === true || method === 'none' ? [] : ['client_credentials'];
 }
 
 /** New values of members, and names of members to remove. */

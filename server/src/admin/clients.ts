@@ -174,7 +174,7 @@ export const CLIENT_OPERATIONS = {
       flags: { client_secret: SECRET_FLAG },
       createsDatabase: true,
       notes: `Without --grant, a client with --redirect-uri may use the grants authorization_code and refresh_token. Without a redirect
-URI, an API (--resource) and a public client may use no grant, and any other client may use client_credentials.
+URI, an API (--resource, --follow-all) and a public client may use no grant, and any other client may use client_credentials.
 
   grantd client add shop --redirect-uri https://shop.example/callback --scope openid --scope email
   grantd client add orders-api --resource https://orders.example --api-scope orders:read --api-scope orders:write

@@ -1,4 +1,5 @@
 // What scopes allow, in texts that users see.
+import { isScopeToken } from '@grantd/core/options';
 import type { ScopeText } from '../data/consents.ts';
 import { requireClient } from './client_rules.ts';
 import { labelled } from './command_form.ts';
@@ -19,7 +20,8 @@ const TEXTS: Schema<Texts> = {
   patternProperties: { '^(name|description)#': { type: 'string' } },
   additionalProperties: false,
 };
-const scopeName = text('The scope.', { minLength: 1, maxLength: 200 });
+const MAX_SCOPE_LENGTH = 200;
+const scopeName = text('The scope.', { minLength: 1, maxLength: MAX_SCOPE_LENGTH });
 const apiId = text(
   'For a scope that an API declares: the client ID of the API. Absent for the scopes of this server, such as email.',
 );
@@ -55,9 +57,6 @@ function scopeView({ scope, api, texts }: ScopeText): ScopeView {
 /** A scope of this server, or of the API with this client ID. */
 export type NamedScope = Pick<ScopeText, 'scope' | 'api'>;
 
-/** Syntax of a scope (RFC 6749 §3.3). */
-const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]{1,200}$/;
-
 const MAX_LENGTH = { name: 100, description: 300 } as const;
 
 export type TextMember = keyof typeof MAX_LENGTH;
@@ -66,7 +65,9 @@ const TEXT_NAME = /^(name|description)(?:#[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*)?$
 
 /** Why a text is no scope. @returns `undefined` if it is one */
 export function scopeProblem(scope: string): string | undefined {
-  return SCOPE.test(scope) ? undefined : 'expected a scope without spaces and quotes';
+  return isScopeToken(scope) && scope.length <= MAX_SCOPE_LENGTH
+    ? undefined
+    : 'expected a scope without spaces and quotes';
 }
 
 /** Why a scope cannot have these texts. @returns `undefined` if it can */

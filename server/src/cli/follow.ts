@@ -26,7 +26,10 @@ export function followCommand(): Command {
   return new Command('follow')
     .description('check tokens for a gateway on this machine, and follow what ends at the server')
     .requiredOption('--issuer <URL>', 'issuer of the tokens')
-    .requiredOption('--client-id <ID>', 'client of the server that is an API (client add --resource)')
+    .requiredOption(
+      '--client-id <ID>',
+      'client of the server that may follow for the audiences: client add --resource, or --follow-all for several',
+    )
     .requiredOption('--audience <URI...>', 'audiences (aud) of the tokens to accept')
     .option('--client-secret-file <FILE>', `file with the secret of the client. Default: ${SECRET}`)
     .option('--listen <ADDRESS>', 'port on loopback, such as 127.0.0.1:4180, or unix:PATH', '127.0.0.1:4180')

@@ -2,7 +2,7 @@
 
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
-import { isJsonObject, unknownName } from '@grantd/core/options';
+import { isJsonObject, isScopeToken, unknownName } from '@grantd/core/options';
 import { type Configuration, readJsonFile, typedPath } from './configuration.ts';
 import { isLoopback } from './networks.ts';
 import { isDomain } from './options.ts';
@@ -429,7 +429,7 @@ function isListOf(value: unknown, is: (one: string) => boolean): value is readon
 }
 
 function isScopes(value: unknown): value is readonly string[] {
-  return isListOf(value, (scope) => /^[\x21\x23-\x5B\x5D-\x7E]+$/.test(scope));
+  return isListOf(value, isScopeToken);
 }
 
 function isDomains(value: unknown): value is readonly string[] {

@@ -6,6 +6,7 @@ import {
   type ClientRecord,
   errorResponse,
   type HttpRequest,
+  hasResource,
   OAuthError,
   type ReasonCode,
   StorageFault,
@@ -70,6 +71,8 @@ interface Stream {
   waiting: Buffer[] | undefined;
   /** Whether it ended before its begin. */
   isOver: boolean;
+  /** Whether its client may have changed while it begins. */
+  isInDoubt: boolean;
 }
 
 export class Feed {
@@ -110,8 +113,8 @@ export class Feed {
       const asked = await this.#read(request, requestId);
       const client = await this.#parts.server.authenticateClient(asked);
       about({ clientId: client.id });
-      requireApi(client);
       const form = new URLSearchParams(asked.body);
+      requireFollower(client, form.getAll('resource'));
       const nonce = form.get('nonce');
       if (nonce === null) await this.#open(client, form.get('after') ?? undefined, response);
       else await this.#beat(nonce, { request, response, requestId });
@@ -156,17 +159,20 @@ export class Feed {
   }
 
   async #open(client: ClientRecord, after: Mark | undefined, response: ServerResponse): Promise<void> {
-    const ofClient = [...this.#streams].filter(({ clientId }) => clientId === client.id);
+    const ofClient = [...this.#streams].filter((other) => other.clientId === client.id);
     if (this.#isClosed || this.#streams.size >= MAX_STREAMS || ofClient.length >= MAX_STREAMS_OF_CLIENT)
       throw notNow('too_many_streams');
     const endsAtMs = performance.now() + LONGEST_STREAM_MS;
-    const stream: Stream = { clientId: client.id, response, endsAtMs, waiting: [], isOver: false };
+    const { id: clientId } = client;
+    const stream: Stream = { clientId, response, endsAtMs, waiting: [], isOver: false, isInDoubt: true };
     this.#add(stream);
     const missed = await this.#tail.missedSince(after);
-    // A change that was read before the stream was added ended no stream.
-    const present = await this.#parts.storage.clients.get(client.id);
-    if (!present || !isUnchanged(client, present))
-      throw new OAuthError('invalid_client', 'the client has changed', { reason: 'client_changed' });
+    while (stream.isInDoubt) {
+      stream.isInDoubt = false;
+      const present = await this.#parts.storage.clients.get(client.id);
+      if (!present || !isUnchanged(client, present))
+        throw new OAuthError('invalid_client', 'the client has changed', { reason: 'client_changed' });
+    }
     if (response.closed) return;
     if (stream.isOver) throw notNow('stream_ended');
     const begun = {
@@ -198,7 +204,9 @@ export class Feed {
         const message = keys.length === 0 ? undefined : messageOf('endings', last, keys);
         this.#hasSpoken ||= message !== undefined;
         for (const stream of this.#streams) {
-          if (changedClients.includes(stream.clientId)) end(stream);
+          const isChanged = changedClients.includes(stream.clientId);
+          stream.isInDoubt ||= isChanged;
+          if (isChanged && stream.waiting === undefined) end(stream);
           else if (message !== undefined && stream.waiting !== undefined) stream.waiting.push(message);
           else if (message !== undefined) write(stream, message);
         }
@@ -248,6 +256,21 @@ function notNow(reason: ReasonCode): OAuthError {
 function write({ response }: Stream, message: Buffer): void {
   if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();
   else if (!response.writableEnded) response.write(message);
+}
+
+/**
+ * An API may follow for its own resource. For others, and for the issuer, a client needs a right of its own (ADR 180).
+ * @throws {OAuthError} `unauthorized_client`
+ */
+function requireFollower(client: ClientRecord, resources: readonly string[]): void {
+  const { id, resource, registeredAt, metadata } = client;
+  if (registeredAt === undefined && metadata?.follow_all === true) return;
+  requireApi(client);
+  const foreign = resources.find((wanted) => !hasResource([resource], wanted));
+  if (foreign !== undefined)
+    throw new OAuthError('unauthorized_client', 'the client may follow for its own resource only', {
+      ...{ status: 403, reason: 'resource_not_allowed', clientId: id, value: foreign },
+    });
 }
 
 /**

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorResponse, OAuthError } from '@grantd/core';
 import { type NodeRequest, sendResponse } from '@grantd/core/node';
+import { isScopeToken } from '@grantd/core/options';
 import type { VerifiedAccessToken } from '@grantd/protect';
 import { type NodeProtectionOptions, protect, tokenOf } from '@grantd/protect/node';
 
@@ -35,12 +36,9 @@ export function requirementsOf({ method = '', url = '' }: NodeRequest): Requirem
   const [audience, another] = query.getAll('audience');
   if (another !== undefined) throw malformed('audience', 'parameter_repeated');
   const scopes = query.getAll('scope').flatMap((scopes) => scopes.split(' '));
-  if (scopes.some((scope) => !SCOPE.test(scope))) throw malformed('scope', 'parameter_invalid');
+  if (!scopes.every(isScopeToken)) throw malformed('scope', 'parameter_invalid');
   return { scopes, audience, acceptance: uri === undefined ? 204 : 200 };
 }
-
-/** RFC 6749 §3.3 */
-const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]+$/;
 
 /**
  * Checks the token of a request.

@@ -97,6 +97,7 @@ const METADATA: Required<ClientMetadata> = {
   sign_in_policy: 'second_factor',
   api_scopes: ['z', 'a'],
   apis: ['https://z.example', 'https://a.example'],
+  follow_all: true,
   set_by_operator: ['scope', 'client_name#de'],
   profile: 'fapi2-security',
   response_modes: ['jwt', 'fragment.jwt'],
