@@ -246,4 +246,4 @@ export {
   ServerSecret,
 } from './tokens/server_secret.ts';
 export type { AccessTokenVerifier, IdTokenHint, TokenTypeHint } from './tokens/state.ts';
-export type { SubjectAudience } from './tokens/subject_identifier.ts';
+export { type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';

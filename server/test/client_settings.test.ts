@@ -321,6 +321,53 @@ describe('settings of a client', () => {
     assert.doesNotMatch(stderr, /recognise/);
   });
 
+  test('a change of its pairwise identifiers ends the tokens of a client, and no other change does', async () => {
+    const home = workbench.folder();
+    const prints = (...args: string[]) => grantdPrints(home, args);
+    await grantd(home, ['user', 'add', 'bob', '--password-stdin'], { input: 'correct horse battery' });
+    const [a, b] = ['https://a.example/cb', 'https://b.example/cb'];
+    const pairwise = { subject_type: 'pairwise', redirect_uris: [a] };
+    const changes: readonly (readonly [ends: boolean, before: object, after: object])[] = [
+      [true, pairwise, { redirect_uris: [a] }],
+      [true, pairwise, { ...pairwise, redirect_uris: [b] }],
+      [true, pairwise, { ...pairwise, redirect_uris: ['com.example.app:/cb'] }],
+      [false, pairwise, { ...pairwise, redirect_uris: [a, `${a}/2`] }],
+      [false, pairwise, { ...pairwise, client_name: 'App' }],
+      [false, { redirect_uris: [a] }, pairwise],
+      [false, { redirect_uris: [a] }, { redirect_uris: [b] }],
+    ];
+    const apply = async (client: object) => {
+      const document = { token_endpoint_auth_method: 'none', scope: 'openid', ...client };
+      const input = JSON.stringify({ clients: { app: document } });
+      return grantd(home, ['apply', '-f', '-', '--yes'], { input });
+    };
+    const update = async (client: {
+      redirect_uris?: readonly string[];
+      subject_type?: string;
+      client_name?: string;
+    }) =>
+      grantd(home, [
+        ...['client', 'update', 'app'],
+        ...(client.redirect_uris ?? []).flatMap((uri) => ['--redirect-uri', uri]),
+        ...(client.subject_type === undefined
+          ? ['--unset', 'subject-type']
+          : ['--subject-type', client.subject_type]),
+        ...(client.client_name === undefined ? [] : ['--name', client.client_name]),
+      ]);
+    for (const change of [apply, update])
+      for (const [ends, before, after] of changes) {
+        const about = `${change.name} ${JSON.stringify([before, after])}`;
+        const applied = await apply(before);
+        assert.equal(applied.code, 0, applied.stderr);
+        const token = await prints('token', 'issue', '--client', 'app', '--user', 'bob');
+        const { code, stderr } = await change(after);
+        assert.equal(code, 0, stderr);
+        assert.equal(/revoked the tokens of app/.test(stderr), ends, about);
+        const explained = JSON.parse(await prints('token', 'explain', token, '--json'));
+        assert.equal(explained.active, !ends, about);
+      }
+  });
+
   test('client remove ends its tokens, also when its identifier is given again', async () => {
     await grantdPrints(folder, ['client', 'add', 'gone', '--scope', 'read']);
     const token = await grantdPrints(folder, ['token', 'issue', '--client', 'gone']);

@@ -13,7 +13,13 @@ import {
 import { ConditionBroken, isRevision, under } from '../data/conditions.ts';
 import { adminProblem, isOfOperator } from '../instance/admin_access.ts';
 import { defaultGrants, isSettable, type Members, unfetchable } from './client_metadata.ts';
-import { DEFAULT_OVERLAP, idProblem, publishKeys, revokeForOthers } from './client_rules.ts';
+import {
+  DEFAULT_OVERLAP,
+  idProblem,
+  publishKeys,
+  revokeFormerSubjects,
+  revokeForOthers,
+} from './client_rules.ts';
 import { type DesiredClient, type FileProblem, problemOf } from './desired_state.ts';
 import { type OperationParts, requireReachable } from './operation.ts';
 import {
@@ -125,6 +131,8 @@ export async function planClient(
     if (isDisabled !== wasDisabled) await parts.storage.setDisabled('client', id, isDisabled);
     if (before !== undefined && differences.some(({ name }) => name === 'allowed_groups'))
       for (const warning of await revokeForOthers(parts, record)) warn(warning);
+    if (before !== undefined)
+      for (const warning of await revokeFormerSubjects(parts, before, record)) warn(warning);
   };
   const action = before === undefined ? 'add' : 'change';
   return { changes: [{ action, kind: 'client', name: id, members: differences, perform }] };

@@ -7,6 +7,7 @@ import {
   hasResource,
   isSameResource,
   type NewClient,
+  sectorOf,
   signingAlgorithmsOf,
   unreadableNameOf,
 } from '@grantd/core';
@@ -149,6 +150,24 @@ export async function revokeForOthers(
   return [
     `revoked the tokens of ${users === 1 ? '1 user' : `${users} users`} who may no longer use ${client.id}`,
   ];
+}
+
+/**
+ * Revokes the tokens of a client that had other pairwise identifiers of its users before a change: no ending could name
+ * those to followers (ADR 181).
+ * @returns a sentence if it had
+ */
+export async function revokeFormerSubjects(
+  { storage }: Pick<OperationParts, 'storage'>,
+  before: ClientRecord,
+  client: NewClient,
+): Promise<readonly string[]> {
+  const [earlier, later] = [before, client].map((one) =>
+    one.metadata?.subject_type === 'pairwise' ? sectorOf(one) : undefined,
+  );
+  if (earlier === undefined || earlier === later) return [];
+  await storage.revokeAll({ principal: 'client', id: client.id });
+  return [`revoked the tokens of ${client.id}, which has other identifiers (sub) of its users from now on`];
 }
 
 /** What the operator should look at after a client was added or changed. @param isSet whether the operator has set a member */

@@ -29,6 +29,7 @@ import {
   requireKnownApis,
   requireKnownGroups,
   requireUsableSecret,
+  revokeFormerSubjects,
   revokeForOthers,
   secretFor,
 } from './client_rules.ts';
@@ -243,7 +244,7 @@ URI, an API (--resource, --follow-all) and a public client may use no grant, and
     path: '/clients/{client_id}',
     scope: 'grantd:clients:write',
     summary:
-      'Change settings of a client. Its tokens stay valid. But if some users may no longer use the client after the change, the server revokes their tokens for it',
+      'Change settings of a client. Its tokens stay valid. But if some users may no longer use the client after the change, the server revokes their tokens for it, and if its users get other pairwise identifiers, all its tokens',
     body: CLIENT_CHANGE,
     status: 200,
     output: CHANGED_CLIENT,
@@ -252,7 +253,7 @@ URI, an API (--resource, --follow-all) and a public client may use no grant, and
     command: {
       line: 'client update <client_id>',
       about:
-        'change settings of a client. Its tokens stay valid, except those of users who may no longer use it',
+        'change settings of a client. Its tokens stay valid, except those of users who may no longer use it, or get another pairwise identifier',
       notes: `A repeatable flag replaces the whole list, so also pass the values that you want to keep. If the client must authenticate
 with a secret after the change, and has none, the command generates one and prints it only once.
 
@@ -290,6 +291,7 @@ with a secret after the change, and has none, the command generates one and prin
       const warnings = [
         // Also if nothing changed: an earlier attempt may have died before the end.
         ...(members.allowed_groups === undefined ? [] : await revokeForOthers(parts, record, onUsers)),
+        ...(await revokeFormerSubjects(parts, before, record)),
         ...(await clientWarnings(parts, record, (name) => members[name] !== undefined)),
       ];
       return {
