@@ -199,10 +199,10 @@ test('a process that cannot read events ends its streams, because another one ma
     assert.equal(status, 200);
     const reader = body?.getReader() ?? assert.fail();
     await reader.read();
-    assert.equal(feed.streams, 1);
+    assert.equal(feed.streams.get('api')?.length, 1);
     read = blind;
     while (!(await reader.read()).done);
-    assert.equal(feed.streams, 0);
+    assert.equal(feed.streams.size, 0);
     read = readWell;
   }
 

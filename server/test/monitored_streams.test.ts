@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { memoryStorage } from '@grantd/core/memory';
 import { logThrough } from '../src/log/log.ts';
 import { Monitor } from '../src/monitoring/monitor.ts';
+
+const IDLE = {
+  storage: { keys: memoryStorage().keys },
+  isReady: async () => true,
+  clock: { skewSeconds: 0 },
+};
 
 test('metrics count streams to followers, and leave their duration out of that of requests', () => {
   const monitor = new Monitor();
@@ -14,4 +21,23 @@ test('metrics count streams to followers, and leave their duration out of that o
   assert.match(JSON.stringify(requests), /"follow"/);
   log.info({ ...line, operation: 'introspection' });
   assert.match(JSON.stringify(monitor.counts().http_server_request_duration_seconds), /introspection/);
+});
+
+test('metrics count the streams of each client, also when its last one ends, and name only so many clients', () => {
+  const monitor = new Monitor(2);
+  const count = (streams: Readonly<Record<string, number>>) => {
+    const entries = Object.entries(streams).map(([id, length]) => [id, new Array(length).fill({})] as const);
+    monitor.watch({ ...IDLE, feed: { streams: new Map(entries) } });
+    return monitor.counts().grantd_followers;
+  };
+  assert.deepEqual(count({}), []);
+  assert.deepEqual(count({ a: 2, b: 1 }), [
+    [['a'], 2],
+    [['b'], 1],
+  ]);
+  assert.deepEqual(count({ b: 3, c: 1, d: 4 }), [
+    [['a'], 0],
+    [['b'], 3],
+    [['other'], 5],
+  ]);
 });

@@ -93,9 +93,9 @@ export class Feed {
     this.#tail = new EventTail(storage, new EndingReader(storage, server), { keptForSeconds });
   }
 
-  /** Followers that have a stream. */
-  get streams(): number {
-    return this.#streams.size;
+  /** Of each client. */
+  get streams(): ReadonlyMap<string, readonly unknown[]> {
+    return Map.groupBy(this.#streams, ({ clientId }) => clientId);
   }
 
   /** Ends all streams. Their followers connect again, to the process that takes over. */
@@ -159,11 +159,11 @@ export class Feed {
   }
 
   async #open(client: ClientRecord, after: Mark | undefined, response: ServerResponse): Promise<void> {
-    const ofClient = [...this.#streams].filter((other) => other.clientId === client.id);
-    if (this.#isClosed || this.#streams.size >= MAX_STREAMS || ofClient.length >= MAX_STREAMS_OF_CLIENT)
+    const { id: clientId } = client;
+    const ofClient = this.streams.get(clientId)?.length ?? 0;
+    if (this.#isClosed || this.#streams.size >= MAX_STREAMS || ofClient >= MAX_STREAMS_OF_CLIENT)
       throw notNow('too_many_streams');
     const endsAtMs = performance.now() + LONGEST_STREAM_MS;
-    const { id: clientId } = client;
     const stream: Stream = { clientId, response, endsAtMs, waiting: [], isOver: false, isInDoubt: true };
     this.#add(stream);
     const missed = await this.#tail.missedSince(after);

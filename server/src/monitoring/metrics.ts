@@ -78,7 +78,8 @@ export const METRICS = {
   ),
   grantd_followers: gauge(
     'sum',
-    'Streams to APIs that follow endings (docs/follow.md). If an API is missing, it introspects each token.',
+    'Streams to APIs that follow endings (docs/follow.md). An API without one introspects each token.',
+    'client_id',
   ),
   grantd_worker_deaths_total: counter('Workers that died and were replaced.'),
 

@@ -16,7 +16,7 @@ export interface Watched {
   /** Whether the server can answer requests and write. */
   isReady(): Promise<boolean>;
   readonly clock: Pick<ClockWatch, 'skewSeconds'>;
-  readonly feed: { readonly streams: number };
+  readonly feed: { readonly streams: ReadonlyMap<string, { readonly length: number }> };
   /** When the certificate expires. Present if the server speaks TLS. */
   readonly tls?: { expiry(): Date } | undefined;
 }
@@ -41,6 +41,8 @@ export class Monitor {
   readonly meter = new Meter();
   readonly #maxClients: number;
   readonly #clients = new Set<string>();
+  /** Streams of each client, also of those that have left. */
+  readonly #followers = new Map<string, number>();
   #watched: Watched | undefined;
   /** Counts of stores that a reload has replaced, by metric and labels. */
   readonly #replaced = new Map<string, number>();
@@ -113,7 +115,12 @@ export class Monitor {
     for (const [cache, { size }] of Object.entries(statistics?.caches ?? {}))
       this.meter.set('grantd_cache_entries', size, cache);
     if (statistics !== undefined) this.meter.set('grantd_storage_waiting_writes', statistics.writes.waiting);
-    this.meter.set('grantd_followers', this.#watched?.feed.streams ?? 0);
+    for (const name of this.#followers.keys()) this.#followers.set(name, 0);
+    for (const [clientId, { length }] of this.#watched?.feed.streams ?? []) {
+      const name = this.#nameOf(clientId);
+      this.#followers.set(name, (this.#followers.get(name) ?? 0) + length);
+    }
+    for (const [name, streams] of this.#followers) this.meter.set('grantd_followers', streams, name);
     const connections = this.#watched?.connections?.();
     if (connections !== undefined) {
       this.meter.set('db_client_connection_count', connections.idle, 'idle');
