@@ -1,7 +1,8 @@
 // Signs in with the recipes of docs/clients.md as they are printed, except for addresses.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,6 +11,7 @@ import * as client from 'openid-client';
 import { freePort } from '../../core/test/harness/free_port.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
 import { grantdPrints } from './harness/commands.ts';
+import { listenOnLoopback } from './harness/listening.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
@@ -144,6 +146,39 @@ function cookiesOf(response: Response): string {
     .join('; ');
 }
 
+const hasOauth2Proxy = spawnSync('oauth2-proxy', ['--version']).status === 0;
+
+test('oauth2-proxy signs a user in for a whole web application', {
+  skip:
+    !hasOauth2Proxy && 'oauth2-proxy is not installed: go install github.com/oauth2-proxy/oauth2-proxy/v7',
+}, async (t) => {
+  const [issuerPort, port] = [await freePort(), await freePort()];
+  const [issuer, home] = [`http://localhost:${issuerPort}`, `http://localhost:${port}`];
+  const application = createServer(({ headers }, response) => {
+    response.end(String(headers['x-forwarded-email']));
+  });
+  const upstream = `http://127.0.0.1:${await listenOnLoopback(application)}`;
+  t.after(() => application.close());
+  const blocks = recipe('oauth2-proxy', {
+    ...{ [ISSUER]: issuer, 'https://app.example': home, '127.0.0.1:4180': `127.0.0.1:${port}` },
+    'http://127.0.0.1:8080': upstream,
+  });
+  const [[command = ''], [settings = '']] = [blocks('sh'), blocks('ini')];
+  const { secret, folder } = await serverFor(command, issuerPort);
+  const file = join(folder, 'oauth2_proxy.cfg');
+  const own = settings.replace('grantd_cs_…', secret).replace('COOKIE_SECRET', 'a'.repeat(32));
+  // The test has no TLS.
+  writeFileSync(file, `${own}cookie_secure = false\n`);
+  const child = spawn('oauth2-proxy', ['--config', file], { stdio: 'ignore' });
+  t.after(() => child.kill());
+  const browser = new Browser(home);
+  await untilOpen(home);
+  const { url } = await browser.get(`${home}/oauth2/start?rd=/`);
+  const callback = await signInAndConsent(new Browser(issuer), url, CAROL);
+  assert.equal((await browser.get(callback.href)).html, 'carol@example.com');
+  assert.equal((await new Browser(home).get(home)).status, 403, 'without a session');
+});
+
 /** Debian's packages, or those that are unpacked in another folder. */
 const APACHE = process.env.APACHE_ROOT ?? '';
 const MODULES = `${APACHE}/usr/lib/apache2/modules`;
@@ -197,6 +232,10 @@ OIDCUnAuthAction auth true
   const args = ['-f', join(folder, 'httpd.conf'), '-DFOREGROUND'];
   const child = spawn(`${APACHE}/usr/sbin/apache2`, args, { stdio: 'inherit', env });
   t.after(() => child.kill());
+  await untilOpen(home);
+}
+
+async function untilOpen(home: string): Promise<void> {
   const isOpen = () =>
     fetch(home).then(
       () => true,
