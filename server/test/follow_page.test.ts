@@ -12,12 +12,12 @@ import { Workbench } from './harness/program.ts';
 import { basic, payloadOf, postForm, type Tokens } from './harness/protocol.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
+const PAGE = readFileSync(join(ROOT, 'docs', 'follow.md'), 'utf8');
 const PYTHON_ABSENCE = spawnSync('python3', ['--version']).status === 0 ? false : 'python3 is not installed';
 
 test('the test vectors of the page are right', () => {
-  const page = readFileSync(join(ROOT, 'docs', 'follow.md'), 'utf8');
   const [, ...vectors] =
-    /Test vectors: `all` is `(.*)`; .* is `(.*)`; .* is `(.*)`; .* is `(.*)`\./.exec(page) ?? [];
+    /Test vectors: `all` is `(.*)`; .* is `(.*)`; .* is `(.*)`; .* is `(.*)`\./.exec(PAGE) ?? [];
   assert.deepEqual(vectors, [
     keyOf({ of: 'all' }),
     keyOf({ of: 'client', id: 'my-app' }),
@@ -32,8 +32,9 @@ test('the follower in Python accepts a token, asks after its revocation, and kno
   const workbench = new Workbench();
   after(() => workbench.clear());
   const server = await workbench.start(workbench.folder(), ['--demo']);
-  const program = join(ROOT, 'examples', 'follower', 'follower.py');
-  const python = spawn('python3', ['-B', program, server.url, 'demo-api', 'demo-api-secret']);
+  const [, command = ''] = /^\$ python3 (.*)$/m.exec(PAGE) ?? [];
+  const args = command.replace('http://localhost:4000', server.url).split(' ');
+  const python = spawn('python3', ['-B', ...args], { cwd: ROOT });
   after(() => python.kill());
   python.stderr.pipe(process.stderr);
   const lines = createInterface(python.stdout);
