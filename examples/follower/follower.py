@@ -37,10 +37,12 @@ class Follower:
                 continue
             event, mark, data = fields["event"], fields["id"], json.loads(fields["data"])
             if event == "begin" and not data["complete"]:
-                self.endings = {key("all"): number(mark)}
-            for ended in data["keys"] if event == "begin" else data if event == "endings" else []:
-                self.endings[ended] = number(mark)
-            self.mark, fields = mark, {}
+                self.endings, self.mark = {key("all"): number(mark)}, mark
+            elif event != "begin" and number(data["since"]) > number(self.mark):
+                raise ValueError("a message is missing")
+            for ended in data.get("keys", []):
+                self.endings[ended] = max(number(mark), self.endings.get(ended, 0))
+            self.mark, fields = max(mark, self.mark or mark, key=number), {}
 
     def beat(self):
         sent, nonce = time.monotonic(), uuid.uuid4().hex

@@ -212,9 +212,10 @@ export class EndingFeed {
       }
       stillThere();
       for await (const message of messagesIn(body, stillThere)) {
-        if (message.event === 'begin') this.#begin(message, stream);
-        else if (this.#stream !== stream) throw unreadable();
-        else if (message.event === 'endings') this.#note(message.data, message.mark);
+        const isBegin = this.#stream !== stream;
+        if (isBegin !== (message.event === 'begin')) throw unreadable();
+        if (isBegin) this.#begin(message, stream);
+        else this.#continue(message);
         this.#reach(message.mark);
       }
     } finally {
@@ -252,12 +253,20 @@ export class EndingFeed {
     void this.#beat(stream.signal);
   }
 
+  /** A later message. It says from where on it is complete, so that one that is missing before it is noticed. */
+  #continue({ event, data, mark }: Message): void {
+    if (!isJsonObject(data) || typeof data.since !== 'string') throw unreadable();
+    if (numberIn(data.since) > this.#position)
+      throw new DocumentError('refused', 'a message of the feed of endings is missing');
+    if (event === 'endings') this.#note(data.keys, mark);
+  }
+
   #note(keys: unknown, mark: string): void {
     if (!Array.isArray(keys)) throw unreadable();
     const position = numberIn(mark);
     if (this.#endings.size + keys.length > MOST_ENDINGS) {
       this.#endings.clear();
-      this.#set(this.#all, position);
+      this.#set(this.#all, Math.max(position, this.#position));
     }
     for (const key of keys) {
       const number = typeof key === 'string' ? keyNumber(key) : undefined;
@@ -273,8 +282,12 @@ export class EndingFeed {
 
   /** All endings up to the mark are noted. */
   #reach(mark: string): void {
-    this.#mark = mark;
-    this.#position = numberIn(mark);
+    const position = numberIn(mark);
+    // A message may repeat what is known.
+    if (position >= this.#position) {
+      this.#mark = mark;
+      this.#position = position;
+    }
     this.#prove();
     const nowMs = performance.now();
     if (nowMs - this.#forgotAtMs < FORGET_EVERY_MS) return;

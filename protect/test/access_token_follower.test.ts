@@ -70,6 +70,11 @@ class FakeServer {
     return new Response(body);
   };
 
+  /** @param keys what has ended since the message before */
+  end(mark: string, keys: readonly string[], since = this.mark): void {
+    this.send('endings', mark, { since, keys });
+  }
+
   send(event: string, mark: string, data: unknown): void {
     this.mark = mark;
     const text = `event: ${event}\nid: ${mark}\ndata: ${JSON.stringify(data)}\n\n`;
@@ -142,13 +147,13 @@ test('an ending that arrives again, from another process, does not hide a later 
   const { server, follower, token, isAccepted } = await open(t);
   await follower.ready();
   const text = await token();
-  server.send('endings', '12.a', [GRANT]);
+  server.end('12.a', [GRANT]);
   await until(() => follower.status().endings === 1);
   assert.equal(await isAccepted(text), true);
   assert.equal(server.introspections, 1);
   server.isActive = false;
-  server.send('endings', '14.a', [GRANT]);
-  server.send('endings', '11.a', [GRANT, keyOf('client\nother')]);
+  server.end('14.a', [GRANT]);
+  server.end('11.a', [GRANT, keyOf('client\nother')], '10.a');
   await until(() => follower.status().endings === 2);
   assert.equal(await isAccepted(text), false);
 });

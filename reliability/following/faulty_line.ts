@@ -4,75 +4,107 @@ import type { Cluster } from '../deployments/cluster.ts';
 import { oneOf } from '../load/choice.ts';
 
 const FAULTS = [
-  'none',
+  'nothing fails',
   'streams stall',
+  'streams are half open',
   'nonces are lost',
   'answers are repeated',
-  'all is late',
-  'all is lost',
+  'the feed is slow',
+  'the feed is lost',
 ] as const;
 
-/** Between a follower and a cluster, as a load balancer and a network. Only what follows endings can fail. */
+/** Rare, because no history can begin or end meanwhile. */
+const OUTAGE = 'all is lost';
+const OUTAGES = 0.05;
+
+/** Milliseconds for which a server does not learn that a half-open stream is gone. */
+const HALF_OPEN_MS = 10_000;
+
+/** Milliseconds by which a clock is wrong at most. */
+const MOST_AHEAD_MS = 300_000;
+
+/** Between a follower and a cluster, as a load balancer and a network. */
 export class FaultyLine {
   readonly #cluster: Cluster;
   readonly #streams = new Set<AbortController>();
-  #fault: (typeof FAULTS)[number] = 'none';
+  #fault: (typeof FAULTS)[number] | typeof OUTAGE = 'nothing fails';
   #answer = '';
   #lateMs = 0;
   /** By which the follower’s clock is wrong. */
-  aheadMs = 0;
+  #aheadMs = 0;
 
   constructor(cluster: Cluster) {
     this.#cluster = cluster;
   }
 
-  readonly clock = (): number => Date.now() + this.aheadMs;
+  readonly clock = (): number => Date.now() + this.#aheadMs;
 
-  /** Begins another fault, or ends one. */
-  change(): void {
-    this.#fault = oneOf(FAULTS);
+  get fault(): string {
+    return this.#fault;
+  }
+
+  /**
+   * Begins another fault, or ends one.
+   * @returns what it did
+   */
+  change(): readonly string[] {
+    this.#fault = Math.random() < OUTAGES ? OUTAGE : oneOf(FAULTS);
     this.#lateMs = Math.random() * 2500;
-    this.aheadMs = Math.random() < 0.2 ? (Math.random() - 0.5) * 600_000 : this.aheadMs;
-    if (Math.random() < 0.3) this.#cut();
+    const [isSet, isCut] = [Math.random() < 0.2, Math.random() < 0.3];
+    if (isSet) this.#aheadMs = (Math.random() * 2 - 1) * MOST_AHEAD_MS;
+    if (isCut) for (const stream of this.#streams) stream.abort();
+    return [this.#fault, ...(isSet ? ['a clock is set'] : []), ...(isCut ? ['streams are cut'] : [])];
   }
 
   heal(): void {
-    this.#fault = 'none';
+    this.#fault = 'nothing fails';
   }
 
   readonly fetch: Fetch = async (url, init) => {
     const { pathname } = new URL(url);
     const target = `${oneOf(this.#cluster.servers).address}${pathname}`;
-    if (!pathname.endsWith('/follow')) return fetch(target, init);
-    const isNonce = String(init.body).includes('nonce=');
-    if (this.#fault === 'all is lost' || (isNonce && this.#fault === 'nonces are lost'))
-      throw new TypeError('lost');
-    if (isNonce && this.#fault === 'answers are repeated') return new Response(this.#answer);
-    if (!isNonce) return this.#stream(target, init);
-    if (this.#fault === 'all is late') await pause(this.#lateMs * Math.random());
+    const isFeed = pathname.endsWith('/follow');
+    if (this.#fault === OUTAGE || (isFeed && this.#fault === 'the feed is lost')) throw lost();
+    if (!isFeed) return fetch(target, init);
+    if (!String(init.body).includes('nonce=')) return this.#stream(target, init);
+    if (this.#fault === 'nonces are lost') throw lost();
+    if (this.#fault === 'answers are repeated') return new Response(this.#answer);
+    await this.#beLate();
     const response = await fetch(target, init);
-    if (this.#fault === 'all is late') await pause(this.#lateMs * Math.random());
+    await this.#beLate();
     this.#answer = await response.clone().text();
     return response;
   };
 
   async #stream(target: string, init: RequestInit): Promise<Response> {
-    const cut = new AbortController();
+    const [cut, gone] = [new AbortController(), new AbortController()];
     this.#streams.add(cut);
     const signal = AbortSignal.any([cut.signal, ...(init.signal ? [init.signal] : [])]);
-    signal.addEventListener('abort', () => this.#streams.delete(cut));
-    const response = await fetch(target, { ...init, signal });
+    let isHalfOpen = false;
+    signal.addEventListener('abort', () => {
+      this.#streams.delete(cut);
+      if (isHalfOpen) setTimeout(() => gone.abort(), HALF_OPEN_MS).unref();
+      else gone.abort();
+    });
+    const response = await fetch(target, { ...init, signal: gone.signal });
     const delaying = new TransformStream<Uint8Array, Uint8Array>({
       transform: async (chunk, controller) => {
-        if (this.#fault === 'all is late') await pause(this.#lateMs);
-        while (this.#fault === 'streams stall' && !signal.aborted) await pause(20);
+        await this.#beLate();
+        // It stays so after the fault: neither side learns that the other one is gone.
+        isHalfOpen ||= this.#fault === 'streams are half open';
+        while ((isHalfOpen || this.#fault === 'streams stall') && !signal.aborted) await pause(20);
         controller.enqueue(chunk);
       },
     });
-    return new Response(response.body?.pipeThrough(delaying), response);
+    const body = response.body?.pipeThrough(delaying, { signal });
+    return new Response(body, response);
   }
 
-  #cut(): void {
-    for (const stream of this.#streams) stream.abort();
+  async #beLate(): Promise<void> {
+    if (this.#fault === 'the feed is slow') await pause(this.#lateMs * Math.random());
   }
+}
+
+function lost(): TypeError {
+  return new TypeError('lost');
 }

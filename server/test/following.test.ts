@@ -3,14 +3,15 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { AccessTokenVerifier } from '@grantd/protect';
 import { deploymentNamed } from '../../reliability/deployments/deployments.ts';
-import { API, runFollowing } from '../../reliability/following/run_following.ts';
+import { type FollowingOrder, runFollowing } from '../../reliability/following/run_following.ts';
+import { API } from '../../reliability/following/ways.ts';
 import { POSTGRESQL } from './harness/databases.ts';
 import { Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-const SHORT = { seconds: 1, followers: 3, lanes: 4, disturbs: false, maxSilence: 2 };
+const SHORT = { seconds: 1, followers: 3, lanes: 4, disturbances: [], maxSilence: 2 };
 
 for (const [name, absence] of [
   ['sqlite', false],
@@ -21,11 +22,11 @@ for (const [name, absence] of [
     skip: absence,
   }, async () => {
     const cluster = await deploymentNamed(workbench, name).start({ processes: 2 });
-    const { late, conclusive } = await runFollowing(cluster, SHORT);
+    const { late, histories } = await runFollowing(cluster, SHORT);
     assert.deepEqual(late, []);
-    assert.ok(conclusive > 0);
+    assert.ok(histories > 0);
     if (name !== 'sqlite') return;
-    const instead: NonNullable<Parameters<typeof runFollowing>[1]['instead']> = ({ fetch }) =>
+    const instead: NonNullable<FollowingOrder['instead']> = ({ fetch }) =>
       new AccessTokenVerifier({ issuer: cluster.issuer, audience: API.resource, fetch });
     // On a busy machine, one second may be too short for a history that ends.
     let blind = 0;

@@ -200,8 +200,8 @@ export class Feed {
     this.#heartbeats = setInterval(() => this.#beatAll(), HEARTBEAT_MS);
     this.#tail.listen({
       restMs: () => readEveryMs(this.#streams.size),
-      endings: ({ keys, changedClients }, last) => {
-        const message = keys.length === 0 ? undefined : messageOf('endings', last, keys);
+      endings: ({ keys, changedClients }, since, last) => {
+        const message = keys.length === 0 ? undefined : messageOf('endings', last, { since, keys });
         this.#hasSpoken ||= message !== undefined;
         for (const stream of this.#streams) {
           const isChanged = changedClients.includes(stream.clientId);
@@ -216,14 +216,14 @@ export class Feed {
   }
 
   #beatAll(): void {
-    const { last, ageMs } = this.#tail;
+    const { last, lastEnding, ageMs } = this.#tail;
     if (last === undefined) return;
     // The answer to a nonce can come from a process that still reads, and would prove a contact that does not exist.
     if (ageMs > LONGEST_BLINDNESS_MS) {
       this.#endAll();
       return;
     }
-    const message = this.#hasSpoken ? undefined : messageOf('heartbeat', last, {});
+    const message = this.#hasSpoken ? undefined : messageOf('heartbeat', last, { since: lastEnding });
     this.#hasSpoken = false;
     const nowMs = performance.now();
     for (const stream of this.#streams) {

@@ -39,8 +39,12 @@ function numberOf(mark: Mark): number | undefined {
 export interface TailListener {
   /** Milliseconds between two reads. */
   restMs(): number;
-  /** Called after each read that has found endings. @param last the mark of the last event read */
-  endings(endings: Endings, last: Mark): void;
+  /**
+   * Called after each read that has found endings.
+   * @param since nothing else has ended after this mark
+   * @param last the mark of the last event read
+   */
+  endings(endings: Endings, since: Mark, last: Mark): void;
   /** The events that were read are no longer those of the database: it was restored, or another one took its place. */
   broken(): void;
 }
@@ -64,7 +68,6 @@ export class EventTail {
   #waiting: PromiseWithResolvers<Mark>[] = [];
   /** `undefined` while unknown. */
   #last: Mark | undefined;
-  /** Nothing has ended between this mark and the last one. */
   #lastEnding: Mark = BEGINNING;
   #isRunning = false;
   #readAtMs = 0;
@@ -97,6 +100,11 @@ export class EventTail {
   /** The mark of the last event that was read; `undefined` before the first read. */
   get last(): Mark | undefined {
     return this.#last;
+  }
+
+  /** Nothing has ended between this mark and the last one. */
+  get lastEnding(): Mark {
+    return this.#lastEnding;
   }
 
   /** Milliseconds since the last successful read began. */
@@ -222,10 +230,11 @@ export class EventTail {
       const latest = events.at(-1);
       if (latest === undefined) return this.#lastEnding;
       const endings = await this.#reader.read(events);
+      const since = this.#lastEnding;
       this.#last = markOf(latest);
       if (endings.keys.length > 0) this.#lastEnding = this.#last;
       if (endings.keys.length > 0 || endings.changedClients.length > 0)
-        this.#listener?.endings(endings, this.#last);
+        this.#listener?.endings(endings, since, this.#last);
       if (page.length < PAGE) return this.#lastEnding;
     }
   }

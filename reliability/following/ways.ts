@@ -1,0 +1,166 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type IssuedByOperator, StorageFault } from '@grantd/core';
+import type { Cluster } from '../deployments/cluster.ts';
+import type { Library } from '../deployments/library.ts';
+import { oneOf } from '../load/choice.ts';
+import { Connection } from '../load/connection.ts';
+import { type Done, requestTokens, revoke, type Tokens } from '../load/protocol.ts';
+import { machine, register } from '../load/registrations.ts';
+
+/** The API of all followers. */
+export const API = {
+  ...{ id: 'followed-api', grantTypes: [], scopes: [], redirectUris: [] },
+  ...{ resource: 'https://followed.example', metadata: { api_scopes: ['read'] } },
+} as const;
+
+/** Tokens of a client for a user of its own. */
+export interface Kin {
+  readonly clientId: string;
+  readonly subject: string;
+  readonly tokens: readonly Token[];
+}
+
+export type Token = Tokens & Pick<IssuedByOperator, 'grantId'>;
+
+export interface Place {
+  readonly library: Library;
+  readonly cluster: Cluster;
+}
+
+type EndsOne = (place: Place, kin: Kin, token: Token) => unknown;
+type EndsAll = (place: Place, kin: Kin) => unknown;
+
+/** How tokens end: each by itself, or all of them by one change. */
+export type Way = { readonly name: string; readonly isFamily?: true } & (
+  | { readonly one: EndsOne }
+  | { readonly all: EndsAll }
+);
+
+const WAYS: readonly Way[] = [
+  {
+    name: 'its revocation',
+    one: ({ cluster }, { clientId }, { accessToken }) =>
+      untilDone(cluster, (connection) => revoke(connection, accessToken, clientId)),
+  },
+  {
+    name: 'its grant',
+    one: ({ library }, _, { grantId = '' }) => library.storage.revokeAll({ principal: 'grant', id: grantId }),
+  },
+  {
+    name: 'a second use of a refresh token of its family',
+    isFamily: true,
+    async all({ cluster, library }, { clientId, tokens: [first] }) {
+      const refreshToken = first?.refreshToken ?? '';
+      await untilDone(cluster, async (connection) => {
+        const outcome = await refresh(connection, refreshToken, clientId);
+        return outcome === 'refused' ? 'done' : 'unknown';
+      });
+      // A cutoff has ended this refresh token, but perhaps not what came of a refresh at that moment.
+      const { reason } = await library.opaque.operator.explainToken(refreshToken);
+      if (reason === 'issued_before_cutoff')
+        await library.storage.revokeAll({ principal: 'client', id: clientId });
+    },
+  },
+  {
+    name: 'all of its user',
+    all: ({ library }, { subject }) => library.storage.revokeAll({ principal: 'subject', id: subject }),
+  },
+  {
+    name: 'all of its client',
+    all: ({ library }, { clientId }) => library.storage.revokeAll({ principal: 'client', id: clientId }),
+  },
+  {
+    name: 'a disabled user',
+    all: ({ library }, { subject }) => library.storage.setDisabled('subject', subject, true),
+  },
+  {
+    name: 'a disabled client',
+    all: ({ library }, { clientId }) => library.storage.setDisabled('client', clientId, true),
+  },
+  {
+    name: 'a removed client',
+    all: ({ library }, { clientId }) => library.storage.clients.remove(clientId),
+  },
+];
+
+/** Rare, because it ends the tokens of other histories too, before their time. */
+const CUTOFF: Way = {
+  name: 'a cutoff in time',
+  all: ({ library }) => library.storage.revokeAll({ issuedBeforeMs: Date.now() + 1 }),
+};
+
+const CUTOFFS = 0.002;
+
+const RETRY_MS = 50;
+
+export function anyWay(): Way {
+  return Math.random() < CUTOFFS ? CUTOFF : oneOf(WAYS);
+}
+
+/** @throws {StorageFault} storage is away */
+export async function issue(name: string, count: number, way: Way, place: Place): Promise<Kin> {
+  const { opaque: server, storage } = place.library;
+  const [clientId, subject] = [`client-${name}`, `subject-${name}`];
+  const format = Math.random() < 0.8 ? 'jwt' : 'opaque';
+  const grantTypes = ['client_credentials', 'authorization_code', 'refresh_token'] as const;
+  await register(server, storage.clients, {
+    ...{ ...machine(clientId, format), grantTypes, redirectUris: ['https://app.example/callback'] },
+    metadata: { apis: [API.resource] },
+  });
+  const order = { clientId, subject, resources: [API.resource], scopes: ['read'], refresh: true };
+  const tokens: Token[] = [...(await server.operator.issueTokens(order, way.isFamily ? 1 : count))];
+  // The predecessor of the present refresh token may be used again, so there must be at least two refreshes.
+  while (way.isFamily && tokens.length < Math.max(3, count)) {
+    const { refreshToken = '' } = tokens.at(-1) ?? {};
+    await untilDone(place.cluster, async (connection) => {
+      const outcome = await refresh(connection, refreshToken, clientId);
+      if (outcome === 'refused') throw new Error('a refresh token was refused');
+      if (outcome !== 'unknown') tokens.push(outcome);
+      return outcome === 'unknown' ? outcome : 'done';
+    });
+  }
+  return { clientId, subject, tokens };
+}
+
+/**
+ * Ends all of them.
+ * @returns for each, when its end was answered
+ */
+export async function end(way: Way, kin: Kin, place: Place): Promise<readonly number[]> {
+  if ('one' in way) {
+    return Promise.all(
+      kin.tokens.map(async (token) => {
+        await untilStored(() => way.one(place, kin, token));
+        return performance.now();
+      }),
+    );
+  }
+  await untilStored(() => way.all(place, kin));
+  const endedAtMs = performance.now();
+  return kin.tokens.map(() => endedAtMs);
+}
+
+function refresh(connection: Connection, refresh_token: string, clientId: string) {
+  return requestTokens(connection, { grant_type: 'refresh_token', refresh_token }, clientId);
+}
+
+/** Repeats a request that had no answer, because its server may have been killed. */
+async function untilDone({ servers }: Cluster, ask: (connection: Connection) => Promise<Done>) {
+  for (;;) {
+    const connection = new Connection(oneOf(servers).address);
+    if ((await ask(connection).finally(() => connection.close())) === 'done') return;
+    await pause(RETRY_MS);
+  }
+}
+
+async function untilStored(change: () => unknown): Promise<void> {
+  for (;;) {
+    try {
+      await change();
+      return;
+    } catch (error) {
+      if (!(error instanceof StorageFault)) throw error;
+      await pause(RETRY_MS);
+    }
+  }
+}
