@@ -224,11 +224,10 @@ function basic(id: string, secret: string): string {
 /** Adds an API. @returns its credentials */
 function addApi(at: number) {
   const clientId = `api-${at}`;
-  const added = spawnSync(
-    process.execPath,
-    [main, 'client', 'add', clientId, '--resource', `https://api-${at}.example`, '--json'],
-    { ...place, encoding: 'utf8' },
-  );
+  const added = spawnSync(process.execPath, [main, 'client', 'add', clientId, '--follow-all', '--json'], {
+    ...place,
+    encoding: 'utf8',
+  });
   if (added.status !== 0) throw new Error(`client add failed: ${added.stderr}`);
   return { clientId, clientSecret: String(JSON.parse(added.stdout).client_secret) };
 }

@@ -265,6 +265,9 @@ for (const database of DATABASES) {
       await requireRefused(token, 'for the issuer', [follower]);
       const silent = JSON.parse(await command('client', 'add', 'silent', '--follow-all', '--json'));
       assert.deepEqual(silent.grant_types, [], 'it needs no grant');
+      const first = basic('silent', silent.client_secret);
+      const many = await Promise.all(Array.from({ length: 40 }, () => follows(first, server.url)));
+      assert.deepEqual([...new Set(many)], [200], 'the first use of its secret is no change');
       await command('client', 'update', 'gateway', '--unset', 'follow-all');
       await until(() => !follower.status().isInContact, 'its stream ends with its right');
       await follower.close();

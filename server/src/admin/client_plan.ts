@@ -10,7 +10,7 @@ import {
   rotatedSecrets,
   usableSecrets,
 } from '@grantd/core';
-import { ConditionBroken, isRevision, under } from '../data/conditions.ts';
+import { ConditionBroken, isRevision, isSameClient, under } from '../data/conditions.ts';
 import { adminProblem, isOfOperator } from '../instance/admin_access.ts';
 import { defaultGrants, isSettable, type Members, unfetchable } from './client_metadata.ts';
 import {
@@ -166,16 +166,6 @@ async function stored(
     current = await clients.get(before.id);
   }
   return undefined;
-}
-
-/** Whether two reads of a client differ at most in the use of its secrets. A use can also renew the hash. */
-function isSameClient(one: ClientRecord, other: ClientRecord): boolean {
-  const version = ({ generation, registrationRevision, disabledAtMs, secrets = [] }: ClientRecord) =>
-    JSON.stringify([
-      ...[generation ?? 0, registrationRevision ?? 0, disabledAtMs ?? null],
-      secrets.map(({ createdAtMs, expiresAt }) => [createdAtMs, expiresAt]),
-    ]);
-  return version(one) === version(other);
 }
 
 /** The members of a client that a file needs. */

@@ -1,6 +1,7 @@
 // What a change depends on, checked inside the transaction that makes it (ADR 150). A right that is asked for before a
 // change may be gone when the change is made.
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { ClientRecord } from '@grantd/core';
 import { OF_HOST, withParameters } from '@grantd/core/internal/storage/statements';
 import { dynamicCall, statement, type TableCall } from './tables.ts';
 import { hasWay, type WaysToSignIn } from './ways_to_sign_in.ts';
@@ -85,6 +86,16 @@ export function isNoMember(issuer: string, subject: string, group: string): Writ
 /** That a client is as it was read. */
 export function isRevision(issuer: string, clientId: string, revision: number): WriteCondition {
   return { issuer, lock: lockClient({ clientId }), breach: otherRevision({ clientId, revision }) };
+}
+
+/** Whether two reads of a client differ at most in the use of its secrets. A use can also renew the hash. */
+export function isSameClient(one: ClientRecord, other: ClientRecord): boolean {
+  const version = ({ generation, registrationRevision, disabledAtMs, secrets = [] }: ClientRecord) =>
+    JSON.stringify([
+      ...[generation ?? 0, registrationRevision ?? 0, disabledAtMs ?? null],
+      secrets.map(({ createdAtMs, expiresAt }) => [createdAtMs, expiresAt]),
+    ]);
+  return version(one) === version(other);
 }
 
 /** A user with the ways to sign in that count. */

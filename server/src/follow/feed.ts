@@ -12,6 +12,7 @@ import {
   StorageFault,
 } from '@grantd/core';
 import { type NodeRequest, sendResponse, toHttpRequest } from '@grantd/core/node';
+import { isSameClient } from '../data/conditions.ts';
 import type { RequestLog } from '../log/log.ts';
 import { EndingReader } from './endings.ts';
 import { EventTail, type Mark } from './tail.ts';
@@ -170,7 +171,7 @@ export class Feed {
     while (stream.isInDoubt) {
       stream.isInDoubt = false;
       const present = await this.#parts.storage.clients.get(client.id);
-      if (!present || !isUnchanged(client, present))
+      if (!present || !isSameClient(client, present))
         throw new OAuthError('invalid_client', 'the client has changed', { reason: 'client_changed' });
     }
     if (response.closed) return;
@@ -284,11 +285,4 @@ export function requireApi(client: ClientRecord): void {
     reason: 'client_not_an_api',
     clientId: client.id,
   });
-}
-
-/** Whether a client still has the rights with which it was authenticated. */
-function isUnchanged(before: ClientRecord, now: ClientRecord): boolean {
-  const rights = ({ secrets = [], generation, revision, resource, disabledAtMs, metadata }: ClientRecord) =>
-    JSON.stringify([secrets.map(({ hash }) => hash), generation, revision, resource, disabledAtMs, metadata]);
-  return rights(before) === rights(now);
 }
