@@ -1,3 +1,4 @@
+// Begins early: it waits for contact that is lost.
 // Followers of endings: APIs that verify tokens themselves, and learn from the server whom to ask about (ADR 175).
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
