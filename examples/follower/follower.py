@@ -11,15 +11,15 @@ class Follower:
 
     def __init__(self, issuer, client_id, secret):
         credentials = urllib.parse.quote_plus(client_id) + ":" + urllib.parse.quote_plus(secret)
-        basic = base64.b64encode(credentials.encode()).decode()
-        self.url, self.headers = issuer.rstrip("/") + "/token/follow", {"Authorization": "Basic " + basic}
+        self.basic, self.bearer = "Basic " + base64.b64encode(credentials.encode()).decode(), ""
+        self.url = issuer.rstrip("/") + "/token/follow"
         self.endings, self.mark, self.contact = {}, None, float("-inf")  # a real one drops endings after kept_for
         for work in (self.read, self.beat):
             threading.Thread(target=self.forever, args=(work,), daemon=True).start()
 
-    def post(self, **form):
-        body = urllib.parse.urlencode(form).encode()
-        return urllib.request.urlopen(urllib.request.Request(self.url, body, self.headers), timeout=self.MAX_SILENCE)
+    def send(self, authorization, body=None, query=""):
+        request = urllib.request.Request(self.url + query, body, {"Authorization": authorization})
+        return urllib.request.urlopen(request, timeout=self.MAX_SILENCE)
 
     def forever(self, work):
         while True:
@@ -29,13 +29,15 @@ class Follower:
                 time.sleep(0.5)
 
     def read(self):
-        fields = {}
-        for line in self.post(**({"after": self.mark} if self.mark else {})):
+        fields, form = {}, {"after": self.mark} if self.mark else {}
+        for line in self.send(self.basic, urllib.parse.urlencode(form).encode()):
             name, _, value = line.decode().strip().partition(": ")
             fields[name] = value
             if name:
                 continue
             event, mark, data = fields["event"], fields["id"], json.loads(fields["data"])
+            if event == "begin":
+                self.bearer = "Bearer " + data["pass"]
             if event == "begin" and not data["complete"]:
                 self.endings, self.mark = {key("all"): number(mark)}, mark
             elif event != "begin" and number(data["since"]) > number(self.mark):
@@ -46,7 +48,7 @@ class Follower:
 
     def beat(self):
         sent, nonce = time.monotonic(), uuid.uuid4().hex
-        answer = json.load(self.post(nonce=nonce))
+        answer = json.load(self.send(self.bearer, query="?nonce=" + nonce))
         while self.mark is None or number(self.mark) < number(answer["mark"]):
             if time.monotonic() - sent > self.MAX_SILENCE:
                 return

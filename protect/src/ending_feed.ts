@@ -170,13 +170,12 @@ export class EndingFeed {
       const stream = new AbortController();
       try {
         await this.#follow(stream);
-        retryMs = FIRST_RETRY_MS;
       } catch (error) {
-        if (this.#stream === stream) retryMs = FIRST_RETRY_MS;
         this.#fault = error;
         if (this.#reported === undefined) this.#report(false);
       } finally {
         stream.abort();
+        if (this.#contact !== undefined) retryMs = FIRST_RETRY_MS;
         this.#stream = undefined;
         // What was refused meanwhile must not be accepted by an earlier contact.
         this.#contact = undefined;
@@ -236,7 +235,8 @@ export class EndingFeed {
 
   /** The first message of a stream: what was missed since the last one, if the server knows. */
   #begin({ data, mark }: Message, stream: AbortController): void {
-    if (!isJsonObject(data) || data.version !== 1 || typeof data.kept_for !== 'number') throw unreadable();
+    if (!isJsonObject(data) || data.version !== 1) throw unreadable();
+    if (typeof data.kept_for !== 'number' || typeof data.pass !== 'string') throw unreadable();
     // With another lifetime, earlier endings and answers were not kept for the right time.
     const isChanged = data.kept_for !== this.#keptForSeconds && this.#mark !== undefined;
     this.#keptForSeconds = data.kept_for;
@@ -250,7 +250,7 @@ export class EndingFeed {
     this.#note(data.keys, mark);
     this.#stream = stream;
     this.#fault = undefined;
-    void this.#beat(stream.signal);
+    void this.#beat(stream, data.pass);
   }
 
   /** A later message. It says from where on it is complete, so that one that is missing before it is noticed. */
@@ -317,12 +317,12 @@ export class EndingFeed {
   }
 
   /** Asks each second where the events are. The nonce tells an answer from an earlier one, which a proxy may repeat. */
-  async #beat(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+  async #beat(stream: AbortController, pass: string): Promise<void> {
+    while (!stream.signal.aborted) {
       const at = this.#now();
       try {
-        const mark = await this.#presentMark();
-        if (signal.aborted) return;
+        const mark = await this.#presentMark(stream, pass);
+        if (stream.signal.aborted) return;
         this.#proofs.push({ at, position: numberIn(mark) });
         this.#prove();
       } catch (error) {
@@ -332,12 +332,19 @@ export class EndingFeed {
     }
   }
 
-  async #presentMark(): Promise<string> {
-    const { ask, endpoint, authenticate } = this.#services;
+  async #presentMark(stream: AbortController, pass: string): Promise<string> {
+    const { ask, endpoint } = this.#services;
     const nonce = crypto.randomUUID();
-    const { status, body } = await ask(endpoint, await formOf(authenticate, [['nonce', nonce]]));
-    if (status !== 200)
-      throw new DocumentError('failed', `the feed of endings answered a nonce with status ${status}`);
+    const url = new URL(endpoint);
+    url.searchParams.set('nonce', nonce);
+    const headers = { accept: 'application/json', authorization: `Bearer ${pass}` };
+    const { status, body } = await ask(url.href, { headers });
+    if (status !== 200) {
+      const error = new DocumentError('failed', `the feed of endings answered a nonce with status ${status}`);
+      // The next stream has another pass.
+      if (status === 401) stream.abort(error);
+      throw error;
+    }
     const answer = parseJson(body);
     if (!isJsonObject(answer) || answer.nonce !== nonce || typeof answer.mark !== 'string')
       throw unreadable();
@@ -378,7 +385,7 @@ async function formOf(authenticate: () => Promise<Authentication>, form: string[
     method: 'POST',
     headers: {
       'content-type': 'application/x-www-form-urlencoded',
-      accept: 'text/event-stream, application/json',
+      accept: 'text/event-stream',
       ...headers,
     },
     body: new URLSearchParams([...form, ...Object.entries(parameters)]).toString(),

@@ -61,12 +61,12 @@ export class FaultyLine {
   }
 
   readonly fetch: Fetch = async (url, init) => {
-    const { pathname } = new URL(url);
-    const target = `${oneOf(this.#cluster.servers).address}${pathname}`;
+    const { pathname, search } = new URL(url);
+    const target = `${oneOf(this.#cluster.servers).address}${pathname}${search}`;
     const isFeed = pathname.endsWith('/follow');
     if (this.#fault === OUTAGE || (isFeed && this.#fault === 'the feed is lost')) throw lost();
     if (!isFeed) return fetch(target, init);
-    if (!String(init.body).includes('nonce=')) return this.#stream(target, init);
+    if (init.method === 'POST') return this.#stream(target, init);
     if (this.#fault === 'nonces are lost') throw lost();
     if (this.#fault === 'answers are repeated') return new Response(this.#answer);
     await this.#beLate();

@@ -5,8 +5,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { AuthorizationServer, type EventRecord, type EventType } from '@grantd/core';
+import { AuthorizationServer, type EventRecord, type EventType, ServerSecret } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
+import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { EndingReader, type Endings, keyOf, MAX_KEYS } from '../src/follow/endings.ts';
 import { Feed } from '../src/follow/feed.ts';
 import { EventTail, type Mark } from '../src/follow/tail.ts';
@@ -179,7 +180,10 @@ test('a process that cannot read events ends its streams, because another one ma
     eventsAfter: { value: (...args: [number, number]) => read(...args) },
   });
   const requestLog = new RequestLog(logThrough(() => {}));
-  const feed = new Feed({ storage: readable, server, requestLog, accessTokenLifetime: LIFETIME });
+  const feed = new Feed({
+    ...{ storage: readable, server, requestLog, accessTokenLifetime: LIFETIME },
+    ...{ secret: new ServerSecret<ProgramSecretUse>(secret), clock: Date.now },
+  });
   const http = createServer((request, response) => void feed.answer(request, response, 'id')).listen(
     0,
     '127.0.0.1',

@@ -197,41 +197,66 @@ for (const database of DATABASES) {
       assert.equal(introspections, before + 1, 'it was told what it missed');
     });
 
+    test('a nonce is answered by every process, for the pass of a stream', async () => {
+      const { begin, id } = await openStream();
+      // More than one connection, so that both workers answer.
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, async () => {
+          const response = await sendNonce(begin.pass);
+          assert.equal(response.headers.get('cache-control'), 'no-store');
+          return [response.status, ((await response.json()) as { nonce: string }).nonce];
+        }),
+      );
+      assert.deepEqual(new Set(answers.flat()), new Set([200, NONCE]));
+      const { mark } = (await (await sendNonce(begin.pass)).json()) as { mark: string };
+      assert.ok(Number.parseInt(mark, 10) >= 1 && Number.parseInt(mark, 10) <= Number.parseInt(id, 10));
+      for (const [pass, nonce, status] of [
+        [begin.pass, 'too short', 400],
+        [`${begin.pass.slice(0, -2)}AA`, NONCE, 401],
+        ['', NONCE, 401],
+      ])
+        assert.equal((await sendNonce(pass, nonce)).status, status, nonce);
+    });
+
+    test('a nonce that is answered has no line in the log, and a refused one has', async () => {
+      const lines = () => server.log().filter(({ operation }) => operation === 'follow').length;
+      const { begin } = await openStream();
+      const before = lines();
+      for (let times = 0; times < 20; times++) assert.equal((await sendNonce(begin.pass)).status, 200);
+      assert.equal((await sendNonce(begin.pass, 'x')).status, 400);
+      await until(() => lines() > before, 'a line');
+      // Streams of other tests may end meanwhile.
+      assert.ok(lines() < before + 20, `${lines() - before} lines`);
+      assert.doesNotMatch(JSON.stringify(server.log()), new RegExp(`${NONCE}|${begin.pass}`));
+    });
+
     test('a stream ends with the right of its client, and begins where the follower was', async () => {
       const { tokens } = await signedIn('seen');
       const first = await openStream();
       assert.deepEqual(first.begin, {
         ...{ version: 1, mark: first.id, complete: true, kept_for: 3600, keys: first.begin.keys },
+        pass: first.begin.pass,
       });
       await revoke(tokens.access_token);
       const later = await openStream({ after: first.id });
       assert.equal(later.begin.complete, true);
       assert.deepEqual(later.begin.keys, [grantKey(tokens.access_token)]);
       const [number = ''] = first.id.split('.');
-      for (const after of [`${number}.AAAAAAAA`, '999999999.AAAAAAAA', 'x', ''])
-        assert.deepEqual((await openStream({ after })).begin, {
-          ...{ version: 1, mark: later.id, complete: false, kept_for: 3600, keys: [] },
+      for (const after of [`${number}.AAAAAAAA`, '999999999.AAAAAAAA', 'x', '']) {
+        const { begin } = await openStream({ after });
+        assert.deepEqual(begin, {
+          ...{ version: 1, mark: later.id, complete: false, kept_for: 3600, keys: [], pass: begin.pass },
         });
+      }
       await command('client', 'rotate-secret', 'demo-api');
       await first.ended;
+      assert.equal((await sendNonce(first.begin.pass)).status, 401);
       const again = await openStream();
       await command('client', 'disable', 'demo-api');
       await again.ended;
+      assert.equal((await sendNonce(again.begin.pass)).status, 401);
       await assert.rejects(openStream(), /401/);
       await command('client', 'enable', 'demo-api');
-    });
-
-    test('a nonce that is answered has no line in the log, and a refused one has', async () => {
-      const lines = () => server.log().filter(({ operation }) => operation === 'follow').length;
-      const nonce = 'a nonce of a follower'.replaceAll(' ', '-');
-      const before = lines();
-      for (let times = 0; times < 20; times++)
-        assert.equal((await postForm(`${server.url}/token/follow`, { nonce }, API)).status, 200);
-      assert.equal((await postForm(`${server.url}/token/follow`, { nonce: 'x' }, API)).status, 400);
-      await until(() => lines() > before, 'a line');
-      // Streams of other tests may end meanwhile.
-      assert.ok(lines() < before + 20, `${lines() - before} lines`);
-      assert.doesNotMatch(JSON.stringify(server.log()), new RegExp(nonce));
     });
 
     test('a client follows for its own resource, and with follow_all for every audience, such as the issuer', async () => {
@@ -310,8 +335,10 @@ for (const database of DATABASES) {
           form,
           basic('demo-machine', 'demo-machine-secret'),
         ),
-        'a short nonce': await postForm(`${server.url}/token/follow`, { nonce: 'x' }, API),
-        'another method': await globalThis.fetch(`${server.url}/token/follow`),
+        'a nonce with the credentials': await globalThis.fetch(`${server.url}/token/follow?nonce=${NONCE}`, {
+          headers: { authorization: API },
+        }),
+        'another method': await globalThis.fetch(`${server.url}/token/follow`, { method: 'PUT' }),
       };
       assert.deepEqual(
         Object.fromEntries(Object.entries(answers).map(([who, { status }]) => [who, status])),
@@ -320,7 +347,7 @@ for (const database of DATABASES) {
           'a wrong secret': 401,
           'a public client': 401,
           'a client that is no API': 403,
-          'a short nonce': 400,
+          'a nonce with the credentials': 401,
           'another method': 405,
         },
       );
@@ -348,6 +375,11 @@ for (const database of DATABASES) {
       }
     });
 
+    const sendNonce = (pass: string, nonce = NONCE) =>
+      globalThis.fetch(`${server.url}/token/follow?nonce=${encodeURIComponent(nonce)}`, {
+        headers: { authorization: `Bearer ${pass}` },
+      });
+
     /** Opens a stream, and reads its first message. */
     async function openStream(form: Readonly<Record<string, string>> = {}) {
       const response = await postForm(`${server.url}/token/follow`, form, API);
@@ -368,6 +400,8 @@ for (const database of DATABASES) {
 
 const API = basic('demo-api', 'demo-api-secret');
 
+const NONCE = 'a-nonce-of-a-follower';
+
 /** The key by which the endings of a token’s grant are known. */
 function grantKey(token: string): string {
   const { client_id, sub } = payloadOf(token);
@@ -386,8 +420,8 @@ class Line {
   #answer = '';
 
   readonly fetch: Fetch = async (url, init) => {
-    if (!url.endsWith('/follow')) return globalThis.fetch(url, init);
-    const isNonce = String(init.body).includes('nonce=');
+    if (!url.includes('/follow')) return globalThis.fetch(url, init);
+    const isNonce = url.includes('?nonce=');
     if (this.fault === 'all is lost' || (isNonce && this.fault === 'nonces are lost'))
       throw new TypeError('fetch failed');
     // Stalled streams alone would be noticed by a nonce; with an earlier answer, only because it is another nonce.

@@ -88,14 +88,21 @@ export function isRevision(issuer: string, clientId: string, revision: number): 
   return { issuer, lock: lockClient({ clientId }), breach: otherRevision({ clientId, revision }) };
 }
 
-/** Whether two reads of a client differ at most in the use of its secrets. A use can also renew the hash. */
+/** Differs after each change of a client. The use of a secret is none, although it can renew the hash. */
+export function versionOf({
+  generation,
+  registrationRevision,
+  disabledAtMs,
+  secrets = [],
+}: ClientRecord): string {
+  return JSON.stringify([
+    ...[generation ?? 0, registrationRevision ?? 0, disabledAtMs ?? null],
+    secrets.map(({ createdAtMs, expiresAt }) => [createdAtMs, expiresAt]),
+  ]);
+}
+
 export function isSameClient(one: ClientRecord, other: ClientRecord): boolean {
-  const version = ({ generation, registrationRevision, disabledAtMs, secrets = [] }: ClientRecord) =>
-    JSON.stringify([
-      ...[generation ?? 0, registrationRevision ?? 0, disabledAtMs ?? null],
-      secrets.map(({ createdAtMs, expiresAt }) => [createdAtMs, expiresAt]),
-    ]);
-  return version(one) === version(other);
+  return versionOf(one) === versionOf(other);
 }
 
 /** A user with the ways to sign in that count. */

@@ -23,6 +23,7 @@ export type ProgramSecretUse =
   | 'audit_seal'
   | 'configuration'
   | 'console_token'
+  | 'follower_pass'
   | 'form_token'
   | 'known_browser'
   | 'mail'

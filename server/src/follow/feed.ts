@@ -1,5 +1,5 @@
 // `POST /token/follow`: tells APIs about whose tokens they have to ask again (ADR 175, docs/follow.md).
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import {
   type AdministrableStorage,
   type AuthorizationServer,
@@ -14,7 +14,8 @@ import {
 import { type NodeRequest, sendResponse, toHttpRequest } from '@grantd/core/node';
 import { isSameClient } from '../data/conditions.ts';
 import type { RequestLog } from '../log/log.ts';
-import { EndingReader } from './endings.ts';
+import { Contact, type ContactParts } from './contact.ts';
+import { EndingReader, MAX_KEYS } from './endings.ts';
 import { EventTail, type Mark } from './tail.ts';
 
 /** Below the issuer. */
@@ -26,8 +27,11 @@ const MAX_STREAMS_OF_CLIENT = 100;
 
 const HEARTBEAT_MS = 1000;
 
-/** Milliseconds between two reads of events. With many streams it is longer, because each batch goes to all of them. */
-const readEveryMs = (streams: number) => (streams <= 100 ? 10 : streams * 0.2);
+/** Milliseconds between two reads of events. */
+const readEveryMs = (streams: number) => Math.min(Math.max(10, streams / 10), 50);
+
+/** Milliseconds between two messages with endings. Each goes to all streams, which costs about 10 µs for each of them. */
+const tellEveryMs = (streams: number) => Math.max(0, streams - 100) / 2;
 
 /** Milliseconds after which a process that cannot read events ends its streams. */
 const LONGEST_BLINDNESS_MS = 1000;
@@ -35,10 +39,11 @@ const LONGEST_BLINDNESS_MS = 1000;
 /** A stream ends after this time, so that its client authenticates again. */
 const LONGEST_STREAM_MS = 10 * 60 * 1000;
 
+/** Milliseconds by which the clocks of processes may differ. */
+const CLOCK_LEEWAY_MS = 10 * 60 * 1000;
+
 /** Bytes that wait for a reader that does not read. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
-
-const NONCE = /^[\w-]{16,128}$/;
 
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream',
@@ -46,21 +51,16 @@ const STREAM_HEADERS = {
   'x-content-type-options': 'nosniff',
   // nginx would collect a response before it passes it on.
   'x-accel-buffering': 'no',
+  connection: 'close',
 };
 
-interface FeedParts {
+interface FeedParts extends Pick<ContactParts, 'secret' | 'clock'> {
   readonly storage: AdministrableStorage;
   readonly server: AuthorizationServer;
   readonly requestLog: RequestLog;
   /** Seconds. */
   readonly accessTokenLifetime: number;
   readonly clientCertificate?: ((request: NodeRequest) => HttpRequest['clientCertificate']) | undefined;
-}
-
-interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly requestId: string;
 }
 
 /** A response to a follower. */
@@ -80,18 +80,25 @@ export class Feed {
   readonly #parts: FeedParts;
   /** Of its requests. */
   readonly path: string;
+  readonly contact: Contact;
   readonly #tail: EventTail;
   readonly #streams = new Set<Stream>();
   #heartbeats: NodeJS.Timeout | undefined;
   /** Whether all streams have had a message since the last heartbeat, so that they need none. */
   #hasSpoken = false;
+  /** Keys of endings that no stream has had, because there was a message just before, and the mark since which these are all. */
+  readonly #untold = new Set<string>();
+  #untoldSince: Mark | undefined;
+  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #telling: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
-    const { storage, server, accessTokenLifetime: keptForSeconds } = parts;
+    const { storage, server, secret, clock, accessTokenLifetime: keptForSeconds } = parts;
     this.path = new URL(server.issuer).pathname.replace(/\/$/, '') + FOLLOW_PATH;
     this.#tail = new EventTail(storage, new EndingReader(storage, server), { keptForSeconds });
+    this.contact = new Contact({ storage, secret, clock, tail: this.#tail, path: this.path });
   }
 
   /** Of each client. */
@@ -106,19 +113,22 @@ export class Feed {
     this.#tail.close();
   }
 
-  /** Answers a request: with a stream, or to a nonce with the present mark. */
+  /** Answers a POST with a stream, and a GET, which has a nonce, with the present mark. */
   async answer(request: NodeRequest, response: ServerResponse, requestId: string): Promise<void> {
     const about = (more: object) => this.#parts.requestLog.about({ requestId, operation: 'follow', ...more });
     about({});
     try {
+      if (request.method === 'GET') {
+        await this.contact.answer(request, response);
+        this.#parts.requestLog.omit(requestId);
+        return;
+      }
       const asked = await this.#read(request, requestId);
       const client = await this.#parts.server.authenticateClient(asked);
       about({ clientId: client.id });
       const form = new URLSearchParams(asked.body);
       requireFollower(client, form.getAll('resource'));
-      const nonce = form.get('nonce');
-      if (nonce === null) await this.#open(client, form.get('after') ?? undefined, response);
-      else await this.#beat(nonce, { request, response, requestId });
+      await this.#open(client, form.get('after') ?? undefined, response);
     } catch (thrown) {
       if (response.headersSent) {
         response.destroy();
@@ -127,7 +137,7 @@ export class Feed {
       const { status, headers, body } = errorResponse(thrown);
       about(thrown instanceof OAuthError && thrown.reason !== undefined ? { reason: thrown.reason } : {});
       const challenge = status === 401 && {
-        'www-authenticate': `Basic realm="${this.#parts.server.issuer}"`,
+        'www-authenticate': `${request.method === 'GET' ? 'Bearer' : 'Basic'} realm="${this.#parts.server.issuer}"`,
       };
       sendResponse(request, response, { status, headers: { ...headers, ...challenge }, body });
       const reason = thrown instanceof StorageFault ? 'storage_unavailable' : 'unexpected';
@@ -140,23 +150,12 @@ export class Feed {
       throw new OAuthError('invalid_request', 'the method is not allowed', {
         status: 405,
         reason: 'method_not_allowed',
-        headers: { allow: 'POST' },
+        headers: { allow: 'GET, POST' },
       });
     const read = await toHttpRequest(request);
     const clientCertificate = this.#parts.clientCertificate?.(request);
     const body = typeof read.body === 'string' ? read.body : '';
     return { ...read, id, body, ...(clientCertificate !== undefined && { clientCertificate }) };
-  }
-
-  /** The answer proves that the follower had contact after it made the nonce: every earlier ending is up to this mark. */
-  async #beat(nonce: string, { request, response, requestId }: Exchange): Promise<void> {
-    if (!NONCE.test(nonce))
-      throw new OAuthError('invalid_request', 'the nonce is malformed', { reason: 'malformed' });
-    const mark = await this.#tail.current();
-    const body = JSON.stringify({ nonce, mark });
-    const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
-    this.#parts.requestLog.omit(requestId);
-    sendResponse(request, response, { status: 200, headers, body });
   }
 
   async #open(client: ClientRecord, after: Mark | undefined, response: ServerResponse): Promise<void> {
@@ -168,6 +167,7 @@ export class Feed {
     const stream: Stream = { clientId, response, endsAtMs, waiting: [], isOver: false, isInDoubt: true };
     this.#add(stream);
     const missed = await this.#tail.missedSince(after);
+    const pass = await this.contact.newPass(client, LONGEST_STREAM_MS + CLOCK_LEEWAY_MS);
     while (stream.isInDoubt) {
       stream.isInDoubt = false;
       const present = await this.#parts.storage.clients.get(client.id);
@@ -181,8 +181,11 @@ export class Feed {
       mark: missed.last,
       complete: missed.isComplete,
       kept_for: this.#parts.accessTokenLifetime,
+      pass,
       keys: missed.keys,
     };
+    // The stream ends with its connection. Without frames, each message is one write.
+    response.removeHeader('transfer-encoding');
     response.writeHead(200, STREAM_HEADERS);
     write(stream, messageOf('begin', missed.last, begun));
     for (const message of stream.waiting ?? []) write(stream, message);
@@ -195,25 +198,52 @@ export class Feed {
       this.#streams.delete(stream);
       if (this.#streams.size > 0) return;
       clearInterval(this.#heartbeats);
+      this.#clearUntold();
       this.#tail.leave();
     });
     if (this.#streams.size > 1) return;
     this.#heartbeats = setInterval(() => this.#beatAll(), HEARTBEAT_MS);
     this.#tail.listen({
       restMs: () => readEveryMs(this.#streams.size),
-      endings: ({ keys, changedClients }, since, last) => {
-        const message = keys.length === 0 ? undefined : messageOf('endings', last, { since, keys });
-        this.#hasSpoken ||= message !== undefined;
+      endings: ({ keys, changedClients }, since) => {
         for (const stream of this.#streams) {
-          const isChanged = changedClients.includes(stream.clientId);
-          stream.isInDoubt ||= isChanged;
-          if (isChanged && stream.waiting === undefined) end(stream);
-          else if (message !== undefined && stream.waiting !== undefined) stream.waiting.push(message);
-          else if (message !== undefined) write(stream, message);
+          if (!changedClients.includes(stream.clientId)) continue;
+          stream.isInDoubt = true;
+          if (stream.waiting === undefined) end(stream);
         }
+        if (keys.length === 0) return;
+        for (const key of keys) this.#untold.add(key);
+        this.#untoldSince ??= since;
+        const waitMs = this.#toldAtMs + tellEveryMs(this.#streams.size) - performance.now();
+        if (waitMs <= 0 || this.#untold.size > MAX_KEYS) this.#tell();
+        else this.#telling ??= setTimeout(() => this.#tell(), waitMs);
       },
-      broken: () => this.#endAll(),
+      broken: () => {
+        this.#clearUntold();
+        this.#endAll();
+      },
     });
+  }
+
+  /** Sends the endings that were read, up to the last event that was read. */
+  #tell(): void {
+    const { last } = this.#tail;
+    if (this.#untoldSince === undefined || last === undefined) return;
+    const message = messageOf('endings', last, { since: this.#untoldSince, keys: [...this.#untold] });
+    this.#clearUntold();
+    this.#toldAtMs = performance.now();
+    this.#hasSpoken = true;
+    for (const stream of this.#streams) {
+      if (stream.waiting === undefined) write(stream, message);
+      else stream.waiting.push(message);
+    }
+  }
+
+  #clearUntold(): void {
+    clearTimeout(this.#telling);
+    this.#telling = undefined;
+    this.#untold.clear();
+    this.#untoldSince = undefined;
   }
 
   #beatAll(): void {
@@ -224,6 +254,8 @@ export class Feed {
       this.#endAll();
       return;
     }
+    // A heartbeat says that everything up to its mark is known.
+    this.#tell();
     const message = this.#hasSpoken ? undefined : messageOf('heartbeat', last, { since: lastEnding });
     this.#hasSpoken = false;
     const nowMs = performance.now();

@@ -64,8 +64,8 @@ export class EventTail {
   readonly #keptForSeconds: number;
   readonly #clock: () => number;
   #listener: TailListener | undefined;
-  /** Who waits for a read that begins later. */
-  #waiting: PromiseWithResolvers<Mark>[] = [];
+  /** For all who wait for the next read. */
+  #next: PromiseWithResolvers<Mark> | undefined;
   /** `undefined` while unknown. */
   #last: Mark | undefined;
   #lastEnding: Mark = BEGINNING;
@@ -91,10 +91,10 @@ export class EventTail {
    * @throws {StorageFault} storage is unavailable
    */
   current(): Promise<Mark> {
-    const waiter = Promise.withResolvers<Mark>();
-    this.#waiting.push(waiter);
+    this.#next ??= Promise.withResolvers<Mark>();
+    const { promise } = this.#next;
     this.#run();
-    return waiter.promise;
+    return promise;
   }
 
   /** The mark of the last event that was read; `undefined` before the first read. */
@@ -176,28 +176,28 @@ export class EventTail {
     if (this.ageMs > IDLE_MS) this.#last = undefined;
     void this.#loop().finally(() => {
       this.#isRunning = false;
-      if (this.#waiting.length > 0) this.#run();
+      if (this.#next !== undefined) this.#run();
     });
   }
 
   async #loop(): Promise<void> {
-    while (!this.#isClosed && (this.#listener !== undefined || this.#waiting.length > 0)) {
-      const waiting = this.#waiting;
-      this.#waiting = [];
+    while (!this.#isClosed && (this.#listener ?? this.#next) !== undefined) {
+      const next = this.#next;
+      this.#next = undefined;
       try {
         const beganAtMs = performance.now();
         const last = await this.#readOn();
         this.#readAtMs = beganAtMs;
-        for (const { resolve } of waiting) resolve(last);
+        next?.resolve(last);
         await this.#rest();
       } catch (error) {
         // Followers learn it from their next beat.
-        for (const { reject } of waiting) reject(error);
+        next?.reject(error);
         await pause(RETRY_AFTER_MS);
       }
     }
-    for (const { reject } of this.#waiting) reject(new StorageFault(new Error('the feed is closed')));
-    this.#waiting = [];
+    this.#next?.reject(new StorageFault(new Error('the feed is closed')));
+    this.#next = undefined;
   }
 
   async #rest(): Promise<void> {

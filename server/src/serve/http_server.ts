@@ -8,6 +8,7 @@ import { asksForPage, clientAddress } from '../config/client_address.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
+import type { Contact } from '../follow/contact.ts';
 import type { Feed } from '../follow/feed.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
@@ -103,9 +104,7 @@ export function createHttpServer(
     const use: OpenConnection = { usedAtMs: performance.now(), isUsed: true, response };
     // A connection that has closed must not come back.
     if (open.has(request.socket)) open.set(request.socket, use);
-    response.on('close', () => {
-      use.response = undefined;
-    });
+    response.on('close', () => Object.assign(use, { response: undefined }));
     if (isEnding || old.has(request.socket)) response.shouldKeepAlive = false;
     // RFC 9112 §3.2
     if (request.httpVersion === '1.1' && request.headers.host === undefined) refuse(response, 400);
@@ -343,6 +342,8 @@ export interface Routes {
   readonly trustedProxies?: readonly string[] | undefined;
   /** Endpoints of the program for APIs and gateways. Default: none. */
   readonly forApis?: readonly Pick<Feed, 'path' | 'answer'>[] | undefined;
+  /** Answers nonces of followers before anything else is done for a request. Default: none. */
+  readonly contact?: Pick<Contact, 'start' | 'takes'> | undefined;
   /** Which requests of strangers have to wait. Default: none. */
   readonly throttle?: Throttle | undefined;
   /** The port for clients with certificates. It has no pages, because it is another origin for browsers. */
@@ -357,6 +358,7 @@ export function requestListener({
   admin,
   pages,
   forApis = [],
+  contact,
   clientCertificate,
   mtlsPort,
   throttle,
@@ -368,6 +370,7 @@ export function requestListener({
     ...(clientCertificate !== undefined && { clientCertificate }),
   };
   const protocol = mount(server, options);
+  const noncePath = contact?.start ?? '-';
   const apis = new Map(forApis.map((one) => [one.path, one]));
   // Only registration has a limit per address, and only requests of devices keep theirs, so no other request pays for it.
   const placed = mount(server, { ...options, place: (request) => placeOf(request.url, addressOf(request)) });
@@ -382,7 +385,8 @@ export function requestListener({
     else response.writeHead(404, { 'content-length': 0 }).end();
   };
 
-  return (request, response) => {
+  const listener: RequestListener = (request, response) => {
+    if (request.url?.startsWith(noncePath) && contact?.takes(request, response, listener)) return;
     const address = addressOf(request);
     const named = Object.assign(request, { id: requestLog.begin(request, response, address) });
     const limited = throttle?.operations.get(pathOf({ url: request.url ?? '' }));
@@ -408,6 +412,7 @@ export function requestListener({
     const mounted = PLACED.some((path) => request.url?.includes(path)) ? placed : protocol;
     within({ requestId: named.id, address }, () => mounted(named, response, next)).catch(fail);
   };
+  return listener;
 }
 
 /** Answers a program, in short, because many answers may be needed. Scripts of any site may read it, as they may read a registration. */

@@ -230,7 +230,11 @@ async function openParts(given: Given, { instance, clock }: Data) {
   );
   const ofOperators = { configuration, server, isReady, isAdmitted, testMail };
   const ofApis = { storage: instance.storage, server, requestLog, clientCertificate };
-  const feed = new Feed({ ...ofApis, accessTokenLifetime: settings.accessTokenLifetime });
+  const { accessTokenLifetime } = settings;
+  const feed = new Feed({
+    ...ofApis,
+    ...{ secret: instance.secret(), clock: instance.clock, accessTokenLifetime },
+  });
   const tokenCheck = await tokenCheckOf({ ...ofApis, settings }, log);
   stopping.signal.addEventListener('abort', () => feed.close());
   const admin = await adminListener(instance, { ...ofOperators, requestLog, clientCertificate });
@@ -296,6 +300,7 @@ function listenerOf(given: Given, { directory, instance, clock }: Data, parts: P
   const { settings } = configuration;
   return requestListener({
     ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort, admin, forApis },
+    contact: parts.feed.contact,
     trustedProxies: settings.trustedProxies,
     throttle: new Throttle(instance.issuer, settings),
     health: healthListener({ ...readiness, isEnding, clock }),
