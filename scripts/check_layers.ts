@@ -64,6 +64,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
   'server/src/': [
     ['config/'],
     ['log/'],
+    ['limits/'],
     ['data/'],
     ['instance/'],
     ['monitoring/'],

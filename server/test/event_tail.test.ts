@@ -7,10 +7,12 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { AuthorizationServer, type EventRecord, type EventType, ServerSecret } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
+import { readConfiguration } from '../src/config/configuration.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { EndingReader, type Endings, keyOf, MAX_KEYS } from '../src/follow/endings.ts';
 import { Feed } from '../src/follow/feed.ts';
 import { EventTail, type Mark } from '../src/follow/tail.ts';
+import { Guesses } from '../src/limits/guesses.ts';
 import { logThrough, RequestLog } from '../src/log/log.ts';
 import { basic, postForm } from './harness/protocol.ts';
 
@@ -180,8 +182,10 @@ test('a process that cannot read events ends its streams, because another one ma
     eventsAfter: { value: (...args: [number, number]) => read(...args) },
   });
   const requestLog = new RequestLog(logThrough(() => {}));
+  const { settings } = readConfiguration({}, {});
+  const guesses = new Guesses({ settings, clients: storage.clients, requestLog });
   const feed = new Feed({
-    ...{ storage: readable, server, requestLog, accessTokenLifetime: LIFETIME },
+    ...{ storage: readable, server, requestLog, guesses, accessTokenLifetime: LIFETIME },
     ...{ secret: new ServerSecret<ProgramSecretUse>(secret), clock: Date.now },
   });
   const http = createServer((request, response) => void feed.answer(request, response, 'id')).listen(

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { DEFAULT_PATHS, pathOf } from '@grantd/core';
-import { THROTTLED_ROUTES, Throttle } from '../src/serve/throttle.ts';
+import { THROTTLED_ROUTES, Throttle } from '../src/limits/throttle.ts';
 import { Workbench } from './harness/program.ts';
 import { scrape } from './harness/scrape.ts';
 

@@ -171,8 +171,14 @@ export const OPTIONS = {
   addressRequestLimit: option(
     'Server',
     wholeNumber(0, 1_000_000),
-    'Maximum requests from one IPv4 address or IPv6 /64 to the authorization endpoint in a minute, per process. An IPv6 /48 counts as four addresses. As many pushed requests, as many to the device authorization endpoint and to the page for codes of devices, and as many registrations if anyone may register. 0 sets no limit. Behind a proxy, also set trustedProxies, because otherwise all requests have the address of the proxy.',
+    'Maximum requests from one IPv4 address or IPv6 /64 to the authorization endpoint in a minute, per process. An IPv6 /48 counts as four addresses. As many pushed requests, as many to the device authorization endpoint and to the page for codes of devices, and as many registrations if anyone may register. Of all processes together: as many wrong client secrets, and as many unknown refresh tokens of public clients. 0 sets no limit. Behind a proxy, also set trustedProxies, because otherwise all requests have the address of the proxy.',
     1000,
+  ),
+  unknownTokenLimit: option(
+    'Server',
+    wholeNumber(0, 250_000),
+    'Maximum opaque tokens that were never issued, or have long expired, that a confidential client may send in a minute to each of the introspection, revocation and token endpoints and to /token/check, to all processes together. The client can go on with JWTs, and with tokens that it has sent before. 0 sets no limit.',
+    100_000,
   ),
   trustedProxies: optionWithoutDefault(
     'Server',

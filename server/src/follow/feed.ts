@@ -13,6 +13,7 @@ import {
 } from '@grantd/core';
 import { type NodeRequest, sendResponse, toHttpRequest } from '@grantd/core/node';
 import { isSameClient } from '../data/conditions.ts';
+import type { Guesses } from '../limits/guesses.ts';
 import type { RequestLog } from '../log/log.ts';
 import { Contact, type ContactParts } from './contact.ts';
 import { EndingReader, MAX_KEYS } from './endings.ts';
@@ -58,6 +59,7 @@ interface FeedParts extends Pick<ContactParts, 'secret' | 'clock'> {
   readonly storage: AdministrableStorage;
   readonly server: AuthorizationServer;
   readonly requestLog: RequestLog;
+  readonly guesses: Guesses;
   /** Seconds. */
   readonly accessTokenLifetime: number;
   readonly clientCertificate?: ((request: NodeRequest) => HttpRequest['clientCertificate']) | undefined;
@@ -124,7 +126,8 @@ export class Feed {
         return;
       }
       const asked = await this.#read(request, requestId);
-      const client = await this.#parts.server.authenticateClient(asked);
+      const { server, guesses } = this.#parts;
+      const client = await guesses.authenticate('follow', asked, (it) => server.authenticateClient(it));
       about({ clientId: client.id });
       const form = new URLSearchParams(asked.body);
       requireFollower(client, form.getAll('resource'));

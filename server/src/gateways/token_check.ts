@@ -19,6 +19,7 @@ import type { NodeProtectionOptions } from '@grantd/protect/node';
 import { networkCheck } from '../config/networks.ts';
 import type { Settings } from '../config/options.ts';
 import { requireApi } from '../follow/feed.ts';
+import type { Guesses } from '../limits/guesses.ts';
 import type { RequestLog } from '../log/log.ts';
 import { admitted, letPass, type Requirements, refuse, requirementsOf } from './exchange.ts';
 
@@ -34,7 +35,11 @@ interface CheckParts {
   readonly storage: AdministrableStorage;
   readonly server: AuthorizationServer;
   readonly requestLog: RequestLog;
-  readonly settings: Settings;
+  readonly guesses: Guesses;
+  readonly settings: Pick<
+    Settings,
+    'tokenCheckFrom' | 'tokenCheckAudiences' | 'tokenCheckRequest' | 'tokenCheckHeaders'
+  >;
   /** Of the gateway. */
   readonly clientCertificate?: ((request: NodeRequest) => HttpRequest['clientCertificate']) | undefined;
   /** Of the gateway’s client, as the gateway says. */
@@ -62,14 +67,19 @@ export class TokenCheck {
   }
 
   async answer(request: NodeRequest, response: ServerResponse, requestId: string): Promise<void> {
-    const { requestLog, settings } = this.#parts;
+    const { requestLog, guesses, settings } = this.#parts;
     const about = (more: object) => requestLog.about({ requestId, operation: 'token_check', ...more });
     about({});
     try {
       const requirements = requirementsOf(request);
       const gateway = await this.#gatewayOf(request, requestId);
       about({ clientId: gateway?.id });
-      const token = await this.#tokenOf(request, response, requirements, gateway);
+      const token = await guesses.ofGateway(
+        gateway?.id ?? connectionAddress(request),
+        request.headers.authorization,
+        requestId,
+        () => this.#tokenOf(request, response, requirements, gateway),
+      );
       letPass(request, response, token, {
         status: requirements.acceptance,
         claims: settings.tokenCheckHeaders,
@@ -88,24 +98,24 @@ export class TokenCheck {
    * @throws {OAuthError} 403, never 401, which the gateway would pass to its own client
    */
   async #gatewayOf(request: NodeRequest, id: string): Promise<ClientRecord | undefined> {
-    const { server, clientCertificate } = this.#parts;
+    const { server, guesses, clientCertificate } = this.#parts;
     const given = request.headers[CLIENT_HEADER];
     if (given === undefined) {
-      // The address of the connection: a gateway reports that of its own client in X-Forwarded-For.
-      if (this.#isTrustedAddress(plainAddress(request.socket.remoteAddress ?? '') ?? '')) return undefined;
+      if (this.#isTrustedAddress(connectionAddress(request))) return undefined;
       throw unknownGateway('credentials_missing');
     }
     const certificate = clientCertificate?.(request);
     const credentials = credentialsIn([given].flat().join(', '));
     try {
-      const client = await server.authenticateClient({
+      const asked = {
         ...{ id, method: 'POST', url: CHECK_PATH, ...credentials },
         ...(certificate !== undefined && { clientCertificate: certificate }),
-      });
+      };
+      const client = await guesses.authenticate('token_check', asked, (it) => server.authenticateClient(it));
       requireApi(client);
       return client;
     } catch (error) {
-      if (error instanceof OAuthError && error.status < 500)
+      if (error instanceof OAuthError && error.status < 429)
         throw unknownGateway(error.reason, error.clientId);
       throw error;
     }
@@ -155,6 +165,11 @@ export class TokenCheck {
       ...(gateway !== undefined && { clientId: gateway.id }),
     });
   }
+}
+
+/** A gateway reports the address of its own client in X-Forwarded-For. */
+function connectionAddress({ socket }: NodeRequest): string {
+  return plainAddress(socket.remoteAddress ?? '') ?? '';
 }
 
 /** HTTP Basic, or the identifier alone for a client that authenticates by its certificate. */

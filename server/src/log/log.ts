@@ -2,7 +2,13 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import { fstatSync, write, writeSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type EventOrigin, type RefusalReason, type ServerEvent, withoutBearers } from '@grantd/core';
+import {
+  type EventOrigin,
+  type HttpRequest,
+  type RefusalReason,
+  type ServerEvent,
+  withoutBearers,
+} from '@grantd/core';
 import type { Settings } from '../config/options.ts';
 import { briefOf, causeOf, withoutStacks } from './logged_error.ts';
 import type { PageEvent, PageReason } from './page_events.ts';
@@ -371,15 +377,16 @@ export interface Cause extends Omit<EventOrigin, 'actor'> {
 
 const causes = new AsyncLocalStorage<Cause>();
 
+/** The request that is being answered, at endpoints whose callers can guess (ADR 177). */
+export const guessable = new AsyncLocalStorage<HttpRequest>();
+
 /** Runs `work` as part of a request. What it changes is recorded with this cause. */
 export function within<T>(cause: Cause, work: () => T): T {
   return causes.run(cause, work);
 }
 
 /** The cause of what runs now. */
-export function currentCause(): Cause {
-  return causes.getStore() ?? {};
-}
+export const currentCause = (): Cause => causes.getStore() ?? {};
 
 /**
  * Where changes come from, for a database that is opened on behalf of an actor.
@@ -399,6 +406,13 @@ const MAX_COUNTED = 50;
 /** The form in which the log shows an address; `undefined` if it does not show it. */
 type ShownAddress = (address: string) => string | undefined;
 
+/** Learns from events who guesses. */
+export interface GuessObserver {
+  /** Those about which it knows enough. */
+  readonly clients: ReadonlySet<string>;
+  learn(request: HttpRequest, event: ServerEvent): void;
+}
+
 /** Writes one line for each request and one for each event. The request ID connects them. */
 export class RequestLog {
   readonly #log: Log;
@@ -413,6 +427,7 @@ export class RequestLog {
   readonly #open: (OpenRequest | undefined)[] = [];
   readonly #freePlaces: number[] = [];
   #count = 0;
+  #observer: GuessObserver | undefined;
   /** How often the failures of the last seconds came again, each after its line. */
   readonly #repeated = new Map<string, number>();
 
@@ -421,6 +436,11 @@ export class RequestLog {
     this.#unknown = { ...NOTHING_KNOWN, log };
     this.#shownAddress = shownAddress;
     this.#isOn = log.isLevelEnabled?.('info') ?? true;
+  }
+
+  /** The observer gets events that say why a guessable request failed, or are about a client that it does not know. */
+  observe(observer: GuessObserver): void {
+    this.#observer = observer;
   }
 
   /** Starts to log a request. @returns the request ID */
@@ -453,6 +473,9 @@ export class RequestLog {
 
   /** An event of the library. */
   readonly event = (event: ServerEvent): void => {
+    const request = guessable.getStore();
+    if (request && ('reason' in event || !this.#observer?.clients.has(event.clientId ?? '')))
+      this.#observer?.learn(request, event);
     if (!this.#isOn) return;
     this.#remember(event);
     // The request line and the line of the delivery attempt already report these two.

@@ -111,6 +111,10 @@ export const PAGE_REASONS = {
     'The user tried to remove the link to an identity provider, but they have no other way to sign in.',
   too_many_requests:
     'One address has reached the limit of requests that strangers may send in a minute (option addressRequestLimit). Behind a proxy, set trustedProxies.',
+  too_many_wrong_secrets:
+    'One address has sent as many different wrong client secrets in a minute as the option addressRequestLimit allows. Until the minute ends, clients at this address can use secrets that have worked before. Behind a proxy, set trustedProxies.',
+  too_many_unknown_tokens:
+    'A client, or the address of a public client, has sent as many different unknown tokens in a minute as the option unknownTokenLimit, or addressRequestLimit, allows. The client guesses, or an API gets them from its callers.',
   not_administrator: 'The user is not in the group of administrators, who may use the console.',
   request_decided:
     'The user went back in the browser and answered an authorization request again. The first answer counts.',

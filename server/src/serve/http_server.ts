@@ -2,8 +2,16 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type AuthorizationServer, DEFAULT_PATHS, pathOf } from '@grantd/core';
-import { addressUnit, type MountOptions, mount, type NodeRequest, senderOf } from '@grantd/core/node';
+import { type AuthorizationServer, DEFAULT_PATHS, type HttpRequest, pathOf } from '@grantd/core';
+import {
+  addressUnit,
+  handler,
+  type MountOptions,
+  mount,
+  type NodeHandler,
+  type NodeRequest,
+  senderOf,
+} from '@grantd/core/node';
 import { asksForPage, clientAddress } from '../config/client_address.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
@@ -11,11 +19,12 @@ import type { ClockWatch } from '../data/clock_watch.ts';
 import type { Contact } from '../follow/contact.ts';
 import type { Feed } from '../follow/feed.ts';
 import type { Instance } from '../instance/instance.ts';
+import type { Guesses } from '../limits/guesses.ts';
+import type { Throttle } from '../limits/throttle.ts';
 import type { RequestLog } from '../log/log.ts';
-import { type Log, within } from '../log/log.ts';
+import { guessable, type Log, within } from '../log/log.ts';
 import { causeOf } from '../log/logged_error.ts';
 import type { Connections } from './shutdown.ts';
-import type { Throttle } from './throttle.ts';
 import type { TlsFiles } from './tls.ts';
 
 /**
@@ -346,6 +355,8 @@ export interface Routes {
   readonly contact?: Pick<Contact, 'start' | 'takes'> | undefined;
   /** Which requests of strangers have to wait. Default: none. */
   readonly throttle?: Throttle | undefined;
+  /** What refuses callers that guess. Default: nothing. */
+  readonly guesses?: Guesses | undefined;
   /** The port for clients with certificates. It has no pages, because it is another origin for browsers. */
   readonly mtlsPort?: number | undefined;
 }
@@ -362,6 +373,7 @@ export function requestListener({
   clientCertificate,
   mtlsPort,
   throttle,
+  guesses,
   trustedProxies = [],
 }: Routes): RequestListener {
   const addressOf = trustedProxies.length === 0 ? addressOfConnection : clientAddress(trustedProxies);
@@ -374,6 +386,28 @@ export function requestListener({
   const apis = new Map(forApis.map((one) => [one.path, one]));
   // Only registration has a limit per address, and only requests of devices keep theirs, so no other request pays for it.
   const placed = mount(server, { ...options, place: (request) => placeOf(request.url, addressOf(request)) });
+  const base = new URL(server.issuer).pathname.replace(/\/$/, '');
+  const handlers = new Map<string, NodeHandler>(PLACED.map((path) => [base + path, placed]));
+  for (const { path, answer, judge } of guesses?.endpoints(server) ?? []) {
+    const operation = (request: HttpRequest) =>
+      guessable.run(request, guesses?.isAlert ? judge : answer, request);
+    const onFault = (fault: unknown, { id }: NodeRequest) =>
+      server.reportFault(fault, { url: path, id: String(id) });
+    handlers.set(path, handler(operation, { ...options, onFault }));
+  }
+  for (const [path, operation] of throttle?.operations ?? []) {
+    const mounted = handlers.get(path) ?? protocol;
+    handlers.set(path, async (request, response, next) => {
+      const requestId = String(request.id);
+      const secondsToWait = throttle?.take(operation, addressOf(request)) ?? 0;
+      if (secondsToWait === 0) return mounted(request, response, next);
+      requestLog.about({ requestId, operation, reason: 'too_many_requests' });
+      if (request.socket.localPort === mtlsPort || !asksForPage(request.headers.accept))
+        return answerThrottled(response, secondsToWait, requestId);
+      Object.assign(request, { secondsToWait });
+      next?.();
+    });
+  }
   const answerOther = async (request: IncomingMessage, response: ServerResponse, id: string) => {
     response.setHeader('x-request-id', id);
     // The default. Pages may set their own value; answers to malformed requests set none.
@@ -389,7 +423,6 @@ export function requestListener({
     if (request.url?.startsWith(noncePath) && contact?.takes(request, response, listener)) return;
     const address = addressOf(request);
     const named = Object.assign(request, { id: requestLog.begin(request, response, address) });
-    const limited = throttle?.operations.get(pathOf({ url: request.url ?? '' }));
     const fail = (error: unknown) => {
       requestLog.failure(named.id, 'unexpected', error);
       if (response.headersSent) response.destroy();
@@ -399,17 +432,7 @@ export function requestListener({
       if (error !== undefined) fail(error);
       else answerOther(named, response, named.id).catch(fail);
     };
-    if (throttle !== undefined && limited !== undefined) {
-      const secondsToWait = throttle.take(limited, address);
-      if (secondsToWait > 0) {
-        requestLog.about({ requestId: named.id, operation: limited, reason: 'too_many_requests' });
-        if (request.socket.localPort === mtlsPort || !asksForPage(request.headers.accept))
-          return answerThrottled(response, secondsToWait, named.id);
-        Object.assign(named, { secondsToWait });
-        return next();
-      }
-    }
-    const mounted = PLACED.some((path) => request.url?.includes(path)) ? placed : protocol;
+    const mounted = handlers.get(pathOf({ url: request.url ?? '' })) ?? protocol;
     within({ requestId: named.id, address }, () => mounted(named, response, next)).catch(fail);
   };
   return listener;

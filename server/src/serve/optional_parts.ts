@@ -36,7 +36,7 @@ export async function tokenCheckOf(
   parts: Omit<
     ConstructorParameters<typeof import('../gateways/token_check.ts')['TokenCheck']>[0],
     'originalCertificate'
-  >,
+  > & { readonly settings: Settings },
   log: Log,
 ): Promise<import('../gateways/token_check.ts').TokenCheck | undefined> {
   const { tokenCheck, tokenCheckCertificateHeader: header, clientCertificateFormat } = parts.settings;

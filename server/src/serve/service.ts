@@ -22,6 +22,8 @@ import {
   openInstance,
   refuseStoredInsecureIssuer,
 } from '../instance/instance.ts';
+import { Guesses } from '../limits/guesses.ts';
+import { Throttle } from '../limits/throttle.ts';
 import { type Log, RequestLog } from '../log/log.ts';
 import { causeOf } from '../log/logged_error.ts';
 import type { History } from '../monitoring/history.ts';
@@ -48,7 +50,6 @@ import {
 import { sealOnce, sealPeriodically } from './sealer.ts';
 import { checkInThread, sweepInThread } from './sweep_in_thread.ts';
 import { type SweepLog, sweepable, sweepPeriodically } from './sweeper.ts';
-import { Throttle } from './throttle.ts';
 import { unfinishedWork } from './unfinished_work.ts';
 
 /** Delays the first sweep, so that it does not slow down the first answers. */
@@ -214,6 +215,8 @@ async function openParts(given: Given, { instance, clock }: Data) {
   const { settings } = configuration;
   const clientCertificate = await certificateSource(settings, log);
   const requestLog = new RequestLog(log, SHOWN_ADDRESSES[settings.logAddresses]);
+  const guesses = new Guesses({ settings, clients: instance.storage.clients, requestLog });
+  requestLog.observe(guesses);
   const server = await instance.server(monitor?.events(requestLog.event) ?? requestLog.event);
   const mail = await mailService(instance, { settings, operator: files.operator, log });
   opened.add(() => mail?.close());
@@ -229,7 +232,7 @@ async function openParts(given: Given, { instance, clock }: Data) {
     log.warn({ event: 'admin_request_through_unknown_proxy', needed: 'trustedProxies' }),
   );
   const ofOperators = { configuration, server, isReady, isAdmitted, testMail };
-  const ofApis = { storage: instance.storage, server, requestLog, clientCertificate };
+  const ofApis = { storage: instance.storage, server, requestLog, guesses, clientCertificate };
   const { accessTokenLifetime } = settings;
   const feed = new Feed({
     ...ofApis,
@@ -240,7 +243,7 @@ async function openParts(given: Given, { instance, clock }: Data) {
   const admin = await adminListener(instance, { ...ofOperators, requestLog, clientCertificate });
   const consoleFlow = await consolePages(instance, { ...ofOperators, history, clock });
   return {
-    ...{ clientCertificate, requestLog, server, mail, unfinished, watch, readiness, isReady },
+    ...{ clientCertificate, requestLog, guesses, server, mail, unfinished, watch, readiness, isReady },
     ...{ admin, consoleFlow, feed, forApis: [feed, ...(tokenCheck === undefined ? [] : [tokenCheck])] },
   };
 }
@@ -295,11 +298,11 @@ function serviceOf(given: Given, data: Data, parts: Parts): Service {
 
 function listenerOf(given: Given, { directory, instance, clock }: Data, parts: Parts): RequestListener {
   const { configuration, files, isEnding } = given;
-  const { clientCertificate, requestLog, server, mail, unfinished, readiness, admin, consoleFlow, forApis } =
-    parts;
+  const { clientCertificate, requestLog, guesses, server, mail, unfinished, readiness } = parts;
+  const { admin, consoleFlow, forApis } = parts;
   const { settings } = configuration;
   return requestListener({
-    ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort, admin, forApis },
+    ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort, admin, forApis, guesses },
     contact: parts.feed.contact,
     trustedProxies: settings.trustedProxies,
     throttle: new Throttle(instance.issuer, settings),
