@@ -7,10 +7,14 @@
 // answered, and the API refuses it in a look that begins after the bound. Until then, the API looks at it again and
 // again. Tokens of one user end together, so one end concludes several histories. Looks at tokens that an API sees for
 // the first time after their end are judged too, and count as no history.
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { CHEAP_OPTIONS } from '../server/test/harness/program.ts';
 import { wholeNumber } from './arguments.ts';
 import { deploymentNamed } from './deployments/deployments.ts';
-import { runFollowing, serverAccidents } from './following/run_following.ts';
+import { startReplicated } from './deployments/replicated_postgres.ts';
+import { applyMutant, MUTANT_VARIABLE, MUTANTS } from './following/mutants.ts';
 import { runScript, showProgress } from './script.ts';
 
 const { values } = parseArgs({
@@ -20,34 +24,70 @@ const { values } = parseArgs({
     processes: { type: 'string', default: '3' },
     followers: { type: 'string', default: '8' },
     lanes: { type: 'string', default: '40' },
+    /** One of `deployments`, or `postgres-failover`. */
     deployment: { type: 'string', default: 'sqlite' },
+    /** Seconds. */
+    bound: { type: 'string', default: '3' },
+    /** A fault of followers or servers, by its name in `mutants.ts`. The run ends when it is noticed. */
+    mutant: { type: 'string' },
   },
 });
 
+const { mutant } = values;
+if (mutant !== undefined) {
+  if (!Object.hasOwn(MUTANTS, mutant)) throw new Error(`--mutant: expected one of ${Object.keys(MUTANTS)}`);
+  applyMutant(mutant);
+}
+// A mutant must come before the code that it changes.
+const { failovers } = await import('./following/failovers.ts');
+const { runFollowing, serverAccidents } = await import('./following/run_following.ts');
+
+const inServers = ['mutants.ts', 'stepping_clock.ts'].map(
+  (file) => `--import ${pathToFileURL(join(import.meta.dirname, 'following', file))}`,
+);
+
+const SHORT_TIMEOUTS = [
+  ...['--database-statement-timeout-ms', '2000', '--database-connect-timeout-ms', '2000'],
+];
+
 await runScript(async (workbench) => {
-  const deployment = deploymentNamed(workbench, values.deployment);
-  const cluster = await deployment.start({ processes: wholeNumber('processes', values.processes) });
+  const order = {
+    processes: wholeNumber('processes', values.processes),
+    // Refreshes are repeated for as long as a server may be away.
+    flags: ['--refresh-grace', '600'],
+    environment: {
+      NODE_OPTIONS: [CHEAP_OPTIONS, ...inServers].join(' '),
+      ...(mutant !== undefined && { [MUTANT_VARIABLE]: mutant }),
+    },
+  };
+  const replicated =
+    values.deployment === 'postgres-failover'
+      ? await startReplicated(workbench, { ...order, flags: [...order.flags, ...SHORT_TIMEOUTS] })
+      : undefined;
+  const cluster = replicated?.cluster ?? (await deploymentNamed(workbench, values.deployment).start(order));
   const startedAtMs = performance.now();
   const tally = await runFollowing(cluster, {
     seconds: wholeNumber('seconds', values.seconds),
     histories: wholeNumber('histories', values.histories),
     followers: wholeNumber('followers', values.followers),
     lanes: wholeNumber('lanes', values.lanes),
-    maxSilence: 3,
-    disturbances: [serverAccidents(cluster)],
+    maxSilence: wholeNumber('bound', values.bound),
+    isOverWhenLate: mutant !== undefined,
+    disturbances: [serverAccidents(cluster), ...(replicated ? [failovers(replicated)] : [])],
     onProgress: ({ histories, late }) => showProgress(`${histories} histories, ${late.length} late`),
   });
   const seconds = (performance.now() - startedAtMs) / 1000;
   showProgress('');
-  const { histories, inconclusive, acceptances, unanswered, byWay, disturbances, late } = tally;
+  const { histories, inconclusive, acceptances, unanswered, byWay, disturbances, late, failures } = tally;
   for (const counts of [disturbances, byWay]) {
     for (const [what, count] of Object.entries(counts)) console.log(`${String(count).padStart(9)}  ${what}`);
     console.log('');
   }
-  console.log(`${histories} histories on ${deployment.name} in ${Math.round(seconds)} s`);
+  console.log(`${histories} histories on ${values.deployment} in ${Math.round(seconds)} s`);
   console.log(`${inconclusive} others, in which no server could be asked before the end or after the bound`);
   console.log(`${acceptances} acceptances after an end, ${unanswered} looks without an answer`);
   for (const line of late.slice(0, 20)) console.log(line);
   console.log(`${late.length} acceptances after the bound`);
-  return late.length === 0 && histories > 0;
+  for (const failure of failures) console.error(failure);
+  return late.length === 0 && failures.length === 0 && histories > 0;
 });

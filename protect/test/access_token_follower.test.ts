@@ -45,7 +45,7 @@ class FakeServer {
   }
 
   readonly fetch: Fetch = async (url, init) => {
-    const form = new URLSearchParams(String(init.body ?? ''));
+    const nonce = new URL(url).searchParams.get('nonce');
     if (url.endsWith('/introspect')) {
       this.introspections += 1;
       const active = { iss: ISSUER, aud: AUDIENCE, sub: 'alice', client_id: 'web', token_type: 'Bearer' };
@@ -58,13 +58,13 @@ class FakeServer {
       return Response.json(this.#keys);
     }
     if (this.status !== 200) return new Response('', { status: this.status });
-    if (form.has('nonce')) return Response.json({ nonce: form.get('nonce'), mark: this.mark });
+    if (nonce !== null) return Response.json({ nonce, mark: this.mark });
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {
         this.#stream = controller;
         init.signal?.addEventListener('abort', () => controller.error(init.signal?.reason));
         const { mark, ...data } = this.begin;
-        this.send('begin', mark, { version: 1, ...data });
+        this.send('begin', mark, { version: 1, pass: 'pass', ...data });
       },
     });
     return new Response(body);

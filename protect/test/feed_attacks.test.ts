@@ -126,7 +126,7 @@ class Path {
     let body = '';
     for await (const chunk of request) body += chunk;
     const form = new URLSearchParams(body);
-    const nonce = form.get('nonce');
+    const nonce = new URL(request.url ?? '', ISSUER).searchParams.get('nonce');
     response.setHeader(
       'content-type',
       path === '/follow' && nonce === null ? 'text/event-stream' : 'application/json',
@@ -175,7 +175,7 @@ class Path {
     this.streams += 1;
     const known = Number.parseInt(since ?? '0', 10);
     const keys = this.#endings.filter(({ number }) => number > known).map(({ key }) => key);
-    this.#send('begin', { version: 1, complete: true, kept_for: 3600, keys });
+    this.#send('begin', { version: 1, complete: true, kept_for: 3600, pass: 'pass', keys });
   }
 
   #end(text: string, isTheEnd: boolean): void {
@@ -209,7 +209,7 @@ async function serve(t: TestContext, protocol: '1.1' | '2', paths: readonly Path
   const answer = (request: Request, response: Response) => {
     versions.add(request.httpVersion);
     response.on('error', () => undefined);
-    const [, number, path] = /^\/(\d+)(\/.*)$/.exec(request.url ?? '') ?? [];
+    const [, number, path] = /^\/(\d+)(\/\w+)/.exec(request.url ?? '') ?? [];
     paths[Number(number)]?.answer(path ?? '', request, response).catch(() => response.destroy());
   };
   const names = [{ type: 'dns' as const, value: 'localhost' }];
@@ -262,7 +262,10 @@ for (const protocol of ['1.1', '2'] as const)
         const follower = new AccessTokenFollower({
           ...{ issuer: ISSUER, audience: AUDIENCE, maxSilence: BOUND_MS / 1000, timeoutMs: 3000 },
           credentials: { clientId: 'api', clientSecret: 'a secret' },
-          fetch: (url, init) => fetch(`${address}/${number}${new URL(url).pathname}`, init),
+          fetch(url, init) {
+            const { pathname, search } = new URL(url);
+            return fetch(`${address}/${number}${pathname}${search}`, init);
+          },
           ...{ introspectionEndpoint: `${ISSUER}/introspect`, jwks: { keys: [publicJwk] } },
           followEndpoint: `${ISSUER}/follow`,
         });

@@ -1,4 +1,5 @@
 import type { AdministrableStorage } from '@grantd/core';
+import type { Environment } from '../../server/test/harness/program.ts';
 import type { DatabaseControl } from './database_control.ts';
 import type { ServerProcess } from './server_process.ts';
 
@@ -16,6 +17,8 @@ export interface ClusterOrder {
   readonly processes: number;
   /** Flags of `grantd serve` besides those that the deployment sets. */
   readonly flags?: readonly string[];
+  /** Variables of the servers besides those that the deployment sets. */
+  readonly environment?: Environment;
 }
 
 /** Servers of one issuer that share a database. */

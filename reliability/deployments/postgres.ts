@@ -30,7 +30,7 @@ export async function startOnPostgres(
   workbench: Workbench,
   postgres: PostgresCluster,
   databasePorts: readonly number[],
-  { flags = [] }: Omit<ClusterOrder, 'processes'>,
+  { flags = [], environment = {} }: Omit<ClusterOrder, 'processes'>,
 ): Promise<Cluster> {
   const database = await disposableDatabase(postgres);
   const folder = workbench.folder();
@@ -43,7 +43,10 @@ export async function startOnPostgres(
   const allFlags = ['--issuer', ISSUER, '--log', 'off', ...flags];
   const servers = await startPrograms(
     workbench,
-    databasePorts.map((port) => ({ folder, flags: allFlags, environment: environmentVia(port) })),
+    databasePorts.map((port) => ({
+      ...{ folder, flags: allFlags },
+      environment: { ...environmentVia(port), ...environment },
+    })),
   );
 
   const [firstPort = postgres.place.port] = databasePorts;

@@ -18,14 +18,14 @@ export interface ReplicatedCluster {
 
 export async function startReplicated(
   workbench: Workbench,
-  { processes, flags = [] }: ClusterOrder,
+  { processes, ...order }: ClusterOrder,
 ): Promise<ReplicatedCluster> {
   const primary = await startPostgres();
   const standby = await startStandby(primary, { synchronous: true });
   const opening = Array.from({ length: processes }, () => SwitchPoint.open(primary.place.port));
   const switchPoints = await Promise.all(opening);
   const ports = switchPoints.map(({ port }) => port);
-  const cluster = await startOnPostgres(workbench, primary, ports, { flags });
+  const cluster = await startOnPostgres(workbench, primary, ports, order);
   return {
     cluster,
     primary,

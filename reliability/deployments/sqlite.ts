@@ -20,9 +20,11 @@ export function sqliteWorkers(workbench: Workbench): Deployment {
   return {
     name: 'sqlite-workers',
     unavailable: () => undefined,
-    async start({ processes, flags = [] }) {
+    async start({ processes, flags = [], ...order }) {
       const workers = ['--workers', String(processes), ...flags];
-      const cluster = await startOnSqlite(workbench, workbench.folder(), { processes: 1, flags: workers });
+      const cluster = await startOnSqlite(workbench, workbench.folder(), {
+        ...{ ...order, processes: 1, flags: workers },
+      });
       // The supervisor passes connections to its workers in turn.
       return { ...cluster, connectionsToReachAll: processes };
     },
@@ -33,13 +35,13 @@ export function sqliteWorkers(workbench: Workbench): Deployment {
 export async function startOnSqlite(
   workbench: Workbench,
   folder: string,
-  { processes, flags = [] }: ClusterOrder,
+  { processes, flags = [], environment: more = {} }: ClusterOrder,
 ): Promise<Cluster> {
   const path = join(folder, 'grantd.db');
   const database = `sqlite:${path}`;
   const environment = { GRANTD_SECRET: SECRET };
   const allFlags = ['--issuer', ISSUER, '--database', database, '--log', 'off', ...flags];
-  const order = { folder, flags: allFlags, environment };
+  const order = { folder, flags: allFlags, environment: { ...environment, ...more } };
   const servers = await startPrograms(
     workbench,
     Array.from({ length: processes }, () => order),

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 
 /** An address that forwards connections to one of several servers, like the virtual address of a cluster. */
 export class SwitchPoint {
@@ -7,6 +8,9 @@ export class SwitchPoint {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #target: number;
+  /** Resolves when bytes may pass. */
+  #passing = Promise.resolve();
+  #release: (() => void) | undefined;
 
   private constructor(server: Server, port: number, target: number) {
     this.#server = server;
@@ -29,6 +33,18 @@ export class SwitchPoint {
   switchTo(target: number): void {
     this.#target = target;
     for (const socket of this.#sockets) socket.destroy();
+    this.release();
+  }
+
+  /** Keeps connections open, and passes nothing on, like a network that is cut. */
+  hold(): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    [this.#passing, this.#release] = [promise, resolve];
+  }
+
+  /** Passes everything on that was held back. */
+  release(): void {
+    this.#release?.();
   }
 
   close(): void {
@@ -49,7 +65,10 @@ export class SwitchPoint {
         this.#sockets.delete(from);
         to.destroy();
       });
-      from.pipe(to);
+      const gate = new Transform({
+        transform: (chunk, _, done) => void this.#passing.then(() => done(null, chunk)),
+      });
+      from.pipe(gate).pipe(to);
     }
   }
 }

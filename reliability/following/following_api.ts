@@ -34,8 +34,8 @@ export class FollowingApi {
     return this.#tokens;
   }
 
-  get fault(): string {
-    return this.#line.fault;
+  get faults(): readonly string[] {
+    return this.#line.faults;
   }
 
   /** Lets its line fail and heal, and restarts it now and then. */

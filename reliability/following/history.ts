@@ -61,12 +61,12 @@ async function watch(
 ): Promise<boolean> {
   const afterMs = () => performance.now() - endedAtMs;
   const lookNow = async () => {
-    const { fault } = api;
+    const { faults } = api;
     const beganMs = afterMs();
     const seen = await look(api, token);
     tally.note(seen);
     if (seen === 'accepted' && beganMs > boundMs)
-      tally.late.push(`${way}: accepted ${Math.round(beganMs)} ms after its end, while ${fault}`);
+      tally.late.push(`${way}: accepted ${Math.round(beganMs)} ms after its end, while ${faults}`);
     return seen;
   };
   for (let seen = await lookNow(); seen !== 'refused' && afterMs() < boundMs; seen = await lookNow())

@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { StorageFault } from '@grantd/core';
+import { OperatorIssueError, StorageFault } from '@grantd/core';
 import type { Cluster } from '../deployments/cluster.ts';
 import { openLibrary } from '../deployments/library.ts';
+import type { ServerProcess } from '../deployments/server_process.ts';
 import { oneOf } from '../load/choice.ts';
 import { register } from '../load/registrations.ts';
 import { type ApiOrder, FollowingApi } from './following_api.ts';
 import { live } from './history.ts';
 import { FollowingTally } from './tally.ts';
-import { API } from './ways.ts';
+import { API, NotIssued } from './ways.ts';
 
 /** Changes to the servers or their database, until the run is over. */
 export type Disturbance = (tally: FollowingTally, isOver: () => boolean) => Promise<void>;
@@ -26,6 +27,12 @@ export interface FollowingOrder extends ApiOrder {
   readonly onProgress?: (tally: FollowingTally) => void;
 }
 
+/** Of a server that ends at once, because its database is away, or because its port is in use for a while. */
+const MOST_STARTS = 200;
+
+/** Why no token was issued: storage is away, or a cutoff has ended what was presented. */
+const NO_ISSUE = [StorageFault, OperatorIssueError, NotIssued] as const;
+
 /** After a failed issuance. */
 const RETRY_MS = 200;
 
@@ -41,13 +48,16 @@ export async function runFollowing(cluster: Cluster, order: FollowingOrder): Pro
   const stage = { library, cluster, apis, tally, boundMs: order.maxSilence * 1000 };
   const endsAtMs = performance.now() + seconds * 1000;
   const isOver = () =>
-    performance.now() > endsAtMs || tally.histories >= histories || (isOverWhenLate && tally.late.length > 0);
+    performance.now() > endsAtMs ||
+    tally.histories >= histories ||
+    tally.failures.length > 0 ||
+    (isOverWhenLate && tally.late.length > 0);
   const lane = async (number: number) => {
     for (let users = 0; !isOver(); users++) {
       try {
         await live(`${run}-${number}-${users}`, stage);
       } catch (error) {
-        if (!(error instanceof StorageFault)) throw error;
+        if (!NO_ISSUE.some((kind) => error instanceof kind)) throw error;
         tally.disturb('no token could be issued');
         await pause(RETRY_MS);
       }
@@ -55,11 +65,12 @@ export async function runFollowing(cluster: Cluster, order: FollowingOrder): Pro
     }
   };
   try {
-    await Promise.all([
+    const all = [
       ...Array.from({ length: order.lanes }, (_, number) => lane(number)),
       ...apis.map((api) => api.disturb(tally, isOver)),
       ...order.disturbances.map((disturb) => disturb(tally, isOver)),
-    ]);
+    ];
+    await Promise.all(all.map((one) => one.catch((error: unknown) => tally.failures.push(error))));
     return tally;
   } finally {
     await Promise.all(apis.map((api) => api.close()));
@@ -83,9 +94,22 @@ export function serverAccidents({ servers }: Cluster): Disturbance {
       }
       if (kind === 'kill') {
         await server.end('SIGKILL');
-        await server.start();
+        await startAgain(server);
       }
       tally.disturb(`${kind} of a server`);
     }
   };
+}
+
+/** Tries until its database answers. */
+async function startAgain(server: ServerProcess): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await server.start();
+      return;
+    } catch (error) {
+      if (tries === MOST_STARTS) throw error;
+      await pause(RETRY_MS);
+    }
+  }
 }

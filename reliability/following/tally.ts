@@ -10,6 +10,8 @@ export class FollowingTally {
   unanswered = 0;
   readonly byWay: Record<string, number> = {};
   readonly disturbances: Record<string, number> = {};
+  /** What ended the run before its time. */
+  readonly failures: unknown[] = [];
   /** Acceptances that began after the bound. */
   readonly late: string[] = [];
 

@@ -97,7 +97,15 @@ export function anyWay(): Way {
   return Math.random() < CUTOFFS ? CUTOFF : oneOf(WAYS);
 }
 
-/** @throws {StorageFault} storage is away */
+/** A cutoff has ended a refresh token at once. */
+export class NotIssued extends Error {
+  override readonly name = 'NotIssued';
+}
+
+/**
+ * @throws {StorageFault} storage is away
+ * @throws {NotIssued}
+ */
 export async function issue(name: string, count: number, way: Way, place: Place): Promise<Kin> {
   const { opaque: server, storage } = place.library;
   const [clientId, subject] = [`client-${name}`, `subject-${name}`];
@@ -114,7 +122,7 @@ export async function issue(name: string, count: number, way: Way, place: Place)
     const { refreshToken = '' } = tokens.at(-1) ?? {};
     await untilDone(place.cluster, async (connection) => {
       const outcome = await refresh(connection, refreshToken, clientId);
-      if (outcome === 'refused') throw new Error('a refresh token was refused');
+      if (outcome === 'refused') throw new NotIssued('a refresh token was refused');
       if (outcome !== 'unknown') tokens.push(outcome);
       return outcome === 'unknown' ? outcome : 'done';
     });

@@ -89,9 +89,9 @@ export function post(
   return connection.send({ method: 'POST', path, headers, body: new URLSearchParams(form).toString() });
 }
 
-/** A 503 must have Retry-After. Otherwise it is a wrong response. */
+/** A 503 must have Retry-After. Otherwise it is a wrong response. A server that was suspended may answer with 408. */
 function unlessAway(answer: Answer | 'lost'): Answer | 'unknown' {
-  if (answer === 'lost') return 'unknown';
+  if (answer === 'lost' || answer.status === 408) return 'unknown';
   return answer.status === 503 && answer.headers['retry-after'] !== undefined ? 'unknown' : answer;
 }
 

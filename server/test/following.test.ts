@@ -22,8 +22,8 @@ for (const [name, absence] of [
     skip: absence,
   }, async () => {
     const cluster = await deploymentNamed(workbench, name).start({ processes: 2 });
-    const { late, histories } = await runFollowing(cluster, SHORT);
-    assert.deepEqual(late, []);
+    const { late, histories, failures } = await runFollowing(cluster, SHORT);
+    assert.deepEqual({ late, failures }, { late: [], failures: [] });
     assert.ok(histories > 0);
     if (name !== 'sqlite') return;
     const instead: NonNullable<FollowingOrder['instead']> = ({ fetch }) =>

@@ -80,6 +80,10 @@ export class PostgresCluster implements PostgresServer {
     return pid;
   }
 
+  get isRunning(): boolean {
+    return this.#postmaster !== undefined;
+  }
+
   async initialise(settings: PostgresSettings): Promise<void> {
     const { folder, installation, password } = this.place;
     const passwordFile = join(folder, 'password');
