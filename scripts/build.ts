@@ -64,6 +64,7 @@ async function build(folder: string, target: string): Promise<void> {
   const declarations = declarationsIn(join(target, 'lib'));
   removeUnreached(join(target, 'lib'), entries, declarations);
   removeRepeatedDocs(join(target, 'lib'));
+  indentByTabs(join(target, 'lib'));
   for (const module of entries) await addCommonjsDoor(join(target, 'lib'), module, declarations);
 }
 
@@ -147,6 +148,18 @@ function removeRepeatedDocs(library: string): void {
     if (!existsSync(file)) continue; // types alone, or the program, which is a bundle
     const code = readFileSync(file, 'utf8');
     writeFileSync(file, code.replaceAll(/^\/\*\*(?:[^*]|\*(?!\/))*\*\/\n(?=export )/gm, ''));
+  }
+}
+
+/** The compiler indents by four spaces, which are a tenth of the package. Files with texts of several lines stay as they are. */
+function indentByTabs(library: string): void {
+  for (const file of globSync(join(library, '**', '*.{js,d.ts}'))) {
+    const lines = readFileSync(file, 'utf8').split('\n');
+    if (lines.some((line) => (line.match(/(?<!\\)`/g) ?? []).length % 2 === 1)) continue;
+    const indented = lines.map((line) =>
+      line.replace(/^(?: {4})+/, (spaces) => '\t'.repeat(spaces.length / 4)),
+    );
+    writeFileSync(file, indented.join('\n'));
   }
 }
 

@@ -58,6 +58,7 @@ export const PARTS: readonly Part[] = [
         path: 'docs/resource_servers.md',
         to: 'define the scopes of an API, and the clients that may use it',
       },
+      { path: 'docs/token_exchange.md', to: 'let services call services for a user' },
       { path: 'docs/backup.md', to: 'back up and restore an SQLite database' },
       { path: 'docs/upgrades.md', to: 'upgrade to a new version, and go back' },
       { path: 'docs/secrets.md', to: 'rotate signing keys, client secrets and the server’s secret' },

@@ -23,6 +23,7 @@ export {
   type DeviceRequest,
   deviceAuthorization,
 } from './device/device_authorization.ts';
+export { type TokenExchange, type TokenExchangeOptions, tokenExchange } from './exchange/token_exchange.ts';
 export type { TokenScheme } from './http/bearer.ts';
 export { hostShown } from './http/browser_delivery.ts';
 export { errorResponse } from './http/error_response.ts';
@@ -116,6 +117,7 @@ export {
   type ClientAlgorithm,
   DEVICE_GRANT,
   type EncryptionAlgorithm,
+  EXCHANGE_GRANT,
   GRANT_TYPES,
   type GrantType,
   hasResource,
@@ -140,6 +142,7 @@ export {
 export type { NewPendingRow, PendingKind, PendingRow } from './protocol/pending.ts';
 export { isLiveSecret, rotatedSecrets, type SecretRotation } from './protocol/record_rules.ts';
 export type {
+  Ancestor,
   ApiRecord,
   AuthorizationCodeRecord,
   ClientRecord,

@@ -6,7 +6,9 @@ import {
   AuthorizationServer,
   type ClientRecord,
   ConfigurationError,
+  DEVICE_GRANT,
   DocumentError,
+  EXCHANGE_GRANT,
   MEMBER_NAMES,
   type MemberName,
   memberOf,
@@ -575,7 +577,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [
           { grant_types: ['implicit'] },
           'grant_types',
-          'expected at most 50 values, each of them one of authorization_code, refresh_token, client_credentials, urn:ietf:params:oauth:grant-type:device_code',
+          'expected at most 50 values, each of them one of authorization_code, refresh_token, client_credentials, urn:ietf:params:oauth:grant-type:device_code, urn:ietf:params:oauth:grant-type:token-exchange',
         ],
         ...[['refresh_token'], ['client_credentials', 'refresh_token'], ['client_credentials']].map(
           (grants) =>
@@ -588,7 +590,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [
           { grant_types: ['authorization_code', 7] },
           'grant_types',
-          'expected at most 50 values, each of them one of authorization_code, refresh_token, client_credentials, urn:ietf:params:oauth:grant-type:device_code',
+          'expected at most 50 values, each of them one of authorization_code, refresh_token, client_credentials, urn:ietf:params:oauth:grant-type:device_code, urn:ietf:params:oauth:grant-type:token-exchange',
         ],
         [{ response_types: 'code' }, 'response_types', 'expected at most 50 values, each of them code'],
         [
@@ -651,7 +653,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
       const [method, algorithm] = ['token_endpoint_auth_method', 'token_endpoint_auth_signing_alg'] as const;
       for (const [sent, registered] of [
         [
-          { grant_types: ['authorization_code', 'implicit', 'urn:ietf:params:oauth:grant-type:device_code'] },
+          { grant_types: ['authorization_code', 'implicit', DEVICE_GRANT, EXCHANGE_GRANT] },
           { grant_types: ['authorization_code'] },
         ],
         [

@@ -1,6 +1,6 @@
 """Follows the endings of a grantd server, with nothing but Python's library (docs/follow.md).
 
-Reads lines with a client_id and a sub, as a verified JWT has them, and says what to do with that token:
+Reads lines with a client_id, a sub and all `ending_keys`, as a verified JWT has them, and says what to do with that token:
     python3 follower.py ISSUER CLIENT_ID CLIENT_SECRET
 """
 import base64, hashlib, json, sys, threading, time, urllib.parse, urllib.request, uuid
@@ -57,11 +57,11 @@ class Follower:
             self.contact = sent
         time.sleep(1)
 
-    def advice(self, client_id, sub):
+    def advice(self, client_id, sub, *ending_keys):
         """What to do with a valid JWT: `accept`, or introspect it. Remember what introspection says until a later ending."""
         if time.monotonic() - self.contact > self.MAX_SILENCE:
             return "introspect: no contact"
-        keys = key("all"), key("client", client_id), key("subject", sub), key("grant", client_id, sub)
+        keys = key("all"), key("client", client_id), key("subject", sub), key("grant", client_id, sub), *ending_keys
         return "introspect: it may have ended" if any(one in self.endings for one in keys) else "accept"
 
 

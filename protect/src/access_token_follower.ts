@@ -314,8 +314,12 @@ function activeIn({ token }: Known): VerifiedAccessToken {
 }
 
 /** @returns `undefined` for a token whose endings cannot be recognized */
-async function keysIn({ clientId, sub }: VerifiedAccessToken): Promise<readonly number[] | undefined> {
-  return clientId === undefined || sub === undefined ? undefined : keysOf(clientId, sub);
+async function keysIn({
+  clientId,
+  sub,
+  claims,
+}: VerifiedAccessToken): Promise<readonly number[] | undefined> {
+  return clientId === undefined || sub === undefined ? undefined : keysOf(clientId, sub, claims.ending_keys);
 }
 
 function isJwt(token: string): boolean {

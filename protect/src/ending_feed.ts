@@ -66,11 +66,21 @@ interface Proof {
   readonly position: number;
 }
 
-/** The keys under which endings concern a token. */
-export async function keysOf(clientId: string, sub: string): Promise<readonly number[]> {
+/**
+ * The keys under which endings concern a token.
+ * @param others its claim `ending_keys`
+ * @returns `undefined` if this claim cannot be read
+ */
+export async function keysOf(
+  clientId: string,
+  sub: string,
+  others: unknown = [],
+): Promise<readonly number[] | undefined> {
+  const further = Array.isArray(others) ? others.map(keyNumber) : [undefined];
   const texts = ['all', `client\n${clientId}`, `subject\n${sub}`, `grant\n${clientId}\n${sub}`];
   const hashes = await Promise.all(texts.map((text) => sha256(text)));
-  return hashes.map((hash) => keyNumber(hash.slice(0, 8)) ?? 0);
+  const keys = [...hashes.map((hash) => keyNumber(hash.slice(0, 8))), ...further];
+  return keys.every((key) => key !== undefined) ? keys : undefined;
 }
 
 export class EndingFeed {
@@ -164,7 +174,7 @@ export class EndingFeed {
   }
 
   async #run(): Promise<void> {
-    [this.#all = 0] = await keysOf('', '');
+    [this.#all = 0] = (await keysOf('', '')) ?? [];
     let retryMs = FIRST_RETRY_MS;
     while (!this.#closing.signal.aborted) {
       const stream = new AbortController();

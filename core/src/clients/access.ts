@@ -2,7 +2,7 @@
 
 import { loggable, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
-import { type Form, formatScope, refusedScope, selectScopes } from '../http/form.ts';
+import { type Form, formatScope, refusedScope, selectScopes, valuesIn } from '../http/form.ts';
 import {
   type AuthorizationDetails,
   audienceOfDetails,
@@ -51,13 +51,9 @@ export async function mayUse(context: ClientContext, client: AuthorizationClient
   return (await context.mayUseClient?.(subject, withoutSecrets(client))) === true;
 }
 
-/**
- * Returns the distinct values of `resource`. Repeated parameters arrive joined by spaces, which URIs do not contain.
- * See ADR 136.
- */
+/** Returns the distinct values of `resource`. See ADR 136. */
 export function resourcesIn(form: Form): readonly string[] | undefined {
-  const parameter = form.get('resource');
-  return parameter === undefined ? undefined : [...new Set(parameter.split(' '))];
+  return valuesIn(form, 'resource');
 }
 
 /** Reports `audience` to the operator, because this server ignores it, unlike some others (RFC 6749 §3.1). */

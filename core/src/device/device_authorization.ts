@@ -15,7 +15,7 @@ import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter, requireShortParameters } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
 import { secondsOf } from '../platform/environment.ts';
-import { DEVICE_GRANT } from '../protocol/client_metadata.ts';
+import { DEVICE_GRANT, type FurtherGrants } from '../protocol/client_metadata.ts';
 import { type KindsOf, requireKinds, seconds } from '../protocol/option_kinds.ts';
 import { PENDING_KINDS } from '../protocol/pending.ts';
 import type { ClientRecord } from '../protocol/records.ts';
@@ -24,7 +24,6 @@ import type { Context } from '../request/context.ts';
 import { callOf, type Endpoint, perform, report, reported } from '../request/serve.ts';
 import { redeem, requireUnused } from '../token/authorization_code.ts';
 import type { Grant } from '../token/grant.ts';
-import { tokenWith } from '../token/token.ts';
 import { newOpaqueBody } from '../tokens/opaque_token.ts';
 import {
   addRequest,
@@ -56,23 +55,18 @@ const OPTIONS: KindsOf<DeviceAuthorizationOptions> = {
 /** What the option `deviceAuthorization` takes, as `deviceAuthorization()` returns it. */
 export interface DeviceAuthorization {
   /**
-   * @param similar endpoints of the server
-   * @returns the operations of the host, and the endpoints, of which that for tokens has the grant of devices
+   * @param similar an endpoint of the server
+   * @returns the operations of the host, the endpoint and the grant of devices
    * @throws {ConfigurationError} a group of storage methods is missing
    */
   open(
     context: Context,
-    similar: DeviceEndpoints,
+    similar: Endpoint,
   ): {
     readonly operations: DeviceOperations;
-    readonly endpoints: { readonly token: Endpoint; readonly deviceAuthorization: Endpoint };
+    readonly endpoint: Endpoint;
+    readonly grants: FurtherGrants;
   };
-}
-
-/** The endpoints that devices use. */
-interface DeviceEndpoints {
-  readonly token: Endpoint;
-  readonly pushedAuthorizationRequest: Endpoint;
 }
 
 /**
@@ -87,22 +81,20 @@ export function deviceAuthorization(options: DeviceAuthorizationOptions = {}): D
   requireKinds(options, OPTIONS, 'deviceAuthorization');
   const { lifetime = 600, interval = 5 } = options;
   return {
-    open(context, { token, pushedAuthorizationRequest }) {
+    open(context, similar) {
       for (const group of ['pending', 'authorizationCodes'] as const)
         if (!context.storage.groups.has(group))
           throw new ConfigurationError('storage', `the methods of the group ${group}, because ${IS_SET}`);
       const endpoint: Endpoint = {
-        ...pushedAuthorizationRequest,
+        ...similar,
         operation: 'device_authorization',
         needs: ['pending', 'authorizationCodes'],
         answer: (...given) => answer({ lifetime, interval }, ...given),
       };
       return {
         operations: new DeviceOperations(context, endpoint),
-        endpoints: {
-          token: { ...token, answer: tokenWith({ [DEVICE_GRANT]: deviceCode }) },
-          deviceAuthorization: endpoint,
-        },
+        endpoint,
+        grants: { [DEVICE_GRANT]: deviceCode },
       };
     },
   };

@@ -9,6 +9,7 @@ import {
   DEVICE_GRANT,
   ENCRYPTION_ALGORITHMS,
   type EncryptedResponse,
+  EXCHANGE_GRANT,
   GRANT_TYPES,
   type GrantType,
   namesOf,
@@ -34,6 +35,7 @@ export type MetadataContext = Pick<
   | 'registration'
   | 'documents'
   | 'deviceAuthorization'
+  | 'tokenExchange'
   | 'authenticateIntrospect'
   | 'introspectionRequiresConfidentialClient'
   | 'authenticateRevoke'
@@ -100,6 +102,7 @@ function grantTypes(context: MetadataContext): readonly GrantType[] {
   return GRANT_TYPES.filter(
     (grant) =>
       (grant !== DEVICE_GRANT || context.deviceAuthorization) &&
+      (grant !== EXCHANGE_GRANT || context.tokenExchange) &&
       requirementsOf(grant).responseTypes.every((type) => offered.includes(type)),
   );
 }

@@ -253,6 +253,8 @@ export const INACTIVE_REASONS = /* @__PURE__ */ texts({
   client_gone: 'The client of the token no longer exists.',
   issued_before_cutoff:
     'The operator revoked all tokens that were issued before a time, and the token is older.',
+  ancestor_ended:
+    'The token was obtained by an exchange, and a token that it was obtained from has ended, or its client or user.',
   code_unknown: 'No such code exists: it was never issued, or expired more than ten minutes ago.',
   code_redeemed: 'The client has already exchanged the code for tokens.',
   authorization_code: 'This is an authorization code, which the server does not introspect.',
@@ -348,6 +350,12 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
     'A client tried to redeem or revoke an authorization code that was issued to a different client.',
   code_reused:
     'The client redeemed the authorization code a second time. The server has revoked the tokens that it issued for the code.',
+  exchange_not_allowed:
+    'The client may not exchange this token: it is neither its own nor for its API (exchange_tokens_of), is for a user who may not use the client, or names another actor (may_act).',
+  exchange_too_deep: 'The token is the result of as many exchanges as the server allows.',
+  subject_token_bound:
+    'The token to be exchanged is bound to a key or certificate that the request does not prove (exchange_without_proof).',
+  token_type_unsupported: 'The server does not exchange tokens of this type, or issue them.',
   device_pending: 'The device polls, and its user has not decided yet.',
   device_polls_early:
     'The device polls more often than the interval allows. It must wait longer from now on.',

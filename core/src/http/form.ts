@@ -15,31 +15,49 @@ import {
 
 /**
  * Request parameters, each at most once and never empty (RFC 6749 §3.2). Only `resource` may have several values (RFC
- * 8707 §2), separated by spaces, which URIs do not contain.
+ * 8707 §2), separated by spaces, which URIs do not contain; and `audience` of a token exchange (RFC 8693 §2.1), separated
+ * by line feeds.
  */
 export type Form = ReadonlyMap<string, string>;
 
-const REPEATABLE = 'resource';
+type Repeatable = 'resource' | 'audience';
+const SEPARATORS: Readonly<Record<string, string>> = { resource: ' ', audience: '\n' } satisfies Record<
+  Repeatable,
+  string
+>;
+const REPEATABLE: readonly Repeatable[] = ['resource'];
+
+/** The values of a parameter that may be repeated, each once. @returns `undefined` without one */
+export function valuesIn(form: Form, name: Repeatable): readonly string[] | undefined {
+  const values = form.get(name)?.split(SEPARATORS[name] ?? ' ');
+  return values && [...new Set(values)];
+}
+
+/** @throws {OAuthError} `invalid_request`: the parameter is repeated */
+export function requireOnce(form: Form, name: Repeatable): void {
+  if (form.get(name)?.includes(SEPARATORS[name] ?? ' ')) throw repeated();
+}
 
 /**
  * The form in a request body, raw or parsed by the host.
+ * @param repeatable parameters that may have several values
  * @returns an empty form if there is no body
  * @throws {OAuthError} `invalid_request`: wrong media type or repeated parameter; with status 413: too large; 415:
  * compressed
  */
-export function readForm(request: HttpRequest): Form {
+export function readForm(request: HttpRequest, repeatable: readonly string[] = REPEATABLE): Form {
   const { body } = request;
   if (typeof body === 'object') {
     // The host’s parser may accept JSON too. Without a media type, the host vouches for the form.
     if (mediaTypeOf(request) !== undefined) requireFormMediaType(request);
     requireBodySize(request);
-    return fromParsed(body);
+    return fromParsed(body, repeatable);
   }
   if (body === undefined || body === '') return new Map();
   requireBodySize(request);
   requireFormMediaType(request);
   if (request.headers['content-encoding'] !== undefined) requireIdentity(request);
-  return parseForm(body);
+  return parseForm(body, repeatable);
 }
 
 /**
@@ -100,13 +118,13 @@ export function requireBodySize({ body }: HttpRequest): void {
  * Parses URL-encoded parameters of a body or query.
  * @throws {OAuthError} `invalid_request`: a repeated parameter
  */
-export function parseForm(text: string): Form {
+export function parseForm(text: string, repeatable: readonly string[] = REPEATABLE): Form {
   const form = new Map<string, string>();
   const seen = new Set<string>();
   for (const [name, value] of new URLSearchParams(text)) {
-    if (seen.has(name) && name !== REPEATABLE) throw repeated();
+    if (seen.has(name) && !repeatable.includes(name)) throw repeated();
     seen.add(name);
-    if (value !== '') form.set(name, appended(form.get(name), value));
+    if (value !== '') form.set(name, appended(name, form.get(name), value));
   }
   return form;
 }
@@ -128,12 +146,12 @@ function requireIdentity(request: HttpRequest): void {
   throw invalidRequest('the body must not have a Content-Encoding', 'wrong_content_encoding', more);
 }
 
-function fromParsed(parsed: ParsedForm): Form {
+function fromParsed(parsed: ParsedForm, repeatable: readonly string[]): Form {
   const form = new ParametersOfParser();
   for (const [name, value] of Object.entries(parsed)) {
-    for (const single of valuesOf(name, value)) {
+    for (const single of valuesOf(name, value, repeatable)) {
       if (single === undefined || single === null || single === '') continue;
-      if (typeof single === 'string') form.set(name, appended(form.get(name), single));
+      if (typeof single === 'string') form.set(name, appended(name, form.get(name), single));
       else form.misfits.add(name);
     }
   }
@@ -169,15 +187,15 @@ function noString(): OAuthError {
 }
 
 /** A one-element array comes from `name[]`, not from a repetition. It stays an array, which is no parameter. */
-function valuesOf(name: string, value: unknown): readonly unknown[] {
+function valuesOf(name: string, value: unknown, repeatable: readonly string[]): readonly unknown[] {
   if (!Array.isArray(value)) return [value];
-  if (name === REPEATABLE) return value;
+  if (repeatable.includes(name)) return value;
   if (value.length > 1) throw repeated();
   return [value];
 }
 
-function appended(earlier: string | undefined, value: string): string {
-  return earlier === undefined ? value : `${earlier} ${value}`;
+function appended(name: string, earlier: string | undefined, value: string): string {
+  return earlier === undefined ? value : earlier + SEPARATORS[name] + value;
 }
 
 function repeated(): OAuthError {

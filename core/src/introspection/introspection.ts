@@ -66,6 +66,9 @@ const CLAIM_MEMBERS = [
   'auth_time',
   'acr',
   'amr',
+  'act',
+  'may_act',
+  'ending_keys',
 ] as const;
 
 /** What introspection needs from the server. */

@@ -2,6 +2,7 @@
 import type { DpopNonces, EndpointPaths, MayUseClient } from '../clients/client.ts';
 import type { CertificateReader } from '../clients/distinguished_name.ts';
 import type { DeviceAuthorization } from '../device/device_authorization.ts';
+import type { TokenExchange } from '../exchange/token_exchange.ts';
 import type { ServerEvent } from '../http/events.ts';
 import type { FetchDocument } from '../http/fetch_document.ts';
 import type { Clock, RandomSource } from '../platform/environment.ts';
@@ -89,6 +90,11 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
    * 8628). Default: off.
    */
   readonly deviceAuthorization?: DeviceAuthorization;
+  /**
+   * Lets services exchange the token of a caller for one with which they call the next service (RFC 8693). Default:
+   * off.
+   */
+  readonly tokenExchange?: TokenExchange;
   /** Authentication context classes (acr) that sign-ins can reach (OpenID Connect Core §2). Default: none. */
   readonly acrValues?: readonly string[];
   /**

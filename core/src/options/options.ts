@@ -4,6 +4,7 @@
 import type { DpopNonces, EndpointPaths, MayUseClient } from '../clients/client.ts';
 import type { CertificateReader } from '../clients/distinguished_name.ts';
 import type { DeviceAuthorization } from '../device/device_authorization.ts';
+import type { TokenExchange } from '../exchange/token_exchange.ts';
 import type { ServerEvent } from '../http/events.ts';
 import type { FetchDocument } from '../http/fetch_document.ts';
 import { isScopeToken } from '../http/form.ts';
@@ -19,10 +20,10 @@ import {
   type AssertionAudience,
   CLIENT_ALGORITHMS,
   type ClientAlgorithm,
-  GRANT_TYPES,
   type GrantType,
   isResourceUri,
   LONGEST_ID_TOKEN_LIFETIME,
+  OPEN_GRANT_TYPES,
   PROFILE_NAMES,
   type ProfileName,
   SIGNING_ALGORITHMS,
@@ -197,6 +198,7 @@ export const HOST_OPTIONS = {
   registration: settingWithoutDefault(hostValue<RegistrationOptions>('an object')),
   clientDocuments: settingWithoutDefault(opened<ClientDocuments>('clientDocuments')),
   deviceAuthorization: settingWithoutDefault(opened<DeviceAuthorization>('deviceAuthorization')),
+  tokenExchange: settingWithoutDefault(opened<TokenExchange>('tokenExchange')),
   acrValues: setting(
     textList('ACR', 'a list of texts without spaces', (acr) => /^[^\s\0]+$/.test(acr)),
     [],
@@ -254,7 +256,7 @@ export const REGISTRATION_OPTIONS = {
     textList('TYPES', 'a list of types, none empty', (type) => type !== ''),
     [],
   ),
-  grantTypes: setting(listOf<GrantType>(GRANT_TYPES), ['authorization_code', 'refresh_token']),
+  grantTypes: setting(listOf<GrantType>(OPEN_GRANT_TYPES), ['authorization_code', 'refresh_token']),
   allowInsecureUris: setting(trueOrFalse, false),
   assertionAudience: setting(oneOf<AssertionAudience>(...ASSERTION_AUDIENCES), 'issuer'),
   insecureAllowMissingPkce: setting(trueOrFalse, false),

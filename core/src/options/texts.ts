@@ -275,6 +275,12 @@ export const HOST_OPTION_TEXTS: TextsOf<typeof HOST_OPTIONS> = {
     section: 'RFC 8628',
     defaultInWords: 'off',
   },
+  tokenExchange: {
+    group: 'Host',
+    about: 'Lets services exchange the token of a caller for one with which they call the next service.',
+    section: 'RFC 8693',
+    defaultInWords: 'off',
+  },
   acrValues: {
     group: 'Host',
     about: 'Authentication context classes (acr) that sign-ins can reach.',

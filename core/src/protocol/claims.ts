@@ -119,6 +119,9 @@ export type ClaimRequest = {
   readonly values?: readonly unknown[];
 } | null;
 
+/** Claim of an exchanged token: the keys by which followers know the tokens that it was obtained from (ADR 182). */
+export const ENDING_KEYS = 'ending_keys';
+
 /** The `claims` parameter (OpenID Connect Core §5.5). */
 export interface ClaimsRequest {
   readonly userinfo?: Readonly<Record<string, ClaimRequest>>;

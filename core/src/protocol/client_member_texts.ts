@@ -296,6 +296,24 @@ export const MEMBER_TEXTS: Readonly<Record<MemberName, MemberText>> = {
       'whether the client may follow what ends (docs/follow.md) for every audience, such as the issuer, instead of only for its resource. It may then introspect every token, also with the introspectionPolicy audience. Has no effect if the client registered itself',
     defaultInWords: 'false',
   },
+  exchange_tokens_of: {
+    about:
+      'if the client may exchange tokens: identifiers of other clients whose access tokens it may exchange, although they are not for its API',
+  },
+  exchange_scopes: {
+    about:
+      'scopes, of those that the client may have, that it obtains by an exchange although the exchanged token lacks them. Name scopes of the next API here: a token for one API does not have those of another',
+  },
+  exchange_impersonates: {
+    about:
+      'whether tokens that the client obtains by an exchange do not name it as the actor (act), so that APIs cannot tell it from the client that had the token before',
+    defaultInWords: 'false',
+  },
+  exchange_without_proof: {
+    about:
+      'whether the client may exchange tokens that are bound to a key or certificate of their client, without its proof',
+    defaultInWords: 'false',
+  },
   set_by_operator: {
     about:
       'if the client registered itself: the members of its metadata that it cannot change. When an operator sets or unsets a member, the server adds it to this list',

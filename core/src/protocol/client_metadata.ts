@@ -178,22 +178,34 @@ interface GrantRequirements {
   readonly needs?: readonly string[];
 
   readonly isForConfidentialClients?: true;
+  /** Only an operator gives it. */
+  readonly isForOperators?: true;
 }
 
 /** The grant type of devices (RFC 8628 §3.4). */
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** All grant types. The table in token/token.ts has the code of each, but that of devices is an option (ADR 171). */
+/** The grant type of token exchange (RFC 8693 §2.1). */
+export const EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
+
+/** All grant types. The table in token/token.ts has the code of each, except of those that are options (ADR 171, ADR 182). */
 export const GRANTS = {
   authorization_code: { responseTypes: ['code'] },
   refresh_token: { responseTypes: [], needs: ['authorization_code', DEVICE_GRANT] },
   client_credentials: { responseTypes: [], isForConfidentialClients: true },
   [DEVICE_GRANT]: { responseTypes: [] },
+  [EXCHANGE_GRANT]: { responseTypes: [], isForConfidentialClients: true, isForOperators: true },
 } as const satisfies Readonly<Record<string, GrantRequirements>>;
 
 export type GrantType = keyof typeof GRANTS;
 
+/** What options add to the token endpoint. Each is a `Grant`, which declarations do not describe. */
+export type FurtherGrants = { readonly [G in GrantType]?: object };
+
 export const GRANT_TYPES = Object.keys(GRANTS) as readonly GrantType[];
+
+/** Those that a client can register itself for. */
+export const OPEN_GRANT_TYPES = GRANT_TYPES.filter((grant) => !requirementsOf(grant).isForOperators);
 
 /** The grants of a client that registers itself without naming any (RFC 7591 §2). */
 export const REGISTERED_GRANTS: readonly GrantType[] = ['authorization_code'];

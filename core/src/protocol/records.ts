@@ -96,6 +96,12 @@ export interface Standing {
 
 export type TokenKind = 'access_token' | 'refresh_token';
 
+/** A token from which another one was obtained (RFC 8693). */
+export interface Ancestor {
+  readonly kind: TokenKind;
+  readonly id: string;
+}
+
 /**
  * One issued token. A pair is a refresh token with the access tokens that were issued with it. A family is all
  * successors of one refresh token. A grant is what one authorization by a user led to; pairs and families belong to one
@@ -133,6 +139,8 @@ export interface TokenRecord {
   readonly familyId?: string;
   readonly grantId?: string;
   readonly sessionId?: string;
+  /** For exchanged tokens: all tokens that it was obtained from, the first one first. It is dead once one of them is. */
+  readonly ancestors?: readonly Ancestor[];
   /** For refresh tokens: milliseconds since 1970 of the rotation. */
   readonly supersededAtMs?: number;
   /** For refresh tokens: `id` of the successor. */

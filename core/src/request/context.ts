@@ -54,6 +54,8 @@ export interface Context extends ClientContext {
   readonly documents: DocumentClients | undefined;
   /** `undefined` if the server does not serve the grant of devices (RFC 8628). */
   readonly deviceAuthorization: object | undefined;
+  /** `undefined` if the server exchanges no tokens (RFC 8693). */
+  readonly tokenExchange: object | undefined;
   readonly accessTokens: AccessTokenVerifier;
   /** Refuses every URL if the host did not set the option. */
   readonly fetchDocument: FetchDocument;

@@ -33,6 +33,7 @@ import type { AuthorizingStorage, ClientRegistry, IssuingStorage, Storage } from
 import { guarded, guardedCall, guardedClaims } from '../storage/faults.ts';
 import type { StorageGroup } from '../storage/groups.ts';
 import { hostStorage } from '../storage/host_storage.ts';
+import { tokenWith } from '../token/token.ts';
 import { ClientKeys } from '../tokens/client_keys.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { hostAccessTokens, hostJwtService } from '../tokens/host_verifiers.ts';
@@ -85,13 +86,20 @@ class Server<S extends Storage> {
     this.authorization = new AuthorizationOperations(
       context.documents?.contextFor('browser') ?? context,
     ) as typeof this.authorization;
-    const devices = resolved.deviceAuthorization?.open(context, ENDPOINTS);
+    const devices = resolved.deviceAuthorization?.open(context, ENDPOINTS.pushedAuthorizationRequest);
     this.device = devices?.operations;
     this.logout = new LogoutOperations(context);
     this.operator = new OperatorOperations(context, { signingKeys, caches });
     this.#context = context;
     this.#signingKeys = signingKeys;
-    const endpoints: Endpoints = { ...ENDPOINTS, ...devices?.endpoints };
+    const endpoints: Endpoints = {
+      ...ENDPOINTS,
+      token: {
+        ...ENDPOINTS.token,
+        answer: tokenWith({ ...devices?.grants, ...resolved.tokenExchange?.open(context) }),
+      },
+      ...(devices && { deviceAuthorization: devices.endpoint }),
+    };
     this.#endpoints = context.documents?.endpoints(endpoints) ?? endpoints;
     this.#routes = routesOf(context, this.#endpoints);
   }

@@ -81,6 +81,7 @@ export const TOKENS: Columns<StoredToken> = {
   familyId: { name: 'family_id', type: 'text', optional: true },
   grantId: { name: 'grant_id', type: 'text', optional: true },
   sessionId: { name: 'session_id', type: 'text', optional: true },
+  ancestors: { name: 'ancestors', type: 'json', optional: true },
   supersededAtMs: { name: 'superseded_at_ms', type: 'integer', optional: true, setLater: true },
   successorId: { name: 'successor_id', type: 'text', optional: true, setLater: true },
   revokedAtMs: { name: 'revoked_at_ms', type: 'integer', optional: true, setLater: true },

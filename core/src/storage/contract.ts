@@ -280,13 +280,19 @@ export interface IssuingTokenRepository extends TokenRepository {
    */
   readonly takesOnce?: true;
 
+  /** Set this if records keep `ancestors` and `issue` checks them. Needed for token exchange. */
+  readonly keepsAncestors?: true;
+
   getByAccessToken(id: string): Found<TokenRecord>;
   getByRefreshToken(id: string): Found<TokenRecord>;
   isRefreshTokenRevoked(record: TokenRecord): Awaitable<boolean>;
   isAccessTokenRevoked?(record: TokenRecord): Awaitable<boolean>;
   revoke(record: TokenRecord): Awaitable<void>;
 
-  /** Stores tokens whose only basis is their client. */
+  /**
+   * Stores tokens whose only basis is their client, and with `keepsAncestors` their ancestors: refused if one of these is
+   * not stored, or is expired, revoked or behind its principals. It may be superseded.
+   */
   issue(tokens: readonly NewToken[], basis: IssueBasis): Awaitable<IssueOutcome>;
 
   /**

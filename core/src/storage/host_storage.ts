@@ -41,6 +41,7 @@ export interface ReadableStorage {
   readonly hasOtherClients: boolean;
   /** Whether methods that store tokens upon a refresh token or code take `once`. */
   readonly takesOnce: boolean;
+  readonly keepsAncestors: boolean;
   readonly clients: ReadableClients;
   readonly tokens: ReadableTokens;
   readonly authorizationCodes: Reading<AuthorizationCodeRepository, 'get', AuthorizationCodeRecord>;
@@ -48,7 +49,7 @@ export interface ReadableStorage {
   readonly pending?: ReadablePending;
 }
 
-type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup | 'takesOnce'> & {
+type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup | 'takesOnce' | 'keepsAncestors'> & {
   readonly [L in Lookup]: (id: string) => Awaitable<T | undefined>;
 };
 
@@ -77,7 +78,7 @@ interface ReadableClients extends Omit<ClientRepository, 'get' | 'verifySecret'>
 export interface ReadableTokens
   extends Omit<
     IssuingTokenRepository,
-    'joinedClients' | 'takesOnce' | 'identify' | 'getByAccessToken' | 'getByRefreshToken'
+    'joinedClients' | 'takesOnce' | 'keepsAncestors' | 'identify' | 'getByAccessToken' | 'getByRefreshToken'
   > {
   /** @returns `undefined` if the JWT is no token */
   identify?(claims: Claims, token: string): Awaitable<ReadTokenName | undefined>;
@@ -98,12 +99,17 @@ export interface ReadableTokens
 
 export function hostStorage(storage: Storage): ReadableStorage {
   const { authorizationCodes, oneTimeIdentifiers, pending, answersPlainRecords: isPlain = false } = storage;
-  const { joinedClients = storage.clients, takesOnce } = storage.tokens as IssuingTokenRepository;
+  const {
+    joinedClients = storage.clients,
+    takesOnce,
+    keepsAncestors,
+  } = storage.tokens as IssuingTokenRepository;
   return {
     groups: groupsOf(storage),
     // By the lookup alone: the program records who changes a client around the store's own methods.
     hasOtherClients: joinedClients.get !== storage.clients.get,
     takesOnce: takesOnce === true && authorizationCodes?.takesOnce === true,
+    keepsAncestors: keepsAncestors === true,
     clients: isUnguarded(storage.clients)
       ? (storage.clients as ReadableClients)
       : hostClients(guarded(storage.clients), isPlain),

@@ -34,4 +34,5 @@ export interface IssuedTokens {
   readonly access: MintedAccessToken;
   readonly refreshToken?: string | undefined;
   readonly idToken?: string | undefined;
+  readonly issuedTokenType?: string;
 }

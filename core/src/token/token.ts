@@ -6,17 +6,25 @@ import { type Proofs, proofsOf } from '../confirmation/confirmation.ts';
 import { checkProof } from '../confirmation/dpop.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
-import { formatScope, readForm, requireParameter } from '../http/form.ts';
+import { formatScope, readForm, requireOnce, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
 import { secondsOf } from '../platform/environment.ts';
-import { type DEVICE_GRANT, type GrantType, requirementsOf } from '../protocol/client_metadata.ts';
+import {
+  type DEVICE_GRANT,
+  EXCHANGE_GRANT,
+  type FurtherGrants,
+  type GrantType,
+  requirementsOf,
+} from '../protocol/client_metadata.ts';
 import { authorizationCode } from './authorization_code.ts';
 import { clientCredentials } from './client_credentials.ts';
 import type { Grant, IssuedTokens } from './grant.ts';
 import { refreshToken } from './refresh_token.ts';
 
 /** The functions of each grant type. `GRANTS` says what a client needs for it. */
-const GRANT_FUNCTIONS: Readonly<Record<Exclude<GrantType, typeof DEVICE_GRANT>, Grant>> = {
+const GRANT_FUNCTIONS: Readonly<
+  Record<Exclude<GrantType, typeof DEVICE_GRANT | typeof EXCHANGE_GRANT>, Grant>
+> = {
   authorization_code: authorizationCode,
   refresh_token: refreshToken,
   client_credentials: clientCredentials,
@@ -24,9 +32,9 @@ const GRANT_FUNCTIONS: Readonly<Record<Exclude<GrantType, typeof DEVICE_GRANT>, 
 
 type Grants = Partial<Readonly<Record<GrantType, Grant>>>;
 
-/** The endpoint with further grants, such as that of devices (RFC 8628 §3.4). */
-export function tokenWith(further: Grants) {
-  const grants = { ...GRANT_FUNCTIONS, ...further };
+/** The endpoint with further grants, such as that of devices (RFC 8628 §3.4). A grant that is missing is not supported. */
+export function tokenWith(further: FurtherGrants) {
+  const grants = { ...GRANT_FUNCTIONS, ...further } as Grants;
   return (context: ClientContext, request: HttpRequest, call: Call): Promise<HttpResponse> =>
     answer(context, request, call, grants);
 }
@@ -36,11 +44,14 @@ export const token = tokenWith({});
 
 async function answer(context: ClientContext, request: HttpRequest, call: Call, grants: Grants) {
   // §3.2 read the request and authenticate the client
-  const form = readForm(request);
+  const form = readForm(request, ['resource', 'audience']);
+  // RFC 8693 §2.1
+  const isExchange = form.get('grant_type') === EXCHANGE_GRANT;
+  if (!isExchange) requireOnce(form, 'audience');
   const lookUp = grantOf(grants, form.get('grant_type') ?? '')?.lookUp?.(context, form);
   lookUp?.catch(() => undefined); // awaited below, unless the client is refused
   const client = await authenticateClient(context, request, form, call, checkProof);
-  reportAudience(context, form, call);
+  if (!isExchange) reportAudience(context, form, call);
   const grantType = requireParameter(form, 'grant_type') as GrantType;
 
   // §5.2 check the grant type
@@ -92,9 +103,13 @@ function endOf({ clock, lifetimes }: ClientContext, { access, refreshToken }: Is
 }
 
 /** RFC 6749 §5.1. */
-function tokenResponse({ clock }: ClientContext, { access, refreshToken, idToken }: IssuedTokens) {
+function tokenResponse(
+  { clock }: ClientContext,
+  { access, refreshToken, idToken, issuedTokenType }: IssuedTokens,
+) {
   return jsonResponse({
     access_token: access.token,
+    ...(issuedTokenType !== undefined && { issued_token_type: issuedTokenType }), // RFC 8693 §2.2.1
     token_type: access.record.tokenType,
     expires_in: access.record.expiresAt - secondsOf(clock()),
     ...(refreshToken !== undefined && { refresh_token: refreshToken }),

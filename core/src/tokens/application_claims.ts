@@ -2,7 +2,7 @@
 
 import { ConfigurationError, OAuthError } from '../http/errors.ts';
 import { isJsonObject, jsonCopy } from '../http/http.ts';
-import type { Claims } from '../protocol/claims.ts';
+import { type Claims, ENDING_KEYS } from '../protocol/claims.ts';
 import { hasResource } from '../protocol/client_metadata.ts';
 import { requireOptions } from '../protocol/option_kinds.ts';
 import { RECORD_ONLY, recordOnlyClaims } from '../protocol/record_rules.ts';
@@ -72,7 +72,7 @@ export const PROTECTED_CLAIMS: ReadonlySet<string> = new Set([
   ...['active', 'username', 'token_type'], // RFC 7662 §2.2
   ...['nonce', 'azp', 'at_hash', 'c_hash', 's_hash', 'sub_jwk', '_claim_names', '_claim_sources'], // OpenID Connect Core
   ...['sid', 'events'], // OpenID Connect Back-Channel Logout §2.4
-  ...['cnf', 'act', 'may_act', 'authorization_details'], // RFC 7800, RFC 8693 §4, RFC 9396 §9
+  ...['cnf', 'act', 'authorization_details', ENDING_KEYS], // RFC 7800, RFC 8693 §4.1, RFC 9396 §9; ADR 182
   ...['token_introspection'], // RFC 9701 §5
 ]);
 

@@ -22,7 +22,7 @@ import {
   type TokenFormat,
 } from '../protocol/client_metadata.ts';
 import { recordOnlyMember } from '../protocol/record_rules.ts';
-import type { ClientRecord, NewToken, TokenRecord } from '../protocol/records.ts';
+import type { Ancestor, ClientRecord, NewToken, TokenRecord } from '../protocol/records.ts';
 import { type AnswerContext, answerJwt, registeredEncryption } from './answer_jwt.ts';
 import type { OidcContext, Person, TokenContext } from './context.ts';
 import { JWT_TYPES, PLAIN_JWT_TYPE } from './jwt.ts';
@@ -132,6 +132,8 @@ export interface TokenPurpose {
   readonly familyEnd?: number;
   readonly grantId?: string | undefined;
   readonly sessionId?: string | undefined;
+  /** The tokens that it is obtained from. */
+  readonly ancestors?: readonly Ancestor[];
   /** Seconds. Default: the server's option. */
   readonly lifetime?: number;
   /** Default: that of the client, otherwise of the server. */
@@ -159,8 +161,8 @@ function claimsOfPurpose({ issuer }: TokenContext, purpose: TokenPurpose): Claim
 
 /** Returns the part of a record that says what the token is for. */
 function purposeOfRecord(purpose: TokenPurpose) {
-  const { client, scopes, person, confirmation, pairId, familyId, grantId, sessionId } = purpose;
-  const ties = { pairId, familyId, grantId, sessionId };
+  const { client, scopes, person, confirmation, pairId, familyId, grantId, sessionId, ancestors } = purpose;
+  const ties = { pairId, familyId, grantId, sessionId, ancestors };
   return defined({ clientId: client.id, scopes, subject: person?.subject, confirmation, ...ties });
 }
 

@@ -6,7 +6,13 @@ import type { Form } from '../http/form.ts';
 import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import { bindingRefusal, type Claims, type Confirmation } from '../protocol/claims.ts';
 import { ALIVE, claimsInToken, isTokenKind, type Life, storedLife } from '../protocol/record_rules.ts';
-import type { AuthorizationCodeRecord, ClientRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
+import type {
+  Ancestor,
+  AuthorizationCodeRecord,
+  ClientRecord,
+  TokenKind,
+  TokenRecord,
+} from '../protocol/records.ts';
 import { noBoolean } from '../storage/host_records.ts';
 import type { ReadableTokens } from '../storage/host_storage.ts';
 import type { FoundToken, NoToken, Person, TokenContext } from './context.ts';
@@ -271,17 +277,12 @@ function isHint(text: string): text is TokenTypeHint {
  * @throws {StorageFault} storage is unavailable, or the record of a host cannot be read
  */
 export async function lifeOf(context: TokenContext, record: TokenRecord, claims: Claims): Promise<Life> {
-  context.storage.tokens.requireReadable?.(record);
-  const stored = storedLife(record, context.clock());
-  if (!stored.alive) return stored;
-  if (hasRevocationCheck(context, record.kind) && (await isRevokedByStore(context, record)))
-    return { alive: false, reason: 'revoked' };
+  const own = await recordLife(context, record);
+  if (!own.alive) return own;
   const claimed = claimedLife(claims, context.clock());
   if (!claimed.alive) return claimed;
-  if (record.standing?.client === undefined || context.storage.hasOtherClients) {
-    const client = await clientLife(context, record.clientId);
-    if (!client.alive) return client;
-  }
+  if (record.ancestors !== undefined && !(await areAlive(context, record.ancestors)))
+    return { alive: false, reason: 'ancestor_ended' };
   if (context.getSubjectState !== undefined) {
     const subject = await subjectLife(context, record.subject);
     if (!subject.alive) return subject;
@@ -293,6 +294,27 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
     return { alive: false, reason: 'superseded', sinceMs: record.supersededAtMs };
   }
   return record.tokenType === 'DPoP' ? boundLife({ record, claims }) : ALIVE;
+}
+
+/** What the record and its client say, whatever the token itself says. */
+async function recordLife(context: TokenContext, record: TokenRecord): Promise<Life> {
+  context.storage.tokens.requireReadable?.(record);
+  const stored = storedLife(record, context.clock());
+  if (!stored.alive) return stored;
+  if (hasRevocationCheck(context, record.kind) && (await isRevokedByStore(context, record)))
+    return { alive: false, reason: 'revoked' };
+  const { standing, clientId } = record;
+  if (standing?.client !== undefined && !context.storage.hasOtherClients) return ALIVE;
+  return clientLife(context, clientId);
+}
+
+/** Whether no ancestor has ended, so that what was obtained from a token dies with it (ADR 182). It may be superseded. */
+async function areAlive(context: TokenContext, ancestors: readonly Ancestor[]): Promise<boolean> {
+  const lives = ancestors.map(async ({ kind, id }) => {
+    const record = await lookUp(context, kind, id);
+    return record !== undefined && (await recordLife(context, record)).alive;
+  });
+  return (await Promise.all(lives)).every(Boolean);
 }
 
 /** A host's store that does not keep `confirmation` has lost the key. No client can prove possession of it. */
@@ -438,6 +460,7 @@ const ENDS: readonly ReasonCode[] = [
   'client_disabled',
   'client_gone',
   'issued_before_cutoff',
+  'ancestor_ended',
 ];
 
 /** The client and the user that an ID token was issued for. */

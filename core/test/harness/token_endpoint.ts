@@ -38,8 +38,9 @@ export function asClient(
   world: World,
   id: string,
   parameters: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<TestResponse> {
-  return world.post('/token', parameters, null, { authorization: basic(id) });
+  return world.post('/token', parameters, null, { authorization: basic(id), ...headers });
 }
 
 /** A code for an authorization request of the test. The user approves everything. */

@@ -10,6 +10,7 @@ import {
   type SecretDependents,
   type ServerEvent,
   ServerSecret,
+  tokenExchange,
 } from '@grantd/core';
 import type { CertificateReader } from '@grantd/core/client_certificates';
 import { memoryStorage } from '@grantd/core/memory';
@@ -326,6 +327,7 @@ function libraryOptions(
     fetchDocument,
     ...registrationOptions(settings),
     deviceAuthorization: deviceAuthorization(),
+    tokenExchange: tokenExchange(),
     ...documentOptions(settings),
     ...loaded,
     ...(stored !== undefined && { applicationClaims: applicationClaims(stored, getUserClaims) }),

@@ -1,5 +1,7 @@
 // Kit cases: what one operation changes together.
+import type { NewToken } from '../../protocol/records.ts';
 import {
+  ACCESS_TOKEN_SECONDS,
   basisOf,
   caseOfPart,
   expect,
@@ -123,6 +125,47 @@ export const atomicity: readonly KitCase[] = [
     await stage.expectDead(first.refresh, first.access, second.refresh, second.access);
     await stage.expectAlive(sibling.refresh, sibling.access);
   }),
+
+  kitCase(
+    'atomicity',
+    'nothing is issued below a token that has ended, and a descendant keeps its ancestors',
+    async (stage) => {
+      if (stage.storage.tokens.keepsAncestors !== true) return;
+      const client = await stage.client();
+      const below = (...ancestors: NewToken[]) =>
+        stage.accessToken({
+          clientId: client.id,
+          ancestors: ancestors.map(({ kind, id }) => ({ kind, id })),
+        });
+      const issue = (token: NewToken) => stage.storage.tokens.issue([token], basisOf(client));
+      const refused = async (token: NewToken, what: string) => {
+        expectEqual(await issue(token), 'refused', what);
+        await stage.expectAbsent(token);
+      };
+
+      const grant = await stage.grant();
+      const first = await stage.redeemed(grant);
+      const child = below(first.refresh, first.access);
+      expectEqual(await issue(child), 'issued', 'issuing below living tokens');
+      expectEqual((await stage.find(child))?.ancestors, child.ancestors, 'the ancestors of a stored token');
+      await refused(
+        below(child, stage.accessToken({ clientId: client.id })),
+        'an ancestor that is not stored',
+      );
+      await refused(below({ ...child, kind: 'refresh_token' }), 'an ancestor of another kind');
+
+      await stage.rotated(grant, first.refresh);
+      expectEqual(await issue(below(first.refresh)), 'issued', 'an ancestor that is superseded');
+
+      const unrelated = (await stage.redeemed(await stage.grant())).access;
+      await stage.storage.tokens.revoke(first.access);
+      await refused(below(first.access, child), 'the first ancestor is revoked');
+      await refused(below(unrelated, first.access), 'the last ancestor is revoked');
+      expectEqual(await issue(below(unrelated)), 'issued', 'an ancestor of another grant');
+      stage.advance(ACCESS_TOKEN_SECONDS);
+      await refused(below(unrelated), 'an ancestor has expired');
+    },
+  ),
 
   kitCase('atomicity', 'revoking twice, or what is not stored, is no error', async (stage) => {
     const { code, refresh, access } = await stage.redeemed(await stage.grant());

@@ -109,6 +109,10 @@ const METADATA: Required<ClientMetadata> = {
   id_token_user_claims: true,
   consent_required: false,
   strict_scopes: true,
+  exchange_tokens_of: ['https://client.example/client.json', 'a'],
+  exchange_scopes: ['z', 'a'],
+  exchange_impersonates: false,
+  exchange_without_proof: true,
   brand_color: '#12aB0f',
 };
 

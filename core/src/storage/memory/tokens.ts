@@ -22,6 +22,7 @@ import type {
 import { asFault } from '../faults.ts';
 import {
   type GrantBeginning,
+  haveLivingAncestors,
   type Issuing,
   keptCode,
   latest,
@@ -212,6 +213,7 @@ export function memoryTokens(
 
   const repository: IssuingTokenRepository = {
     takesOnce: true,
+    keepsAncestors: true,
 
     getByAccessToken: (id) => show(find(id, 'access_token')),
     getByRefreshToken: (id) => show(find(id, 'refresh_token')),
@@ -233,6 +235,7 @@ export function memoryTokens(
 
     issue(tokens, { clientGeneration = 0 }) {
       if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
+      if (!haveLivingAncestors(tokens, ({ kind, id }) => find(id, kind), clock())) return 'refused';
       issuing.insert(tokens);
       return 'issued';
     },

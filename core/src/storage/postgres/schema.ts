@@ -336,6 +336,7 @@ const VERSION_9 = {
 const VERSION_10 = {
   expand: `
   ALTER TABLE grantd.issuers ADD COLUMN forgotten_until bigint NOT NULL DEFAULT 0;
+  ALTER TABLE grantd.tokens ADD COLUMN ancestors text;
   CREATE FUNCTION grantd.forgotten_until(issuer integer) RETURNS bigint LANGUAGE sql VOLATILE AS
     'SELECT forgotten_until FROM grantd.issuers WHERE id = $1';
   DROP INDEX grantd.clients_by_resource;
@@ -376,6 +377,8 @@ const VERSION_10 = {
   ALTER TABLE grantd.pushed_requests DROP COLUMN kind, DROP COLUMN other_id, DROP COLUMN version,
     ADD CONSTRAINT pushed_requests_pkey PRIMARY KEY (issuer_id, id);
   ALTER INDEX grantd.pending_by_expiry RENAME TO pushed_requests_by_expiry;
+  DELETE FROM grantd.tokens WHERE ancestors IS NOT NULL;
+  ALTER TABLE grantd.tokens DROP COLUMN ancestors;
   DROP FUNCTION grantd.forgotten_until(integer);
   ALTER TABLE grantd.issuers DROP COLUMN forgotten_until;
   DROP INDEX grantd.clients_by_place;

@@ -97,7 +97,12 @@ const STORE_UPON_CLIENT = `
       SELECT generation, disabled_at_ms FROM grantd.principals
       WHERE issuer_id = $1 AND kind = 'subject' AND id = n.subject OFFSET 0) s ON true
     WHERE coalesce(i.not_before_ms, 0) <= n.issued_at_ms
-      AND c.generation = $3 AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL),
+      AND c.generation = $3 AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL
+      AND NOT EXISTS (
+        SELECT 1 FROM json_to_recordset(n.ancestors::json) AS a (kind text, id text)
+        WHERE NOT EXISTS (
+          SELECT 1 FROM grantd.tokens t ${STANDING_JOINS}
+          WHERE t.issuer_id = $1 AND t.id = a.id AND t.kind = a.kind AND ${isAlive('n.issued_at_ms / 1000')}))),
   ${STORE},
   begun AS (${beginGrants('stored')}),
   recorded AS (${insertEvent('$4', { each: '(SELECT 1 FROM stored LIMIT 1) one' })})
@@ -294,6 +299,7 @@ export async function postgresTokens(
 
   return {
     takesOnce: true,
+    keepsAncestors: true,
 
     getByAccessToken: (id) => find('access_token', id),
     getByRefreshToken: (id) => find('refresh_token', id),

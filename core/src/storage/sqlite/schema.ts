@@ -382,11 +382,13 @@ function rebuiltIdentifiers(options: string): string {
  * used, and from where they came. Those that were there before count as used now, and as long as they have tokens.
  * The records of clients that were public only by having no secret say it. Earlier versions read both alike. An issuer
  * has the end of the last one-time identifier that a sweep has forgotten. Pushed requests are pending rows. Earlier
- * versions find them in a view. It has row numbers, because their sweep goes by these.
+ * versions find them in a view. It has row numbers, because their sweep goes by these. Exchanged tokens name their
+ * ancestors. Earlier versions do not know that such a token ends with them, so it ends on the way back.
  */
 const VERSION_12 = {
   expand: `
   ALTER TABLE issuers ADD COLUMN forgotten_until INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE tokens ADD COLUMN ancestors TEXT;
   DROP INDEX clients_by_resource;
   CREATE INDEX clients_by_lower_resource ON clients (issuer_id, lower(resource)) WHERE resource IS NOT NULL;
   ALTER TABLE clients ADD COLUMN used_until INTEGER;
@@ -446,6 +448,8 @@ const VERSION_12 = {
   INSERT INTO pushed_requests
     SELECT issuer_id, id, client_id, data, expires_at FROM pending WHERE kind = 'pushed_request';
   DROP TABLE pending;
+  DELETE FROM tokens WHERE ancestors IS NOT NULL;
+  ALTER TABLE tokens DROP COLUMN ancestors;
   ALTER TABLE issuers DROP COLUMN forgotten_until;
   DROP INDEX clients_by_place;
   DROP INDEX clients_by_last_use;

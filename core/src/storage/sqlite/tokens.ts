@@ -1,7 +1,13 @@
 // Tokens, grants and codes in SQLite.
 
 import type { EventOrigin } from '../../protocol/event_records.ts';
-import type { AuthorizationCodeRecord, GrantRecord, NewToken, TokenRecord } from '../../protocol/records.ts';
+import type {
+  Ancestor,
+  AuthorizationCodeRecord,
+  GrantRecord,
+  NewToken,
+  TokenRecord,
+} from '../../protocol/records.ts';
 import {
   AUTHORIZATION_CODES,
   GRANTS,
@@ -21,6 +27,7 @@ import type {
 import {
   endOfDay,
   type GrantBeginning,
+  haveLivingAncestors,
   type Issuing,
   type IssuingBasis,
   issuanceOf,
@@ -112,6 +119,8 @@ export function sqliteTokens(
     return record;
   };
   const findRefreshToken = (id: string) => recordOf(refreshTokenRow.get(issuerId, id));
+  const findAncestor = ({ kind, id }: Ancestor) =>
+    recordOf((kind === 'access_token' ? accessTokenRow : refreshTokenRow).get(issuerId, id));
 
   /** @returns how many tokens were revoked */
   const revokePair = (id: string, pairId: string | undefined | null): number => {
@@ -137,6 +146,7 @@ export function sqliteTokens(
 
   return {
     takesOnce: true,
+    keepsAncestors: true,
 
     getByAccessToken: (id) => reads.read(() => cache.get(id) ?? findAccessToken(id)),
     getByRefreshToken: (id) => reads.read(() => findRefreshToken(id)),
@@ -164,6 +174,7 @@ export function sqliteTokens(
     issue(tokens, { clientGeneration = 0 }) {
       return transaction((origin) => {
         if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
+        if (!haveLivingAncestors(tokens, findAncestor, clock())) return 'refused';
         issuing.insert(tokens);
         for (const token of tokens) grants.begin(token);
         issuing.record(tokens, 'client', origin);

@@ -1,0 +1,255 @@
+// The grant of token exchange. § refers to RFC 8693.
+import { sha256 } from '#crypto';
+import { accessFor, audienceOf, mayUse, resourcesIn } from '../clients/access.ts';
+import type { ClientContext } from '../clients/client.ts';
+import { isUnchecked } from '../clients/client.ts';
+import { confirmationOfAccessToken, type Proofs } from '../confirmation/confirmation.ts';
+import {
+  ConfigurationError,
+  grantEnded,
+  invalidRequest,
+  OAuthError,
+  type ReasonCode,
+} from '../http/errors.ts';
+import { type Form, requireParameter, selectScopes, valuesIn } from '../http/form.ts';
+import { isJsonObject } from '../http/http.ts';
+import { secondsOf } from '../platform/environment.ts';
+import { ENDING_KEYS, readConfirmation } from '../protocol/claims.ts';
+import { EXCHANGE_GRANT, type FurtherGrants, hasResource } from '../protocol/client_metadata.ts';
+import { type KindsOf, requireKinds, wholeNumber } from '../protocol/option_kinds.ts';
+import type { Ancestor, ClientRecord, TokenKind } from '../protocol/records.ts';
+import type { Grant, IssuedTokens } from '../token/grant.ts';
+import type { FoundToken, Person } from '../tokens/context.ts';
+import { grantClaimsOf, mintAccessToken } from '../tokens/mint.ts';
+import { confirmationOf, findToken, lifeOf, personOf } from '../tokens/state.ts';
+import { subjectIdentifier } from '../tokens/subject_identifier.ts';
+
+export interface TokenExchangeOptions {
+  /** How many tokens may lie before an exchanged one: those that it was obtained from, one after the other. Default: 5 */
+  readonly mostHops?: number;
+}
+
+const OPTIONS: KindsOf<TokenExchangeOptions> = { mostHops: wholeNumber(1, 10) };
+
+/** What the option `tokenExchange` takes, as `tokenExchange()` returns it. */
+export interface TokenExchange {
+  /**
+   * @returns the grant
+   * @throws {ConfigurationError} the storage keeps no ancestors of tokens
+   */
+  open(context: { readonly storage: { readonly keepsAncestors: boolean } }): FurtherGrants;
+}
+
+/**
+ * Lets services exchange the token of a caller for one with which they call the next service (RFC 8693). Clients also need
+ * the grant type `urn:ietf:params:oauth:grant-type:token-exchange`, which only operators give. A token lives no longer than
+ * those that it was obtained from, whatever ends them.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * new AuthorizationServer({ ...options, tokenExchange: tokenExchange() });
+ */
+export function tokenExchange(options: TokenExchangeOptions = {}): TokenExchange {
+  requireKinds(options, OPTIONS, 'tokenExchange');
+  const { mostHops = 5 } = options;
+  return {
+    open({ storage: { keepsAncestors } }) {
+      if (keepsAncestors) return { [EXCHANGE_GRANT]: grantWith(mostHops) };
+      throw new ConfigurationError(
+        'storage',
+        'tokens.keepsAncestors, because the option tokenExchange is set',
+      );
+    },
+  };
+}
+
+/** Types of tokens (§3). The values are kinds of this server's tokens; a JWT is an access token here. */
+const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
+const KINDS: Readonly<Record<string, TokenKind>> = {
+  [`${TOKEN_TYPE}access_token`]: 'access_token',
+  [`${TOKEN_TYPE}jwt`]: 'access_token',
+  [`${TOKEN_TYPE}refresh_token`]: 'refresh_token',
+};
+const ISSUED: readonly string[] = [`${TOKEN_TYPE}access_token`, `${TOKEN_TYPE}jwt`];
+
+function grantWith(mostHops: number): Grant {
+  return {
+    async issue(context, client, form, _call, proofs): Promise<IssuedTokens> {
+      if (isUnchecked(client)) throw notAllowed('a client that registered itself exchanges no tokens');
+
+      // §2.1 read the request
+      const wantedType = form.get('requested_token_type') ?? `${TOKEN_TYPE}access_token`;
+      if (!ISSUED.includes(wantedType)) throw refused('the requested_token_type', 'token_type_unsupported');
+      const subject = await presented(context, form, 'subject_token');
+      const actor = form.has('actor_token') ? await presented(context, form, 'actor_token') : undefined;
+      if (actor === undefined && form.has('actor_token_type'))
+        throw invalidRequest('actor_token_type needs an actor_token', 'parameter_missing');
+
+      // Who may exchange what
+      requireExchangeable(client, subject);
+      requireProof(client, subject, proofs);
+      const act = actOf(client, subject, actor);
+      const ancestors = [...ancestorsOf(subject), ...(actor ? ancestorsOf(actor) : [])];
+      if ((subject.record.ancestors?.length ?? 0) >= mostHops)
+        throw refused('the subject_token', 'exchange_too_deep');
+      const person = await personFor(context, client, subject);
+
+      // For what: never beyond the subject token, the client and the API
+      const scopes = scopesFor(client, subject);
+      const { resources, ...access } = await accessFor(context, client, {
+        scopes: selectScopes(form.get('scope'), scopes),
+        mustFit: form.has('scope'),
+        ...(await targetsIn(context, form)),
+      });
+
+      // §2.2.1 issue the token
+      const now = secondsOf(context.clock());
+      const ends = [subject, ...(actor ? [actor] : [])].map(({ record }) => record.expiresAt);
+      const minted = await mintAccessToken(context, {
+        ...{ client, person, ancestors, scopes: access.scopes },
+        ...{ grantId: subject.record.grantId, sessionId: subject.record.sessionId },
+        audience: audienceOf(context, resources),
+        confirmation: proofs.proven && confirmationOfAccessToken(client, proofs.proven),
+        claims: {
+          ...grantClaimsOf(client, subject.claims),
+          // A client that acts for itself has no user, but remains the one that the token is about.
+          ...(person === undefined && { sub: subject.claims.sub }),
+          ...(act !== undefined && { act }),
+          [ENDING_KEYS]: await endingKeysOf([subject, ...(actor ? [actor] : [])]),
+        },
+        lifetime: Math.min(context.lifetimes.accessToken, Math.min(...ends) - now),
+        ...(wantedType.endsWith('jwt') && { format: 'jwt' }),
+      });
+      const basis = { clientGeneration: client.generation ?? 0 };
+      if ((await context.storage.tokens.issue([minted.record], basis)) !== 'issued') throw grantEnded();
+      return { access: minted, issuedTokenType: wantedType };
+    },
+  };
+}
+
+/**
+ * Finds a live token of this server that the form presents.
+ * @throws {OAuthError} `invalid_request` (§2.2.2): it is none, or of another type than the form says
+ */
+async function presented(
+  context: ClientContext,
+  form: Form,
+  name: 'subject_token' | 'actor_token',
+): Promise<FoundToken> {
+  const token = requireParameter(form, name);
+  const kind = KINDS[requireParameter(form, `${name}_type`)];
+  if (kind === undefined) throw refused(`the ${name}_type`, 'token_type_unsupported');
+  const found = await findToken(context, token);
+  if ('reason' in found) throw refused(`the ${name}`, found.reason);
+  if (found.record.kind !== kind) throw refused(`the ${name}`, 'wrong_type');
+  const life = await lifeOf(context, found.record, found.claims);
+  if (!life.alive) throw refused(`the ${name}`, life.reason);
+  return found;
+}
+
+/**
+ * A client exchanges its own tokens, access tokens for the API that it is, and those of clients that an operator named. A
+ * refresh token is for its client alone.
+ */
+function requireExchangeable(client: ClientRecord, { record, claims }: FoundToken): void {
+  const isOwn = record.clientId === client.id;
+  const isFor = client.resource !== undefined && hasResource([claims.aud].flat(), client.resource);
+  const isNamed = client.metadata?.exchange_tokens_of?.includes(record.clientId) === true;
+  if (isOwn || (record.kind === 'access_token' && (isFor || isNamed))) return;
+  throw notAllowed('the client may not exchange this subject_token');
+}
+
+/** A bound token needs the proof of its key or certificate, unless an operator allows its exchange without. */
+function requireProof(client: ClientRecord, subject: FoundToken, { proven }: Proofs): void {
+  const bound = confirmationOf(subject);
+  if (bound === undefined || client.metadata?.exchange_without_proof === true) return;
+  const { jkt, 'x5t#S256': certificate } = readConfirmation(bound) ?? {};
+  const isProven =
+    (jkt !== undefined || certificate !== undefined) &&
+    (jkt === undefined || jkt === proven?.jkt) &&
+    (certificate === undefined || certificate === proven?.['x5t#S256']);
+  if (!isProven) throw refused('the subject_token', 'subject_token_bound');
+}
+
+/**
+ * Returns who acts for the subject (§4.1): the actor of the request or else its client, and around whom. A client that
+ * exchanges a token of its own adds nobody, nor does one that an operator lets impersonate.
+ * @throws {OAuthError} the subject token names another actor (§4.4), or the actor token is not one of this client
+ */
+function actOf(client: ClientRecord, subject: FoundToken, actor: FoundToken | undefined): unknown {
+  const { act: previous, may_act: permitted } = subject.claims;
+  if (actor !== undefined && (actor.record.clientId !== client.id || actor.claims.act !== undefined))
+    throw notAllowed('the actor_token is not one of the client itself');
+  const sub = actor?.claims.sub ?? client.id;
+  if (permitted !== undefined && !(isJsonObject(permitted) && permitted.sub === sub))
+    throw notAllowed('the subject_token permits another actor');
+  const isAlone = subject.record.clientId === client.id || client.metadata?.exchange_impersonates === true;
+  if (actor === undefined && isAlone) return previous;
+  return { sub, ...(previous !== undefined && { act: previous }) };
+}
+
+function ancestorsOf({ record: { ancestors = [], kind, id } }: FoundToken): readonly Ancestor[] {
+  return [...ancestors, { kind, id }];
+}
+
+/** The user whom the token is about, as the client knows them. */
+async function personFor(
+  context: ClientContext,
+  client: ClientRecord,
+  token: FoundToken,
+): Promise<Person | undefined> {
+  const subject = personOf(token)?.subject;
+  if (subject === undefined) return undefined;
+  if (!(await mayUse(context, client, subject))) throw notAllowed('the user may not use the client');
+  return { subject, sub: await subjectIdentifier(context, client, subject) };
+}
+
+/** The scopes of the subject token, and those that the operator lets the client add. No refresh token comes of an exchange. */
+function scopesFor({ scopes, metadata }: ClientRecord, { record }: FoundToken): readonly string[] {
+  const all = new Set([...record.scopes, ...(metadata?.exchange_scopes ?? [])]);
+  return [...all].filter((scope) => scope !== 'offline_access' && scopes.includes(scope));
+}
+
+/**
+ * Reads `resource` and `audience` (§2.1). An audience is the identifier of a client that is an API, or the API's URI.
+ * @throws {OAuthError} `invalid_target`: an audience is no API
+ */
+async function targetsIn(
+  context: ClientContext,
+  form: Form,
+): Promise<{ readonly resources?: readonly string[] }> {
+  const resources = resourcesIn(form) ?? [];
+  const named = valuesIn(form, 'audience') ?? [];
+  const audiences = named.map(async (name) => {
+    const api = await context.storage.clients.get(name);
+    return api?.disabledAtMs === undefined ? (api?.resource ?? name) : name;
+  });
+  const all = [...resources, ...(await Promise.all(audiences))];
+  return all.length === 0 ? {} : { resources: [...new Set(all)] };
+}
+
+/**
+ * Followers of endings know a token by its own client and user. These are the keys of those from which it was obtained
+ * (docs/follow.md).
+ */
+async function endingKeysOf(tokens: readonly FoundToken[]): Promise<readonly string[]> {
+  const keys = tokens.map(async ({ record: { clientId }, claims: { sub, [ENDING_KEYS]: earlier } }) => [
+    ...(Array.isArray(earlier) ? earlier : []),
+    await endingKey('client', clientId),
+    await endingKey('grant', clientId, String(sub)),
+  ]);
+  return [...new Set((await Promise.all(keys)).flat())];
+}
+
+/** A key as followers compute it: 48 bits of a digest, in base64url. */
+async function endingKey(...words: readonly string[]): Promise<string> {
+  return (await sha256(words.join('\n'))).slice(0, 8);
+}
+
+function refused(what: string, reason: ReasonCode): OAuthError {
+  const text = reason === 'token_type_unsupported' ? 'is not supported' : 'is not valid';
+  return new OAuthError('invalid_request', `${what} ${text}`, { reason });
+}
+
+function notAllowed(description: string): OAuthError {
+  return new OAuthError('unauthorized_client', description, { reason: 'exchange_not_allowed' });
+}

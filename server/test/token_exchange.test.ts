@@ -1,0 +1,181 @@
+// Services that exchange tokens, on two workers of the program: what they got dies with the tokens of the user.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { EXCHANGE_GRANT } from '@grantd/core';
+import { AccessTokenFollower, OAuthError } from '@grantd/protect';
+import * as oauth from 'oauth4webapi';
+import { signInAndConsent } from './harness/browser.ts';
+import { grantdPrints } from './harness/commands.ts';
+import { DATABASES } from './harness/databases.ts';
+import { newPerson } from './harness/new_person.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
+import {
+  authorizationUrl,
+  basic,
+  introspect,
+  newPkce,
+  payloadOf,
+  postForm,
+  redeem,
+  type Tokens,
+} from './harness/protocol.ts';
+
+const CLIENT = 'demo-spa';
+const REDIRECT_URI = 'http://localhost:4002/callback';
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
+const LEDGER = 'https://ledger.example';
+
+/** Services, each of which calls the next one. The first is the API of the demo. */
+const SERVICES = [
+  ['orders', 'http://localhost:4003', 'https://billing.example', 'billing:write'],
+  ['billing', 'https://billing.example', LEDGER, 'ledger:write'],
+  ['ledger', LEDGER, 'https://archive.example', 'archive:write'],
+] as const;
+
+for (const database of DATABASES) {
+  describe(`services that exchange tokens, with ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    const secrets = new Map<string, string>();
+    let server: RunningServer;
+    const command = (...args: string[]) => grantdPrints(server.folder, args);
+    before(async () => {
+      server = await workbench.start(await workbench.home(), ['--demo', '--workers', '2']);
+      await command(
+        'client',
+        'add',
+        'archive',
+        '--resource',
+        'https://archive.example',
+        '--api-scope',
+        'archive:write',
+      );
+      for (const [id, resource, next, scope] of SERVICES.toReversed()) {
+        const own = SERVICES.find(([, , target]) => target === resource)?.[3];
+        const printed = await command(
+          ...['client', 'add', id, '--grant', EXCHANGE_GRANT, '--resource', resource, '--api', next],
+          ...['--scope', scope, '--exchange-scope', scope, '--json'],
+          ...(own === undefined ? [] : ['--api-scope', own]),
+        );
+        secrets.set(id, JSON.parse(printed).client_secret);
+      }
+    });
+    after(() => workbench.clear());
+
+    async function signedIn(name: string): Promise<Tokens> {
+      const { who, browser } = await newPerson(server, name);
+      const pkce = newPkce();
+      const request = { client_id: CLIENT, redirect_uri: REDIRECT_URI };
+      const scope = 'openid offline_access api:read';
+      const url = authorizationUrl(server.url, pkce, { ...request, scope });
+      return redeem(server.url, pkce, await signInAndConsent(browser, url, who), CLIENT);
+    }
+
+    function exchange(id: string, token: string, more: Readonly<Record<string, string>> = {}) {
+      const form = { grant_type: EXCHANGE_GRANT, subject_token: token, subject_token_type: ACCESS_TOKEN };
+      return postForm(`${server.url}/token`, { ...form, ...more }, basic(id, secrets.get(id) ?? ''));
+    }
+
+    /** What each service gets of the one before. */
+    async function chainOf(token = ''): Promise<readonly string[]> {
+      const chain = [];
+      for (const [id, , resource] of SERVICES) {
+        const response = await exchange(id, chain.at(-1) ?? token, { resource });
+        const body = await response.json();
+        assert.equal(response.status, 200, JSON.stringify(body));
+        chain.push(body.access_token);
+      }
+      return chain;
+    }
+
+    const isAlive = async (token: string) => (await introspect(server.url, token)).active === true;
+    const refresh = async (refresh_token = ''): Promise<Tokens> => {
+      const form = { grant_type: 'refresh_token', refresh_token, client_id: CLIENT };
+      return (await (await postForm(`${server.url}/token`, form)).json()) as Tokens;
+    };
+
+    test('a chain lives through refreshes of its root, and ends with it, on every process', async () => {
+      const tokens = await signedIn('chained');
+      const chain = await chainOf(tokens.access_token);
+      const last = payloadOf(chain.at(-1));
+      assert.deepEqual(
+        [last.aud, last.scope, last.act],
+        [
+          'https://archive.example',
+          'archive:write',
+          { sub: 'ledger', act: { sub: 'billing', act: { sub: 'orders' } } },
+        ],
+      );
+      const next = await refresh(tokens.refresh_token);
+      for (const token of chain) assert.equal(await isAlive(token), true);
+      const renewed = await chainOf(next.access_token);
+      await postForm(`${server.url}/token/revoke`, { token: next.refresh_token ?? '', client_id: CLIENT });
+      for (const token of [...chain, ...renewed])
+        for (let times = 0; times < 4; times++) assert.equal(await isAlive(token), false);
+      const { status, body } = await exchange('orders', next.access_token, { resource: LEDGER });
+      assert.equal(status, 400, await new Response(body).text());
+    });
+
+    test('an API that follows refuses what hangs below a token that has ended', async () => {
+      const secret = JSON.parse(
+        await command('client', 'add', 'ledger-api', '--resource', LEDGER, '--json'),
+      ).client_secret;
+      const follower = new AccessTokenFollower({
+        ...{ issuer: server.url, audience: LEDGER },
+        credentials: { clientId: 'ledger-api', clientSecret: secret },
+      });
+      try {
+        await follower.ready();
+        for (const [what, end] of [
+          ['the first token', ({ access_token }: Tokens) => access_token],
+          ['the first hop', (_: Tokens, [orders = '']: readonly string[]) => orders],
+        ] as const) {
+          const tokens = await signedIn(`followed-${what.replaceAll(' ', '-')}`);
+          const chain = await chainOf(tokens.access_token);
+          const [, second = ''] = chain;
+          await follower.verify(second);
+          await command('token', 'revoke', end(tokens, chain) ?? '');
+          const endedAt = performance.now();
+          const isRefused = () =>
+            follower.verify(second).then(
+              () => false,
+              (error) => error instanceof OAuthError && error.reason === 'not_active',
+            );
+          while (!(await isRefused())) {
+            assert.ok(performance.now() - endedAt < 8000, what);
+            await pause(5);
+          }
+        }
+      } finally {
+        await follower.close();
+      }
+    });
+
+    test('oauth4webapi exchanges a token, and the log names no token', async () => {
+      const { access_token: token } = await signedIn('by-library');
+      const as = { issuer: server.url, token_endpoint: `${server.url}/token` };
+      const client = { client_id: 'orders' };
+      const response = await oauth.genericTokenEndpointRequest(
+        as,
+        client,
+        oauth.ClientSecretBasic(secrets.get('orders') ?? ''),
+        EXCHANGE_GRANT,
+        { subject_token: token, subject_token_type: ACCESS_TOKEN, audience: 'billing' },
+        { [oauth.allowInsecureRequests]: true },
+      );
+      const answer = await oauth.processGenericTokenEndpointResponse(as, client, response);
+      assert.equal(answer.issued_token_type, ACCESS_TOKEN);
+      assert.equal(payloadOf(answer.access_token).aud, 'https://billing.example');
+      const log = JSON.stringify(server.log());
+      for (const secret of [token, answer.access_token]) assert.equal(log.includes(secret), false);
+    });
+
+    test('a token that ended with another one is explained', async () => {
+      const tokens = await signedIn('explained');
+      const [first = '', second = ''] = await chainOf(tokens.access_token);
+      await command('token', 'revoke', first);
+      const explained = await command('token', 'explain', second);
+      assert.match(explained, /ancestor_ended/);
+    });
+  });
+}
