@@ -1,5 +1,5 @@
 /** `protect` for route handlers of Next.js, and for other handlers that take a `Request` and return a `Response`. */
-import { fromHttpResponse, takingTwo } from '@grantd/core/internal/http/fetch_response';
+import { fromHttpResponse, takingTwo } from '@grantd/core/internal/http/http';
 import { type HostProtectionOptions, hostMetadata, hostProtection } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 

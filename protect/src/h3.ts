@@ -1,5 +1,5 @@
 /** `protect` for h3 2. */
-import { fromHttpResponse } from '@grantd/core/internal/http/fetch_response';
+import { fromHttpResponse } from '@grantd/core/internal/http/http';
 import { type HostProtectionOptions, hostMetadata, hostProtection } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { attachedToken } from './verified_access_token.ts';

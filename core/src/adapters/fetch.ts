@@ -1,6 +1,6 @@
 /** Adapter for Fetch: takes a `Request`, returns a `Response`, and runs on every runtime. */
 
-import { fromHttpResponse, takingTwo } from '../http/fetch_response.ts';
+import { fromHttpResponse, takingTwo } from '../http/http.ts';
 import type { MountedServer } from '../server/authorization_server.ts';
 import { NOT_FOUND, type Operation } from './adapter_options.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_exchange.ts';

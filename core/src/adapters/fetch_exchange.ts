@@ -1,8 +1,13 @@
 // Request and response of every adapter whose framework is built on Fetch.
 
 import { rendered } from '../http/error_response.ts';
-import { fromHttpResponse } from '../http/fetch_response.ts';
-import { type HttpRequest, type HttpResponse, MAX_BODY_BYTES, type ParsedForm } from '../http/http.ts';
+import {
+  fromHttpResponse,
+  type HttpRequest,
+  type HttpResponse,
+  MAX_BODY_BYTES,
+  type ParsedForm,
+} from '../http/http.ts';
 import { anyFunction, anyText, type KindsOf, requireKinds } from '../protocol/option_kinds.ts';
 import type { MountedServer } from '../server/authorization_server.ts';
 import {
