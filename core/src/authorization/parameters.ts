@@ -1,8 +1,8 @@
 // Parameters of an authorization request. § refers to OpenID Connect Core.
-import { accessFor, resourcesIn } from '../clients/access.ts';
+import { accessFor } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
 import { type ErrorCode, invalidRequest, OAuthError, type RefusalReason } from '../http/errors.ts';
-import { type Form, formatScope, parseScope, refusedScope, selectScopes } from '../http/form.ts';
+import { type Form, formatScope, parseScope, refusedScope, selectScopes, valuesIn } from '../http/form.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import {
   isResponseMode,
@@ -68,7 +68,7 @@ export async function readRequestedAccess(context: AuthorizationContext, client:
   const claims = claimsOf(context, form);
   const acrValues = acrValuesOf(context, client, form, claims);
   const expectedSubject = await expectedSubjectOf(context, client, form, claims);
-  const requested = resourcesIn(form);
+  const requested = valuesIn(form, 'resource');
   const { scopes, resources, authorizationDetails } = await accessFor(context, client, {
     scopes: wanted,
     mustFit: isStrict && form.has('scope'),

@@ -2,7 +2,7 @@
 
 import { loggable, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
-import { type Form, formatScope, refusedScope, selectScopes, valuesIn } from '../http/form.ts';
+import { type Form, formatScope, refusedScope, repeated, selectScopes, valuesIn } from '../http/form.ts';
 import {
   type AuthorizationDetails,
   audienceOfDetails,
@@ -11,6 +11,7 @@ import {
   refusedDetails,
 } from '../protocol/authorization_details.ts';
 import {
+  EXCHANGE_GRANT,
   hasResource,
   isPersonalScope,
   isResourceUri,
@@ -51,15 +52,16 @@ export async function mayUse(context: ClientContext, client: AuthorizationClient
   return (await context.mayUseClient?.(subject, withoutSecrets(client))) === true;
 }
 
-/** Returns the distinct values of `resource`. See ADR 136. */
-export function resourcesIn(form: Form): readonly string[] | undefined {
-  return valuesIn(form, 'resource');
-}
-
-/** Reports `audience` to the operator, because this server ignores it, unlike some others (RFC 6749 §3.1). */
+/**
+ * Reports `audience` to the operator, because this server ignores it, unlike some others (RFC 6749 §3.1), except of a token
+ * exchange.
+ * @throws {OAuthError} `invalid_request`: it is repeated
+ */
 export function reportAudience({ onEvent }: ClientContext, form: Form, call: Call): void {
-  const value = form.get('audience');
-  if (value !== undefined) onEvent({ ...call, type: 'audience_ignored', value: loggable(value) });
+  const values = valuesIn(form, 'audience');
+  if (values === undefined || form.get('grant_type') === EXCHANGE_GRANT) return;
+  if (values.length > 1) throw repeated();
+  onEvent({ ...call, type: 'audience_ignored', value: loggable(String(values)) });
 }
 
 /**

@@ -1,6 +1,6 @@
 // The grant of token exchange. § refers to RFC 8693.
 import { sha256 } from '#crypto';
-import { accessFor, audienceOf, mayUse, resourcesIn } from '../clients/access.ts';
+import { accessFor, audienceOf, mayUse } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
 import { isUnchecked } from '../clients/client.ts';
 import { confirmationOfAccessToken, type Proofs } from '../confirmation/confirmation.ts';
@@ -121,7 +121,7 @@ function grantWith(mostHops: number): Grant {
       });
       const basis = { clientGeneration: client.generation ?? 0 };
       if ((await context.storage.tokens.issue([minted.record], basis)) !== 'issued') throw grantEnded();
-      return { access: minted, issuedTokenType: wantedType };
+      return { access: minted, type: wantedType };
     },
   };
 }
@@ -217,7 +217,7 @@ async function targetsIn(
   context: ClientContext,
   form: Form,
 ): Promise<{ readonly resources?: readonly string[] }> {
-  const resources = resourcesIn(form) ?? [];
+  const resources = valuesIn(form, 'resource') ?? [];
   const named = valuesIn(form, 'audience') ?? [];
   const audiences = named.map(async (name) => {
     const api = await context.storage.clients.get(name);

@@ -27,15 +27,10 @@ const SEPARATORS: Readonly<Record<string, string>> = { resource: ' ', audience: 
 >;
 const REPEATABLE: readonly Repeatable[] = ['resource'];
 
-/** The values of a parameter that may be repeated, each once. @returns `undefined` without one */
+/** The values of a parameter that may be repeated, each once. See ADR 136. @returns `undefined` without one */
 export function valuesIn(form: Form, name: Repeatable): readonly string[] | undefined {
   const values = form.get(name)?.split(SEPARATORS[name] ?? ' ');
   return values && [...new Set(values)];
-}
-
-/** @throws {OAuthError} `invalid_request`: the parameter is repeated */
-export function requireOnce(form: Form, name: Repeatable): void {
-  if (form.get(name)?.includes(SEPARATORS[name] ?? ' ')) throw repeated();
 }
 
 /**
@@ -198,7 +193,7 @@ function appended(name: string, earlier: string | undefined, value: string): str
   return earlier === undefined ? value : earlier + SEPARATORS[name] + value;
 }
 
-function repeated(): OAuthError {
+export function repeated(): OAuthError {
   return invalidRequest('a parameter is repeated', 'parameter_repeated');
 }
 

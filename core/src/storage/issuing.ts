@@ -4,7 +4,6 @@ import { LONGEST_ID_TOKEN_LIFETIME } from '../protocol/client_metadata.ts';
 import type { EventFacts, EventOrigin } from '../protocol/event_records.ts';
 import { type LifeFacts, storedLife } from '../protocol/record_rules.ts';
 import type {
-  Ancestor,
   AuthorizationCodeRecord,
   ClientRecord,
   NewAuthorizationCode,
@@ -57,24 +56,6 @@ export interface Issuing {
  */
 export function canContinue(record: LifeFacts, nowMs: number): boolean {
   return storedLife(record, nowMs).alive;
-}
-
-/**
- * Whether all ancestors of new tokens are alive. Call it in the atomic step that issues them.
- * @param find reads an ancestor, within this step
- * @param nowMs milliseconds since 1970
- */
-export function haveLivingAncestors(
-  tokens: readonly NewToken[],
-  find: (ancestor: Ancestor) => TokenRecord | undefined,
-  nowMs: number,
-): boolean {
-  return tokens.every(({ ancestors = [] }) =>
-    ancestors.every((ancestor) => {
-      const record = find(ancestor);
-      return record !== undefined && canContinue(record, nowMs);
-    }),
-  );
 }
 
 /**

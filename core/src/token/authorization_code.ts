@@ -1,7 +1,7 @@
 // The grant type `authorization_code`.
 
 import { sha256 } from '#crypto';
-import { mayUse, remainingAccess, resourcesIn } from '../clients/access.ts';
+import { mayUse, remainingAccess } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
 import {
@@ -13,7 +13,7 @@ import {
 import type { OAuthError, ReasonCode } from '../http/errors.ts';
 import { grantEnded, invalidGrant } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
-import { type Form, requireParameter } from '../http/form.ts';
+import { type Form, requireParameter, valuesIn } from '../http/form.ts';
 import { equalInConstantTime } from '../platform/environment.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import { isUnsafeRedirectUri } from '../protocol/profile.ts';
@@ -63,7 +63,7 @@ export const redeem: Grant<AuthorizationCodeRecord>['issue'] = async (
     throw invalidGrant('the user may not use this client', 'person_not_allowed');
 
   const remaining = await remainingAccess(context, client, record);
-  const selected = remaining.select(resourcesIn(form), form.get(AUTHORIZATION_DETAILS));
+  const selected = remaining.select(valuesIn(form, 'resource'), form.get(AUTHORIZATION_DETAILS));
   const { subject, grantId, sessionId, nonce, claimsRequest } = record;
   const { scopes, resources, authorizationDetails } = remaining;
   const person = { subject, sub: record.claims.sub };

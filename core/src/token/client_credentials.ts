@@ -1,8 +1,8 @@
 // The grant type `client_credentials`.
-import { accessFor, audienceOf, resourcesIn, resourcesWithDetails } from '../clients/access.ts';
+import { accessFor, audienceOf, resourcesWithDetails } from '../clients/access.ts';
 import { confirmationOfAccessToken } from '../confirmation/confirmation.ts';
 import { grantEnded } from '../http/errors.ts';
-import { formatScope, refusedScope, selectScopes } from '../http/form.ts';
+import { formatScope, refusedScope, selectScopes, valuesIn } from '../http/form.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import { isPersonalScope } from '../protocol/client_metadata.ts';
 import { mintAccessToken } from '../tokens/mint.ts';
@@ -19,7 +19,7 @@ export const clientCredentials: Grant = {
     const personal = wanted.filter(isPersonalScope);
     if (personal.length > 0) throw refusedScope('a scope requires a user', formatScope(personal));
 
-    const asked = resourcesIn(form);
+    const asked = valuesIn(form, 'resource');
     const { scopes, resources } = await accessFor(context, client, {
       scopes: wanted,
       mustFit: form.has('scope'),

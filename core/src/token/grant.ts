@@ -34,5 +34,6 @@ export interface IssuedTokens {
   readonly access: MintedAccessToken;
   readonly refreshToken?: string | undefined;
   readonly idToken?: string | undefined;
-  readonly issuedTokenType?: string;
+  /** `issued_token_type` (RFC 8693 §2.2.1). */
+  readonly type?: string;
 }

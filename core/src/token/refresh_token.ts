@@ -1,5 +1,5 @@
 // The grant type `refresh_token`.
-import { mayUse, type RemainingAccess, remainingAccess, resourcesIn } from '../clients/access.ts';
+import { mayUse, type RemainingAccess, remainingAccess } from '../clients/access.ts';
 import { isConfidential } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
 import {
@@ -10,7 +10,7 @@ import {
 } from '../confirmation/confirmation.ts';
 import { grantEnded, invalidGrant } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
-import { type Form, requireParameter } from '../http/form.ts';
+import { type Form, requireParameter, valuesIn } from '../http/form.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import type { Confirmation } from '../protocol/claims.ts';
 import type { ClientRecord, TokenRecord } from '../protocol/records.ts';
@@ -141,7 +141,7 @@ async function mintAccessAndIdToken(
 ): Promise<{ access: MintedAccessToken; idToken: string | undefined }> {
   const purpose = {
     ...purposeOf(presented, remaining),
-    ...remaining.select(resourcesIn(form), form.get(AUTHORIZATION_DETAILS), form.get('scope')),
+    ...remaining.select(valuesIn(form, 'resource'), form.get(AUTHORIZATION_DETAILS), form.get('scope')),
   };
   const { client, claims = {}, claimsRequest, person } = purpose;
   if (person !== undefined && !(await mayUse(context, client, person.subject)))
@@ -155,12 +155,11 @@ async function mintAccessAndIdToken(
 function purposeOf(presented: Presented, { select: _, ...remaining }: RemainingAccess): TokenPurpose {
   const { record, claims, client, proven } = presented;
   const { familyId, grantId, sessionId, claimsRequest } = record;
-  const familyEnd = claims[FAMILY_END];
   return {
     ...{ client, ...remaining, person: personOf(presented), familyId, grantId, sessionId, claimsRequest },
     confirmation: proven && confirmationOfAccessToken(client, proven),
     claims: grantClaimsOf(client, claims),
-    ...(typeof familyEnd === 'number' && { familyEnd }),
+    ...(typeof claims[FAMILY_END] === 'number' && { familyEnd: claims[FAMILY_END] }),
   };
 }
 

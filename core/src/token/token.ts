@@ -6,12 +6,12 @@ import { type Proofs, proofsOf } from '../confirmation/confirmation.ts';
 import { checkProof } from '../confirmation/dpop.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
-import { formatScope, readForm, requireOnce, requireParameter } from '../http/form.ts';
+import { formatScope, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
 import { secondsOf } from '../platform/environment.ts';
 import {
   type DEVICE_GRANT,
-  EXCHANGE_GRANT,
+  type EXCHANGE_GRANT,
   type FurtherGrants,
   type GrantType,
   requirementsOf,
@@ -30,6 +30,9 @@ const GRANT_FUNCTIONS: Readonly<
   client_credentials: clientCredentials,
 };
 
+/** `audience` of a token exchange (RFC 8693 §2.1). */
+const REPEATABLE = ['resource', 'audience'];
+
 type Grants = Partial<Readonly<Record<GrantType, Grant>>>;
 
 /** The endpoint with further grants, such as that of devices (RFC 8628 §3.4). A grant that is missing is not supported. */
@@ -44,14 +47,11 @@ export const token = tokenWith({});
 
 async function answer(context: ClientContext, request: HttpRequest, call: Call, grants: Grants) {
   // §3.2 read the request and authenticate the client
-  const form = readForm(request, ['resource', 'audience']);
-  // RFC 8693 §2.1
-  const isExchange = form.get('grant_type') === EXCHANGE_GRANT;
-  if (!isExchange) requireOnce(form, 'audience');
+  const form = readForm(request, REPEATABLE);
   const lookUp = grantOf(grants, form.get('grant_type') ?? '')?.lookUp?.(context, form);
   lookUp?.catch(() => undefined); // awaited below, unless the client is refused
   const client = await authenticateClient(context, request, form, call, checkProof);
-  if (!isExchange) reportAudience(context, form, call);
+  reportAudience(context, form, call);
   const grantType = requireParameter(form, 'grant_type') as GrantType;
 
   // §5.2 check the grant type
@@ -103,16 +103,12 @@ function endOf({ clock, lifetimes }: ClientContext, { access, refreshToken }: Is
 }
 
 /** RFC 6749 §5.1. */
-function tokenResponse(
-  { clock }: ClientContext,
-  { access, refreshToken, idToken, issuedTokenType }: IssuedTokens,
-) {
+function tokenResponse({ clock }: ClientContext, { access, refreshToken, idToken, type }: IssuedTokens) {
   return jsonResponse({
     access_token: access.token,
-    ...(issuedTokenType !== undefined && { issued_token_type: issuedTokenType }), // RFC 8693 §2.2.1
     token_type: access.record.tokenType,
     expires_in: access.record.expiresAt - secondsOf(clock()),
-    ...(refreshToken !== undefined && { refresh_token: refreshToken }),
+    ...{ issued_token_type: type, refresh_token: refreshToken }, // JSON leaves out what is absent
     ...(access.record.scopes.length > 0 && { scope: formatScope(access.record.scopes) }),
     ...(access.authorizationDetails && { authorization_details: access.authorizationDetails }), // RFC 9396 §7
     ...(idToken !== undefined && { id_token: idToken }), // OpenID Connect Core §3.1.3.3

@@ -277,11 +277,18 @@ function isHint(text: string): text is TokenTypeHint {
  * @throws {StorageFault} storage is unavailable, or the record of a host cannot be read
  */
 export async function lifeOf(context: TokenContext, record: TokenRecord, claims: Claims): Promise<Life> {
-  const own = await recordLife(context, record);
-  if (!own.alive) return own;
+  context.storage.tokens.requireReadable?.(record);
+  const stored = storedLife(record, context.clock());
+  if (!stored.alive) return stored;
+  if (hasRevocationCheck(context, record.kind) && (await isRevokedByStore(context, record)))
+    return { alive: false, reason: 'revoked' };
   const claimed = claimedLife(claims, context.clock());
   if (!claimed.alive) return claimed;
-  if (record.ancestors !== undefined && !(await areAlive(context, record.ancestors)))
+  if (record.standing?.client === undefined || context.storage.hasOtherClients) {
+    const client = await clientLife(context, record.clientId);
+    if (!client.alive) return client;
+  }
+  if (record.ancestors && claims !== OF_ANCESTOR && !(await areAlive(context, record.ancestors)))
     return { alive: false, reason: 'ancestor_ended' };
   if (context.getSubjectState !== undefined) {
     const subject = await subjectLife(context, record.subject);
@@ -296,26 +303,19 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
   return record.tokenType === 'DPoP' ? boundLife({ record, claims }) : ALIVE;
 }
 
-/** What the record and its client say, whatever the token itself says. */
-async function recordLife(context: TokenContext, record: TokenRecord): Promise<Life> {
-  context.storage.tokens.requireReadable?.(record);
-  const stored = storedLife(record, context.clock());
-  if (!stored.alive) return stored;
-  if (hasRevocationCheck(context, record.kind) && (await isRevokedByStore(context, record)))
-    return { alive: false, reason: 'revoked' };
-  const { standing, clientId } = record;
-  if (standing?.client !== undefined && !context.storage.hasOtherClients) return ALIVE;
-  return clientLife(context, clientId);
-}
-
 /** Whether no ancestor has ended, so that what was obtained from a token dies with it (ADR 182). It may be superseded. */
 async function areAlive(context: TokenContext, ancestors: readonly Ancestor[]): Promise<boolean> {
   const lives = ancestors.map(async ({ kind, id }) => {
     const record = await lookUp(context, kind, id);
-    return record !== undefined && (await recordLife(context, record)).alive;
+    if (record === undefined) return false;
+    const life = await lifeOf(context, record, OF_ANCESTOR);
+    return life.alive || life.reason === 'superseded';
   });
   return (await Promise.all(lives)).every(Boolean);
 }
+
+/** The ancestor itself is not at hand. Its record has the same times, and `sub` was there. Its ancestors are checked already. */
+const OF_ANCESTOR: Claims = { sub: '' };
 
 /** A host's store that does not keep `confirmation` has lost the key. No client can prove possession of it. */
 function boundLife(found: FoundToken): Life {

@@ -4,6 +4,7 @@ import type { EventRecord, EventType } from '../../protocol/event_records.ts';
 import type { PendingRow } from '../../protocol/pending.ts';
 import { PRINCIPALS } from '../../protocol/record_rules.ts';
 import type {
+  Ancestor,
   AuthorizationCodeRecord,
   ClientRecord,
   GrantRecord,
@@ -21,8 +22,8 @@ import type {
 } from '../contract.ts';
 import { asFault } from '../faults.ts';
 import {
+  canContinue,
   type GrantBeginning,
-  haveLivingAncestors,
   type Issuing,
   keptCode,
   latest,
@@ -179,6 +180,11 @@ export function memoryTokens(
     return { ...row.record, ...principals.standingsOf(row.record, row.generations) };
   };
 
+  const isAlive = ({ kind, id }: Ancestor): boolean => {
+    const record = find(id, kind);
+    return record !== undefined && canContinue(record, clock());
+  };
+
   const show = (record: TokenRecord | undefined): TokenRecord | undefined => {
     if (record === undefined || !tellsRevokedByMethod) return record;
     const { revokedAtMs: _, ...shown } = record;
@@ -235,7 +241,7 @@ export function memoryTokens(
 
     issue(tokens, { clientGeneration = 0 }) {
       if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
-      if (!haveLivingAncestors(tokens, ({ kind, id }) => find(id, kind), clock())) return 'refused';
+      if (!tokens.every(({ ancestors = [] }) => ancestors.every(isAlive))) return 'refused';
       issuing.insert(tokens);
       return 'issued';
     },

@@ -25,9 +25,9 @@ import type {
   IssuingTokenRepository,
 } from '../contract.ts';
 import {
+  canContinue,
   endOfDay,
   type GrantBeginning,
-  haveLivingAncestors,
   type Issuing,
   type IssuingBasis,
   issuanceOf,
@@ -119,8 +119,10 @@ export function sqliteTokens(
     return record;
   };
   const findRefreshToken = (id: string) => recordOf(refreshTokenRow.get(issuerId, id));
-  const findAncestor = ({ kind, id }: Ancestor) =>
-    recordOf((kind === 'access_token' ? accessTokenRow : refreshTokenRow).get(issuerId, id));
+  const isAlive = ({ kind, id }: Ancestor): boolean => {
+    const row = (kind === 'access_token' ? accessTokenRow : refreshTokenRow).get(issuerId, id);
+    return row !== undefined && canContinue(toTokenRecord(row), clock());
+  };
 
   /** @returns how many tokens were revoked */
   const revokePair = (id: string, pairId: string | undefined | null): number => {
@@ -174,7 +176,7 @@ export function sqliteTokens(
     issue(tokens, { clientGeneration = 0 }) {
       return transaction((origin) => {
         if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
-        if (!haveLivingAncestors(tokens, findAncestor, clock())) return 'refused';
+        if (!tokens.every(({ ancestors = [] }) => ancestors.every(isAlive))) return 'refused';
         issuing.insert(tokens);
         for (const token of tokens) grants.begin(token);
         issuing.record(tokens, 'client', origin);
