@@ -9,9 +9,11 @@ import {
   AuthorizationServer,
   DEVICE_GRANT,
   deviceAuthorization,
+  EXCHANGE_GRANT,
   type NewClient,
   type ServerEvent,
   ServerSecret,
+  tokenExchange,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { SignJWT } from 'jose';
@@ -91,6 +93,7 @@ async function stage(t: TestContext, { wrong = 4, unknown = 8, workers = 1 } = {
   const server = new AuthorizationServer({
     ...{ issuer: ISSUER, storage, secret: SERVER_SECRET },
     ...{ useOpaqueRefreshTokens: true, deviceAuthorization: deviceAuthorization() },
+    tokenExchange: tokenExchange(),
     onEvent(event) {
       events.push(event);
       requestLog.event(event);
@@ -98,10 +101,12 @@ async function stage(t: TestContext, { wrong = 4, unknown = 8, workers = 1 } = {
   });
   const secrets = [await server.operator.hashClientSecret(SECRET)];
   const grants = { grantTypes: ['refresh_token', DEVICE_GRANT], scopes: ['read', 'offline_access'] } as const;
+  const exchanging = { ...grants, grantTypes: [EXCHANGE_GRANT] } as const;
   const key = await newSigningKey('ES256');
   for (const client of [
     ...['api', 'other'].map((id) => ({ id, secrets, resource: `https://${id}.example` })),
     { id: 'web', secrets, ...grants },
+    { id: 'service', secrets, ...exchanging },
     { id: 'app', metadata: { token_endpoint_auth_method: 'none' as const }, ...grants },
     {
       id: 'keyed',
@@ -203,6 +208,23 @@ test('a secret that an API sends again and again counts once, also if it is wron
   for (let request = 0; request < 20; request++)
     assert.equal((await introspect('a', as('api', 'of yesterday'))).status, 401);
   assert.equal((await introspect('a')).status, 200);
+});
+
+test('a client that guesses tokens to exchange is refused', async (t) => {
+  const type = 'urn:ietf:params:oauth:token-type:access_token';
+  const form = { grant_type: EXCHANGE_GRANT, subject_token_type: type };
+  for (const guessOf of [
+    async () => ({ subject_token: unknownToken() }),
+    async (own: string) => ({ subject_token: own, actor_token: unknownToken(), actor_token_type: type }),
+  ]) {
+    const { ask, issue } = await stage(t);
+    const { accessToken } = await issue('service');
+    const exchange = (more: object) => ask(TOKEN, { ...form, ...more }, as('service', SECRET));
+    const { answered, body } = await exhaust(async () => exchange(await guessOf(accessToken)));
+    assert.equal(answered, 8);
+    assert.match(body, /too many unknown tokens/);
+    assert.equal((await exchange({ subject_token: accessToken })).status, 429, 'a hit looks like a miss');
+  }
 });
 
 test('a client that guesses tokens is refused in each way to name itself, and it alone', async (t) => {

@@ -6,6 +6,7 @@ import {
   type ClientRecord,
   DEFAULT_PATHS,
   DEVICE_GRANT,
+  EXCHANGE_GRANT,
   type HttpRequest,
   type HttpResponse,
   isConfidential,
@@ -329,22 +330,29 @@ function isAboutExisting(operation: Operation, { type, error }: Outcome = { type
   return type === 'answered' || POLL_ERRORS.has(error);
 }
 
+/** The parameters with tokens that the server has issued. */
+const TOKENS_OF_GRANT: ReadonlyMap<string, readonly string[]> = new Map([
+  ['refresh_token', ['refresh_token']],
+  [EXCHANGE_GRANT, ['subject_token', 'actor_token']],
+]);
+
 /** Reads a request like the library, which refuses what is ambiguous. */
 function presentedIn(operation: Operation, { headers, body }: HttpRequest): Presented {
   const form = new URLSearchParams(typeof body === 'string' ? body : '');
   // An empty value counts as absent (RFC 6749 §3.2).
   const assertion = form.get('client_assertion') || undefined;
   const [id = form.get('client_id') ?? '', secret = form.get('client_secret') ?? ''] = basicIn(headers);
-  const grant = form.get('grant_type');
-  const token =
-    operation === 'token' ? grant === 'refresh_token' && form.get('refresh_token') : form.get('token');
+  const grant = form.get('grant_type') ?? '';
+  const names = operation === 'token' ? (TOKENS_OF_GRANT.get(grant) ?? []) : ['token'];
+  const tokens = names.map((name) => form.get(name) ?? '').filter((token) => OPAQUE_TOKEN.test(token));
+  const token = tokens.length > 0 ? tokens.join(' ') : undefined;
   const isPoll = operation === 'token' && grant === DEVICE_GRANT;
   return {
     clientIds: assertion === undefined ? [id] : [id, subjectOf(assertion)],
     secret: secret === '' ? undefined : `${id} ${secret}`,
     hasAssertion: assertion !== undefined,
-    token: token && OPAQUE_TOKEN.test(token) ? token : undefined,
-    named: (isPoll ? form.get('device_code') : operation === 'revocation' && token) || undefined,
+    token,
+    named: (isPoll ? form.get('device_code') : operation === 'revocation' && form.get('token')) || undefined,
   };
 }
 
