@@ -16,7 +16,8 @@ import {
   tokenExchange,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
-import { SignJWT } from 'jose';
+import { exportJWK, SignJWT } from 'jose';
+import { newCertificate, presented } from '../../core/test/harness/certificates.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { Feed } from '../src/follow/feed.ts';
@@ -43,6 +44,8 @@ interface Sender {
   /** Default: none, or what the form says. */
   readonly authorization?: string | undefined;
   readonly from?: string;
+  /** Whether the connection has the certificate of the client `mutual`. */
+  readonly hasCertificate?: boolean;
 }
 
 interface Answer {
@@ -81,12 +84,16 @@ async function listening(t: TestContext, listener: RequestListener): Promise<str
 }
 
 /** A server with APIs, a web application, a public client and a client with a key. */
-async function stage(t: TestContext, { wrong = 4, unknown = 8, workers = 1 } = {}) {
+async function stage(
+  t: TestContext,
+  { wrong = 4, unknown = 8, workers = 1, authenticateIntrospect = true } = {},
+) {
   const clock = { nowMs: Date.now() };
   const storage = memoryStorage();
   const requestLog = new RequestLog(logThrough(() => {}));
   const { settings: defaults } = readConfiguration({}, {});
-  const settings = { ...defaults, addressRequestLimit: wrong, unknownTokenLimit: unknown, workers };
+  const limits = { addressRequestLimit: wrong, unknownTokenLimit: unknown };
+  const settings = { ...defaults, ...limits, workers, authenticateIntrospect };
   const guesses = new Guesses({ settings, clients: storage.clients, requestLog, clock: () => clock.nowMs });
   requestLog.observe(guesses);
   const events: ServerEvent[] = [];
@@ -94,6 +101,7 @@ async function stage(t: TestContext, { wrong = 4, unknown = 8, workers = 1 } = {
     ...{ issuer: ISSUER, storage, secret: SERVER_SECRET },
     ...{ useOpaqueRefreshTokens: true, deviceAuthorization: deviceAuthorization() },
     tokenExchange: tokenExchange(),
+    ...{ authenticateIntrospect, clientCertificates: true },
     onEvent(event) {
       events.push(event);
       requestLog.event(event);
@@ -103,11 +111,22 @@ async function stage(t: TestContext, { wrong = 4, unknown = 8, workers = 1 } = {
   const grants = { grantTypes: ['refresh_token', DEVICE_GRANT], scopes: ['read', 'offline_access'] } as const;
   const exchanging = { ...grants, grantTypes: [EXCHANGE_GRANT] } as const;
   const key = await newSigningKey('ES256');
+  const certificate = await newCertificate();
+  const x5c = [certificate.certificate.toString('base64')];
+  const certified = { ...(await exportJWK(certificate.keys.publicKey)), x5c };
   for (const client of [
     ...['api', 'other'].map((id) => ({ id, secrets, resource: `https://${id}.example` })),
     { id: 'web', secrets, ...grants },
     { id: 'service', secrets, ...exchanging },
     { id: 'app', metadata: { token_endpoint_auth_method: 'none' as const }, ...grants },
+    {
+      id: 'mutual',
+      metadata: {
+        token_endpoint_auth_method: 'self_signed_tls_client_auth' as const,
+        jwks: { keys: [certified] },
+      },
+      ...grants,
+    },
     {
       id: 'keyed',
       metadata: { token_endpoint_auth_method: 'private_key_jwt' as const, jwks: { keys: [key.publicKey] } },
@@ -119,15 +138,20 @@ async function stage(t: TestContext, { wrong = 4, unknown = 8, workers = 1 } = {
     requestListener({
       ...{ server, guesses, requestLog, trustedProxies: ['127.0.0.1'] },
       health: async () => false,
+      clientCertificate: ({ headers }) => (headers['x-certified'] ? presented(certificate) : undefined),
       pages: async (_request, response) => void response.writeHead(404).end(),
     }),
   );
   const ask = async (
     path: string,
     form: Readonly<Record<string, string>>,
-    { authorization, from = HOME }: Sender = {},
+    { authorization, from = HOME, hasCertificate = false }: Sender = {},
   ): Promise<Answer> => {
-    const headers = { 'x-forwarded-for': from, ...(authorization !== undefined && { authorization }) };
+    const headers = {
+      'x-forwarded-for': from,
+      ...(authorization !== undefined && { authorization }),
+      ...(hasCertificate && { 'x-certified': 'yes' }),
+    };
     const response = await fetch(url + path, { method: 'POST', body: new URLSearchParams(form), headers });
     return answerOf(response);
   };
@@ -313,6 +337,33 @@ test('refresh tokens that are guessed in the name of a public client count for t
   // One client of this address has proved who it is.
   const { refreshToken: ofWeb } = await issue('web');
   assert.equal((await refresh(ofWeb, as('web', SECRET, STRANGER))).status, 200);
+});
+
+test('a certificate proves who its client is, and not who a public client is', async (t) => {
+  const { refresh } = await stage(t);
+  const guess = (client_id: string) => () =>
+    refresh(unknownToken('rt'), { from: STRANGER, hasCertificate: true }, { client_id });
+  assert.equal((await exhaust(guess('app'))).answered, 4);
+  assert.equal((await exhaust(guess('mutual'))).answered, 8);
+});
+
+test('if introspection authenticates no one, the address counts, whatever it presents', async (t) => {
+  const { introspect } = await stage(t, { authenticateIntrospect: false });
+  assert.equal((await exhaust(() => introspect(unknownToken(), { from: STRANGER }))).answered, 4);
+  assert.equal((await introspect(unknownToken(), as('api', randomSecret(), STRANGER))).status, 429);
+  assert.equal((await introspect(unknownToken(), { from: HOME })).status, 200);
+});
+
+test('what is answered at a limit does not make a secret known that was refused', async (t) => {
+  const { tryWrongSecret, revoke, ask, introspect } = await stage(t);
+  await exhaust(() => tryWrongSecret(STRANGER));
+  const web = as('web', SECRET, STRANGER);
+  const poll = { grant_type: DEVICE_GRANT, device_code: 'grantd_dc_unknown' };
+  for (let round = 0; round < 2; round++) {
+    assert.equal((await revoke(unknownToken(), web)).status, 429);
+    assert.equal((await ask(TOKEN, poll, web)).status, 429);
+    assert.equal((await introspect('a', web)).status, 429);
+  }
 });
 
 test('a device may poll at every limit, and a poll tells no more than the others', async (t) => {

@@ -101,6 +101,8 @@ export class Guesses implements GuessObserver {
   /** By endpoint and client. */
   readonly #tokensOfClient: GuessLimit;
   readonly #outcomes = new WeakMap<HttpRequest, Outcome>();
+  /** Judged although there is a limit. What is right must not become known by a second request. */
+  readonly #suspects = new WeakSet<HttpRequest>();
   #alertUntilMs = 0;
 
   constructor(parts: GuessesParts) {
@@ -199,6 +201,7 @@ export class Guesses implements GuessObserver {
     const refusal = await this.#refusalOf(operation, request, presented);
     if (refusal === undefined) return work(request);
     if (!this.#isJudgedAnyway(refusal, presented)) throw this.#refused(operation, request.id, refusal);
+    this.#suspects.add(request);
     const finish = await work(request).then(
       (result) => () => result,
       (error: unknown) => () => {
@@ -240,12 +243,14 @@ export class Guesses implements GuessObserver {
   }
 
   /** Learns from an answer what is right, and counts what is wrong. */
-  #learn(operation: Operation, request: HttpRequest, { type, reason, error, clientId }: Outcome): void {
+  #learn(operation: Operation, request: HttpRequest, outcome: Outcome): void {
+    const { type, reason, error, clientId } = outcome;
     if (type === 'answered' && this.clients.has(clientId ?? '')) return;
     const presented = this.#presentedIn(operation, request);
     const { secret, token } = presented;
     const isAuthenticated = type !== 'refused' || error === 'invalid_grant' || POLL_ERRORS.has(error);
-    if (isAuthenticated) {
+    const isSuspect = this.#suspects.has(request) && !isAboutExisting(operation, outcome);
+    if (isAuthenticated && !isSuspect) {
       if (this.clients.size > REMEMBERED) this.clients.clear();
       if (!this.isAlert) this.clients.add(clientId ?? '');
       if (secret !== undefined && clientId !== undefined) this.#secrets.remember(undefined, secret);
