@@ -375,7 +375,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badJson: ['javascript:alert(1)'],
   },
   clientDocumentSiteLimit: { text: '0', json: 0, value: 0, badText: '-1', badJson: '20' },
-  unknownTokenLimit: { text: '0', json: 0, value: 0, badText: '250001', badJson: '20' },
+  unknownTokenLimit: { text: '0', json: 0, value: 0, badText: '200001', badJson: '20' },
   addressRequestLimit: { text: '0', json: 0, value: 0, badText: '-1', badJson: '20' },
   registrationAddressLimit: { text: '20', json: 20, value: 20, badText: '0', badJson: '20' },
   clientAssertionLifetime: { text: '3600', json: 3600, value: 3600, badText: '0', badJson: '20' },

@@ -176,8 +176,8 @@ export const OPTIONS = {
   ),
   unknownTokenLimit: option(
     'Server',
-    wholeNumber(0, 250_000),
-    'Maximum opaque tokens that were never issued, or have long expired, that a confidential client may send in a minute to each of the introspection, revocation and token endpoints and to /token/check, to all processes together. The client can go on with JWTs, and with tokens that it has sent before. 0 sets no limit.',
+    wholeNumber(0, 200_000),
+    'Maximum opaque tokens that were never issued, or have long expired, that a confidential client may send in a minute to all processes together: as many for introspection, for revocation, to refresh, to exchange, and to /token/check. The client can go on with JWTs, and with tokens that it has sent before. 0 sets no limit.',
     100_000,
   ),
   trustedProxies: optionWithoutDefault(

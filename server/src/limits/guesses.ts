@@ -56,6 +56,8 @@ interface Outcome {
 
 /** What a request presents, right or wrong. */
 interface Presented {
+  /** What the client wants. Each kind has a limit of its own. */
+  readonly kind: string;
   /** All clients that it names. */
   readonly clientIds: readonly string[];
   /** With its client. */
@@ -70,6 +72,16 @@ interface Presented {
 interface Refusal {
   readonly reason: 'too_many_wrong_secrets' | 'too_many_unknown_tokens';
   readonly secondsToWait: number;
+}
+
+/** A request that is looked at. */
+interface Trial extends Presented {
+  readonly operation: Operation;
+  readonly sender: string;
+  readonly hasCertificate: boolean;
+  /** Why it would be refused, if what it names did not exist. */
+  refusal?: Refusal | undefined;
+  outcome?: Outcome;
 }
 
 interface GuessesParts {
@@ -98,21 +110,22 @@ export class Guesses implements GuessObserver {
   readonly #secrets: GuessLimit;
   /** By address, of callers that prove no identity. */
   readonly #tokensOfAddress: GuessLimit;
-  /** By endpoint and client. */
+  /** By kind and client. */
   readonly #tokensOfClient: GuessLimit;
-  readonly #outcomes = new WeakMap<HttpRequest, Outcome>();
-  /** Judged although there is a limit. What is right must not become known by a second request. */
-  readonly #suspects = new WeakSet<HttpRequest>();
+  /** Requests that are judged at the limit of secrets, by address and what they name. */
+  readonly #exceptions: RequestRate;
+  readonly #trials = new WeakMap<HttpRequest, Trial>();
   #alertUntilMs = 0;
 
   constructor(parts: GuessesParts) {
     const { addressRequestLimit, unknownTokenLimit, workers } = parts.settings;
     this.#parts = parts;
     this.#clock = parts.clock ?? Date.now;
-    const limit = (most: number) => new GuessLimit(Math.ceil(most / workers), this.#clock);
-    this.#secrets = limit(addressRequestLimit);
-    this.#tokensOfAddress = limit(addressRequestLimit);
-    this.#tokensOfClient = limit(unknownTokenLimit);
+    const share = (limit: number) => Math.ceil(limit / workers);
+    this.#secrets = new GuessLimit(share(addressRequestLimit), this.#clock);
+    this.#tokensOfAddress = new GuessLimit(share(addressRequestLimit), this.#clock);
+    this.#tokensOfClient = new GuessLimit(share(unknownTokenLimit), this.#clock);
+    this.#exceptions = new RequestRate(share(addressRequestLimit), this.#clock);
   }
 
   /** The endpoints of a server that answer by `judge` during an alert. */
@@ -122,8 +135,7 @@ export class Guesses implements GuessObserver {
       const path = base + DEFAULT_PATHS[endpoint];
       const answer = server.operationAt(path);
       if (answer === undefined) return [];
-      const judge: Answer = (request) =>
-        this.#judge(endpoint, request, answer, () => this.#outcomes.get(request));
+      const judge: Answer = (request) => this.#judge(endpoint, request, answer);
       return [{ path, answer, judge }];
     });
   }
@@ -131,9 +143,8 @@ export class Guesses implements GuessObserver {
   learn(request: HttpRequest, event: ServerEvent): void {
     const endpoint = ENDPOINTS.find((endpoint) => endpoint === event.operation);
     // What was reported before the answer says more.
-    if (endpoint === undefined || (event.type === 'answered' && this.#outcomes.has(request))) return;
-    this.#outcomes.set(request, event);
-    this.#learn(endpoint, request, event);
+    if (endpoint !== undefined && (event.type !== 'answered' || !this.#trials.get(request)?.outcome))
+      this.#learn(this.#trialOf(endpoint, request), event);
   }
 
   /**
@@ -145,20 +156,18 @@ export class Guesses implements GuessObserver {
     request: HttpRequest,
     authenticate: (request: HttpRequest) => Promise<ClientRecord>,
   ): Promise<ClientRecord> {
-    let outcome: Outcome | undefined;
-    const work = async () => {
+    return this.#judge(operation, request, async () => {
       try {
         const client = await authenticate(request);
-        outcome = { type: 'answered', clientId: client.id };
+        if (!this.clients.has(client.id))
+          this.#learn(this.#trialOf(operation, request), { type: 'answered', clientId: client.id });
         return client;
       } catch (error) {
-        if (error instanceof OAuthError) outcome = { type: 'refused', reason: error.reason };
+        if (error instanceof OAuthError)
+          this.#learn(this.#trialOf(operation, request), { type: 'refused', reason: error.reason });
         throw error;
-      } finally {
-        if (outcome !== undefined) this.#learn(operation, request, outcome);
       }
-    };
-    return this.#judge(operation, request, work, () => outcome);
+    });
   }
 
   /**
@@ -193,41 +202,35 @@ export class Guesses implements GuessObserver {
     operation: Operation,
     request: HttpRequest,
     work: (request: HttpRequest) => Promise<T>,
-    outcomeOf: () => Outcome | undefined,
   ): Promise<T> {
     this.isAlert = this.#clock() < this.#alertUntilMs;
     if (!this.isAlert) return work(request);
-    const presented = this.#presentedIn(operation, request);
-    const refusal = await this.#refusalOf(operation, request, presented);
+    const trial = this.#trialOf(operation, request);
+    const refusal = await this.#refusalOf(trial);
     if (refusal === undefined) return work(request);
-    if (!this.#isJudgedAnyway(refusal, presented)) throw this.#refused(operation, request.id, refusal);
-    this.#suspects.add(request);
+    if (!this.#isException(trial, refusal)) throw this.#refused(operation, request.id, refusal);
+    trial.refusal = refusal;
     const finish = await work(request).then(
       (result) => () => result,
       (error: unknown) => () => {
         throw error;
       },
     );
-    if (!isAboutExisting(operation, outcomeOf())) throw this.#refused(operation, request.id, refusal);
+    if (!isAboutExisting(trial)) throw this.#refused(operation, request.id, refusal);
     return finish();
   }
 
   /** Does not read whether the secret or the token is right, so the answer does not tell. */
-  async #refusalOf(
-    operation: Operation,
-    request: HttpRequest,
-    presented: Presented,
-  ): Promise<Refusal | undefined> {
-    const { secret, token, clientIds } = presented;
-    const sender = senderOfRequest();
+  async #refusalOf(trial: Trial): Promise<Refusal | undefined> {
+    const { kind, sender, secret, token, clientIds } = trial;
     const ofSecret = secret === undefined ? 0 : this.#secrets.secondsToWait(sender, secret);
     if (ofSecret > 0) return { reason: 'too_many_wrong_secrets', secondsToWait: ofSecret };
     if (token === undefined) return undefined;
     const waits = clientIds.map((id) => {
-      const key = `${operation} ${id}`;
+      const key = `${kind} ${id}`;
       return this.#tokensOfClient.secondsToWait(key, `${key} ${token}`);
     });
-    if (!(await this.#provesIdentity(request, presented, clientIds[0])))
+    if (!(await this.#provesIdentity(trial, clientIds[0])))
       waits.push(this.#tokensOfAddress.secondsToWait(sender, `${sender} ${token}`));
     const secondsToWait = Math.max(0, ...waits);
     return secondsToWait > 0 ? { reason: 'too_many_unknown_tokens', secondsToWait } : undefined;
@@ -237,36 +240,39 @@ export class Guesses implements GuessObserver {
    * Whether the request may still be answered if what it names exists. For each such thing, an address can try as many
    * secrets in a minute as without one.
    */
-  #isJudgedAnyway({ reason }: Refusal, { named }: Presented): boolean {
+  #isException({ sender, named }: Trial, { reason }: Refusal): boolean {
     if (named === undefined) return false;
-    return reason === 'too_many_unknown_tokens' || this.#secrets.try(`${senderOfRequest()} ${named}`);
+    return reason === 'too_many_unknown_tokens' || this.#exceptions.take(`${sender} ${named}`) === 0;
   }
 
   /** Learns from an answer what is right, and counts what is wrong. */
-  #learn(operation: Operation, request: HttpRequest, outcome: Outcome): void {
+  #learn(trial: Trial, outcome: Outcome): void {
+    trial.outcome = outcome;
     const { type, reason, error, clientId } = outcome;
-    if (type === 'answered' && this.clients.has(clientId ?? '')) return;
-    const presented = this.#presentedIn(operation, request);
-    const { secret, token } = presented;
+    const { kind, sender, secret, token } = trial;
     const isAuthenticated = type !== 'refused' || error === 'invalid_grant' || POLL_ERRORS.has(error);
-    const isSuspect = this.#suspects.has(request) && !isAboutExisting(operation, outcome);
-    if (isAuthenticated && !isSuspect) {
+    // What is right must not become known by the next request, if this one is refused.
+    if (isAuthenticated && (trial.refusal === undefined || isAboutExisting(trial))) {
       if (this.clients.size > REMEMBERED) this.clients.clear();
       if (!this.isAlert) this.clients.add(clientId ?? '');
       if (secret !== undefined && clientId !== undefined) this.#secrets.remember(undefined, secret);
     }
     if (type === 'refused' && WRONG_SECRETS.has(reason) && secret !== undefined)
-      this.#count(this.#secrets, senderOfRequest(), secret);
+      this.#count(this.#secrets, sender, secret);
     if (token === undefined) return;
-    const key = `${operation} ${clientId}`;
+    const key = `${kind} ${clientId}`;
     if (type === 'answered' || type === 'token_revoked')
       this.#tokensOfClient.remember(key, `${key} ${token}`);
     else if (reason === 'no_record')
-      this.#countToken(token, key, this.#provesIdentity(request, presented, clientId)).catch(() => {});
+      this.#countToken(trial, token, key, this.#provesIdentity(trial, clientId)).catch(() => {});
   }
 
-  async #countToken(token: string, key: string, provesIdentity: boolean | Promise<boolean>): Promise<void> {
-    const sender = senderOfRequest();
+  async #countToken(
+    { sender }: Trial,
+    token: string,
+    key: string,
+    provesIdentity: boolean | Promise<boolean>,
+  ): Promise<void> {
     const isOfClient = provesIdentity === true || (provesIdentity !== false && (await provesIdentity));
     if (isOfClient) this.#count(this.#tokensOfClient, key, token);
     else this.#count(this.#tokensOfAddress, sender, token);
@@ -274,12 +280,11 @@ export class Guesses implements GuessObserver {
 
   /** Whether the client is the one that is named, once it is authenticated. Anyone can send what a public client sends. */
   #provesIdentity(
-    { clientCertificate }: HttpRequest,
-    { secret, hasAssertion }: Presented,
+    { secret, hasAssertion, hasCertificate }: Trial,
     clientId = '',
   ): boolean | Promise<boolean> {
     if (secret !== undefined || hasAssertion) return true;
-    return clientCertificate !== undefined && this.#isConfidential(clientId);
+    return hasCertificate && this.#isConfidential(clientId);
   }
 
   async #isConfidential(clientId: string): Promise<boolean> {
@@ -287,16 +292,22 @@ export class Guesses implements GuessObserver {
     return client !== undefined && client !== null && isConfidential(client);
   }
 
-  #presentedIn(operation: Operation, request: HttpRequest): Presented {
+  #trialOf(operation: Operation, request: HttpRequest): Trial {
+    const known = this.#trials.get(request);
+    if (known !== undefined) return known;
     const { authenticateIntrospect, authenticateRevoke } = this.#parts.settings;
-    const presented = presentedIn(operation, request);
     const isAuthenticated =
       (operation !== 'introspection' || authenticateIntrospect) &&
       (operation !== 'revocation' || authenticateRevoke);
-    // Credentials that are not checked prove nothing.
-    return isAuthenticated
-      ? presented
-      : { ...presented, clientIds: [], secret: undefined, hasAssertion: false };
+    const trial = {
+      ...{ operation, sender: senderOf(currentCause().address ?? '') },
+      hasCertificate: request.clientCertificate !== undefined,
+      ...presentedIn(operation, request),
+      // Credentials that are not checked prove nothing.
+      ...(!isAuthenticated && { clientIds: [], secret: undefined, hasAssertion: false }),
+    };
+    this.#trials.set(request, trial);
+    return trial;
   }
 
   #count(limit: GuessLimit, key: string, text: string): void {
@@ -326,11 +337,7 @@ export class Guesses implements GuessObserver {
   }
 }
 
-function senderOfRequest(): string {
-  return senderOf(currentCause().address ?? '');
-}
-
-function isAboutExisting(operation: Operation, { type, error }: Outcome = { type: 'refused' }): boolean {
+function isAboutExisting({ operation, outcome: { type, error } = { type: 'refused' } }: Trial): boolean {
   if (operation === 'revocation') return type === 'token_revoked';
   return type === 'answered' || POLL_ERRORS.has(error);
 }
@@ -353,6 +360,8 @@ function presentedIn(operation: Operation, { headers, body }: HttpRequest): Pres
   const token = tokens.length > 0 ? tokens.join(' ') : undefined;
   const isPoll = operation === 'token' && grant === DEVICE_GRANT;
   return {
+    // Strangers send tokens to introspect and to exchange, but none to refresh.
+    kind: operation === 'token' ? grant : operation,
     clientIds: assertion === undefined ? [id] : [id, subjectOf(assertion)],
     secret: secret === '' ? undefined : `${id} ${secret}`,
     hasAssertion: assertion !== undefined,
@@ -407,11 +416,6 @@ class GuessLimit {
   secondsToWait(key: string, text: string): number {
     const wait = this.#guesses.secondsToWait(key);
     return wait > 0 && this.#right.has(this.#digest(text)) ? 0 : wait;
-  }
-
-  /** Counts something else with the same limit. @returns whether it may go on */
-  try(key: string): boolean {
-    return this.#guesses.take(key) === 0;
   }
 
   /** Counts a wrong text. @returns whether the limit is near */
