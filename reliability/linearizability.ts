@@ -2,6 +2,8 @@
 // starts later, on any process, may find the token active. Exits with 1 if one does.
 //
 //     npm run test:linearizability -- --histories 200000 --processes 4 --deployment sqlite
+//
+// `--scenario chain` runs only scenarios with this word in their names.
 import { parseArgs } from 'node:util';
 import { wholeNumber } from './arguments.ts';
 import { deploymentNamed } from './deployments/deployments.ts';
@@ -15,6 +17,7 @@ const { values } = parseArgs({
     processes: { type: 'string', default: '4' },
     threads: { type: 'string', default: '1' },
     deployment: { type: 'string', default: 'sqlite' },
+    scenario: { type: 'string' },
   },
 });
 
@@ -30,6 +33,7 @@ await runScript(async (workbench) => {
   const tally = await runHistories(cluster, {
     histories,
     threads: wholeNumber('threads', values.threads),
+    scenario: values.scenario,
     onProgress(soFar) {
       const rate = Math.round(soFar.histories / seconds());
       showProgress(`${soFar.histories} of ${histories}, ${rate} a second, ${soFar.violations} violations`);

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Connection } from '../load/connection.ts';
 import { monotonicNs } from '../load/monotonic_clock.ts';
-import { type Done, introspect, refresh, revoke, type Tokens, userInfo } from '../load/protocol.ts';
+import { type Done, exchange, introspect, refresh, revoke, type Tokens, userInfo } from '../load/protocol.ts';
 import type { Ending, Operation, Read } from './operation.ts';
 
 /** A token that the load uses. */
@@ -73,6 +73,20 @@ export class History {
     if (outcome === 'refused') return undefined;
     this.ended('rotate', [token], timed, outcome === 'unknown' ? outcome : 'done', connection.address);
     return outcome === 'unknown' ? undefined : { ...timed, tokens: outcome };
+  }
+
+  /** One attempt, which counts as a read of the token. */
+  async exchange(
+    token: Token,
+    connection: Connection,
+    format: 'jwt' | 'access_token',
+  ): Promise<(Span & { readonly tokens: Tokens }) | undefined> {
+    const startNs = monotonicNs();
+    const outcome = await exchange(connection, token.text, format);
+    const timed = { process: connection.address, startNs, endNs: monotonicNs() };
+    const answer = outcome === 'unknown' ? outcome : outcome === 'refused' ? 'inactive' : 'active';
+    this.#read({ op: 'exchange', token: token.name, ...timed, answer });
+    return typeof outcome === 'string' ? undefined : { ...timed, tokens: outcome };
   }
 
   /**

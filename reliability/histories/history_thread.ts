@@ -17,6 +17,8 @@ export interface ThreadOrder {
   readonly restMs: number;
   /** Whether to run each scenario once before random selection starts. */
   readonly eachScenario: boolean;
+  /** Part of the names of scenarios. Default: all are run. */
+  readonly scenario: string | undefined;
 }
 
 /** Message of a thread: its counts since the last one. */
@@ -34,7 +36,15 @@ const PROGRESS_MS = 500;
 
 if (parentPort === null) throw new Error('history_thread.ts runs as a thread');
 const port = parentPort;
-const { addresses, connectionsEach, histories, lanes, restMs, eachScenario }: ThreadOrder = workerData;
+const {
+  addresses,
+  connectionsEach,
+  histories,
+  lanes,
+  restMs,
+  eachScenario,
+  scenario: part,
+}: ThreadOrder = workerData;
 const stand = new Stand(addresses, connectionsEach, remoteOperator(port));
 let tally = emptyTally();
 let begun = 0;
@@ -53,7 +63,7 @@ function report(isOver: boolean): void {
 
 async function lane(): Promise<void> {
   while (begun < histories && !isStopped) {
-    const scenario = first.pop() ?? anyScenario();
+    const scenario = first.pop() ?? anyScenario(part);
     begun += scenario.histories;
     const history = await scenario.run(stand);
     count(tally, scenario.name, scenario.histories, history.operations());

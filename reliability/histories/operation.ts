@@ -16,9 +16,9 @@ export interface Issue extends Timed {
   readonly livesUntilNs: number;
 }
 
-/** A read of a token. For a refresh, a response with tokens is `active`, and a refusal is `inactive`. */
+/** A read of a token. For a refresh or exchange, a response with tokens is `active`, and a refusal is `inactive`. */
 export interface Read extends Timed {
-  readonly op: 'introspect' | 'userinfo' | 'refresh';
+  readonly op: 'introspect' | 'userinfo' | 'refresh' | 'exchange';
   readonly token: string;
   /** `unknown`: 503 or no response. */
   readonly answer: 'active' | 'inactive' | 'unknown';

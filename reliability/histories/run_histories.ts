@@ -12,6 +12,8 @@ interface HistoriesOrder {
   readonly threads: number;
   /** Whether to run each scenario once before random selection starts. */
   readonly eachScenario?: boolean;
+  /** Part of the names of scenarios. Default: all are run. */
+  readonly scenario?: string | undefined;
   /** Concurrent runs of scenarios per thread. */
   readonly lanes?: number;
   /** Milliseconds that each lane waits between two runs. Default: not at all. */
@@ -49,6 +51,7 @@ export async function runHistories(cluster: Cluster, order: HistoriesOrder): Pro
       lanes,
       restMs,
       eachScenario,
+      scenario: order.scenario,
     };
     const tally = emptyTally();
     const running = Array.from({ length: threads }, () => {

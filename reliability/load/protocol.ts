@@ -1,3 +1,4 @@
+import { EXCHANGE_GRANT } from '@grantd/core';
 import { basic } from '../../server/test/harness/protocol.ts';
 import type { Answer, Connection } from './connection.ts';
 import { CLIENTS, secretOf } from './registrations.ts';
@@ -56,6 +57,25 @@ export function refresh(
   return requestTokens(connection, form, CLIENTS.web.id);
 }
 
+/** Exchanges an access token. @param format of the new one @returns `refused` if the token is dead */
+export async function exchange(
+  connection: Connection,
+  token: string,
+  format: 'jwt' | 'access_token',
+): Promise<Tokens | 'refused' | 'unknown'> {
+  const type = 'urn:ietf:params:oauth:token-type:';
+  const form = {
+    ...{ grant_type: EXCHANGE_GRANT, subject_token: token, subject_token_type: `${type}access_token` },
+    requested_token_type: type + format,
+  };
+  return requestTokens(connection, form, CLIENTS.service.id);
+}
+
+const REFUSALS = [
+  '{"error":"invalid_grant"',
+  '{"error":"invalid_request","error_description":"the subject_token is',
+];
+
 /** @returns `refused` if the client or the grant does not allow tokens */
 export async function requestTokens(
   connection: Connection,
@@ -64,7 +84,7 @@ export async function requestTokens(
 ): Promise<Tokens | 'refused' | 'unknown'> {
   const answer = unlessAway(await post(connection, '/token', form, clientId));
   if (answer === 'unknown') return answer;
-  if (answer.status === 400 && answer.body.startsWith('{"error":"invalid_grant"')) return 'refused';
+  if (answer.status === 400 && REFUSALS.some((start) => answer.body.startsWith(start))) return 'refused';
   if (answer.status !== 200) throw new UnexpectedAnswer('token', answer);
   const { access_token, refresh_token } = JSON.parse(answer.body) as TokenResponse;
   return { accessToken: access_token, ...(refresh_token !== undefined && { refreshToken: refresh_token }) };

@@ -1,4 +1,4 @@
-import type { AuthorizationServer, ClientRegistry, NewClient } from '@grantd/core';
+import { type AuthorizationServer, type ClientRegistry, EXCHANGE_GRANT, type NewClient } from '@grantd/core';
 
 const SCOPES = ['openid', 'profile', 'read'];
 
@@ -12,6 +12,14 @@ export const CLIENTS = {
     scopes: SCOPES,
     redirectUris: ['https://web.example/callback'],
     accessTokenFormat: 'opaque',
+  },
+  service: {
+    id: 'service',
+    grantTypes: [EXCHANGE_GRANT],
+    scopes: ['read'],
+    redirectUris: [],
+    accessTokenFormat: 'opaque',
+    metadata: { exchange_tokens_of: ['web'] },
   },
   api: { id: 'api', grantTypes: [], scopes: [], redirectUris: [], resource: 'https://api.example' },
 } as const satisfies Record<string, NewClient>;
