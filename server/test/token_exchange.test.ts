@@ -170,12 +170,36 @@ for (const database of DATABASES) {
       for (const secret of [token, answer.access_token]) assert.equal(log.includes(secret), false);
     });
 
-    test('a token that ended with another one is explained', async () => {
+    test('an exchanged token is explained with its ancestors, and which of them has ended it', async () => {
       const tokens = await signedIn('explained');
-      const [first = '', second = ''] = await chainOf(tokens.access_token);
+      const chain = await chainOf(tokens.access_token);
+      const [first = '', second = '', third = ''] = chain;
+      const idOf = (token?: string) => payloadOf(token).jti;
+      const explained = async () => JSON.parse(await command('token', 'explain', third, '--json'));
+      const hops = [
+        [tokens.access_token, CLIENT],
+        [first, 'orders'],
+        [second, 'billing'],
+      ].map(([token, client_id]) => ({ kind: 'access_token', id: idOf(token), client_id, active: true }));
+      const before = await explained();
+      assert.deepEqual([before.active, before.ancestors], [true, hops]);
       await command('token', 'revoke', first);
-      const explained = await command('token', 'explain', second);
-      assert.match(explained, /ancestor_ended/);
+      const { active, reason, since, ended_by_ancestor: ended, ancestors } = await explained();
+      assert.deepEqual([active, reason, ended], [false, 'ancestor_ended', idOf(first)]);
+      assert.deepEqual(
+        ancestors.map(({ explanation: _, ...life }: { explanation?: string }) => life),
+        [hops[0], { ...hops[1], active: false, reason: 'revoked', since }, hops[2]],
+      );
+      const printed = await command('token', 'explain', third);
+      assert.match(printed, /^ended by +ancestor 2$/m);
+      assert.match(
+        printed,
+        new RegExp(`^ancestor 1 +access token ${idOf(tokens.access_token)} of ${CLIENT}: alive$`, 'm'),
+      );
+      assert.match(
+        printed,
+        new RegExp(`^ancestor 2 +access token ${idOf(first)} of orders: revoked since ${since}$`, 'm'),
+      );
     });
   });
 }

@@ -2,11 +2,11 @@
 import { sha256 } from '#crypto';
 import { INACTIVE_REASONS, type InactiveReason } from '../http/errors.ts';
 import type { Claims } from '../protocol/claims.ts';
-import type { AuthorizationCodeRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
+import type { Ancestor, AuthorizationCodeRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { readJwtHeader } from '../tokens/jwt.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
-import { codeLife, findToken, lifeOf } from '../tokens/state.ts';
+import { ancestorLives, codeLife, findToken, lifeOf } from '../tokens/state.ts';
 
 /** JWTs of this server that grant no access, with their explanation. */
 const OTHER_JWTS = {
@@ -32,6 +32,10 @@ export interface Explanation {
     | AuthorizationCodeRecord;
   /** Verified claims. */
   readonly claims?: Claims;
+  /** Of an exchanged token: the tokens that it was obtained from, the first one first. */
+  readonly ancestors?: readonly (Explanation & Ancestor)[];
+  /** The ancestor that has ended the token: the one that ended first. */
+  readonly endedBy?: Explanation & Ancestor;
 }
 
 /**
@@ -55,10 +59,32 @@ export async function explainToken(context: TokenContext, token: string): Promis
   }
   const { record, claims } = found;
   const life = await lifeOf(context, record, claims);
+  const ancestors = record.ancestors && (await explainAncestors(context, record.ancestors));
+  const known = { kind: record.kind, record: described(record), claims, ...(ancestors && { ancestors }) };
+  if (life.alive) return { ...known, alive: true };
+  const endedBy = life.reason === 'ancestor_ended' ? firstEnded(ancestors) : undefined;
+  const sinceMs = life.sinceMs ?? endedBy?.sinceMs;
+  return { ...known, ...dead(life.reason, sinceMs), ...(endedBy && { endedBy }) };
+}
+
+async function explainAncestors(context: TokenContext, ancestors: readonly Ancestor[]) {
+  const lives = await ancestorLives(context, ancestors);
+  return lives.map(({ record, life, ...ancestor }) => ({
+    ...ancestor,
+    ...(record && { record: described(record) }),
+    ...(life.alive ? { alive: true } : dead(life.reason, life.sinceMs)),
+  }));
+}
+
+/** An ancestor without a time was removed, or ended long ago. */
+function firstEnded(ancestors: Explanation['ancestors'] = []) {
+  const ended = ancestors.filter(({ alive }) => !alive);
+  return ended.toSorted((one, other) => (one.sinceMs ?? 0) - (other.sinceMs ?? 0))[0];
+}
+
+function described(record: TokenRecord): NonNullable<Explanation['record']> {
   const { issuedAtMs, ...stored } = record;
-  const described = Number.isFinite(issuedAtMs) ? record : stored;
-  const known = { kind: record.kind, record: described, claims };
-  return life.alive ? { ...known, alive: true } : { ...known, ...dead(life.reason, life.sinceMs) };
+  return Number.isFinite(issuedAtMs) ? record : stored;
 }
 
 const CUT_OFF = 'The text looks cut off: its end is missing. Copy the whole token.';

@@ -303,16 +303,30 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
   return record.tokenType === 'DPoP' ? boundLife({ record, claims }) : ALIVE;
 }
 
-/** Whether no ancestor has ended, so that what was obtained from a token dies with it (ADR 182). It may be superseded. */
-async function areAlive(context: TokenContext, ancestors: readonly Ancestor[]): Promise<boolean> {
-  const lives = ancestors.map(async ({ kind, id }) => {
-    const record = await lookUp(context, kind, id);
-    if (record === undefined) return false;
-    const life = await lifeOf(context, record, OF_ANCESTOR);
-    return life.alive || life.reason === 'superseded';
-  });
-  return (await Promise.all(lives)).every(Boolean);
+/** An ancestor, with what is stored about it. */
+interface AncestorLife extends Ancestor {
+  readonly record: TokenRecord | undefined;
+  readonly life: Life;
 }
+
+/** The lives of ancestors: what was obtained from a token dies with it (ADR 182). It may be superseded. */
+export function ancestorLives(
+  context: TokenContext,
+  ancestors: readonly Ancestor[],
+): Promise<readonly AncestorLife[]> {
+  const lives = ancestors.map(async (ancestor) => {
+    const record = await lookUp(context, ancestor.kind, ancestor.id);
+    const life: Life = record ? await lifeOf(context, record, OF_ANCESTOR) : NOT_STORED;
+    return { ...ancestor, record, life: !life.alive && life.reason === 'superseded' ? ALIVE : life };
+  });
+  return Promise.all(lives);
+}
+
+async function areAlive(context: TokenContext, ancestors: readonly Ancestor[]): Promise<boolean> {
+  return (await ancestorLives(context, ancestors)).every(({ life }) => life.alive);
+}
+
+const NOT_STORED: Life = { alive: false, reason: 'no_record' };
 
 /** The ancestor itself is not at hand. Its record has the same times, and `sub` was there. Its ancestors are checked already. */
 const OF_ANCESTOR: Claims = { sub: '' };

@@ -16,6 +16,7 @@ import {
   anyObject,
   count,
   flag,
+  list,
   named,
   object,
   oneOf,
@@ -64,6 +65,18 @@ const STORED_TOKEN = object(
   },
   { description: 'The stored data about the token.' },
 );
+const LIFE = {
+  active: flag('Whether the token is active.'),
+  'reason?': text('Why the token is inactive, as a reason code (grantd help reason-codes).'),
+  'explanation?': text('The reason in a sentence.'),
+  'since?': time('Since when the token has been inactive.'),
+} as const;
+const ANCESTOR = object({
+  kind: oneOf(['access_token', 'refresh_token'], 'The kind of token.'),
+  id: text('The jti of a JWT, or the digest of an opaque token.'),
+  'client_id?': text('The ID of the client. Missing if the token is no longer stored.'),
+  ...LIFE,
+});
 const EXPLANATION = named(
   'Explanation',
   object({
@@ -71,11 +84,15 @@ const EXPLANATION = named(
       ['access_token', 'refresh_token', 'authorization_code', 'id_token', 'logout_token', 'unknown'],
       'The kind of token.',
     ),
-    active: flag('Whether the token is active.'),
-    'reason?': text('Why the token is inactive, as a reason code (grantd help reason-codes).'),
-    'explanation?': text('The reason in a sentence.'),
-    'since?': time('Since when the token has been inactive.'),
+    ...LIFE,
     'record?': STORED_TOKEN,
+    'ancestors?': list(
+      ANCESTOR,
+      'For exchanged tokens: the tokens that it was obtained from, the first one first.',
+    ),
+    'ended_by_ancestor?': text(
+      'The ID of the ancestor that has made the token inactive. If several have ended, the one that ended first.',
+    ),
     'claims?': anyObject('Claims of a JWT whose signature is valid.'),
     'user?': text(
       'The username of the user, as it is now. Present if the user exists, and the access token of the request has the scope grantd:users:read.',
@@ -134,16 +151,28 @@ const REVOKED_TOKENS = named(
 
 // ── Documents ─────────────────────────────────────────────────────────────────────────────────────────────
 
-function explanationView({ alive, sinceMs, record, ...token }: Explanation): ExplanationView {
+function explanationView({ record, ancestors, ...token }: Explanation): ExplanationView {
   return {
     kind: token.kind,
-    active: alive,
-    ...optional('reason', token.reason),
-    ...optional('explanation', token.explanation),
-    ...optionalTime('since', sinceMs),
+    ...lifeView(token),
     ...optional('record', record && recordView(record)),
+    ...optional('ancestors', ancestors?.map(ancestorView)),
+    ...optional('ended_by_ancestor', token.endedBy?.id),
     ...optional('claims', token.claims),
   };
+}
+
+function lifeView({ alive, reason, explanation, sinceMs }: Explanation) {
+  return {
+    active: alive,
+    ...optional('reason', reason),
+    ...optional('explanation', explanation),
+    ...optionalTime('since', sinceMs),
+  };
+}
+
+function ancestorView({ kind, id, record, ...token }: NonNullable<Explanation['endedBy']>) {
+  return { kind, id, ...optional('client_id', record?.clientId), ...lifeView({ kind, ...token }) };
 }
 
 function recordView(stored: NonNullable<Explanation['record']>): ValueOf<typeof STORED_TOKEN> {
@@ -275,7 +304,7 @@ export const TOKEN_OPERATIONS = {
       const subject = subjectOf(explanation);
       const maySee = subject !== undefined && caller.has(['grantd:users:read']);
       const person = maySee ? await people.bySubject(subject) : undefined;
-      const end = findsEnd ? await endOf(parts, explanation) : undefined;
+      const end = findsEnd ? await endOf(parts, explanation.endedBy ?? explanation) : undefined;
       return {
         document: {
           ...explanationView(explanation),

@@ -78,6 +78,7 @@ function linesOf(token: ExplanationView): readonly string[] {
     alive: active ? 'yes' : 'no',
     ...(!active && { because: reasonText(token) }),
     since: token.since,
+    'ended by': endedBy(token),
     id: record?.id,
     client: record?.client_id,
     person: user === undefined ? sub : `${user} (sub ${sub})`,
@@ -90,7 +91,26 @@ function linesOf(token: ExplanationView): readonly string[] {
     'family ends': timeOf(typeof claims?.family_exp === 'number' ? claims.family_exp * 1000 : undefined),
     grant: record?.grant_id,
     session: record?.session_id,
+    ...Object.fromEntries(
+      (token.ancestors ?? []).map((one, index) => [ancestorName(index), ancestorText(one)]),
+    ),
   });
+}
+
+function endedBy({ ancestors = [], ended_by_ancestor: ended }: ExplanationView): string | undefined {
+  return ended && ancestorName(ancestors.findIndex(({ id }) => id === ended));
+}
+
+/** Tokens before an exchanged one are numbered, the first one first. */
+function ancestorName(index: number): string {
+  return `ancestor ${index + 1}`;
+}
+
+function ancestorText(token: NonNullable<ExplanationView['ancestors']>[number]): string {
+  const { kind, id, client_id: client, active, reason, since } = token;
+  const owner = client === undefined ? '' : ` of ${client}`;
+  const life = active ? 'alive' : `${reason}${since === undefined ? '' : ` since ${since}`}`;
+  return `${KINDS[kind]} ${id}${owner}: ${life}`;
 }
 
 /** What the token is bound to, by its record or its claims. */
