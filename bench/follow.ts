@@ -89,15 +89,15 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<void>>> = {
   async many(servers) {
     const issuer = await servers.grantd();
     const count = number('many');
-    const { alone, followed, bare, inContact } = await measureMany(servers, issuer, { count, seconds });
+    const { alone, beside, quiet, bare, inContact } = await measureMany(servers, issuer, { count, seconds });
     print(
       `Shares of a core with ${whole(count)} followers and 100 revocations a second`,
-      ['process', 'share'],
+      ['cost of', 'share'],
       [
-        ['grantd, revocations without followers', percent(alone)],
-        [`grantd, revocations with followers (${whole(inContact)} in contact)`, percent(followed)],
-        ['**what the followers cost**', percent(followed - alone)],
-        ['a bare server with as many nonces and messages, for comparison', percent(bare)],
+        ['revocations without followers', percent(alone)],
+        [`**followers beside revocations** (${whole(inContact)} in contact)`, percent(beside)],
+        ['followers without revocations', percent(quiet)],
+        ['as many nonces and messages at a bare server, for comparison', percent(bare)],
       ],
     );
   },

@@ -13,8 +13,10 @@ const REVOCATIONS_PER_SECOND = 100;
 export interface ManyFigures {
   /** Of revocations alone. */
   readonly alone: number;
-  /** Of revocations with followers. */
-  readonly followed: number;
+  /** Of followers, beside as many revocations. */
+  readonly beside: number;
+  /** Of followers without revocations. */
+  readonly quiet: number;
   /** Of a bare server that answers as many nonces and sends as many messages. */
   readonly bare: number;
   /** Followers with contact at the end. */
@@ -31,10 +33,11 @@ export async function measureMany(
   const tokens = await newTokens(issuer, REVOCATIONS_PER_SECOND * seconds * 3);
   const revoking = () => revokeSteadily(issuer, tokens, seconds);
   await revoking(); // to warm up
-  const alone = await shareOf(issuer.pid, revoking);
+  const alone = await usageOf(issuer.pid, revoking);
   const followers = await followersWithContact(issuer, { count, clients });
   await pause(3000);
-  const followed = await shareOf(issuer.pid, revoking);
+  const quiet = await usageOf(issuer.pid, () => pause(seconds * 1000));
+  const followed = await usageOf(issuer.pid, revoking);
   const inContact = followers.filter((follower) => follower.status().isInContact).length;
   await Promise.all(followers.map((follower) => follower.close()));
 
@@ -43,9 +46,15 @@ export async function measureMany(
   const followEndpoint = `http://localhost:${port}/token/follow`;
   const others = await followersWithContact(issuer, { count, followEndpoint });
   await pause(3000);
-  const bare = await shareOf(pid, () => pause(seconds * 1000));
+  const bare = await usageOf(pid, () => pause(seconds * 1000));
   await Promise.all(others.map((follower) => follower.close()));
-  return { alone, followed, bare, inContact };
+  const share = (used: number, { seconds }: Usage) => (used / seconds) * 100;
+  return {
+    alone: share(alone.used, alone),
+    // On a busy machine, the same revocations can take longer.
+    beside: share(followed.used - alone.used, followed),
+    ...{ quiet: share(quiet.used, quiet), bare: share(bare.used, bare), inContact },
+  };
 }
 
 async function revokeSteadily(issuer: Issuer, tokens: string[], seconds: number): Promise<void> {
@@ -56,10 +65,17 @@ async function revokeSteadily(issuer: Issuer, tokens: string[], seconds: number)
   }
 }
 
-async function shareOf(pid: number, work: () => Promise<unknown>): Promise<number> {
+/** In seconds. */
+interface Usage {
+  /** Of a processor. */
+  readonly used: number;
+  readonly seconds: number;
+}
+
+async function usageOf(pid: number, work: () => Promise<unknown>): Promise<Usage> {
   const before = exactCpuSeconds(pid) ?? Number.NaN;
   const startedAt = performance.now();
   await work();
   const used = (exactCpuSeconds(pid) ?? Number.NaN) - before;
-  return (used / ((performance.now() - startedAt) / 1000)) * 100;
+  return { used, seconds: (performance.now() - startedAt) / 1000 };
 }
