@@ -155,6 +155,10 @@ async function stage(
     const response = await fetch(url + path, { method: 'POST', body: new URLSearchParams(form), headers });
     return answerOf(response);
   };
+  const preflight = async (path: string, { authorization = '', from = HOME }: Sender) => {
+    const headers = { 'x-forwarded-for': from, authorization, origin: 'https://app.example' };
+    return (await fetch(url + path, { method: 'OPTIONS', headers })).status;
+  };
   const asserted = async () => ({
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
     client_assertion: await new SignJWT({ jti: randomSecret() })
@@ -167,7 +171,7 @@ async function stage(
       .sign(key.privateKey),
   });
   return {
-    ...{ clock, storage, server, guesses, requestLog, events, ask, asserted },
+    ...{ clock, storage, server, guesses, requestLog, events, ask, asserted, preflight },
     introspect: (token: string, sender = API) => ask(INTROSPECT, { token }, sender),
     revoke: (token: string, sender = WEB) => ask(REVOKE, { token }, sender),
     refresh: (refresh_token: string, sender = WEB, more = {}) =>
@@ -352,6 +356,14 @@ test('if introspection authenticates no one, the address counts, whatever it pre
   assert.equal((await exhaust(() => introspect(unknownToken(), { from: STRANGER }))).answered, 4);
   assert.equal((await introspect(unknownToken(), as('api', randomSecret(), STRANGER))).status, 429);
   assert.equal((await introspect(unknownToken(), { from: HOME })).status, 200);
+});
+
+test('a preflight request makes no secret known', async (t) => {
+  const { tryWrongSecret, introspect, preflight } = await stage(t);
+  for (let guess = 0; guess < 3; guess++) await tryWrongSecret(STRANGER);
+  for (const path of [TOKEN, REVOKE]) assert.equal(await preflight(path, as('api', SECRET, STRANGER)), 204);
+  await exhaust(() => tryWrongSecret(STRANGER));
+  assert.equal((await introspect('a', as('api', SECRET, STRANGER))).status, 429);
 });
 
 test('what is answered at a limit does not make a secret known that was refused', async (t) => {

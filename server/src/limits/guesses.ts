@@ -100,10 +100,11 @@ interface GuessesParts {
  * cannot stop what works.
  */
 export class Guesses implements GuessObserver {
-  /** Whether a limit was nearly reached, so that each request is read before it is answered. */
+  /** Whether a limit was nearly reached, so that it matters who sends a request. */
   isAlert = false;
-  /** Their secret is known, or they have none. Empty during an alert, when every event counts. */
+  /** Their secret is known, or they have none. */
   readonly clients = new Set<string>();
+  readonly trials = new WeakMap<HttpRequest, Trial>();
   readonly #parts: GuessesParts;
   readonly #clock: () => number;
   /** By address. */
@@ -114,8 +115,9 @@ export class Guesses implements GuessObserver {
   readonly #tokensOfClient: GuessLimit;
   /** Requests that are judged at the limit of secrets, by address and what they name. */
   readonly #exceptions: RequestRate;
-  readonly #trials = new WeakMap<HttpRequest, Trial>();
   #alertUntilMs = 0;
+  /** Until when each request is read, because a client has nearly reached its limit. */
+  #readsAllUntilMs = 0;
 
   constructor(parts: GuessesParts) {
     const { addressRequestLimit, unknownTokenLimit, workers } = parts.settings;
@@ -143,7 +145,7 @@ export class Guesses implements GuessObserver {
   learn(request: HttpRequest, event: ServerEvent): void {
     const endpoint = ENDPOINTS.find((endpoint) => endpoint === event.operation);
     // What was reported before the answer says more.
-    if (endpoint !== undefined && (event.type !== 'answered' || !this.#trials.get(request)?.outcome))
+    if (endpoint !== undefined && (event.type !== 'answered' || !this.trials.get(request)?.outcome))
       this.#learn(this.#trialOf(endpoint, request), event);
   }
 
@@ -159,7 +161,7 @@ export class Guesses implements GuessObserver {
     return this.#judge(operation, request, async () => {
       try {
         const client = await authenticate(request);
-        if (!this.clients.has(client.id))
+        if (!this.clients.has(client.id) || this.trials.has(request))
           this.#learn(this.#trialOf(operation, request), { type: 'answered', clientId: client.id });
         return client;
       } catch (error) {
@@ -203,12 +205,17 @@ export class Guesses implements GuessObserver {
     request: HttpRequest,
     work: (request: HttpRequest) => Promise<T>,
   ): Promise<T> {
-    this.isAlert = this.#clock() < this.#alertUntilMs;
-    if (!this.isAlert) return work(request);
+    const nowMs = this.#clock();
+    this.isAlert = nowMs < this.#alertUntilMs;
+    const sender = senderOfRequest();
+    const isNear = () => this.#secrets.isNear(sender) || this.#tokensOfAddress.isNear(sender);
+    if (!this.isAlert)
+      for (const limit of [this.#secrets, this.#tokensOfAddress, this.#tokensOfClient]) limit.calm();
+    if (nowMs >= this.#readsAllUntilMs && !isNear()) return work(request);
     const trial = this.#trialOf(operation, request);
     const refusal = await this.#refusalOf(trial);
-    if (refusal === undefined) return work(request);
-    if (!this.#isException(trial, refusal)) throw this.#refused(operation, request.id, refusal);
+    if (refusal !== undefined && !this.#isException(trial, refusal))
+      throw this.#refused(operation, request.id, refusal);
     trial.refusal = refusal;
     const finish = await work(request).then(
       (result) => () => result,
@@ -216,7 +223,7 @@ export class Guesses implements GuessObserver {
         throw error;
       },
     );
-    if (!isAboutExisting(trial)) throw this.#refused(operation, request.id, refusal);
+    if (refusal !== undefined && !isAboutExisting(trial)) throw this.#refused(operation, request.id, refusal);
     return finish();
   }
 
@@ -254,7 +261,7 @@ export class Guesses implements GuessObserver {
     // What is right must not become known by the next request, if this one is refused.
     if (isAuthenticated && (trial.refusal === undefined || isAboutExisting(trial))) {
       if (this.clients.size > REMEMBERED) this.clients.clear();
-      if (!this.isAlert) this.clients.add(clientId ?? '');
+      this.clients.add(clientId ?? '');
       if (secret !== undefined && clientId !== undefined) this.#secrets.remember(undefined, secret);
     }
     if (type === 'refused' && WRONG_SECRETS.has(reason) && secret !== undefined)
@@ -293,20 +300,20 @@ export class Guesses implements GuessObserver {
   }
 
   #trialOf(operation: Operation, request: HttpRequest): Trial {
-    const known = this.#trials.get(request);
+    const known = this.trials.get(request);
     if (known !== undefined) return known;
     const { authenticateIntrospect, authenticateRevoke } = this.#parts.settings;
     const isAuthenticated =
       (operation !== 'introspection' || authenticateIntrospect) &&
       (operation !== 'revocation' || authenticateRevoke);
     const trial = {
-      ...{ operation, sender: senderOf(currentCause().address ?? '') },
+      ...{ operation, sender: senderOfRequest() },
       hasCertificate: request.clientCertificate !== undefined,
       ...presentedIn(operation, request),
       // Credentials that are not checked prove nothing.
       ...(!isAuthenticated && { clientIds: [], secret: undefined, hasAssertion: false }),
     };
-    this.#trials.set(request, trial);
+    this.trials.set(request, trial);
     return trial;
   }
 
@@ -314,7 +321,7 @@ export class Guesses implements GuessObserver {
     if (!limit.count(key, text)) return;
     this.isAlert = true;
     this.#alertUntilMs = this.#clock() + ALERT_MS;
-    this.clients.clear();
+    if (limit === this.#tokensOfClient) this.#readsAllUntilMs = this.#alertUntilMs;
   }
 
   #refused(
@@ -335,6 +342,10 @@ export class Guesses implements GuessObserver {
       headers: { 'retry-after': String(secondsToWait), ...crossOrigin },
     });
   }
+}
+
+function senderOfRequest(): string {
+  return senderOf(currentCause().address ?? '');
 }
 
 function isAboutExisting({ operation, outcome: { type, error } = { type: 'refused' } }: Trial): boolean {
@@ -399,15 +410,19 @@ function subjectOf(assertion: string): string {
 
 /** Different wrong texts in a minute, for each key. The same one again is no guess: its sender is only wrong. */
 class GuessLimit {
+  readonly #clock: () => number;
   readonly #guesses: RequestRate;
   /** Reached at an eighth of the limit. */
   readonly #early: RequestRate;
+  /** When the alert ends for keys that have reached it. */
+  readonly #near = new Map<string, number>();
   readonly #wrong = new Recent<number>();
   readonly #right = new Recent<number>();
   /** Only digests are remembered. */
   readonly #salt = randomBytes(16).toString('base64');
 
   constructor(most: number, clock: () => number) {
+    this.#clock = clock;
     this.#guesses = new RequestRate(most, clock);
     this.#early = new RequestRate(Math.ceil(most / 8), clock);
   }
@@ -418,18 +433,30 @@ class GuessLimit {
     return wait > 0 && this.#right.has(this.#digest(text)) ? 0 : wait;
   }
 
+  /** Whether the limit was near in the time of an alert. */
+  isNear(key: string): boolean {
+    return this.#near.size > REMEMBERED || (this.#near.get(key) ?? 0) > this.#clock();
+  }
+
   /** Counts a wrong text. @returns whether the limit is near */
   count(key: string, text: string): boolean {
     if (this.#wrong.add(this.#digest(`${key} ${text}`))) {
       this.#guesses.take(key);
       this.#early.take(key);
     }
-    return this.#early.secondsToWait(key) > 0;
+    if (this.#early.secondsToWait(key) === 0) return false;
+    this.#near.set(key, this.#clock() + ALERT_MS);
+    return true;
+  }
+
+  /** Forgets which limits were near. */
+  calm(): void {
+    this.#near.clear();
   }
 
   /** @param key remembers the text only if the limit is near for this key. Default: always */
   remember(key: string | undefined, text: string): void {
-    if (key === undefined || this.#early.secondsToWait(key) > 0) this.#right.add(this.#digest(text));
+    if (key === undefined || this.isNear(key)) this.#right.add(this.#digest(text));
   }
 
   /** 48 bits. */

@@ -410,6 +410,8 @@ type ShownAddress = (address: string) => string | undefined;
 export interface GuessObserver {
   /** Those about which it knows enough. */
   readonly clients: ReadonlySet<string>;
+  /** Requests that it looks at. */
+  readonly trials: { has(request: HttpRequest): boolean };
   learn(request: HttpRequest, event: ServerEvent): void;
 }
 
@@ -438,7 +440,7 @@ export class RequestLog {
     this.#isOn = log.isLevelEnabled?.('info') ?? true;
   }
 
-  /** The observer gets events that say why a guessable request failed, or are about a client that it does not know. */
+  /** The observer gets events that say why a guessable request failed, or are about what it does not know. */
   observe(observer: GuessObserver): void {
     this.#observer = observer;
   }
@@ -474,7 +476,7 @@ export class RequestLog {
   /** An event of the library. */
   readonly event = (event: ServerEvent): void => {
     const request = guessable.getStore();
-    if (request && ('reason' in event || !this.#observer?.clients.has(event.clientId ?? '')))
+    if (request && ('reason' in event || !this.#isKnown(request, event.clientId)))
       this.#observer?.learn(request, event);
     if (!this.#isOn) return;
     this.#remember(event);
@@ -489,6 +491,10 @@ export class RequestLog {
     else if (isFailure) this.#failed(line, known.cause);
     else this.#log[levelOf(type)]({ ...line, cause: briefOf(known.cause) });
   };
+
+  #isKnown(request: HttpRequest, clientId = ''): boolean {
+    return this.#observer?.clients.has(clientId) === true && !this.#observer.trials.has(request);
+  }
 
   /** An event of a page. */
   pageEvent({ type, cause, ...event }: PageEvent): void {
