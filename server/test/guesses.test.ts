@@ -198,8 +198,11 @@ async function exhaust(work: () => Promise<Answer>): Promise<Answer & { readonly
 test('an address that tries secrets has to wait for the time in the answer, and learns nothing before', async (t) => {
   const { clock, tryWrongSecret, introspect } = await stage(t);
   clock.nowMs += 20_000;
+  const tried = as('api', randomSecret(), STRANGER);
+  assert.equal((await introspect('a', tried)).status, 401);
   const { answered, ...refusal } = await exhaust(() => tryWrongSecret(STRANGER));
-  assert.equal(answered, 4);
+  assert.equal(answered, 3);
+  assert.deepEqual(await introspect('a', tried), refusal);
   assert.deepEqual(JSON.parse(refusal.body), {
     error: 'temporarily_unavailable',
     error_description: `there were too many wrong secrets: try again in ${refusal.wait} seconds`,
@@ -267,7 +270,8 @@ test('a client that guesses tokens is refused in each way to name itself, and it
   for (const id of ['%61pi', '\uFEFFapi'])
     assert.equal((await introspect(accessToken, as(id, SECRET, STRANGER))).status, 429);
   assert.match((await introspect(accessToken, as('other'))).body, /"active":true/);
-  assert.equal((await refresh(refreshToken)).status, 200);
+  assert.equal((await exhaust(() => introspect(unknownToken(), WEB))).answered, 8);
+  assert.equal((await refresh(refreshToken)).status, 200, 'strangers choose what is introspected, not this');
   clock.nowMs += refusal.wait * 1000;
   assert.match((await introspect(accessToken)).body, /"active":true/);
   assert.equal(
@@ -278,13 +282,15 @@ test('a client that guesses tokens is refused in each way to name itself, and it
 
 test('strangers who send garbage to an API stop neither JWTs, nor tokens that the API has seen', async (t) => {
   const { introspect, issue, revoke } = await stage(t, { unknown: 16 });
-  const [seen, { accessToken: jwt }, ended] = [await issue(), await issue('web', 'jwt'), await issue()];
+  const [seen, { accessToken: jwt }] = [await issue(), await issue('web', 'jwt')];
   const garbage = ['a', `${jwt}a`, `${jwt.slice(0, -9)}AAAAAAAAA`, 'grantd_at_a', unknownToken('rt')];
   for (let round = 0; round < 20; round++)
     for (const token of garbage) assert.equal((await introspect(token)).body, '{"active":false}');
-  await revoke(ended.accessToken);
-  for (let round = 0; round < 20; round++)
-    assert.equal((await introspect(ended.accessToken)).body, '{"active":false}');
+  for (let round = 0; round < 20; round++) {
+    const { accessToken: ended } = await issue();
+    await revoke(ended);
+    assert.equal((await introspect(ended)).body, '{"active":false}');
+  }
   for (let guess = 0; guess < 4; guess++) await introspect(unknownToken());
   assert.match((await introspect(seen.accessToken)).body, /"active":true/);
   await exhaust(() => introspect(unknownToken()));
