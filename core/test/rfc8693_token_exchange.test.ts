@@ -1,5 +1,6 @@
 // § refers to RFC 8693.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { EXCHANGE_GRANT, type NewClient, tokenExchange } from '@grantd/core';
 import { decodeJwt } from 'jose';
 import { changeClient } from './harness/client_change.ts';
@@ -9,6 +10,7 @@ import { addClient, asClient, codeFor, issued, PKCE, refused } from './harness/t
 import type { TestResponse } from './harness/transports/transport.ts';
 import {
   type GrantedTokens,
+  ISSUER,
   specification,
   VERIFIER,
   type World,
@@ -52,13 +54,13 @@ async function exchanged(
 }
 
 /** What alice's application gets. */
-async function tokensOfUser(world: World, more: Parameters = {}): Promise<GrantedTokens> {
+async function tokensOfUser(world: World, more: Parameters = {}, user = 'alice'): Promise<GrantedTokens> {
   const request = {
     ...{ client_id: 'web', redirect_uri: 'https://web.example/callback', ...PKCE },
     ...{ scope: 'openid read write', resource: 'https://api.example', ...more },
   };
   const form = { grant_type: 'authorization_code', redirect_uri: request.redirect_uri };
-  const code = await codeFor(world, request);
+  const code = await codeFor(world, request, user);
   return issued(await asClient(world, 'web', { ...form, code, code_verifier: VERIFIER }));
 }
 
@@ -152,6 +154,20 @@ specification('Revocation of what a token was exchanged for', ON_EVERY_STORE, (d
       '',
     ],
     [
+      'the disabled user',
+      (world) => world.storage.setDisabled('subject', 'alice', true) as Promise<unknown>,
+      '',
+    ],
+    ['the removed first client', async (world) => world.storage.clients.remove('web'), ''],
+    [
+      'a client on the way that is removed and added again',
+      async (world) => {
+        await world.storage.clients.remove('orders');
+        await addClient(world, ORDERS);
+      },
+      'refresh_token access_token',
+    ],
+    [
       'a client on the way that is enabled again',
       async (world) => {
         await world.storage.setDisabled('client', 'orders', true);
@@ -162,9 +178,14 @@ specification('Revocation of what a token was exchanged for', ON_EVERY_STORE, (d
   ];
   for (const [what, end, left] of ends)
     spec(`the end of ${what} ends everything below, and nothing else`, async (world) => {
+      // Generations of clients have nothing to do with each other: those of the services are ahead.
+      for (const { id } of [ORDERS, BILLING, LEDGER])
+        await world.storage.revokeAll({ principal: 'client', id });
       const chain = await chainOf(world);
       const other = await chainOf(world);
       assert.equal(await living(world, chain), ALL);
+      const clients = (await world.storage.grantsOf('alice')).map(({ clientId }) => clientId);
+      assert.deepEqual(clients, ['web', 'web']);
       await end(world, chain);
       assert.equal(await living(world, chain), left);
       const concernsAll = /user$|client/.test(what) && !/token/.test(what);
@@ -386,20 +407,97 @@ specification('Token exchange (RFC 8693)', ON_MEMORY, (declare) => {
     assert.equal(issued(await exchange(world, 'orders', bound.access_token, target)).token_type, 'Bearer');
   });
 
-  spec(
-    '§4.4 may_act names the only actor',
-    async (world) => {
-      const { access_token: token } = await tokensOfUser(world);
-      const response = await exchange(world, 'orders', token, { audience: 'billing' });
-      assert.deepEqual(response, refused('unauthorized_client', 'the subject_token permits another actor'));
-    },
-    {
-      applicationClaims: {
-        claims: { may_act: { in: ['access_token'] } },
-        valuesOf: () => ({ may_act: { sub: 'billing' } }),
+  let permitted: unknown;
+  for (const place of ['access_token', 'introspection'] as const)
+    spec(
+      `§4.4 may_act names the only actor, in ${place}`,
+      async (world) => {
+        for (const [value, status] of [
+          [{ sub: 'billing' }, 400],
+          ['orders', 400],
+          [{}, 400],
+          [{ sub: 'orders', iss: 'https://other.example' }, 400],
+          [{ sub: 'orders', iss: ISSUER }, 200],
+          [{ sub: 'orders' }, 200],
+        ] as const) {
+          permitted = value;
+          const { access_token: token } = await tokensOfUser(world);
+          const response = await exchange(world, 'orders', token, { audience: 'billing' });
+          assert.equal(response.status, status, JSON.stringify(value));
+          if (status === 400)
+            assert.deepEqual(
+              response,
+              refused('unauthorized_client', 'the subject_token permits another actor'),
+            );
+        }
       },
-    },
-  );
+      {
+        applicationClaims: {
+          claims: { may_act: { in: [place] } },
+          valuesOf: () => ({ may_act: permitted }),
+        },
+      },
+    );
+
+  spec('a client gets no JWT if an operator has made its tokens opaque', async (world) => {
+    const { access_token: token } = await tokensOfUser(world);
+    const wanted = { audience: 'billing', requested_token_type: `${TYPE}jwt` };
+    decodeJwt(await exchanged(world, 'orders', token, wanted));
+    await changeClient(world, 'orders', { accessTokenFormat: 'opaque' });
+    assert.deepEqual(
+      await exchange(world, 'orders', token, wanted),
+      refused('invalid_request', 'the requested_token_type is not supported'),
+    );
+  });
+
+  spec('§2.1 a request has at most ten audiences', async (world) => {
+    const { access_token: token } = await tokensOfUser(world);
+    const audience = Array.from({ length: 11 }, (_, at) => `api-${at}`).join('\n');
+    assert.deepEqual(
+      await exchange(world, 'orders', token, { audience }),
+      refused('invalid_target', 'the request names more than ten audiences'),
+    );
+  });
+
+  spec('followers get the keys of everything that can end a token', async (world) => {
+    const keyOf = (...words: readonly string[]) =>
+      createHash('sha256').update(words.join('\n')).digest('base64url').slice(0, 8);
+    const keysIn = (token: string) => decodeJwt(token).ending_keys;
+    const form = { grant_type: 'client_credentials', resource: 'https://api.example' };
+    const machine = issued(await asClient(world, 'machine', form)).access_token;
+    const first = await exchanged(world, 'orders', machine, { audience: 'billing' });
+    const ofMachine = [keyOf('client', 'machine'), keyOf('grant', 'machine', 'machine')];
+    // Events name clients that act for themselves, not the subject of their tokens.
+    const ofOrders = keyOf('grant', 'orders', 'orders');
+    assert.deepEqual(keysIn(first), [...ofMachine, ofOrders]);
+    const second = await exchanged(world, 'billing', first, { audience: 'ledger' });
+    assert.deepEqual(keysIn(second), [
+      ...[...ofMachine, ofOrders, keyOf('client', 'orders'), keyOf('grant', 'billing', 'billing')],
+    ]);
+
+    const { access_token: token } = await tokensOfUser(world);
+    const { access_token: actor } = await tokensOfUser(world, {}, 'bob');
+    await changeClient(world, 'web', { grantTypes: ['authorization_code', EXCHANGE_GRANT] });
+    const more = { actor_token: actor, actor_token_type: ACCESS_TOKEN };
+    assert.deepEqual(keysIn(await exchanged(world, 'web', token, more)), [
+      ...[keyOf('client', 'web'), keyOf('grant', 'web', 'alice'), keyOf('grant', 'web', 'bob')],
+      keyOf('subject', 'bob'),
+    ]);
+  });
+
+  spec('a bound actor token needs the proof of its key', async (world) => {
+    const { access_token: token } = await tokensOfUser(world);
+    await changeClient(world, 'orders', { grantTypes: [EXCHANGE_GRANT, 'client_credentials'] });
+    const form = { grant_type: 'client_credentials' };
+    const dpop = async () => ({ dpop: await proofOf(world) });
+    const { access_token: actor } = tokensIn(await asClient(world, 'orders', form, await dpop()));
+    const more = { audience: 'billing', actor_token: actor, actor_token_type: ACCESS_TOKEN };
+    assert.deepEqual(
+      await exchange(world, 'orders', token, more),
+      refused('invalid_request', 'the actor_token is not valid'),
+    );
+    assert.equal(tokensIn(await exchange(world, 'orders', token, more, await dpop())).token_type, 'DPoP');
+  });
 
   spec(
     '§2.1 an actor token is one of the client itself, and its end ends what it acted for',

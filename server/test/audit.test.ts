@@ -313,6 +313,10 @@ for (const database of DATABASES) {
         `token_issued ${access.id} client:web web - client`,
       ]);
       assert.deepEqual(await of(() => storage.tokens.issue([newToken('web')], { clientGeneration: 9 })), []);
+      const below = newToken('web', { ancestors: [{ kind: 'access_token', id: access.id }] });
+      assert.deepEqual(await of(() => storage.tokens.issue([below], { clientGeneration: 0 })), [
+        `token_issued ${below.id} client:web web - token_exchange`,
+      ]);
       const code = { ...newCode('web', 'code'), subject, claims: { sub: subject } };
       assert.deepEqual(await of(() => storage.authorizationCodes.issue(code, {})), [
         `code_issued code client:web web ${subject} -`,

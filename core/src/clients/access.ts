@@ -22,7 +22,7 @@ import type { ApiRecord, ClientRecord } from '../protocol/records.ts';
 import { type AuthorizationClient, type ClientContext, withoutSecrets } from './client.ts';
 
 /** Maximum `resource` parameters of one request. */
-const MAX_RESOURCES = 10;
+export const MAX_RESOURCES = 10;
 
 /** `aud` of an access token: a string for one audience, an array for several. */
 export type Audience = string | readonly string[];

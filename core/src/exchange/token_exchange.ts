@@ -1,6 +1,6 @@
 // The grant of token exchange. § refers to RFC 8693.
 import { sha256 } from '#crypto';
-import { accessFor, audienceOf, mayUse } from '../clients/access.ts';
+import { accessFor, audienceOf, MAX_RESOURCES, mayUse } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
 import { isUnchecked } from '../clients/client.ts';
 import { confirmationOfAccessToken, type Proofs } from '../confirmation/confirmation.ts';
@@ -17,6 +17,7 @@ import { secondsOf } from '../platform/environment.ts';
 import { ENDING_KEYS, readConfirmation } from '../protocol/claims.ts';
 import { EXCHANGE_GRANT, type FurtherGrants, hasResource } from '../protocol/client_metadata.ts';
 import { type KindsOf, requireKinds, wholeNumber } from '../protocol/option_kinds.ts';
+import { recordOnlyClaims } from '../protocol/record_rules.ts';
 import type { Ancestor, ClientRecord, TokenKind } from '../protocol/records.ts';
 import type { Grant, IssuedTokens } from '../token/grant.ts';
 import type { FoundToken, Person } from '../tokens/context.ts';
@@ -69,6 +70,8 @@ const KINDS: Readonly<Record<string, TokenKind>> = {
   [`${TOKEN_TYPE}jwt`]: 'access_token',
   [`${TOKEN_TYPE}refresh_token`]: 'refresh_token',
 };
+type TokenParameter = 'subject_token' | 'actor_token';
+
 const ISSUED: readonly string[] = [`${TOKEN_TYPE}access_token`, `${TOKEN_TYPE}jwt`];
 
 function grantWith(mostHops: number): Grant {
@@ -78,7 +81,9 @@ function grantWith(mostHops: number): Grant {
 
       // §2.1 read the request
       const wantedType = form.get('requested_token_type') ?? `${TOKEN_TYPE}access_token`;
-      if (!ISSUED.includes(wantedType)) throw refused('the requested_token_type', 'token_type_unsupported');
+      const isOpaque = (client.accessTokenFormat ?? context.accessTokenFormat) === 'opaque';
+      if (!ISSUED.includes(wantedType) || (isOpaque && wantedType.endsWith('jwt')))
+        throw refused('the requested_token_type', 'token_type_unsupported');
       const subject = await presented(context, form, 'subject_token');
       const actor = form.has('actor_token') ? await presented(context, form, 'actor_token') : undefined;
       if (actor === undefined && form.has('actor_token_type'))
@@ -86,9 +91,10 @@ function grantWith(mostHops: number): Grant {
 
       // Who may exchange what
       requireExchangeable(client, subject);
-      requireProof(client, subject, proofs);
-      const act = actOf(client, subject, actor);
-      const ancestors = [...ancestorsOf(subject), ...(actor ? ancestorsOf(actor) : [])];
+      const tokens = actor ? [subject, actor] : [subject];
+      requireProof(client, subject, 'subject_token', proofs);
+      if (actor) requireProof(client, actor, 'actor_token', proofs);
+      const act = actOf(context, client, subject, actor);
       if ((subject.record.ancestors?.length ?? 0) >= mostHops)
         throw refused('the subject_token', 'exchange_too_deep');
       const person = await personFor(context, client, subject);
@@ -102,10 +108,11 @@ function grantWith(mostHops: number): Grant {
       });
 
       // §2.2.1 issue the token
-      const now = secondsOf(context.clock());
-      const ends = [subject, ...(actor ? [actor] : [])].map(({ record }) => record.expiresAt);
-      const minted = await mintAccessToken(context, {
-        ...{ client, person, ancestors, scopes: access.scopes },
+      const endingKeys = await endingKeysOf(client, person, tokens);
+      const nowMs = context.clock();
+      const atThisMoment = { ...context, clock: () => nowMs };
+      const minted = await mintAccessToken(atThisMoment, {
+        ...{ client, person, ancestors: tokens.flatMap(ancestorsOf), scopes: access.scopes },
         ...{ grantId: subject.record.grantId, sessionId: subject.record.sessionId },
         audience: audienceOf(context, resources),
         confirmation: proofs.proven && confirmationOfAccessToken(client, proofs.proven),
@@ -114,10 +121,9 @@ function grantWith(mostHops: number): Grant {
           // A client that acts for itself has no user, but remains the one that the token is about.
           ...(person === undefined && { sub: subject.claims.sub }),
           ...(act !== undefined && { act }),
-          [ENDING_KEYS]: await endingKeysOf([subject, ...(actor ? [actor] : [])]),
+          [ENDING_KEYS]: endingKeys,
         },
-        lifetime: Math.min(context.lifetimes.accessToken, Math.min(...ends) - now),
-        ...(wantedType.endsWith('jwt') && { format: 'jwt' }),
+        lifetime: Math.min(context.lifetimes.accessToken, endOf(tokens) - secondsOf(nowMs)),
       });
       const basis = { clientGeneration: client.generation ?? 0 };
       if ((await context.storage.tokens.issue([minted.record], basis)) !== 'issued') throw grantEnded();
@@ -130,11 +136,7 @@ function grantWith(mostHops: number): Grant {
  * Finds a live token of this server that the form presents.
  * @throws {OAuthError} `invalid_request` (§2.2.2): it is none, or of another type than the form says
  */
-async function presented(
-  context: ClientContext,
-  form: Form,
-  name: 'subject_token' | 'actor_token',
-): Promise<FoundToken> {
+async function presented(context: ClientContext, form: Form, name: TokenParameter): Promise<FoundToken> {
   const token = requireParameter(form, name);
   const kind = KINDS[requireParameter(form, `${name}_type`)];
   if (kind === undefined) throw refused(`the ${name}_type`, 'token_type_unsupported');
@@ -159,15 +161,20 @@ function requireExchangeable(client: ClientRecord, { record, claims }: FoundToke
 }
 
 /** A bound token needs the proof of its key or certificate, unless an operator allows its exchange without. */
-function requireProof(client: ClientRecord, subject: FoundToken, { proven }: Proofs): void {
-  const bound = confirmationOf(subject);
+function requireProof(
+  client: ClientRecord,
+  token: FoundToken,
+  name: TokenParameter,
+  { proven }: Proofs,
+): void {
+  const bound = confirmationOf(token);
   if (bound === undefined || client.metadata?.exchange_without_proof === true) return;
   const { jkt, 'x5t#S256': certificate } = readConfirmation(bound) ?? {};
   const isProven =
     (jkt !== undefined || certificate !== undefined) &&
     (jkt === undefined || jkt === proven?.jkt) &&
     (certificate === undefined || certificate === proven?.['x5t#S256']);
-  if (!isProven) throw refused('the subject_token', 'subject_token_bound');
+  if (!isProven) throw refused(`the ${name}`, 'subject_token_bound');
 }
 
 /**
@@ -175,16 +182,32 @@ function requireProof(client: ClientRecord, subject: FoundToken, { proven }: Pro
  * exchanges a token of its own adds nobody, nor does one that an operator lets impersonate.
  * @throws {OAuthError} the subject token names another actor (§4.4), or the actor token is not one of this client
  */
-function actOf(client: ClientRecord, subject: FoundToken, actor: FoundToken | undefined): unknown {
-  const { act: previous, may_act: permitted } = subject.claims;
+function actOf(
+  { issuer }: ClientContext,
+  client: ClientRecord,
+  subject: FoundToken,
+  actor: FoundToken | undefined,
+): unknown {
+  const { act: previous, may_act: permitted } = { ...recordOnlyClaims(subject.record), ...subject.claims };
   if (actor !== undefined && (actor.record.clientId !== client.id || actor.claims.act !== undefined))
     throw notAllowed('the actor_token is not one of the client itself');
   const sub = actor?.claims.sub ?? client.id;
-  if (permitted !== undefined && !(isJsonObject(permitted) && permitted.sub === sub))
-    throw notAllowed('the subject_token permits another actor');
+  const isPermitted =
+    permitted === undefined ||
+    (isJsonObject(permitted) && permitted.sub === sub && (permitted.iss ?? issuer) === issuer);
+  if (!isPermitted) throw notAllowed('the subject_token permits another actor');
   const isAlone = subject.record.clientId === client.id || client.metadata?.exchange_impersonates === true;
   if (actor === undefined && isAlone) return previous;
   return { sub, ...(previous !== undefined && { act: previous }) };
+}
+
+/** When the first of the tokens ends, in seconds. A host's JWT can end before its record. */
+function endOf(tokens: readonly FoundToken[]): number {
+  return Math.min(
+    ...tokens.map(({ record, claims }) =>
+      Math.floor(Math.min(record.expiresAt, Number(claims.exp ?? Infinity))),
+    ),
+  );
 }
 
 function ancestorsOf({ record: { ancestors = [], kind, id } }: FoundToken): readonly Ancestor[] {
@@ -219,6 +242,10 @@ async function targetsIn(
 ): Promise<{ readonly resources?: readonly string[] }> {
   const resources = valuesIn(form, 'resource') ?? [];
   const named = valuesIn(form, 'audience') ?? [];
+  if (named.length > MAX_RESOURCES)
+    throw new OAuthError('invalid_target', 'the request names more than ten audiences', {
+      reason: 'parameter_invalid',
+    });
   const audiences = named.map(async (name) => {
     const api = await context.storage.clients.get(name);
     return api?.disabledAtMs === undefined ? (api?.resource ?? name) : name;
@@ -229,20 +256,24 @@ async function targetsIn(
 
 /**
  * Followers of endings know a token by its own client and user. These are the keys of those from which it was obtained
- * (docs/follow.md).
+ * (docs/follow.md), and the one of its own revocation if it has no user: events name clients that act for themselves.
  */
-async function endingKeysOf(tokens: readonly FoundToken[]): Promise<readonly string[]> {
-  const keys = tokens.map(async ({ record: { clientId }, claims: { sub, [ENDING_KEYS]: earlier } }) => [
-    ...(Array.isArray(earlier) ? earlier : []),
-    await endingKey('client', clientId),
-    await endingKey('grant', clientId, String(sub)),
+async function endingKeysOf(
+  client: ClientRecord,
+  person: Person | undefined,
+  tokens: readonly FoundToken[],
+): Promise<readonly string[]> {
+  const earlier = tokens.flatMap(({ claims }) => [claims[ENDING_KEYS] ?? []].flat().map(String));
+  const texts = tokens.flatMap(({ record: { clientId, subject }, claims: { sub } }) => [
+    `client\n${clientId}`,
+    `grant\n${clientId}\n${subject === undefined ? clientId : sub}`,
+    // Of an actor. The own subject is known.
+    ...(subject === undefined || subject === person?.subject ? [] : [`subject\n${sub}`]),
   ]);
-  return [...new Set((await Promise.all(keys)).flat())];
-}
-
-/** A key as followers compute it: 48 bits of a digest, in base64url. */
-async function endingKey(...words: readonly string[]): Promise<string> {
-  return (await sha256(words.join('\n'))).slice(0, 8);
+  if (person === undefined) texts.push(`grant\n${client.id}\n${client.id}`);
+  // 48 bits of a digest
+  const keys = await Promise.all(texts.map(async (text) => (await sha256(text)).slice(0, 8)));
+  return [...new Set([...earlier, ...keys])];
 }
 
 function refused(what: string, reason: ReasonCode): OAuthError {

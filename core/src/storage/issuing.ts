@@ -169,7 +169,8 @@ export type TokenBasis = 'client' | 'authorization_code' | 'refresh_token';
 export function issuanceOf(tokens: readonly NewToken[], basis: TokenBasis): EventFacts | undefined {
   const [first] = tokens;
   const target = tokens.map(({ id }) => id).join(' ');
-  return first && { target, clientId: first.clientId, subject: first.subject, reason: basis };
+  const reason = first?.ancestors ? 'token_exchange' : basis;
+  return first && { target, clientId: first.clientId, subject: first.subject, reason };
 }
 
 /** The event about a principal. @param subject of a session */

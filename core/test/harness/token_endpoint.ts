@@ -44,10 +44,14 @@ export function asClient(
 }
 
 /** A code for an authorization request of the test. The user approves everything. */
-export async function codeFor(world: World, parameters: Readonly<Record<string, string>>): Promise<string> {
+export async function codeFor(
+  world: World,
+  parameters: Readonly<Record<string, string>>,
+  subject = 'alice',
+): Promise<string> {
   const url = `/authorize?${new URLSearchParams({ response_type: 'code', ...parameters })}`;
   const request = await world.server.authorization.validate({ method: 'GET', url, headers: {} });
-  const { headers } = await world.server.authorization.complete(request, { subject: 'alice' });
+  const { headers } = await world.server.authorization.complete(request, { subject });
   return new URL(String(headers.location)).searchParams.get('code') ?? '';
 }
 

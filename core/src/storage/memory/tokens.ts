@@ -299,7 +299,7 @@ export function memoryIssuing({ tables }: MemoryHandle, principals: Principals, 
       for (const { keepUntil, ...record } of snapshot(tokens)) {
         const generations = principals.keep(record, keepUntil);
         stored.set(record.id, { record, keepUntil, generations });
-        grants.begin(record, generations);
+        if (!record.ancestors) grants.begin(record, generations);
         if (record.keyId !== undefined) extendKey(record.keyId, keepUntil);
       }
     },

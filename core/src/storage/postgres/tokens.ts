@@ -104,7 +104,7 @@ const STORE_UPON_CLIENT = `
           SELECT 1 FROM grantd.tokens t ${STANDING_JOINS}
           WHERE t.issuer_id = $1 AND t.id = a.id AND t.kind = a.kind AND ${isAlive('n.issued_at_ms / 1000')}))),
   ${STORE},
-  begun AS (${beginGrants('stored')}),
+  begun AS (${beginGrants('(SELECT * FROM stored WHERE ancestors IS NULL) first')}),
   recorded AS (${insertEvent('$4', { each: '(SELECT 1 FROM stored LIMIT 1) one' })})
   SELECT count(*) AS stored FROM stored`;
 

@@ -178,7 +178,7 @@ export function sqliteTokens(
         if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
         if (!tokens.every(({ ancestors = [] }) => ancestors.every(isAlive))) return 'refused';
         issuing.insert(tokens);
-        for (const token of tokens) grants.begin(token);
+        for (const token of tokens) if (!token.ancestors) grants.begin(token);
         issuing.record(tokens, 'client', origin);
         return 'issued';
       });
