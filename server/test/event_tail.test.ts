@@ -101,6 +101,16 @@ test('events that are missing are noticed, unless no token can be as old', async
   }
 });
 
+test('followers that know nothing yet, and begin at once, share the reads of what they missed', async (t) => {
+  const stage = new Stage(t);
+  for (let sub = 0; sub < 3500; sub++) stage.add(String(sub));
+  const alone = await stage.missed();
+  stage.reads = 0;
+  const together = await Promise.all(Array.from({ length: 50 }, () => stage.missed()));
+  for (const missed of together) assert.deepEqual(missed, alone);
+  assert.ok(stage.reads < 10, `${stage.reads} reads`);
+});
+
 test('another event with the number of a mark is noticed, and a mark from the future', async (t) => {
   const stage = new Stage(t);
   stage.add('1');

@@ -69,6 +69,8 @@ export class EventTail {
   /** `undefined` while unknown. */
   #last: Mark | undefined;
   #lastEnding: Mark = BEGINNING;
+  /** What followers that know nothing yet have missed, while it is read: many of them may start at once. */
+  #beginning: { readonly last: Mark; readonly missed: Promise<Missed> } | undefined;
   #isRunning = false;
   #readAtMs = 0;
   #wake: (() => void) | undefined;
@@ -136,6 +138,16 @@ export class EventTail {
   async missedSince(after: Mark | undefined): Promise<Missed> {
     await this.current();
     const last = this.#last ?? BEGINNING;
+    if (after !== undefined) return this.#readMissed(after, last);
+    if (this.#beginning?.last === last) return this.#beginning.missed;
+    const missed = this.#readMissed(undefined, last).finally(() => {
+      if (this.#beginning?.missed === missed) this.#beginning = undefined;
+    });
+    this.#beginning = { last, missed };
+    return missed;
+  }
+
+  async #readMissed(after: Mark | undefined, last: Mark): Promise<Missed> {
     const nothing = { keys: [], isComplete: false, last };
     const end = numberOf(last) ?? 0;
     const begin = after === undefined ? Math.max(0, end - MAX_REPLAYED) : numberOf(after);
