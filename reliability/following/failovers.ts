@@ -16,7 +16,8 @@ interface Failover {
   readonly others: readonly SwitchPoint[];
 }
 
-const LONGEST_REST_MS = 6000;
+/** In which most histories begin. */
+const [SHORTEST_REST_MS, LONGEST_REST_MS] = [4000, 14_000];
 /** Longer than a lease, and than the bound of followers. */
 const LONGEST_MISLED_MS = 6000;
 
@@ -48,7 +49,7 @@ export function failovers({ primary, standby, switchPoints }: ReplicatedCluster)
   return async (tally, isOver) => {
     let [old, next] = [primary, standby];
     while (!isOver()) {
-      await pause(Math.random() * LONGEST_REST_MS);
+      await pause(SHORTEST_REST_MS + Math.random() * (LONGEST_REST_MS - SHORTEST_REST_MS));
       const [name, happen] = oneOf(Object.entries(KINDS));
       const isMisled = switchPoints.map(() => Math.random() < 0.5);
       const misled = switchPoints.filter((_, at) => isMisled[at]);
