@@ -1,16 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type IssuedByOperator, StorageFault } from '@grantd/core';
+import { EXCHANGE_GRANT, type IssuedByOperator, StorageFault } from '@grantd/core';
 import type { Cluster } from '../deployments/cluster.ts';
 import type { Library } from '../deployments/library.ts';
 import { oneOf } from '../load/choice.ts';
 import { Connection } from '../load/connection.ts';
-import { type Done, requestTokens, revoke, type Tokens } from '../load/protocol.ts';
+import { type Done, exchange, requestTokens, revoke, type Tokens } from '../load/protocol.ts';
 import { machine, register } from '../load/registrations.ts';
 
-/** The API of all followers. */
+const RESOURCE = 'https://followed.example';
+
+/** The API of all followers. It exchanges tokens for other ones. */
 export const API = {
-  ...{ id: 'followed-api', grantTypes: [], scopes: [], redirectUris: [] },
-  ...{ resource: 'https://followed.example', metadata: { api_scopes: ['read'] } },
+  ...{ id: 'followed-api', grantTypes: [EXCHANGE_GRANT], scopes: ['read'], redirectUris: [] },
+  ...{ resource: RESOURCE, metadata: { api_scopes: ['read'], apis: [RESOURCE] } },
 } as const;
 
 /** Tokens of a client for a user of its own. */
@@ -20,7 +22,10 @@ export interface Kin {
   readonly tokens: readonly Token[];
 }
 
-export type Token = Tokens & Pick<IssuedByOperator, 'grantId'>;
+export interface Token extends Tokens, Pick<IssuedByOperator, 'grantId'> {
+  /** The place of the token that it was exchanged for, with which it ends. */
+  readonly ancestor?: number;
+}
 
 export interface Place {
   readonly library: Library;
@@ -127,6 +132,14 @@ export async function issue(name: string, count: number, way: Way, place: Place)
       return outcome === 'unknown' ? outcome : 'done';
     });
   }
+  const ancestor = Math.floor(Math.random() * tokens.length);
+  await untilDone(place.cluster, async (connection) => {
+    const subjectToken = tokens[ancestor]?.accessToken ?? '';
+    const outcome = await exchange(connection, subjectToken, oneOf(['jwt', 'access_token']), API.id);
+    if (outcome === 'refused') throw new NotIssued('an access token was refused');
+    if (outcome !== 'unknown') tokens.push({ ...outcome, ancestor });
+    return outcome === 'unknown' ? outcome : 'done';
+  });
   return { clientId, subject, tokens };
 }
 
@@ -136,12 +149,12 @@ export async function issue(name: string, count: number, way: Way, place: Place)
  */
 export async function end(way: Way, kin: Kin, place: Place): Promise<readonly number[]> {
   if ('one' in way) {
-    return Promise.all(
-      kin.tokens.map(async (token) => {
-        await untilStored(() => way.one(place, kin, token));
-        return performance.now();
-      }),
-    );
+    const ends: Promise<number>[] = [];
+    for (const token of kin.tokens) {
+      const ended = () => untilStored(() => way.one(place, kin, token)).then(() => performance.now());
+      ends.push((token.ancestor === undefined ? undefined : ends[token.ancestor]) ?? ended());
+    }
+    return Promise.all(ends);
   }
   await untilStored(() => way.all(place, kin));
   const endedAtMs = performance.now();

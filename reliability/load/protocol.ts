@@ -62,13 +62,14 @@ export async function exchange(
   connection: Connection,
   token: string,
   format: 'jwt' | 'access_token',
+  clientId: string = CLIENTS.service.id,
 ): Promise<Tokens | 'refused' | 'unknown'> {
   const type = 'urn:ietf:params:oauth:token-type:';
   const form = {
     ...{ grant_type: EXCHANGE_GRANT, subject_token: token, subject_token_type: `${type}access_token` },
     requested_token_type: type + format,
   };
-  return requestTokens(connection, form, CLIENTS.service.id);
+  return requestTokens(connection, form, clientId);
 }
 
 const REFUSALS = [
