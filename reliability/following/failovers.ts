@@ -71,7 +71,11 @@ async function standbyOf(primary: PostgresCluster): Promise<PostgresStandby> {
       return await startStandby(primary, { synchronous: true });
     } catch (error) {
       if (tries === MOST_TRIES) throw error;
-      if (!primary.isRunning) await primary.start();
+      // Otherwise its commits wait for the standby that failed, until there are no connections left.
+      if (primary.isRunning) await primary.stop('immediate');
+      await primary.start();
+      await primary.ask('ALTER SYSTEM RESET synchronous_standby_names');
+      await primary.ask('SELECT pg_reload_conf()');
     }
   }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { EXCHANGE_GRANT, type IssuedByOperator, StorageFault } from '@grantd/core';
+import { EXCHANGE_GRANT, type IssuedByOperator, type NewClient, StorageFault } from '@grantd/core';
 import type { Cluster } from '../deployments/cluster.ts';
 import type { Library } from '../deployments/library.ts';
 import { oneOf } from '../load/choice.ts';
@@ -13,7 +13,7 @@ const RESOURCE = 'https://followed.example';
 export const API = {
   ...{ id: 'followed-api', grantTypes: [EXCHANGE_GRANT], scopes: ['read'], redirectUris: [] },
   ...{ resource: RESOURCE, metadata: { api_scopes: ['read'], apis: [RESOURCE] } },
-} as const;
+} as const satisfies NewClient;
 
 /** Tokens of a client for a user of its own. */
 export interface Kin {
@@ -97,6 +97,7 @@ const CUTOFF: Way = {
 const CUTOFFS = 0.002;
 
 const RETRY_MS = 50;
+const LONGEST_OUTAGE_MS = 300_000;
 
 export function anyWay(): Way {
   return Math.random() < CUTOFFS ? CUTOFF : oneOf(WAYS);
@@ -167,20 +168,24 @@ function refresh(connection: Connection, refresh_token: string, clientId: string
 
 /** Repeats a request that had no answer, because its server may have been killed. */
 async function untilDone({ servers }: Cluster, ask: (connection: Connection) => Promise<Done>) {
+  const startedAtMs = performance.now();
   for (;;) {
     const connection = new Connection(oneOf(servers).address);
     if ((await ask(connection).finally(() => connection.close())) === 'done') return;
+    if (performance.now() - startedAtMs > LONGEST_OUTAGE_MS) throw new Error('no server answers any more');
     await pause(RETRY_MS);
   }
 }
 
 async function untilStored(change: () => unknown): Promise<void> {
+  const startedAtMs = performance.now();
   for (;;) {
     try {
       await change();
       return;
     } catch (error) {
-      if (!(error instanceof StorageFault)) throw error;
+      const isOver = performance.now() - startedAtMs > LONGEST_OUTAGE_MS;
+      if (isOver || !(error instanceof StorageFault)) throw error;
       await pause(RETRY_MS);
     }
   }
