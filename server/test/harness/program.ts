@@ -93,7 +93,13 @@ export class Workbench {
     const child = start(folder, ['serve', ...given], environment, program);
     this.#children.push(child);
     child.stdin.end();
-    return listening(child, folder, given);
+    try {
+      return await listening(child, folder, given);
+    } catch (error) {
+      // It may only be late, and would keep its port.
+      await killed(child);
+      throw error;
+    }
   }
 
   async clear(): Promise<void> {
