@@ -170,7 +170,7 @@ for (const database of DATABASES) {
       for (const secret of [token, answer.access_token]) assert.equal(log.includes(secret), false);
     });
 
-    test('an exchanged token is explained with its ancestors, and which of them has ended it', async () => {
+    test('an exchanged token is explained with its ancestors and descendants, and what has ended it', async () => {
       const tokens = await signedIn('explained');
       const chain = await chainOf(tokens.access_token);
       const [first = '', second = '', third = ''] = chain;
@@ -183,7 +183,25 @@ for (const database of DATABASES) {
       ].map(([token, client_id]) => ({ kind: 'access_token', id: idOf(token), client_id, active: true }));
       const before = await explained();
       assert.deepEqual([before.active, before.ancestors], [true, hops]);
+      const explainedFirst = async () => JSON.parse(await command('token', 'explain', first, '--json'));
+      const below = [
+        [second, 'billing'],
+        [third, 'ledger'],
+      ].map(([token, client_id]) => ({ kind: 'access_token', id: idOf(token), client_id }));
+      const living = below.map((one) => ({ ...one, active: true }));
+      assert.deepEqual((await explainedFirst()).descendants, living);
+      assert.match(
+        await command('token', 'explain', first),
+        /^descendant 2 +access token .* of ledger: alive$/m,
+      );
       await command('token', 'revoke', first);
+      const ends = (await explainedFirst()).descendants.map(
+        ({ explanation: _, ...end }: { explanation?: string }) => end,
+      );
+      assert.deepEqual(
+        ends,
+        below.map((one) => ({ ...one, active: false, reason: 'ancestor_ended' })),
+      );
       const { active, reason, since, ended_by_ancestor: ended, ancestors } = await explained();
       assert.deepEqual([active, reason, ended], [false, 'ancestor_ended', idOf(first)]);
       assert.deepEqual(

@@ -2,6 +2,7 @@
 import { sha256 } from '#crypto';
 import { INACTIVE_REASONS, type InactiveReason } from '../http/errors.ts';
 import type { Claims } from '../protocol/claims.ts';
+import type { Life } from '../protocol/record_rules.ts';
 import type { Ancestor, AuthorizationCodeRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { readJwtHeader } from '../tokens/jwt.ts';
@@ -67,13 +68,39 @@ export async function explainToken(context: TokenContext, token: string): Promis
   return { ...known, ...dead(life.reason, sinceMs), ...(endedBy && { endedBy }) };
 }
 
-async function explainAncestors(context: TokenContext, ancestors: readonly Ancestor[]) {
-  const lives = await ancestorLives(context, ancestors);
-  return lives.map(({ record, life, ...ancestor }) => ({
-    ...ancestor,
+/** Most descendants that are explained. */
+const MOST_DESCENDANTS = 100;
+
+/**
+ * Explains the tokens that were obtained from a token and have not expired, those of fewer exchanges first. The storage
+ * may not be able to find them.
+ * @throws {StorageFault} storage is unavailable
+ */
+export async function explainDescendants(
+  context: TokenContext,
+  { kind, id }: Ancestor,
+): Promise<readonly (Explanation & Ancestor)[]> {
+  const found = (await context.storage.tokens.descendantsOf?.(id, MOST_DESCENDANTS)) ?? [];
+  const below = found.filter(({ ancestors }) => ancestors?.some((one) => one.id === id && one.kind === kind));
+  const hops = ({ ancestors = [] }: TokenRecord) => ancestors.length;
+  return Promise.all(
+    below
+      .toSorted((one, other) => hops(one) - hops(other))
+      .map(async (record) => explained(record, record, await lifeOf(context, record, { sub: '' }))),
+  );
+}
+
+function explained({ kind, id }: Ancestor, record: TokenRecord | undefined, life: Life) {
+  return {
+    ...{ kind, id },
     ...(record && { record: described(record) }),
     ...(life.alive ? { alive: true } : dead(life.reason, life.sinceMs)),
-  }));
+  };
+}
+
+async function explainAncestors(context: TokenContext, ancestors: readonly Ancestor[]) {
+  const lives = await ancestorLives(context, ancestors);
+  return lives.map((ancestor) => explained(ancestor, ancestor.record, ancestor.life));
 }
 
 /** An ancestor without a time was removed, or ended long ago. */

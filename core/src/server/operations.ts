@@ -30,11 +30,11 @@ import {
   type LogoutDelivery,
   notifyLogout,
 } from '../logout/notification.ts';
-import { type Explanation, explainToken } from '../operator/explanation.ts';
+import { type Explanation, explainDescendants, explainToken } from '../operator/explanation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from '../operator/operator_issue.ts';
 import type { ClientMetadata } from '../protocol/client_members.ts';
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
-import type { ClientRecord, ClientSecretRecord } from '../protocol/records.ts';
+import type { Ancestor, ClientRecord, ClientSecretRecord } from '../protocol/records.ts';
 import { type InitialAccessOrder, newInitialAccessToken } from '../registration/admission.ts';
 import { documentByOperator } from '../registration/checked_document.ts';
 import {
@@ -238,6 +238,11 @@ export class OperatorOperations {
   /** Explains what a token is, whether it is alive, and if not, why and since when. */
   explainToken(token: string): Promise<Explanation> {
     return explainToken(this.#context, token);
+  }
+
+  /** Explains the tokens that were obtained from a token by exchanges: at most 100, those that expire last. */
+  explainDescendants(token: Ancestor): Promise<readonly (Explanation & Ancestor)[]> {
+    return explainDescendants(this.#context, token);
   }
 
   /**

@@ -282,6 +282,8 @@ export interface IssuingTokenRepository extends TokenRepository {
 
   /** Set this if records keep `ancestors` and `issue` checks them. Needed for token exchange. */
   readonly keepsAncestors?: true;
+  /** For operators: tokens with this one among their `ancestors`, until they expire. Those that expire last come first. */
+  descendantsOf?(id: string, limit: number): Awaitable<readonly TokenRecord[]>;
 
   getByAccessToken(id: string): Found<TokenRecord>;
   getByRefreshToken(id: string): Found<TokenRecord>;
@@ -564,10 +566,7 @@ export interface AdministrableStorage extends AuthorizingStorage {
    */
   getPrincipalState(principal: 'client' | 'subject', id: string): Found<PrincipalState>;
 
-  /**
-   * Returns which of these users are disabled, and since when in milliseconds since 1970. One read.
-   * @param subjects at most a few thousand
-   */
+  /** Returns which of at most a few thousand users are disabled, and since when in milliseconds since 1970. One read. */
   disabledSubjects(subjects: readonly string[]): Awaitable<ReadonlyMap<string, number>>;
 
   /** Records an act as an event, for audits. The store adds address and request of its origin, if it knows them. */

@@ -1,5 +1,6 @@
 // Tokens: what they are, and their revocation.
 import type {
+  Ancestor,
   AuthorizationCodeRecord,
   EventType,
   Explanation,
@@ -41,6 +42,9 @@ const TOKEN_QUESTION = named(
     'find_end?': flag(
       'Whether to look for the event that has made the token inactive. This takes longer, because it reads the audit trail. The access token then also needs the scope grantd:events:read. Default: false.',
     ),
+    'find_descendants?': flag(
+      'Whether to look for the tokens that were obtained from the token. This takes longer, because it reads all exchanged tokens. Default: false.',
+    ),
   }),
 );
 const STORED_TOKEN = object(
@@ -71,7 +75,7 @@ const LIFE = {
   'explanation?': text('The reason in a sentence.'),
   'since?': time('Since when the token has been inactive.'),
 } as const;
-const ANCESTOR = object({
+const RELATED_TOKEN = object({
   kind: oneOf(['access_token', 'refresh_token'], 'The kind of token.'),
   id: text('The jti of a JWT, or the digest of an opaque token.'),
   'client_id?': text('The ID of the client. Missing if the token is no longer stored.'),
@@ -87,8 +91,12 @@ const EXPLANATION = named(
     ...LIFE,
     'record?': STORED_TOKEN,
     'ancestors?': list(
-      ANCESTOR,
+      RELATED_TOKEN,
       'For exchanged tokens: the tokens that it was obtained from, the first one first.',
+    ),
+    'descendants?': list(
+      RELATED_TOKEN,
+      'The tokens that were obtained from the token and have not expired: at most 100, those of fewer exchanges first. Present if the request has find_descendants, and there are any.',
     ),
     'ended_by_ancestor?': text(
       'The ID of the ancestor that has made the token inactive. If several have ended, the one that ended first.',
@@ -156,7 +164,7 @@ function explanationView({ record, ancestors, ...token }: Explanation): Explanat
     kind: token.kind,
     ...lifeView(token),
     ...optional('record', record && recordView(record)),
-    ...optional('ancestors', ancestors?.map(ancestorView)),
+    ...optional('ancestors', ancestors?.map(relatedView)),
     ...optional('ended_by_ancestor', token.endedBy?.id),
     ...optional('claims', token.claims),
   };
@@ -171,7 +179,7 @@ function lifeView({ alive, reason, explanation, sinceMs }: Explanation) {
   };
 }
 
-function ancestorView({ kind, id, record, ...token }: NonNullable<Explanation['endedBy']>) {
+function relatedView({ kind, id, record, ...token }: NonNullable<Explanation['endedBy']>) {
   return { kind, id, ...optional('client_id', record?.clientId), ...lifeView({ kind, ...token }) };
 }
 
@@ -204,6 +212,12 @@ function recordView(stored: NonNullable<Explanation['record']>): ValueOf<typeof 
 function subjectOf({ record, claims }: Explanation): string | undefined {
   if (record !== undefined) return record.subject;
   return typeof claims?.sub === 'string' ? claims.sub : undefined;
+}
+
+/** @returns `undefined` if no token was found from which others can be obtained */
+function tokenIn({ kind, record }: Explanation): Ancestor | undefined {
+  const isToken = kind === 'access_token' || kind === 'refresh_token';
+  return isToken && record !== undefined ? { kind, id: record.id } : undefined;
 }
 
 /** The events that can make a token inactive, by the reason that its explanation gives. */
@@ -297,17 +311,21 @@ export const TOKEN_OPERATIONS = {
     body: TOKEN_QUESTION,
     status: 200,
     output: EXPLANATION,
-    async perform(parts, { token: typed, find_end: findsEnd = false }) {
+    async perform(parts, { token: typed, find_end: findsEnd, find_descendants: findsDescendants }) {
       const { caller, people } = parts;
+      const { operator } = await parts.server();
       if (findsEnd) caller.requireScopes(['grantd:events:read']);
-      const explanation = await (await parts.server()).operator.explainToken(pastedToken(typed));
+      const explanation = await operator.explainToken(pastedToken(typed));
       const subject = subjectOf(explanation);
       const maySee = subject !== undefined && caller.has(['grantd:users:read']);
       const person = maySee ? await people.bySubject(subject) : undefined;
       const end = findsEnd ? await endOf(parts, explanation.endedBy ?? explanation) : undefined;
+      const token = findsDescendants === true ? tokenIn(explanation) : undefined;
+      const below = token ? await operator.explainDescendants(token) : [];
       return {
         document: {
           ...explanationView(explanation),
+          ...optional('descendants', below.length === 0 ? undefined : below.map(relatedView)),
           ...optional('user', person?.name),
           ...optional('ended_by', end && auditEventView(end)),
         },

@@ -50,7 +50,7 @@ Without TOKEN, or with -, the command reads the token from standard input. For a
 }
 
 async function explain(parts: AdministrationParts, token: string): Promise<void> {
-  const explanation = await call(parts.admin, 'explainToken', { token });
+  const explanation = await call(parts.admin, 'explainToken', { token, find_descendants: true });
   printOne(parts, explanation, linesOf(explanation));
 }
 
@@ -91,22 +91,22 @@ function linesOf(token: ExplanationView): readonly string[] {
     'family ends': timeOf(typeof claims?.family_exp === 'number' ? claims.family_exp * 1000 : undefined),
     grant: record?.grant_id,
     session: record?.session_id,
-    ...Object.fromEntries(
-      (token.ancestors ?? []).map((one, index) => [ancestorName(index), ancestorText(one)]),
-    ),
+    ...numbered('ancestor', token.ancestors),
+    ...numbered('descendant', token.descendants),
   });
 }
 
 function endedBy({ ancestors = [], ended_by_ancestor: ended }: ExplanationView): string | undefined {
-  return ended && ancestorName(ancestors.findIndex(({ id }) => id === ended));
+  return ended && `ancestor ${ancestors.findIndex(({ id }) => id === ended) + 1}`;
 }
 
-/** Tokens before an exchanged one are numbered, the first one first. */
-function ancestorName(index: number): string {
-  return `ancestor ${index + 1}`;
+type RelatedToken = NonNullable<ExplanationView['ancestors']>[number];
+
+function numbered(label: string, tokens: readonly RelatedToken[] = []): Readonly<Record<string, string>> {
+  return Object.fromEntries(tokens.map((token, index) => [`${label} ${index + 1}`, relatedText(token)]));
 }
 
-function ancestorText(token: NonNullable<ExplanationView['ancestors']>[number]): string {
+function relatedText(token: RelatedToken): string {
   const { kind, id, client_id: client, active, reason, since } = token;
   const owner = client === undefined ? '' : ` of ${client}`;
   const life = active ? 'alive' : `${reason}${since === undefined ? '' : ` since ${since}`}`;

@@ -50,7 +50,7 @@ export async function submitTokens(visit: Visit): Promise<Response> {
     );
   const sealed = await tokens.seal({ token, sessionId: session.id, atMs: pages.clock() });
   const revoked = does === 'revoke' ? (await call('revokeToken', { token })).revoked : undefined;
-  const explanation = await call('explainToken', { token, find_end: true });
+  const explanation = await call('explainToken', { token, find_end: true, find_descendants: true });
   const shown: ExplainedView = {
     ...{ ...view, explanation, sealed },
     ...(revoked !== undefined && { notice: revoked ? 'token_revoked' : 'nothing_changed' }),
@@ -171,7 +171,20 @@ function rowsOf({ base, explanation }: ExplainedView, texts: Texts) {
     [words.identifier, code(record?.id)],
     [words.grant, code(record?.grant_id)],
     [words.session, code(record?.session_id)],
+    [words.ancestors, relatedRow(explanation.ancestors, base, texts)],
+    [words.descendants, relatedRow(explanation.descendants, base, texts)],
   ] as const;
+}
+
+/** Tokens before or after this one in a chain of exchanges. */
+function relatedRow(tokens: ExplanationView['ancestors'], base: string, { console: words }: Texts) {
+  const rows = tokens?.map(({ id, kind, client_id: client, active, reason }) => {
+    const link =
+      client && html` (<a href="${urlOf(base, 'clients', { id: client })}"><bdi>${client}</bdi></a>)`;
+    const why = reason && html` <code>${reason}</code>`;
+    return html`<div>${words.kinds[kind]} <code>${id}</code>${link ?? ''}: ${active ? words.active : words.inactive}${why ?? ''}</div>`;
+  });
+  return rows && html`${rows}`;
 }
 
 /** Link `end` to the event in the audit trail. */

@@ -529,12 +529,14 @@ const CONSOLE_USER = {
   ...{ claims: { name: 'Bob Builder', email: 'bob@example.com' }, groups: ['staff'] },
 };
 
-const CONSOLE_TOKEN = {
+const EXCHANGED_TOKEN = {
   ...{ id: 'PEDuVFW2P9zSRr_Y8fYyPA', client_id: 'photos/web', sub: 'xT2a9' },
   ...{ scopes: ['openid', 'photos:read'], issued_at: new Date(NOW_MS - 3 * DAY_MS).toISOString() },
   ...{ expires_at: new Date(NOW_MS + 27 * DAY_MS).toISOString(), grant_id: 'tP1zGJmMZ5rXgXqkQ3bQGg' },
-  ...{ family_id: 'b5r0sYqmJ8Y2nDq6nL6kJw', pair_id: 'pair-1', session_id: 'oX2hU3a7kRr2bQm0lVt9xQ' },
+  session_id: 'oX2hU3a7kRr2bQm0lVt9xQ',
 };
+
+const CONSOLE_TOKEN = { ...EXCHANGED_TOKEN, family_id: 'b5r0sYqmJ8Y2nDq6nL6kJw', pair_id: 'pair-1' };
 
 const EXPLAINED: ExplainedView = {
   ...CONSOLE,
@@ -840,6 +842,27 @@ const SAMPLES: readonly Sample[] = [
         ...{ number: 9, at: EPOCH, type: 'token_revoked', target: 'Yk0S3u7rC2u5u1Wq8cHn4A' },
         ...{ actor: 'console:xT2a9', request_id: 'Vn3B0mXo7z4w9fTq2sLk1w' },
       },
+    },
+  }),
+  sample('console_token_exchanged', explainedPage, {
+    ...EXPLAINED,
+    explanation: {
+      ...{ kind: 'access_token', active: false, reason: 'ancestor_ended', user: 'bob', since: EPOCH },
+      explanation: 'A token that it was obtained from has ended.',
+      record: EXCHANGED_TOKEN,
+      ancestors: [
+        { kind: 'access_token', id: 'Yk0S3u7rC2u5u1Wq8cHn4A', client_id: 'photos/web', active: true },
+        { kind: 'access_token', id: 'b5r0sYqmJ8Y2nDq6nL6kJw', active: false, reason: 'no_record' },
+      ],
+      descendants: [
+        {
+          kind: 'access_token',
+          id: 'oX2hU3a7kRr2bQm0lVt9xQ',
+          client_id: 'prints',
+          active: false,
+          reason: 'ancestor_ended',
+        },
+      ],
     },
   }),
   sample('console_revoke_token', revokeTokenPage, EXPLAINED),

@@ -46,6 +46,30 @@ test('the main button of the security page adds the missing factor, and changes 
   assert.deepEqual(main(await drawn('account_security_factors')), ['change-password']);
 });
 
+test('the console shows the tokens before and after an exchanged one, and which of them live', async () => {
+  const html = await drawn('console_token_exchanged');
+  const related = all(html, /<div>(Access token <code>.*?)<\/div>/g).map((row) =>
+    row.replaceAll(/<[^>]*>/g, ''),
+  );
+  assert.deepEqual(related, [
+    'Access token Yk0S3u7rC2u5u1Wq8cHn4A (photos/web): active',
+    'Access token b5r0sYqmJ8Y2nDq6nL6kJw: inactive no_record',
+    'Access token oX2hU3a7kRr2bQm0lVt9xQ (prints): inactive ancestor_ended',
+  ]);
+  const boxes = all(html, /<div class="box ([^"]*"><span>.*?)<\/small>/g).map((box) =>
+    box.replaceAll(/<[^>]*>/g, ' '),
+  );
+  assert.deepEqual(
+    boxes.slice(-4).map((box) => box.replaceAll(/\s+/g, ' ')),
+    [
+      '"> Access token photos/web: active',
+      'dead"> Access token b5r0sYqmJ8Y2nDq6nL6kJw: inactive',
+      'this dead"> Access token this token: inactive',
+      'dead"> Obtained with it 1, 0 of them active',
+    ],
+  );
+});
+
 test('the console shows the host of the document of a client, and when it was last valid', async () => {
   const html = await drawn('console_client_by_document');
   assert.match(html, /class="badge[^>]*>By document</);

@@ -148,6 +148,16 @@ export const atomicity: readonly KitCase[] = [
       const child = below(first.refresh, first.access);
       expectEqual(await issue(child), 'issued', 'issuing below living tokens');
       expectEqual((await stage.find(child))?.ancestors, child.ancestors, 'the ancestors of a stored token');
+      const grandchild = below(first.access, child);
+      expectEqual(await issue(grandchild), 'issued', 'issuing below a descendant');
+      const descendantsOf = async ({ id }: NewToken, limit = 9) =>
+        (await stage.storage.tokens.descendantsOf?.(id, limit))?.map((token) => token.id).toSorted();
+      if (stage.storage.tokens.descendantsOf !== undefined) {
+        expectEqual(await descendantsOf(first.access), [child.id, grandchild.id].toSorted(), 'descendants');
+        expectEqual(await descendantsOf(child), [grandchild.id], 'descendants of a descendant');
+        expectEqual(await descendantsOf(grandchild), [], 'no descendants');
+        expectEqual((await descendantsOf(first.access, 1))?.length, 1, 'descendants up to a limit');
+      }
       await refused(
         below(child, stage.accessToken({ clientId: client.id })),
         'an ancestor that is not stored',
@@ -164,6 +174,7 @@ export const atomicity: readonly KitCase[] = [
       expectEqual(await issue(below(unrelated)), 'issued', 'an ancestor of another grant');
       stage.advance(ACCESS_TOKEN_SECONDS);
       await refused(below(unrelated), 'an ancestor has expired');
+      expectEqual((await descendantsOf(first.access)) ?? [], [], 'descendants that have expired');
     },
   ),
 

@@ -225,6 +225,13 @@ export function memoryTokens(
     getByRefreshToken: (id) => show(find(id, 'refresh_token')),
     isRefreshTokenRevoked: isRevoked,
 
+    descendantsOf: (ancestor, limit) =>
+      rowsWhere(({ ancestors = [] }) => ancestors.some(({ id }) => id === ancestor))
+        .flatMap(({ record: { id, kind } }) => show(find(id, kind)) ?? [])
+        .filter(({ expiresAt }) => expiresAt * 1000 > clock())
+        .toSorted((one, other) => other.expiresAt - one.expiresAt)
+        .slice(0, limit),
+
     revoke(record) {
       const copied = tables().tokens.get(record.id)?.generations.grant;
       let ended = 0;

@@ -337,6 +337,7 @@ const VERSION_10 = {
   expand: `
   ALTER TABLE grantd.issuers ADD COLUMN forgotten_until bigint NOT NULL DEFAULT 0;
   ALTER TABLE grantd.tokens ADD COLUMN ancestors text;
+  CREATE INDEX tokens_exchanged ON grantd.tokens (issuer_id, expires_at) WHERE ancestors IS NOT NULL;
   CREATE FUNCTION grantd.forgotten_until(issuer integer) RETURNS bigint LANGUAGE sql VOLATILE AS
     'SELECT forgotten_until FROM grantd.issuers WHERE id = $1';
   DROP INDEX grantd.clients_by_resource;
@@ -378,6 +379,7 @@ const VERSION_10 = {
     ADD CONSTRAINT pushed_requests_pkey PRIMARY KEY (issuer_id, id);
   ALTER INDEX grantd.pending_by_expiry RENAME TO pushed_requests_by_expiry;
   DELETE FROM grantd.tokens WHERE ancestors IS NOT NULL;
+  DROP INDEX grantd.tokens_exchanged;
   ALTER TABLE grantd.tokens DROP COLUMN ancestors;
   DROP FUNCTION grantd.forgotten_until(integer);
   ALTER TABLE grantd.issuers DROP COLUMN forgotten_until;

@@ -37,9 +37,11 @@ import {
   isAlive,
   ON_KNOWN_GRANT,
   STANDING_JOINS,
+  TOKEN_COLUMNS,
   takeIdentifier,
   toCodeRecord,
   toGrantRecord,
+  toTokenRecord,
 } from '../statements.ts';
 import {
   changesOf,
@@ -237,6 +239,12 @@ export const TOKENS_SQL = {
     WHERE issuer_id = $1 AND family_id = $6 AND kind = 'refresh_token' AND superseded_at_ms IS NULL`,
   ),
 
+  // Walks through the exchanged tokens that live. An index by ancestor would cost every exchange.
+  descendants: `
+    SELECT json_build_array(${TOKEN_COLUMNS}) AS found FROM grantd.tokens t ${STANDING_JOINS}
+    WHERE t.issuer_id = $1 AND t.ancestors IS NOT NULL AND t.expires_at > $2 AND strpos(t.ancestors, $3) > 0
+    ORDER BY t.expires_at DESC LIMIT $4`,
+
   // RFC 7009 §2.1: revoking a refresh token revokes all tokens of its grant, unless the grant was revoked since.
   revokeRefreshToken: revocationOf(
     ITSELF_AND_PAIR,
@@ -303,6 +311,14 @@ export async function postgresTokens(
 
     getByAccessToken: (id) => find('access_token', id),
     getByRefreshToken: (id) => find('refresh_token', id),
+
+    async descendantsOf(id, limit) {
+      if (!isStorable(id)) return [];
+      const now = Math.floor(clock() / 1000);
+      return primary.read([sql.descendants, issuerId, now, JSON.stringify(id), limit], (result) =>
+        rowsOf<{ found: string }>(result).map(({ found }) => toTokenRecord(JSON.parse(found))),
+      );
+    },
 
     isRefreshTokenRevoked(record) {
       return record.revokedAtMs !== undefined;

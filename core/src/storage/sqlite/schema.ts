@@ -389,6 +389,7 @@ const VERSION_12 = {
   expand: `
   ALTER TABLE issuers ADD COLUMN forgotten_until INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE tokens ADD COLUMN ancestors TEXT;
+  CREATE INDEX tokens_exchanged ON tokens (issuer_id, expires_at) WHERE ancestors IS NOT NULL;
   DROP INDEX clients_by_resource;
   CREATE INDEX clients_by_lower_resource ON clients (issuer_id, lower(resource)) WHERE resource IS NOT NULL;
   ALTER TABLE clients ADD COLUMN used_until INTEGER;
@@ -449,6 +450,7 @@ const VERSION_12 = {
     SELECT issuer_id, id, client_id, data, expires_at FROM pending WHERE kind = 'pushed_request';
   DROP TABLE pending;
   DELETE FROM tokens WHERE ancestors IS NOT NULL;
+  DROP INDEX tokens_exchanged;
   ALTER TABLE tokens DROP COLUMN ancestors;
   ALTER TABLE issuers DROP COLUMN forgotten_until;
   DROP INDEX clients_by_place;

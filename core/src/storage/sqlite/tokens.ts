@@ -68,6 +68,12 @@ export const TOKENS_SQL = {
     SELECT ${TOKEN_COLUMNS} FROM tokens t ${JOINS}
     WHERE t.issuer_id = ? AND t.id = ? AND t.kind = 'refresh_token'`,
 
+  // Walks through the exchanged tokens that live. An index by ancestor would cost every exchange.
+  descendants: `
+    SELECT ${TOKEN_COLUMNS} FROM tokens t ${JOINS}
+    WHERE t.issuer_id = ? AND t.ancestors IS NOT NULL AND t.expires_at > ? AND instr(t.ancestors, ?) > 0
+    ORDER BY t.expires_at DESC LIMIT ?`,
+
   supersede: `
     UPDATE tokens SET superseded_at_ms = :nowMs, successor_id = :successorId
     WHERE issuer_id = :issuerId AND id = :id AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL`,
@@ -105,11 +111,12 @@ export function sqliteTokens(
   },
 ): IssuingTokenRepository {
   const { issuing, grants, principals, events, cache, take } = parts;
-  const { getAccessToken, getRefreshToken, ...others } = TOKENS_SQL;
+  const { getAccessToken, getRefreshToken, descendants, ...others } = TOKENS_SQL;
   const sql = prepareAll(database, others);
 
   const accessTokenRow = returningLists<RowList>(database.prepare(getAccessToken));
   const refreshTokenRow = returningLists<RowList>(database.prepare(getRefreshToken));
+  const descendantRows = returningLists<RowList>(database.prepare(descendants));
   const recordOf = (row: RowList | undefined) => row && toTokenRecord(row);
   const findAccessToken = (id: string): TokenRecord | undefined => {
     const row = accessTokenRow.get(issuerId, id);
@@ -152,6 +159,11 @@ export function sqliteTokens(
 
     getByAccessToken: (id) => reads.read(() => cache.get(id) ?? findAccessToken(id)),
     getByRefreshToken: (id) => reads.read(() => findRefreshToken(id)),
+
+    descendantsOf(id, limit) {
+      const now = Math.floor(clock() / 1000);
+      return descendantRows.all(issuerId, now, JSON.stringify(id), limit).map(toTokenRecord);
+    },
 
     isRefreshTokenRevoked(record) {
       return record.revokedAtMs !== undefined;
