@@ -77,7 +77,10 @@ const ISSUED: readonly string[] = [`${TOKEN_TYPE}access_token`, `${TOKEN_TYPE}jw
 function grantWith(mostHops: number): Grant {
   return {
     async issue(context, client, form, _call, proofs): Promise<IssuedTokens> {
-      if (isUnchecked(client)) throw notAllowed('a client that registered itself exchanges no tokens');
+      if (isUnchecked(client))
+        throw new OAuthError('unauthorized_client', 'a client that registered itself exchanges no tokens', {
+          reason: 'exchange_not_allowed',
+        });
 
       // §2.1 read the request
       const wantedType = form.get('requested_token_type') ?? `${TOKEN_TYPE}access_token`;
@@ -150,14 +153,14 @@ async function presented(context: ClientContext, form: Form, name: TokenParamete
 
 /**
  * A client exchanges its own tokens, access tokens for the API that it is, and those of clients that an operator named. A
- * refresh token is for its client alone.
+ * refresh token is for its client alone. Others get the same response as for a dead one, which tells nothing about it.
  */
 function requireExchangeable(client: ClientRecord, { record, claims }: FoundToken): void {
   const isOwn = record.clientId === client.id;
   const isFor = client.resource !== undefined && hasResource([claims.aud].flat(), client.resource);
   const isNamed = client.metadata?.exchange_tokens_of?.includes(record.clientId) === true;
   if (isOwn || (record.kind === 'access_token' && (isFor || isNamed))) return;
-  throw notAllowed('the client may not exchange this subject_token');
+  throw refused('the subject_token', 'exchange_not_allowed');
 }
 
 /** A bound token needs the proof of its key or certificate, unless an operator allows its exchange without. */
@@ -190,7 +193,7 @@ function actOf(
 ): unknown {
   const { act: previous, may_act: permitted } = { ...recordOnlyClaims(subject.record), ...subject.claims };
   if (actor !== undefined && (actor.record.clientId !== client.id || actor.claims.act !== undefined))
-    throw notAllowed('the actor_token is not one of the client itself');
+    throw refused('the actor_token', 'exchange_not_allowed');
   const sub = actor?.claims.sub ?? client.id;
   const isPermitted =
     permitted === undefined ||
@@ -281,6 +284,7 @@ function refused(what: string, reason: ReasonCode): OAuthError {
   return new OAuthError('invalid_request', `${what} ${text}`, { reason });
 }
 
+/** §2.2.2: also of a token that policy does not accept. */
 function notAllowed(description: string): OAuthError {
-  return new OAuthError('unauthorized_client', description, { reason: 'exchange_not_allowed' });
+  return invalidRequest(description, 'exchange_not_allowed');
 }
