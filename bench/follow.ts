@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { measureCheckProcess } from './follow/checks.ts';
 import { measureHandlers, nameOf, type Way } from './follow/handlers.ts';
 import { measureMany } from './follow/many.ts';
-import { timesOfAcceptance } from './follow/refusals.ts';
+import { timesOfRefusal } from './follow/refusals.ts';
 import { Servers } from './follow/servers.ts';
 import { installPackages } from './install.ts';
 import { generatorOf } from './load/generators.ts';
@@ -59,14 +59,16 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<void>>> = {
     const rows: string[][] = [];
     const counts = values.followers.split(',').map((followers) => [Number(followers), 0] as const);
     for (const [followers, delayMs] of [...counts, [10, number('delay')] as const]) {
-      const times = await timesOfAcceptance(issuer, { followers, revocations, delayMs });
-      const at = (part: number) => ms(times[Math.floor((times.length - 1) * part)]);
+      const { accepted, refused } = await timesOfRefusal(issuer, { followers, revocations, delayMs });
       const name = delayMs === 0 ? String(followers) : `${followers}, ${delayMs} ms away and back`;
-      rows.push([name, at(0.5), at(0.99), at(1)]);
+      const figures = [accepted, refused].flatMap((times) =>
+        [0.5, 0.99, 1].map((part) => ms(times[Math.floor((times.length - 1) * part)])),
+      );
+      rows.push([name, ...figures]);
     }
     print(
-      'From the answer to a revocation to the last check that accepted the token; the next one refused it',
-      ['followers', 'p50', 'p99', 'worst'],
+      'From the answer to a revocation to the last check that accepted the token, and to the first refusal',
+      ['followers', 'accepted: p50', 'p99', 'worst', 'refused: p50', 'p99', 'worst'],
       rows,
     );
   },

@@ -1,4 +1,4 @@
-// How long after the answer to its revocation a token is still accepted. The next check refuses it.
+// How long after the answer to its revocation a token is accepted for the last time, and refused for the first time.
 import { setImmediate as turn } from 'node:timers/promises';
 import { AccessTokenFollower } from '@grantd/protect';
 import { delayedLine, type Line } from './delayed_line.ts';
@@ -12,27 +12,36 @@ interface RefusalOrder {
   readonly delayMs?: number;
 }
 
-/** Milliseconds, in ascending order: one for each follower and revocation. */
-export async function timesOfAcceptance(
+/** Milliseconds from the answer to a revocation, in ascending order: one for each follower and revocation. */
+export interface Times {
+  /** Until the begin of the last check that accepted the token. */
+  readonly accepted: readonly number[];
+  /** Until the answer of the check that refused it, which asks the server first. */
+  readonly refused: readonly number[];
+}
+
+export async function timesOfRefusal(
   issuer: Issuer,
   { followers: count, revocations, delayMs = 0 }: RefusalOrder,
-): Promise<readonly number[]> {
+): Promise<Times> {
   const line =
     delayMs === 0 ? undefined : await delayedLine(Number(new URL(issuer.issuer).port), delayMs / 2);
   const followers = await followersWithContact(issuer, { count, line });
-  const times: number[] = [];
+  const [accepted, refused]: [number[], number[]] = [[], []];
   for (const token of await newTokens(issuer, revocations)) {
     for (const follower of followers) await follower.verify(token);
     await revoke(issuer, token);
     const revokedAt = performance.now();
-    const refusals = followers.map(async (follower) =>
-      times.push(await lastAccepted(follower, token, revokedAt)),
-    );
+    const refusals = followers.map(async (follower) => {
+      accepted.push(await lastAccepted(follower, token, revokedAt));
+      refused.push(performance.now() - revokedAt);
+    });
     await Promise.all(refusals);
   }
   await Promise.all(followers.map((follower) => follower.close()));
   line?.close();
-  return times.toSorted((a, b) => a - b);
+  const ascending = (a: number, b: number) => a - b;
+  return { accepted: accepted.toSorted(ascending), refused: refused.toSorted(ascending) };
 }
 
 /**
