@@ -16,8 +16,8 @@ interface Failover {
   readonly others: readonly SwitchPoint[];
 }
 
-/** In which most histories begin. */
-const [SHORTEST_REST_MS, LONGEST_REST_MS] = [4000, 14_000];
+/** In which followers have contact, and most histories begin. */
+const [SHORTEST_REST_MS, LONGEST_REST_MS] = [10_000, 30_000];
 /** Longer than a lease, and than the bound of followers. */
 const LONGEST_MISLED_MS = 6000;
 
