@@ -410,6 +410,8 @@ const NEVER_ASKED = [
   // Of requests of devices: device_faults.test.ts.
   'pending.change',
   'pending.getByOtherId',
+  // Only operators ask.
+  'tokens.descendantsOf',
 ];
 
 runScenes(SCENES);

@@ -268,6 +268,7 @@ test('every option that is left out has its default', () => {
     },
     acrValues: [],
     strictScopes: false,
+    tokenExchange: undefined,
     requirePushedAuthorizationRequests: false,
     requestUriHosts: [],
     strictRequestObjects: false,
@@ -567,6 +568,8 @@ test('storage without a method of a group that it has is refused at construction
     'tokens.isAccessTokenRevoked',
     'tokens.joinedClients',
     'tokens.takesOnce',
+    'tokens.keepsAncestors',
+    'tokens.descendantsOf',
     'authorizationCodes.takesOnce',
     'keys.reseal',
   ];

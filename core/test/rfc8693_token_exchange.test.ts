@@ -335,12 +335,12 @@ specification('Token exchange (RFC 8693)', ON_MEMORY, (declare) => {
     for (const type of [`${TYPE}saml2`, `${TYPE}id_token`, 'access_token'])
       assert.deepEqual(
         await exchange(world, 'orders', token, { subject_token_type: type }),
-        refused('invalid_request', 'the subject_token_type is not supported'),
+        refused('invalid_request', 'the token type is not supported'),
       );
     for (const type of [`${TYPE}refresh_token`, `${TYPE}id_token`, 'urn:x'])
       assert.deepEqual(
         await exchange(world, 'orders', token, { requested_token_type: type }),
-        refused('invalid_request', 'the requested_token_type is not supported'),
+        refused('invalid_request', 'the token type is not supported'),
       );
     for (const name of ['subject_token', 'subject_token_type'])
       assert.deepEqual(
@@ -444,7 +444,7 @@ specification('Token exchange (RFC 8693)', ON_MEMORY, (declare) => {
     await changeClient(world, 'orders', { accessTokenFormat: 'opaque' });
     assert.deepEqual(
       await exchange(world, 'orders', token, wanted),
-      refused('invalid_request', 'the requested_token_type is not supported'),
+      refused('invalid_request', 'the token type is not supported'),
     );
   });
 

@@ -136,7 +136,7 @@ export async function issue(name: string, count: number, way: Way, place: Place)
   const ancestor = Math.floor(Math.random() * tokens.length);
   await untilDone(place.cluster, async (connection) => {
     const subjectToken = tokens[ancestor]?.accessToken ?? '';
-    const outcome = await exchange(connection, subjectToken, oneOf(['jwt', 'access_token']), API.id);
+    const outcome = await exchange(connection, subjectToken, API.id);
     if (outcome === 'refused') throw new NotIssued('an access token was refused');
     if (outcome !== 'unknown') tokens.push({ ...outcome, ancestor });
     return outcome === 'unknown' ? outcome : 'done';

@@ -79,10 +79,10 @@ export class History {
   async exchange(
     token: Token,
     connection: Connection,
-    format: 'jwt' | 'access_token',
+    clientId: string,
   ): Promise<(Span & { readonly tokens: Tokens }) | undefined> {
     const startNs = monotonicNs();
-    const outcome = await exchange(connection, token.text, format);
+    const outcome = await exchange(connection, token.text, clientId);
     const timed = { process: connection.address, startNs, endNs: monotonicNs() };
     const answer = outcome === 'unknown' ? outcome : outcome === 'refused' ? 'inactive' : 'active';
     this.#read({ op: 'exchange', token: token.name, ...timed, answer });

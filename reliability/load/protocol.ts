@@ -57,18 +57,14 @@ export function refresh(
   return requestTokens(connection, form, CLIENTS.web.id);
 }
 
-/** Exchanges an access token. @param format of the new one @returns `refused` if the token is dead */
+/** Exchanges an access token. @returns `refused` if the token is dead */
 export async function exchange(
   connection: Connection,
   token: string,
-  format: 'jwt' | 'access_token',
-  clientId: string = CLIENTS.service.id,
+  clientId: string,
 ): Promise<Tokens | 'refused' | 'unknown'> {
-  const type = 'urn:ietf:params:oauth:token-type:';
-  const form = {
-    ...{ grant_type: EXCHANGE_GRANT, subject_token: token, subject_token_type: `${type}access_token` },
-    requested_token_type: type + format,
-  };
+  const type = 'urn:ietf:params:oauth:token-type:access_token';
+  const form = { grant_type: EXCHANGE_GRANT, subject_token: token, subject_token_type: type };
   return requestTokens(connection, form, clientId);
 }
 

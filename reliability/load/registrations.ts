@@ -13,19 +13,21 @@ export const CLIENTS = {
     redirectUris: ['https://web.example/callback'],
     accessTokenFormat: 'opaque',
   },
-  service: {
-    id: 'service',
-    grantTypes: [EXCHANGE_GRANT],
-    scopes: ['read'],
-    redirectUris: [],
-    accessTokenFormat: 'opaque',
-    metadata: { exchange_tokens_of: ['web'] },
-  },
+  service: service('service', 'opaque'),
+  otherService: service('other-service', 'jwt'),
   api: { id: 'api', grantTypes: [], scopes: [], redirectUris: [], resource: 'https://api.example' },
 } as const satisfies Record<string, NewClient>;
 
 export function secretOf(clientId: string): string {
   return `secret-of-${clientId}`;
+}
+
+/** A client that exchanges tokens of the application and of the services. */
+function service(id: string, accessTokenFormat: 'opaque' | 'jwt') {
+  return {
+    ...{ id, accessTokenFormat, grantTypes: [EXCHANGE_GRANT], scopes: ['read'], redirectUris: [] },
+    metadata: { exchange_tokens_of: ['web', 'service', 'other-service'] },
+  } satisfies NewClient;
 }
 
 /** A client with the grant `client_credentials`. */

@@ -70,8 +70,6 @@ const KINDS: Readonly<Record<string, TokenKind>> = {
   [`${TOKEN_TYPE}jwt`]: 'access_token',
   [`${TOKEN_TYPE}refresh_token`]: 'refresh_token',
 };
-type TokenParameter = 'subject_token' | 'actor_token';
-
 const ISSUED: readonly string[] = [`${TOKEN_TYPE}access_token`, `${TOKEN_TYPE}jwt`];
 
 function grantWith(mostHops: number): Grant {
@@ -85,21 +83,27 @@ function grantWith(mostHops: number): Grant {
       // §2.1 read the request
       const wantedType = form.get('requested_token_type') ?? `${TOKEN_TYPE}access_token`;
       const isOpaque = (client.accessTokenFormat ?? context.accessTokenFormat) === 'opaque';
-      if (!ISSUED.includes(wantedType) || (isOpaque && wantedType.endsWith('jwt')))
-        throw refused('the requested_token_type', 'token_type_unsupported');
-      const subject = await presented(context, form, 'subject_token');
-      const actor = form.has('actor_token') ? await presented(context, form, 'actor_token') : undefined;
+      if (!ISSUED.includes(wantedType) || (isOpaque && wantedType.endsWith('jwt'))) throw unsupported();
+      const [token, type] = [
+        requireParameter(form, 'subject_token'),
+        requireParameter(form, 'subject_token_type'),
+      ];
+      const subject = await presented(context, token, type, refusedSubject);
+      const actorToken = form.get('actor_token');
+      const actor =
+        actorToken === undefined
+          ? undefined
+          : await presented(context, actorToken, requireParameter(form, 'actor_token_type'), refusedActor);
       if (actor === undefined && form.has('actor_token_type'))
         throw invalidRequest('actor_token_type needs an actor_token', 'parameter_missing');
 
       // Who may exchange what
       requireExchangeable(client, subject);
       const tokens = actor ? [subject, actor] : [subject];
-      requireProof(client, subject, 'subject_token', proofs);
-      if (actor) requireProof(client, actor, 'actor_token', proofs);
+      requireProof(client, subject, refusedSubject, proofs);
+      if (actor) requireProof(client, actor, refusedActor, proofs);
       const act = actOf(context, client, subject, actor);
-      if ((subject.record.ancestors?.length ?? 0) >= mostHops)
-        throw refused('the subject_token', 'exchange_too_deep');
+      if ((subject.record.ancestors?.length ?? 0) >= mostHops) throw refusedSubject('exchange_too_deep');
       const person = await personFor(context, client, subject);
 
       // For what: never beyond the subject token, the client and the API
@@ -139,15 +143,19 @@ function grantWith(mostHops: number): Grant {
  * Finds a live token of this server that the form presents.
  * @throws {OAuthError} `invalid_request` (§2.2.2): it is none, or of another type than the form says
  */
-async function presented(context: ClientContext, form: Form, name: TokenParameter): Promise<FoundToken> {
-  const token = requireParameter(form, name);
-  const kind = KINDS[requireParameter(form, `${name}_type`)];
-  if (kind === undefined) throw refused(`the ${name}_type`, 'token_type_unsupported');
+async function presented(
+  context: ClientContext,
+  token: string,
+  type: string,
+  refusal: Refusal,
+): Promise<FoundToken> {
+  const kind = KINDS[type];
+  if (kind === undefined) throw unsupported();
   const found = await findToken(context, token);
-  if ('reason' in found) throw refused(`the ${name}`, found.reason);
-  if (found.record.kind !== kind) throw refused(`the ${name}`, 'wrong_type');
+  if ('reason' in found) throw refusal(found.reason);
+  if (found.record.kind !== kind) throw refusal('wrong_type');
   const life = await lifeOf(context, found.record, found.claims);
-  if (!life.alive) throw refused(`the ${name}`, life.reason);
+  if (!life.alive) throw refusal(life.reason);
   return found;
 }
 
@@ -160,16 +168,11 @@ function requireExchangeable(client: ClientRecord, { record, claims }: FoundToke
   const isFor = client.resource !== undefined && hasResource([claims.aud].flat(), client.resource);
   const isNamed = client.metadata?.exchange_tokens_of?.includes(record.clientId) === true;
   if (isOwn || (record.kind === 'access_token' && (isFor || isNamed))) return;
-  throw refused('the subject_token', 'exchange_not_allowed');
+  throw refusedSubject('exchange_not_allowed');
 }
 
 /** A bound token needs the proof of its key or certificate, unless an operator allows its exchange without. */
-function requireProof(
-  client: ClientRecord,
-  token: FoundToken,
-  name: TokenParameter,
-  { proven }: Proofs,
-): void {
+function requireProof(client: ClientRecord, token: FoundToken, refusal: Refusal, { proven }: Proofs): void {
   const bound = confirmationOf(token);
   if (bound === undefined || client.metadata?.exchange_without_proof === true) return;
   const { jkt, 'x5t#S256': certificate } = readConfirmation(bound) ?? {};
@@ -177,7 +180,7 @@ function requireProof(
     (jkt !== undefined || certificate !== undefined) &&
     (jkt === undefined || jkt === proven?.jkt) &&
     (certificate === undefined || certificate === proven?.['x5t#S256']);
-  if (!isProven) throw refused(`the ${name}`, 'subject_token_bound');
+  if (!isProven) throw refusal('subject_token_bound');
 }
 
 /**
@@ -193,7 +196,7 @@ function actOf(
 ): unknown {
   const { act: previous, may_act: permitted } = { ...recordOnlyClaims(subject.record), ...subject.claims };
   if (actor !== undefined && (actor.record.clientId !== client.id || actor.claims.act !== undefined))
-    throw refused('the actor_token', 'exchange_not_allowed');
+    throw refusedActor('exchange_not_allowed');
   const sub = actor?.claims.sub ?? client.id;
   const isPermitted =
     permitted === undefined ||
@@ -279,9 +282,20 @@ async function endingKeysOf(
   return [...new Set([...earlier, ...keys])];
 }
 
-function refused(what: string, reason: ReasonCode): OAuthError {
-  const text = reason === 'token_type_unsupported' ? 'is not supported' : 'is not valid';
-  return new OAuthError('invalid_request', `${what} ${text}`, { reason });
+type Refusal = (reason: ReasonCode) => OAuthError;
+
+function refusedSubject(reason: ReasonCode): OAuthError {
+  return new OAuthError('invalid_request', 'the subject_token is not valid', { reason });
+}
+
+function refusedActor(reason: ReasonCode): OAuthError {
+  return new OAuthError('invalid_request', 'the actor_token is not valid', { reason });
+}
+
+function unsupported(): OAuthError {
+  return new OAuthError('invalid_request', 'the token type is not supported', {
+    reason: 'token_type_unsupported',
+  });
 }
 
 /** §2.2.2: also of a token that policy does not accept. */

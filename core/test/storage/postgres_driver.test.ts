@@ -164,6 +164,7 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
     'keys.reseal': () => storage.keys.reseal('kid', 'sealed', 'resealed'),
     'tokens.getByAccessToken': () => storage.tokens.getByAccessToken(token.id),
     'tokens.getByRefreshToken': () => storage.tokens.getByRefreshToken(token.id),
+    'tokens.descendantsOf': () => storage.tokens.descendantsOf?.(token.id, 10),
     'tokens.revoke': () => storage.tokens.revoke(token),
     'tokens.revokeFamily': () => storage.tokens.revokeFamily(token),
     'tokens.issue': () => storage.tokens.issue([newToken('client')], {}),

@@ -59,17 +59,12 @@ async function chainOf(stand: Stand, history: History, tokens: readonly Token[])
 /** @returns nothing without a response or after a refusal */
 async function obtain(stand: Stand, history: History, from: Token, name: string): Promise<Token | undefined> {
   const connection = stand.anywhere();
-  const obtained = await history.exchange(from, connection, oneOf(['jwt', 'access_token'] as const));
+  const { id: clientId } = oneOf([CLIENTS.service, CLIENTS.otherService]);
+  const obtained = await history.exchange(from, connection, clientId);
   if (obtained === undefined) return undefined;
   const { tokens, ...span } = obtained;
   const text = tokens.accessToken;
-  const token = {
-    name,
-    text,
-    kind: 'access_token',
-    clientId: CLIENTS.service.id,
-    isPersonal: false,
-  } as const;
+  const token = { name, text, kind: 'access_token', clientId, isPersonal: false } as const;
   return history.issued(token, span, connection.address, span.startNs + 3000 * 1e9);
 }
 
