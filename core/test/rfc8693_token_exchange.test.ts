@@ -1,7 +1,7 @@
 // § refers to RFC 8693.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { EXCHANGE_GRANT, type NewClient, tokenExchange } from '@grantd/core';
+import { EXCHANGE_GRANT, type NewClient, StorageFault, tokenExchange } from '@grantd/core';
 import { decodeJwt } from 'jose';
 import { changeClient } from './harness/client_change.ts';
 import { proofOf, thumbprintOf } from './harness/dpop_proofs.ts';
@@ -218,6 +218,22 @@ specification('Revocation of what a token was exchanged for', ON_EVERY_STORE, (d
     assert.deepEqual(await exchange(world, 'web', first, type), refusedToken);
     await world.revoke(String(next.refresh_token));
     assert.deepEqual(await world.alive(token), [false]);
+  });
+
+  spec('an ancestor that cannot be looked up is an outage, and no end', async (world) => {
+    const chain = await chainOf(world);
+    const { tokens } = world.storage;
+    const { getByAccessToken } = tokens;
+    const ancestor = decodeJwt(chain.access_token).jti;
+    tokens.getByAccessToken = (id) => {
+      if (id === ancestor) throw new StorageFault(new Error('storage is away'));
+      return getByAccessToken.call(tokens, id);
+    };
+    const exchanging = exchange(world, 'billing', chain.orders, { resource: 'https://ledger.example' });
+    for (const answer of [world.introspect(chain.ledger), exchanging, world.introspect(chain.access_token)])
+      assert.equal((await answer).status, 503);
+    tokens.getByAccessToken = getByAccessToken;
+    assert.equal(await living(world, chain), ALL);
   });
 
   spec('a token that ends while it is exchanged has no living descendant', async (world) => {

@@ -185,7 +185,7 @@ function requireProof(client: ClientRecord, token: FoundToken, refusal: Refusal,
 
 /**
  * Returns who acts for the subject (§4.1): the actor of the request or else its client, and around whom. A client that
- * exchanges a token of its own adds nobody, nor does one that an operator lets impersonate.
+ * exchanges a token of its own adds no actor, nor does one that an operator lets impersonate.
  * @throws {OAuthError} the subject token names another actor (§4.4), or the actor token is not one of this client
  */
 function actOf(
