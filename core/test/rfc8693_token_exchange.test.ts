@@ -491,7 +491,8 @@ specification('Token exchange (RFC 8693)', ON_MEMORY, (declare) => {
 
     const { access_token: token } = await tokensOfUser(world);
     const { access_token: actor } = await tokensOfUser(world, {}, 'bob');
-    await changeClient(world, 'web', { grantTypes: ['authorization_code', EXCHANGE_GRANT] });
+    const metadata = { exchange_user_actors: true };
+    await changeClient(world, 'web', { grantTypes: ['authorization_code', EXCHANGE_GRANT], metadata });
     const more = { actor_token: actor, actor_token_type: ACCESS_TOKEN };
     assert.deepEqual(keysIn(await exchanged(world, 'web', token, more)), [
       ...[keyOf('client', 'web'), keyOf('grant', 'web', 'alice'), keyOf('grant', 'web', 'bob')],
@@ -533,6 +534,46 @@ specification('Token exchange (RFC 8693)', ON_MEMORY, (declare) => {
       assert.deepEqual(await world.alive(result, token), [false, true]);
     },
   );
+
+  spec(
+    '§2.1 a user is an actor only if an operator allows it, and only by a token that was not exchanged',
+    async (world) => {
+      const grants = { grantTypes: ['authorization_code', EXCHANGE_GRANT] } satisfies Partial<NewClient>;
+      await changeClient(world, 'web', grants);
+      const { access_token: token } = await tokensOfUser(world);
+      const { access_token: actor } = await tokensOfUser(world, {}, 'bob');
+      const more = { actor_token: actor, actor_token_type: ACCESS_TOKEN };
+      const refusedActor = refused('invalid_request', 'the actor_token is not valid');
+      assert.deepEqual(await exchange(world, 'web', token, more), refusedActor);
+      assert.equal(world.lastReason, 'exchange_not_allowed');
+      await changeClient(world, 'web', { ...grants, metadata: { exchange_user_actors: true } });
+      const result = await exchanged(world, 'web', token, more);
+      assert.deepEqual(decodeJwt(result).act, { sub: 'bob' });
+      const again = await exchanged(world, 'web', actor);
+      assert.equal(decodeJwt(again).act, undefined);
+      assert.deepEqual(await exchange(world, 'web', token, { ...more, actor_token: again }), refusedActor);
+      await world.storage.setDisabled('subject', 'bob', true);
+      assert.deepEqual(await world.alive(result, token), [false, true]);
+      assert.deepEqual(await exchange(world, 'web', token, more), refusedActor);
+    },
+  );
+
+  spec('a token that impersonates another client does not make this client the actor', async (world) => {
+    const metadata = { ...ORDERS.metadata, exchange_impersonates: true };
+    await changeClient(world, 'orders', { metadata });
+    const form = { grant_type: 'client_credentials', resource: 'https://api.example' };
+    const machine = issued(await asClient(world, 'machine', form)).access_token;
+    const actor = await exchanged(world, 'orders', machine, { audience: 'billing' });
+    const { sub, act } = decodeJwt(actor);
+    assert.deepEqual([sub, act], ['machine', undefined]);
+    const { access_token: token } = await tokensOfUser(world);
+    assert.deepEqual(
+      await exchange(world, 'orders', token, {
+        ...{ audience: 'billing', actor_token: actor, actor_token_type: ACCESS_TOKEN },
+      }),
+      refused('invalid_request', 'the actor_token is not valid'),
+    );
+  });
 
   spec('a client that acts for itself stays the one that the token is about', async (world) => {
     const form = { grant_type: 'client_credentials', resource: 'https://api.example' };

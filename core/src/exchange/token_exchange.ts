@@ -105,6 +105,7 @@ function grantWith(mostHops: number): Grant {
       const act = actOf(context, client, subject, actor);
       if ((subject.record.ancestors?.length ?? 0) >= mostHops) throw refusedSubject('exchange_too_deep');
       const person = await personFor(context, client, subject);
+      if (actor) await personFor(context, client, actor);
 
       // For what: never beyond the subject token, the client and the API
       const scopes = scopesFor(client, subject);
@@ -185,8 +186,9 @@ function requireProof(client: ClientRecord, token: FoundToken, refusal: Refusal,
 
 /**
  * Returns who acts for the subject (§4.1): the actor of the request or else its client, and around whom. A client that
- * exchanges a token of its own adds no actor, nor does one that an operator lets impersonate.
- * @throws {OAuthError} the subject token names another actor (§4.4), or the actor token is not one of this client
+ * exchanges a token of its own adds no actor, nor does one that an operator lets impersonate. An actor token is one with
+ * which this client began: it acts for itself, or an operator lets it name users as actors.
+ * @throws {OAuthError} the subject token names another actor (§4.4), or the actor token may not name one
  */
 function actOf(
   { issuer }: ClientContext,
@@ -195,9 +197,8 @@ function actOf(
   actor: FoundToken | undefined,
 ): unknown {
   const { act: previous, may_act: permitted } = { ...recordOnlyClaims(subject.record), ...subject.claims };
-  if (actor !== undefined && (actor.record.clientId !== client.id || actor.claims.act !== undefined))
-    throw refusedActor('exchange_not_allowed');
-  const sub = actor?.claims.sub ?? client.id;
+  if (actor !== undefined && !isActorOf(client, actor)) throw refusedActor('exchange_not_allowed');
+  const sub = actor?.record.subject === undefined ? client.id : actor.claims.sub;
   const isPermitted =
     permitted === undefined ||
     (isJsonObject(permitted) && permitted.sub === sub && (permitted.iss ?? issuer) === issuer);
@@ -205,6 +206,11 @@ function actOf(
   const isAlone = subject.record.clientId === client.id || client.metadata?.exchange_impersonates === true;
   if (actor === undefined && isAlone) return previous;
   return { sub, ...(previous !== undefined && { act: previous }) };
+}
+
+function isActorOf({ id, metadata }: ClientRecord, { record, claims }: FoundToken): boolean {
+  const isOwn = record.clientId === id && record.ancestors === undefined && claims.act === undefined;
+  return isOwn && (record.subject === undefined || metadata?.exchange_user_actors === true);
 }
 
 /** When the first of the tokens ends, in seconds. A host's JWT can end before its record. */

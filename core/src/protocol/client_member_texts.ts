@@ -314,6 +314,11 @@ export const MEMBER_TEXTS: Readonly<Record<MemberName, MemberText>> = {
       'whether the client may exchange tokens that are bound to a key or certificate of their client, without its proof',
     defaultInWords: 'false',
   },
+  exchange_user_actors: {
+    about:
+      'whether tokens that users gave to the client can name these users as the actor of an exchange (actor_token), instead of only the client itself',
+    defaultInWords: 'false',
+  },
   set_by_operator: {
     about:
       'if the client registered itself: the members of its metadata that it cannot change. When an operator sets or unsets a member, the server adds it to this list',

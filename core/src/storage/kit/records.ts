@@ -113,6 +113,7 @@ const METADATA: Required<ClientMetadata> = {
   exchange_scopes: ['z', 'a'],
   exchange_impersonates: false,
   exchange_without_proof: true,
+  exchange_user_actors: true,
   brand_color: '#12aB0f',
 };
 
