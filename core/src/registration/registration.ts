@@ -1,20 +1,22 @@
 // Endpoints where clients register themselves and manage their registration. § refers to RFC 7591.
 import { hmacSha256, sha256 } from '#crypto';
+import { hasSecret, newClientSecret, readsSecret, usableSecrets } from '../clients/authentication.ts';
 import { type ClientContext, findNamedClient } from '../clients/client.ts';
 import { bearerOfHeader } from '../http/bearer.ts';
 import { invalidRequest, OAuthError, type RefusalReason, StorageFault } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { readJsonObject } from '../http/form.ts';
-import { type HttpRequest, type HttpResponse, type JsonObject, pathOf } from '../http/http.ts';
+import { type HttpRequest, type HttpResponse, type JsonObject, jsonResponse, pathOf } from '../http/http.ts';
 import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
-import type { ClientRecord } from '../protocol/records.ts';
+import type { ClientDocument } from '../protocol/client_members.ts';
+import type { ClientRecord, ClientSecretRecord } from '../protocol/records.ts';
+import { endpointUrl } from '../protocol/redirect_uri.ts';
 import type { Context, ResolvedRegistration } from '../request/context.ts';
-import type { RegistrationLimits } from '../storage/contract.ts';
+import type { NewClient, RegistrationLimits } from '../storage/contract.ts';
 import { newIdentifier, newOpaque } from '../tokens/opaque_token.ts';
 import { refusedAdmission, requireAdmission, requireRegistration, useOf } from './admission.ts';
 import { asRefusal, documentByClient } from './checked_document.ts';
-import { ClientMetadataError, recordOf, signingAlgorithmsOf } from './client_document.ts';
-import { clientInformation, type ShownSecret, secretFor } from './client_information.ts';
+import { ClientMetadataError, documentOf, recordOf, signingAlgorithmsOf } from './client_document.ts';
 
 /** What registration needs from the server. */
 export type RegistrationContext = ClientContext &
@@ -206,4 +208,65 @@ function refused(reason: RefusalReason, clientId?: string): OAuthError {
     reason,
     clientId,
   });
+}
+
+/** Credentials of which storage has only digests. */
+interface HeldCredentials {
+  readonly registrationToken: string;
+  /** Absent if the client has no secret, or if the server does not know it. */
+  readonly clientSecret?: ShownSecret | undefined;
+}
+
+/** The client information response: all registered metadata and the credentials (§3.2.1, RFC 7592 §3). */
+function clientInformation(
+  { issuer, paths }: ClientContext,
+  client: NewClient,
+  { registrationToken, clientSecret }: HeldCredentials,
+  status = 200,
+): HttpResponse {
+  const { id, registeredAt } = client;
+  return jsonResponse(
+    {
+      client_id: id,
+      ...(registeredAt !== undefined && { client_id_issued_at: registeredAt }),
+      // §3.2.1: 0 if the secret does not expire
+      ...(clientSecret !== undefined && {
+        client_secret: clientSecret.text,
+        client_secret_expires_at: clientSecret.expiresAt ?? 0,
+      }),
+      registration_access_token: registrationToken,
+      registration_client_uri: endpointUrl(issuer, `${paths.registration}/${id}`),
+      ...documentOf(client),
+    },
+    status,
+  );
+}
+
+/** A secret in clear text, for the client's own response. */
+interface ShownSecret {
+  readonly text: string;
+  /** Seconds; absent if it does not expire. */
+  readonly expiresAt?: number | undefined;
+}
+
+/** Secrets as stored, and in clear text if the secret is new. */
+interface IssuedSecret {
+  readonly stored: readonly ClientSecretRecord[];
+  readonly shown?: ShownSecret;
+}
+
+/**
+ * Returns the client's present secrets, or a new one (§3.2.1).
+ * @returns `undefined` if clients with this metadata have no secret
+ */
+async function secretFor(
+  { clientSecrets, random }: ClientContext,
+  document: ClientDocument,
+  stored?: readonly ClientSecretRecord[],
+): Promise<IssuedSecret | undefined> {
+  if (!hasSecret(document)) return undefined;
+  const usable = usableSecrets(document, stored);
+  if (usable !== undefined) return { stored: usable };
+  const text = newClientSecret(random, document);
+  return { stored: [await clientSecrets.hash(text, readsSecret(document))], shown: { text } };
 }
