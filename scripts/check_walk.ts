@@ -36,15 +36,15 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   'program introspection of a token that was not seen before': { files: 24, lines: 819 },
   'program UserInfo': { files: 24, lines: 546 },
   'program revocation': { files: 24, lines: 819 },
-  'program refresh': { files: 29, lines: 1_000, most: { files: 32, lines: 1_100 } },
-  'program token request with DPoP': { files: 30, lines: 850, most: { files: 37, lines: 1_090 } },
+  'program refresh': { files: 29, lines: 1_000 },
+  'program token request with DPoP': { files: 30, lines: 850, most: { files: 34, lines: 1_050 } },
   'program password sign-in to the account page': {
     ...{ files: 30, lines: 750 },
-    most: { files: 42, lines: 1_105 },
+    most: { files: 40, lines: 1_100 },
   },
   'program password sign-in to an application': {
     ...{ files: 45, lines: 1_100 },
-    most: { files: 61, lines: 1_560 },
+    most: { files: 58, lines: 1_535 },
   },
   ...Object.fromEntries(flags.budget.map(budgetIn)),
 };

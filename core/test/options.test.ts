@@ -221,7 +221,10 @@ for (const combination of COMBINATIONS) {
 // ── Validation ────────────────────────────────────────────────────────────────────────────────────────────
 
 test('every option that is left out has its default', () => {
-  const { clock, random, onEvent, introspectionPolicy, storage, ...resolved } = resolveOptions(REQUIRED);
+  const { clock, random, onEvent, introspectionPolicy, storage, endpointUrls, ...resolved } =
+    resolveOptions(REQUIRED);
+  const urls = Object.entries(DEFAULT_PATHS).map(([name, path]) => [name, [ISSUER + path]]);
+  assert.deepEqual(endpointUrls, Object.fromEntries(urls));
   assert.deepEqual(resolved, {
     issuer: ISSUER,
     secret: SECRET,

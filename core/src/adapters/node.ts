@@ -1,6 +1,5 @@
 /** Adapter for `node:http`. */
 import type { ServerResponse } from 'node:http';
-import type { HttpRequest } from '../http/http.ts';
 import type { MountedServer } from '../server/authorization_server.ts';
 import type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 import {
@@ -10,7 +9,6 @@ import {
   type Next,
   type NodeRequest,
   operationMiddleware,
-  plainRequest,
 } from './node_exchange.ts';
 
 export { type ClientCertificate, tlsCertificateOf } from '../http/http.ts';
@@ -18,7 +16,7 @@ export { RequestRate } from '../platform/cache.ts';
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 export { type DocumentFetcherOptions, documentFetcher, documentRefusal } from './document_fetcher.ts';
 export type { NodeRequest } from './node_exchange.ts';
-export { addressUnit, plainAddress, senderOf, sendResponse } from './node_exchange.ts';
+export { addressUnit, plainAddress, senderOf, sendResponse, toHttpRequest } from './node_exchange.ts';
 
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?: Next) => Promise<void>;
 
@@ -41,12 +39,4 @@ export function mount(server: MountedServer, options?: MountOptions<NodeRequest>
  */
 export function handler(operation: Operation, options?: AdapterOptions<NodeRequest>): NodeHandler {
   return operationMiddleware(identified(hostedByNode, options), operation, options);
-}
-
-/**
- * Converts a request. Reads its body, but stops just past the server's limit.
- * @throws {Error} the connection broke before the body was complete
- */
-export function toHttpRequest(request: NodeRequest): Promise<HttpRequest> {
-  return plainRequest(request, hostedByNode(request));
 }

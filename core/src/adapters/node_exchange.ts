@@ -13,7 +13,6 @@ import {
   MAX_BODY_BYTES,
   type ParsedForm,
 } from '../http/http.ts';
-import { defined } from '../platform/environment.ts';
 import { requireKinds } from '../protocol/option_kinds.ts';
 import type { MountedServer } from '../server/authorization_server.ts';
 import {
@@ -148,6 +147,14 @@ export function hostedByNode({ url, body, rawBody, id }: NodeRequest): HostedReq
   return { url, body, rawBody, id };
 }
 
+/**
+ * Converts a request of `node:http`. Reads its body, but stops just past the server's limit.
+ * @throws {Error} the connection broke before the body was complete
+ */
+export function toHttpRequest(request: NodeRequest): Promise<HttpRequest> {
+  return plainRequest(request, hostedByNode(request));
+}
+
 /** A request of Express, or of a framework that runs Express middleware. */
 export interface ConnectRequest extends NodeRequest {
   /** The URL before routers removed the paths that they are mounted at. */
@@ -172,7 +179,9 @@ export async function plainRequest(request: IncomingMessage, hosted: HostedReque
     method: request.method ?? 'GET',
     ...identityOf(hosted),
     headers: headersWithEveryAuthorization(request),
-    ...defined({ body, clientCertificate: hosted.clientCertificate, place: hosted.place }),
+    body,
+    clientCertificate: hosted.clientCertificate,
+    place: hosted.place,
   };
 }
 
@@ -246,6 +255,7 @@ export async function bodyOf(
   request: IncomingMessage,
   { body, rawBody }: LeftByParsers,
 ): Promise<HttpRequest['body']> {
+  if (rawBody === undefined && body === undefined) return readBody(request);
   const text = textFrom(rawBody) ?? textFrom(body);
   if (text !== undefined) return text;
   return isParsedForm(request, body) ? body : readBody(request);

@@ -106,7 +106,9 @@ export async function issueApproved(
   // A client with a document is stored only now, so that requests alone store nothing (ADR 169).
   const client = (await context.documents?.keep(request.client, subject)) ?? request.client;
   const authorizationDetails = await grantedDetails(context, request, approval);
-  const resources = await resourcesWithDetails(context, client, request.resources, authorizationDetails);
+  const resources = authorizationDetails
+    ? await resourcesWithDetails(context, client, request.resources, authorizationDetails)
+    : request.resources;
   const endsWithSession = sessionId !== undefined && !scopes.includes('offline_access');
   const outcome = await context.storage.authorizationCodes.issue(
     defined({

@@ -76,17 +76,17 @@ export async function accessFor(
   { scopes, mustFit, resources, authorizationDetails }: WantedAccess,
 ): Promise<Access> {
   if (resources !== undefined) requireWellFormed(resources);
-  const locations = locationsOf(authorizationDetails);
-  const audiences = await findAudiences(context, { scopes, resources: [...(resources ?? []), ...locations] });
+  const locations = authorizationDetails && locationsOf(authorizationDetails);
+  const wanted = [...(resources ?? []), ...(locations ?? [])];
+  const audiences = await findAudiences(context, { scopes, resources: wanted });
   if (resources !== undefined) audiences.requireAllowed(client, resources);
-  audiences.requireAllowedLocations(client, locations);
-  const isForLocations = locations.length > 0 && audiences.areOwn(scopes);
+  if (locations !== undefined) audiences.requireAllowedLocations(client, locations);
   const named = resources
     ? audiences.registered(resources)
-    : isForLocations
+    : locations?.length && audiences.areOwn(scopes)
       ? []
       : audiences.choose(client, scopes, mustFit);
-  const chosen = withLocations(context, named, audiences.registered(locations));
+  const chosen = locations ? withLocations(context, named, audiences.registered(locations)) : named;
   const fitting = mustFit
     ? audiences.requireUnderstood(scopes, chosen)
     : audiences.understood(scopes, chosen);
@@ -108,7 +108,7 @@ export async function resourcesWithDetails(
   context: ClientContext,
   client: ClientRecord,
   resources: readonly string[] | undefined,
-  details: AuthorizationDetails | undefined,
+  details: AuthorizationDetails,
 ): Promise<readonly string[] | undefined> {
   const added = locationsOf(details).filter((location) => !hasResource(resources ?? [], location));
   if (added.length > 0) {
@@ -348,6 +348,7 @@ class Audiences {
   choose(client: ClientRecord, scopes: readonly string[], mustFit: boolean): readonly string[] | undefined {
     const understood = this.understood(scopes, undefined);
     const others = scopes.filter((scope) => !understood.includes(scope));
+    if (others.length === 0) return undefined;
     const apisByScope = others.map((scope) => this.#apisFor(client, scope));
     const unclaimed = others.filter((_, index) => apisByScope[index]?.length === 0);
     if (mustFit && unclaimed.length > 0) throw notOfAudience(unclaimed);

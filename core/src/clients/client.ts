@@ -39,6 +39,9 @@ export interface EndpointPaths {
   readonly registration: string;
 }
 
+/** Public URLs of each endpoint: below the issuer, and at the origin for client certificates if there is one. */
+export type EndpointUrls = Readonly<Record<keyof EndpointPaths, readonly string[]>>;
+
 /** Whether DPoP proofs may or must have a nonce of the server. */
 export type DpopNonces = 'offered' | 'required';
 
@@ -61,6 +64,7 @@ export interface ClientContext extends TokenContext {
   readonly clientSecrets: ClientSecrets;
   readonly clientSecretUses: ClientSecretUses;
   readonly paths: EndpointPaths;
+  readonly endpointUrls: EndpointUrls;
   /** Algorithms with which clients may sign assertions. */
   readonly clientAssertionAlgorithms: readonly AssertionAlgorithm[];
   /** Maximum lifetime of assertions, in seconds. */

@@ -7,7 +7,6 @@ import { CLIENT_CLOCK_AHEAD } from '../platform/environment.ts';
 import type { ClientAlgorithm } from '../protocol/client_metadata.ts';
 import { algorithmsOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
 import type { OneTimeUse } from '../storage/contract.ts';
 import {
   currentNonce,
@@ -21,14 +20,7 @@ import {
 
 type DpopContext = Pick<
   ClientContext,
-  | 'issuer'
-  | 'mtlsOrigin'
-  | 'paths'
-  | 'clock'
-  | 'secret'
-  | 'dpopAlgorithms'
-  | 'dpopNonces'
-  | 'dpopProofLifetime'
+  'issuer' | 'endpointUrls' | 'clock' | 'secret' | 'dpopAlgorithms' | 'dpopNonces' | 'dpopProofLifetime'
 >;
 
 /** What checks of proofs need, with the storage of used proofs. */
@@ -145,15 +137,11 @@ async function checkedProof(
   algorithms: readonly ClientAlgorithm[],
   status: 400 | 401,
 ): Promise<DpopProof | undefined> {
-  const { issuer, mtlsOrigin, paths, dpopProofLifetime: lifetime } = context;
+  const { endpointUrls, dpopProofLifetime: lifetime, clock } = context;
   const header = headerValue(request, 'dpop');
   if (header === undefined) return undefined;
-  const { method } = request;
-  // The issuer is the server's public URL, also behind a proxy.
-  const url = endpointUrl(issuer, paths[endpoint]);
-  const urls = mtlsOrigin === undefined ? [url] : [url, urlAt(mtlsOrigin, url)];
-  const nowMs = context.clock();
-  const proof = await verifyDpopProof(header, { method, urls, algorithms, lifetime, nowMs });
+  const expected = { method: request.method, urls: endpointUrls[endpoint], algorithms, lifetime };
+  const proof = await verifyDpopProof(header, { ...expected, nowMs: clock() });
   if ('reason' in proof) throw refusedProof(proof, status);
   if (proof.nonce !== undefined || context.dpopNonces === 'required')
     await requireNonce(await noncesOf(context), proof, status);

@@ -15,16 +15,16 @@ export interface HttpRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** Raw text, or the form that the host has parsed. Absent without a body. */
-  readonly body?: string | ParsedForm;
+  readonly body?: string | ParsedForm | undefined;
   /** Request ID, which connects events with the host’s log. */
   readonly id?: string;
   /**
    * What limits count as one sender, such as `senderOf` of @grantd/core/node makes of an address. Never a header that the
    * sender could have chosen.
    */
-  readonly place?: string;
+  readonly place?: string | undefined;
   /** The client’s certificate, if it presented one in the TLS handshake (RFC 8705 §2). */
-  readonly clientCertificate?: ClientCertificate;
+  readonly clientCertificate?: ClientCertificate | undefined;
 }
 
 /**

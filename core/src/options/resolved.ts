@@ -1,6 +1,6 @@
 // Checks the options and adds their defaults.
 
-import type { EndpointPaths } from '../clients/client.ts';
+import type { EndpointPaths, EndpointUrls } from '../clients/client.ts';
 import { ConfigurationError } from '../http/errors.ts';
 import { audiencePolicy, defaultPolicy } from '../introspection/introspection.ts';
 import {
@@ -12,6 +12,7 @@ import {
 } from '../protocol/client_metadata.ts';
 import { readOptions, requireKnownNames, type ValuesOf } from '../protocol/option_kinds.ts';
 import { narrowingBy, usualAlgorithm } from '../protocol/profile.ts';
+import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
 import type { IntrospectionPolicy, ResolvedRegistration } from '../request/context.ts';
 import type { ClientRepository, Storage, TokenRepository } from '../storage/contract.ts';
 import { groupsOf, isIssuing, requireStorage } from '../storage/groups.ts';
@@ -52,6 +53,7 @@ export interface ResolvedOptions extends Omit<Values, ResolvedOption> {
   readonly introspectionPolicy: IntrospectionPolicy;
   readonly defaultAudience: string | readonly string[];
   readonly paths: EndpointPaths;
+  readonly endpointUrls: EndpointUrls;
   readonly lifetimes: Lifetimes;
   readonly oidc: Required<OidcOptions> | undefined;
   readonly applicationClaims: DeclaredClaims | undefined;
@@ -110,6 +112,7 @@ export function resolveOptions(options: AuthorizationServerOptions<Storage>): Re
     );
   const oidc = resolveOidc(values.oidc);
   const { authorizationDetails } = values;
+  const paths = resolvePaths(values.paths);
   return Object.freeze({
     ...values,
     oidc,
@@ -133,7 +136,8 @@ export function resolveOptions(options: AuthorizationServerOptions<Storage>): Re
       pushedRequest: pushedRequestLifetime,
       refreshGrace,
     }),
-    paths: resolvePaths(values.paths),
+    paths,
+    endpointUrls: publicUrls(values, paths),
   });
 }
 
@@ -295,6 +299,14 @@ function resolvePolicy({ introspectionPolicy: policy, authenticateIntrospect }: 
     'introspectionPolicy',
     'any_client or a function while introspection is not authenticated',
   );
+}
+
+function publicUrls({ issuer, mtlsOrigin }: Values, paths: EndpointPaths): EndpointUrls {
+  const entries = Object.entries(paths).map(([name, path]) => {
+    const url = endpointUrl(issuer, path);
+    return [name, Object.freeze(mtlsOrigin === undefined ? [url] : [url, urlAt(mtlsOrigin, url)])];
+  });
+  return Object.freeze(Object.fromEntries(entries));
 }
 
 function resolvePaths(paths: Partial<EndpointPaths> = {}): EndpointPaths {

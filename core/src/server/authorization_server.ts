@@ -397,7 +397,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
   const context: Context = {
     ...options,
     ...tokenContext,
-    onEvent: (event) => observe('onEvent', onEvent, event),
+    onEvent: (observe<ServerEvent>).bind(undefined, 'onEvent', onEvent),
     accessTokens:
       options.accessTokenVerifier === undefined
         ? new StoredAccessTokenVerifier(tokenContext)

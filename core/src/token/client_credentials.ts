@@ -27,7 +27,9 @@ export const clientCredentials: Grant = {
       ...(details !== undefined && { authorizationDetails: details }),
     });
     const authorizationDetails = details && (await types?.granted({ details, clientId: client.id, scopes }));
-    const audiences = await resourcesWithDetails(context, client, resources, authorizationDetails);
+    const audiences = authorizationDetails
+      ? await resourcesWithDetails(context, client, resources, authorizationDetails)
+      : resources;
     const audience = audienceOf(context, audiences);
     const confirmation = proven && confirmationOfAccessToken(client, proven);
     const purpose = { client, scopes, audience, confirmation, authorizationDetails };
