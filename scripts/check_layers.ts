@@ -41,7 +41,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
       'operator/',
     ],
     // The grant of devices joins the token endpoint and what users approve (ADR 171).
-    ['device/', 'exchange/'],
+    ['device/', 'exchange/', 'trust/'],
     ['options/'],
     ['server/'],
     ['adapters/'],

@@ -53,6 +53,10 @@ export const PARTS: readonly Part[] = [
       },
       { path: 'docs/monitoring.md', to: 'watch grantd with metrics, traces and alerts' },
       { path: 'docs/clients.md', to: 'connect Auth.js, Spring, oauth2-proxy and other clients' },
+      {
+        path: 'docs/workloads.md',
+        to: 'let workloads on Kubernetes, GitHub Actions and SPIFFE authenticate without a secret',
+      },
       { path: 'docs/gateways.md', to: 'check tokens in nginx, Caddy, Traefik, Envoy or HAProxy' },
       {
         path: 'docs/resource_servers.md',

@@ -272,6 +272,7 @@ test('every option that is left out has its default', () => {
     acrValues: [],
     strictScopes: false,
     tokenExchange: undefined,
+    trustedIssuers: undefined,
     requirePushedAuthorizationRequests: false,
     requestUriHosts: [],
     strictRequestObjects: false,

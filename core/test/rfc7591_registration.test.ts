@@ -596,7 +596,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [
           { token_endpoint_auth_method: ['none'] },
           'token_endpoint_auth_method',
-          'expected one of client_secret_basic, client_secret_post, client_secret_jwt, private_key_jwt, tls_client_auth, self_signed_tls_client_auth, none',
+          'expected one of client_secret_basic, client_secret_post, client_secret_jwt, private_key_jwt, trusted_issuer_jwt, tls_client_auth, self_signed_tls_client_auth, none',
         ],
         [{ application_type: 7 }, 'application_type', 'expected one of web, native'],
         [{ scope: ['openid'] }, 'scope', 'expected scopes separated by spaces (RFC 6749 section 3.3)'],

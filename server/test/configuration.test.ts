@@ -81,6 +81,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: ' ',
     badJson: {},
   },
+  trustedIssuers: {
+    text: 'issuers.json',
+    json: 'issuers.json',
+    value: 'issuers.json',
+    badText: ' ',
+    badJson: {},
+  },
   tlsCertificate: { text: 'tls.pem', json: 'tls.pem', value: 'tls.pem', badText: ' ', badJson: 1 },
   tlsKey: { text: 'tls.key', json: 'tls.key', value: 'tls.key', badText: ' ', badJson: true },
   mtlsPort: { text: '8443', json: 8443, value: 8443, badText: '-1', badJson: '8443' },

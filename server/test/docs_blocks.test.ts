@@ -34,6 +34,8 @@ const RUN: readonly (readonly [page: string, test: string, ...languages: string[
   ['docs/mcp.md', 'server/test/client_docs.test.ts', 'sh', 'http'],
   ['docs/mcp.md#try-it-on-your-machine', 'examples/test/mcp_server.test.ts', 'sh'],
   ['docs/production.md#start-with-nothing', 'server/test/postgres_start.test.ts', 'sh', 'sql'],
+  ['docs/workloads.md#kubernetes', 'server/test/workloads.test.ts', 'sh', 'console'],
+  ['docs/workloads.md#github-actions', 'server/test/workloads.test.ts', 'sh', 'console'],
   ['docs/tutorials/*.md', 'server/test/tutorials.test.ts', 'sh', 'js', 'ts', 'console', 'html', 'http'],
   ['docs/tutorials/command_line.md', 'examples/test/command_line.test.ts', 'sh', 'ts'],
   ['examples/README.md', 'examples/test/readme.test.ts', 'sh'],

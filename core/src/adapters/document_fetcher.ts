@@ -11,7 +11,7 @@ import {
   siteOf,
   withinTime,
 } from '../http/fetch_document.ts';
-import { anyFunction, type KindsOf, requireKinds, trueOrFalse } from '../protocol/option_kinds.ts';
+import { anyFunction, anyText, type KindsOf, requireKinds, trueOrFalse } from '../protocol/option_kinds.ts';
 import { addressUnit } from './node_exchange.ts';
 
 export interface DocumentFetcherOptions {
@@ -20,12 +20,18 @@ export interface DocumentFetcherOptions {
    * anyone who can register a client could read from your private network. Default: `false`.
    */
   readonly allowPrivateAddresses?: boolean;
+  /**
+   * Certificates (PEM) of the authorities that are trusted instead of the usual ones, for servers of your own. Then only
+   * `https:` is allowed.
+   */
+  readonly certificateAuthorities?: string;
   /** Looks up the IP addresses of a host name. Default: the name servers of the machine. */
   readonly resolveName?: ResolveName;
 }
 
 const OPTIONS: KindsOf<DocumentFetcherOptions> = {
   allowPrivateAddresses: trueOrFalse,
+  certificateAuthorities: anyText,
   resolveName: anyFunction,
 };
 
@@ -39,9 +45,9 @@ const OPTIONS: KindsOf<DocumentFetcherOptions> = {
  */
 export function documentFetcher(options: DocumentFetcherOptions = {}): FetchDocument {
   requireKinds(options, OPTIONS);
-  const { allowPrivateAddresses = false } = options;
+  const { allowPrivateAddresses = false, certificateAuthorities: ca } = options;
   const { resolveName = allowPrivateAddresses ? resolveLocalName : resolvePublicName } = options;
-  const policy = { allowPrivateAddresses, resolveName };
+  const policy = { allowPrivateAddresses, resolveName, ca };
   const limits = new RequestLimits();
   const fetchDocument: FetchDocument = async (text, request = {}) => {
     const url = parseUrl(text);
@@ -97,12 +103,15 @@ type ResolveName = (name: string, signal: AbortSignal) => Promise<readonly strin
 interface DestinationPolicy {
   readonly allowPrivateAddresses: boolean;
   readonly resolveName: ResolveName;
+  readonly ca: string | undefined;
 }
 
 /** A URL with its checked addresses. The connection goes to these, without a second lookup. */
 interface Destination {
   readonly url: URL;
   readonly addresses: readonly string[];
+  /** Certificates of the only authorities that are trusted. Default: the usual ones. */
+  readonly ca?: string | undefined;
 }
 
 const HTTPS_PORT = 443;
@@ -139,17 +148,19 @@ export function refusalOf(url: URL, allowPrivateAddresses: boolean): string | un
  */
 async function destinationOf(
   url: URL,
-  { allowPrivateAddresses, resolveName }: DestinationPolicy,
+  { allowPrivateAddresses, resolveName, ca }: DestinationPolicy,
   signal: AbortSignal,
 ): Promise<Destination> {
   const refusal = refusalOf(url, allowPrivateAddresses);
   if (refusal !== undefined) throw new DocumentError('refused', refusal);
+  if (ca !== undefined && url.protocol !== 'https:')
+    throw new DocumentError('refused', 'the URL is not https');
 
   const addresses = await addressesOf(url, resolveName, signal);
   // One private address is enough to refuse, because the name's owner must not influence which one is used.
   if (!allowPrivateAddresses && !addresses.every(isPublicAddress))
     throw new DocumentError('refused', NOT_PUBLIC);
-  return { url, addresses };
+  return { url, addresses, ca };
 }
 
 async function addressesOf(
@@ -221,7 +232,7 @@ export async function exchange(
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const { url, addresses } = destination;
+  const { url, addresses, ca } = destination;
   // Imported here because most servers never send a request, and start faster without TLS.
   const { request: send } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'));
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -233,6 +244,7 @@ export async function exchange(
         ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
       },
       agent: false,
+      ...(ca !== undefined && { ca }),
       lookup: pinnedLookup(addresses),
       signal,
     });

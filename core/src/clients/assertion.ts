@@ -17,10 +17,10 @@ import { takeOnce } from './client.ts';
 import { type Claim, type ClientAuthenticationMethod, refusedClient } from './credentials.ts';
 
 /** RFC 7523 §2.2. */
-const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 /** Maximum characters of an assertion. */
-const MAX_ASSERTION_LENGTH = 8 * 1024;
+export const MAX_ASSERTION_LENGTH = 8 * 1024;
 
 /** A JWS has three parts. An encrypted JWT has five and is rejected. */
 const COMPACT_JWS = /^[\w-]+\.([\w-]+)\.[\w-]+$/;
@@ -68,8 +68,9 @@ export function assertionMethod<Algorithm extends AssertionAlgorithm>(
         ? 'assertion_not_supported'
         : undefined,
     parameters: ['client_assertion', 'client_assertion_type'],
-    find(_request, form) {
+    find(_request, form, { trustedIssuers }) {
       if (!isFor(readJwtHeader(form.get('client_assertion') ?? '')?.algorithm)) return undefined;
+      if (trustedIssuers?.find(form) !== undefined) return undefined;
       return () => {
         const claimed = claimedAssertion(form, facts);
         return {
@@ -113,8 +114,8 @@ function claimedAssertion<Algorithm extends AssertionAlgorithm>(
   return { clientId: claims.sub, assertion, algorithm, keyId: header.keyId };
 }
 
-/** Use only to look up the client. All checks use the verified payload. */
-function unverifiedClaims(assertion: string): Claims | undefined {
+/** Use only to look up the client or the issuer, until the signature of the same text has verified. */
+export function unverifiedClaims(assertion: string): Claims | undefined {
   const [, payload] = COMPACT_JWS.exec(assertion) ?? [];
   if (payload === undefined) return undefined;
   try {
@@ -236,6 +237,6 @@ function isForThisServer(
   return audiences.length > 0 && audiences.every((audience) => accepted.has(audience));
 }
 
-function isTime(value: unknown): value is number {
+export function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }

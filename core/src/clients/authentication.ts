@@ -23,6 +23,7 @@ import { clientSecretJwt } from './client_secret_jwt.ts';
 import {
   type Claim,
   type ClientAuthenticationMethod,
+  type FoundCredentials,
   refusedClient,
   repeatedCredentials,
   type SupportingContext,
@@ -184,6 +185,14 @@ export const METHODS: Readonly<Record<AuthenticationMethod, ClientAuthentication
   client_secret_jwt: clientSecretJwt,
   private_key_jwt: privateKeyJwt,
   none,
+  /** A JWT of an issuer that the operator trusts, by which the platform of a workload names it. */
+  trusted_issuer_jwt: {
+    proof: 'key',
+    isForOperators: true,
+    unsupported: ({ trustedIssuers }) => (trustedIssuers ? undefined : 'assertion_issuer_unknown'),
+    parameters: ['client_assertion', 'client_assertion_type'],
+    find: (_request, form, { trustedIssuers }) => trustedIssuers?.find(form) as FoundCredentials | undefined,
+  },
   tls_client_auth: tlsClientAuth,
   self_signed_tls_client_auth: selfSignedTlsClientAuth,
 };
@@ -301,7 +310,7 @@ export async function authenticateClient(
   call: Call,
   beforeUse?: (context: ClientContext, request: HttpRequest, client: ClientRecord) => Promise<unknown>,
 ): Promise<ClientRecord> {
-  const claims = claimedCredentials(request, form);
+  const claims = claimedCredentials(form, ({ find }) => find(request, form, context));
   const found = await findNamedClient(context, claims[0].clientId);
   const client = found && (context.profile ?? found.metadata?.profile) ? underProfile(context, found) : found;
   const registered = client === undefined ? CERTIFICATE_METHODS : authenticationMethodsOf(client);
@@ -312,9 +321,11 @@ export async function authenticateClient(
   const named = isRegistered ? (proof === 'secret' && !readsSecret ? found : client) : undefined;
   const unsupported = whyNot?.(context);
   const verdict: Verdict = unsupported ? { reason: unsupported } : await claim.verify(context, named, call);
-
-  if (!client)
-    throw refusedClient('client_unknown', undefined, { value: claim.clientId, cause: verdict.cause });
+  if (!client) {
+    const { clientId, named } = claim;
+    const reason = (named === undefined ? undefined : verdict.reason) ?? 'client_unknown';
+    throw refusedClient(reason, undefined, { value: named ?? clientId, cause: verdict.cause });
+  }
   if (!isRegistered && !unsupported) throw refusedClient(wrongMethod(client, claim.method), client);
   if (verdict.reason !== undefined) throw refusedClient(verdict.reason, client, { cause: verdict.cause });
   if (client.disabledAtMs !== undefined) throw refusedClient('client_disabled', client);
@@ -347,13 +358,15 @@ const WITHOUT_CREDENTIALS = Object.values(METHODS).filter((method) => !isInReque
 /** Of unknown clients too, certificates are read, so that timing does not reveal which clients exist. */
 const CERTIFICATE_METHODS = AUTHENTICATION_METHODS.filter((name) => METHODS[name].proof === 'certificate');
 
+type Search = (method: ClientAuthenticationMethod) => FoundCredentials | undefined;
+
 /**
  * Finds the one credential of a request. Without one, the request could use any method that needs none in the
  * request, and the client's registration decides which.
  */
-function claimedCredentials(request: HttpRequest, form: Form): readonly [Claim, ...Claim[]] {
-  const find = ({ parameters = [], find }: ClientAuthenticationMethod) =>
-    parameters.length === 0 || parameters.some((name) => form.has(name)) ? (find(request, form) ?? []) : [];
+function claimedCredentials(form: Form, search: Search): readonly [Claim, ...Claim[]] {
+  const find = (method: ClientAuthenticationMethod) =>
+    method.parameters?.some((name) => form.has(name)) === false ? [] : (search(method) ?? []);
   const found = CREDENTIALS.flatMap(find);
   if (found.length > 1) throw repeatedCredentials();
   const sent = found[0]?.();

@@ -8,6 +8,7 @@ import {
   StorageFault,
 } from '../http/errors.ts';
 import type { ServerEvent } from '../http/events.ts';
+import type { Form } from '../http/form.ts';
 import { RecentlyUsed } from '../platform/cache.ts';
 import { type Clock, equalInConstantTime } from '../platform/environment.ts';
 import type { AssertionAlgorithm, ClientAlgorithm } from '../protocol/client_metadata.ts';
@@ -45,6 +46,12 @@ export type EndpointUrls = Readonly<Record<keyof EndpointPaths, readonly string[
 /** Whether DPoP proofs may or must have a nonce of the server. */
 export type DpopNonces = 'offered' | 'required';
 
+/** Finds client assertions of issuers that the operator trusts. */
+export interface ForeignAssertions {
+  /** @returns `FoundCredentials`; `undefined` if the issuer of the assertion is the client itself */
+  find(form: Form): object | undefined;
+}
+
 /** Decides whether a user may use a client. */
 export type MayUseClient = (subject: string, client: AuthorizationClient) => Awaitable<boolean>;
 
@@ -76,6 +83,8 @@ export interface ClientContext extends TokenContext {
   readonly dpopProofLifetime: number;
   /** Whether requests carry certificates, and what reads names in them. If not, those of a request do not count. */
   readonly clientCertificates: boolean | CertificateReader;
+  /** `undefined` if the host trusts no issuers of JWTs. */
+  readonly trustedIssuers: ForeignAssertions | undefined;
   /** Origin at which clients present certificates, if it is not the issuer’s (RFC 8705 §5). */
   readonly mtlsOrigin: string | undefined;
   /** Whether the host's `verifySecret` is also called for unknown clients. */

@@ -21,6 +21,8 @@ export interface ClientAuthenticationMethod {
   readonly proof: 'secret' | 'key' | 'certificate' | 'nothing';
   /** Whether the server must be able to read the client's secret, so that it is also stored sealed. */
   readonly readsSecret?: true;
+  /** Whether only an operator can register it. */
+  readonly isForOperators?: true;
   /** Algorithms of its assertions. Absent if the method has none. */
   readonly assertionAlgorithms?: readonly AssertionAlgorithm[];
   /** Returns why this server cannot support the method. Absent if every server can. */
@@ -36,23 +38,25 @@ export interface ClientAuthenticationMethod {
    * client's identifier.
    * @throws {OAuthError} `invalid_client`: the credentials are malformed and could belong to several methods
    */
-  find(request: HttpRequest, form: Form): FoundCredentials | undefined;
+  find(request: HttpRequest, form: Form, context: SupportingContext): FoundCredentials | undefined;
 }
 
 /** What the support of a method depends on. */
-export type SupportingContext = Pick<ClientContext, 'storage' | 'clientCertificates'>;
+export type SupportingContext = Pick<ClientContext, 'storage' | 'clientCertificates' | 'trustedIssuers'>;
 
 /**
  * Reads the credentials that were found.
  * @returns `undefined` if they name no client
  * @throws {OAuthError} `invalid_client`, `invalid_request`: they are malformed
  */
-type FoundCredentials = () => Claim | undefined;
+export type FoundCredentials = () => Claim | undefined;
 
 /** Credentials that have not been checked yet. */
 export interface Claim {
   readonly method: AuthenticationMethod;
   readonly clientId: string;
+  /** For logs: what they name, if it is no identifier of a client. Then `verify` also says why there is no client. */
+  readonly named?: string;
   /**
    * Checks the credentials. It takes the same time without a client, so that timing does not reveal which exist.
    * @param client the client, if it is registered for this method. Without one, the result is ignored.

@@ -84,7 +84,7 @@ const KEYS: Partial<Record<ClientAlgorithm, JWK>> = {
  * Returns a key for the signature check of an assertion that is rejected anyway, so that unknown clients take as long
  * as wrong signatures. Anyone can sign with these keys, so ignore the result of the check.
  */
-async function standInKey(algorithm: ClientAlgorithm): Promise<CryptoKey> {
+export async function standInKey(algorithm: ClientAlgorithm): Promise<CryptoKey> {
   const key = await importJWK(KEYS[algorithm] ?? RSA, algorithm);
   if (key instanceof Uint8Array) throw new TypeError('a stand-in key is symmetric');
   return key;

@@ -47,6 +47,7 @@ export type MetadataContext = Pick<
   | 'clientAssertionAlgorithms'
   | 'dpopAlgorithms'
   | 'clientCertificates'
+  | 'trustedIssuers'
   | 'mtlsOrigin'
 >;
 

@@ -314,6 +314,12 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
     'The client authenticated with an assertion, but the storage cannot record which assertions were used (oneTimeIdentifiers). Without this record, the server accepts no assertions.',
   assertion_key_unknown:
     'No key of the client matches the client assertion, or several keys match and the assertion does not name one (kid).',
+  assertion_issuer_unknown:
+    'The client assertion is from an issuer that the option trustedIssuers does not name.',
+  assertion_claims_unmatched:
+    'The issuer of the client assertion is trusted, but its claims match those of no client, or not of this one, in the option trustedIssuers.',
+  issuer_keys_refused:
+    'The server needed the keys of a trusted issuer, but may not fetch their URL, or the response was not a JWK set, or metadata of another issuer.',
   assertion_signature_wrong: 'The signature of the client assertion does not verify.',
   assertion_subject_wrong: 'The iss or sub of the client assertion is not the client identifier.',
   assertion_audience_wrong: 'The aud of the client assertion is not this server.',

@@ -25,6 +25,7 @@ import type { DetailsTypes } from '../tokens/authorization_details.ts';
 import type { GetUserClaims, SubjectState } from '../tokens/context.ts';
 import type { JwtService, JwtVerifier } from '../tokens/jwt_service.ts';
 import type { AccessTokenVerifier } from '../tokens/state.ts';
+import type { TrustedIssuers } from '../trust/trusted_issuers.ts';
 /** Options of `new AuthorizationServer()`. */
 export interface AuthorizationServerOptions<S extends Storage = AuthorizingStorage> {
   /** URL that names this server, and is the base of its other URLs (RFC 8414 §2). */
@@ -95,6 +96,11 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
    * off.
    */
   readonly tokenExchange?: TokenExchange;
+  /**
+   * Lets workloads authenticate as clients with JWTs of their platform, such as Kubernetes or GitHub Actions, instead
+   * of a secret (RFC 7523 §2.2). Default: none.
+   */
+  readonly trustedIssuers?: TrustedIssuers;
   /** Authentication context classes (acr) that sign-ins can reach (OpenID Connect Core §2). Default: none. */
   readonly acrValues?: readonly string[];
   /**

@@ -58,6 +58,7 @@ import type { GetUserClaims, SubjectState } from '../tokens/context.ts';
 import type { JwtService, JwtVerifier } from '../tokens/jwt_service.ts';
 import { EXPECTED_SECRET } from '../tokens/server_secret.ts';
 import type { AccessTokenVerifier } from '../tokens/state.ts';
+import type { TrustedIssuers } from '../trust/trusted_issuers.ts';
 import type {
   AuthorizationServerOptions,
   OidcOptions,
@@ -199,6 +200,7 @@ export const HOST_OPTIONS = {
   clientDocuments: settingWithoutDefault(opened<ClientDocuments>('clientDocuments')),
   deviceAuthorization: settingWithoutDefault(opened<DeviceAuthorization>('deviceAuthorization')),
   tokenExchange: settingWithoutDefault(opened<TokenExchange>('tokenExchange')),
+  trustedIssuers: settingWithoutDefault(opened<TrustedIssuers>('trustedIssuers')),
   acrValues: setting(
     textList('ACR', 'a list of texts without spaces', (acr) => /^[^\s\0]+$/.test(acr)),
     [],

@@ -281,6 +281,13 @@ export const HOST_OPTION_TEXTS: TextsOf<typeof HOST_OPTIONS> = {
     section: 'RFC 8693',
     defaultInWords: 'off',
   },
+  trustedIssuers: {
+    group: 'Host',
+    about:
+      'Lets workloads authenticate as clients with JWTs of their platform, such as Kubernetes or GitHub Actions, instead of a secret.',
+    section: 'RFC 7523 §2.2',
+    defaultInWords: 'none',
+  },
   acrValues: {
     group: 'Host',
     about: 'Authentication context classes (acr) that sign-ins can reach.',

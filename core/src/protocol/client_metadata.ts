@@ -7,6 +7,7 @@ export const AUTHENTICATION_METHODS = [
   'client_secret_post',
   'client_secret_jwt',
   'private_key_jwt',
+  'trusted_issuer_jwt',
   'tls_client_auth',
   'self_signed_tls_client_auth',
   'none',

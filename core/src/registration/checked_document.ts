@@ -1,6 +1,6 @@
 // Checks client metadata as a whole, whether an operator or the client itself wrote it, and leaves out what the server
 // does not offer to the client.
-import { acceptedAlgorithms, supportedMethods } from '../clients/authentication.ts';
+import { acceptedAlgorithms, METHODS, supportedMethods } from '../clients/authentication.ts';
 import { OAuthError } from '../http/errors.ts';
 import { formatScope, parseScope } from '../http/form.ts';
 import type { JsonObject } from '../http/http.ts';
@@ -46,6 +46,7 @@ type CheckContext = Pick<
   | 'requestObjectAlgorithms'
   | 'clientAssertionAlgorithms'
   | 'clientCertificates'
+  | 'trustedIssuers'
   | 'fetchDocument'
   | 'canFetch'
 >;
@@ -105,8 +106,10 @@ export async function documentByClient(
   written: JsonObject,
   registered?: ClientRecord,
 ): Promise<ClientDocument> {
+  const capabilities = capabilitiesOf(context);
   const policy: RegistrationPolicy = {
-    ...capabilitiesOf(context),
+    ...capabilities,
+    authenticationMethods: capabilities.authenticationMethods.filter((name) => !METHODS[name].isForOperators),
     registrant: 'client',
     registeredResource: registered?.resource,
     scopes: [...new Set([...scopes, ...(registered?.scopes ?? [])])],

@@ -417,6 +417,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
     },
     oidc: oidc && { ...oidc, getUserClaims: guardedClaims(oidc.getUserClaims) },
     mayUseClient: mayUseClient && guardedCall(mayUseClient, 'mayUseClient'),
+    trustedIssuers: options.trustedIssuers?.open({ ...options, storage }),
     documents: undefined,
   };
   const documents = options.clientDocuments?.open(

@@ -504,6 +504,12 @@ export const OPTIONS = {
     'JSON file with the identity providers at which users can sign in, such as Google (docs/providers.md).',
     'none',
   ),
+  trustedIssuers: optionWithoutDefault(
+    'Endpoints',
+    FILE,
+    'JSON file with issuers whose tokens authenticate workloads, such as Kubernetes and GitHub Actions (docs/workloads.md).',
+    'none',
+  ),
 
   ...DIRECTORY_OPTIONS,
   ...ENDPOINT_OPTIONS,

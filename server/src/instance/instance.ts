@@ -23,6 +23,7 @@ import { isLoopback } from '../config/networks.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { readProviderFacts } from '../config/providers.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
+import { readTrustedIssuers } from '../config/trusted_issuers.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
 import { type Factors, resealTotps, sealsOfTotps } from '../data/factors.ts';
@@ -248,7 +249,7 @@ function documentsFromOutside({ insecureDevelopment }: Settings): FetchDocument 
 /** Options for which modules are loaded, if the configuration needs them. */
 type LoadedOptions = Pick<
   AuthorizationServerOptions,
-  'acrValues' | 'authorizationDetails' | 'clientCertificates' | 'mtlsOrigin'
+  'acrValues' | 'authorizationDetails' | 'clientCertificates' | 'mtlsOrigin' | 'trustedIssuers'
 >;
 
 /** @throws {ConfigurationRefused} a type of authorization details is invalid, or a server cannot meet its sign-in policy */
@@ -259,9 +260,11 @@ async function loadedOptions(
 ): Promise<LoadedOptions> {
   if (actor === 'server') refuseUnreachablePolicy(configuration, issuer);
   const details = await detailsTypes(configuration);
+  const issuers = readTrustedIssuers(configuration, process.env);
   return {
     acrValues: acrValues(configuration.settings, issuer),
     ...(details !== undefined && { authorizationDetails: details }),
+    ...(issuers !== undefined && { trustedIssuers: issuers }),
     ...(await certificateOptions(configuration.settings, issuer, actor)),
   };
 }

@@ -1,0 +1,84 @@
+// Which tokens of a trusted issuer a rule accepts, by their claims.
+import { ConfigurationError } from '../http/errors.ts';
+import { isJsonObject } from '../http/http.ts';
+import type { Claims } from '../protocol/claims.ts';
+
+/**
+ * What claims must be. A text must equal the whole claim. In it, `*` stands for a whole part between `:` or `/`, which is
+ * not empty and has neither character. A list has alternatives, and an object patterns for the members of the claim.
+ * @example
+ * { sub: 'repo:acme/shop:ref:refs/heads/*', repository_owner_id: '4711', 'kubernetes.io': { namespace: 'shop' } }
+ */
+export interface ClaimPatterns {
+  readonly [claim: string]: string | number | boolean | readonly string[] | ClaimPatterns;
+}
+
+type Matches = (value: unknown) => boolean;
+
+const SEPARATOR = /([:/])/;
+
+/** Parts of `sub` that a pattern names before its first `*`. One alone is often the same for all tokens of an issuer. */
+const LEAST_NAMED_PARTS = 2;
+
+/**
+ * @param place of the patterns, for messages
+ * @returns whether claims match
+ * @throws {ConfigurationError} a pattern has another form, or that of `sub` is missing or lets too much in
+ */
+export function patternsOf(patterns: unknown, place: string): (claims: Claims) => boolean {
+  const matches = membersOf(patterns, place);
+  const { sub } = patterns as ClaimPatterns;
+  const subjects = typeof sub === 'string' ? [sub] : Array.isArray(sub) ? sub.map(String) : [];
+  if (subjects.length === 0) throw new ConfigurationError(`${place}.sub`, 'a pattern, or a list of patterns');
+  const open = subjects.find((pattern) => pattern.includes('*') && namedParts(pattern) < LEAST_NAMED_PARTS);
+  if (open === undefined) return matches;
+  throw new ConfigurationError(
+    `${place}.sub`,
+    `at least ${LEAST_NAMED_PARTS} parts between : or / before the first *, got ${open}`,
+  );
+}
+
+function namedParts(pattern: string): number {
+  const parts = partsOf(pattern);
+  return parts.slice(0, parts.indexOf('*')).filter((part) => !/^[:/]?$/.test(part)).length;
+}
+
+function membersOf(patterns: unknown, place: string): (value: unknown) => boolean {
+  if (!isJsonObject(patterns) || Object.keys(patterns).length === 0)
+    throw new ConfigurationError(place, 'an object with a pattern for each claim');
+  const members = Object.entries(patterns).map(
+    ([name, pattern]) => [name, matcherOf(pattern, `${place}.${name}`)] as const,
+  );
+  return (value) =>
+    isJsonObject(value) &&
+    members.every(([name, matches]) => Object.hasOwn(value, name) && matches(value[name]));
+}
+
+function matcherOf(pattern: unknown, place: string): Matches {
+  if (typeof pattern === 'number' || typeof pattern === 'boolean') return (value) => value === pattern;
+  if (isJsonObject(pattern)) return membersOf(pattern, place);
+  const texts: readonly unknown[] = Array.isArray(pattern) ? pattern : [pattern];
+  if (texts.length === 0) throw new ConfigurationError(place, 'at least one pattern');
+  const alternatives = texts.map((text) => textMatcher(text, place));
+  return (value) => typeof value === 'string' && alternatives.some((matches) => matches(value));
+}
+
+function textMatcher(pattern: unknown, place: string): (value: string) => boolean {
+  if (typeof pattern !== 'string' || pattern === '')
+    throw new ConfigurationError(place, 'a text, a number, true, false, a list of texts, or an object');
+  const wanted = partsOf(pattern);
+  if (wanted.some((part) => part.includes('*') && part !== '*'))
+    throw new ConfigurationError(place, `* alone between : or /, got ${pattern}`);
+  return (value) => {
+    const parts = partsOf(value);
+    return (
+      parts.length === wanted.length &&
+      parts.every((part, index) => (wanted[index] === '*' ? part !== '' : part === wanted[index]))
+    );
+  };
+}
+
+/** Parts and separators in turn. */
+function partsOf(text: string): readonly string[] {
+  return text.split(SEPARATOR);
+}
