@@ -250,8 +250,8 @@ export {
 } from './tokens/server_secret.ts';
 export type { AccessTokenVerifier, IdTokenHint, TokenTypeHint } from './tokens/state.ts';
 export { type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';
-export type { ClaimPatterns } from './trust/claim_patterns.ts';
 export {
+  type ClaimPatterns,
   type TrustedClient,
   type TrustedIssuer,
   type TrustedIssuers,

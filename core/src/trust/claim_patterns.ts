@@ -1,17 +1,7 @@
 // Which tokens of a trusted issuer a rule accepts, by their claims.
 import { ConfigurationError } from '../http/errors.ts';
-import { isJsonObject } from '../http/http.ts';
+import { isJsonObject, type JsonObject } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
-
-/**
- * What claims must be. A text must equal the whole claim. In it, `*` stands for a whole part between `:` or `/`, which is
- * not empty and has neither character. A list has alternatives, and an object patterns for the members of the claim.
- * @example
- * { sub: 'repo:acme/shop:ref:refs/heads/*', repository_owner_id: '4711', 'kubernetes.io': { namespace: 'shop' } }
- */
-export interface ClaimPatterns {
-  readonly [claim: string]: string | number | boolean | readonly string[] | ClaimPatterns;
-}
 
 type Matches = (value: unknown) => boolean;
 
@@ -27,7 +17,7 @@ const LEAST_NAMED_PARTS = 2;
  */
 export function patternsOf(patterns: unknown, place: string): (claims: Claims) => boolean {
   const matches = membersOf(patterns, place);
-  const { sub } = patterns as ClaimPatterns;
+  const { sub } = patterns as JsonObject;
   const subjects = typeof sub === 'string' ? [sub] : Array.isArray(sub) ? sub.map(String) : [];
   if (subjects.length === 0) throw new ConfigurationError(`${place}.sub`, 'a pattern, or a list of patterns');
   const open = subjects.find((pattern) => pattern.includes('*') && namedParts(pattern) < LEAST_NAMED_PARTS);

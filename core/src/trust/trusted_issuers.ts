@@ -28,7 +28,7 @@ import {
 } from '../protocol/option_kinds.ts';
 import { readJwtHeader, verifiedPayload } from '../tokens/jwt.ts';
 import { importPublicKey, keyThatSigned, RemoteKeySets, readPublicKeys } from '../tokens/public_keys.ts';
-import { type ClaimPatterns, patternsOf } from './claim_patterns.ts';
+import { patternsOf } from './claim_patterns.ts';
 
 /** An issuer whose JWTs are accepted. */
 export interface TrustedIssuer {
@@ -51,6 +51,16 @@ export interface TrustedIssuer {
   readonly maxLifetime?: number;
   /** Clients that its JWTs authenticate. Each needs the authentication method `trusted_issuer_jwt`. */
   readonly clients?: readonly TrustedClient[];
+}
+
+/**
+ * What claims must be. A text must equal the whole claim. In it, `*` stands for a whole part between `:` or `/`, which is
+ * not empty and has neither character. A list has alternatives, and an object patterns for the members of the claim.
+ * @example
+ * { sub: 'repo:acme/shop:ref:refs/heads/*', repository_owner_id: '4711', 'kubernetes.io': { namespace: 'shop' } }
+ */
+export interface ClaimPatterns {
+  readonly [claim: string]: string | number | boolean | readonly string[] | ClaimPatterns;
 }
 
 /** A client, and the claims of its JWTs. */

@@ -2,19 +2,17 @@
 
 import type { StorageGroup } from '../groups.ts';
 import { administration } from './administration.ts';
-import { atomicity } from './atomicity.ts';
+import { atomicity, faults } from './atomicity.ts';
 import { clientRegistry } from './client_registry.ts';
 import { concurrency } from './concurrency.ts';
 import { endpoints } from './endpoints.ts';
-import { expiry } from './expiry.ts';
-import { faults } from './faults.ts';
 import { grants } from './grants.ts';
 import { keys } from './keys.ts';
 import { pending } from './pending.ts';
 import { records } from './records.ts';
 import { registrations } from './registrations.ts';
 import type { KitCase } from './stage.ts';
-import { sweeping } from './sweeping.ts';
+import { expiry, sweeping } from './sweeping.ts';
 
 export { type KitCase, KitFailure, type KitGroup, type KitSubject, type KitToken } from './stage.ts';
 
