@@ -4,6 +4,8 @@
 // databases also through those parts of the core's stores that are listed here. Prints each breach and exits with 1 if
 // there is one. `check_layers.ts FOLDER` checks another tree (ADR 58, ADR 59, ADR 141, ADR 154).
 //
+// A file of more than 600 lines, also a test, says why in its first comment: `// Long: …`.
+//
 // Also reads SQL. Only `core/src/storage/` and `server/src/data/` have any. The program's SQL names no table of the
 // library, and the library's none of the program. Only the file that states the columns of a table inserts its rows.
 import { globSync, readFileSync } from 'node:fs';
@@ -162,6 +164,14 @@ const COMMENT_LINE = /^ *(?:\/?\*|\/\/).*$/gm;
 /** In code, not in comments. `Date.now` without a call is the default of a clock that can be passed in. */
 const READS_CLOCK = /^(?! *(?:\/?\*|\/\/)).*(?:\bDate\.now\(\)|\bnew Date\(\))/m;
 
+const LONGEST = 600;
+
+const GENERATED = /[/\\](?:generated|dist|lib)[/\\]|\.(?:generated|d)\.ts$/;
+
+const WRITTEN = ['bench', 'core', 'examples', 'protect', 'reliability', 'scripts', 'server', 'site'].map(
+  (folder) => `${folder}/**/*.{ts,css}`,
+);
+
 const breaches = new Set<string>();
 const imports = new Map<string, readonly string[]>();
 
@@ -183,6 +193,7 @@ reportCircles('file', imports);
 reportCircles('folder', byFolder());
 checkCarried();
 checkSql();
+checkLengths();
 
 const index = readFileSync('core/src/index.ts', 'utf8');
 if (/\/(memory|sqlite|postgres|kit|adapters)\//.test(index))
@@ -190,6 +201,16 @@ if (/\/(memory|sqlite|postgres|kit|adapters)\//.test(index))
 
 for (const breach of breaches) console.error(breach);
 process.exit(breaches.size === 0 ? 0 : 1);
+
+function checkLengths(): void {
+  for (const file of globSync(WRITTEN, { exclude: ['**/node_modules'] }).sort()) {
+    const lines = readFileSync(file, 'utf8').split('\n');
+    const code = lines.findIndex((line) => !/^(?:#!|\/\/|\/?\*| \*|$)/.test(line));
+    const hasReason = lines.slice(0, code).some((line) => line.startsWith('// Long: '));
+    if (lines.length - 1 > LONGEST && !GENERATED.test(file) && !hasReason)
+      breaches.add(`${file} has ${lines.length - 1} lines; split it, or say why not: // Long: …`);
+  }
+}
 
 function specifiersIn(text: string): readonly string[] {
   const found = text.matchAll(/^(?:import|export)\s(?:[^'";]*?from\s)?'([^']+)'/gm);

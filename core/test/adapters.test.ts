@@ -1,3 +1,4 @@
+// Long: each rule of an exchange over HTTP, on the adapters of Node and Fetch.
 import assert from 'node:assert/strict';
 import {
   createServer,

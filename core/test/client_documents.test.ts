@@ -1,4 +1,5 @@
 // § refers to draft-ietf-oauth-client-id-metadata-document-03.
+// Long: the rules of one specification, in its order.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,5 @@
 // § refers to FAPI 2.0 Security Profile.
+// Long: the rules of one specification, in its order.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {

@@ -1,3 +1,4 @@
+// Long: a list of every storage method with its faults, and the tests that go through it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

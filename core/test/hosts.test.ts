@@ -1,3 +1,4 @@
+// Long: what records of hosts may look like, with one example each.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,4 +1,5 @@
 /** Incidents of other authorization servers, which must not happen here. Each title begins with its public name. */
+// Long: one test for each public incident.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// Long: one class, which signs, verifies and rotates, with the forgeries against it.
 import assert from 'node:assert/strict';
 import crypto, { createHash, createHmac } from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';

@@ -50,6 +50,14 @@ const PLANTED: readonly (readonly [
     /revocation\.ts imports core\/src\/storage\/host_storage\.ts; a slice knows only/,
   ],
   [
+    'a file of more than 600 lines without a reason in its first comment',
+    {
+      'core/src/http/http.ts': `// One thing.\n${'export {};\n'.repeat(600)}`,
+      'core/test/http.test.ts': `// Long: a table.\n${'export {};\n'.repeat(700)}`,
+    },
+    /^core\/src\/http\/http\.ts has 601 lines; split it, or say why not: \/\/ Long: …\n$/,
+  ],
+  [
     'a file that reads the clock itself',
     { 'server/src/config/options.ts': '// Date.now()\nexport const atMs = () => Date.now();' },
     /server\/src\/config\/options\.ts reads the clock itself/,

@@ -1,4 +1,5 @@
 // § refers to OpenID Connect Core.
+// Long: the rules of one specification, in its order.
 import assert from 'node:assert/strict';
 import { base64url, decodeJwt, type JWK, SignJWT } from 'jose';
 import { ON_EVERY_HOST } from './harness/places.ts';

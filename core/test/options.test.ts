@@ -1,3 +1,4 @@
+// Long: tables with every option, its default, and values that do not fit.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

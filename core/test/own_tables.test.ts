@@ -1,4 +1,5 @@
 // Hosts with only the storage methods that grantd §10 requires.
+// Long: hosts with few methods, each with its tables.
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,5 +1,6 @@
 // Hosts whose methods, records or keys are not as they should be: no token passes, no log has a secret, and an outage
 // stays an outage.
+// Long: a table of the mistakes of hosts.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';

@@ -1,3 +1,4 @@
+// Long: short rules of forms, headers and URLs, which share nothing else.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

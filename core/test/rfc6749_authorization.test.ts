@@ -1,4 +1,5 @@
 // § refers to RFC 6749.
+// Long: the rules of one specification, in its order.
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import {

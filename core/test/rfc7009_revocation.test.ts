@@ -1,4 +1,5 @@
 // § refers to RFC 7009.
+// Long: the rules of one specification, in its order.
 import assert from 'node:assert/strict';
 import { decodeJwt } from 'jose';
 import { ON_EVERY_HOST } from './harness/places.ts';

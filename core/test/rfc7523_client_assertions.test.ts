@@ -1,4 +1,5 @@
 // § refers to RFC 7523.
+// Long: the rules of one specification, in its order.
 import assert from 'node:assert/strict';
 import { createHmac, generateKeyPairSync, KeyObject, sign } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,4 +1,5 @@
 // § refers to RFC 7591.
+// Long: the rules of one specification, in its order, with a table of every member.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -1,4 +1,5 @@
 // § refers to RFC 9449.
+// Long: the rules of one specification, in its order.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AdministrableStorage, TokenRecord } from '@grantd/core';

@@ -1,4 +1,5 @@
 // Who may use the admin API.
+// Long: who may do what, by client, user and address.
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';

@@ -1,3 +1,4 @@
+// Long: one command, with every change that a file can make.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

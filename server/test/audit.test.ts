@@ -1,4 +1,5 @@
 // The audit trail on both databases.
+// Long: one trail, on both databases: what is recorded, proven, exported and removed.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

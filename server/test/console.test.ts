@@ -1,4 +1,5 @@
 // The console of operators: who may use it, and what it does.
+// Long: every page of the console, in one signed-in browser.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

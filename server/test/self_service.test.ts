@@ -1,3 +1,4 @@
+// Long: one suite on both databases, because each step needs the user of the one before.
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

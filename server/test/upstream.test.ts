@@ -1,4 +1,5 @@
 // § refers to OpenID Connect Core.
+// Long: one provider, with each way in which it can answer.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

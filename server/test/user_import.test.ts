@@ -1,3 +1,4 @@
+// Long: every format of users and of password hashes.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -9,32 +9,9 @@ import type { AnyCommandForm, CommandForm } from './command_form.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
 import type { Flat, Schema, ValueOf } from './schema.ts';
 
-/** The parts of an instance that operations use. Its changes are recorded with the actor of the instance. */
+/** What operations use: an instance whose changes are recorded with its actor, without what is for users themselves. */
 export interface OperationParts
-  extends Pick<
-    Instance,
-    | 'issuer'
-    | 'clock'
-    | 'storage'
-    | 'people'
-    | 'importedPeople'
-    | 'attempts'
-    | 'groups'
-    | 'scopeTexts'
-    | 'sessions'
-    | 'consents'
-    | 'mails'
-    | 'mailedLinks'
-    | 'auditTrail'
-    | 'referenceTime'
-    | 'factors'
-    | 'upstreamIdentities'
-    | 'database'
-    | 'secret'
-    | 'openWays'
-    | 'requireSecretOfServers'
-    | 'secretDependents'
-  > {
+  extends Omit<Instance, 'ownPeople' | 'ownFactors' | 'fetchDocument' | 'server' | 'actingAs'> {
   readonly configuration: Configuration;
   server(): Promise<AuthorizationServer>;
 }

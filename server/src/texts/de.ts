@@ -1,3 +1,4 @@
+// Long: every text in one language, so that a translator has one file.
 import { html } from 'hono/html';
 import type { Texts } from './en.ts';
 import { counted, Formats } from './formats.ts';

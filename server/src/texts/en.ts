@@ -1,3 +1,4 @@
+// Long: every text in one language, so that a translator has one file.
 import type { RefusalReason } from '@grantd/core';
 import { html } from 'hono/html';
 import { counted, Formats } from './formats.ts';

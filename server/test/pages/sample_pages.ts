@@ -1,3 +1,4 @@
+// Long: every page once, with what it shows.
 import { auditPage } from '../../src/console/audit.ts';
 import { askClientPage, clientPage } from '../../src/console/clients.ts';
 import { refusedPage } from '../../src/console/frame.ts';
