@@ -179,6 +179,89 @@ test('oauth2-proxy signs a user in for a whole web application', {
   assert.equal((await new Browser(home).get(home)).status, 403, 'without a session');
 });
 
+const PYTHON = process.env.PYTHON ?? 'python3';
+const hasAllauth = spawnSync(PYTHON, ['-c', 'import allauth'], { stdio: 'ignore' }).status === 0;
+
+test('django-allauth signs a user in', {
+  skip:
+    !hasAllauth && 'django-allauth is not installed (pip install "django-allauth[socialaccount]", PYTHON=…)',
+}, async (t) => {
+  const { issuer, home, port, settings, secret, folder } = await applicationOf(
+    'django-allauth',
+    'python',
+    'https://django.example',
+  );
+  const file = join(folder, 'providers.py');
+  writeFileSync(file, settings);
+  const args = [join(import.meta.dirname, 'harness', 'allauth_site.py'), file, join(folder, 'django.sqlite')];
+  const env = { ...process.env, CLIENT_SECRET: secret };
+  const site = spawn(PYTHON, [...args, String(port)], { stdio: 'ignore', env });
+  t.after(() => site.kill());
+  await untilOpen(home);
+  const browser = new Browser(home);
+  const { url } = await browser.get(`${home}/accounts/oidc/grantd/login/`);
+  const callback = await signInAndConsent(new Browser(issuer), url, CAROL);
+  assert.equal((await browser.get(callback.href)).html, 'carol carol@example.com');
+});
+
+/** Debian's packages, or those that are unpacked in another folder. */
+const RUBY = `${process.env.RUBY_ROOT ?? ''}/usr`;
+const pathsOfRuby = (...paths: readonly string[]) => paths.map((path) => `${RUBY}/${path}`).join(':');
+const RUBY_ENVIRONMENT = {
+  ...process.env,
+  LD_LIBRARY_PATH: pathsOfRuby('lib/x86_64-linux-gnu'),
+  RUBYLIB: ['lib', 'lib/x86_64-linux-gnu']
+    .map((lib) =>
+      pathsOfRuby(`${lib}/ruby/vendor_ruby`, `${lib}/ruby/vendor_ruby/3.1.0`, `${lib}/ruby/3.1.0`),
+    )
+    .join(':'),
+  GEM_PATH: pathsOfRuby(
+    ...['share/rubygems-integration/all', 'share/rubygems-integration/3.1.0', 'lib/ruby/gems/3.1.0'],
+  ),
+};
+const hasOmniauth =
+  spawnSync(`${RUBY}/bin/ruby`, ['-e', "require 'omniauth_openid_connect'"], {
+    stdio: 'ignore',
+    env: RUBY_ENVIRONMENT,
+  }).status === 0;
+
+test('the library with which GitLab signs in signs a user in', {
+  skip: !hasOmniauth && 'ruby-omniauth-openid-connect and ruby-webrick are not installed',
+}, async (t) => {
+  // This version of the library does not know the setting `pkce`.
+  const flag = '--insecure-allow-missing-pkce';
+  const application = await applicationOf('GitLab', 'ruby', 'https://gitlab.example', flag);
+  const { issuer, home, port, settings, secret, folder } = application;
+  const file = join(folder, 'gitlab.rb');
+  writeFileSync(file, settings.replace('grantd_cs_…', secret));
+  const args = [join(import.meta.dirname, 'harness', 'omniauth_site.rb'), file, String(port)];
+  const site = spawn(`${RUBY}/bin/ruby`, args, {
+    stdio: 'ignore',
+    env: RUBY_ENVIRONMENT,
+  });
+  t.after(() => site.kill());
+  await untilOpen(home);
+  const browser = new Browser(home);
+  const { url } = await browser.get(`${home}/users/auth/openid_connect`);
+  const callback = await signInAndConsent(new Browser(issuer), url, CAROL);
+  assert.match((await browser.get(callback.href)).html, /^\S+ carol carol@example\.com$/);
+});
+
+/** A server with the client of an application's recipe, and the settings in a language, with the addresses of the test. */
+async function applicationOf(title: string, language: string, site: string, ...flags: string[]) {
+  const [issuerPort, port] = [await freePort(), await freePort()];
+  const [issuer, home] = [`http://localhost:${issuerPort}`, `http://localhost:${port}`];
+  const blocks = recipe(title, { [ISSUER]: issuer, [site]: home });
+  const [[command = ''], [settings = '']] = [blocks('sh'), blocks(language)];
+  return {
+    ...(await serverFor([command.trimEnd(), ...flags].join(' '), issuerPort)),
+    issuer,
+    home,
+    port,
+    settings,
+  };
+}
+
 /** Debian's packages, or those that are unpacked in another folder. */
 const APACHE = process.env.APACHE_ROOT ?? '';
 const MODULES = `${APACHE}/usr/lib/apache2/modules`;
@@ -241,5 +324,5 @@ async function untilOpen(home: string): Promise<void> {
       () => true,
       () => false,
     );
-  for (let attempt = 0; attempt < 100 && !(await isOpen()); attempt += 1) await pause(50);
+  for (let attempt = 0; attempt < 300 && !(await isOpen()); attempt += 1) await pause(50);
 }
