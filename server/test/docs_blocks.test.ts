@@ -31,6 +31,8 @@ const RUN: readonly (readonly [page: string, test: string, ...languages: string[
   ['docs/library.md', 'examples/test/package.test.ts', 'sh', 'console'],
   ['docs/clients.md', 'server/test/client_recipes.test.ts', 'apache'],
   ['docs/clients.md#oauth2-proxy', 'server/test/client_recipes.test.ts', 'sh', 'ini'],
+  ['docs/clients.md#django-allauth', 'server/test/client_recipes.test.ts', 'sh', 'python'],
+  ['docs/clients.md#gitlab', 'server/test/client_recipes.test.ts', 'sh', 'ruby'],
   ['docs/mcp.md', 'server/test/client_docs.test.ts', 'sh', 'http'],
   ['docs/mcp.md#try-it-on-your-machine', 'examples/test/mcp_server.test.ts', 'sh'],
   ['docs/production.md#start-with-nothing', 'server/test/postgres_start.test.ts', 'sh', 'sql'],
