@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { MEMBER_NAMES, memberOf } from '@grantd/core';
-import { describeOption, MEMBER_TEXTS, type Option } from '@grantd/core/options';
+import { MEMBER_TEXTS, type Option } from '@grantd/core/options';
 import { flagOfMember } from '../server/src/cli/client_flags.ts';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
 import { schemaOfTheme } from '../server/src/pages/drawing/theme.ts';
@@ -12,7 +12,7 @@ import { hostsPage } from './hosts_page.ts';
 import { libraryPage } from './library_page.ts';
 import { migrationPage } from './migration_page.ts';
 import { monitoringPage } from './monitoring_page.ts';
-import { libraryOptionsTable, optionsInterfaces } from './options_page.ts';
+import { libraryOptionsTables, meaningAndDefault, optionsInterfaces } from './options_page.ts';
 import { productionPage } from './production_page.ts';
 import { publicNamesPage } from './public_names_page.ts';
 import { runtimesPage } from './runtimes_page.ts';
@@ -49,18 +49,20 @@ for (const [path, text] of [
 process.exit(isStale ? 1 : 0);
 
 function configuration(): string {
-  const rows = Object.entries<Option<unknown, unknown>>(OPTIONS).map(([name, option]) => {
-    const flag = option.isSecret !== true ? `\`${flagOf(name)}\`` : 'none';
-    const byDefault = option.defaultInWords ?? `\`${String(option.byDefault)}\``;
-    return `| \`${name}\` | ${flag} | \`${variableOf(name)}\` | ${describeOption(option)} Expected: ${option.kind.expected}.${option.needsRestart ? ' A change needs a restart.' : ''} | ${byDefault} |`;
+  const options = Object.entries<Option<unknown, unknown>>(OPTIONS);
+  const rows = options.map(([name, option]) => {
+    const flag = option.isSecret !== true ? flagOf(name) : variableOf(name);
+    return `| \`${name}\` | \`${flag}\` | ${meaningAndDefault(option)} |`;
   });
+  const flags = new Map(options.map(([name, option]) => [meaningAndDefault(option), flagOf(name)]));
   return `# Configuration
 
 ## Options of the program
 
 Set an option by flag, by environment variable, or in the JSON file that \`--config\` or \`GRANTD_CONFIG\` names. A flag
-overrides a variable, and a variable overrides the file. If a value is wrong, or the file contains an unknown name, the
-command fails. The error names the option and the expected value.
+overrides a variable, and a variable overrides the file. The variable is \`GRANTD_\` with the flag in capitals:
+\`GRANTD_LOG_ADDRESSES\` for \`--log-addresses\`. If a value is wrong, or the file contains an unknown name, the command
+fails. The error names the option and the expected value.
 
 To change the options of a running server, edit this file and send the server SIGHUP, for example with
 \`systemctl reload grantd\` ([how](production.md#change-the-configuration)). Options with the note “A change needs a
@@ -73,9 +75,9 @@ options and files as \`grantd serve\`, but opens no database and no port.
 ([details](performance.md#caches-and-memory)). To set Node's memory flags yourself, run
 \`node FLAGS node_modules/grantd/bin/grantd.mjs\`.
 
-| name in the file | flag | variable | meaning | default |
-| --- | --- | --- | --- | --- |
-${rows.join('\n').replaceAll('true|false', 'true\\|false')}
+| name in the file | flag | meaning | default |
+| --- | --- | --- | --- |
+${rows.join('\n')}
 
 An example of the file:
 
@@ -95,7 +97,7 @@ An example of the file:
 \`new AuthorizationServer()\` checks its options before the first request. It throws a \`ConfigurationError\` for a wrong value
 and for an unknown name. For an unknown name, the error suggests a similar name.
 
-${libraryOptionsTable()}
+${libraryOptionsTables(flags)}
 `;
 }
 

@@ -130,16 +130,39 @@ function format(path: string, source: string): string {
   return stdout;
 }
 
-/** A table of the library's options. */
-export function libraryOptionsTable(): string {
-  const rows = Object.entries(OPTION_TABLES).flatMap(([, { table, place }]) =>
-    Object.entries(table).map(([name, option]) => {
-      const byDefault = option.isRequired
-        ? 'required'
-        : (option.defaultInWords ?? `\`${String(option.byDefault)}\``);
-      const type = typeOf(name, option).replaceAll('|', '\\|');
-      return `| \`${place}${name}\` | \`${type}\` | ${describeOption(option)} Expected: ${option.kind.expected}. | ${byDefault} |`;
-    }),
+/**
+ * The library's options: a table, and a table of those that a program's option explains.
+ * @param flagOf the flag that explains an option, by what a row says
+ */
+export function libraryOptionsTables(flagOf: ReadonlyMap<string, string>): string {
+  const own: string[] = [];
+  const shared: string[] = [];
+  for (const { table, place } of Object.values(OPTION_TABLES))
+    for (const [name, option] of Object.entries(table)) {
+      const said = meaningAndDefault(option);
+      const flag = flagOf.get(said);
+      const start = `| \`${place}${name}\` | \`${typeOf(name, option).replaceAll('|', '\\|')}\` |`;
+      if (flag === undefined) own.push(`${start} ${said} |`);
+      else shared.push(`${start} \`${flag}\` |`);
+    }
+  return `| option | type | meaning | default |
+| --- | --- | --- | --- |
+${own.join('\n')}
+
+These options have the meaning and the default of a program's option:
+
+| option | type | flag of the program |
+| --- | --- | --- |
+${shared.join('\n')}`;
+}
+
+/** Two cells of a row. */
+export function meaningAndDefault(option: Option<unknown, unknown>): string {
+  const { byDefault, defaultInWords, isRequired, needsRestart, kind } = option;
+  const inWords = isRequired ? 'required' : (defaultInWords ?? `\`${String(byDefault)}\``);
+  const restart = needsRestart ? ' A change needs a restart.' : '';
+  return `${describeOption(option)} Expected: ${kind.expected}.${restart} | ${inWords}`.replaceAll(
+    'true|false',
+    'true\\|false',
   );
-  return `| option | type | what it does | default |\n| --- | --- | --- | --- |\n${rows.join('\n')}`;
 }

@@ -142,8 +142,7 @@ test('a title in the ledger that no test can have is found before any test runs'
       ...['a user’s key is not shown', 'a token is dead at the end of life', 'SQLite, tokens: another'],
     ];
     const rows = titles.map(
-      (title) =>
-        `| decided | a rule | beyond the standard | \`core/test/planted.test.ts\` | \`${title}\` |\n`,
+      (title) => `| decided | a rule | ours | \`core/test/planted.test.ts\` | \`${title}\` |\n`,
     );
     writeFileSync(join(folder, 'docs/specs/planted.md'), rows.join(''));
     const { status, stderr } = spawnSync(process.execPath, [script, '--places'], { encoding: 'utf8' });
