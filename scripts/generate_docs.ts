@@ -107,8 +107,10 @@ function clientMetadata(): string {
     const { about, defaultInWords = '', registeredInWords = defaultInWords } = MEMBER_TEXTS[name];
     const flag = isDerived ? 'none' : `\`${flagOfMember(name)}\``;
     const sentence = `${about}${isLocalizable ? '. Can have values in several languages' : ''}`;
-    const registered = setBy === 'client' ? registeredInWords : 'operator only';
-    return `| \`${name}\` | ${flag} | ${sentence} | ${kind.expected} | ${defaultInWords} | ${registered} |`;
+    const registered =
+      registeredInWords === defaultInWords ? registeredInWords && 'the same' : registeredInWords;
+    const whenRegistered = setBy === 'client' ? registered : 'operator only';
+    return `| \`${name}\` | ${flag} | ${sentence} | ${kind.expected} | ${defaultInWords} | ${whenRegistered} |`;
   });
   return `# Client metadata
 
