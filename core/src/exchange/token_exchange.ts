@@ -13,7 +13,7 @@ import {
 } from '../http/errors.ts';
 import { type Form, requireParameter, selectScopes, valuesIn } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
-import { secondsOf } from '../platform/environment.ts';
+import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import { ENDING_KEYS, readConfirmation } from '../protocol/claims.ts';
 import { EXCHANGE_GRANT, type FurtherGrants, hasResource } from '../protocol/client_metadata.ts';
 import { type KindsOf, requireKinds, wholeNumber } from '../protocol/option_kinds.ts';
@@ -21,7 +21,7 @@ import { recordOnlyClaims } from '../protocol/record_rules.ts';
 import type { Ancestor, ClientRecord, TokenKind } from '../protocol/records.ts';
 import type { Grant, IssuedTokens } from '../token/grant.ts';
 import type { FoundToken, Person } from '../tokens/context.ts';
-import { grantClaimsOf, mintAccessToken } from '../tokens/mint.ts';
+import { ACCESS_TOKEN_ID, grantClaimsOf, ID_TOKEN_DIGEST, mintAccessToken } from '../tokens/mint.ts';
 import { confirmationOf, findToken, lifeOf, personOf } from '../tokens/state.ts';
 import { subjectIdentifier } from '../tokens/subject_identifier.ts';
 
@@ -63,9 +63,14 @@ export function tokenExchange(options: TokenExchangeOptions = {}): TokenExchange
   };
 }
 
-/** Types of tokens (§3). The values are kinds of this server's tokens; a JWT is an access token here. */
+/**
+ * Types of tokens (§3). The values are kinds of this server's tokens; a JWT is an access token here. An ID token stands
+ * for the access token that was issued with it.
+ */
 const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
+const ID_TOKEN = `${TOKEN_TYPE}id_token`;
 const KINDS: Readonly<Record<string, TokenKind>> = {
+  [ID_TOKEN]: 'access_token',
   [`${TOKEN_TYPE}access_token`]: 'access_token',
   [`${TOKEN_TYPE}jwt`]: 'access_token',
   [`${TOKEN_TYPE}refresh_token`]: 'refresh_token',
@@ -88,12 +93,18 @@ function grantWith(mostHops: number): Grant {
         requireParameter(form, 'subject_token'),
         requireParameter(form, 'subject_token_type'),
       ];
-      const subject = await presented(context, token, type, refusedSubject);
+      const subject = await presented(context, client, token, type, refusedSubject);
       const actorToken = form.get('actor_token');
       const actor =
         actorToken === undefined
           ? undefined
-          : await presented(context, actorToken, requireParameter(form, 'actor_token_type'), refusedActor);
+          : await presented(
+              context,
+              client,
+              actorToken,
+              requireParameter(form, 'actor_token_type'),
+              refusedActor,
+            );
       if (actor === undefined && form.has('actor_token_type'))
         throw invalidRequest('actor_token_type needs an actor_token', 'parameter_missing');
 
@@ -146,18 +157,37 @@ function grantWith(mostHops: number): Grant {
  */
 async function presented(
   context: ClientContext,
+  client: ClientRecord,
   token: string,
   type: string,
   refusal: Refusal,
 ): Promise<FoundToken> {
   const kind = KINDS[type];
   if (kind === undefined) throw unsupported();
-  const found = await findToken(context, token);
+  const found = await (type === ID_TOKEN ? findIdToken(context, client, token) : findToken(context, token));
   if ('reason' in found) throw refusal(found.reason);
   if (found.record.kind !== kind) throw refusal('wrong_type');
   const life = await lifeOf(context, found.record, found.claims);
   if (!life.alive) throw refusal(life.reason);
   return found;
+}
+
+/** Finds the access token with which an ID token was issued to the client. An ID token has no scopes (ADR 186). */
+async function findIdToken(
+  context: ClientContext,
+  client: ClientRecord,
+  token: string,
+): Promise<FoundToken | { readonly reason: ReasonCode }> {
+  const jwt = await context.jwt.verify(token);
+  const id = jwt.verified ? jwt.claims[ACCESS_TOKEN_ID] : undefined;
+  if (!jwt.verified || typeof id !== 'string') return { reason: 'wrong_type' };
+  const record = await context.storage.tokens.getByAccessToken(id);
+  const issued = record && recordOnlyClaims(record)[ID_TOKEN_DIGEST];
+  if (typeof issued !== 'string') return { reason: 'no_record' };
+  if (!equalInConstantTime(issued, await sha256(token))) return { reason: 'differs_from_issued' };
+  const isForClient = record?.clientId === client.id && jwt.claims.aud === client.id;
+  if (!isForClient || record.sessionId === undefined) return { reason: 'exchange_not_allowed' };
+  return { record: { ...record, scopes: [] }, claims: jwt.claims };
 }
 
 /**

@@ -20,7 +20,7 @@ import { isUnsafeRedirectUri } from '../protocol/profile.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
 import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
 import type { TokenContext } from '../tokens/context.ts';
-import { grantClaimsOf, mintAccessToken, mintIdTokenFor, mintRefreshToken } from '../tokens/mint.ts';
+import { grantClaimsOf, mintAccessToken, mintRefreshToken, withIdToken } from '../tokens/mint.ts';
 import { newTimedIdentifier, opaqueKindOf } from '../tokens/opaque_token.ts';
 import { codeLife, confirmationOf } from '../tokens/state.ts';
 import type { Grant } from './grant.ts';
@@ -85,10 +85,11 @@ export const redeem: Grant<AuthorizationCodeRecord>['issue'] = async (
         confirmation: proven && confirmationOfRefreshToken(client, proven),
       })
     : undefined;
-  const access = await mintAccessToken(context, { ...purpose, ...selected }, refresh?.record.expiresAt);
+  const { access, idToken } = await withIdToken(context, {
+    access: await mintAccessToken(context, { ...purpose, ...selected }, refresh?.record.expiresAt),
+    ...{ client, person, claims, claimsRequest, ...(nonce !== undefined && { nonce }) },
+  });
   const tokens = refresh === undefined ? [access.record] : [access.record, refresh.record];
-  const occasion = { client, person, access, claims, claimsRequest };
-  const idToken = await mintIdTokenFor(context, { ...occasion, ...(nonce !== undefined && { nonce }) });
 
   // The code is redeemed last. If signing fails, the client can try again.
   const outcome = await context.storage.authorizationCodes.redeem(record, tokens, dpop?.once);

@@ -20,10 +20,10 @@ import {
   grantClaimsOf,
   type MintedAccessToken,
   mintAccessToken,
-  mintIdTokenFor,
   mintSuccessor,
   recallSuccessor,
   type TokenPurpose,
+  withIdToken,
 } from '../tokens/mint.ts';
 import { newTimedIdentifier } from '../tokens/opaque_token.ts';
 import { claimsOfRecord, confirmationOf, findToken, lifeOf, personOf } from '../tokens/state.ts';
@@ -138,7 +138,7 @@ async function mintAccessAndIdToken(
   refresh: Pick<TokenRecord, 'pairId' | 'expiresAt'>,
   remaining: RemainingAccess,
   form: Form,
-): Promise<{ access: MintedAccessToken; idToken: string | undefined }> {
+): Promise<{ access: MintedAccessToken; idToken?: string }> {
   const purpose = {
     ...purposeOf(presented, remaining),
     ...remaining.select(valuesIn(form, 'resource'), form.get(AUTHORIZATION_DETAILS), form.get('scope')),
@@ -147,8 +147,7 @@ async function mintAccessAndIdToken(
   if (person !== undefined && !(await mayUse(context, client, person.subject)))
     throw refused('person_not_allowed');
   const access = await mintAccessToken(context, { ...purpose, pairId: refresh.pairId }, refresh.expiresAt);
-  const idToken = await mintIdTokenFor(context, { client, person, access, claims, claimsRequest });
-  return { access, idToken };
+  return withIdToken(context, { client, person, access, claims, claimsRequest });
 }
 
 /** What the new tokens say: as the presented token, within the remaining access. */

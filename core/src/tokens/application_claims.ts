@@ -73,7 +73,7 @@ export const PROTECTED_CLAIMS: ReadonlySet<string> = new Set([
   ...['nonce', 'azp', 'at_hash', 'c_hash', 's_hash', 'sub_jwk', '_claim_names', '_claim_sources'], // OpenID Connect Core
   ...['sid', 'events'], // OpenID Connect Back-Channel Logout §2.4
   ...['cnf', 'act', 'authorization_details', ENDING_KEYS], // RFC 7800, RFC 8693 §4.1, RFC 9396 §9; ADR 182
-  ...['token_introspection'], // RFC 9701 §5
+  ...['token_introspection', 'id_token_digest'], // RFC 9701 §5; ADR 186
 ]);
 
 /** Visible ASCII without quotes and backslash, so that URIs are possible. */

@@ -16,12 +16,13 @@ import {
   requestedClaims,
 } from '../protocol/claims.ts';
 import {
+  EXCHANGE_GRANT,
   hasPairwiseSubjects,
   hasResource,
   type SigningAlgorithm,
   type TokenFormat,
 } from '../protocol/client_metadata.ts';
-import { recordOnlyMember } from '../protocol/record_rules.ts';
+import { recordOnlyClaims, recordOnlyMember } from '../protocol/record_rules.ts';
 import type { Ancestor, ClientRecord, NewToken, TokenRecord } from '../protocol/records.ts';
 import { type AnswerContext, answerJwt, registeredEncryption } from './answer_jwt.ts';
 import type { OidcContext, Person, TokenContext } from './context.ts';
@@ -283,25 +284,43 @@ function signRefresh(context: TokenContext, claims: Claims, keyId?: string): Pro
 
 // ── ID tokens and logout tokens ──────────────────────────────────────────────────────────────────────────────────
 
+/** Names an access token in the ID token that was issued with it, so that a client can exchange this (ADR 186). */
+export const ACCESS_TOKEN_ID = 'access_token_id';
+
+/** Claim in the record of this access token: the digest of the ID token. */
+export const ID_TOKEN_DIGEST = 'id_token_digest';
+
+/** An access token with its ID token. Without one if OpenID Connect is off, there is no user, or no scope `openid`. */
+interface WithIdToken {
+  readonly access: MintedAccessToken;
+  readonly idToken?: string;
+}
+
 /**
  * Mints the ID token for an access token with the scope `openid` (OpenID Connect Core §3.1.3.3, §12.2). It contains the
  * user claims that the client gets in ID tokens, within the access token's scopes, and the application's claims.
- * @returns `undefined` if OpenID Connect is off, there is no user, or the scope is missing
  * @throws {OAuthError} `invalid_request`: the client is registered for encryption, but has no key for it
  * @throws {DocumentError} the client's keys cannot be fetched at the moment
  */
-export async function mintIdTokenFor(
+export async function withIdToken(
   context: ClientTokenContext,
   occasion: IdTokenOccasion,
-): Promise<string | undefined> {
-  const { person, access } = occasion;
-  const { clientId, subject, scopes, grantId, sessionId } = access.record;
-  if (context.oidc === undefined || person === undefined || !scopes.includes('openid')) return undefined;
-  const wanted = await wantedClaims(context.oidc, person, occasion);
-  const added = await context.applicationClaims?.ofIdToken({
-    ...{ clientId, subject, scopes, audience: [access.audience].flat(), grantId, sessionId },
-  });
-  return mintIdToken(context, occasion, person.sub, { ...wanted, ...added });
+): Promise<WithIdToken> {
+  const { client, person, access } = occasion;
+  const { oidc, applicationClaims } = context;
+  if (!oidc || person === undefined || !access.record.scopes.includes('openid')) return { access };
+  const wanted = await wantedClaims(oidc, person, occasion);
+  const added = await applicationClaims?.ofIdToken({ ...access.record, audience: [access.audience].flat() });
+  const name = client.grantTypes.includes(EXCHANGE_GRANT) && { [ACCESS_TOKEN_ID]: access.record.id };
+  const idToken = await mintIdToken(context, occasion, person.sub, { ...wanted, ...added, ...name });
+  return { idToken, access: name ? await knowing(idToken, access) : access };
+}
+
+/** A stolen signing key must not make an ID token exchangeable that was never issued. */
+async function knowing(idToken: string, access: MintedAccessToken): Promise<MintedAccessToken> {
+  const { record } = access;
+  const kept = recordOnlyMember({ ...recordOnlyClaims(record), [ID_TOKEN_DIGEST]: await sha256(idToken) });
+  return { ...access, record: { ...record, claims: { ...record.claims, ...kept } } };
 }
 
 /** What tokens for the client itself need, which can be encrypted to it. */
@@ -321,7 +340,7 @@ interface IdTokenOccasion {
 
 /** Claims about the token and the sign-in (OpenID Connect Core §2, RFC 7519 §4.1). The host cannot set them. */
 const PROTOCOL_CLAIMS: ReadonlySet<string> = new Set([
-  ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'],
+  ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', ACCESS_TOKEN_ID],
   ...['auth_time', 'nonce', 'acr', 'amr', 'azp', 'at_hash', 'c_hash', 's_hash', 'sid', 'events', 'cnf'],
 ]);
 
@@ -345,9 +364,9 @@ async function wantedClaims(
 }
 
 /**
- * Mints an ID token (OpenID Connect Core §2). It has no record, because no endpoint accepts it as a token.
+ * Mints an ID token (OpenID Connect Core §2). It has no record: only the exchange accepts it, by that of its access token.
  * @param sub the identifier by which the client knows the user
- * @param attributes claims of the user and the application; none are `PROTOCOL_CLAIMS`
+ * @param attributes claims of the user and the application, and `access_token_id`
  */
 async function mintIdToken(
   context: ClientTokenContext,
@@ -419,7 +438,7 @@ const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
 /**
  * Mints a logout token (Back-Channel Logout §2.4) with the identifiers that the client knows.
- * @throws {OAuthError | DocumentError} as `mintIdTokenFor`
+ * @throws {OAuthError | DocumentError} as `withIdToken`
  */
 export async function mintLogoutToken(
   context: ClientTokenContext,
