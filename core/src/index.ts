@@ -94,6 +94,9 @@ export {
   type ClaimsByScope,
   type ClaimsRequest,
   type Confirmation,
+  type EndingConcern,
+  endingKey,
+  endingText,
   STANDARD_CLAIMS_BY_SCOPE,
 } from './protocol/claims.ts';
 export {

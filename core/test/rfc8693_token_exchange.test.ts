@@ -1,7 +1,7 @@
 // § refers to RFC 8693.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
-import { EXCHANGE_GRANT, type NewClient, StorageFault, tokenExchange } from '@grantd/core';
+import { createHmac } from 'node:crypto';
+import { EXCHANGE_GRANT, type NewClient, ServerSecret, StorageFault, tokenExchange } from '@grantd/core';
 import { decodeJwt } from 'jose';
 import { changeClient } from './harness/client_change.ts';
 import { proofOf, thumbprintOf } from './harness/dpop_proofs.ts';
@@ -11,6 +11,7 @@ import type { TestResponse } from './harness/transports/transport.ts';
 import {
   type GrantedTokens,
   ISSUER,
+  SECRET,
   specification,
   VERIFIER,
   type World,
@@ -474,8 +475,9 @@ specification('Token exchange (RFC 8693)', ON_MEMORY, (declare) => {
   });
 
   spec('followers get the keys of everything that can end a token', async (world) => {
+    const secret = await new ServerSecret<'ending_key'>(SECRET).key('ending_key');
     const keyOf = (...words: readonly string[]) =>
-      createHash('sha256').update(words.join('\n')).digest('base64url').slice(0, 8);
+      createHmac('sha256', secret).update(words.join('\n')).digest('base64url').slice(0, 8);
     const keysIn = (token: string) => decodeJwt(token).ending_keys;
     const form = { grant_type: 'client_credentials', resource: 'https://api.example' };
     const machine = issued(await asClient(world, 'machine', form)).access_token;

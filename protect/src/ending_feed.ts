@@ -1,6 +1,7 @@
 // Follows the feed of endings of an authorization server (docs/follow.md).
 import { DocumentError } from '@grantd/core/internal/http/fetch_document';
 import { isJsonObject, type JsonObject, parseJson } from '@grantd/core/internal/http/http';
+import { endingKey, endingText } from '@grantd/core/internal/protocol/claims';
 import { sha256 } from '#crypto';
 import { EndingTable, keyNumber } from './ending_table.ts';
 import type { Authentication } from './introspection_credentials.ts';
@@ -77,9 +78,9 @@ export async function keysOf(
   others: unknown = [],
 ): Promise<readonly number[] | undefined> {
   const further = Array.isArray(others) ? others.map(keyNumber) : [undefined];
-  const texts = ['all', `client\n${clientId}`, `subject\n${sub}`, `grant\n${clientId}\n${sub}`];
-  const hashes = await Promise.all(texts.map((text) => sha256(text)));
-  const keys = [...hashes.map((hash) => keyNumber(hash.slice(0, 8))), ...further];
+  const concerns = [['all'], ['client', clientId], ['subject', sub], ['grant', clientId, sub]] as const;
+  const hashes = await Promise.all(concerns.map((concern) => sha256(endingText(concern))));
+  const keys = [...hashes.map((hash) => keyNumber(endingKey(hash))), ...further];
   return keys.every((key) => key !== undefined) ? keys : undefined;
 }
 

@@ -1,20 +1,31 @@
 // What events tell followers (ADR 175).
 import assert from 'node:assert/strict';
+import { createHash, createHmac } from 'node:crypto';
 import { before, test } from 'node:test';
-import { AuthorizationServer, EVENT_TYPES, type EventRecord, type EventType } from '@grantd/core';
+import {
+  AuthorizationServer,
+  EVENT_TYPES,
+  type EventRecord,
+  type EventType,
+  ServerSecret,
+} from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { keysOf } from '../../protect/src/ending_feed.ts';
 import { keyNumber } from '../../protect/src/ending_table.ts';
 import { EndingReader } from '../src/follow/endings.ts';
 
+const SECRETS = [
+  'a new secret of the server, in more than 32 characters',
+  'the secret before, which has them too',
+];
 const storage = memoryStorage();
 const server = new AuthorizationServer({
   issuer: 'https://id.example',
-  secret: 'the secret of the server, in more than 32 characters',
+  secret: SECRETS,
   pairwiseSecret: 'the secret of pairwise subjects, which never changes',
   storage,
 });
-const reader = new EndingReader(storage, server);
+const reader = new EndingReader(storage, server, new ServerSecret<'ending_key'>(SECRETS));
 
 /** The tokens that an API has seen, by the keys that it computes. */
 const seen = new Map<string, readonly number[]>();
@@ -101,4 +112,18 @@ test('a client whose subjects become pairwise is known from its event on', async
   assert.deepEqual(await concerned('subject_disabled', { target: 'alice' }), [
     ...['alice at web', ...OF_PAIRED, 'alice later'],
   ]);
+});
+
+test('an ending has the keys of exchanged tokens, which need a secret of the server', async () => {
+  const { keys } = await reader.read([
+    { sequence: 1, atMs: 1, type: 'token_revoked', target: '', clientId: 'web', subject: 'bob' },
+  ]);
+  const text = 'grant\nweb\nbob';
+  const digests = await Promise.all(
+    (await new ServerSecret<'ending_key'>(SECRETS).keys('ending_key')).map((key) =>
+      createHmac('sha256', key).update(text).digest('base64url'),
+    ),
+  );
+  const own = createHash('sha256').update(text).digest('base64url');
+  assert.deepEqual(keys, [own, ...digests].map((digest) => digest.slice(0, 8)).sort());
 });

@@ -20,7 +20,7 @@ const LIFETIME = 3600;
 const NOW_MS = 1_800_000_000_000;
 const OLD_MS = NOW_MS - (LIFETIME + 601) * 1000;
 
-const subjectKey = (sub: string) => keyOf({ of: 'subject', sub });
+const subjectKey = (sub: string) => keyOf(['subject', sub]);
 
 /** A database whose events a test writes, removes and replaces. */
 class Stage {
@@ -38,7 +38,7 @@ class Stage {
       if (this.isDown) throw new Error('the database is down');
       return this.events.filter((event) => event.sequence > sequence).slice(0, limit);
     };
-    const reader = new EndingReader(storage, server);
+    const reader = new EndingReader(storage, server, { keys: async () => [] });
     this.tail = new EventTail({ eventsAfter }, reader, { keptForSeconds: LIFETIME, clock: () => NOW_MS });
     t.after(() => this.tail.close());
   }

@@ -19,10 +19,10 @@ test('the test vectors of the page are right', () => {
   const [, ...vectors] =
     /Test vectors: `all` is `(.*)`; .* is `(.*)`; .* is `(.*)`; .* is `(.*)`\./.exec(PAGE) ?? [];
   assert.deepEqual(vectors, [
-    keyOf({ of: 'all' }),
-    keyOf({ of: 'client', id: 'my-app' }),
-    keyOf({ of: 'subject', sub: '7' }),
-    keyOf({ of: 'grant', clientId: 'my-app', sub: '7' }),
+    keyOf(['all']),
+    keyOf(['client', 'my-app']),
+    keyOf(['subject', '7']),
+    keyOf(['grant', 'my-app', '7']),
   ]);
 });
 

@@ -1,5 +1,5 @@
 // The grant of token exchange. § refers to RFC 8693.
-import { sha256 } from '#crypto';
+import { hmacSha256, sha256 } from '#crypto';
 import { accessFor, audienceOf, MAX_RESOURCES, mayUse } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
 import { isUnchecked } from '../clients/client.ts';
@@ -14,7 +14,13 @@ import {
 import { type Form, requireParameter, selectScopes, valuesIn } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
 import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
-import { ENDING_KEYS, readConfirmation } from '../protocol/claims.ts';
+import {
+  ENDING_KEYS,
+  type EndingConcern,
+  endingKey,
+  endingText,
+  readConfirmation,
+} from '../protocol/claims.ts';
 import { EXCHANGE_GRANT, type FurtherGrants, hasResource } from '../protocol/client_metadata.ts';
 import { type KindsOf, requireKinds, wholeNumber } from '../protocol/option_kinds.ts';
 import { recordOnlyClaims } from '../protocol/record_rules.ts';
@@ -127,7 +133,7 @@ function grantWith(mostHops: number): Grant {
       });
 
       // §2.2.1 issue the token
-      const endingKeys = await endingKeysOf(client, person, tokens);
+      const endingKeys = await endingKeysOf(context, client, person, tokens);
       const nowMs = context.clock();
       const atThisMoment = { ...context, clock: () => nowMs };
       const minted = await mintAccessToken(atThisMoment, {
@@ -298,24 +304,26 @@ async function targetsIn(
 
 /**
  * Followers of endings know a token by its own client and user. These are the keys of those from which it was obtained
- * (docs/follow.md), and the one of its own revocation if it has no user: events name clients that act for themselves.
+ * (docs/follow.md), and the one of its own revocation if it has no user: events name clients that act for themselves. They
+ * are made with a secret, so that no API can find out by trial who is behind them.
  */
 async function endingKeysOf(
+  { secret }: ClientContext,
   client: ClientRecord,
   person: Person | undefined,
   tokens: readonly FoundToken[],
 ): Promise<readonly string[]> {
   const earlier = tokens.flatMap(({ claims }) => [claims[ENDING_KEYS] ?? []].flat().map(String));
-  const texts = tokens.flatMap(({ record: { clientId, subject }, claims: { sub } }) => [
-    `client\n${clientId}`,
-    `grant\n${clientId}\n${subject === undefined ? clientId : sub}`,
+  const concerns = tokens.flatMap(({ record: { clientId, subject }, claims: { sub } }): EndingConcern[] => [
+    ['client', clientId],
+    ['grant', clientId, subject === undefined ? clientId : String(sub)],
     // Of an actor. The own subject is known.
-    ...(subject === undefined || subject === person?.subject ? [] : [`subject\n${sub}`]),
+    ...(subject === undefined || subject === person?.subject ? [] : [['subject', String(sub)] as const]),
   ]);
-  if (person === undefined) texts.push(`grant\n${client.id}\n${client.id}`);
-  // 48 bits of a digest
-  const keys = await Promise.all(texts.map(async (text) => (await sha256(text)).slice(0, 8)));
-  return [...new Set([...earlier, ...keys])];
+  if (person === undefined) concerns.push(['grant', client.id, client.id]);
+  const key = await secret.key('ending_key');
+  const digests = await Promise.all(concerns.map((concern) => hmacSha256(key, endingText(concern))));
+  return [...new Set([...earlier, ...digests.map(endingKey)])];
 }
 
 type Refusal = (reason: ReasonCode) => OAuthError;

@@ -122,6 +122,23 @@ export type ClaimRequest = {
 /** Claim of an exchanged token: the keys by which followers know the tokens that it was obtained from (ADR 182). */
 export const ENDING_KEYS = 'ending_keys';
 
+/** The tokens that an ending can concern, by what they say: all, those of a client, of a user, or of a user at a client. */
+export type EndingConcern =
+  | readonly ['all']
+  | readonly ['client', clientId: string]
+  | readonly ['subject', sub: string]
+  | readonly ['grant', clientId: string, sub: string];
+
+/** The text that is behind a key of the concern (docs/follow.md). */
+export function endingText(concern: EndingConcern): string {
+  return concern.join('\n');
+}
+
+/** @param digest of the text, in base64url. The key is 48 bits of it. */
+export function endingKey(digest: string): string {
+  return digest.slice(0, 8);
+}
+
 /** The `claims` parameter (OpenID Connect Core §5.5). */
 export interface ClaimsRequest {
   readonly userinfo?: Readonly<Record<string, ClaimRequest>>;

@@ -20,7 +20,8 @@ export type SecretUse =
   | 'initial_access_token'
   | 'dpop_nonce'
   | 'registration_place'
-  | 'user_code';
+  | 'user_code'
+  | 'ending_key';
 
 export const EXPECTED_SECRET = 'a text of at least 32 characters, or a list of such texts, newest first';
 

@@ -23,6 +23,7 @@ export type ProgramSecretUse =
   | 'audit_seal'
   | 'configuration'
   | 'console_token'
+  | 'ending_key'
   | 'follower_pass'
   | 'form_token'
   | 'known_browser'

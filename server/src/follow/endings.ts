@@ -1,14 +1,15 @@
 // What events end, in the form in which followers learn it (ADR 175).
-import { createHash } from 'node:crypto';
-import type { AdministrableStorage, AuthorizationServer, ClientRecord, EventRecord } from '@grantd/core';
-
-/** About whose tokens followers have to ask again. */
-type Concern =
-  | { readonly of: 'all' }
-  | { readonly of: 'client'; readonly id: string }
-  | { readonly of: 'subject'; readonly sub: string }
-  /** The tokens of one client for one user, or for itself. */
-  | { readonly of: 'grant'; readonly clientId: string; readonly sub: string };
+import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
+import {
+  type AdministrableStorage,
+  type AuthorizationServer,
+  type ClientRecord,
+  type EndingConcern,
+  type EventRecord,
+  endingKey,
+  endingText,
+  type ServerSecret,
+} from '@grantd/core';
 
 /** Keys of one message. More are replaced by that of all tokens. */
 export const MAX_KEYS = 10_000;
@@ -20,42 +21,35 @@ export interface Endings {
 }
 
 /**
- * The key of a concern: 48 bits of a digest, in base64url. The holder of a token can compute its keys. No one can read names
- * of clients or users from them. Two concerns with one key do no harm: followers ask about both.
+ * The key that the holder of a token computes: 48 bits. No one can read names of clients or users from it. Two concerns
+ * with one key do no harm: followers ask about both.
  */
-export function keyOf(concern: Concern): string {
-  const hash = createHash('sha256').update(textOf(concern)).digest('base64url');
-  return hash.slice(0, 8);
+export function keyOf(concern: EndingConcern): string {
+  return keyWith(createHash('sha256'), concern);
 }
 
-function textOf(concern: Concern): string {
-  switch (concern.of) {
-    case 'all':
-      return 'all';
-    case 'client':
-      return `client\n${concern.id}`;
-    case 'subject':
-      return `subject\n${concern.sub}`;
-    case 'grant':
-      return `grant\n${concern.clientId}\n${concern.sub}`;
-  }
+function keyWith(hash: Hash | Hmac, concern: EndingConcern): string {
+  return endingKey(hash.update(endingText(concern)).digest('base64url'));
 }
 
-const EVERYTHING = [{ of: 'all' }] as const;
+const EVERYTHING = [['all']] as const;
 
 /** Translates events. Users are known to followers by what is in their tokens, which differs between pairwise clients. */
 export class EndingReader {
   readonly #storage: Pick<AdministrableStorage, 'clients'>;
   readonly #server: Pick<AuthorizationServer, 'subjectIdentifier'>;
+  readonly #secret: Pick<ServerSecret<'ending_key'>, 'keys'>;
   /** Clients with pairwise subjects, until an event tells that a client has changed. */
   #pairwise: Promise<readonly ClientRecord[]> | undefined;
 
   constructor(
     storage: Pick<AdministrableStorage, 'clients'>,
     server: Pick<AuthorizationServer, 'subjectIdentifier'>,
+    secret: Pick<ServerSecret<'ending_key'>, 'keys'>,
   ) {
     this.#storage = storage;
     this.#server = server;
+    this.#secret = secret;
   }
 
   /** @throws {StorageFault} storage is unavailable */
@@ -67,15 +61,22 @@ export class EndingReader {
         changedClients.add(event.target);
         this.#pairwise = undefined;
       }
-      for (const concern of await this.#concernsOf(event)) keys.add(keyOf(concern));
+      for (const concern of await this.#concernsOf(event))
+        for (const key of await this.#keysOf(concern)) keys.add(key);
     }
     return {
-      keys: keys.size > MAX_KEYS ? [keyOf({ of: 'all' })] : [...keys],
+      keys: keys.size > MAX_KEYS ? await this.#keysOf(['all']) : [...keys].sort(),
       changedClients: [...changedClients],
     };
   }
 
-  async #concernsOf({ type, target, clientId, subject }: EventRecord): Promise<readonly Concern[]> {
+  /** With those of tokens that were obtained by an exchange, one for each secret of the server. */
+  async #keysOf(concern: EndingConcern): Promise<readonly string[]> {
+    const secrets = await this.#secret.keys('ending_key');
+    return [keyOf(concern), ...secrets.map((key) => keyWith(createHmac('sha256', key), concern))];
+  }
+
+  async #concernsOf({ type, target, clientId, subject }: EventRecord): Promise<readonly EndingConcern[]> {
     switch (type) {
       case 'token_revoked':
       case 'family_revoked':
@@ -91,7 +92,7 @@ export class EndingReader {
       case 'client_revoked':
       case 'client_disabled':
       case 'client_enabled':
-        return [{ of: 'client', id: target }];
+        return [['client', target]];
       case 'issued_before_revoked':
         return EVERYTHING;
       default:
@@ -99,22 +100,22 @@ export class EndingReader {
     }
   }
 
-  async #grant(clientId: string, subject = clientId): Promise<readonly Concern[]> {
-    const grant: Concern = { of: 'grant', clientId, sub: subject };
+  async #grant(clientId: string, subject = clientId): Promise<readonly EndingConcern[]> {
+    const grant: EndingConcern = ['grant', clientId, subject];
     if (subject === clientId) return [grant];
     const client = await this.#storage.clients.get(clientId);
     // Of a client that is gone, nothing tells whether its subjects were pairwise.
     const sub = client ? await this.#subFor(client, subject) : undefined;
-    if (sub === undefined) return [{ of: 'client', id: clientId }];
+    if (sub === undefined) return [['client', clientId]];
     // The client may have had public subjects when the token was issued.
-    return sub === subject ? [grant] : [grant, { of: 'grant', clientId, sub }];
+    return sub === subject ? [grant] : [grant, ['grant', clientId, sub]];
   }
 
-  async #subject(subject: string): Promise<readonly Concern[]> {
-    const concerns: Concern[] = [{ of: 'subject', sub: subject }];
+  async #subject(subject: string): Promise<readonly EndingConcern[]> {
+    const concerns: EndingConcern[] = [['subject', subject]];
     for (const client of await this.#pairwiseClients()) {
       const sub = await this.#subFor(client, subject);
-      concerns.push(sub === undefined ? { of: 'client', id: client.id } : { of: 'subject', sub });
+      concerns.push(sub === undefined ? ['client', client.id] : ['subject', sub]);
     }
     return concerns;
   }

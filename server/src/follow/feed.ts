@@ -99,7 +99,7 @@ export class Feed {
     this.#parts = parts;
     const { storage, server, secret, clock, accessTokenLifetime: keptForSeconds } = parts;
     this.path = new URL(server.issuer).pathname.replace(/\/$/, '') + FOLLOW_PATH;
-    this.#tail = new EventTail(storage, new EndingReader(storage, server), { keptForSeconds });
+    this.#tail = new EventTail(storage, new EndingReader(storage, server, secret), { keptForSeconds });
     this.contact = new Contact({ storage, secret, clock, tail: this.#tail, path: this.path });
   }
 
