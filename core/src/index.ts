@@ -23,7 +23,12 @@ export {
   type DeviceRequest,
   deviceAuthorization,
 } from './device/device_authorization.ts';
-export { type TokenExchange, type TokenExchangeOptions, tokenExchange } from './exchange/token_exchange.ts';
+export {
+  type ExchangeForUser,
+  type TokenExchange,
+  type TokenExchangeOptions,
+  tokenExchange,
+} from './exchange/token_exchange.ts';
 export type { TokenScheme } from './http/bearer.ts';
 export { hostShown } from './http/browser_delivery.ts';
 export { errorResponse } from './http/error_response.ts';

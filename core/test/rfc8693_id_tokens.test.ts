@@ -1,6 +1,6 @@
 // ID tokens as subject tokens. § refers to RFC 8693.
 import assert from 'node:assert/strict';
-import { EXCHANGE_GRANT, type NewClient, tokenExchange } from '@grantd/core';
+import { EXCHANGE_GRANT, type ExchangeForUser, type NewClient, tokenExchange } from '@grantd/core';
 import { decodeJwt } from 'jose';
 import { decryptedAnswer } from './harness/answer_jwts.ts';
 import { changeClient } from './harness/client_change.ts';
@@ -255,5 +255,46 @@ specification('ID tokens as subject tokens (RFC 8693 §3)', ON_MEMORY, (declare)
     assert.deepEqual(decodeJwt(token).act, { sub: 'bob' });
     await world.storage.revokeAll({ principal: 'session', id: 'session of bob' });
     assert.deepEqual(await world.alive(token), [false]);
+  });
+
+  const wanted: ExchangeForUser[] = [];
+  let answer: unknown = true;
+  spec(
+    '§2.2.2 a client that needs the consent of the user gets no token without it',
+    async (world) => {
+      const metadata = { ...SHOP.metadata, exchange_consent_required: true };
+      await changeClient(world, 'shop', { metadata });
+      const { id_token, access_token } = await grantTo(world, 'shop', ONLINE);
+      issued(await exchange(world, id_token));
+      const [asked, ...others] = wanted.splice(0);
+      const { client, ...rest } = asked ?? assert.fail();
+      const expected = { subject: 'alice', scopes: ['read'], resources: ['https://billing.example'] };
+      assert.deepEqual([client.id, rest, others], ['shop', expected, []]);
+      const refusal = refused('invalid_request', 'the user has not consented to the client');
+      const type = { subject_token_type: `${TYPE}access_token` };
+      for (answer of [false, undefined, 'yes'])
+        assert.deepEqual(await exchange(world, access_token, 'shop', type), refusal);
+      assert.equal(world.lastReason, 'exchange_consent_missing');
+      answer = Promise.reject(new Error('the host is away'));
+      assert.equal((await exchange(world, id_token)).status, 503);
+    },
+    {
+      tokenExchange: tokenExchange({
+        hasConsented(exchange) {
+          wanted.push(exchange);
+          return answer as boolean;
+        },
+      }),
+    },
+  );
+
+  spec('without a host that knows of consents, no user has consented', async (world) => {
+    const metadata = { ...SHOP.metadata, exchange_consent_required: true };
+    await changeClient(world, 'shop', { metadata });
+    const { id_token } = await grantTo(world, 'shop', ONLINE);
+    const refusal = refused('invalid_request', 'the user has not consented to the client');
+    assert.deepEqual(await exchange(world, id_token), refusal);
+    await changeClient(world, 'shop', { metadata: { ...metadata, exchange_consent_required: false } });
+    issued(await exchange(world, id_token));
   });
 });

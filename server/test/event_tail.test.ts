@@ -145,8 +145,9 @@ test('endings arrive in pages of any size, and too many of them become the key o
     for (const subject of subjects) stage.add(subject);
     await stage.tail.current();
     stage.tail.leave();
-    assert.deepEqual([...heard], subjects.map(subjectKey), String(count));
-    assert.deepEqual(await stage.missed(mark), subjects.map(subjectKey), String(count));
+    const keys = subjects.map(subjectKey).sort();
+    assert.deepEqual([...heard].sort(), keys, String(count));
+    assert.deepEqual([...(await stage.missed(mark))].sort(), keys, String(count));
   }
   const stage = new Stage(t);
   for (let at = 0; at <= MAX_KEYS; at++) stage.add(String(at));

@@ -22,9 +22,11 @@ import {
   readConfirmation,
 } from '../protocol/claims.ts';
 import { EXCHANGE_GRANT, type FurtherGrants, hasResource } from '../protocol/client_metadata.ts';
-import { type KindsOf, requireKinds, wholeNumber } from '../protocol/option_kinds.ts';
+import { functionOf, type KindsOf, requireKinds, wholeNumber } from '../protocol/option_kinds.ts';
 import { recordOnlyClaims } from '../protocol/record_rules.ts';
 import type { Ancestor, ClientRecord, TokenKind } from '../protocol/records.ts';
+import type { Awaitable } from '../storage/contract.ts';
+import { guardedCall } from '../storage/faults.ts';
 import type { Grant, IssuedTokens } from '../token/grant.ts';
 import type { FoundToken, Person } from '../tokens/context.ts';
 import { ACCESS_TOKEN_ID, grantClaimsOf, ID_TOKEN_DIGEST, mintAccessToken } from '../tokens/mint.ts';
@@ -34,9 +36,27 @@ import { subjectIdentifier } from '../tokens/subject_identifier.ts';
 export interface TokenExchangeOptions {
   /** How many tokens may lie before an exchanged one: those that it was obtained from, one after the other. Default: 5 */
   readonly mostHops?: number;
+  /**
+   * Whether a user has consented that a client obtains such a token for them. Asked for clients with the metadata
+   * `exchange_consent_required`. Default: no user has
+   */
+  readonly hasConsented?: (exchange: ExchangeForUser) => Awaitable<boolean>;
 }
 
-const OPTIONS: KindsOf<TokenExchangeOptions> = { mostHops: wholeNumber(1, 10) };
+/** What a client is about to obtain for a user. */
+export interface ExchangeForUser {
+  readonly client: ClientRecord;
+  /** The server's own identifier of the user. */
+  readonly subject: string;
+  readonly scopes: readonly string[];
+  /** Of the APIs that the token is for. */
+  readonly resources: readonly string[];
+}
+
+const OPTIONS: KindsOf<TokenExchangeOptions> = {
+  mostHops: wholeNumber(1, 10),
+  hasConsented: functionOf<NonNullable<TokenExchangeOptions['hasConsented']>>(),
+};
 
 /** What the option `tokenExchange` takes, as `tokenExchange()` returns it. */
 export interface TokenExchange {
@@ -57,10 +77,11 @@ export interface TokenExchange {
  */
 export function tokenExchange(options: TokenExchangeOptions = {}): TokenExchange {
   requireKinds(options, OPTIONS, 'tokenExchange');
-  const { mostHops = 5 } = options;
+  const { mostHops = 5, hasConsented = () => false } = options;
   return {
     open({ storage: { keepsAncestors } }) {
-      if (keepsAncestors) return { [EXCHANGE_GRANT]: grantWith(mostHops) };
+      if (keepsAncestors)
+        return { [EXCHANGE_GRANT]: grantWith(mostHops, guardedCall(hasConsented, 'hasConsented')) };
       throw new ConfigurationError(
         'storage',
         'tokens.keepsAncestors, because the option tokenExchange is set',
@@ -83,7 +104,7 @@ const KINDS: Readonly<Record<string, TokenKind>> = {
 };
 const ISSUED: readonly string[] = [`${TOKEN_TYPE}access_token`, `${TOKEN_TYPE}jwt`];
 
-function grantWith(mostHops: number): Grant {
+function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOptions['hasConsented']>): Grant {
   return {
     async issue(context, client, form, _call, proofs): Promise<IssuedTokens> {
       if (isUnchecked(client))
@@ -131,6 +152,12 @@ function grantWith(mostHops: number): Grant {
         mustFit: form.has('scope'),
         ...(await targetsIn(context, form)),
       });
+
+      if (person !== undefined && client.metadata?.exchange_consent_required === true) {
+        const wanted = { client, subject: person.subject, scopes: access.scopes, resources: resources ?? [] };
+        if ((await hasConsented(wanted)) !== true)
+          throw invalidRequest('the user has not consented to the client', 'exchange_consent_missing');
+      }
 
       // §2.2.1 issue the token
       const endingKeys = await endingKeysOf(context, client, person, tokens);

@@ -358,6 +358,8 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
     'The client redeemed the authorization code a second time. The server has revoked the tokens that it issued for the code.',
   exchange_not_allowed:
     'The client may not exchange this token: it is neither its own nor for its API (exchange_tokens_of), is for a user who may not use the client, names another actor (may_act), or has an actor other than the client (exchange_user_actors).',
+  exchange_consent_missing:
+    'The user has not consented to what the client obtains for them (exchange_consent_required). An authorization request of this client with the same scopes and resource asks for it.',
   exchange_too_deep: 'The token is the result of as many exchanges as the server allows.',
   subject_token_bound:
     'The token to be exchanged is bound to a key or certificate that the request does not prove (exchange_without_proof).',

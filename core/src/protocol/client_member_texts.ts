@@ -319,6 +319,11 @@ export const MEMBER_TEXTS: Readonly<Record<MemberName, MemberText>> = {
       'whether tokens that users gave to the client can name these users as the actor of an exchange (actor_token), instead of only the client itself',
     defaultInWords: 'false',
   },
+  exchange_consent_required: {
+    about:
+      'whether the client exchanges tokens of a user only after this user has consented to the client, with the scopes and the API of the new token',
+    defaultInWords: 'false',
+  },
   set_by_operator: {
     about:
       'if the client registered itself: the members of its metadata that it cannot change. When an operator sets or unsets a member, the server adds it to this list',

@@ -281,6 +281,7 @@ const METADATA_MEMBERS = {
   exchange_impersonates: operators(trueOrFalse, {}),
   exchange_without_proof: operators(trueOrFalse, {}),
   exchange_user_actors: operators(trueOrFalse, {}),
+  exchange_consent_required: operators(trueOrFalse, {}),
   set_by_operator: operators(listOf(visible(200), MAX_NAMES), {}),
   access_token_format: operators(oneOf(...TOKEN_FORMATS), { field: 'accessTokenFormat' }),
   access_token_signed_response_alg: operators(serverSigning, { field: 'accessTokenAlgorithm' }),

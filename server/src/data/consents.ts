@@ -1,4 +1,4 @@
-import { hasResource, type IssuingClientRepository } from '@grantd/core';
+import { type ExchangeForUser, hasResource, type IssuingClientRepository } from '@grantd/core';
 import {
   type ActOfChange,
   askStorage,
@@ -82,6 +82,16 @@ export interface Consents {
 export function covers(consent: Consent | undefined, asked: Asked): boolean {
   if (consent === undefined || compareClients(consent, asked) !== 0) return false;
   return consent.entries.some((entry) => contains(entry, asked));
+}
+
+/** Whether a user has consented to what a client obtains for them by an exchange. No such client registered itself. */
+export async function hasConsented(
+  consents: Pick<Consents, 'get'>,
+  { client, subject, scopes, resources }: ExchangeForUser,
+): Promise<boolean> {
+  const { id: clientId, generation: clientGeneration = 0 } = client;
+  const asked = { scopes, resources, claims: [], details: [], clientGeneration, clientRevision: 0 };
+  return covers(await consents.get({ subject, clientId }), asked);
 }
 
 /** More than any application needs. Beyond it, users are asked again for the oldest entry. */

@@ -24,6 +24,7 @@ import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { readProviderFacts } from '../config/providers.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { readTrustedIssuers } from '../config/trusted_issuers.ts';
+import { hasConsented } from '../data/consents.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
 import { type Factors, resealTotps, sealsOfTotps } from '../data/factors.ts';
@@ -212,6 +213,7 @@ export async function openInstance(
           pairwiseSecret,
           storage: open.storage,
           mayUseClient: clientAccess(open.people),
+          tokenExchange: tokenExchange({ hasConsented: (wanted) => hasConsented(open.consents, wanted) }),
           ...(onEvent !== undefined && { onEvent }),
         });
         await server.prepare();

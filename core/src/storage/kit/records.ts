@@ -114,6 +114,7 @@ const METADATA: Required<ClientMetadata> = {
   exchange_impersonates: false,
   exchange_without_proof: true,
   exchange_user_actors: true,
+  exchange_consent_required: true,
   brand_color: '#12aB0f',
 };
 
