@@ -141,6 +141,7 @@ export {
 export {
   type Act,
   type ActType,
+  type AuditOptions,
   EVENT_TYPES,
   type EventFacts,
   type EventOrigin,
@@ -184,7 +185,6 @@ export { AuthorizationServer } from './server/authorization_server.ts';
 export type {
   AdministrableStorage,
   ApiNames,
-  AuditOptions,
   AuthorizationCodeRepository,
   AuthorizingStorage,
   Awaitable,

@@ -413,6 +413,8 @@ const NEVER_ASKED = [
   'pending.getByOtherId',
   // Only operators ask.
   'tokens.descendantsOf',
+  // Only hosts ask.
+  'tokens.exchangedFor',
 ];
 
 runScenes(SCENES);

@@ -575,6 +575,7 @@ test('storage without a method of a group that it has is refused at construction
     'tokens.takesOnce',
     'tokens.keepsAncestors',
     'tokens.descendantsOf',
+    'tokens.exchangedFor',
     'authorizationCodes.takesOnce',
     'keys.reseal',
   ];

@@ -1,109 +1,29 @@
 // § refers to RFC 8693.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { EXCHANGE_GRANT, type NewClient, ServerSecret, StorageFault, tokenExchange } from '@grantd/core';
+import { EXCHANGE_GRANT, type NewClient, ServerSecret, StorageFault } from '@grantd/core';
 import { decodeJwt } from 'jose';
 import { changeClient } from './harness/client_change.ts';
 import { proofOf, thumbprintOf } from './harness/dpop_proofs.ts';
+import {
+  ACCESS_TOKEN,
+  BILLING,
+  type Chain,
+  chainOf,
+  exchange,
+  exchanged,
+  LEDGER,
+  living,
+  ORDERS,
+  TYPE,
+  tokensIn,
+  tokensOfUser,
+  WITH_EXCHANGE,
+  withServices,
+} from './harness/exchanges.ts';
 import { ON_EVERY_STORE, ON_MEMORY } from './harness/places.ts';
 import { addClient, asClient, codeFor, issued, PKCE, refused } from './harness/token_endpoint.ts';
-import type { TestResponse } from './harness/transports/transport.ts';
-import {
-  type GrantedTokens,
-  ISSUER,
-  SECRET,
-  specification,
-  VERIFIER,
-  type World,
-  type WorldOptions,
-} from './harness/world.ts';
-
-const TYPE = 'urn:ietf:params:oauth:token-type:';
-const ACCESS_TOKEN = `${TYPE}access_token`;
-const WITH_EXCHANGE: WorldOptions = { tokenExchange: tokenExchange() };
-
-type Parameters = Readonly<Record<string, string>>;
-
-/** Services, each of which calls the next one. */
-const serviceOf = (id: string, resource: string, next: string) =>
-  ({
-    ...{ id, resource, grantTypes: [EXCHANGE_GRANT], scopes: ['read', 'write'], redirectUris: [] },
-    metadata: { apis: [next, 'https://mail.example/v1'] },
-  }) satisfies NewClient;
-const ORDERS = serviceOf('orders', 'https://api.example', 'https://billing.example');
-const BILLING = serviceOf('billing', 'https://billing.example', 'https://ledger.example');
-const LEDGER = serviceOf('ledger', 'https://ledger.example', 'https://api.example');
-
-function exchange(
-  world: World,
-  client: string,
-  token: string,
-  more: Parameters = {},
-  headers: Parameters = {},
-) {
-  const form = { grant_type: EXCHANGE_GRANT, subject_token: token, subject_token_type: ACCESS_TOKEN };
-  return asClient(world, client, { ...form, ...more }, headers);
-}
-
-async function exchanged(
-  world: World,
-  client: string,
-  token: string,
-  more: Parameters = {},
-): Promise<string> {
-  return issued(await exchange(world, client, token, more)).access_token;
-}
-
-/** What alice's application gets. */
-async function tokensOfUser(world: World, more: Parameters = {}, user = 'alice'): Promise<GrantedTokens> {
-  const request = {
-    ...{ client_id: 'web', redirect_uri: 'https://web.example/callback', ...PKCE },
-    ...{ scope: 'openid read write', resource: 'https://api.example', ...more },
-  };
-  const form = { grant_type: 'authorization_code', redirect_uri: request.redirect_uri };
-  const code = await codeFor(world, request, user);
-  return issued(await asClient(world, 'web', { ...form, code, code_verifier: VERIFIER }));
-}
-
-/** As `issued`, of a response that also has a nonce for proofs. */
-function tokensIn({ status, body }: TestResponse): ReturnType<typeof issued> {
-  assert.equal(status, 200, body);
-  return JSON.parse(body);
-}
-
-interface Chain extends GrantedTokens {
-  readonly orders: string;
-  readonly billing: string;
-  readonly ledger: string;
-  /** Another one from the token of the application. */
-  readonly aside: string;
-}
-
-async function chainOf(world: World): Promise<Chain> {
-  const tokens = await tokensOfUser(world);
-  const orders = await exchanged(world, 'orders', tokens.access_token, {
-    resource: 'https://billing.example',
-  });
-  const billing = await exchanged(world, 'billing', orders, { resource: 'https://ledger.example' });
-  const ledger = await exchanged(world, 'ledger', billing, { resource: 'https://api.example' });
-  const aside = await exchanged(world, 'orders', tokens.access_token, { audience: 'billing' });
-  return { ...tokens, orders, billing, ledger, aside };
-}
-
-/** The names of the living tokens. */
-async function living(world: World, chain: Chain): Promise<string> {
-  const names = ['refresh_token', 'access_token', 'orders', 'billing', 'ledger', 'aside'] as const;
-  const alive = await world.alive(...names.map((name) => String(chain[name])));
-  return names.filter((_, at) => alive[at]).join(' ');
-}
-
-/** A world with the services. */
-function withServices(run: (world: World) => Promise<void>) {
-  return async (world: World) => {
-    for (const client of [ORDERS, BILLING, LEDGER]) await addClient(world, client);
-    await run(world);
-  };
-}
+import { ISSUER, SECRET, specification, VERIFIER, type World, type WorldOptions } from './harness/world.ts';
 
 const ALL = 'refresh_token access_token orders billing ledger aside';
 
@@ -159,6 +79,21 @@ specification('Revocation of what a token was exchanged for', ON_EVERY_STORE, (d
       (world) => world.storage.setDisabled('subject', 'alice', true) as Promise<unknown>,
       '',
     ],
+    [
+      'what a client on the way has for the user',
+      (world) => world.storage.revokeGrants('alice', 'orders') as Promise<unknown>,
+      'refresh_token access_token',
+    ],
+    [
+      'what a later client has for the user',
+      (world) => world.storage.revokeGrants('alice', 'billing') as Promise<unknown>,
+      'refresh_token access_token orders aside',
+    ],
+    [
+      'what the last client has for the user',
+      (world) => world.storage.revokeGrants('alice', 'ledger') as Promise<unknown>,
+      'refresh_token access_token orders billing aside',
+    ],
     ['the removed first client', async (world) => world.storage.clients.remove('web'), ''],
     [
       'a client on the way that is removed and added again',
@@ -190,7 +125,7 @@ specification('Revocation of what a token was exchanged for', ON_EVERY_STORE, (d
       await end(world, chain);
       assert.equal(await living(world, chain), left);
       const concernsAll = /user$|client/.test(what) && !/token/.test(what);
-      if (!concernsAll) assert.equal(await living(world, other), ALL);
+      assert.equal(await living(world, other), concernsAll ? left : ALL);
     });
 
   spec('a refresh ends nothing, its later end everything', async (world) => {
@@ -249,6 +184,28 @@ specification('Revocation of what a token was exchanged for', ON_EVERY_STORE, (d
     const response = await exchange(world, 'orders', token, { audience: 'billing' });
     assert.deepEqual(response, refused('invalid_grant', 'the grant is no longer valid'));
   });
+
+  spec(
+    'an exchange that is under way when a user ends its client gets nothing, nor a later one',
+    async (world) => {
+      const target = { audience: 'billing' };
+      const ended = refused('invalid_grant', 'the grant is no longer valid');
+      const { access_token: token } = await tokensOfUser(world);
+      const { access_token: ofAnother } = await tokensOfUser(world, {}, 'bob');
+      const { issue } = world.storage.tokens;
+      world.storage.tokens.issue = async (tokens, basis) => {
+        world.storage.tokens.issue = issue;
+        await world.storage.revokeGrants('alice', 'orders');
+        return issue.call(world.storage.tokens, tokens, basis);
+      };
+      assert.deepEqual(await exchange(world, 'orders', token, target), ended);
+      assert.deepEqual(await exchange(world, 'orders', token, target), ended);
+      await exchanged(world, 'orders', ofAnother, target);
+      world.clock.advance(1);
+      const { access_token: later } = await tokensOfUser(world);
+      await exchanged(world, 'orders', later, target);
+    },
+  );
 });
 
 const refusedToken = refused('invalid_request', 'the subject_token is not valid');

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { EXCHANGE_GRANT } from '@grantd/core';
 import { AccessTokenFollower, OAuthError } from '@grantd/protect';
 import * as oauth from 'oauth4webapi';
-import { signInAndConsent } from './harness/browser.ts';
+import { type Browser, signInAndConsent } from './harness/browser.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
@@ -62,13 +62,14 @@ for (const database of DATABASES) {
     });
     after(() => workbench.clear());
 
-    async function signedIn(name: string): Promise<Tokens> {
+    async function signedIn(name: string): Promise<Tokens & { readonly browser: Browser }> {
       const { who, browser } = await newPerson(server, name);
       const pkce = newPkce();
       const request = { client_id: CLIENT, redirect_uri: REDIRECT_URI };
       const scope = 'openid offline_access api:read';
       const url = authorizationUrl(server.url, pkce, { ...request, scope });
-      return redeem(server.url, pkce, await signInAndConsent(browser, url, who), CLIENT);
+      const tokens = await redeem(server.url, pkce, await signInAndConsent(browser, url, who), CLIENT);
+      return { ...tokens, browser };
     }
 
     function exchange(id: string, token: string, more: Readonly<Record<string, string>> = {}) {
@@ -149,6 +150,48 @@ for (const database of DATABASES) {
       } finally {
         await follower.close();
       }
+    });
+
+    test('a user sees which services act for them, and ends one with what it has obtained', async () => {
+      const { browser, access_token: token } = await signedIn('watching');
+      const others = await signedIn('watching-too');
+      const account = `${server.url}/account`;
+      const acting = async (path = '') => {
+        const { html } = await browser.get(account + path);
+        const [, entries = ''] = /<h2 id="acting">([\s\S]*?)<\/section>/.exec(html) ?? [];
+        return entries;
+      };
+      const ending = (entries: string) =>
+        [...entries.matchAll(/id="end-access-(\w+)"/g)].map(([, id]) => id).toSorted();
+      assert.equal(await acting(), '');
+      const chain = await chainOf(token);
+      const otherChain = await chainOf(others.access_token);
+      for (const path of ['', '/applications']) {
+        const entries = await acting(path);
+        assert.deepEqual(ending(entries), ['billing', 'ledger', 'orders']);
+        assert.match(entries, /Services and agents that act for you/);
+        assert.match(
+          entries,
+          />billing<[\s\S]*Through <bdi class="name">Demo[^<]*<\/bdi> · last used [\s\S]*<code>ledger:write<\/code>[\s\S]*For use at <code>https:\/\/ledger\.example<\/code>/,
+        );
+      }
+      const question = await browser.get(`${account}/applications?end=billing`);
+      assert.match(question.html, /It can act for you again if <bdi class="name">Demo/);
+      const done = await browser.submit(question, { end_access: 'billing' });
+      assert.match(done.html, /id="notice"[\s\S]*billing<\/bdi> no longer has access/);
+      assert.deepEqual(await Promise.all([token, ...chain].map(isAlive)), [true, true, false, false]);
+      assert.deepEqual(await Promise.all([others.access_token ?? '', ...otherChain].map(isAlive)), [
+        ...[true, true, true, true],
+      ]);
+      assert.deepEqual(ending(await acting()), ['orders']);
+      assert.equal((await exchange('billing', chain[0] ?? '', { resource: LEDGER })).status, 400);
+
+      const explained = await command('token', 'explain', chain[1] ?? '');
+      assert.match(explained, /revoked/);
+      const pressed = await browser.submit(await browser.get(account), { end_access: 'orders' });
+      assert.match(pressed.html, /orders<\/bdi> no longer has access/);
+      assert.equal(await acting(), '');
+      assert.equal(await isAlive(token ?? ''), true);
     });
 
     test('oauth4webapi exchanges a token, and the log names no token', async () => {

@@ -178,7 +178,8 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
         lifetime: Math.min(context.lifetimes.accessToken, endOf(tokens) - secondsOf(nowMs)),
       });
       const basis = { clientGeneration: client.generation ?? 0 };
-      if ((await context.storage.tokens.issue([minted.record], basis)) !== 'issued') throw grantEnded();
+      const record = { ...minted.record, ...(resources && { resources }) };
+      if ((await context.storage.tokens.issue([record], basis)) !== 'issued') throw grantEnded();
       return { access: minted, type: wantedType };
     },
   };
@@ -285,8 +286,8 @@ function endOf(tokens: readonly FoundToken[]): number {
   );
 }
 
-function ancestorsOf({ record: { ancestors = [], kind, id } }: FoundToken): readonly Ancestor[] {
-  return [...ancestors, { kind, id }];
+function ancestorsOf({ record: { ancestors, kind, id, clientId } }: FoundToken): readonly Ancestor[] {
+  return ancestors ? [...ancestors, { kind, id }] : [{ kind, id, clientId }];
 }
 
 /** The user whom the token is about, as the client knows them. */

@@ -38,6 +38,14 @@ export interface Act extends EventFacts {
   readonly actor: string;
 }
 
+/** What a store records in addition to revocations. */
+export interface AuditOptions {
+  /** Called when a write begins, in the context of its caller. What it returns is recorded with the change. */
+  originOf(): EventOrigin;
+  /** Whether each issuance of tokens or codes is recorded. Default: true. */
+  readonly issuance?: boolean;
+}
+
 const ACT_TYPES = [
   'client_added',
   'client_changed',
@@ -93,6 +101,7 @@ export const EVENT_TYPES = [
   'grant_revoked',
   'token_revoked',
   'family_revoked',
+  'exchanges_revoked',
   'code_revoked',
   'issued_before_revoked',
   'token_issued',

@@ -100,6 +100,8 @@ export type TokenKind = 'access_token' | 'refresh_token';
 export interface Ancestor {
   readonly kind: TokenKind;
   readonly id: string;
+  /** Of the first one: its client, which is the application through which the others act. */
+  readonly clientId?: string;
 }
 
 /**
@@ -125,7 +127,7 @@ export interface TokenRecord {
   readonly claims?: Claims;
   /** Claims that the authorization request asked for with `claims` (OpenID Connect Core §5.5). */
   readonly claimsRequest?: ClaimsRequest;
-  /** For refresh tokens: resources that the grant's access tokens may be for (RFC 8707 §2.2). */
+  /** Resources that access tokens upon a refresh token may be for (RFC 8707 §2.2), or that an exchanged token is for. */
   readonly resources?: readonly string[];
   /** For refresh tokens: details that the grant's access tokens may have (RFC 9396 §6). */
   readonly authorizationDetails?: AuthorizationDetails;

@@ -2,7 +2,7 @@
 import type { CacheUse } from '../platform/cache.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { AuthenticationMethod, SigningAlgorithm } from '../protocol/client_metadata.ts';
-import type { Act, EventOrigin, EventRecord } from '../protocol/event_records.ts';
+import type { Act, EventRecord } from '../protocol/event_records.ts';
 import type { NewPendingRow, PendingKind, PendingRow } from '../protocol/pending.ts';
 import type {
   ApiRecord,
@@ -284,6 +284,8 @@ export interface IssuingTokenRepository extends TokenRepository {
   readonly keepsAncestors?: true;
   /** For operators: tokens with this one among their `ancestors`, until they expire. Those that expire last come first. */
   descendantsOf?(id: string, limit: number): Awaitable<readonly TokenRecord[]>;
+  /** Live tokens for a user that have `ancestors`. Looks at `limit` tokens that have not expired, those that expire last. One indexed read. */
+  exchangedFor?(subject: string, limit: number): Awaitable<readonly TokenRecord[]>;
 
   getByAccessToken(id: string): Found<TokenRecord>;
   getByRefreshToken(id: string): Found<TokenRecord>;
@@ -293,7 +295,8 @@ export interface IssuingTokenRepository extends TokenRepository {
 
   /**
    * Stores tokens whose only basis is their client, and with `keepsAncestors` their ancestors: refused if one of these is
-   * not stored, or is expired, revoked or behind its principals. It may be superseded.
+   * not stored, or is expired, revoked or behind its principals. It may be superseded. Also refused if one is an access
+   * token from before the last `revokeGrants` of its client and user.
    */
   issue(tokens: readonly NewToken[], basis: IssueBasis): Awaitable<IssueOutcome>;
 
@@ -498,14 +501,6 @@ export interface ClientRegistry extends IssuingClientRepository {
   remove(clientId: string, unusedSince?: number): Awaitable<boolean>;
 }
 
-/** What a store records in addition to revocations. */
-export interface AuditOptions {
-  /** Called when a write begins, in the context of its caller. What it returns is recorded with the change. */
-  originOf(): EventOrigin;
-  /** Whether each issuance of tokens or codes is recorded. Default: true. */
-  readonly issuance?: boolean;
-}
-
 /** A condition of a host, which must hold in the transaction of each change that is made while it is set. */
 export interface HostCondition<C = unknown> {
   /** Called when a write begins, in the context of its caller. */
@@ -552,8 +547,9 @@ export interface AdministrableStorage extends AuthorizingStorage {
   grantsOf(subject: string): Awaitable<readonly GrantRecord[]>;
 
   /**
-   * Revokes all grants of a user to a client, with all their tokens and codes, in one transaction.
-   * @returns how many grants were revoked; each has an event
+   * Revokes all grants of a user to a client, with all their tokens and codes, and the tokens that the client has
+   * obtained for the user by exchange, in one transaction. An exchange that is under way does not escape it.
+   * @returns how many grants and exchanged tokens were revoked. Each grant has an event; the exchanged tokens have one
    */
   revokeGrants(subject: string, clientId: string): Awaitable<number>;
 

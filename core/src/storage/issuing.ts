@@ -59,6 +59,20 @@ export function canContinue(record: LifeFacts, nowMs: number): boolean {
 }
 
 /**
+ * Whether a token may be obtained from this one, as `IssuingTokenRepository.issue` says. Call it in its atomic step.
+ * @param nowMs milliseconds since 1970
+ * @param endedAtMs when the user last ended what the client had obtained for them, likewise
+ */
+export function canBeExchanged(
+  ancestor: TokenRecord | undefined,
+  nowMs: number,
+  endedAtMs: number | undefined,
+): boolean {
+  if (ancestor === undefined || !canContinue(ancestor, nowMs)) return false;
+  return ancestor.kind === 'refresh_token' || ancestor.issuedAtMs > (endedAtMs ?? 0);
+}
+
+/**
  * The condition of `rotate` and `issueFrom`. Call it in their atomic step.
  * @param nowMs milliseconds since 1970
  * @throws {ContractBreach} one of the tokens names another principal than the refresh token

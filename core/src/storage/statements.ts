@@ -309,6 +309,17 @@ export const GRANTS_OF_SUBJECT = `
     SELECT ${readNames(GRANTS).map(ofRow).join(', ')} ${ALIVE_GRANTS}
     ORDER BY t.created_at_ms DESC, t.grant_id DESC`;
 
+/** Remembers when a user ended what a client had obtained for them by exchange (ADR 185). Only of clients that exist. */
+export const NOTE_EXCHANGE_END = `
+    INSERT INTO grantd.exchange_ends (issuer_id, client_id, subject, ended_at_ms)
+    SELECT c.issuer_id, c.id, :subject, :nowMs FROM grantd.clients c WHERE c.issuer_id = :issuerId AND c.id = :clientId
+    ON CONFLICT (issuer_id, client_id, subject) DO UPDATE SET ended_at_ms = excluded.ended_at_ms`;
+
+export const END_EXCHANGES = `
+    UPDATE grantd.tokens SET revoked_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND subject = :subject AND ancestors IS NOT NULL AND expires_at > :now
+      AND client_id = :clientId AND revoked_at_ms IS NULL`;
+
 export const toGrantRecord: (row: RowObject) => GrantRecord = rowReader(GRANTS);
 
 const KEY_COLUMNS = readNames(SIGNING_KEYS).join(', ');
@@ -432,6 +443,7 @@ export const TABLES = [
   'api_scopes',
   'principals',
   'grants',
+  'exchange_ends',
   'tokens',
   'authorization_codes',
   'signing_keys',

@@ -165,6 +165,7 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
     'tokens.getByAccessToken': () => storage.tokens.getByAccessToken(token.id),
     'tokens.getByRefreshToken': () => storage.tokens.getByRefreshToken(token.id),
     'tokens.descendantsOf': () => storage.tokens.descendantsOf?.(token.id, 10),
+    'tokens.exchangedFor': () => storage.tokens.exchangedFor?.('subject', 10),
     'tokens.revoke': () => storage.tokens.revoke(token),
     'tokens.revokeFamily': () => storage.tokens.revokeFamily(token),
     'tokens.issue': () => storage.tokens.issue([newToken('client')], {}),

@@ -147,7 +147,7 @@ test('every table is strict, and every key begins with the issuer', () => {
     .prepare('PRAGMA table_list')
     .all()
     .filter(({ name, type }) => type === 'table' && !String(name).startsWith('sqlite_'));
-  assert.equal(tables.length, 14);
+  assert.equal(tables.length, 15);
   for (const { name, strict } of tables) {
     assert.equal(strict, 1, `${name} is strict`);
     for (const index of database.prepare(`PRAGMA index_list(${name})`).all()) {

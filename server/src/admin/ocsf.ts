@@ -74,6 +74,7 @@ const MAPPINGS: Readonly<Record<EventType, Mapping>> = {
   token_issued: entity(CREATE, 'Token'),
   token_revoked: entity(DELETE, 'Token'),
   family_revoked: entity(DELETE, 'Token family'),
+  exchanges_revoked: entity(DELETE, 'Exchanged tokens of a client'),
   code_issued: entity(CREATE, 'Authorization code'),
   code_revoked: entity(DELETE, 'Authorization code'),
   issued_before_revoked: entity(DELETE, 'Tokens issued before a time'),

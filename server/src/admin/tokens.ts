@@ -222,7 +222,7 @@ function tokenIn({ kind, record }: Explanation): Ancestor | undefined {
 
 /** The events that can make a token inactive, by the reason that its explanation gives. */
 const ENDINGS: Readonly<Partial<Record<NonNullable<Explanation['reason']>, readonly EventType[]>>> = {
-  revoked: ['token_revoked', 'family_revoked', 'code_revoked'],
+  revoked: ['token_revoked', 'family_revoked', 'exchanges_revoked', 'code_revoked'],
   grant_revoked: ['grant_revoked', 'token_revoked', 'code_revoked'],
   session_revoked: ['session_revoked', 'session_ended'],
   subject_revoked: ['subject_revoked', 'subject_disabled'],
@@ -259,7 +259,9 @@ async function endOf(
     ...record,
   };
   const targets = [id, pairId, familyId, grantId, sessionId, subject, clientId, String(sinceMs)];
-  const named = found.find(({ target }) => targets.includes(target));
+  const named = found.find(
+    (event) => targets.includes(event.target) && (event.subject ?? subject) === subject,
+  );
   if (named !== undefined) return named;
   // The revocation of another token of the grant can have ended this one too.
   const distanceOf = ({ atMs }: AuditEvent) => Math.abs(atMs - sinceMs);

@@ -80,6 +80,7 @@ export class EndingReader {
     switch (type) {
       case 'token_revoked':
       case 'family_revoked':
+      case 'exchanges_revoked':
       case 'code_revoked':
       case 'grant_revoked':
         return clientId === undefined ? EVERYTHING : this.#grant(clientId, subject);

@@ -2,6 +2,7 @@ import type { AdministrableStorage, ClientRecord } from '@grantd/core';
 import { admits, type Groups, type Membership } from '../data/groups.ts';
 import type { People } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
+import { actingFor } from './acting.ts';
 
 /** After this time, a process that has not finished ending a membership counts as dead. */
 const MAX_END_MS = 30_000;
@@ -13,7 +14,7 @@ type Client = Pick<ClientRecord, 'id' | 'metadata'>;
 interface Parts {
   readonly groups: Pick<Groups, 'beginEnd' | 'finishEnd' | 'halfEnded'>;
   readonly people: Pick<People, 'bySubject' | 'list'>;
-  readonly storage: Pick<AdministrableStorage, 'clients' | 'grantsOf' | 'revokeGrants'>;
+  readonly storage: Pick<AdministrableStorage, 'clients' | 'tokens' | 'grantsOf' | 'revokeGrants'>;
   readonly clock?: () => number;
 }
 
@@ -88,11 +89,14 @@ export class AccessEnding {
     return ended;
   }
 
-  /** Reads first, because most users have no grant. A later grant is refused its tokens. @returns the number of grants */
+  /** Reads first, because most users have no grant. A later grant is refused its tokens. @returns what was revoked */
   async #revoke(subject: string, clientId: string): Promise<number> {
     const { storage } = this.#parts;
-    const grants = await askStorage(() => storage.grantsOf(subject));
-    if (!grants.some((grant) => grant.clientId === clientId)) return 0;
+    const held = await Promise.all([
+      askStorage(() => storage.grantsOf(subject)),
+      askStorage(() => actingFor(storage, subject)),
+    ]);
+    if (!held.flat().some((one) => one.clientId === clientId)) return 0;
     return askStorage(() => storage.revokeGrants(subject, clientId));
   }
 }

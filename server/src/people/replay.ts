@@ -138,6 +138,11 @@ function stepsOn({
       await storage.tokens.revokeFamily({ ...NO_TOKEN, id, familyId: id });
       return undefined;
     },
+    async exchanges_revoked(clientId, { subject }) {
+      if (subject === undefined) return 'lost';
+      await storage.revokeGrants(subject, clientId);
+      return undefined;
+    },
     async code_revoked(id) {
       const record = await storage.authorizationCodes.get(id);
       if (!record) return 'unknown';

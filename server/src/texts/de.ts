@@ -463,6 +463,9 @@ export const DE: Texts = {
     applicationsText: 'Was jede Anwendung in Ihrem Namen tun darf.',
     whileAway: 'Auch wenn Sie nicht da sind',
     whileSignedIn: 'Solange Sie angemeldet sind',
+    acting: 'Dienste und Agenten, die für Sie handeln',
+    through: (applications) => html`Über ${applications}`,
+    lastUsed: (when) => `zuletzt verwendet: ${when}`,
     noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
     since: (date) => html`Seit dem ${date}`,
     at: (api) => html`Bei ${api}`,
@@ -476,6 +479,8 @@ export const DE: Texts = {
     endAccessTitle: (application) => html`Zugriff von ${application} beenden?`,
     endAccessText:
       'Die Anwendung verliert sofort den Zugriff auf Ihr Konto. Wenn Sie sie später verwenden, bittet sie Sie noch einmal um Erlaubnis.',
+    endActingText: (applications) =>
+      html`Der Zugriff endet sofort, auch der aller Dienste, die für Sie aufgerufen wurden. Wenn ${applications} den Aufruf mit neuem Zugriff wiederholt, kann wieder für Sie gehandelt werden. Um das zu verhindern, beenden Sie auch jenen Zugriff.`,
     endAccessYes: 'Zugriff beenden',
     keepAccess: 'Zugriff behalten',
     sessions: 'Wo Sie angemeldet sind',

@@ -466,6 +466,9 @@ export const EN = {
     applicationsText: 'What each application may do in your name.',
     whileAway: 'Even while you are away',
     whileSignedIn: 'While you are signed in',
+    acting: 'Services and agents that act for you',
+    through: (applications: Html) => html`Through ${applications}`,
+    lastUsed: (when: string) => `last used ${when}`,
     noApplications: 'No application has access to your account.',
     since: (date: Html) => html`Since ${date}`,
     at: (api: Name) => html`At ${api}`,
@@ -480,6 +483,8 @@ export const EN = {
     endAccessTitle: (application: Name | string) => html`End the access of ${application}?`,
     endAccessText:
       'It loses access to your account at once. If you use it later, it asks for your permission again.',
+    endActingText: (applications: Html) =>
+      html`It loses access at once, and so does every service that it has called for you. It can act for you again if ${applications} calls it with new access. To prevent this, end that access, too.`,
     endAccessYes: 'End access',
     keepAccess: 'Keep access',
     sessions: 'Where you are signed in',

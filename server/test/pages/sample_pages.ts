@@ -320,6 +320,13 @@ const ACCOUNT: OverviewView = {
       ],
       sinceMs: NOW_MS - 9000 * HOUR_MS,
     },
+    {
+      clientId: 'assistant',
+      application: { name: 'Travel assistant' },
+      access: [{ scopes: ['calendar:read'], resources: ['https://calendar.example.com'] }],
+      sinceMs: NOW_MS - 50 * HOUR_MS,
+      acts: { through: [PHOTOS, { name: 'Notizen', isUnchecked: true }], lastUsedMs: NOW_MS - 2 * HOUR_MS },
+    },
   ],
   sessions: [
     {
@@ -673,9 +680,13 @@ const SAMPLES: readonly Sample[] = [
     applications: [],
   }),
   ...ACCOUNT.applications
-    .slice(0, 1)
+    .filter(({ clientId, acts }) => clientId === 'photos' || acts !== undefined)
     .map((application) =>
-      sample('account_end_access', endAccessPage, { ...ACCOUNT, current: 'applications', application }),
+      sample(application.acts === undefined ? 'account_end_access' : 'account_end_acting', endAccessPage, {
+        ...ACCOUNT,
+        current: 'applications',
+        application,
+      }),
     ),
   sample('account_security', securityPage, { ...SECURITY, forgot: '/forgot' }),
   sample('account_security_wrong', securityPage, { ...SECURITY, problem: 'credentials_wrong' }, OPERATOR),

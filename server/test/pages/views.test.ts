@@ -257,6 +257,7 @@ describe('ids by which users’ tools and tests find elements', () => {
       'end-access-photos',
       'end-access-portal%207',
       'end-access-notes',
+      'end-access-assistant',
       'end-session-s1',
       'end-session-s2',
       'end-session-s3',
@@ -358,7 +359,15 @@ describe('ids by which users’ tools and tests find elements', () => {
       'end-session-s2',
       'end-other-sessions',
     ],
-    account_applications: ['sign-out', 'end-access-photos', 'end-access-portal%207', 'end-access-notes'],
+    account_applications: [
+      ...[
+        'sign-out',
+        'end-access-photos',
+        'end-access-portal%207',
+        'end-access-notes',
+        'end-access-assistant',
+      ],
+    ],
     account_end_access: ['sign-out', 'end-access-yes', 'end-access-no'],
   };
   for (const [name, ids] of Object.entries(cases)) {

@@ -1,8 +1,9 @@
 // Kit cases: listing and revoking grants.
-import type { GrantRecord, NewAuthorizationCode } from '../../protocol/records.ts';
+import type { ClientRecord, GrantRecord, NewAuthorizationCode, NewToken } from '../../protocol/records.ts';
 import {
   type Attempt,
   administrationOf,
+  basisOf,
   CODE_SECONDS,
   expectEqual,
   type Grant,
@@ -68,6 +69,13 @@ const ENDED = Object.entries(ENDINGS).map(([what, end]) =>
     expectEqual(await stage.administration.revokeGrants(grant.subject, grant.clientId), 0, 'ended');
   }),
 );
+
+/** A token that a client obtains by exchange, for the user of a grant. */
+function exchanged(stage: Stage, client: ClientRecord, grant: Grant, from: NewToken): NewToken {
+  const { subject, grantId, sessionId } = grant;
+  const ancestors = [...(from.ancestors ?? []), { kind: from.kind, id: from.id }];
+  return stage.accessToken({ clientId: client.id, subject, grantId, sessionId, ancestors });
+}
 
 export const grants: readonly KitCase[] = [
   kitCase('administration', 'the grants of a person are listed, the newest first', async (stage) => {
@@ -226,6 +234,81 @@ export const grants: readonly KitCase[] = [
       const issued = [...sources, ...pairs.map(({ pair }) => pair)];
       for (const { refresh, access } of issued) await stage.expectDead(refresh, access);
       await expectGrants(stage, subject, []);
+    },
+  ),
+
+  kitCase(
+    'administration',
+    'ending what a user granted to a client ends what it obtained for them by exchange, and no more',
+    async (stage) => {
+      const { tokens } = stage.storage;
+      if (tokens.keepsAncestors !== true) return;
+      const store = stage.administration;
+      const [application, another] = [await stage.grant(), await stage.grant()];
+      const [{ access }, { access: ofAnother }] = [
+        await stage.redeemed(application),
+        await stage.redeemed(another),
+      ];
+      const [service, next] = [await stage.client(), await stage.client()];
+      const { subject } = application;
+      const held = exchanged(stage, service, application, access);
+      const below = exchanged(stage, next, application, held);
+      const aside = exchanged(stage, next, application, access);
+      const forAnother = exchanged(stage, service, another, ofAnother);
+      const own = stage.accessToken({ clientId: service.id });
+      await stage.issued(service, held, forAnother, own);
+      await stage.issued(next, below, aside);
+      const idsFor = async (who: string, limit = 9) =>
+        (await tokens.exchangedFor?.(who, limit))?.map(({ id }) => id).toSorted();
+      const expectExchanged = async (who: string, ...expected: readonly NewToken[]) => {
+        if (tokens.exchangedFor === undefined) return;
+        expectEqual(await idsFor(who), expected.map(({ id }) => id).toSorted(), 'exchanged tokens');
+      };
+      await expectExchanged(subject, held, below, aside);
+      await expectExchanged(another.subject, forAnother);
+      await expectExchanged('unknown');
+      if (tokens.exchangedFor !== undefined) expectEqual((await idsFor(subject, 1))?.length, 1, 'one token');
+
+      expectEqual(await store.revokeGrants(subject, service.id), 1, 'ended');
+      await stage.expectDead(held);
+      await stage.expectAlive(access, aside, forAnother, own);
+      await expectExchanged(subject, aside);
+      await expectExchanged(another.subject, forAnother);
+      const [event, ...others] = await store.eventsAfter(0, 10);
+      expectEqual([event?.type, event?.target, others.length], ['exchanges_revoked', service.id, 0], 'event');
+      expectEqual(await store.revokeGrants(subject, service.id), 0, 'ended again');
+
+      const issue = (client: ClientRecord, from: NewToken, grant = application) =>
+        tokens.issue([exchanged(stage, client, grant, from)], basisOf(client));
+      expectEqual(await issue(service, access), 'refused', 'an exchange of a token from before the end');
+      expectEqual(await issue(next, held), 'refused', 'an exchange of an ended token');
+      expectEqual(await issue(next, access), 'issued', 'an exchange by another client');
+      expectEqual(await issue(service, ofAnother, another), 'issued', 'an exchange for another user');
+      stage.advance(1);
+      const { access: later } = await stage.redeemed(await stage.grant(application));
+      expectEqual(await issue(service, later), 'issued', 'an exchange of a later token');
+    },
+  ),
+
+  kitCase(
+    'administration',
+    'an exchange that races the end of what its client obtained leaves nothing alive',
+    async (stage) => {
+      if (stage.storage.tokens.keepsAncestors !== true) return;
+      const application = await stage.grant();
+      const { access } = await stage.redeemed(application);
+      const service = await stage.client();
+      const racing = Array.from({ length: RACERS }, () => exchanged(stage, service, application, access));
+      const issuances = racing.map(
+        (token): Attempt<unknown> =>
+          ({ tokens }) =>
+            tokens.issue([token], basisOf(service)),
+      );
+      await race(stage, issuances, (storage) =>
+        administrationOf(storage).revokeGrants(application.subject, service.id),
+      );
+      await stage.expectDead(...racing);
+      await stage.expectAlive(access);
     },
   ),
 

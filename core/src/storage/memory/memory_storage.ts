@@ -11,7 +11,7 @@ import {
   wholeNumber,
 } from '../../protocol/option_kinds.ts';
 import type { PendingKind } from '../../protocol/pending.ts';
-import type { ApiRecord, ClientRecord, KeyRecord } from '../../protocol/records.ts';
+import type { ApiRecord, ClientRecord, GrantRecord, KeyRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
 import type {
@@ -29,10 +29,12 @@ import { canContinue, DEFAULT_EVENT_RETENTION_SECONDS, RETIRED_KEY_SECONDS } fro
 import {
   addEvent,
   emptyTables,
+  exchangeKey,
+  type GrantRow,
+  type Grants,
   isTaken,
   type MemoryHandle,
   memoryAuthorizationCodes,
-  memoryGrants,
   memoryIssuing,
   memoryPrincipals,
   memoryRevoking,
@@ -41,6 +43,7 @@ import {
   type Principals,
   principalKey,
   type RevokeBy,
+  type Revoking,
   remember,
   snapshot,
   type TokenRow,
@@ -89,10 +92,10 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Administrable
   };
 
   const principals = memoryPrincipals(handle);
-  const grants = memoryGrants(handle, principals);
-  const issuing = memoryIssuing(handle, principals, grants);
   const raisesGrants = revokeBy === 'flag' && !tellsRevokedByMethod;
   const revoking = memoryRevoking(handle, principals, revokeBy, raisesGrants);
+  const grants = memoryGrants(handle, principals, revoking);
+  const issuing = memoryIssuing(handle, principals, grants);
 
   const clients = unguarded(memoryClients(handle, principals));
   return {
@@ -115,6 +118,68 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Administrable
       isClosed = true;
     },
   };
+}
+
+function memoryGrants(handle: MemoryHandle, principals: Principals, revoking: Revoking): Grants {
+  const { tables, clock } = handle;
+
+  const isAlive = ({ record, generations }: GrantRow): boolean => {
+    const { standing = {} } = principals.standingsOf({ ...record, grantId: record.id }, generations);
+    const keepUntil = principals.find('grant', record.id)?.keepUntil ?? 0;
+    return (
+      keepUntil * 1000 > clock() &&
+      Object.values(standing).every(
+        ({ copied, current, disabledAtMs }) => copied >= current && disabledAtMs === undefined,
+      )
+    );
+  };
+
+  const aliveOf = (subject: string): readonly GrantRecord[] =>
+    [...tables().grants.values()]
+      .filter((row) => row.record.subject === subject && isAlive(row))
+      .map(({ record }) => record);
+
+  return {
+    begin({ grantId, clientId, subject, scopes, sessionId, issuedAtMs }, generations) {
+      const { grants } = tables();
+      if (grantId === undefined || subject === undefined) return;
+      const known = grants.get(grantId);
+      if (known !== undefined && isAlive(known)) return;
+      const record = snapshot({
+        id: grantId,
+        clientId,
+        subject,
+        scopes,
+        ...(sessionId !== undefined && { sessionId }),
+        createdAtMs: issuedAtMs,
+      });
+      grants.set(grantId, { record, generations });
+    },
+    grantsOf(subject) {
+      return aliveOf(subject).toSorted(newestFirst);
+    },
+    revokeGrants(subject, clientId) {
+      const ended = aliveOf(subject).filter((grant) => grant.clientId === clientId);
+      for (const { id } of ended) {
+        principals.raise('grant', id);
+        addEvent(handle, 'grant_revoked', id);
+      }
+      const { clients, tokens, exchangeEnds } = tables();
+      if (clients.has(clientId)) exchangeEnds.set(exchangeKey(clientId, subject), clock());
+      const isExchanged = ({ record }: TokenRow) =>
+        record.subject === subject && record.clientId === clientId && record.ancestors !== undefined;
+      const exchanged = [...tokens.values()].filter(
+        (row) => isExchanged(row) && row.record.expiresAt * 1000 > clock(),
+      );
+      const revoked = revoking.endTokens(exchanged);
+      if (revoked > 0) addEvent(handle, 'exchanges_revoked', clientId);
+      return ended.length + revoked;
+    },
+  };
+}
+
+function newestFirst(one: GrantRecord, other: GrantRecord): number {
+  return other.createdAtMs - one.createdAtMs || (one.id < other.id ? 1 : -1);
 }
 
 type Administration = Pick<

@@ -22,6 +22,7 @@ import type {
 } from '../contract.ts';
 import { asFault } from '../faults.ts';
 import {
+  canBeExchanged,
   canContinue,
   type GrantBeginning,
   type Issuing,
@@ -46,7 +47,7 @@ export type TokenRow = Row<Omit<TokenRecord, 'standing' | 'notBeforeMs'>>;
 type CodeRow = Row<Omit<AuthorizationCodeRecord, 'standing' | 'notBeforeMs'>>;
 
 /** A grant with the generations that it copied when it began. Its row is kept as long as its principal's. */
-interface GrantRow {
+export interface GrantRow {
   readonly record: GrantRecord;
   readonly generations: Generations;
 }
@@ -76,6 +77,8 @@ interface Tables {
   readonly tokens: Map<string, TokenRow>;
   readonly authorizationCodes: Map<string, CodeRow>;
   readonly keys: Map<string, KeyRow>;
+  /** When users ended what clients had obtained for them by exchange, in milliseconds, under `exchangeKey`. */
+  readonly exchangeEnds: Map<string, number>;
   /** Seconds until which each is taken. */
   readonly oneTimeIdentifiers: Map<string, number>;
   /** Seconds until which those that were swept were taken. */
@@ -106,6 +109,7 @@ export function emptyTables(): Tables {
     tokens: new Map(),
     authorizationCodes: new Map(),
     keys: new Map(),
+    exchangeEnds: new Map(),
     oneTimeIdentifiers: new Map(),
     forgottenUntil: 0,
     pending: new Map(),
@@ -118,6 +122,10 @@ export function emptyTables(): Tables {
 
 export function principalKey(principal: Principal, id: string): string {
   return `${principal} ${id}`;
+}
+
+export function exchangeKey(clientId: string, subject: string): string {
+  return `${clientId}\n${subject}`;
 }
 
 export function addEvent(
@@ -180,10 +188,8 @@ export function memoryTokens(
     return { ...row.record, ...principals.standingsOf(row.record, row.generations) };
   };
 
-  const isAlive = ({ kind, id }: Ancestor): boolean => {
-    const record = find(id, kind);
-    return record !== undefined && canContinue(record, clock());
-  };
+  const areAlive = (ancestors: readonly Ancestor[], endedAtMs?: number): boolean =>
+    ancestors.every(({ kind, id }) => canBeExchanged(find(id, kind), clock(), endedAtMs));
 
   const show = (record: TokenRecord | undefined): TokenRecord | undefined => {
     if (record === undefined || !tellsRevokedByMethod) return record;
@@ -232,6 +238,13 @@ export function memoryTokens(
         .toSorted((one, other) => other.expiresAt - one.expiresAt)
         .slice(0, limit),
 
+    exchangedFor: (subject, limit) =>
+      rowsWhere((record) => record.subject === subject && record.ancestors !== undefined)
+        .flatMap(({ record: { id, kind } }) => find(id, kind) ?? [])
+        .filter((record) => canContinue(record, clock()) && areAlive(record.ancestors ?? []))
+        .toSorted((one, other) => other.expiresAt - one.expiresAt)
+        .slice(0, limit),
+
     revoke(record) {
       const copied = tables().tokens.get(record.id)?.generations.grant;
       let ended = 0;
@@ -248,7 +261,10 @@ export function memoryTokens(
 
     issue(tokens, { clientGeneration = 0 }) {
       if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
-      if (!tokens.every(({ ancestors = [] }) => ancestors.every(isAlive))) return 'refused';
+      const { exchangeEnds } = tables();
+      const isExchangeable = ({ clientId, subject = '', ancestors = [] }: NewToken) =>
+        areAlive(ancestors, exchangeEnds.get(exchangeKey(clientId, subject)));
+      if (!tokens.every(isExchangeable)) return 'refused';
       issuing.insert(tokens);
       return 'issued';
     },
@@ -316,59 +332,6 @@ export function memoryIssuing({ tables }: MemoryHandle, principals: Principals, 
 export interface Grants extends Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'> {
   /** Stores a grant with its first code or tokens. Later ones replace it only if it has ended. */
   begin(first: GrantBeginning, generations: Generations): void;
-}
-
-export function memoryGrants(handle: MemoryHandle, principals: Principals): Grants {
-  const { tables, clock } = handle;
-
-  const isAlive = ({ record, generations }: GrantRow): boolean => {
-    const { standing = {} } = principals.standingsOf({ ...record, grantId: record.id }, generations);
-    const keepUntil = principals.find('grant', record.id)?.keepUntil ?? 0;
-    return (
-      keepUntil * 1000 > clock() &&
-      Object.values(standing).every(
-        ({ copied, current, disabledAtMs }) => copied >= current && disabledAtMs === undefined,
-      )
-    );
-  };
-
-  const aliveOf = (subject: string): readonly GrantRecord[] =>
-    [...tables().grants.values()]
-      .filter((row) => row.record.subject === subject && isAlive(row))
-      .map(({ record }) => record);
-
-  return {
-    begin({ grantId, clientId, subject, scopes, sessionId, issuedAtMs }, generations) {
-      const { grants } = tables();
-      if (grantId === undefined || subject === undefined) return;
-      const known = grants.get(grantId);
-      if (known !== undefined && isAlive(known)) return;
-      const record = snapshot({
-        id: grantId,
-        clientId,
-        subject,
-        scopes,
-        ...(sessionId !== undefined && { sessionId }),
-        createdAtMs: issuedAtMs,
-      });
-      grants.set(grantId, { record, generations });
-    },
-    grantsOf(subject) {
-      return aliveOf(subject).toSorted(newestFirst);
-    },
-    revokeGrants(subject, clientId) {
-      const ended = aliveOf(subject).filter((grant) => grant.clientId === clientId);
-      for (const { id } of ended) {
-        principals.raise('grant', id);
-        addEvent(handle, 'grant_revoked', id);
-      }
-      return ended.length;
-    },
-  };
-}
-
-function newestFirst(one: GrantRecord, other: GrantRecord): number {
-  return other.createdAtMs - one.createdAtMs || (one.id < other.id ? 1 : -1);
 }
 
 export function memoryAuthorizationCodes(

@@ -4,7 +4,9 @@ import type { EventOrigin } from '../../protocol/event_records.ts';
 import type { ClientRecord, TokenRecord } from '../../protocol/records.ts';
 import {
   CLIENT_COLUMNS,
+  isAlive,
   PRINCIPAL_JOINS,
+  STANDING_JOINS,
   TOKEN_COLUMNS,
   toClientRecord,
   toTokenRecord,
@@ -172,6 +174,20 @@ class Batch {
     for (const { reject } of this.#tokens.values()) reject(error);
     for (const { reject } of this.#clients.values()) reject(error);
   }
+}
+
+/**
+ * Whether all tokens from which a token was obtained are alive.
+ * @param token the row of the token
+ * @param now SQL for seconds since 1970
+ * @param condition a further one, of each ancestor `t`
+ */
+export function hasLivingAncestors(token: string, now: string, condition = ''): string {
+  return `NOT EXISTS (
+        SELECT 1 FROM json_to_recordset(${token}.ancestors::json) AS a (kind text, id text)
+        WHERE NOT EXISTS (
+          SELECT 1 FROM grantd.tokens t ${STANDING_JOINS}
+          WHERE t.issuer_id = $1 AND t.id = a.id AND t.kind = a.kind AND ${isAlive(now)} ${condition}))`;
 }
 
 /** What each part of the store needs. */

@@ -1,4 +1,6 @@
 // Opens a PostgreSQL store.
+
+import type { AuditOptions } from '../../protocol/event_records.ts';
 import {
   anyFunction,
   anyText,
@@ -8,7 +10,7 @@ import {
   requireKinds,
   wholeNumber,
 } from '../../protocol/option_kinds.ts';
-import type { AdministrableStorage, AuditOptions, MigrationAssumption } from '../contract.ts';
+import type { AdministrableStorage, MigrationAssumption } from '../contract.ts';
 import { unguarded } from '../faults.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
 import { CLIENTS_SQL, postgresClients } from './clients.ts';

@@ -338,6 +338,14 @@ const VERSION_10 = {
   ALTER TABLE grantd.issuers ADD COLUMN forgotten_until bigint NOT NULL DEFAULT 0;
   ALTER TABLE grantd.tokens ADD COLUMN ancestors text;
   CREATE INDEX tokens_exchanged ON grantd.tokens (issuer_id, expires_at) WHERE ancestors IS NOT NULL;
+  CREATE INDEX tokens_exchanged_for ON grantd.tokens (issuer_id, subject, expires_at) WHERE ancestors IS NOT NULL;
+  CREATE TABLE grantd.exchange_ends (
+    issuer_id   integer NOT NULL,
+    client_id   text COLLATE "C" NOT NULL,
+    subject     text COLLATE "C" NOT NULL,
+    ended_at_ms bigint NOT NULL,
+    PRIMARY KEY (issuer_id, client_id, subject)
+  );
   CREATE FUNCTION grantd.forgotten_until(issuer integer) RETURNS bigint LANGUAGE sql VOLATILE AS
     'SELECT forgotten_until FROM grantd.issuers WHERE id = $1';
   DROP INDEX grantd.clients_by_resource;
@@ -379,6 +387,8 @@ const VERSION_10 = {
     ADD CONSTRAINT pushed_requests_pkey PRIMARY KEY (issuer_id, id);
   ALTER INDEX grantd.pending_by_expiry RENAME TO pushed_requests_by_expiry;
   DELETE FROM grantd.tokens WHERE ancestors IS NOT NULL;
+  DROP TABLE grantd.exchange_ends;
+  DROP INDEX grantd.tokens_exchanged_for;
   DROP INDEX grantd.tokens_exchanged;
   ALTER TABLE grantd.tokens DROP COLUMN ancestors;
   DROP FUNCTION grantd.forgotten_until(integer);

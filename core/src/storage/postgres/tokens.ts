@@ -30,11 +30,13 @@ import {
 import {
   ALIVE_GRANTS,
   CODE_COLUMNS,
+  END_EXCHANGES,
   forPostgres,
   GENERATIONS,
   GRANT_DESCRIPTION,
   GRANTS_OF_SUBJECT,
   isAlive,
+  NOTE_EXCHANGE_END,
   ON_KNOWN_GRANT,
   STANDING_JOINS,
   TOKEN_COLUMNS,
@@ -53,7 +55,7 @@ import {
 } from './connections.ts';
 import { auditedEventOf, eventOf, insertEvent } from './events.ts';
 import { IS_FIRST_USE } from './keys.ts';
-import type { PostgresHandle } from './lookups.ts';
+import { hasLivingAncestors, type PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
 import type { Principals } from './principals.ts';
 
@@ -100,11 +102,14 @@ const STORE_UPON_CLIENT = `
       WHERE issuer_id = $1 AND kind = 'subject' AND id = n.subject OFFSET 0) s ON true
     WHERE coalesce(i.not_before_ms, 0) <= n.issued_at_ms
       AND c.generation = $3 AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL
-      AND NOT EXISTS (
-        SELECT 1 FROM json_to_recordset(n.ancestors::json) AS a (kind text, id text)
-        WHERE NOT EXISTS (
-          SELECT 1 FROM grantd.tokens t ${STANDING_JOINS}
-          WHERE t.issuer_id = $1 AND t.id = a.id AND t.kind = a.kind AND ${isAlive('n.issued_at_ms / 1000')}))),
+      AND ${hasLivingAncestors(
+        'n',
+        'n.issued_at_ms / 1000',
+        `
+          AND (t.kind = 'refresh_token' OR t.issued_at_ms > coalesce((
+            SELECT ended_at_ms FROM grantd.exchange_ends
+            WHERE issuer_id = $1 AND client_id = n.client_id AND subject = n.subject), 0))`,
+      )}),
   ${STORE},
   begun AS (${beginGrants('(SELECT * FROM stored WHERE ancestors IS NULL) first')}),
   recorded AS (${insertEvent('$4', { each: '(SELECT 1 FROM stored LIMIT 1) one' })})
@@ -245,6 +250,14 @@ export const TOKENS_SQL = {
     WHERE t.issuer_id = $1 AND t.ancestors IS NOT NULL AND t.expires_at > $2 AND strpos(t.ancestors, $3) > 0
     ORDER BY t.expires_at DESC LIMIT $4`,
 
+  exchanged: `
+    SELECT json_build_array(${TOKEN_COLUMNS}) AS found
+    FROM (
+      SELECT * FROM grantd.tokens WHERE issuer_id = $1 AND subject = $2 AND ancestors IS NOT NULL AND expires_at > $3
+      ORDER BY expires_at DESC LIMIT $4) t ${STANDING_JOINS}
+    WHERE ${isAlive('$3')} AND ${hasLivingAncestors('t', '$3')}
+    ORDER BY t.expires_at DESC`,
+
   // RFC 7009 §2.1: revoking a refresh token revokes all tokens of its grant, unless the grant was revoked since.
   revokeRefreshToken: revocationOf(
     ITSELF_AND_PAIR,
@@ -316,6 +329,14 @@ export async function postgresTokens(
       if (!isStorable(id)) return [];
       const now = Math.floor(clock() / 1000);
       return primary.read([sql.descendants, issuerId, now, JSON.stringify(id), limit], (result) =>
+        rowsOf<{ found: string }>(result).map(({ found }) => toTokenRecord(JSON.parse(found))),
+      );
+    },
+
+    async exchangedFor(subject, limit) {
+      if (!isStorable(subject)) return [];
+      const now = Math.floor(clock() / 1000);
+      return primary.read([sql.exchanged, issuerId, subject, now, limit], (result) =>
         rowsOf<{ found: string }>(result).map(({ found }) => toTokenRecord(JSON.parse(found))),
       );
     },
@@ -397,15 +418,18 @@ function beginGrants(stored: string): string {
     ${ON_KNOWN_GRANT}`;
 }
 
+const OF_EXCHANGES = ['issuerId', 'subject', 'clientId', 'nowMs'];
+
 const ALIVE = forPostgres(ALIVE_GRANTS, 'issuerId', 'subject', 'now');
 
 export const GRANTS_SQL = {
   ofSubject: forPostgres(GRANTS_OF_SUBJECT, 'issuerId', 'subject', 'now'),
 
-  // Locked in a fixed order, because other transactions may lock the same rows.
+  // In a fixed order, because other transactions may lock the same rows. Those of all clients: an exchange locks the
+  // grant of the application, and either ends before this lock or reads afterwards that it is ended.
   lock: `
     SELECT 1 FROM grantd.principals WHERE issuer_id = $1 AND kind = 'grant' AND id = ANY (ARRAY(
-      SELECT grant_id FROM grantd.grants WHERE issuer_id = $1 AND subject = $2 AND client_id = $3))
+      SELECT grant_id FROM grantd.grants WHERE issuer_id = $1 AND subject = $2))
     ORDER BY id FOR UPDATE`,
 
   // A grant that was revoked before the lock was taken is visible here and not revoked again.
@@ -416,6 +440,13 @@ export const GRANTS_SQL = {
         SELECT t.grant_id ${ALIVE} AND t.client_id = $4))
       RETURNING id)
     ${insertEvent('$6', { each: 'revoked', target: 'revoked.id' })}`,
+
+  noteExchangeEnd: forPostgres(NOTE_EXCHANGE_END, ...OF_EXCHANGES),
+
+  endExchanges: `
+    WITH ended AS (${forPostgres(END_EXCHANGES, ...OF_EXCHANGES, 'now')} RETURNING 1),
+    recorded AS (${insertEvent('$6', { each: '(SELECT 1 FROM ended LIMIT 1) one' })})
+    SELECT count(*)::integer AS ended FROM ended`,
 };
 
 export async function postgresGrants(
@@ -434,13 +465,20 @@ export async function postgresGrants(
     async revokeGrants(subject, clientId) {
       if (!isStorable(subject) || !isStorable(clientId)) return 0;
       const nowMs = clock();
-      const event = eventOf(handle, 'grant_revoked', { target: '', clientId, subject }, originOf());
+      const now = Math.floor(nowMs / 1000);
+      const origin = originOf();
+      const event = eventOf(handle, 'grant_revoked', { target: '', clientId, subject }, origin);
+      const ended = eventOf(handle, 'exchanges_revoked', { target: clientId, clientId, subject }, origin);
+      const parties = [issuerId, subject, clientId, nowMs] as const;
       return primary.write(
         [
-          [sql.lock, issuerId, subject, clientId],
-          [sql.revoke, issuerId, subject, Math.floor(nowMs / 1000), clientId, nowMs, event],
+          [sql.lock, issuerId, subject],
+          [sql.revoke, issuerId, subject, now, clientId, nowMs, event],
+          [sql.noteExchangeEnd, ...parties],
+          [sql.endExchanges, ...parties, now, ended],
         ],
-        ([, revoked]) => changesOf(revoked),
+        ([, revoked, , exchanged]) =>
+          changesOf(revoked) + (rowsOf<{ ended: number }>(exchanged)[0]?.ended ?? 0),
       );
     },
   };

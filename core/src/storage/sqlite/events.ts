@@ -20,7 +20,14 @@ const onlyGrantOf = (column: 'pair_id' | 'family_id', id: string) => `
 
 /** The types of events that end tokens, or change whether they are alive. */
 const ENDING_TYPES = [
-  ...['token_revoked', 'family_revoked', 'code_revoked', 'grant_revoked', 'session_revoked'],
+  ...[
+    'token_revoked',
+    'family_revoked',
+    'exchanges_revoked',
+    'code_revoked',
+    'grant_revoked',
+    'session_revoked',
+  ],
   ...['subject_revoked', 'subject_disabled', 'subject_enabled'],
   ...['client_revoked', 'client_disabled', 'client_enabled', 'issued_before_revoked'],
 ] as const satisfies readonly EventType[];

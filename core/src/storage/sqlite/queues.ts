@@ -7,7 +7,8 @@ import type {
   StatementSync,
 } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import type { AuditOptions, HostCondition } from '../contract.ts';
+import type { AuditOptions } from '../../protocol/event_records.ts';
+import type { HostCondition } from '../contract.ts';
 import { asFault, asRejection } from '../faults.ts';
 import { canUse } from '../migrations.ts';
 import { parametersOf, withParameters } from '../statements.ts';

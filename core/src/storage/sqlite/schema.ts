@@ -390,6 +390,14 @@ const VERSION_12 = {
   ALTER TABLE issuers ADD COLUMN forgotten_until INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE tokens ADD COLUMN ancestors TEXT;
   CREATE INDEX tokens_exchanged ON tokens (issuer_id, expires_at) WHERE ancestors IS NOT NULL;
+  CREATE INDEX tokens_exchanged_for ON tokens (issuer_id, subject, expires_at) WHERE ancestors IS NOT NULL;
+  CREATE TABLE exchange_ends (
+    issuer_id   INTEGER NOT NULL REFERENCES issuers (id),
+    client_id   TEXT NOT NULL,
+    subject     TEXT NOT NULL,
+    ended_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (issuer_id, client_id, subject)
+  ) STRICT, WITHOUT ROWID;
   DROP INDEX clients_by_resource;
   CREATE INDEX clients_by_lower_resource ON clients (issuer_id, lower(resource)) WHERE resource IS NOT NULL;
   ALTER TABLE clients ADD COLUMN used_until INTEGER;
@@ -450,6 +458,8 @@ const VERSION_12 = {
     SELECT issuer_id, id, client_id, data, expires_at FROM pending WHERE kind = 'pushed_request';
   DROP TABLE pending;
   DELETE FROM tokens WHERE ancestors IS NOT NULL;
+  DROP TABLE exchange_ends;
+  DROP INDEX tokens_exchanged_for;
   DROP INDEX tokens_exchanged;
   ALTER TABLE tokens DROP COLUMN ancestors;
   ALTER TABLE issuers DROP COLUMN forgotten_until;

@@ -1,6 +1,7 @@
 // Opens a SQLite store.
 import type { DatabaseSync } from 'node:sqlite';
 import { CachedRows } from '../../platform/cache.ts';
+import type { AuditOptions } from '../../protocol/event_records.ts';
 import {
   anyFunction,
   anyText,
@@ -11,7 +12,7 @@ import {
   wholeNumber,
 } from '../../protocol/option_kinds.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
-import type { AdministrableStorage, AuditOptions, HostCondition, MigrationAssumption } from '../contract.ts';
+import type { AdministrableStorage, HostCondition, MigrationAssumption } from '../contract.ts';
 import { unguarded } from '../faults.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
 import { CachedTokens } from './cached_tokens.ts';

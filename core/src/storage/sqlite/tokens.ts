@@ -1,13 +1,7 @@
 // Tokens, grants and codes in SQLite.
 
 import type { EventOrigin } from '../../protocol/event_records.ts';
-import type {
-  Ancestor,
-  AuthorizationCodeRecord,
-  GrantRecord,
-  NewToken,
-  TokenRecord,
-} from '../../protocol/records.ts';
+import type { AuthorizationCodeRecord, GrantRecord, NewToken, TokenRecord } from '../../protocol/records.ts';
 import {
   AUTHORIZATION_CODES,
   GRANTS,
@@ -25,6 +19,7 @@ import type {
   IssuingTokenRepository,
 } from '../contract.ts';
 import {
+  canBeExchanged,
   canContinue,
   endOfDay,
   type GrantBeginning,
@@ -40,9 +35,11 @@ import {
 } from '../issuing.ts';
 import {
   CODE_COLUMNS,
+  END_EXCHANGES,
   forSqlite,
   GENERATIONS,
   GRANTS_OF_SUBJECT,
+  NOTE_EXCHANGE_END,
   ON_KNOWN_GRANT,
   STANDING_JOINS,
   TOKEN_COLUMNS,
@@ -73,6 +70,15 @@ export const TOKENS_SQL = {
     SELECT ${TOKEN_COLUMNS} FROM tokens t ${JOINS}
     WHERE t.issuer_id = ? AND t.ancestors IS NOT NULL AND t.expires_at > ? AND instr(t.ancestors, ?) > 0
     ORDER BY t.expires_at DESC LIMIT ?`,
+
+  exchanged: `
+    SELECT ${TOKEN_COLUMNS} FROM tokens t ${JOINS}
+    WHERE t.issuer_id = ? AND t.subject = ? AND t.ancestors IS NOT NULL AND t.expires_at > ?
+    ORDER BY t.expires_at DESC LIMIT ?`,
+
+  exchangeEnd: `
+    SELECT ended_at_ms FROM exchange_ends
+    WHERE issuer_id = :issuerId AND client_id = :clientId AND subject = :subject`,
 
   supersede: `
     UPDATE tokens SET superseded_at_ms = :nowMs, successor_id = :successorId
@@ -111,12 +117,13 @@ export function sqliteTokens(
   },
 ): IssuingTokenRepository {
   const { issuing, grants, principals, events, cache, take } = parts;
-  const { getAccessToken, getRefreshToken, descendants, ...others } = TOKENS_SQL;
+  const { getAccessToken, getRefreshToken, descendants, exchanged, ...others } = TOKENS_SQL;
   const sql = prepareAll(database, others);
 
   const accessTokenRow = returningLists<RowList>(database.prepare(getAccessToken));
   const refreshTokenRow = returningLists<RowList>(database.prepare(getRefreshToken));
   const descendantRows = returningLists<RowList>(database.prepare(descendants));
+  const exchangedRows = returningLists<RowList>(database.prepare(exchanged));
   const recordOf = (row: RowList | undefined) => row && toTokenRecord(row);
   const findAccessToken = (id: string): TokenRecord | undefined => {
     const row = accessTokenRow.get(issuerId, id);
@@ -126,9 +133,16 @@ export function sqliteTokens(
     return record;
   };
   const findRefreshToken = (id: string) => recordOf(refreshTokenRow.get(issuerId, id));
-  const isAlive = ({ kind, id }: Ancestor): boolean => {
-    const row = (kind === 'access_token' ? accessTokenRow : refreshTokenRow).get(issuerId, id);
-    return row !== undefined && canContinue(toTokenRecord(row), clock());
+  /** Whether all ancestors of a token are alive. @param endedAtMs as for `canBeExchanged` */
+  const hasLivingAncestors = ({ ancestors = [] }: Pick<NewToken, 'ancestors'>, endedAtMs?: number): boolean =>
+    ancestors.every(({ kind, id }) => {
+      const row = (kind === 'access_token' ? accessTokenRow : refreshTokenRow).get(issuerId, id);
+      return canBeExchanged(recordOf(row), clock(), endedAtMs);
+    });
+  const isExchangeable = (token: NewToken): boolean => {
+    const { clientId, subject = null } = token;
+    const end = sql.exchangeEnd.get({ issuerId, clientId, subject })?.ended_at_ms;
+    return hasLivingAncestors(token, end === undefined ? undefined : Number(end));
   };
 
   /** @returns how many tokens were revoked */
@@ -165,6 +179,12 @@ export function sqliteTokens(
       return descendantRows.all(issuerId, now, JSON.stringify(id), limit).map(toTokenRecord);
     },
 
+    exchangedFor(subject, limit) {
+      const nowMs = clock();
+      const found = exchangedRows.all(issuerId, subject, Math.floor(nowMs / 1000), limit).map(toTokenRecord);
+      return found.filter((token) => canContinue(token, nowMs) && hasLivingAncestors(token));
+    },
+
     isRefreshTokenRevoked(record) {
       return record.revokedAtMs !== undefined;
     },
@@ -188,7 +208,7 @@ export function sqliteTokens(
     issue(tokens, { clientGeneration = 0 }) {
       return transaction((origin) => {
         if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
-        if (!tokens.every(({ ancestors = [] }) => ancestors.every(isAlive))) return 'refused';
+        if (!tokens.every((token) => !token.ancestors || isExchangeable(token))) return 'refused';
         issuing.insert(tokens);
         for (const token of tokens) if (!token.ancestors) grants.begin(token);
         issuing.record(tokens, 'client', origin);
@@ -350,6 +370,8 @@ export const GRANTS_SQL = {
     ${ON_KNOWN_GRANT}`,
 
   ofSubject: forSqlite(GRANTS_OF_SUBJECT),
+  noteExchangeEnd: forSqlite(NOTE_EXCHANGE_END),
+  endExchanges: forSqlite(END_EXCHANGES),
 };
 
 export interface Grants extends Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'> {
@@ -394,7 +416,12 @@ export function sqliteGrants(
           principals.raise('grant', id);
           events.add('grant_revoked', { target: id, clientId, subject }, origin);
         }
-        return ended.length;
+        const nowMs = clock();
+        const parties = { issuerId, subject, clientId, nowMs };
+        sql.noteExchangeEnd.run(parties);
+        const exchanged = Number(sql.endExchanges.run({ ...parties, now: Math.floor(nowMs / 1000) }).changes);
+        if (exchanged > 0) events.add('exchanges_revoked', { target: clientId, clientId, subject }, origin);
+        return ended.length + exchanged;
       });
     },
   };

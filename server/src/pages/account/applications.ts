@@ -3,6 +3,7 @@ import { html } from 'hono/html';
 import type { DetailsType } from '../../config/details_types.ts';
 import { type ConsentEntry, type Consents, type ScopeTexts, withEntry } from '../../data/consents.ts';
 import type { RequestLog } from '../../log/log.ts';
+import { actingFor } from '../../people/acting.ts';
 import { type ConsentWithdrawal, counts } from '../../people/consents.ts';
 import type { Texts } from '../../texts/en.ts';
 import { type Html, icon } from '../../texts/html.ts';
@@ -34,13 +35,15 @@ import { type AccountView, accountFrame, accountView, buttonValue, type FrameNee
 
 export interface ApplicationsNeeds extends FrameNeeds {
   readonly consents: Consents;
-  readonly grants: Pick<AdministrableStorage, 'grantsOf'>;
+  readonly grants: Pick<AdministrableStorage, 'grantsOf' | 'tokens'>;
   readonly clients: Pick<IssuingClientRepository, 'get'>;
   readonly scopeTexts: Pick<ScopeTexts, 'list'>;
   /** Types of authorization details by name. */
   readonly detailsTypes: ReadonlyMap<string, DetailsType>;
   readonly withdrawal: ConsentWithdrawal;
   readonly requestLog: RequestLog;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
 }
 
 /** `GET /account/applications`. With `end`, asks whether to end the access of that client. */
@@ -55,7 +58,7 @@ export function showApplications(needs: ApplicationsNeeds) {
     return renderPage(
       c,
       ending === undefined
-        ? applicationsPage({ ...frame, applications }, setting)
+        ? applicationsPage({ ...frame, applications, nowMs: needs.clock() }, setting)
         : endAccessPage({ ...frame, application: ending }, setting),
     );
   };
@@ -88,17 +91,27 @@ export async function endAccess(
   return { done: 'access_ended', application: name, ...(isUnchecked === true && { isUnchecked }) };
 }
 
-/** Applications with consents or active grants. A grant may exist without consent on this server. */
+/** Applications with consents or active grants, and clients that act. A grant may exist without consent on this server. */
 export async function applicationsOf(
   needs: ApplicationsNeeds,
   { person: { subject } }: BrowserSession,
   language: Language,
 ): Promise<readonly ApplicationWithAccess[]> {
   const { consents, grants, clients, drawing, detailsTypes } = needs;
-  const [agreed, granted] = await Promise.all([consents.ofSubject(subject), grants.grantsOf(subject)]);
-  const ids = new Set([...agreed, ...granted].map(({ clientId }) => clientId));
-  const found = await Promise.all([...ids].map((id) => clients.get(id)));
-  const scopes = [...agreed.flatMap(({ entries }) => entries), ...granted].flatMap((item) => item.scopes);
+  const [agreed, granted, acting] = await Promise.all([
+    consents.ofSubject(subject),
+    grants.grantsOf(subject),
+    actingFor(grants, subject),
+  ]);
+  const ids = new Set([...agreed, ...granted, ...acting].map(({ clientId }) => clientId));
+  const all = [...ids, ...acting.flatMap(({ applications }) => applications)];
+  const found = new Map(
+    await Promise.all([...new Set(all)].map(async (id) => [id, await clients.get(id)] as const)),
+  );
+  const nameOf = (id: string) => drawing.application(found.get(id) ?? { id }, language);
+  const scopes = [...agreed.flatMap(({ entries }) => entries), ...granted, ...acting].flatMap(
+    (item) => item.scopes,
+  );
   const glossary = await ScopeGlossary.open(
     { ...needs, basePath: drawing.basePath },
     new Set(scopes),
@@ -108,22 +121,32 @@ export async function applicationsOf(
     ...glossary.shown(entry),
     details: detailsShown(entry.details, detailsTypes, language),
   });
-  return found
-    .flatMap((client) => {
+  return [...ids]
+    .flatMap((id) => {
+      const client = found.get(id);
       if (!client) return [];
+      const acts = acting.find(({ clientId }) => clientId === id);
       const entries = agreed
         .filter((consent) => consent.clientId === client.id && counts(consent, client))
         .flatMap((consent) => consent.entries);
       const own = granted.filter(({ clientId }) => clientId === client.id).map(asEntry);
-      const all = [...own.sort((a, b) => a.scopes.length - b.scopes.length), ...entries];
-      return all.length === 0 ? [] : [shownOf(client, all, show, drawing.application(client, language))];
+      const obtained = acts === undefined ? [] : [asEntry({ ...acts, createdAtMs: acts.sinceMs })];
+      const all = [...own.sort((a, b) => a.scopes.length - b.scopes.length), ...entries, ...obtained];
+      if (all.length === 0) return [];
+      const shown = shownOf(client, all, show, nameOf(id));
+      if (acts === undefined) return [shown];
+      return [{ ...shown, acts: { through: acts.applications.map(nameOf), lastUsedMs: acts.lastUsedMs } }];
     })
     .sort((a, b) => b.sinceMs - a.sinceMs);
 }
 
-/** Converts a grant, which does not name its API. */
-function asEntry({ scopes, createdAtMs }: GrantRecord): ConsentEntry {
-  return { scopes, resources: [], claims: [], details: [], givenAtMs: createdAtMs };
+/** Converts a grant, which does not name its API, or what a client has obtained. */
+function asEntry({
+  scopes,
+  resources = [],
+  createdAtMs,
+}: Pick<GrantRecord, 'scopes' | 'createdAtMs'> & { readonly resources?: readonly string[] }): ConsentEntry {
+  return { scopes, resources, claims: [], details: [], givenAtMs: createdAtMs };
 }
 
 function shownOf(
@@ -146,6 +169,7 @@ const MAX_VISIBLE = 6;
 export interface ApplicationsView extends AccountView {
   /** Applications with access, newest first. */
   readonly applications: readonly ApplicationWithAccess[];
+  readonly nowMs: number;
 }
 
 export interface ApplicationWithAccess {
@@ -154,6 +178,8 @@ export interface ApplicationWithAccess {
   /** One entry per decision. */
   readonly access: readonly AccessShown[];
   readonly sinceMs: number;
+  /** Of a service or agent: the applications through which it acts, and when it last obtained a token. */
+  readonly acts?: { readonly through: readonly ApplicationShown[]; readonly lastUsedMs: number };
 }
 
 /** `/account/applications`: links `end-access-CLIENTID`. */
@@ -161,11 +187,12 @@ export function applicationsPage(view: ApplicationsView, setting: PageSetting): 
   const texts = textsIn(setting.language);
   const { account } = texts;
   const groups = [
-    { id: 'always', heading: account.whileAway, isAlways: true },
-    { id: 'present', heading: account.whileSignedIn, isAlways: false },
+    { id: 'always', heading: account.whileAway },
+    { id: 'present', heading: account.whileSignedIn },
+    { id: 'acting', heading: account.acting },
   ].map((group) => ({
     ...group,
-    members: view.applications.filter((application) => isOffline(application) === group.isAlways),
+    members: view.applications.filter((application) => groupOf(application) === group.id),
   }));
   return accountFrame(view, setting, {
     title: account.applications,
@@ -177,20 +204,22 @@ ${groups
     ({ id, heading, members }) => html`<section aria-labelledby="${id}">
 <h2 id="${id}">${heading}</h2>
 <ul class="entries" role="list">
-${members.map((member) => applicationEntry(member, setting, texts, endLink(member, view, texts)))}</ul>
+${members.map((member) => applicationEntry(member, view.nowMs, setting, endLink(member, view, texts)))}</ul>
 </section>
 `,
   )}`,
   });
 }
 
-/** Whether an application keeps its access while the user is signed out. */
-function isOffline({ access }: ApplicationWithAccess): boolean {
-  return access.some(
+/** Services and agents are apart from the applications, some of which keep their access while the user is signed out. */
+function groupOf({ access, acts }: ApplicationWithAccess): 'acting' | 'always' | 'present' {
+  if (acts !== undefined) return 'acting';
+  const isOffline = access.some(
     ({ scopes, groups = [] }) =>
       scopes.includes('offline_access') ||
       groups.some((group) => group.scopes.some(({ scope }) => scope === 'offline_access')),
   );
+  return isOffline ? 'always' : 'present';
 }
 
 function endLink(
@@ -210,12 +239,12 @@ interface EndAccessView extends AccountView {
 export function endAccessPage(view: EndAccessView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { account } = texts;
-  const { clientId, application } = view.application;
+  const { clientId, application, acts } = view.application;
   return accountFrame(view, setting, {
     title: account.endAccessTitle(application.name),
     heading: account.endAccessTitle(named(application.name)),
     body: html`${uncheckedNote(application, setting, texts)}
-<p>${account.endAccessText}</p>
+<p>${acts === undefined ? account.endAccessText : account.endActingText(namesOf(acts.through, texts))}</p>
 <form method="post" action="${view.base}/applications">
 <input type="hidden" name="form_token" value="${view.formToken}">
 <div class="choices">
@@ -228,17 +257,22 @@ export function endAccessPage(view: EndAccessView, setting: PageSetting): Page {
 
 /** @param end the button or link that ends the access */
 export function applicationEntry(
-  { application, access, sinceMs }: ApplicationWithAccess,
-  { operator }: PageSetting,
-  texts: Texts,
+  { application, access, sinceMs, acts }: ApplicationWithAccess,
+  nowMs: number,
+  { operator, language }: PageSetting,
   end: Html,
 ): Html {
-  const since = html`<time datetime="${new Date(sinceMs).toISOString()}">${texts.formats.date(sinceMs)}</time>`;
+  const texts = textsIn(language);
+  const { account, formats } = texts;
+  const through =
+    acts &&
+    html`\n<p class="detail">${account.through(namesOf(acts.through, texts))} · ${account.lastUsed(formats.past(acts.lastUsedMs, nowMs))}</p>`;
+  const since = html`<time datetime="${new Date(sinceMs).toISOString()}">${formats.date(sinceMs)}</time>`;
   return html`<li>
 ${application.isUnchecked === true ? html`<span class="mark device">${icon('alert')}</span>` : applicationMark(application, operator)}
 <div class="entry">
 <h3>${applicationName(application, texts)}</h3>
-<p class="detail">${texts.account.since(since)}</p>
+<p class="detail">${account.since(since)}</p>${through ?? ''}
 ${access.map((item) => accessOf(item, texts))}
 </div>
 ${end}
@@ -263,5 +297,13 @@ ${resources.length === 0 ? '' : html`<p class="detail">${texts.account.usedAt(co
 }
 
 function codes(names: readonly string[]): Html {
-  return html`${names.map((name, at) => html`${at === 0 ? '' : ', '}<code>${name}</code>`)}`;
+  return inOneLine(names.map((name) => html`<code>${name}</code>`));
+}
+
+function namesOf(applications: readonly ApplicationShown[], texts: Texts): Html {
+  return inOneLine(applications.map((application) => applicationName(application, texts)));
+}
+
+function inOneLine(items: readonly Html[]): Html {
+  return html`${items.map((item, at) => html`${at === 0 ? '' : ', '}${item}`)}`;
 }

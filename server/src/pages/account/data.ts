@@ -3,6 +3,7 @@ import { html } from 'hono/html';
 import type { Consents } from '../../data/consents.ts';
 import type { Factors } from '../../data/factors.ts';
 import { claimsOf } from '../../data/people.ts';
+import { actingFor } from '../../people/acting.ts';
 import { type Administrators, NoAdministratorLeft } from '../../people/administrators.ts';
 import { counts } from '../../people/consents.ts';
 import type { AccessEnding } from '../../people/groups.ts';
@@ -42,7 +43,7 @@ export interface DataNeeds extends FrameNeeds, EndingNeeds, PasswordCheckNeeds, 
   readonly missing: MissingSteps;
   readonly passwords: OwnPasswords;
   readonly consents: Consents;
-  readonly grants: Pick<AdministrableStorage, 'grantsOf'>;
+  readonly grants: Pick<AdministrableStorage, 'grantsOf' | 'tokens'>;
   readonly clients: Pick<IssuingClientRepository, 'get'>;
   readonly factors: Factors;
   /** `undefined` if none is configured. */
@@ -131,11 +132,12 @@ async function remove(c: PageContext, needs: DataNeeds, session: BrowserSession)
 async function exportData(c: PageContext, needs: DataNeeds, session: BrowserSession): Promise<Response> {
   const { person } = session;
   const { subject } = person;
-  const [sessions, signIns, consents, grants, links, passkeys, totp] = await Promise.all([
+  const [sessions, signIns, consents, grants, acting, links, passkeys, totp] = await Promise.all([
     needs.validity.ofSubject(subject),
     needs.sessions.signInsOf(subject, needs.clock()),
     needs.consents.ofSubject(subject),
     needs.grants.grantsOf(subject),
+    actingFor(needs.grants, subject),
     needs.providers?.identitiesOf(subject),
     needs.factors.passkeysOf(subject),
     needs.factors.totpOf(subject),
@@ -186,6 +188,11 @@ async function exportData(c: PageContext, needs: DataNeeds, session: BrowserSess
       clientId,
       scopes,
       createdAt: time(createdAtMs),
+    })),
+    acting: acting.map(({ sinceMs, lastUsedMs, ...client }) => ({
+      ...client,
+      since: time(sinceMs),
+      lastUsed: time(lastUsedMs),
     })),
   };
   needs.requestLog.pageEvent({ type: 'data_exported', page: 'account', requestId: requestIdOf(c), subject });

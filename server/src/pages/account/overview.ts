@@ -90,6 +90,10 @@ export interface OverviewView extends ApplicationsView, SessionsView {
 export function overviewPage(view: OverviewView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { account } = texts;
+  const acting = view.applications.filter(({ acts }) => acts !== undefined);
+  const applications = view.applications.filter(({ acts }) => acts === undefined);
+  const entries = (members: typeof applications) => html`<ul class="entries" role="list">
+${members.map((member) => applicationEntry(member, view.nowMs, setting, endButton(member, texts)))}</ul>`;
   return accountFrame(view, setting, {
     title: account.title,
     body: html`<section aria-labelledby="profile">
@@ -100,14 +104,17 @@ ${profileList(view.profile, texts)}
 <input type="hidden" name="form_token" value="${view.formToken}">
 <section aria-labelledby="applications">
 <h2 id="applications">${account.applications}</h2>
-${
-  view.applications.length === 0
-    ? html`<p class="empty">${account.noApplications}</p>`
-    : html`<ul class="entries" role="list">
-${view.applications.map((application) => applicationEntry(application, setting, texts, endButton(application, texts)))}</ul>`
-}
+${applications.length === 0 ? html`<p class="empty">${account.noApplications}</p>` : entries(applications)}
 </section>
-<section aria-labelledby="sessions">
+${
+  acting.length === 0
+    ? ''
+    : html`<section aria-labelledby="acting">
+<h2 id="acting">${account.acting}</h2>
+${entries(acting)}
+</section>
+`
+}<section aria-labelledby="sessions">
 <h2 id="sessions">${account.sessions}</h2>
 ${
   view.sessions.length === 0
