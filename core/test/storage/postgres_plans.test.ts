@@ -98,10 +98,12 @@ function nodesOf(plan: Plan): readonly Plan[] {
 
 describe('the plans of PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, () => {
   let stores: PostgresStores;
+  let withoutStatistics: Plan;
   before(async () => {
     stores = new PostgresStores(await disposableDatabase(await sharedPostgres()), { max: 1 });
     await (await stores.open()).close();
     await stores.pool.query(FILL);
+    withoutStatistics = await planOf(TOKENS_SQL.issue);
     await stores.pool.query('ANALYZE');
     await stores.pool.query('SET plan_cache_mode = force_generic_plan');
   });
@@ -123,6 +125,13 @@ describe('the plans of PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 },
       }
     });
   }
+
+  test('tokens.issue finds each ancestor by primary key, also before there are statistics', () => {
+    const indexes = nodesOf(withoutStatistics)
+      .flatMap((node) => node['Index Name'] ?? [])
+      .filter((name) => name.startsWith('tokens_'));
+    assert.deepEqual(indexes, ['tokens_pkey']);
+  });
 
   test('lookUps.find reads tokens and clients, and what a token’s life depends on, by primary key', async () => {
     const indexes = nodesOf(await planOf(LOOK_UPS_SQL.find)).flatMap((node) => node['Index Name'] ?? []);

@@ -178,6 +178,7 @@ class Batch {
 
 /**
  * Whether all tokens from which a token was obtained are alive.
+ * OFFSET 0 keeps the lookups from becoming a join: without statistics, it would go through all tokens for each ancestor.
  * @param token the row of the token
  * @param now SQL for seconds since 1970
  * @param condition a further one, of each ancestor `t`
@@ -187,7 +188,8 @@ export function hasLivingAncestors(token: string, now: string, condition = ''): 
         SELECT 1 FROM json_to_recordset(${token}.ancestors::json) AS a (kind text, id text)
         WHERE NOT EXISTS (
           SELECT 1 FROM grantd.tokens t ${STANDING_JOINS}
-          WHERE t.issuer_id = $1 AND t.id = a.id AND t.kind = a.kind AND ${isAlive(now)} ${condition}))`;
+          WHERE t.issuer_id = $1 AND t.id = a.id AND t.kind = a.kind AND ${isAlive(now)} ${condition}
+          OFFSET 0))`;
 }
 
 /** What each part of the store needs. */
