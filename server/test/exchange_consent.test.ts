@@ -79,6 +79,7 @@ for (const database of ANY_DATABASE) {
       const [, name = '', value = ''] = button.exec(account.html) ?? assert.fail(account.html);
       await browser.submit(account, { [name]: value });
       assert.deepEqual(await exchange(), refusal);
+      assert.equal((await introspect(server.url, token)).active, false);
       assert.equal((await introspect(server.url, tokens.access_token)).active, true);
     });
   });
