@@ -288,12 +288,12 @@ class SharedWork<T> {
     // The failure belongs to its own callers. Without a running request, this still waits for others of the same tick.
     await Promise.allSettled([this.#running.get(key)]);
     this.#next.delete(key);
-    const asked = ask();
-    this.#running.set(key, asked);
+    const answer = ask();
+    this.#running.set(key, answer);
     try {
-      return await asked;
+      return await answer;
     } finally {
-      if (this.#running.get(key) === asked) this.#running.delete(key);
+      if (this.#running.get(key) === answer) this.#running.delete(key);
     }
   }
 }

@@ -423,7 +423,7 @@ export interface AuthorizationCodeRepository {
 }
 
 export interface KeyRepository {
-  /** The key of that `kid`, whatever its status. One indexed read. */
+  /** The key of that `kid`, in any status. One indexed read. */
   get(kid: string): Found<KeyRecord>;
   list(): Awaitable<readonly KeyRecord[]>;
   /** `kid` of the key that signs now. One indexed read. */

@@ -282,7 +282,7 @@ const IDENTIFIER = /^subject$|Id$/;
 /** Reads the first member of a record. A list of rows is a common mistake. */
 function idIn(found: object, what: string, member: string): string {
   if (isJsonObject(found)) return idOf(found[member], what, member);
-  throw fault(`the record of ${what}: expected an object, found ${shown(found)}`);
+  throw fault(`the record of ${what}: expected an object, found ${describe(found)}`);
 }
 
 /** Identifiers of many tables are integers. */
@@ -339,16 +339,16 @@ function fault(message: string): StorageFault {
 }
 
 function wrong(what: string, member: string, expected: string, found: unknown): StorageFault {
-  return fault(`${member} in the record of ${what}: expected ${expected}, found ${shown(found)}`);
+  return fault(`${member} in the record of ${what}: expected ${expected}, found ${describe(found)}`);
 }
 
 /** The error of a host's method that must return true or false. */
 export function noBoolean(method: string, found: unknown): TypeError {
-  return new TypeError(`${method}: expected true or false, found ${shown(found)}`);
+  return new TypeError(`${method}: expected true or false, found ${describe(found)}`);
 }
 
 /** A text can be a secret in the wrong column. */
-function shown(value: unknown): string {
+function describe(value: unknown): string {
   if (value === undefined || value === null) return String(value);
   if (value instanceof Date)
     return Number.isNaN(value.getTime()) ? 'an invalid Date' : `the Date ${value.toISOString()}`;

@@ -19,11 +19,11 @@ export const clientCredentials: Grant = {
     const personal = wanted.filter(isPersonalScope);
     if (personal.length > 0) throw refusedScope('a scope requires a user', formatScope(personal));
 
-    const asked = valuesIn(form, 'resource');
+    const requested = valuesIn(form, 'resource');
     const { scopes, resources } = await accessFor(context, client, {
       scopes: wanted,
       mustFit: form.has('scope'),
-      ...(asked !== undefined && { resources: asked }),
+      ...(requested !== undefined && { resources: requested }),
       ...(details !== undefined && { authorizationDetails: details }),
     });
     const authorizationDetails = details && (await types?.granted({ details, clientId: client.id, scopes }));

@@ -97,12 +97,12 @@ function doneWith(done: string, secret: string | undefined): string | readonly s
 /** Seconds since 1970. A caller may have a wrong clock, so it is no later than the time that a sweep goes by (ADR 118). */
 async function unusedSince(
   parts: Pick<OperationParts, 'referenceTime' | 'clock'>,
-  asked: string | undefined,
+  requested: string | undefined,
 ): Promise<number> {
   const watch = new ClockWatch(parts, parts);
   await watch.look();
   const limitMs = watch.deletionLimitMs();
-  return Math.floor(Math.min(asked === undefined ? limitMs : Date.parse(asked), limitMs) / 1000);
+  return Math.floor(Math.min(requested === undefined ? limitMs : Date.parse(requested), limitMs) / 1000);
 }
 
 /** How a client was added: by an operator, by itself, or with a document. */

@@ -25,8 +25,7 @@ import {
 import { pagesOf } from './user_rules.ts';
 
 /**
- * Members are added. They are removed only with `prune`, because a list in a file says less about a person than whoever
- * added them elsewhere.
+ * Members are added. They are removed only with `prune`, because they may have been added elsewhere on purpose.
  */
 export async function planGroup(
   parts: PlanParts,

@@ -30,7 +30,7 @@ export interface ValueProblem {
   readonly detail: string;
 }
 
-/** A value is invalid, whatever is stored. */
+/** A value is invalid, independently of what is stored. */
 export class InvalidInput extends Error {
   override readonly name = 'InvalidInput';
   /** The name of the value. */

@@ -38,10 +38,10 @@ export function shownOption({
   name,
   value,
 }: Pick<EffectiveOption, 'name' | 'value'>): ValueOf<typeof OPTION> {
-  return { option: name, value: value === undefined ? null : shown(name, value) };
+  return { option: name, value: value === undefined ? null : displayed(name, value) };
 }
 
-function shown(name: EffectiveOption['name'], value: unknown): unknown {
+function displayed(name: EffectiveOption['name'], value: unknown): unknown {
   if ('isSecret' in OPTIONS[name]) return 'set';
   if (name === 'smtpUrl') return withoutPassword(String(value));
   return name === 'database' && isPostgresUrl(String(value)) ? withoutPassword(String(value)) : value;

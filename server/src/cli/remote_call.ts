@@ -213,7 +213,7 @@ async function senderOf(url: string, audience: string, environment: NodeJS.Proce
       timeout: TOKEN_TIMEOUT,
       ...(isPlain && { execute: [openid.allowInsecureRequests] }),
     });
-    // Nobody who sees the token can use it: its key exists only during the command.
+    // A stolen token is useless: its key exists only during the command.
     const DPoP = openid.getDPoPHandle(configuration, await openid.randomDPoPKeyPair('ES256'));
     const granted = await openid.clientCredentialsGrant(configuration, { resource: audience }, { DPoP });
     configuration.timeout = OPERATION_TIMEOUT;

@@ -283,7 +283,7 @@ function drawAgain() {
 }
 
 async function refresh() {
-  // A page that nobody sees asks for nothing, and so does not keep the session alive.
+  // A hidden page asks for nothing, so it does not keep the session alive.
   if (document.hidden) return;
   try {
     const response = await fetch(charts.dataset.url, { headers: { accept: 'application/json' } });

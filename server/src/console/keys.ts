@@ -34,8 +34,8 @@ export async function showKeys({ c, call, console: { pages }, setting, view }: V
 }
 
 /**
- * `POST /console/keys`: rotates the keys in `keys`, which the question has shown. So a form that is sent twice, or after
- * someone else’s rotation, rotates nothing.
+ * `POST /console/keys`: rotates the keys in `keys`, which the question has shown. A form that is sent twice, or after
+ * another rotation, rotates nothing.
  */
 export async function submitKeys(visit: Visit): Promise<Response> {
   const { call, form, view } = visit;

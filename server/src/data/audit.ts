@@ -24,8 +24,8 @@ import {
   type AuditEvent,
   type AuditFilter,
   BEYOND,
+  BloomFilter,
   matcherOf,
-  TermIndex,
   termsOf,
   withActor,
 } from './audit_search.ts';
@@ -145,13 +145,13 @@ export class AuditTrail {
       const limit = BLOCK_ROWS - (open?.rowCount ?? 0);
       const events = await askStorage(() => this.#storage.eventsAfter(last.sequence, limit));
       if (events.length === 0) {
-        // So that older server secrets can be dropped.
+        // Older server secrets can then be dropped.
         if (head !== undefined && !isAuthentic(head, this.#issuer, [key]))
           await this.#tables.run(this.#replacing(head, beginning, last, key).call);
         return sealed;
       }
       const unchained = head === undefined ? await this.#countUpTo(BEYOND) : 0;
-      const index = open === undefined ? new TermIndex() : TermIndex.from(open.terms);
+      const index = open === undefined ? new BloomFilter() : BloomFilter.from(open.terms);
       const next = continued(last, events, index);
       const written = this.#replacing(head, beginning, next, key);
       const times = events.map(({ atMs }) => atMs);
@@ -265,7 +265,7 @@ export class AuditTrail {
    */
   async #checkBlock(block: Block, from: ChainLink, end: ChainLink) {
     const rows = await this.#events(from.sequence, end.sequence, BLOCK_ROWS + 1);
-    const index = new TermIndex();
+    const index = new BloomFilter();
     const passed: ChainLink[] = [];
     for (const row of rows) passed.push(continued(passed.at(-1) ?? from, [row], index));
     const isWhole = end.sequence === block.lastSequence;
@@ -424,7 +424,7 @@ export class AuditTrail {
     for (let start = beginning; ; ) {
       const blocks = await this.#tables.list(page({ start, boundary, sinceMs, untilMs }), BLOCKS.recordOf);
       for (const block of blocks) {
-        const mayMatch = wanted.length === 0 || TermIndex.from(block.terms).mayHave(wanted);
+        const mayMatch = wanted.length === 0 || BloomFilter.from(block.terms).mayHave(wanted);
         yield { ...block, mayMatch };
         start = block.number;
       }

@@ -1,7 +1,7 @@
 // The chain of the audit trail: its links, its blocks and its signed head.
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { EventRecord } from '@grantd/core';
-import { TermIndex, termsOf, withActor } from './audit_search.ts';
+import { BloomFilter, termsOf, withActor } from './audit_search.ts';
 import { type TableRow, table } from './tables.ts';
 
 /** The number of an event with the hash of the chain up to it. */
@@ -74,7 +74,7 @@ export const BLOCKS_SQL = BLOCKS.statements({
       AND EXISTS (SELECT 1 FROM grantd.audit_heads WHERE issuer = :issuer AND mac = :mac)`,
 });
 
-/** A part of the chain with an index of its events: the text of a `TermIndex`. */
+/** A part of the chain with the text of a `BloomFilter` of its events. */
 export type Block = ReturnType<typeof BLOCKS.recordOf>;
 
 export function headOf(row: TableRow): Head {
@@ -92,7 +92,7 @@ export function genesis(issuer: string): ChainLink {
 }
 
 /** Adds events to a chain: each hash covers the previous hash and every column. */
-export function continued(link: ChainLink, events: readonly EventRecord[], index?: TermIndex): ChainLink {
+export function continued(link: ChainLink, events: readonly EventRecord[], index?: BloomFilter): ChainLink {
   let { sequence, hash: value } = link;
   for (const event of events) {
     const { atMs, type, target, actor, address, clientId, subject, reason, requestId } = event;
@@ -109,7 +109,7 @@ export function isSame(one: ChainLink, other: ChainLink): boolean {
 }
 
 /** Whether a search finds the events of a block. Nothing signs what it uses. */
-export function isIndexOf(block: Block, events: readonly EventRecord[], index: TermIndex): boolean {
+export function isIndexOf(block: Block, events: readonly EventRecord[], index: BloomFilter): boolean {
   const times = events.map(({ atMs }) => atMs);
   return (
     block.firstSequence === events[0]?.sequence &&
@@ -121,7 +121,7 @@ export function isIndexOf(block: Block, events: readonly EventRecord[], index: T
 
 /** Whether a search finds the first events of a block that was continued. */
 export function covers(block: Block, events: readonly EventRecord[]): boolean {
-  const index = TermIndex.from(block.terms);
+  const index = BloomFilter.from(block.terms);
   return (
     block.firstSequence === events[0]?.sequence &&
     events.every(

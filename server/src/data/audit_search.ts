@@ -43,7 +43,7 @@ function actorOf({ actor, type, clientId, subject }: EventRecord): string {
 export const BEYOND = 2 ** 52;
 
 /** Bits of a block's index: about ten for each value. */
-const INDEX_BITS = 32_768;
+const FILTER_BITS = 32_768;
 const PROBES = 4;
 
 /** The values by which events are found. @param isEvent whether a target may be several */
@@ -73,18 +73,18 @@ export function matcherOf(filter: AuditFilter): (event: AuditEvent) => boolean {
 }
 
 /**
- * Which values the events of a block may have: a Bloom filter. It answers yes for about one value in a hundred that is
+ * Which values the events of a block may have. It answers yes for about one value in a hundred that is
  * not there. A tree of the values would change a page for each event.
  */
-export class TermIndex {
+export class BloomFilter {
   readonly #bits: Buffer;
 
-  constructor(bits: Buffer = Buffer.alloc(INDEX_BITS / 8)) {
+  constructor(bits: Buffer = Buffer.alloc(FILTER_BITS / 8)) {
     this.#bits = bits;
   }
 
-  static from(text: string): TermIndex {
-    return new TermIndex(Buffer.from(text, 'base64'));
+  static from(text: string): BloomFilter {
+    return new BloomFilter(Buffer.from(text, 'base64'));
   }
 
   get text(): string {
@@ -109,7 +109,7 @@ export class TermIndex {
     const hashed = hashOf(kind, value);
     const step = stepOf(hashed);
     for (let probe = 0; probe < PROBES; probe++) {
-      const at = (hashed + probe * step) % INDEX_BITS;
+      const at = (hashed + probe * step) % FILTER_BITS;
       this.#bits[at >> 3] = (this.#bits[at >> 3] ?? 0) | (1 << (at & 7));
     }
   }
@@ -119,7 +119,7 @@ export class TermIndex {
       const hashed = hashOf(term.slice(0, 1), term.slice(1));
       const step = stepOf(hashed);
       for (let probe = 0; probe < PROBES; probe++) {
-        const at = (hashed + probe * step) % INDEX_BITS;
+        const at = (hashed + probe * step) % FILTER_BITS;
         if (((this.#bits[at >> 3] ?? 0) & (1 << (at & 7))) === 0) return false;
       }
       return true;

@@ -30,7 +30,7 @@ interface Look {
   readonly monotonicMs: number;
   /** What the reference said. */
   readonly referenceMs: number;
-  /** A time that has passed already, whatever this process's clock says. */
+  /** A time that has passed already, even if this process's clock is behind. */
   readonly passedMs: number;
 }
 

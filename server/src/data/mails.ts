@@ -60,7 +60,7 @@ export interface Mails {
   retry(id: string, nowMs: number): Promise<boolean>;
 }
 
-/** Milliseconds after which an email is deleted, whatever became of it. */
+/** Milliseconds after which an email is deleted, sent or not. */
 const KEPT_FOR_MS = 30 * 24 * 60 * 60 * 1000;
 
 export const MAILS = table(

@@ -404,7 +404,7 @@ export function writeCheck(
   };
 }
 
-/** The same object, whose methods make their changes on behalf of an actor. So do those of its parts. */
+/** The same object, whose methods, and those of its parts, make their changes on behalf of an actor. */
 export function actingAs<T extends object>(actor: ActorKind, part: T): T {
   return acting(actor, part, new WeakMap());
 }

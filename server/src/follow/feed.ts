@@ -125,13 +125,13 @@ export class Feed {
         this.#parts.requestLog.omit(requestId);
         return;
       }
-      const asked = await this.#read(request, requestId);
+      const form = await this.#read(request, requestId);
       const { server, guesses } = this.#parts;
-      const client = await guesses.authenticate('follow', asked, (it) => server.authenticateClient(it));
+      const client = await guesses.authenticate('follow', form, (it) => server.authenticateClient(it));
       about({ clientId: client.id });
-      const form = new URLSearchParams(asked.body);
-      requireFollower(client, form.getAll('resource'));
-      await this.#open(client, form.get('after') ?? undefined, response);
+      const parameters = new URLSearchParams(form.body);
+      requireFollower(client, parameters.getAll('resource'));
+      await this.#open(client, parameters.get('after') ?? undefined, response);
     } catch (thrown) {
       if (response.headersSent) {
         response.destroy();

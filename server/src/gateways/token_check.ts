@@ -107,11 +107,13 @@ export class TokenCheck {
     const certificate = clientCertificate?.(request);
     const credentials = credentialsIn([given].flat().join(', '));
     try {
-      const asked = {
+      const asClient = {
         ...{ id, method: 'POST', url: CHECK_PATH, ...credentials },
         ...(certificate !== undefined && { clientCertificate: certificate }),
       };
-      const client = await guesses.authenticate('token_check', asked, (it) => server.authenticateClient(it));
+      const client = await guesses.authenticate('token_check', asClient, (it) =>
+        server.authenticateClient(it),
+      );
       requireApi(client);
       return client;
     } catch (error) {

@@ -51,7 +51,7 @@ export interface HttpServer {
   closeAfterAnswers(): void;
   /**
    * Lets answers keep connections open again, and a connection expect another request for a second, even though it is
-   * idle. So callers that still send requests have connections when the port closes. A connection that they would open
+   * idle. Callers that still send requests then have connections when the port closes. A connection that they would open
    * at that moment could be lost.
    */
   keepLastConnections(): void;

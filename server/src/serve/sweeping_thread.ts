@@ -28,7 +28,7 @@ export type SweepingMessage =
 const STEPS = { limit: 25, pauseMs: 5 } as const;
 
 /**
- * Fewer than in the server's handle. So this thread does nearly all checkpoints while it sweeps, and the server's thread
+ * Fewer than in the server's handle: this thread does nearly all checkpoints while it sweeps, and the server's thread
  * does not stop for them.
  */
 const CHECKPOINT_PAGES = 100;

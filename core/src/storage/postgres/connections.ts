@@ -22,7 +22,7 @@ const LOST_RACE: ReadonlySet<string> = new Set(['40001', '40P01', '23505']);
 const NOT_PREPARED: ReadonlySet<string> = new Set(['26000', '42P05']);
 
 /**
- * Whatever the settings of the role or server are: a commit is flushed and confirmed by a synchronous standby, and
+ * With any settings of the role or server, a commit is flushed and confirmed by a synchronous standby, and
  * the server warns if it was not.
  */
 const DURABLE_AND_OUTSPOKEN =
@@ -399,7 +399,7 @@ interface PostgresNotice {
 const BOOLEAN = 16;
 const INTEGERS: ReadonlySet<number> = new Set([20, 21, 23]);
 
-/** The types of our own columns, whatever parsers the pool is configured with. */
+/** The types of our own columns, also if the pool has other parsers. */
 export const TYPES: PostgresTypes = {
   getTypeParser(oid) {
     if (INTEGERS.has(oid)) return Number;

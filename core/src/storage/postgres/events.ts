@@ -146,8 +146,8 @@ const oldest = (table: string, age: string) => `
     ORDER BY ${age} LIMIT $3 FOR UPDATE SKIP LOCKED))`;
 
 /**
- * Deletes old events in the order of their numbers or ids, which is that of age unless a clock was set. So no index of
- * ages is needed. Rows that are not old enough are checked again.
+ * Deletes old events in the order of their numbers or ids, which is that of age unless a clock was set,
+ * without an index of ages. Rows that are not old enough are checked again.
  */
 const oldestEvents = (table: string, key: string) => `
   DELETE FROM grantd.${table} WHERE issuer_id = $1 AND at_ms <= $2 AND ${key} = ANY (ARRAY(

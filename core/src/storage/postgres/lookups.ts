@@ -81,13 +81,13 @@ export class LookUps {
     if (!isStorable(id)) return undefined;
     const known = waiting.get(id);
     if (known !== undefined) return known.promise;
-    const asked = Promise.withResolvers<T | undefined>();
-    waiting.set(id, asked);
+    const lookup = Promise.withResolvers<T | undefined>();
+    waiting.set(id, lookup);
     if (!this.#isScheduled) {
       this.#isScheduled = true;
       setImmediate(() => this.#sendBatch());
     }
-    return asked.promise;
+    return lookup.promise;
   }
 
   /** Never rejects. A failure rejects the lookups of the batch, or all that wait if there was no connection. */

@@ -96,8 +96,8 @@ type StampRow = SchemaState & {
  * confirms. A new primary completes no write before all leases on the old one have ended. Each primary has its epoch,
  * which lookups read together with the token.
  *
- * The store sends every statement through its methods. They reject with a `StorageFault` whatever fails: the driver, the
- * server, or reading the result. A `ContractBreach` passes through (ADR 10).
+ * The store sends every statement through its methods. They reject with a `StorageFault` if the driver, the server
+ * or reading the result fails. A `ContractBreach` passes through (ADR 10).
  */
 export class Primary {
   readonly #connections: PostgresConnections;

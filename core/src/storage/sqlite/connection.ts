@@ -163,8 +163,8 @@ function isAlreadyThere(error: unknown): boolean {
 }
 
 /**
- * If several processes do this at once, SQLite sometimes reports "locked" without waiting. So no busy timeout is set
- * yet, and this loop waits instead.
+ * If several processes do this at once, SQLite sometimes reports "locked" without waiting. No busy timeout is set
+ * yet, so this loop waits instead.
  */
 function switchToWal(database: DatabaseSync, path: string, busyTimeoutMs: number): void {
   const pause = new Int32Array(new SharedArrayBuffer(4));
@@ -181,7 +181,7 @@ function switchToWal(database: DatabaseSync, path: string, busyTimeoutMs: number
   }
 }
 
-/** SQLITE_BUSY, whatever its extended code. Deno gives no codes, so there its text says it (`sqlite3_errstr`). */
+/** SQLITE_BUSY, with any extended code. Deno gives no codes, so there its text says it (`sqlite3_errstr`). */
 export function isBusy(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if ('errcode' in error) return Number(error.errcode) % 256 === 5;
@@ -219,8 +219,8 @@ const noteOf = (path: string) => `${path}-inodes`;
 
 /**
  * SQLite finds a database's log by its name alone. If the database file was replaced under a running program, the
- * remaining log holds pages of the old file and would be merged into the new one. So the inodes of both are noted
- * whenever a file is opened. A log that is still the same next to another file is refused. If both are new, they were
+ * remaining log holds pages of the old file and would be merged into the new one. The inodes of both are noted
+ * when a file is opened. A log that is still the same next to another file is refused. If both are new, they were
  * copied together, or the file system has no lasting inodes, and nothing is wrong (ADR 53).
  * @throws Error if the log next to a database file belongs to another file
  */

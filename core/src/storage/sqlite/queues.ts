@@ -447,7 +447,7 @@ const DAMAGED_TEXTS = ['database disk image is malformed', 'file is not a databa
 
 /**
  * Whether a file was found corrupt. One damaged page says nothing about the others: a lookup that reads none of them
- * may miss a row. So after the first such error, nothing is read or written any more.
+ * may miss a row. After the first such error, nothing is read or written any more.
  */
 export class Corruption {
   readonly #onFound: (error: Error) => void;

@@ -112,8 +112,8 @@ export interface SqliteStorage extends AdministrableStorage {
 }
 
 /**
- * The connection of a store. SQLite's cache belongs to a connection, and another connection's commit empties it. So a host
- * that keeps tables in the same file uses this one, whose writes then also share commits with the store's.
+ * The connection of a store. SQLite's cache belongs to a connection, and another connection's commit empties it. A host
+ * with tables in the same file uses this one, so its writes also share commits with the store's.
  */
 export interface SqliteConnection {
   readonly database: DatabaseSync;
