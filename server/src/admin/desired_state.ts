@@ -158,7 +158,7 @@ export function readDesiredState(
       if (!Object.hasOwn(GROUP_MEMBERS, member))
         wrong([...path, member], unknownName(member, Object.keys(GROUP_MEMBERS)));
     const { description = '', sign_in_policy: policy, members } = given;
-    const signInPolicy = SIGN_IN_POLICIES.find((one) => one === policy);
+    const signInPolicy = SIGN_IN_POLICIES.find((known) => known === policy);
     if (policy !== undefined && signInPolicy === undefined)
       wrong([...path, 'sign_in_policy'], `expected ${SIGN_IN_POLICIES.join(' or ')}`);
     const kept = nameAsKept(name);
@@ -172,7 +172,7 @@ export function readDesiredState(
         : 'expected a text, in quotes if it is a number or true or false';
     if (unfit !== undefined) wrong([...path, 'description'], unfit);
     const { maxItems } = GROUP_MEMBERS.members.schema;
-    const areNames = Array.isArray(members) && members.every((one) => typeof one === 'string');
+    const areNames = Array.isArray(members) && members.every((member) => typeof member === 'string');
     if (members !== undefined && !(areNames && members.length <= maxItems))
       wrong([...path, 'members'], `expected a list of at most ${maxItems} usernames`);
     return {

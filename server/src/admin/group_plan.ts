@@ -34,7 +34,7 @@ export async function planGroup(
   { prune }: Planning,
 ): Promise<Planned | FileProblem[]> {
   const path = ['groups', name];
-  const before = stored.find((one) => nameKey(one.name) === nameKey(name));
+  const before = stored.find((group) => nameKey(group.name) === nameKey(name));
   if (before !== undefined && before.name !== name)
     return [{ path, problem: `there is a group ${before.name}, which differs only by look-alike letters` }];
   const unreachable = problemOf(() => requireReachable(parts, signInPolicy));
@@ -50,7 +50,7 @@ export async function planGroup(
   const joining = wanted.filter(({ groups = [] }) => !groups.includes(name));
   const leaving =
     prune && members !== undefined && before !== undefined ? await others(parts, name, wanted) : [];
-  const namesOf = (people: readonly Person[]) => people.map((one) => one.name);
+  const namesOf = (people: readonly Person[]) => people.map((person) => person.name);
   const differences: MemberChange[] = [
     ...differencesOf(
       { description: before?.description || undefined, sign_in_policy: before?.signInPolicy },
@@ -61,7 +61,7 @@ export async function planGroup(
   ];
   if (before !== undefined && differences.length === 0) return { changes: [undefined] };
   // With its policy or members, others could become what only the members of a group are.
-  if (differences.some((one) => one.name !== 'description')) parts.caller.requireGroup(name);
+  if (differences.some((difference) => difference.name !== 'description')) parts.caller.requireGroup(name);
   const takesAdministrators = leaving.length > 0 && parts.caller.isAdminGroup(name);
   // If the file leaves one, a file that is applied at the same time does not take this one.
   const keepsOne =
@@ -92,7 +92,7 @@ async function others(
 ): Promise<readonly Person[]> {
   const found: Person[] = [];
   for await (const page of pagesOf(parts, { group }))
-    found.push(...page.filter(({ subject }) => !wanted.some((one) => one.subject === subject)));
+    found.push(...page.filter(({ subject }) => !wanted.some((member) => member.subject === subject)));
   return found;
 }
 

@@ -27,7 +27,7 @@ interface Invited {
 
 /** @throws {InvalidInput} no page and no email has the language */
 export function requireLanguage(language: string): void {
-  if (!languages().some((one) => one === language))
+  if (!languages().some((known) => known === language))
     throw new InvalidInput(
       'language',
       `expected ${languages().join(' or ')}, got ${JSON.stringify(language)}`,

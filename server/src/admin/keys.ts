@@ -150,7 +150,7 @@ and rotates no key. With --now, it rotates anyway: use it if someone may have co
       const used = await rotatedAlgorithms(operator, only);
       const isWanted = (one: SigningAlgorithm) => replaced.some((key) => key.algorithm === one);
       const algorithms = from === undefined ? used : used.filter(isWanted);
-      const waits = await Promise.all(algorithms.map((one) => operator.secondsUntilRotation(one)));
+      const waits = await Promise.all(algorithms.map((name) => operator.secondsUntilRotation(name)));
       const wait = Math.max(0, ...waits);
       if (wait > 0 && !now)
         throw new OperationRefused(

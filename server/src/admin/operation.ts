@@ -292,7 +292,7 @@ export function pageOf<T, D>(
   const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0);
   const after = place === undefined ? undefined : String(place);
   const sorted = all.toSorted((one, other) => compare(keyOf(one), keyOf(other)));
-  const rest = after === undefined ? sorted : sorted.filter((one) => keyOf(one) > after);
+  const rest = after === undefined ? sorted : sorted.filter((item) => keyOf(item) > after);
   const items = rest.slice(0, limit);
   const last = items.at(-1);
   return paged(items.map(show), rest.length > limit && last ? keyOf(last) : undefined);

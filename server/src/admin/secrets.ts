@@ -97,9 +97,9 @@ async function secretStatus(parts: Pick<OperationParts, 'secretDependents'>): Pr
     clients,
     signing_keys: signingKeys,
   });
-  const listed = secrets.map((one, index): SecretView => {
+  const listed = secrets.map((secret, index): SecretView => {
     const use = index === 0 ? 'used for new values' : 'accepted';
-    return { secret: one.fingerprint, use, ...dependents(one), ...ofProgram(index) };
+    return { secret: secret.fingerprint, use, ...dependents(secret), ...ofProgram(index) };
   });
   const others: readonly SecretView[] = [
     {

@@ -60,13 +60,13 @@ export async function planFor(
     ...desired.filter(({ isDisabled }) => !isDisabled).map(({ members }) => members.resource),
     ...[...registered.values()]
       .filter((client) => client.disabledAtMs === undefined && !isPruned(client))
-      .filter(({ id }) => !desired.some((one) => one.id === id))
+      .filter(({ id }) => !desired.some((client) => client.id === id))
       .map(({ resource }) => resource),
   ];
 
   const storedGroups = await parts.groups.list();
   const isPrunedGroup = ({ name }: Group) =>
-    prune && state.groups !== undefined && !state.groups.some((one) => one.name === name);
+    prune && state.groups !== undefined && !state.groups.some((group) => group.name === name);
   const groupNames = new Set([
     ...(state.groups ?? []).map(({ name }) => name),
     ...storedGroups.filter((group) => !isPrunedGroup(group)).map(({ name }) => name),
@@ -96,7 +96,7 @@ export async function planFor(
   const kept = [...registered.values()].filter((client) => !isPruned(client));
   for (const group of storedGroups.filter(isPrunedGroup)) {
     const user = kept.find(({ id, metadata }) => {
-      const { allowed_groups: allowed } = desired.find((one) => one.id === id)?.members ?? { ...metadata };
+      const { allowed_groups: allowed } = desired.find((item) => item.id === id)?.members ?? { ...metadata };
       return Array.isArray(allowed) && allowed.includes(group.name);
     });
     caller.requireGroup(group.name);
@@ -222,7 +222,7 @@ export async function exportedState(
   ]);
   const texts = await parts.scopeTexts.list();
   const textsOf = (api: string | undefined) =>
-    Object.fromEntries(texts.filter((one) => one.api === api).map((one) => [one.scope, one.texts]));
+    Object.fromEntries(texts.filter((text) => text.api === api).map((text) => [text.scope, text.texts]));
   const clients = (await parts.storage.clients.list()).filter(isOfOperator);
   const shown = clients.map((client) => {
     const own = textsOf(client.id);

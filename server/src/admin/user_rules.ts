@@ -221,12 +221,12 @@ export async function unlinkPerson(
   const { upstreamIdentities, sessions, storage } = parts;
   const { subject, name } = person;
   const through = await upstreamIdentities.sessionsOf({ id });
-  const linked = (await upstreamIdentities.ofSubject(subject)).find((one) => one.id === id);
+  const linked = (await upstreamIdentities.ofSubject(subject)).find((link) => link.id === id);
   const change = linked && ({ change: 'provider_unlinked', name: linked.provider } as const);
   const notice = change && (await noticeTo(parts, person, 'factor_changed', change));
   const unlink = () =>
     asPermitted(parts, person, () => upstreamIdentities.unlink(id, subject, 'any_link', notice));
-  const others = (ways: WaysToSignIn) => ({ ...ways, links: ways.links.filter((one) => one !== id) });
+  const others = (ways: WaysToSignIn) => ({ ...ways, links: ways.links.filter((link) => link !== id) });
   const unlinked = await takingWays(parts, person, others, unlink);
   if (unlinked === undefined)
     throw new OperationRefused(

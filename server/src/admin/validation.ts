@@ -30,7 +30,7 @@ export function errorsOf(schema: Schema, value: unknown): readonly ValueProblem[
     in: instanceLocation.replace(/^#/, ''),
     detail: `expected ${expectedBy(schema, keyword, keywordLocation)}`,
   }));
-  return [...new Map(shown.map((one) => [JSON.stringify(one), one])).values()].slice(0, 20);
+  return [...new Map(shown.map((error) => [JSON.stringify(error), error])).values()].slice(0, 20);
 }
 
 /** The rule that a value breaks, from the schema. */

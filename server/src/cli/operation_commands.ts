@@ -299,7 +299,7 @@ function optionFor(
   const isTime = schema.format === 'date-time';
   const word = placeholder ?? (isTime ? 'TIME' : (flag.split('-').at(-1) ?? flag).toUpperCase());
   const option = new Option(`--${flag} <${word}>`, description);
-  const values = Array.isArray(schema.enum) ? schema.enum.filter((one) => one !== null).map(String) : [];
+  const values = Array.isArray(schema.enum) ? schema.enum.filter((value) => value !== null).map(String) : [];
   if (values.length > 0 && values.length <= MAX_CHOICES) return option.choices(values);
   if (values.length > 0) return option.argParser(reader(option, oneOf(...values)));
   if (schema.type === 'array') return option.argParser(collect);

@@ -192,7 +192,7 @@ async function orderFrom(
   return {
     clientId: client,
     ...(person !== undefined && { subject: person.subject, username: person.name }),
-    ...(scope !== undefined && { scopes: [...new Set(scope.flatMap((one) => one.split(' ')))] }),
+    ...(scope !== undefined && { scopes: [...new Set(scope.flatMap((text) => text.split(' ')))] }),
     ...(resource !== undefined && { resources: [...new Set(resource)] }),
     ...(ttl !== undefined && { lifetime: ttl }),
     ...(refresh && { refresh }),

@@ -114,7 +114,7 @@ interface ImportWish {
 
 /** @throws {BadUsage} a value is invalid */
 function importWishOf(file: string, flags: ImportFlags): ImportWish {
-  const format = IMPORT_FORMATS.find((one) => one === (flags.format ?? IMPORT_FORMATS[0]));
+  const format = IMPORT_FORMATS.find((known) => known === (flags.format ?? IMPORT_FORMATS[0]));
   if (format === undefined)
     throw new BadUsage(
       `--format: expected ${IMPORT_FORMATS.join(', ')}, got ${JSON.stringify(flags.format)}`,

@@ -237,7 +237,7 @@ export class AuditTrail {
         link = moved ?? end;
         if (moved === undefined) events += passed.length;
         const authentic = moved === undefined ? passed : [...passed, moved];
-        isExpected ||= authentic.some((one) => expected !== undefined && isSame(expected, one));
+        isExpected ||= authentic.some((hash) => expected !== undefined && isSame(expected, hash));
       }
     }
     if (link.sequence < last.sequence) link = (await this.#movedBeginning(link, keys)) ?? link;

@@ -51,7 +51,7 @@ export function termsOf(of: AuditFilter, isEvent = false): readonly string[] {
   const { type, actor, target, subject, clientId, address, requestId } = of;
   const targets =
     target === undefined ? [] : isEvent && type === 'token_issued' ? target.split(' ') : [target];
-  const terms = targets.map((one) => `t${one}`);
+  const terms = targets.map((target) => `t${target}`);
   if (type !== undefined) terms.push(`y${type}`);
   if (actor !== undefined) terms.push(`a${actor}`);
   if (subject !== undefined) terms.push(`s${subject}`);
@@ -97,7 +97,7 @@ export class BloomFilter {
     this.#add('y', type);
     this.#add('a', actorOf(event));
     if (type === 'token_issued' && target.includes(' '))
-      for (const one of target.split(' ')) this.#add('t', one);
+      for (const part of target.split(' ')) this.#add('t', part);
     else this.#add('t', target);
     if (subject !== undefined) this.#add('s', subject);
     if (clientId !== undefined) this.#add('c', clientId);

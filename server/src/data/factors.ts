@@ -421,7 +421,7 @@ export async function resealTotps(
   const resealed = (await factors.sealedTotps()).flatMap(({ subject, sealed }) => {
     const binding = factorBinding(issuer, subject);
     if (unseal(newest, sealed, binding) !== undefined) return [];
-    const opened = older.map((key) => unseal(key, sealed, binding)).find((one) => one !== undefined);
+    const opened = older.map((key) => unseal(key, sealed, binding)).find((text) => text !== undefined);
     return opened === undefined ? [] : [{ subject, sealed, replacement: seal(newest, opened, binding) }];
   });
   for (let at = 0; at < resealed.length; at += RESEAL_BATCH)

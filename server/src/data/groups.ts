@@ -177,7 +177,7 @@ export function groupsTable(tables: ProgramTables): Groups {
       return change({ type: 'group_changed', target: name }, call);
     },
     policiesOf: async (subject) =>
-      (await tables.list(GROUPS_SQL.policiesOf({ subject }), policyIn)).filter((one) => one !== undefined),
+      (await tables.list(GROUPS_SQL.policiesOf({ subject }), policyIn)).filter((it) => it !== undefined),
     remove: (name) => change({ type: 'group_removed', target: name }, GROUPS_SQL.remove({ name })),
     addMember: (membership, addedAtMs) =>
       change(
@@ -204,7 +204,7 @@ function groupOf(row: TableRow): Group {
 }
 
 function policyIn({ sign_in_policy: stored }: TableRow): FurtherPolicy | undefined {
-  return SIGN_IN_POLICIES.find((one) => one === stored);
+  return SIGN_IN_POLICIES.find((policy) => policy === stored);
 }
 
 /** Whether members of these groups may use a client. */

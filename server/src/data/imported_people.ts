@@ -97,7 +97,9 @@ export function importedPeopleTable(tables: ProgramTables, clock: () => number =
   return {
     async byNameKeys(keys) {
       const subjects = await tables.list(subjectsByNameKeys(BATCH.valuesOf(keys)), ({ subject }) => subject);
-      const found = await Promise.all(subjects.filter((one) => typeof one === 'string').map(bySubject));
+      const found = await Promise.all(
+        subjects.filter((subject) => typeof subject === 'string').map(bySubject),
+      );
       return found.filter((person) => person !== undefined);
     },
     bySubject,

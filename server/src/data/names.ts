@@ -123,7 +123,7 @@ export function spellingsOf(text: string): ReadonlySet<string> | undefined {
     });
     if (choices.reduce((product, { length }) => product * length, 1) > MAX_SPELLINGS) return undefined;
     const some = choices.reduce<readonly string[]>(
-      (begun, own) => begun.flatMap((start) => own.map((one) => start + one)),
+      (begun, own) => begun.flatMap((start) => own.map((end) => start + end)),
       [''],
     );
     for (const one of some) spellings.add(one);

@@ -251,7 +251,7 @@ class StoredFile {
   /** @param path a database that is open in this process */
   constructor(path: string) {
     this.#path = path;
-    const found = [path, `${path}-wal`].map((one) => [one, identityOf(one)] as const);
+    const found = [path, `${path}-wal`].map((file) => [file, identityOf(file)] as const);
     this.#opened = new Map(
       found.filter((entry): entry is readonly [string, string] => entry[1] !== undefined),
     );

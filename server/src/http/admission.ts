@@ -124,7 +124,7 @@ export class Admission {
     request: NodeRequest,
     { claims, scopes, clientId = '' }: VerifiedAccessToken,
   ): Promise<Caller> {
-    const admitting = [scope, ...otherScopes].filter((one) => scopes.includes(one));
+    const admitting = [scope, ...otherScopes].filter((name) => scopes.includes(name));
     if (admitting.length === 0)
       throw new Problem('insufficient_scope', {
         detail: `the token needs one of the scopes ${[scope, ...otherScopes].join(', ')}`,
@@ -135,14 +135,14 @@ export class Admission {
     const isRegistered =
       client &&
       isOfOperator(client) &&
-      admitting.some((one) => client.scopes.includes(one)) &&
+      admitting.some((name) => client.scopes.includes(name)) &&
       hasResource(client.metadata?.apis ?? [], this.#audience);
     if (!isRegistered)
       throw new Problem('insufficient_scope', {
         detail: `the client is not registered for ${admitting.join(' or ')}`,
       });
     // Further scopes that an operation needs must still be the client’s too.
-    const kept = scopes.filter((one) => client.scopes.includes(one));
+    const kept = scopes.filter((name) => client.scopes.includes(name));
     const subject = claims[SUBJECT];
     const { adminGroup } = this.#surroundings.configuration.settings;
     if (typeof subject !== 'string') return Caller.ofApi(clientId, undefined, kept, adminGroup);
@@ -164,7 +164,7 @@ export class Admission {
     const policy = strictestOf(signInPolicy, consoleSignInPolicy, ...(await groups.policiesOf(subject)));
     const has = factorsNow(await factors.of(subject), rpIdOf(settings, issuer) !== undefined, clock());
     const accepted = classesFor(policy, has);
-    if (accepted.length === 0 || accepted.some((one) => one === acr)) return;
+    if (accepted.length === 0 || accepted.some((value) => value === acr)) return;
     const error = 'insufficient_user_authentication';
     const detail = 'the user must sign in as for the console';
     const challenge = `${challengeScheme(request)} realm="${REALM}", error="${error}", error_description="${detail}", acr_values="${accepted.join(' ')}"`;

@@ -383,7 +383,7 @@ export function requestListener({
   };
   const protocol = mount(server, options);
   const noncePath = contact?.start ?? '-';
-  const apis = new Map(forApis.map((one) => [one.path, one]));
+  const apis = new Map(forApis.map((api) => [api.path, api]));
   // Only registration has a limit per address, and only requests of devices keep theirs, so no other request pays for it.
   const placed = mount(server, { ...options, place: (request) => placeOf(request.url, addressOf(request)) });
   const base = new URL(server.issuer).pathname.replace(/\/$/, '');

@@ -212,7 +212,7 @@ export class KnownBrowsers {
     };
     const content: Content = {
       browser,
-      subjects: [subject, ...subjects.filter((one) => one !== subject)].slice(0, MAX_USERS),
+      subjects: [subject, ...subjects.filter((other) => other !== subject)].slice(0, MAX_USERS),
     };
     this.#cookies.set(
       c,
@@ -228,7 +228,7 @@ export class KnownBrowsers {
     if (!isJsonObject(value)) return undefined;
     const { browser, subjects } = value;
     if (typeof browser !== 'string' || !Array.isArray(subjects)) return undefined;
-    return { browser, subjects: subjects.filter((one) => typeof one === 'string') };
+    return { browser, subjects: subjects.filter((subject) => typeof subject === 'string') };
   }
 }
 
