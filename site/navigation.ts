@@ -57,6 +57,7 @@ export const PARTS: readonly Part[] = [
         path: 'docs/workloads.md',
         to: 'let workloads on Kubernetes, GitHub Actions and SPIFFE authenticate without a secret',
       },
+      { path: 'docs/jwt_bearer.md', to: 'let clients act for users by tokens of other issuers' },
       { path: 'docs/gateways.md', to: 'check tokens in nginx, Caddy, Traefik, Envoy or HAProxy' },
       {
         path: 'docs/resource_servers.md',

@@ -130,6 +130,7 @@ export {
   type GrantType,
   hasResource,
   isSameResource,
+  JWT_BEARER_GRANT,
   lowerCaseSpellings,
   normalResource,
   type ProfileName,
@@ -261,6 +262,7 @@ export { type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';
 export {
   type ClaimPatterns,
   type TrustedClient,
+  type TrustedGrant,
   type TrustedIssuer,
   type TrustedIssuers,
   trustedIssuers,

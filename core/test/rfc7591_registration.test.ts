@@ -578,7 +578,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [
           { grant_types: ['implicit'] },
           'grant_types',
-          'expected at most 50 values, each of them one of authorization_code, refresh_token, client_credentials, urn:ietf:params:oauth:grant-type:device_code, urn:ietf:params:oauth:grant-type:token-exchange',
+          'expected at most 50 values, each of them one of authorization_code, refresh_token, client_credentials, urn:ietf:params:oauth:grant-type:device_code, urn:ietf:params:oauth:grant-type:token-exchange, urn:ietf:params:oauth:grant-type:jwt-bearer',
         ],
         ...[['refresh_token'], ['client_credentials', 'refresh_token'], ['client_credentials']].map(
           (grants) =>
@@ -591,7 +591,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [
           { grant_types: ['authorization_code', 7] },
           'grant_types',
-          'expected at most 50 values, each of them one of authorization_code, refresh_token, client_credentials, urn:ietf:params:oauth:grant-type:device_code, urn:ietf:params:oauth:grant-type:token-exchange',
+          'expected at most 50 values, each of them one of authorization_code, refresh_token, client_credentials, urn:ietf:params:oauth:grant-type:device_code, urn:ietf:params:oauth:grant-type:token-exchange, urn:ietf:params:oauth:grant-type:jwt-bearer',
         ],
         [{ response_types: 'code' }, 'response_types', 'expected at most 50 values, each of them code'],
         [

@@ -27,6 +27,7 @@ const RUN: readonly (readonly [page: string, test: string, ...languages: string[
   ['README.md', 'server/test/readme.test.ts', 'sh', 'console'],
   ['CONTRIBUTING.md', 'server/test/exercises.test.ts', 'ts'],
   ['docs/admin_api.md', 'server/test/admin_docs.test.ts', 'sh'],
+  ['docs/jwt_bearer.md', 'server/test/jwt_bearer.test.ts', 'sh', 'console'],
   ['docs/follow.md', 'server/test/follow_page.test.ts', 'console'],
   ['docs/library.md', 'examples/test/package.test.ts', 'sh', 'console'],
   ['docs/clients.md', 'server/test/client_recipes.test.ts', 'apache'],

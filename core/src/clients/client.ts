@@ -11,7 +11,7 @@ import type { ServerEvent } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import { RecentlyUsed } from '../platform/cache.ts';
 import { type Clock, equalInConstantTime } from '../platform/environment.ts';
-import type { AssertionAlgorithm, ClientAlgorithm } from '../protocol/client_metadata.ts';
+import type { AssertionAlgorithm, ClientAlgorithm, FurtherGrants } from '../protocol/client_metadata.ts';
 import { underProfile } from '../protocol/profile.ts';
 import { isLiveSecret, MOST_LIVE_SECRETS } from '../protocol/record_rules.ts';
 import type { ClientRecord, ClientSecretRecord } from '../protocol/records.ts';
@@ -50,6 +50,13 @@ export type DpopNonces = 'offered' | 'required';
 export interface ForeignAssertions {
   /** @returns `FoundCredentials`; `undefined` if the issuer of the assertion is the client itself */
   find(form: Form): object | undefined;
+  /** For the token endpoint. */
+  readonly grants: FurtherGrants;
+  readonly acceptsIdentityAssertions: boolean;
+  /** The session of everything that is obtained by JWTs about a subject of an issuer. */
+  sessionOf(issuer: string, sub: string): Promise<string>;
+  /** Identifier of the row of a JWT, which is not verified; `undefined` if it names no issuer for a grant. */
+  rowOf(assertion: string): Promise<string | undefined>;
 }
 
 /** Decides whether a user may use a client. */

@@ -10,8 +10,7 @@ import type { Awaitable } from '../storage/contract.ts';
 import type { ClientContext } from './client.ts';
 
 /**
- * A client authentication method. To add one, implement this and list it in `METHODS` of authentication.ts. The token
- * endpoint, the metadata document, registration and the command line follow from that table.
+ * A client authentication method. `METHODS` of authentication.ts lists all.
  */
 export interface ClientAuthenticationMethod {
   /**
@@ -55,7 +54,7 @@ export type FoundCredentials = () => Claim | undefined;
 export interface Claim {
   readonly method: AuthenticationMethod;
   readonly clientId: string;
-  /** For logs: what they name, if it is no identifier of a client. Then `verify` also says why there is no client. */
+  /** What they name instead of a client, for logs. Then `verify` also says why there is no client. */
   readonly named?: string;
   /**
    * Checks the credentials. It takes the same time without a client, so that timing does not reveal which exist.

@@ -12,6 +12,7 @@ import {
   EXCHANGE_GRANT,
   GRANT_TYPES,
   type GrantType,
+  JWT_BEARER_GRANT,
   namesOf,
   requirementsOf,
 } from '../protocol/client_metadata.ts';
@@ -76,6 +77,9 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
       jwks_uri: at(paths.jwks),
       response_types_supported: responseTypes(context),
       grant_types_supported: grantTypes(context),
+      ...(context.trustedIssuers?.acceptsIdentityAssertions && {
+        authorization_grant_profiles_supported: ['urn:ietf:params:oauth:grant-profile:id-jag'],
+      }),
       ...authentication(context, 'token', methods),
     }),
     ...authentication(context, 'introspection', introspectionMethods(context, methods)),
@@ -104,6 +108,7 @@ function grantTypes(context: MetadataContext): readonly GrantType[] {
     (grant) =>
       (grant !== DEVICE_GRANT || context.deviceAuthorization) &&
       (grant !== EXCHANGE_GRANT || context.tokenExchange) &&
+      (grant !== JWT_BEARER_GRANT || context.trustedIssuers?.grants[grant]) &&
       requirementsOf(grant).responseTypes.every((type) => offered.includes(type)),
   );
 }

@@ -315,9 +315,14 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
   assertion_key_unknown:
     'No key of the client matches the client assertion, or several keys match and the assertion does not name one (kid).',
   assertion_issuer_unknown:
-    'The client assertion is from an issuer that the option trustedIssuers does not name.',
+    'The assertion is from an issuer that the option trustedIssuers does not name, or not for this use.',
   assertion_claims_unmatched:
-    'The issuer of the client assertion is trusted, but its claims match those of no client, or not of this one, in the option trustedIssuers.',
+    'The issuer of the assertion is trusted, but its claims match those of no client or grant, or not of this client, in the option trustedIssuers.',
+  assertion_subject_unknown:
+    'No user is linked to the subject of the assertion, which its grant in the option trustedIssuers requires.',
+  assertion_of_other_client:
+    'The assertion is for another client (client_id), or another client has used it before.',
+  assertion_bound: 'The assertion is bound to a key or certificate (cnf) that the request does not prove.',
   issuer_keys_refused:
     'The server needed the keys of a trusted issuer, but may not fetch their URL, or the response was not a JWK set, or metadata of another issuer.',
   assertion_signature_wrong: 'The signature of the client assertion does not verify.',

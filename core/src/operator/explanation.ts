@@ -19,7 +19,7 @@ type OtherJwt = keyof typeof OTHER_JWTS;
 
 /** Everything about a token, for the operator only. */
 export interface Explanation {
-  readonly kind: TokenKind | OtherJwt | 'authorization_code' | 'unknown';
+  readonly kind: TokenKind | OtherJwt | 'authorization_code' | 'assertion' | 'unknown';
   readonly alive: boolean;
   /** Why the token is inactive. */
   readonly reason?: InactiveReason;
@@ -66,6 +66,19 @@ export async function explainToken(context: TokenContext, token: string): Promis
   const endedBy = life.reason === 'ancestor_ended' ? firstEnded(ancestors) : undefined;
   const sinceMs = life.sinceMs ?? endedBy?.sinceMs;
   return { ...known, ...dead(life.reason, sinceMs), ...(endedBy && { endedBy }) };
+}
+
+/**
+ * Explains a JWT of a trusted issuer with which tokens were obtained.
+ * @param id of its row
+ * @returns `undefined` if it was not used, or has expired long ago
+ * @throws {StorageFault} storage is unavailable
+ */
+export async function explainAssertion(context: TokenContext, id: string): Promise<Explanation | undefined> {
+  const record = await context.storage.tokens.getByAccessToken(id);
+  if (record === undefined) return undefined;
+  const life = await lifeOf(context, record, { sub: '' });
+  return { ...explained({ kind: 'access_token', id }, record, life), kind: 'assertion' };
 }
 
 /** Most descendants that are explained. */

@@ -8,7 +8,7 @@ export type Claims = Readonly<Record<string, unknown>>;
 
 /**
  * What proves that the bearer of a token is its rightful holder: the members of `cnf` (RFC 7800 §3.1). With several
- * members, each of their proofs is needed.
+ * members, each proof is needed.
  */
 export interface Confirmation {
   /** Thumbprint (RFC 7638) of the client's key: the token needs DPoP proofs by this key (RFC 9449 §6.1). */

@@ -189,6 +189,12 @@ export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 /** The grant type of token exchange (RFC 8693 §2.1). */
 export const EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
+/** The grant type of JWTs of trusted issuers (RFC 7523 §2.1). */
+export const JWT_BEARER_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+
+/** `typ` of identity assertions (Identity Assertion JWT Authorization Grant), in lower case. */
+export const ID_JAG_TYPE = 'oauth-id-jag+jwt';
+
 /** All grant types. The table in token/token.ts has the code of each, except of those that are options (ADR 171, ADR 182). */
 export const GRANTS = {
   authorization_code: { responseTypes: ['code'] },
@@ -196,6 +202,7 @@ export const GRANTS = {
   client_credentials: { responseTypes: [], isForConfidentialClients: true },
   [DEVICE_GRANT]: { responseTypes: [] },
   [EXCHANGE_GRANT]: { responseTypes: [], isForConfidentialClients: true, isForOperators: true },
+  [JWT_BEARER_GRANT]: { responseTypes: [], isForConfidentialClients: true, isForOperators: true },
 } as const satisfies Readonly<Record<string, GrantRequirements>>;
 
 export type GrantType = keyof typeof GRANTS;

@@ -18,6 +18,9 @@ export function isTokenKind(kind: unknown): kind is TokenKind {
   return kind === 'access_token' || kind === 'refresh_token';
 }
 
+/** Begins the identifier of a session to which everything belongs that is obtained by the JWTs about a subject of an issuer. */
+export const ASSERTED_SESSION = 'asserted_';
+
 /** Member of a record's claims with application claims that were fixed at issuance but are not in the token. */
 export const RECORD_ONLY = '_application';
 

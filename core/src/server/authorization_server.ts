@@ -96,7 +96,11 @@ class Server<S extends Storage> {
       ...ENDPOINTS,
       token: {
         ...ENDPOINTS.token,
-        answer: tokenWith({ ...devices?.grants, ...resolved.tokenExchange?.open(context) }),
+        answer: tokenWith({
+          ...devices?.grants,
+          ...resolved.tokenExchange?.open(context),
+          ...context.trustedIssuers?.grants,
+        }),
       },
       ...(devices && { deviceAuthorization: devices.endpoint }),
     };

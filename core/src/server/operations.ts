@@ -30,7 +30,12 @@ import {
   type LogoutDelivery,
   notifyLogout,
 } from '../logout/notification.ts';
-import { type Explanation, explainDescendants, explainToken } from '../operator/explanation.ts';
+import {
+  type Explanation,
+  explainAssertion,
+  explainDescendants,
+  explainToken,
+} from '../operator/explanation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from '../operator/operator_issue.ts';
 import type { ClientMetadata } from '../protocol/client_members.ts';
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
@@ -236,8 +241,20 @@ export class OperatorOperations {
   }
 
   /** Explains what a token is, whether it is alive, and if not, why and since when. */
-  explainToken(token: string): Promise<Explanation> {
-    return explainToken(this.#context, token);
+  async explainToken(token: string): Promise<Explanation> {
+    const explanation = await explainToken(this.#context, token);
+    const { trustedIssuers } = this.#context;
+    const id = explanation.kind === 'unknown' ? await trustedIssuers?.rowOf(token) : undefined;
+    return (id && (await explainAssertion(this.#context, id))) || explanation;
+  }
+
+  /**
+   * The session of everything that clients obtained by JWTs about a subject of a trusted issuer. To end it all, revoke the
+   * session.
+   * @returns `undefined` without the option `trustedIssuers`
+   */
+  async sessionOfAssertions(issuer: string, sub: string): Promise<string | undefined> {
+    return this.#context.trustedIssuers?.sessionOf(issuer, sub);
   }
 
   /** Explains the tokens that were obtained from a token by exchanges: at most 100, those that expire last. */

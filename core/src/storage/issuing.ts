@@ -2,7 +2,7 @@
 
 import { LONGEST_ID_TOKEN_LIFETIME } from '../protocol/client_metadata.ts';
 import type { EventFacts, EventOrigin } from '../protocol/event_records.ts';
-import { type LifeFacts, storedLife } from '../protocol/record_rules.ts';
+import { ASSERTED_SESSION, type LifeFacts, storedLife } from '../protocol/record_rules.ts';
 import type {
   AuthorizationCodeRecord,
   ClientRecord,
@@ -183,8 +183,13 @@ export type TokenBasis = 'client' | 'authorization_code' | 'refresh_token';
 export function issuanceOf(tokens: readonly NewToken[], basis: TokenBasis): EventFacts | undefined {
   const [first] = tokens;
   const target = tokens.map(({ id }) => id).join(' ');
-  const reason = first?.ancestors ? 'token_exchange' : basis;
+  const reason = first?.ancestors ? reasonOfDescendant(first) : basis;
   return first && { target, clientId: first.clientId, subject: first.subject, reason };
+}
+
+/** What is obtained directly from an assertion has it as its only ancestor. */
+function reasonOfDescendant({ ancestors = [], sessionId = '' }: NewToken) {
+  return ancestors.length === 1 && sessionId.startsWith(ASSERTED_SESSION) ? 'jwt_bearer' : 'token_exchange';
 }
 
 /** The event about a principal. @param subject of a session */

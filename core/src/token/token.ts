@@ -14,6 +14,7 @@ import {
   type EXCHANGE_GRANT,
   type FurtherGrants,
   type GrantType,
+  type JWT_BEARER_GRANT,
   requirementsOf,
 } from '../protocol/client_metadata.ts';
 import { authorizationCode } from './authorization_code.ts';
@@ -23,7 +24,7 @@ import { refreshToken } from './refresh_token.ts';
 
 /** The functions of each grant type. `GRANTS` says what a client needs for it. */
 const GRANT_FUNCTIONS: Readonly<
-  Record<Exclude<GrantType, typeof DEVICE_GRANT | typeof EXCHANGE_GRANT>, Grant>
+  Record<Exclude<GrantType, typeof DEVICE_GRANT | typeof EXCHANGE_GRANT | typeof JWT_BEARER_GRANT>, Grant>
 > = {
   authorization_code: authorizationCode,
   refresh_token: refreshToken,

@@ -12,11 +12,13 @@ const LEAST_NAMED_PARTS = 2;
 
 /**
  * @param place of the patterns, for messages
+ * @param needsSub whether `sub` must be among them
  * @returns whether claims match
  * @throws {ConfigurationError} a pattern has another form, or that of `sub` is missing or lets too much in
  */
-export function patternsOf(patterns: unknown, place: string): (claims: Claims) => boolean {
+export function patternsOf(patterns: unknown, place: string, needsSub = true): (claims: Claims) => boolean {
   const matches = membersOf(patterns, place);
+  if (!needsSub) return matches;
   const { sub } = patterns as JsonObject;
   const subjects = typeof sub === 'string' ? [sub] : Array.isArray(sub) ? sub.map(String) : [];
   if (subjects.length === 0) throw new ConfigurationError(`${place}.sub`, 'a pattern, or a list of patterns');

@@ -7,17 +7,22 @@ import { type Claim, type FoundCredentials, refusedClient, type Verdict } from '
 import { standInKey } from '../clients/private_key_jwt.ts';
 import { ConfigurationError, loggable, type RefusalReason } from '../http/errors.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
-import { type Form, requireParameter } from '../http/form.ts';
+import { type Form, isScopeToken, requireParameter } from '../http/form.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../http/http.ts';
-import { CLIENT_CLOCK_AHEAD, type Clock } from '../platform/environment.ts';
+import { CLIENT_CLOCK_AHEAD } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
 import {
   CLIENT_ALGORITHMS,
   type ClientAlgorithm,
   clientAlgorithmOf,
+  ID_JAG_TYPE,
+  isResourceUri,
+  JWT_BEARER_GRANT,
   macAlgorithmOf,
 } from '../protocol/client_metadata.ts';
 import {
+  anyFunction,
+  anyValue,
   hostValue,
   type KindsOf,
   listOf,
@@ -25,32 +30,60 @@ import {
   requireKinds,
   seconds,
   text,
+  textList,
+  trueOrFalse,
 } from '../protocol/option_kinds.ts';
+import { endpointUrl } from '../protocol/redirect_uri.ts';
+import type { Awaitable } from '../storage/contract.ts';
 import { readJwtHeader, verifiedPayload } from '../tokens/jwt.ts';
 import { importPublicKey, keyThatSigned, RemoteKeySets, readPublicKeys } from '../tokens/public_keys.ts';
 import { patternsOf } from './claim_patterns.ts';
+import { assertedSession, type GrantRule, identifierOf, jwtBearer } from './jwt_bearer.ts';
 
 /** An issuer whose JWTs are accepted. */
 export interface TrustedIssuer {
-  /** The `iss` of its JWTs, or `spiffe://` and the trust domain of JWT-SVIDs, which are known by their `sub`. */
+  /** The `iss` of its JWTs, or `spiffe://` and the trust domain of JWT-SVIDs. */
   readonly issuer: string;
   /** Its public keys, as a JWK set. */
   readonly jwks?: JsonObject;
-  /** URL of its public keys. Without it and `jwks`, the metadata of the issuer names it. */
+  /** URL of its public keys. Default: the metadata of the issuer names it. */
   readonly jwksUri?: string;
   /** Fetches metadata and keys. Default: the server's option. */
   readonly fetchDocument?: FetchDocument;
   /** Default: all that use public keys. */
   readonly algorithms?: readonly ClientAlgorithm[];
   /**
-   * Whether a JWT authenticates one request, or every request until it ends, as tokens do that a platform puts into a file.
-   * `once` needs a `jti`. Default: `allowed` for JWT-SVIDs, otherwise `once`.
+   * Whether a JWT works for one request, or until it ends. A client assertion needs a `jti` for `once`. Default: `allowed` for
+   * JWT-SVIDs, otherwise `once`.
    */
   readonly reuse?: 'allowed' | 'once';
   /** The most seconds between `iat` and `exp`. Default: 3600. */
   readonly maxLifetime?: number;
   /** Clients that its JWTs authenticate. Each needs the authentication method `trusted_issuer_jwt`. */
   readonly clients?: readonly TrustedClient[];
+  /** Whose access clients get with its JWTs. Each client needs the grant `JWT_BEARER_GRANT`. */
+  readonly grants?: readonly TrustedGrant[];
+  /** The user whom a JWT with this `sub` names, for grants without `subject`. */
+  readonly findSubject?: (sub: string) => Awaitable<string | undefined>;
+  /** Whether `aud` of a grant may be the URL of the token endpoint. Default: `false`. */
+  readonly tokenEndpointAudience?: boolean;
+}
+
+/** Whose access clients get with a JWT: an access token that lives no longer than the JWT. */
+export interface TrustedGrant {
+  readonly clients: readonly string[];
+  /** Needs `sub`, unless `findSubject` tells the user. Default: all claims match. */
+  readonly claims?: ClaimPatterns;
+  /** The user. Default: `findSubject` tells. */
+  readonly subject?: string;
+  /** Default: those of the client. */
+  readonly scopes?: readonly string[];
+  /** URIs of APIs. Default: those of the client. */
+  readonly apis?: readonly string[];
+  /** The most seconds that the access token lives. */
+  readonly lifetime?: number;
+  /** `id-jag`: for identity assertions, and for no other JWTs. */
+  readonly profile?: 'id-jag';
 }
 
 /**
@@ -69,18 +102,15 @@ export interface TrustedClient {
   readonly claims: ClaimPatterns;
 }
 
-/** What the option `trustedIssuers` takes, as `trustedIssuers()` returns it. */
+/** What the option `trustedIssuers` takes. */
 export interface TrustedIssuers {
-  /** @throws {ConfigurationError} the storage cannot remember a JWT that is accepted once, or nothing can fetch keys */
+  /** @throws {ConfigurationError} the storage lacks what the issuers need, or nothing can fetch keys */
   open(services: TrustServices): ForeignAssertions;
 }
 
-interface TrustServices {
-  readonly clock: Clock;
-  /** `undefined` if the host did not set the option. */
+type TrustServices = Pick<ClientContext, 'clock' | 'storage'> & {
   readonly fetchDocument: FetchDocument | undefined;
-  readonly storage: Pick<ClientContext['storage'], 'oneTimeIdentifiers'>;
-}
+};
 
 const OPTION = 'trustedIssuers';
 
@@ -93,11 +123,33 @@ const OPTIONS: KindsOf<TrustedIssuer> = {
   reuse: oneOf('allowed', 'once'),
   maxLifetime: seconds(1, 24 * 60 * 60),
   clients: hostValue<readonly TrustedClient[]>('a list of clients', Array.isArray),
+  grants: hostValue<readonly TrustedGrant[]>('a list of grants', Array.isArray),
+  findSubject: anyFunction,
+  tokenEndpointAudience: trueOrFalse,
 };
 
+const CLIENT_OPTIONS: KindsOf<TrustedClient> = {
+  client: text('ID', 'the identifier of a client', isFilled),
+  claims: anyValue,
+};
+
+const GRANT_OPTIONS: KindsOf<TrustedGrant> = {
+  clients: textList('IDS', 'a list of identifiers of clients', isFilled, 1),
+  claims: anyValue,
+  subject: text('SUBJECT', 'the identifier of a user', isFilled),
+  scopes: textList('SCOPES', 'a list of scopes', isScopeToken, 1),
+  apis: textList('URIS', 'a list of absolute URIs without fragment', isResourceUri, 1),
+  lifetime: seconds(1),
+  profile: oneOf('id-jag'),
+};
+
+function isFilled(value: string): boolean {
+  return value !== '';
+}
+
 /**
- * Lets workloads authenticate as clients with the JWTs that their platform gives them, so they need no secret: Kubernetes
- * service accounts, GitHub Actions, GitLab, SPIFFE. The clients need the authentication method `trusted_issuer_jwt`.
+ * Lets workloads authenticate as clients with JWTs of their platform, such as Kubernetes or GitHub Actions, and clients get
+ * tokens for users with JWTs of an identity provider.
  * @param issuers by a name of yours
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example
@@ -116,7 +168,19 @@ export function trustedIssuers(issuers: Readonly<Record<string, TrustedIssuer>>)
   return {
     open(services) {
       const opened = new Map(read.map((issuer) => [issuer.issuer, openIssuer(issuer, services)]));
-      return { find: (form) => findAssertion(opened, form) };
+      const grants = read.flatMap((issuer) => issuer.grants);
+      const grant = jwtBearer((context, assertion) => verifyGrant(opened, context, assertion));
+      return {
+        find: (form) => findAssertion(opened, form),
+        grants: grants.length > 0 ? { [JWT_BEARER_GRANT]: grant } : {},
+        acceptsIdentityAssertions: grants.some((rule) => rule.isForIdentityAssertions),
+        sessionOf: assertedSession,
+        async rowOf(assertion) {
+          const claims = unverifiedClaims(assertion);
+          const issuer = claims && issuerOf(opened, claims, false);
+          return claims && issuer && identifierOf(issuer.issuer, claims, assertion);
+        },
+      };
     },
   };
 }
@@ -145,26 +209,74 @@ type ReadIssuer = ReturnType<typeof readIssuer>;
 function readIssuer(options: TrustedIssuer, place: string) {
   if (!isJsonObject(options)) throw new ConfigurationError(place, 'an object');
   requireKinds(options, OPTIONS, place);
-  const { issuer, jwks, jwksUri, clients = [], algorithms = CLIENT_ALGORITHMS, maxLifetime = 3600 } = options;
+  const {
+    issuer,
+    jwks,
+    jwksUri,
+    clients = [],
+    grants = [],
+    algorithms = CLIENT_ALGORITHMS,
+    maxLifetime = 3600,
+  } = options;
   const isSpiffe = issuer.startsWith(SPIFFE);
   if (jwks !== undefined && jwksUri !== undefined)
     throw new ConfigurationError(`${place}.jwksUri`, 'either jwks or jwksUri');
   if ((jwks ?? jwksUri) === undefined && !isHttpUrl(issuer))
     throw new ConfigurationError(`${place}.jwks`, 'jwks or jwksUri, because the issuer is no URL');
-  const rules = clients.map((rule: unknown, at): Rule => {
+  const rules = clients.map((rule, at): Rule => {
     const within = `${place}.clients.${at}`;
-    if (!isJsonObject(rule)) throw new ConfigurationError(within, 'an object with client and claims');
-    const { client, claims, ...others } = rule;
-    if (typeof client !== 'string' || client === '')
-      throw new ConfigurationError(`${within}.client`, 'the identifier of a client');
-    const [unknown] = Object.keys(others);
-    if (unknown !== undefined)
-      throw new ConfigurationError(`${within}.${unknown}`, 'client and claims alone');
-    return { client, matches: patternsOf(claims, `${within}.claims`) };
+    requireMembers(rule, CLIENT_OPTIONS, within, 'client');
+    return { client: rule.client, matches: patternsOf(rule.claims, `${within}.claims`) };
   });
-  if (rules.length === 0) throw new ConfigurationError(`${place}.clients`, 'at least one client');
-  const { reuse = isSpiffe ? 'allowed' : 'once', fetchDocument } = options;
-  return { place, issuer, isSpiffe, jwks, jwksUri, fetchDocument, algorithms, maxLifetime, reuse, rules };
+  if (rules.length + grants.length === 0)
+    throw new ConfigurationError(`${place}.clients`, 'at least one client, or one of grants');
+  const {
+    reuse = isSpiffe ? 'allowed' : 'once',
+    fetchDocument,
+    findSubject,
+    tokenEndpointAudience = false,
+  } = options;
+  const read = {
+    place,
+    issuer,
+    isSpiffe,
+    jwks,
+    jwksUri,
+    fetchDocument,
+    algorithms,
+    maxLifetime,
+    reuse,
+    rules,
+  };
+  const grantRules = grants.map((rule, at) =>
+    readGrant(rule, `${place}.grants.${at}`, findSubject !== undefined),
+  );
+  return { ...read, grants: grantRules, findSubject, tokenEndpointAudience };
+}
+
+function readGrant(rule: TrustedGrant, place: string, findsSubjects: boolean): GrantRule {
+  requireMembers(rule, GRANT_OPTIONS, place, 'clients');
+  const { clients, claims, subject, scopes, apis, lifetime = Infinity, profile } = rule;
+  if (subject === undefined && !findsSubjects)
+    throw new ConfigurationError(`${place}.subject`, 'a user, because nothing else tells who it is');
+  // Without a fixed user, the link of each subject decides.
+  const matches =
+    claims === undefined && subject === undefined
+      ? () => true
+      : patternsOf(claims, `${place}.claims`, subject !== undefined);
+  return { clients, subject, scopes, apis, lifetime, isForIdentityAssertions: profile === 'id-jag', matches };
+}
+
+function requireMembers(
+  rule: object,
+  kinds: Parameters<typeof requireKinds>[1],
+  place: string,
+  needed: string,
+): void {
+  if (!isJsonObject(rule)) throw new ConfigurationError(place, 'an object');
+  requireKinds(rule, kinds, place);
+  if (!Object.hasOwn(rule, needed))
+    throw new ConfigurationError(`${place}.${needed}`, 'a value, because it is required');
 }
 
 interface OpenIssuer extends ReadIssuer {
@@ -174,7 +286,9 @@ interface OpenIssuer extends ReadIssuer {
 
 function openIssuer(issuer: ReadIssuer, { clock, storage, ...services }: TrustServices): OpenIssuer {
   const { place, jwks, jwksUri, isSpiffe } = issuer;
-  if (issuer.reuse === 'once' && storage.oneTimeIdentifiers === undefined)
+  if (issuer.grants.length > 0 && !storage.keepsAncestors)
+    throw new ConfigurationError('storage', `tokens.keepsAncestors, because of ${place}.grants`);
+  if (issuer.reuse === 'once' && issuer.rules.length > 0 && storage.oneTimeIdentifiers === undefined)
     throw new ConfigurationError(`${place}.reuse`, 'allowed, because the storage has no oneTimeIdentifiers');
   const fetchDocument = issuer.fetchDocument ?? services.fetchDocument;
   if (jwks === undefined && fetchDocument === undefined)
@@ -237,14 +351,46 @@ function findAssertion(issuers: OpenIssuers, form: Form): FoundCredentials | und
   return () => {
     const type = requireParameter(form, 'client_assertion_type');
     const isSpiffe = type === SPIFFE_ASSERTION_TYPE;
-    if (!(isSpiffe || type === ASSERTION_TYPE) || !TYPES.includes(header.type))
-      throw refusedClient('assertion_type_unknown');
-    if (assertion.length > MAX_ASSERTION_LENGTH) throw refusedClient('assertion_malformed');
-    const algorithm = clientAlgorithmOf(header.algorithm);
-    if (algorithm === undefined) throw refusedClient('assertion_algorithm_refused');
-    const issuer = issuerOf(issuers, claims, isSpiffe);
-    return claimOf({ assertion, algorithm, keyId: header.keyId, issuer, claims }, form.get('client_id'));
+    if (!(isSpiffe || type === ASSERTION_TYPE)) throw refusedClient('assertion_type_unknown');
+    const jwt = claimedJwt(issuers, assertion, TYPES, isSpiffe);
+    if ('reason' in jwt) throw refusedClient(jwt.reason);
+    return claimOf(jwt, form.get('client_id'));
   };
+}
+
+/** Reads a JWT without verifying it. */
+function claimedJwt(
+  issuers: OpenIssuers,
+  assertion: string,
+  types: typeof TYPES,
+  isSpiffe: boolean,
+): ClaimedJwt | { readonly reason: RefusalReason } {
+  const header = readJwtHeader(assertion);
+  const claims = unverifiedClaims(assertion);
+  if (header === undefined || claims === undefined || assertion.length > MAX_ASSERTION_LENGTH)
+    return { reason: 'assertion_malformed' };
+  const { type, keyId } = header;
+  if (!types.includes(type)) return { reason: 'assertion_type_unknown' };
+  const algorithm = clientAlgorithmOf(header.algorithm);
+  if (algorithm === undefined) return { reason: 'assertion_algorithm_refused' };
+  return { assertion, algorithm, keyId, type, issuer: issuerOf(issuers, claims, isSpiffe), claims };
+}
+
+/** Accepted `typ` values of a grant. */
+const GRANT_TYPES_OF_JWTS: typeof TYPES = [undefined, 'jwt', ID_JAG_TYPE];
+
+/** Verifies a JWT for a grant. An issuer without grants is none. */
+async function verifyGrant(issuers: OpenIssuers, context: ClientContext, assertion: string) {
+  const jwt = claimedJwt(issuers, assertion, GRANT_TYPES_OF_JWTS, false);
+  if ('reason' in jwt) return jwt;
+  const { claims, type } = jwt;
+  const isIdentityAssertion = type === ID_JAG_TYPE;
+  const issuer = jwt.issuer?.grants.length === 0 ? undefined : jwt.issuer;
+  const mayNameEndpoint = issuer?.tokenEndpointAudience === true && !isIdentityAssertion;
+  const verified = await verify(context, { ...jwt, issuer }, mayNameEndpoint);
+  if ('reason' in verified) return verified;
+  if (typeof claims.sub !== 'string' || claims.sub === '') return { reason: 'assertion_malformed' as const };
+  return { ...verified, claims, isIdentityAssertion };
 }
 
 /** A JWT-SVID is of the trust domain in its `sub`, whatever its `iss` says. */
@@ -257,6 +403,7 @@ function issuerOf(issuers: OpenIssuers, { iss, sub }: Claims, isSpiffe: boolean)
 /** A JWT that has not been verified yet. */
 interface ClaimedJwt {
   readonly assertion: string;
+  readonly type: string | undefined;
   readonly algorithm: ClientAlgorithm;
   readonly keyId: string | undefined;
   readonly issuer: OpenIssuer | undefined;
@@ -279,6 +426,8 @@ function claimOf(jwt: ClaimedJwt, clientId: string | undefined): Claim {
       const verified = await verify(context, jwt);
       if ('reason' in verified) return verified;
       if (!clients.includes(wanted)) return { reason: 'assertion_claims_unmatched' };
+      if (verified.issuer.reuse === 'once' && (typeof verified.jti !== 'string' || verified.jti === ''))
+        return { reason: 'assertion_identifier_missing' };
       return {
         async accept(client, beforeUse) {
           await beforeUse();
@@ -289,7 +438,7 @@ function claimOf(jwt: ClaimedJwt, clientId: string | undefined): Claim {
   };
 }
 
-interface VerifiedJwt {
+interface VerifiedTimes {
   readonly issuer: OpenIssuer;
   readonly jti: unknown;
   readonly exp: number;
@@ -297,9 +446,10 @@ interface VerifiedJwt {
 
 /** Verifies signature and claims (§3). The signature is checked even if there is no key, so that all refusals take equally long. */
 async function verify(
-  { issuer: own, clock }: ClientContext,
+  { issuer: own, clock, paths }: ClientContext,
   { issuer, assertion, algorithm, keyId, claims }: ClaimedJwt,
-): Promise<VerifiedJwt | { readonly reason: RefusalReason; readonly cause?: unknown }> {
+  mayNameEndpoint = false,
+): Promise<VerifiedTimes | { readonly reason: RefusalReason; readonly cause?: unknown }> {
   if (issuer !== undefined && !issuer.algorithms.includes(algorithm))
     return { reason: 'assertion_algorithm_refused' };
   let key: CryptoKey | undefined;
@@ -317,20 +467,19 @@ async function verify(
   // §3 (1 to 7)
   const { aud, exp, iat, nbf, jti } = claims;
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
-  if (audiences.length !== 1 || audiences[0] !== own) return { reason: 'assertion_audience_wrong' };
+  const isRight = audiences[0] === own || (mayNameEndpoint && audiences[0] === endpointUrl(own, paths.token));
+  if (audiences.length !== 1 || !isRight) return { reason: 'assertion_audience_wrong' };
   const now = clock() / 1000;
   if (!isTime(exp) || !isTime(iat ?? now) || !isTime(nbf ?? now)) return { reason: 'assertion_malformed' };
   const [issuedAt, notBefore] = [Number(iat ?? now), Number(nbf ?? now)];
   if (exp <= now) return { reason: 'assertion_expired' };
   if (exp > issuedAt + issuer.maxLifetime) return { reason: 'assertion_lives_too_long' };
   if (Math.max(issuedAt, notBefore) > now + CLIENT_CLOCK_AHEAD) return { reason: 'assertion_not_yet_valid' };
-  if (issuer.reuse === 'once' && (typeof jti !== 'string' || jti === ''))
-    return { reason: 'assertion_identifier_missing' };
   return { issuer, jti, exp };
 }
 
 /** Marks a JWT as used (§3 (7)), if it is accepted once. @returns whether it was not used before */
-async function useUp(context: ClientContext, { issuer, jti, exp }: VerifiedJwt): Promise<boolean> {
+async function useUp(context: ClientContext, { issuer, jti, exp }: VerifiedTimes): Promise<boolean> {
   if (issuer.reuse === 'allowed') return true;
   const id = await sha256(JSON.stringify(['trusted_issuer', context.issuer, issuer.issuer, jti]));
   // Kept beyond its expiry, because a process with a slower clock would still accept it.

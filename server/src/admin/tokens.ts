@@ -85,8 +85,16 @@ const EXPLANATION = named(
   'Explanation',
   object({
     kind: oneOf(
-      ['access_token', 'refresh_token', 'authorization_code', 'id_token', 'logout_token', 'unknown'],
-      'The kind of token.',
+      [
+        'access_token',
+        'refresh_token',
+        'authorization_code',
+        'id_token',
+        'logout_token',
+        'assertion',
+        'unknown',
+      ],
+      'The kind of token. An assertion is a JWT of a trusted issuer with which tokens were obtained.',
     ),
     ...LIFE,
     'record?': STORED_TOKEN,
@@ -131,6 +139,10 @@ const massRevocation = object({
   'sub?': text('Revokes all tokens of a user and ends their sessions.'),
   'client_id?': text('Revokes all tokens of a client.'),
   'grant_id?': text('Revokes all tokens of a grant.'),
+  'trusted_issuer?': text(
+    'Revokes all tokens that were obtained with JWTs of this trusted issuer, about the subject trusted_sub.',
+  ),
+  'trusted_sub?': text('The subject (sub) of the trusted issuer. Required with trusted_issuer.'),
   'issued_before?': time(
     'Revokes all tokens that were issued before this time, which may not be in the future.',
     { maxLength: 40 },
@@ -144,8 +156,10 @@ const massRevocation = object({
 });
 const MASS_REVOCATION = named<Schema<ValueOf<typeof massRevocation>>>('MassRevocation', {
   ...massRevocation,
-  description: 'Set exactly one of sub, client_id, grant_id and issued_before.',
-  oneOf: ['sub', 'client_id', 'grant_id', 'issued_before'].map((name) => ({ required: [name] })),
+  description: 'Set exactly one of sub, client_id, grant_id, trusted_issuer and issued_before.',
+  oneOf: ['sub', 'client_id', 'grant_id', 'trusted_issuer', 'issued_before'].map((name) => ({
+    required: [name],
+  })),
 });
 const REVOKED_TOKENS = named(
   'RevokedTokens',
@@ -216,8 +230,9 @@ function subjectOf({ record, claims }: Explanation): string | undefined {
 
 /** @returns `undefined` if no token was found from which others can be obtained */
 function tokenIn({ kind, record }: Explanation): Ancestor | undefined {
-  const isToken = kind === 'access_token' || kind === 'refresh_token';
-  return isToken && record !== undefined ? { kind, id: record.id } : undefined;
+  if (record === undefined) return undefined;
+  if (kind === 'assertion') return { kind: 'access_token', id: record.id };
+  return kind === 'access_token' || kind === 'refresh_token' ? { kind, id: record.id } : undefined;
 }
 
 /** The events that can make a token inactive, by the reason that its explanation gives. */
@@ -277,15 +292,30 @@ async function endOf(
 /**
  * The tokens that one revocation ends.
  * @throws {OperationRefused} there is no such user or client
- * @throws {InvalidInput} the time is in the future, and would also revoke tokens that are issued until then
+ * @throws {InvalidInput} the time is in the future, and would also revoke tokens that are issued until then; the server
+ *   trusts no issuer, or its subject is missing
  */
 async function targetFrom(
   parts: OperationParts,
-  { sub, client_id: clientId, grant_id: grantId, issued_before: before }: ValueOf<typeof massRevocation>,
+  {
+    sub,
+    client_id: clientId,
+    grant_id: grantId,
+    issued_before: before,
+    trusted_issuer: issuer,
+    trusted_sub: issuerSub,
+  }: ValueOf<typeof massRevocation>,
 ): Promise<RevocationTarget> {
   if (sub !== undefined) return { principal: 'subject', id: (await requireSubject(parts, sub)).subject };
   if (clientId !== undefined) return { principal: 'client', id: (await requireClient(parts, clientId)).id };
   if (grantId !== undefined) return { principal: 'grant', id: grantId };
+  if ((issuer === undefined) !== (issuerSub === undefined))
+    throw new InvalidInput('trusted_sub', 'expected trusted_issuer and trusted_sub together');
+  if (issuer !== undefined && issuerSub !== undefined) {
+    const id = await (await parts.server()).operator.sessionOfAssertions(issuer, issuerSub);
+    if (id !== undefined) return { principal: 'session', id };
+    throw new InvalidInput('trusted_issuer', 'expected the option trustedIssuers of the server');
+  }
   const issuedBeforeMs = timeIn('issued_before', before ?? '');
   if (issuedBeforeMs > parts.clock())
     throw new InvalidInput('issued_before', 'expected a time that is not in the future');
@@ -339,7 +369,7 @@ export const TOKEN_OPERATIONS = {
     path: '/tokens/revoke',
     scope: 'grantd:tokens:write',
     summary:
-      'Revoke a token. For an access token, the server also revokes the tokens that were issued with it, and the current refresh token that replaced theirs. For a refresh token, it also revokes all other tokens of the grant',
+      'Revoke a token, or a JWT of a trusted issuer with everything that was obtained with it. For an access token, the server also revokes the tokens that were issued with it, and the current refresh token that replaced theirs. For a refresh token, it also revokes all other tokens of the grant',
     body: REVOCATION,
     status: 200,
     output: REVOKED_TOKEN,
@@ -349,6 +379,12 @@ export const TOKEN_OPERATIONS = {
     },
     async write(parts, { token, before }, { dry_run: isDryRun = false }) {
       if (isDryRun) return { document: { revoked: false, was_active: before.alive } };
+      if (before.kind === 'assertion' && before.record !== undefined) {
+        const { id } = before.record;
+        const stored = await parts.storage.tokens.getByAccessToken(id);
+        if (stored) await parts.storage.tokens.revoke(stored);
+        return { document: { revoked: stored !== undefined, was_active: before.alive, token_id: id } };
+      }
       // Only the hint finds a code. Other tokens are found without a hint.
       const order = before.kind === 'authorization_code' ? ({ hint: 'auth_code' } as const) : {};
       const result = await (await parts.server()).revokeToken(token, order);
@@ -367,7 +403,7 @@ export const TOKEN_OPERATIONS = {
     path: '/tokens/revoke-all',
     scope: 'grantd:tokens:write',
     summary:
-      'Revoke many tokens: all of a user, of a client or of a grant, or all that were issued before a given time. With dry_run, the server only counts them',
+      'Revoke many tokens: all of a user, of a client, of a grant or of a subject of a trusted issuer, or all that were issued before a given time. With dry_run, the server only counts them',
     body: MASS_REVOCATION,
     status: 200,
     output: REVOKED_TOKENS,

@@ -60,6 +60,7 @@ const KINDS = {
   authorization_code: 'authorization code',
   id_token: 'ID token',
   logout_token: 'logout token',
+  assertion: 'assertion of a trusted issuer',
   unknown: 'not a token that this server knows',
 } as const;
 
@@ -219,6 +220,8 @@ interface RevokeFlags extends GivenFlags {
   readonly user?: string;
   readonly client?: string;
   readonly grantId?: string;
+  readonly trustedIssuer?: string;
+  readonly trustedSub?: string;
   readonly issuedBefore?: string;
   readonly count?: true;
   readonly dryRun?: true;
@@ -228,7 +231,9 @@ function addRevokeCommand(group: Command): void {
   administrationFlags(
     group
       .command('revoke [TOKEN]')
-      .description('revoke a token, or all tokens of a user, client or grant, at once'),
+      .description(
+        'revoke a token, or all tokens of a user, client, grant or subject of a trusted issuer, at once',
+      ),
   )
     .option(
       '--user <NAME>',
@@ -239,6 +244,11 @@ function addRevokeCommand(group: Command): void {
       '--grant-id <G>',
       'revoke all tokens of the grant with this identifier, which grantd token explain shows',
     )
+    .option(
+      '--trusted-issuer <ISS>',
+      'revoke all tokens obtained with JWTs of this issuer about --trusted-sub',
+    )
+    .option('--trusted-sub <SUB>', 'the subject (sub) of the trusted issuer')
     .option(
       '--issued-before <T>',
       'revoke all tokens issued before a time: ISO 8601 with a time zone, or seconds since 1970. Browser sessions continue',
@@ -251,8 +261,8 @@ function addRevokeCommand(group: Command): void {
     .addHelpText(
       'after',
       `
-The command revokes TOKEN, or all tokens that --user, --client, --grant-id or --issued-before selects. If you pass none
-of these, or - as TOKEN, the command reads a token from standard input.
+The command revokes TOKEN, or all tokens that --user, --client, --grant-id, --trusted-issuer or --issued-before selects.
+If you pass none of these, or - as TOKEN, the command reads a token from standard input.
 
 Revoking an access token also revokes its refresh token, and revoking a refresh token revokes its whole grant. A token
 that is inactive or from another server is not an error.`,
@@ -268,10 +278,16 @@ that is inactive or from another server is not an error.`,
 
 /** @returns whether the command revokes more than one token */
 function requireOneChoice(argument: string | undefined, flags: RevokeFlags): boolean {
-  const { user, client, grantId, issuedBefore } = flags;
-  const choices = [user, client, grantId, issuedBefore].filter((choice) => choice !== undefined);
+  const { user, client, grantId, trustedIssuer, trustedSub, issuedBefore } = flags;
+  if ((trustedIssuer === undefined) !== (trustedSub === undefined))
+    throw new BadUsage('expected --trusted-issuer and --trusted-sub together');
+  const choices = [user, client, grantId, trustedIssuer, issuedBefore].filter(
+    (choice) => choice !== undefined,
+  );
   if (choices.length + (argument === undefined ? 0 : 1) > 1)
-    throw new BadUsage('expected only one of TOKEN, --user, --client, --grant-id, --issued-before');
+    throw new BadUsage(
+      'expected only one of TOKEN, --user, --client, --grant-id, --trusted-issuer, --issued-before',
+    );
   return choices.length === 1;
 }
 
@@ -327,7 +343,7 @@ interface Target {
 
 async function targetOf(
   parts: AdministrationParts,
-  { user, client, grantId, issuedBefore }: RevokeFlags,
+  { user, client, grantId, trustedIssuer: issuer, trustedSub: sub, issuedBefore }: RevokeFlags,
   clock: () => number = Date.now,
 ): Promise<Target> {
   if (user !== undefined) {
@@ -345,6 +361,12 @@ async function targetOf(
       wanted: { grant_id: grantId },
       whose: `of the grant ${grantId}`,
       otherwise: `there is no grant ${grantId}, or its last token has expired`,
+    };
+  if (issuer !== undefined && sub !== undefined)
+    return {
+      wanted: { trusted_issuer: issuer, trusted_sub: sub },
+      whose: `obtained with JWTs of ${issuer} about ${sub}`,
+      otherwise: `no client has tokens by a JWT of ${issuer} about ${sub}`,
     };
   const before = timeOf(pointInTime('--issued-before', issuedBefore ?? '', clock())) ?? '';
   return {

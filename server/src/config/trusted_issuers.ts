@@ -33,20 +33,25 @@ const MEMBERS: Readonly<Record<string, keyof TrustedIssuer>> = {
   reuse: 'reuse',
   max_lifetime: 'maxLifetime',
   clients: 'clients',
+  grants: 'grants',
+  token_endpoint_audience: 'tokenEndpointAudience',
 };
 
 /** Members that the library does not know. */
-const OWN_MEMBERS = ['kind', 'jwks_file', 'ca_file', 'token_file'] as const;
+const OWN_MEMBERS = ['kind', 'jwks_file', 'ca_file', 'token_file', 'links'] as const;
+
+/** Finds the user who is linked to a subject of an issuer, by the name of the provider at which they signed in. */
+export type FindLink = (provider: string, issuer: string, sub: string) => Promise<string | undefined>;
 
 /**
  * Reads the issuers, with the files that they name.
- * @returns `undefined` without the option
+ * @returns makes the option of the library for a database; `undefined` without the option
  * @throws {ConfigurationRefused} a file is unreadable, or has another form than expected
  */
 export function readTrustedIssuers(
   { settings, sourceOf }: Configuration,
   environment: NodeJS.ProcessEnv,
-): TrustedIssuers | undefined {
+): ((findLink: FindLink) => TrustedIssuers) | undefined {
   if (settings.trustedIssuers === undefined) return undefined;
   const path = typedPath(environment, settings.trustedIssuers);
   const source = sourceOf('trustedIssuers');
@@ -56,16 +61,19 @@ export function readTrustedIssuers(
       `${source}: ${path}: expected a JSON object with a member for each issuer`,
     );
   const place = `${source}: ${basename(path)}: `;
-  const issuers = Object.entries(content).map(([name, entry]) => [
-    name,
-    readIssuer(entry, place + name, dirname(path)),
-  ]);
-  try {
-    return trustedIssuers(Object.fromEntries(issuers));
-  } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
-    throw new ConfigurationRefused(asWritten(error.message, place));
-  }
+  const issuers = Object.entries(content).map(
+    ([name, entry]) => [name, readIssuer(entry, place + name, dirname(path))] as const,
+  );
+  return (findLink) => {
+    try {
+      return trustedIssuers(
+        Object.fromEntries(issuers.map(([name, issuerFor]) => [name, issuerFor(findLink)])),
+      );
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      throw new ConfigurationRefused(asWritten(error.message, place));
+    }
+  };
 }
 
 /** The message with the names of the file. */
@@ -77,7 +85,7 @@ function asWritten(message: string, place: string): string {
   return inFile.replace('trustedIssuers.', place);
 }
 
-function readIssuer(entry: unknown, place: string, folder: string): unknown {
+function readIssuer(entry: unknown, place: string, folder: string) {
   if (!isJsonObject(entry)) throw new ConfigurationRefused(`${place}: expected an object`);
   const known = [...OWN_MEMBERS, ...Object.keys(MEMBERS)];
   const unknown = Object.keys(entry).find((member) => !known.includes(member));
@@ -97,15 +105,20 @@ function readIssuer(entry: unknown, place: string, folder: string): unknown {
     throw new ConfigurationRefused(`${place}.jwks_file: expected no jwks and no jwks_uri with it`);
   if (caFile === undefined && tokenFile !== undefined)
     throw new ConfigurationRefused(`${place}.token_file: expected ca_file with it`);
+  const { links } = entry;
+  if (links !== undefined && (typeof links !== 'string' || links === ''))
+    throw new ConfigurationRefused(`${place}.links: expected the name of a provider`);
   const given = Object.entries(MEMBERS).map(([name, option]) => [option, entry[name]] as const);
-  return {
+  const issuer = {
     ...KINDS[kind],
     ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
     ...(jwksFile !== undefined && { jwks: readJsonFile(jwksFile, `${place}.jwks_file`) }),
     ...(caFile !== undefined && {
       fetchDocument: fetcherOf(readCertificates(caFile, `${place}.ca_file`), tokenFile),
     }),
-  };
+  } as TrustedIssuer; // the library checks it
+  return (findLink: FindLink): TrustedIssuer =>
+    links === undefined ? issuer : { ...issuer, findSubject: (sub) => findLink(links, issuer.issuer, sub) };
 }
 
 /**

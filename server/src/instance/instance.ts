@@ -23,7 +23,7 @@ import { isLoopback } from '../config/networks.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { readProviderFacts } from '../config/providers.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import { readTrustedIssuers } from '../config/trusted_issuers.ts';
+import { type FindLink, readTrustedIssuers } from '../config/trusted_issuers.ts';
 import { hasConsented } from '../data/consents.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
@@ -182,7 +182,7 @@ export async function openInstance(
       // Read again: a running server may have changed the file, which it uses only from its next start.
       const secret = settings.secret ?? database.keptSecret();
       const server = new AuthorizationServer({
-        ...libraryOptions(settings, loaded, claimsOf(open.people), fetchDocument),
+        ...libraryOptions(settings, loaded, claimsOf(open.people), fetchDocument, linksOf(open)),
         ...{ issuer, secret, storage: open.storage, pairwiseSecret: UNUSED_SECRET },
       });
       const keptPairwiseSecret =
@@ -207,7 +207,7 @@ export async function openInstance(
         (await pairwiseSecretOf(withApis.pairwiseSecret, new ServerSecret<ProgramSecretUse>(secret), issuer));
       try {
         const server = new AuthorizationServer({
-          ...libraryOptions(settings, loaded, claimsOf(open.people), fetchDocument),
+          ...libraryOptions(settings, loaded, claimsOf(open.people), fetchDocument, linksOf(open)),
           issuer,
           secret,
           pairwiseSecret,
@@ -251,8 +251,8 @@ function documentsFromOutside({ insecureDevelopment }: Settings): FetchDocument 
 /** Options for which modules are loaded, if the configuration needs them. */
 type LoadedOptions = Pick<
   AuthorizationServerOptions,
-  'acrValues' | 'authorizationDetails' | 'clientCertificates' | 'mtlsOrigin' | 'trustedIssuers'
->;
+  'acrValues' | 'authorizationDetails' | 'clientCertificates' | 'mtlsOrigin'
+> & { readonly issuersWith?: NonNullable<ReturnType<typeof readTrustedIssuers>> };
 
 /** @throws {ConfigurationRefused} a type of authorization details is invalid, or a server cannot meet its sign-in policy */
 async function loadedOptions(
@@ -266,7 +266,7 @@ async function loadedOptions(
   return {
     acrValues: acrValues(configuration.settings, issuer),
     ...(details !== undefined && { authorizationDetails: details }),
-    ...(issuers !== undefined && { trustedIssuers: issuers }),
+    ...(issuers !== undefined && { issuersWith: issuers }),
     ...(await certificateOptions(configuration.settings, issuer, actor)),
   };
 }
@@ -319,12 +319,18 @@ async function detailsTypes(configuration: Configuration): Promise<DetailsTypes>
   }
 }
 
+function linksOf({ upstreamIdentities }: OpenDatabase): FindLink {
+  return async (provider, upstreamIssuer, upstreamSub) =>
+    (await upstreamIdentities.find({ provider, upstreamIssuer, upstreamSub }))?.subject;
+}
+
 /** Options for the library. Shared options have the same names. */
 function libraryOptions(
   settings: Settings,
-  loaded: LoadedOptions,
+  { issuersWith, ...loaded }: LoadedOptions,
   getUserClaims: GetUserClaims,
   fetchDocument: FetchDocument,
+  findLink: FindLink,
 ): Omit<AuthorizationServerOptions, 'issuer' | 'secret' | 'storage'> {
   const { oidc, applicationClaims: stored } = settings;
   return {
@@ -335,6 +341,7 @@ function libraryOptions(
     tokenExchange: tokenExchange(),
     ...documentOptions(settings),
     ...loaded,
+    ...(issuersWith && { trustedIssuers: issuersWith(findLink) }),
     ...(stored !== undefined && { applicationClaims: applicationClaims(stored, getUserClaims) }),
     ...(oidc !== false && { oidc: { getUserClaims, ...(oidc === true ? undefined : oidc) } }),
   };
@@ -361,7 +368,13 @@ function memoryServer(
   const { settings } = configuration;
   try {
     return new AuthorizationServer({
-      ...libraryOptions(settings, loaded, () => undefined, documentsFromOutside(settings)),
+      ...libraryOptions(
+        settings,
+        loaded,
+        () => undefined,
+        documentsFromOutside(settings),
+        async () => undefined,
+      ),
       issuer,
       // The stored secrets may not exist yet.
       secret: settings.secret ?? '-'.repeat(32),

@@ -861,6 +861,7 @@ export const DE: Texts = {
       authorization_code: 'Autorisierungscode',
       id_token: 'ID-Token',
       logout_token: 'Abmeldetoken',
+      assertion: 'Bestätigung eines Ausstellers, dem der Server vertraut',
       unknown: 'Kein Token dieses Servers',
     },
     answer: 'Was es ist',

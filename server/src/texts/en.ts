@@ -859,6 +859,7 @@ export const EN = {
       authorization_code: 'Authorization code',
       id_token: 'ID token',
       logout_token: 'Logout token',
+      assertion: 'Assertion of a trusted issuer',
       unknown: 'Not a token of this server',
     },
     answer: 'What it is',

@@ -1,0 +1,271 @@
+// The grant of JWTs that trusted issuers have signed. § refers to RFC 7523.
+import { sha256 } from '#crypto';
+import { accessFor, audienceOf, mayUse } from '../clients/access.ts';
+import { type ClientContext, isUnchecked } from '../clients/client.ts';
+import { confirmationOfAccessToken, type Proofs } from '../confirmation/confirmation.ts';
+import { grantEnded, invalidGrant, loggable, OAuthError, type ReasonCode } from '../http/errors.ts';
+import { type Form, requireParameter, selectScopes, valuesIn } from '../http/form.ts';
+import { CLIENT_CLOCK_AHEAD, secondsOf } from '../platform/environment.ts';
+import { type Claims, readConfirmation } from '../protocol/claims.ts';
+import { hasResource } from '../protocol/client_metadata.ts';
+import { ASSERTED_SESSION } from '../protocol/record_rules.ts';
+import type { ClientRecord, NewToken, TokenRecord } from '../protocol/records.ts';
+import type { Awaitable } from '../storage/contract.ts';
+import type { Grant, IssuedTokens } from '../token/grant.ts';
+import { mintAccessToken } from '../tokens/mint.ts';
+import { lifeOf, subjectLife } from '../tokens/state.ts';
+import { subjectIdentifier } from '../tokens/subject_identifier.ts';
+
+/** For whom and for which clients the JWTs of an issuer are grants. */
+export interface GrantRule {
+  readonly clients: readonly string[];
+  /** `undefined`: the issuer's `findSubject` tells. */
+  readonly subject: string | undefined;
+  readonly scopes: readonly string[] | undefined;
+  readonly apis: readonly string[] | undefined;
+  readonly lifetime: number;
+  /** Whether it is for identity assertions (ID-JAG), and for nothing else. */
+  readonly isForIdentityAssertions: boolean;
+  matches(claims: Claims): boolean;
+}
+
+/** A JWT whose signature and times have verified. */
+export interface VerifiedJwt {
+  readonly issuer: {
+    readonly issuer: string;
+    readonly reuse: 'allowed' | 'once';
+    readonly maxLifetime: number;
+    readonly grants: readonly GrantRule[];
+    readonly findSubject: ((sub: string) => Awaitable<string | undefined>) | undefined;
+  };
+  readonly claims: Claims;
+  /** Whether its `typ` is that of an identity assertion (ID-JAG). */
+  readonly isIdentityAssertion: boolean;
+  /** Seconds. */
+  readonly exp: number;
+}
+
+/** @returns why a JWT is refused, or the JWT */
+export type Verifies = (
+  context: ClientContext,
+  assertion: string,
+) => Promise<VerifiedJwt | { readonly reason: ReasonCode; readonly cause?: unknown }>;
+
+/** Issues an access token for the user whom a JWT names (§2.1). There is no refresh token: the client sends another JWT. */
+export function jwtBearer(verify: Verifies): Grant {
+  return {
+    async issue(context, client, form, _call, proofs): Promise<IssuedTokens> {
+      if (isUnchecked(client))
+        throw new OAuthError(
+          'unauthorized_client',
+          'a client that registered itself may not use this grant',
+          {
+            reason: 'grant_not_allowed',
+          },
+        );
+
+      // §3 verify the JWT
+      const assertion = requireParameter(form, 'assertion');
+      const verified = await verify(context, assertion);
+      if ('reason' in verified) throw refused(verified.reason, undefined, verified.cause);
+      const { issuer, claims, exp } = verified;
+      const named = loggable(`${issuer.issuer} ${claims.sub}`);
+      const rule = issuer.grants.find(
+        ({ clients, matches, isForIdentityAssertions }) =>
+          clients.includes(client.id) &&
+          isForIdentityAssertions === verified.isIdentityAssertion &&
+          matches(claims),
+      );
+      if (rule === undefined) throw refused('assertion_claims_unmatched', named);
+      if (verified.isIdentityAssertion) requireOwn(client, claims, named);
+      requireProof(claims, proofs, named);
+      const person = await personFor(context, client, verified, rule, named);
+
+      // RFC 6749 §3.3, RFC 8707 §2: never beyond the rule, the client and the API
+      const asserted = verified.isIdentityAssertion ? limitsIn(claims, named) : {};
+      const allowed = client.scopes.filter(
+        (scope) =>
+          scope !== 'offline_access' &&
+          [rule.scopes, asserted.scopes].every((list) => list?.includes(scope) ?? true),
+      );
+      const { scopes, resources } = await accessFor(context, client, {
+        scopes: selectScopes(form.get('scope'), allowed),
+        mustFit: form.has('scope'),
+        ...resourcesIn(form, asserted.resources ?? rule.apis),
+      });
+      const audience = audienceOf(context, resources);
+      const isWithin = (apis: readonly string[] | undefined) =>
+        apis === undefined || [audience].flat().every((api) => hasResource(apis, api));
+      if (!isWithin(rule.apis) || !isWithin(asserted.resources))
+        throw new OAuthError('invalid_target', 'the assertion is not for this resource', {
+          reason: 'resource_not_allowed',
+        });
+
+      // The JWT leaves a row, with which ends what is obtained from it (ADR 184)
+      const row = await rowOf(context, client, verified, { ...person, assertion });
+      const basis = { clientGeneration: client.generation ?? 0 };
+      await store(context, client, verified, row, named);
+      const nowMs = context.clock();
+      const lifetime = Math.min(context.lifetimes.accessToken, rule.lifetime, exp - secondsOf(nowMs));
+      const access = await mintAccessToken(
+        { ...context, clock: () => nowMs },
+        {
+          ...{ client, person, scopes, audience, lifetime, sessionId: row.sessionId },
+          ancestors: [{ kind: row.kind, id: row.id }],
+          confirmation: proofs.proven && confirmationOfAccessToken(client, proofs.proven),
+        },
+      );
+      if ((await context.storage.tokens.issue([access.record], basis)) !== 'issued') throw grantEnded();
+      return { access };
+    },
+  };
+}
+
+/** The user of the JWT, as the client knows them. */
+async function personFor(
+  context: ClientContext,
+  client: ClientRecord,
+  { issuer, claims }: VerifiedJwt,
+  rule: GrantRule,
+  named: string,
+) {
+  const subject = rule.subject ?? (await issuer.findSubject?.(String(claims.sub)));
+  const isUnknown = subject === undefined || (context.oidc && !(await context.oidc.getUserClaims(subject)));
+  if (isUnknown) throw refused('assertion_subject_unknown', named);
+  const life = await subjectLife(context, subject);
+  if (!life.alive) throw refused(life.reason, named);
+  if (!(await mayUse(context, client, subject))) throw refused('person_not_allowed', named);
+  return { subject, sub: await subjectIdentifier(context, client, subject) };
+}
+
+/**
+ * An identity assertion is of its client (Identity Assertion JWT Authorization Grant, draft 04), and may be presented
+ * again.
+ */
+function requireOwn(client: ClientRecord, claims: Claims, named: string): void {
+  if (claims.client_id !== client.id) throw refused('assertion_of_other_client', named);
+  if (typeof claims.jti !== 'string' || claims.jti === '')
+    throw refused('assertion_identifier_missing', named);
+  if (claims.iat === undefined) throw refused('assertion_malformed', named);
+  if (claims.authorization_details !== undefined) throw refused('authorization_details_not_allowed', named);
+}
+
+/** A bound assertion needs the proof of its key or certificate (RFC 7800). */
+function requireProof({ cnf }: Claims, { proven }: Proofs, named: string): void {
+  if (cnf === undefined) return;
+  const { jkt, 'x5t#S256': certificate } = readConfirmation(cnf) ?? {};
+  const isProven =
+    (jkt ?? certificate) !== undefined &&
+    (jkt === undefined || jkt === proven?.jkt) &&
+    (certificate === undefined || certificate === proven?.['x5t#S256']);
+  if (!isProven) throw refused('assertion_bound', named);
+}
+
+/** What an identity assertion allows: its `scope` and `resource`. */
+function limitsIn({ scope, resource }: Claims, named: string) {
+  const resources: readonly unknown[] = [resource ?? []].flat();
+  const isText = (item: unknown): item is string => typeof item === 'string';
+  if (!(scope === undefined || isText(scope)) || !resources.every(isText))
+    throw refused('assertion_malformed', named);
+  return {
+    ...(scope !== undefined && { scopes: scope.split(' ') }),
+    ...(resource !== undefined && { resources }),
+  };
+}
+
+function resourcesIn(
+  form: Form,
+  byDefault: readonly string[] | undefined,
+): { readonly resources?: readonly string[] } {
+  const resources = valuesIn(form, 'resource') ?? byDefault;
+  return resources === undefined ? {} : { resources };
+}
+
+/**
+ * The row of a JWT. No presented token has its identifier, which is the digest of a text with line breaks. All rows of a
+ * subject have one session, with which an operator or the issuer ends them.
+ */
+async function rowOf(
+  context: ClientContext,
+  client: ClientRecord,
+  { issuer, claims, exp }: VerifiedJwt,
+  { subject, sub, assertion }: { readonly subject: string; readonly sub: string; readonly assertion: string },
+) {
+  const expiresAt = Math.floor(exp);
+  return {
+    kind: 'access_token',
+    id: await identifierOf(issuer.issuer, claims, assertion),
+    digest: await sha256(assertion),
+    clientId: client.id,
+    subject,
+    sessionId: await assertedSession(issuer.issuer, String(claims.sub)),
+    scopes: [],
+    tokenType: 'N_A',
+    claims: { sub, issuer: issuer.issuer, issuer_sub: claims.sub },
+    issuedAtMs: context.clock(),
+    expiresAt,
+    // An end of the session must be known as long as JWTs live that were signed before it.
+    keepUntil: expiresAt + issuer.maxLifetime + CLIENT_CLOCK_AHEAD,
+  } as const satisfies NewToken;
+}
+
+/** The identifier of the row of a JWT. */
+export async function identifierOf(issuer: string, { sub, jti }: Claims, assertion: string): Promise<string> {
+  const own = typeof jti === 'string' && jti !== '' ? `jti\n${jti}` : `jwt\n${assertion}`;
+  return sha256(`assertion\n${JSON.stringify(issuer)}\n${JSON.stringify(sub)}\n${own}`);
+}
+
+/** The session of everything that is obtained by the JWTs about a subject of an issuer. */
+export async function assertedSession(issuer: string, sub: string): Promise<string> {
+  return ASSERTED_SESSION + (await sha256(`${JSON.stringify(issuer)}\n${JSON.stringify(sub)}`));
+}
+
+/**
+ * Stores the row at the first use. Later ones need it to be alive, and of the same client: a JWT that another client has
+ * got hold of is of no use to it.
+ * @throws {OAuthError} `invalid_grant`
+ */
+async function store(
+  context: ClientContext,
+  client: ClientRecord,
+  verified: VerifiedJwt,
+  row: NewToken,
+  named: string,
+): Promise<void> {
+  const { tokens } = context.storage;
+  const known = await tokens.getByAccessToken(row.id);
+  const isFirst = known === undefined && (await isStored(context, client, row));
+  const stored = known ?? (await tokens.getByAccessToken(row.id));
+  if (stored === undefined) throw grantEnded();
+  if (!isFirst && stored.clientId !== client.id) throw refused('assertion_of_other_client', named);
+  if (!isFirst && verified.issuer.reuse === 'once' && !verified.isIdentityAssertion)
+    throw refused('assertion_replayed', named);
+  const life = await lifeOf(context, stored, { sub: '' });
+  if (!life.alive) throw refused(life.reason, named);
+  if (isFromBeforeEnd(stored, verified)) throw refused('session_revoked', named);
+}
+
+/** @returns `false` if another request stored it first */
+async function isStored({ storage: { tokens } }: ClientContext, client: ClientRecord, row: NewToken) {
+  try {
+    const outcome = await tokens.issue([row], { clientGeneration: client.generation ?? 0 });
+    if (outcome !== 'issued') throw grantEnded();
+    return true;
+  } catch (error) {
+    // Of requests at the same time, one stores the row.
+    if (error instanceof OAuthError || (await tokens.getByAccessToken(row.id)) === undefined) throw error;
+    return false;
+  }
+}
+
+/** A JWT that was signed before its subject was ended and is used for the first time afterwards has ended too. */
+function isFromBeforeEnd({ standing }: TokenRecord, { claims: { iat }, exp, issuer }: VerifiedJwt): boolean {
+  const endedAtMs = standing?.session?.raisedAtMs ?? 0;
+  return (typeof iat === 'number' ? iat : exp - issuer.maxLifetime) * 1000 <= endedAtMs;
+}
+
+/** §3.1. One description, which tells nothing about issuers, users and other clients. */
+function refused(reason: ReasonCode, value?: string, cause?: unknown): OAuthError {
+  if (cause === undefined) return invalidGrant('the assertion is not valid', reason, value);
+  return new OAuthError('invalid_grant', 'the assertion is not valid', { reason, value, cause });
+}

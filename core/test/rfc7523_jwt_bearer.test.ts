@@ -1,0 +1,416 @@
+// § refers to RFC 7523.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type ClientMetadata,
+  type ConfigurationError,
+  EXCHANGE_GRANT,
+  JWT_BEARER_GRANT,
+  type NewClient,
+  type TrustedGrant,
+  type TrustedIssuer,
+  tokenExchange,
+  trustedIssuers,
+} from '@grantd/core';
+import { decodeJwt, SignJWT } from 'jose';
+import { clientKey } from './harness/client_keys.ts';
+import { proofOf, thumbprintOf } from './harness/dpop_proofs.ts';
+import { ON_EVERY_STORE, ON_MEMORY } from './harness/places.ts';
+import { addClient, asClient, issued } from './harness/token_endpoint.ts';
+import type { TestResponse } from './harness/transports/transport.ts';
+import { CLIENTS, ISSUER, specification, type World, type WorldOptions } from './harness/world.ts';
+
+const IDP = 'https://idp.example';
+const OTHER = 'https://other.example';
+const key = await clientKey('ES256', 'key of the provider');
+const otherKey = await clientKey('ES256', 'key of another provider');
+const jwks = { keys: [{ ...key.publicJwk, use: 'sig' }] };
+
+const READER: TrustedGrant = { clients: ['reports', 'nightly'], scopes: ['read'], lifetime: 600 };
+
+const LINKS: Readonly<Record<string, string>> = {
+  'U-1': 'alice',
+  'U-2': 'bob',
+  'U-3': 'alice',
+  'U-4': 'mallory',
+};
+
+const PROVIDER: TrustedIssuer = {
+  ...{ issuer: IDP, jwks, reuse: 'allowed', findSubject: (sub) => LINKS[sub] },
+  grants: [
+    READER,
+    {
+      clients: ['cron'],
+      claims: { sub: 'job:shop:nightly' },
+      subject: 'alice',
+      apis: ['https://api.example'],
+    },
+    { clients: ['agent'], profile: 'id-jag' },
+  ],
+};
+
+const TRUSTED: Readonly<Record<string, TrustedIssuer>> = {
+  idp: PROVIDER,
+  once: {
+    ...{ issuer: OTHER, jwks: { keys: [otherKey.publicJwk] }, findSubject: () => 'alice' },
+    ...{ tokenEndpointAudience: true, grants: [{ clients: ['reports'] }] },
+  },
+};
+
+const WITH_GRANT: WorldOptions = { trustedIssuers: trustedIssuers(TRUSTED), tokenExchange: tokenExchange() };
+
+const client = (id: string, metadata: ClientMetadata = {}): NewClient => ({
+  ...CLIENTS.machine,
+  ...{ id, grantTypes: [JWT_BEARER_GRANT], scopes: ['openid', 'read', 'write', 'offline_access'] },
+  metadata: { ...CLIENTS.machine.metadata, ...metadata },
+});
+
+type Claims = Readonly<Record<string, unknown>>;
+
+let assertions = 0;
+
+function assertion(world: World, claims: Claims = {}, header: Claims = {}, signer = key): Promise<string> {
+  assertions += 1;
+  const now = world.clock.seconds;
+  const whole = {
+    ...{ iss: IDP, sub: 'U-1', aud: ISSUER, iat: now, exp: now + 300, jti: `assertion ${assertions}` },
+    ...claims,
+  };
+  const present = Object.entries(whole).filter(([, value]) => value !== undefined);
+  return new SignJWT(Object.fromEntries(present))
+    .setProtectedHeader({ kid: String(signer.publicJwk.kid), ...header, alg: 'ES256' })
+    .sign(signer.privateKey);
+}
+
+const idJag = (world: World, claims: Claims = {}, header: Claims = {}) =>
+  assertion(world, { client_id: 'agent', ...claims }, { typ: 'oauth-id-jag+jwt', ...header });
+
+const grant = (
+  world: World,
+  id: string,
+  jwt: string,
+  more: Readonly<Record<string, string>> = {},
+  headers = {},
+) => asClient(world, id, { grant_type: JWT_BEARER_GRANT, assertion: jwt, ...more }, headers);
+
+async function tokenOf(world: World, id: string, jwt: string, more: Readonly<Record<string, string>> = {}) {
+  return issued(await grant(world, id, jwt, more));
+}
+
+async function assertRefused(world: World, id: string, jwt: string, reason: string, message = reason) {
+  const response = await grant(world, id, jwt);
+  assert.deepEqual(
+    { status: response.status, body: JSON.parse(response.body) },
+    { status: 400, body: { error: 'invalid_grant', error_description: 'the assertion is not valid' } },
+    `${message} ${world.lastReason}`,
+  );
+  assert.equal(world.lastReason, reason, message);
+}
+
+function isError({ status, body }: TestResponse, error: string): void {
+  assert.deepEqual([status, JSON.parse(body).error], [400, error], body);
+}
+
+function withClients(run: (world: World) => Promise<void>) {
+  return async (world: World) => {
+    for (const id of ['reports', 'nightly', 'cron', 'agent']) await addClient(world, client(id));
+    await run(world);
+  };
+}
+
+/** As an operator finds it: by what the issuer says. */
+async function sessionOf(world: World, token: string): Promise<string> {
+  const { record } = await world.server.operator.explainToken(token);
+  return record?.sessionId ?? assert.fail('the token has no session');
+}
+
+specification('JWTs of trusted issuers as grants (RFC 7523 §2.1)', ON_EVERY_STORE, (declare) => {
+  const spec = (sentence: string, run: (world: World) => Promise<void>, options = {}) =>
+    declare(sentence, withClients(run), { ...WITH_GRANT, ...options });
+
+  spec('§2.1 a client gets an access token for the linked user, and no refresh token', async (world) => {
+    const answer = await tokenOf(world, 'reports', await assertion(world));
+    assert.deepEqual(Object.keys(answer).sort(), ['access_token', 'expires_in', 'scope', 'token_type']);
+    assert.equal(answer.expires_in, 300);
+    const { sub, client_id, scope, exp, act } = decodeJwt(answer.access_token);
+    assert.deepEqual(
+      { sub, client_id, scope, exp, act },
+      { sub: 'alice', client_id: 'reports', scope: 'read', exp: world.clock.seconds + 300, act: undefined },
+    );
+    const fixed = await tokenOf(world, 'cron', await assertion(world, { sub: 'job:shop:nightly' }));
+    assert.equal(decodeJwt(fixed.access_token).sub, 'alice');
+    const long = await assertion(world, { exp: world.clock.seconds + 3600 });
+    assert.equal((await tokenOf(world, 'reports', long)).expires_in, 600);
+  });
+
+  spec(
+    'an operator ends everything of one subject of an issuer with one write, and nothing else',
+    async (world) => {
+      const jwt = await assertion(world);
+      const first = await tokenOf(world, 'reports', jwt);
+      const again = await tokenOf(world, 'reports', jwt);
+      const other = await tokenOf(world, 'nightly', await assertion(world));
+      // The same user by another link, and another user.
+      const linked = await tokenOf(world, 'reports', await assertion(world, { sub: 'U-3' }));
+      const bob = await tokenOf(world, 'reports', await assertion(world, { sub: 'U-2' }));
+      const unused = await assertion(world);
+      world.clock.advance(1);
+      const id = await sessionOf(world, first.access_token);
+      assert.equal(await world.storage.revokeAll({ principal: 'session', id }), true);
+      const tokens = [first, again, other, linked, bob].map(({ access_token }) => access_token);
+      assert.deepEqual(await world.alive(...tokens), [false, false, false, true, true]);
+      await assertRefused(world, 'reports', jwt, 'session_revoked');
+      // Also one that was signed before, and is used for the first time now.
+      await assertRefused(world, 'reports', unused, 'session_revoked');
+      world.clock.advance(1);
+      const next = await tokenOf(world, 'reports', await assertion(world));
+      assert.deepEqual(await world.alive(next.access_token), [true]);
+    },
+  );
+
+  spec('the end of the row of a JWT ends everything obtained from it, also by exchange', async (world) => {
+    await addClient(world, { ...CLIENTS.api, id: 'mail', resource: 'https://mail.example/v1' });
+    await addClient(world, {
+      ...{
+        id: 'next',
+        resource: 'https://api.example',
+        grantTypes: [EXCHANGE_GRANT],
+        scopes: ['read'],
+        redirectUris: [],
+      },
+      metadata: { apis: ['https://mail.example/v1'], exchange_scopes: ['read'] },
+    });
+    const jwt = await assertion(world);
+    const first = await tokenOf(world, 'reports', jwt, { resource: 'https://api.example' });
+    const beside = await tokenOf(world, 'reports', await assertion(world));
+    const exchanged = issued(
+      await asClient(world, 'next', {
+        ...{
+          grant_type: EXCHANGE_GRANT,
+          subject_token: first.access_token,
+          resource: 'https://mail.example/v1',
+        },
+        subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      }),
+    );
+    const { record } = await world.server.operator.explainToken(first.access_token);
+    const [row] = (record && 'ancestors' in record && record.ancestors) || [];
+    const stored = await world.storage.tokens.getByAccessToken(row?.id ?? '');
+    await world.storage.tokens.revoke(stored ?? assert.fail('there is no row'));
+    assert.deepEqual(await world.alive(first.access_token, exchanged.access_token, beside.access_token), [
+      false,
+      false,
+      true,
+    ]);
+    await assertRefused(world, 'reports', jwt, 'revoked');
+  });
+
+  for (const [what, end] of [
+    ['user', (world: World) => world.storage.setDisabled('subject', 'alice', true)],
+    ['client', (world: World) => world.storage.revokeAll({ principal: 'client', id: 'reports' })],
+  ] as const)
+    spec(`the end of the ${what} ends what was obtained, and the JWT`, async (world) => {
+      const jwt = await assertion(world);
+      const { access_token } = await tokenOf(world, 'reports', jwt);
+      await end(world);
+      assert.deepEqual(await world.alive(access_token), [false]);
+      assert.equal((await grant(world, 'reports', jwt)).status, 400);
+    });
+
+  spec('of first uses at the same moment all get tokens, with one row', async (world) => {
+    const jwt = await assertion(world);
+    const answers = await Promise.all([1, 2, 3, 4].map(() => tokenOf(world, 'reports', jwt)));
+    const tokens = answers.map(({ access_token }) => access_token);
+    assert.deepEqual(await world.alive(...tokens), [true, true, true, true]);
+    await world.storage.revokeAll({ principal: 'session', id: await sessionOf(world, tokens[0] ?? '') });
+    assert.deepEqual(await world.alive(...tokens), [false, false, false, false]);
+  });
+
+  spec('a JWT that is accepted once is taken with its row, also at the same moment', async (world) => {
+    const jwt = await assertion(world, { iss: OTHER, aud: `${ISSUER}/token` }, {}, otherKey);
+    const answers = await Promise.all([1, 2, 3].map(() => grant(world, 'reports', jwt)));
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400, 400]);
+    await assertRefused(world, 'reports', jwt, 'assertion_replayed');
+  });
+
+  spec('what is obtained while its JWT is ended does not survive', async (world) => {
+    const jwt = await assertion(world);
+    const { access_token } = await tokenOf(world, 'reports', jwt);
+    const id = await sessionOf(world, access_token);
+    const [, ...answers] = await Promise.all([
+      world.storage.revokeAll({ principal: 'session', id }),
+      ...[1, 2, 3].map(() => grant(world, 'reports', jwt)),
+    ]);
+    const tokens = answers.flatMap(({ status, body }) =>
+      status === 200 ? [JSON.parse(body).access_token] : [],
+    );
+    assert.deepEqual(await world.alive(access_token, ...tokens), [false, ...tokens.map(() => false)]);
+  });
+});
+
+specification('Attacks on grants of trusted issuers (RFC 7523)', ON_MEMORY, (declare) => {
+  const spec = (sentence: string, run: (world: World) => Promise<void>, options = {}) =>
+    declare(sentence, withClients(run), { ...WITH_GRANT, ...options });
+
+  spec('§3.1 everything that does not fit is invalid_grant, with one description', async (world) => {
+    const now = world.clock.seconds;
+    const cases: readonly (readonly [string, Promise<string>, string])[] = [
+      ['reports', assertion(world, { iss: 'https://evil.example' }), 'assertion_issuer_unknown'],
+      ['reports', assertion(world, {}, {}, otherKey), 'assertion_key_unknown'],
+      ['reports', assertion(world, { iss: OTHER }), 'assertion_key_unknown'],
+      ['reports', assertion(world, {}, { typ: 'client-authentication+jwt' }), 'assertion_type_unknown'],
+      ['reports', assertion(world, {}, { typ: 'at+jwt' }), 'assertion_type_unknown'],
+      ['reports', assertion(world, {}, { typ: 'oauth-id-jag+jwt' }), 'assertion_claims_unmatched'],
+      ['agent', assertion(world), 'assertion_claims_unmatched'],
+      ['cron', assertion(world), 'assertion_claims_unmatched'],
+      ['cron', assertion(world, { sub: 'job:shop:nightly:x' }), 'assertion_claims_unmatched'],
+      ['reports', assertion(world, { sub: 'U-9' }), 'assertion_subject_unknown'],
+      ['reports', assertion(world, { sub: 'alice' }), 'assertion_subject_unknown'],
+      ['reports', assertion(world, { sub: undefined, email: 'alice@example.org' }), 'assertion_malformed'],
+      ['reports', assertion(world, { sub: 7 }), 'assertion_malformed'],
+      ['reports', assertion(world, { aud: `${ISSUER}/token` }), 'assertion_audience_wrong'],
+      ['reports', assertion(world, { aud: [ISSUER, OTHER] }), 'assertion_audience_wrong'],
+      ['reports', assertion(world, { aud: OTHER }), 'assertion_audience_wrong'],
+      ['reports', assertion(world, { exp: now }), 'assertion_expired'],
+      ['reports', assertion(world, { exp: undefined }), 'assertion_malformed'],
+      ['reports', assertion(world, { exp: now + 3601 }), 'assertion_lives_too_long'],
+      ['reports', assertion(world, { nbf: now + 61 }), 'assertion_not_yet_valid'],
+      ['reports', assertion(world, { cnf: { jkt: 'x' } }), 'assertion_bound'],
+      ['reports', assertion(world, { cnf: 'x' }), 'assertion_bound'],
+      ['reports', Promise.resolve('no JWT'), 'assertion_malformed'],
+      ['reports', Promise.resolve(`${'x'.repeat(8200)}.y.z`), 'assertion_malformed'],
+    ];
+    for (const [id, jwt, reason] of cases) await assertRefused(world, id, await jwt, reason);
+    isError(await asClient(world, 'reports', { grant_type: JWT_BEARER_GRANT }), 'invalid_request');
+  });
+
+  spec('a JWT that one client has used is of no use to another', async (world) => {
+    const jwt = await assertion(world);
+    await tokenOf(world, 'reports', jwt);
+    await assertRefused(world, 'nightly', jwt, 'assertion_of_other_client');
+    await tokenOf(world, 'reports', jwt);
+  });
+
+  spec('§2.1 scopes and audience never go beyond the rule, the client and the API', async (world) => {
+    const jwt = await assertion(world);
+    isError(await grant(world, 'reports', jwt, { scope: 'write' }), 'invalid_scope');
+    isError(await grant(world, 'reports', jwt, { scope: 'offline_access' }), 'invalid_scope');
+    const cron = await assertion(world, { sub: 'job:shop:nightly' });
+    isError(await grant(world, 'cron', cron, { resource: 'https://mail.example/v1' }), 'invalid_target');
+    const { access_token } = await tokenOf(world, 'cron', cron, { resource: 'https://api.example' });
+    assert.equal(decodeJwt(access_token).aud, 'https://api.example');
+  });
+
+  spec('only a confidential client of the operator with the grant may use it', async (world) => {
+    const jwt = await assertion(world);
+    isError(await grant(world, 'machine', jwt), 'unauthorized_client');
+    await world.storage.clients.remove('reports');
+    await addClient(world, { ...client('reports'), registeredAt: world.clock.seconds });
+    isError(await grant(world, 'reports', jwt), 'unauthorized_client');
+  });
+
+  spec('a bound JWT needs the proof of its key, and the token is bound too', async (world) => {
+    const jwt = await assertion(world, { cnf: { jkt: await thumbprintOf() } });
+    const headers = { dpop: await proofOf(world) };
+    const answer = JSON.parse((await grant(world, 'reports', jwt, {}, headers)).body);
+    assert.equal(answer.token_type, 'DPoP', JSON.stringify(answer));
+  });
+
+  spec('a presented token never finds the row of a JWT', async (world) => {
+    const jwt = await assertion(world);
+    const { access_token } = await tokenOf(world, 'reports', jwt);
+    const { record } = await world.server.operator.explainToken(access_token);
+    const [row] = (record && 'ancestors' in record && record.ancestors) || [];
+    for (const text of [jwt, row?.id ?? '']) {
+      assert.deepEqual(await world.alive(text), [false]);
+      assert.equal((await world.userInfo(text)).status, 401);
+    }
+    await world.revoke(jwt);
+    assert.deepEqual(await world.alive(access_token), [true]);
+  });
+
+  spec('an identity assertion gives the access that it names, as often as it is presented', async (world) => {
+    const jwt = await idJag(world, { scope: 'read other', resource: 'https://api.example' });
+    for (const _ of [1, 2]) {
+      const { access_token, scope, ...more } = await tokenOf(world, 'agent', jwt);
+      assert.equal(Object.hasOwn(more, 'refresh_token'), false);
+      const { sub, aud } = decodeJwt(access_token);
+      assert.deepEqual({ sub, aud, scope }, { sub: 'alice', aud: 'https://api.example', scope: 'read' });
+    }
+    isError(await grant(world, 'agent', jwt, { scope: 'write' }), 'invalid_scope');
+    isError(await grant(world, 'agent', jwt, { resource: 'https://mail.example/v1' }), 'invalid_target');
+  });
+
+  spec('an identity assertion is of its client, this server, and a linked user', async (world) => {
+    const cases: readonly (readonly [Claims, string])[] = [
+      [{ client_id: 'reports' }, 'assertion_of_other_client'],
+      [{ client_id: undefined }, 'assertion_of_other_client'],
+      [{ client_id: ['agent'] }, 'assertion_of_other_client'],
+      [{ jti: undefined }, 'assertion_identifier_missing'],
+      [{ iat: undefined, exp: world.clock.seconds + 60 }, 'assertion_malformed'],
+      [{ aud: `${ISSUER}/token` }, 'assertion_audience_wrong'],
+      [{ aud: [ISSUER, OTHER] }, 'assertion_audience_wrong'],
+      [{ sub: 'U-9', email: 'alice@example.org', email_verified: true }, 'assertion_subject_unknown'],
+      [{ scope: ['read'] }, 'assertion_malformed'],
+      [{ resource: 7 }, 'assertion_malformed'],
+      [{ authorization_details: [{ type: 'x' }] }, 'authorization_details_not_allowed'],
+    ];
+    for (const [claims, reason] of cases)
+      await assertRefused(world, 'agent', await idJag(world, claims), reason, JSON.stringify(claims));
+    await assertRefused(
+      world,
+      'reports',
+      await idJag(world, { client_id: 'reports' }),
+      'assertion_claims_unmatched',
+    );
+  });
+
+  spec('metadata has the grant and the profile of identity assertions', async (world) => {
+    const metadata = world.server.serverMetadata as Readonly<Record<string, readonly string[]>>;
+    assert.equal(metadata.grant_types_supported?.includes(JWT_BEARER_GRANT), true);
+    assert.deepEqual(metadata.authorization_grant_profiles_supported, [
+      'urn:ietf:params:oauth:grant-profile:id-jag',
+    ]);
+  });
+
+  spec(
+    'without a grant in the option, the server has none',
+    async (world) => {
+      const metadata = world.server.serverMetadata as Readonly<Record<string, readonly string[]>>;
+      assert.equal(metadata.grant_types_supported?.includes(JWT_BEARER_GRANT), false);
+      assert.equal('authorization_grant_profiles_supported' in metadata, false);
+      isError(await grant(world, 'reports', await assertion(world)), 'unsupported_grant_type');
+    },
+    {
+      trustedIssuers: trustedIssuers({
+        idp: { issuer: IDP, jwks, clients: [{ client: 'x', claims: { sub: 'a:b' } }] },
+      }),
+    },
+  );
+});
+
+test('wrong grants are refused by name', () => {
+  const cases: readonly (readonly [object, string])[] = [
+    [{ grants: [] }, 'clients'],
+    [{ grants: [{}] }, 'grants.0.clients'],
+    [{ grants: [{ clients: [] }] }, 'grants.0.clients'],
+    [{ grants: [{ clients: ['x'], subject: 'alice' }] }, 'grants.0.claims'],
+    [{ grants: [{ clients: ['x'], subject: 'alice', claims: { sub: 'job:*' } }] }, 'grants.0.claims.sub'],
+    [{ grants: [{ clients: ['x'], subject: 'alice', claims: { aud: 'x' } }] }, 'grants.0.claims.sub'],
+    [{ grants: [{ clients: ['x'] }], findSubject: undefined }, 'grants.0.subject'],
+    [{ grants: [{ clients: ['x'], scopes: ['a b'] }] }, 'grants.0.scopes'],
+    [{ grants: [{ clients: ['x'], apis: ['x#y'] }] }, 'grants.0.apis'],
+    [{ grants: [{ clients: ['x'], lifetime: 0 }] }, 'grants.0.lifetime'],
+    [{ grants: [{ clients: ['x'], profile: 'saml' }] }, 'grants.0.profile'],
+    [{ grants: [{ clients: ['x'], refresh: true }] }, 'grants.0.refresh'],
+    [{ grants: ['x'] }, 'grants.0'],
+    [{ grants: [READER], findSubject: 'alice' }, 'findSubject'],
+    [{ grants: [READER], tokenEndpointAudience: 'yes' }, 'tokenEndpointAudience'],
+  ];
+  for (const [members, option] of cases)
+    assert.throws(
+      () => trustedIssuers({ idp: { issuer: IDP, jwks, findSubject: () => 'alice', ...members } }),
+      (error: ConfigurationError) => error.option === `trustedIssuers.idp.${option}`,
+      JSON.stringify(members),
+    );
+});

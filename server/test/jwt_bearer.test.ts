@@ -1,0 +1,141 @@
+// Does what docs/jwt_bearer.md says, with a signer of ours in the place of the identity provider.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { grantdPrints } from './harness/commands.ts';
+import { DATABASES } from './harness/databases.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
+import { payloadOf, userInfo } from './harness/protocol.ts';
+
+const ROOT = dirname(dirname(import.meta.dirname));
+const PAGE = readFileSync(join(ROOT, 'docs', 'jwt_bearer.md'), 'utf8');
+const IDP = 'https://sso.example.org';
+const hasCurl = spawnSync('curl', ['--version']).status === 0;
+
+/** The first block of the page in a language. */
+function block(language: string): string {
+  const [, indent = '', code = ''] =
+    new RegExp(`^( *)\`\`\`${language}\n(.*?)^ *\`\`\`$`, 'ms').exec(PAGE) ?? assert.fail(language);
+  return code.replaceAll(new RegExp(`^${indent}`, 'gm'), '');
+}
+
+for (const database of DATABASES)
+  describe(`docs/jwt_bearer.md, with ${database.name}`, {
+    skip: database.absence || (hasCurl ? false : 'there is no curl on this machine'),
+  }, () => {
+    const workbench = new Workbench(database);
+    let server: RunningServer;
+    let secret = '';
+    let sign: (claims?: object) => Promise<string>;
+    const command = (...args: string[]) =>
+      grantdPrints(server.folder, args, '', { GRANTD_TRUSTED_ISSUERS: 'issuers.json' });
+
+    before(async () => {
+      const { publicKey, privateKey } = await generateKeyPair('RS256');
+      const kid = randomUUID();
+      sign = (claims = {}) => {
+        const now = Math.floor(Date.now() / 1000);
+        const whole = { iss: IDP, sub: 'U-1', aud: server.url, iat: now, exp: now + 300, jti: randomUUID() };
+        return new SignJWT({ ...whole, ...claims })
+          .setProtectedHeader({ alg: 'RS256', kid })
+          .sign(privateKey);
+      };
+      const folder = await workbench.home();
+      const issuers = JSON.parse(block('json'));
+      issuers.company.jwks = { keys: [{ ...(await exportJWK(publicKey)), kid }] };
+      writeFileSync(join(folder, 'issuers.json'), JSON.stringify(issuers));
+      server = await workbench.start(folder, ['--trusted-issuers', 'issuers.json', '--workers', '2']);
+      const links = [{ provider: 'staff', issuer: IDP, sub: 'U-1' }];
+      const lines = [
+        { username: 'alice', links },
+        { username: 'bob', links: [{ ...links[0], sub: 'U-2' }] },
+        { username: 'carol', claims: { email: 'carol@example.org', email_verified: true } },
+      ];
+      writeFileSync(join(folder, 'people.jsonl'), lines.map((line) => JSON.stringify(line)).join('\n'));
+      await command('user', 'import', 'people.jsonl');
+      const [line = ''] = /npx grantd client add .*/.exec(block('console')) ?? [];
+      secret = (await command(...line.split(' ').slice(2))).split('\n').at(-1) ?? '';
+    });
+    after(() => workbench.clear());
+
+    /** JWTs name whole seconds, and one of the second of an end counts as signed before it. */
+    const nextSecond = () => pause(1000 - (Date.now() % 1000) + 10);
+
+    async function request(jwt: string) {
+      const code = block('sh').replaceAll('https://login.example.com', server.url);
+      const child = spawn('sh', ['-c', code], {
+        env: { PATH: process.env.PATH, SECRET: secret, JWT: jwt },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      return JSON.parse((await child.stdout.setEncoding('utf8').toArray()).join(''));
+    }
+
+    const explained = async (token: string) => JSON.parse(await command('token', 'explain', token, '--json'));
+
+    test('a client gets a token for a linked user, as the page says, and one command ends it', async () => {
+      const jwt = await sign();
+      const { access_token: token, ...answer } = await request(jwt);
+      assert.deepEqual(
+        Object.keys(answer).sort(),
+        ['expires_in', 'scope', 'token_type'],
+        JSON.stringify(answer),
+      );
+      const { username } = JSON.parse(await command('user', 'show', 'alice', '--json'));
+      assert.equal(username, 'alice');
+      const { user } = await explained(token);
+      assert.deepEqual([user, payloadOf(token).client_id], ['alice', 'reports']);
+      const bob = (await request(await sign({ sub: 'U-2' }))).access_token;
+
+      // The same JWT again, on any process.
+      assert.equal((await request(jwt)).error, 'invalid_grant');
+      await server.logged(({ reason }) => reason === 'assertion_replayed', 'the second use');
+
+      const assertion = await explained(jwt);
+      assert.deepEqual(
+        [assertion.kind, assertion.active, assertion.descendants.length],
+        ['assertion', true, 1],
+      );
+      const unused = await sign();
+      await nextSecond();
+      const [, line = ''] = /`npx grantd (token revoke --trusted-issuer .*?)`/.exec(PAGE) ?? [];
+      assert.match(
+        await command(...line.split(' ')),
+        /^revoked all tokens obtained with JWTs of https:\/\/sso/,
+      );
+      for (let times = 0; times < 4; times++) assert.equal((await explained(token)).active, false);
+      assert.equal((await explained(jwt)).reason, 'session_revoked');
+      assert.equal((await explained(bob)).active, true);
+      assert.equal((await request(unused)).error, 'invalid_grant');
+      await server.logged(({ reason }) => reason === 'session_revoked', 'a JWT from before the end');
+      await nextSecond();
+      assert.ok((await request(await sign())).access_token);
+    });
+
+    test('one JWT is revoked with what was obtained with it, and nothing else', async () => {
+      const [one, other] = await Promise.all([sign(), sign()]);
+      const [first, second] = [(await request(one)).access_token, (await request(other)).access_token];
+      assert.match(await command('token', 'revoke', one), /^revoked the assertion/);
+      assert.deepEqual([(await explained(first)).active, (await explained(second)).active], [false, true]);
+      assert.equal((await userInfo(server.url, first)).status, 401);
+      assert.match(await command('token', 'revoke', one), /^nothing was revoked|already inactive/);
+      await command('user', 'end-access', 'alice');
+      assert.equal((await explained(second)).active, false);
+    });
+
+    test('no one gets a token for a user without a link, or by an address', async () => {
+      for (const claims of [
+        { sub: 'carol' },
+        { sub: 'U-3', email: 'carol@example.org', email_verified: true },
+      ]) {
+        assert.equal((await request(await sign(claims))).error, 'invalid_grant');
+        await server.logged(({ reason }) => reason === 'assertion_subject_unknown', 'an unknown subject');
+      }
+      await command('user', 'disable', 'bob');
+      assert.equal((await request(await sign({ sub: 'U-2' }))).error, 'invalid_grant');
+    });
+  });
