@@ -61,6 +61,7 @@ async function build(folder: string, target: string): Promise<void> {
   nameCompiledFiles(join(target, 'lib'));
   removeModulesOfTypes(join(target, 'lib'));
   const entries = entryModules(manifest.exports);
+  if (manifest.bin === undefined) removeUnreachedCode(target, entries);
   const declarations = declarationsIn(join(target, 'lib'));
   removeUnreached(join(target, 'lib'), entries, declarations);
   removeRepeatedDocs(join(target, 'lib'));
@@ -121,6 +122,19 @@ function nameCompiledFiles(library: string): void {
 function removeModulesOfTypes(library: string): void {
   for (const file of globSync(join(library, '**', '*.js')))
     if (/^(?:\/\/.*\n)*export \{\};\s*$/.test(readFileSync(file, 'utf8'))) rmSync(file);
+}
+
+/** Removes the code that no entry point reaches: other packages of this repository use it, and have copies. */
+function removeUnreachedCode(target: string, entries: readonly string[]): void {
+  const library = join(target, 'lib');
+  const files = globSync(join(library, '**', '*.js'));
+  const code = new Map(
+    files.map((file) => [relative(library, file).slice(0, -'.js'.length), readFileSync(file, 'utf8')]),
+  );
+  const imported = JSON.stringify(manifestOf(target).imports ?? {}).matchAll(/"\.\/lib\/([^"]+)\.js"/g);
+  const roots = [...entries, ...[...imported].map(([, module = '']) => module)];
+  const reached = new Set(roots.flatMap((root) => [...modulesReachedFrom(root, code)]));
+  for (const module of code.keys()) if (!reached.has(module)) rmSync(join(library, `${module}.js`));
 }
 
 /** The declarations of each module, by its path in the library without extension. */

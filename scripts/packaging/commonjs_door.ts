@@ -43,8 +43,8 @@ function isClass(value: unknown): boolean {
 }
 
 /**
- * A module and all modules to which its declarations lead, so a class of another entry point may have the same name.
- * @param declarations of the whole package, by module
+ * A module and all modules to which its imports lead. A class of another entry point may have the same name.
+ * @param declarations or code of the whole package, by module
  */
 export function modulesReachedFrom(
   module: string,
