@@ -97,7 +97,7 @@ async function signInWithCode() {
 async function showQrCode(url: string) {
   const { renderUnicodeCompact } = await import('uqr');
   const code = renderUnicodeCompact(url, { border: 2 });
-  // Cameras need dark on light, whatever the colors of the terminal are.
+  // Cameras need dark on light, in a terminal of any colors.
   for (const line of code.split('\n')) console.log(styleText(['whiteBright', 'bgBlack'], line));
 }
 

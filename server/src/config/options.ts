@@ -405,7 +405,7 @@ export const OPTIONS = {
       (network) => parseNetwork(network) !== undefined,
       1,
     ),
-    'Addresses from which clients can use the admin API and the console. Other addresses get 404. So do requests with a header of a proxy, such as X-Forwarded-For, if trustedProxies does not list the proxy.',
+    'Addresses from which clients can use the admin API and the console. Other addresses get 404, as do requests with a header of a proxy, such as X-Forwarded-For, if trustedProxies does not list the proxy.',
     ['127.0.0.0/8', '::1'],
     { defaultInWords: 'this machine: 127.0.0.0/8, ::1' },
   ),

@@ -1,4 +1,4 @@
-// Kit cases: what introspection, revocation and UserInfo need of a store, whatever else it has.
+// Kit cases: what introspection, revocation and UserInfo need of every store.
 import type { NewToken, TokenKind, TokenRecord } from '../../protocol/records.ts';
 import type { HostClient, HostToken, Storage } from '../contract.ts';
 import { isUnguarded } from '../faults.ts';

@@ -1,5 +1,5 @@
-// Forms: tokens that bind them to a browser, and answers. A form that is sent twice is performed once: both requests get
-// the same answer. So is the answer of a provider.
+// Forms: tokens that bind them to a browser, and answers. A form, or the answer of a provider, that is sent twice is
+// performed once: both requests get the same answer.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
