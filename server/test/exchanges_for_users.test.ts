@@ -1,4 +1,4 @@
-// Consent to clients that exchange tokens of users (docs/token_exchange.md).
+// Clients that exchange tokens of users who sign in at the pages (docs/token_exchange.md).
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { EXCHANGE_GRANT } from '@grantd/core';
@@ -34,6 +34,7 @@ for (const database of ANY_DATABASE) {
         ...['desk', '--grant', EXCHANGE_GRANT, '--grant', 'authorization_code', '--api', BILLING],
         ...['--redirect-uri', DESK.redirect_uri, '--exchange-tokens-of', 'demo-spa'],
         ...['billing:write', 'billing:all'].flatMap((scope) => ['--scope', scope, '--exchange-scope', scope]),
+        ...['--scope', 'openid'],
         ...['--exchange-consent-required', '--json'],
       );
       secret = JSON.parse(printed).client_secret;
@@ -81,6 +82,34 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual(await exchange(), refusal);
       assert.equal((await introspect(server.url, token)).active, false);
       assert.equal((await introspect(server.url, tokens.access_token)).active, true);
+    });
+
+    test('an ID token is exchanged until its user signs out', async () => {
+      const { who, browser } = await newPerson(server, 'leaving');
+      const pkce = newPkce();
+      const asking = { ...DESK, scope: 'openid billing:write', resource: BILLING };
+      const callback = await signInAndConsent(browser, authorizationUrl(server.url, pkce, asking), who);
+      const ask = async (form: Readonly<Record<string, string>>) =>
+        (await postForm(`${server.url}/token`, form, basic('desk', secret))).json();
+      const { id_token } = await ask({
+        ...{ grant_type: 'authorization_code', redirect_uri: DESK.redirect_uri },
+        ...{ code: callback.searchParams.get('code') ?? '', code_verifier: pkce.verifier },
+      });
+      const exchange = () =>
+        ask({
+          ...{
+            grant_type: EXCHANGE_GRANT,
+            subject_token: id_token,
+            resource: BILLING,
+            scope: 'billing:write',
+          },
+          subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
+        });
+      const token = (await exchange()).access_token;
+      assert.equal((await introspect(server.url, token)).active, true);
+      await browser.get(`${server.url}/logout?${new URLSearchParams({ id_token_hint: id_token })}`);
+      assert.equal((await introspect(server.url, token)).active, false);
+      assert.equal((await exchange()).error_description, 'the subject_token is not valid');
     });
   });
 }
