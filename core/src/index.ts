@@ -150,7 +150,12 @@ export {
   type EventType,
 } from './protocol/event_records.ts';
 export type { NewPendingRow, PendingKind, PendingRow } from './protocol/pending.ts';
-export { isLiveSecret, rotatedSecrets, type SecretRotation } from './protocol/record_rules.ts';
+export {
+  ASSERTED_SESSION,
+  isLiveSecret,
+  rotatedSecrets,
+  type SecretRotation,
+} from './protocol/record_rules.ts';
 export type {
   Ancestor,
   ApiRecord,

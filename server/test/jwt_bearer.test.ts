@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
+import { newPerson } from './harness/new_person.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
 import { payloadOf, userInfo } from './harness/protocol.ts';
 
@@ -125,6 +126,27 @@ for (const database of DATABASES)
       assert.match(await command('token', 'revoke', one), /^nothing was revoked|already inactive/);
       await command('user', 'end-access', 'alice');
       assert.equal((await explained(second)).active, false);
+    });
+
+    test('the user sees the client on the account page, and ends what it has obtained', async () => {
+      const { who, browser } = await newPerson(server, 'dora');
+      const links = [{ provider: 'staff', issuer: IDP, sub: 'U-4' }];
+      writeFileSync(join(server.folder, 'dora.jsonl'), JSON.stringify({ username: 'dora', links }));
+      await command('user', 'import', 'dora.jsonl', '--update');
+      const jwt = await sign({ sub: 'U-4' });
+      const { access_token: token } = await request(jwt);
+      const account = `${server.url}/account`;
+      await browser.submit(await browser.get(account), { ...who });
+      const acting = async () =>
+        /<h2 id="acting">([\s\S]*?)<\/section>/.exec((await browser.get(account)).html)?.[1] ?? '';
+      const entries = await acting();
+      assert.match(entries, /id="end-access-reports"/);
+      assert.match(entries, /<code>notes:read<\/code>/);
+      const question = await browser.get(`${account}/applications?end=reports`);
+      await browser.submit(question, { end_access: 'reports' });
+      assert.equal(await acting(), '');
+      assert.equal((await explained(token)).active, false);
+      assert.equal((await request(await sign({ sub: 'U-4' }))).error, undefined);
     });
 
     test('no one gets a token for a user without a link, or by an address', async () => {

@@ -202,6 +202,20 @@ describe('docs/workloads.md', { skip: hasTools ? false : 'there is no curl or jq
     return response.json();
   }
 
+  test('a reload applies a changed file, and its log line names the option', async () => {
+    const file = join(folder, 'issuers.json');
+    const issuers = JSON.parse(readFileSync(file, 'utf8'));
+    issuers.cluster.clients.push({ client: 'deploy', claims: { sub: 'system:serviceaccount:shop:deploy' } });
+    writeFileSync(file, JSON.stringify(issuers));
+    writeFileSync(join(folder, 'pod.token'), await podToken('deploy', { exp: now() + 3600 }));
+    const [block = ''] = blocks('Kubernetes', 'sh');
+    assert.equal((await run(block)).error, 'invalid_client');
+    process.kill(server.pid, 'SIGHUP');
+    const line = await server.logged(({ event }) => event === 'hangup', 'a reload');
+    assert.deepEqual(line.reloaded, ['trustedIssuers']);
+    assertClient(await run(block), 'deploy');
+  });
+
   test('a wrong file is refused by the name of its member', async () => {
     const refused = async (issuer: object, message: RegExp) => {
       writeFileSync(join(folder, 'wrong.json'), JSON.stringify({ ci: issuer }));

@@ -111,11 +111,12 @@ export function jwtBearer(verify: Verifies): Grant {
         { ...context, clock: () => nowMs },
         {
           ...{ client, person, scopes, audience, lifetime, sessionId: row.sessionId },
-          ancestors: [{ kind: row.kind, id: row.id }],
+          ancestors: [{ kind: row.kind, id: row.id, clientId: client.id }],
           confirmation: proofs.proven && confirmationOfAccessToken(client, proofs.proven),
         },
       );
-      if ((await context.storage.tokens.issue([access.record], basis)) !== 'issued') throw grantEnded();
+      const record = { ...access.record, ...(resources && { resources }) };
+      if ((await context.storage.tokens.issue([record], basis)) !== 'issued') throw grantEnded();
       return { access };
     },
   };

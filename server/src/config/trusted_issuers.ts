@@ -43,15 +43,26 @@ const OWN_MEMBERS = ['kind', 'jwks_file', 'ca_file', 'token_file', 'links'] as c
 /** Finds the user who is linked to a subject of an issuer, by the name of the provider at which they signed in. */
 export type FindLink = (provider: string, issuer: string, sub: string) => Promise<string | undefined>;
 
+/** The issuers of a file. */
+export interface IssuersOfFile {
+  /** What the file says, with the files that it names, to tell whether they have changed. */
+  readonly written: unknown;
+  /**
+   * Makes the option of the library.
+   * @throws {ConfigurationRefused} an issuer has another form than expected
+   */
+  withLinks(findLink: FindLink): TrustedIssuers;
+}
+
 /**
  * Reads the issuers, with the files that they name.
- * @returns makes the option of the library for a database; `undefined` without the option
+ * @returns `undefined` without the option
  * @throws {ConfigurationRefused} a file is unreadable, or has another form than expected
  */
 export function readTrustedIssuers(
   { settings, sourceOf }: Configuration,
   environment: NodeJS.ProcessEnv,
-): ((findLink: FindLink) => TrustedIssuers) | undefined {
+): IssuersOfFile | undefined {
   if (settings.trustedIssuers === undefined) return undefined;
   const path = typedPath(environment, settings.trustedIssuers);
   const source = sourceOf('trustedIssuers');
@@ -64,15 +75,18 @@ export function readTrustedIssuers(
   const issuers = Object.entries(content).map(
     ([name, entry]) => [name, readIssuer(entry, place + name, dirname(path))] as const,
   );
-  return (findLink) => {
-    try {
-      return trustedIssuers(
-        Object.fromEntries(issuers.map(([name, issuerFor]) => [name, issuerFor(findLink)])),
-      );
-    } catch (error) {
-      if (!(error instanceof ConfigurationError)) throw error;
-      throw new ConfigurationRefused(asWritten(error.message, place));
-    }
+  return {
+    written: issuers.map(([name, { written }]) => [name, written]),
+    withLinks(findLink) {
+      try {
+        return trustedIssuers(
+          Object.fromEntries(issuers.map(([name, { withLinks }]) => [name, withLinks(findLink)])),
+        );
+      } catch (error) {
+        if (!(error instanceof ConfigurationError)) throw error;
+        throw new ConfigurationRefused(asWritten(error.message, place));
+      }
+    },
   };
 }
 
@@ -109,16 +123,18 @@ function readIssuer(entry: unknown, place: string, folder: string) {
   if (links !== undefined && (typeof links !== 'string' || links === ''))
     throw new ConfigurationRefused(`${place}.links: expected the name of a provider`);
   const given = Object.entries(MEMBERS).map(([name, option]) => [option, entry[name]] as const);
+  const ca = caFile === undefined ? undefined : readCertificates(caFile, `${place}.ca_file`);
   const issuer = {
     ...KINDS[kind],
     ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
     ...(jwksFile !== undefined && { jwks: readJsonFile(jwksFile, `${place}.jwks_file`) }),
-    ...(caFile !== undefined && {
-      fetchDocument: fetcherOf(readCertificates(caFile, `${place}.ca_file`), tokenFile),
-    }),
+    ...(ca !== undefined && { fetchDocument: fetcherOf(ca, tokenFile) }),
   } as TrustedIssuer; // the library checks it
-  return (findLink: FindLink): TrustedIssuer =>
-    links === undefined ? issuer : { ...issuer, findSubject: (sub) => findLink(links, issuer.issuer, sub) };
+  return {
+    written: { ...entry, jwks: issuer.jwks, ca },
+    withLinks: (findLink: FindLink): TrustedIssuer =>
+      links === undefined ? issuer : { ...issuer, findSubject: (sub) => findLink(links, issuer.issuer, sub) },
+  };
 }
 
 /**

@@ -23,7 +23,7 @@ import { isLoopback } from '../config/networks.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { readProviderFacts } from '../config/providers.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import { type FindLink, readTrustedIssuers } from '../config/trusted_issuers.ts';
+import { type FindLink, type IssuersOfFile, readTrustedIssuers } from '../config/trusted_issuers.ts';
 import { hasConsented } from '../data/consents.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
@@ -67,6 +67,8 @@ export interface Instance extends OpenDatabase {
   readonly ownPeople: People;
   /** Their factors, likewise. */
   readonly ownFactors: Factors;
+  /** What the file of the trusted issuers says, to tell whether it has changed. */
+  readonly trustedIssuers: unknown;
   /** Fetches client URLs for all parts of the program. */
   readonly fetchDocument: FetchDocument;
   /** @throws {Refused} the secret is not set */
@@ -163,6 +165,7 @@ export async function openInstance(
     issuer,
     clock,
     database,
+    trustedIssuers: loaded.issuers?.written,
     fetchDocument,
     secret: () => new ServerSecret<ProgramSecretUse>(secrets()),
     openWays: () => ({
@@ -252,7 +255,7 @@ function documentsFromOutside({ insecureDevelopment }: Settings): FetchDocument 
 type LoadedOptions = Pick<
   AuthorizationServerOptions,
   'acrValues' | 'authorizationDetails' | 'clientCertificates' | 'mtlsOrigin'
-> & { readonly issuersWith?: NonNullable<ReturnType<typeof readTrustedIssuers>> };
+> & { readonly issuers?: IssuersOfFile };
 
 /** @throws {ConfigurationRefused} a type of authorization details is invalid, or a server cannot meet its sign-in policy */
 async function loadedOptions(
@@ -266,7 +269,7 @@ async function loadedOptions(
   return {
     acrValues: acrValues(configuration.settings, issuer),
     ...(details !== undefined && { authorizationDetails: details }),
-    ...(issuers !== undefined && { issuersWith: issuers }),
+    ...(issuers !== undefined && { issuers }),
     ...(await certificateOptions(configuration.settings, issuer, actor)),
   };
 }
@@ -327,7 +330,7 @@ function linksOf({ upstreamIdentities }: OpenDatabase): FindLink {
 /** Options for the library. Shared options have the same names. */
 function libraryOptions(
   settings: Settings,
-  { issuersWith, ...loaded }: LoadedOptions,
+  { issuers, ...loaded }: LoadedOptions,
   getUserClaims: GetUserClaims,
   fetchDocument: FetchDocument,
   findLink: FindLink,
@@ -341,7 +344,7 @@ function libraryOptions(
     tokenExchange: tokenExchange(),
     ...documentOptions(settings),
     ...loaded,
-    ...(issuersWith && { trustedIssuers: issuersWith(findLink) }),
+    ...(issuers && { trustedIssuers: issuers.withLinks(findLink) }),
     ...(stored !== undefined && { applicationClaims: applicationClaims(stored, getUserClaims) }),
     ...(oidc !== false && { oidc: { getUserClaims, ...(oidc === true ? undefined : oidc) } }),
   };

@@ -1,10 +1,10 @@
-// Services and agents that act for users, with tokens that they obtained by exchange.
-import type { AdministrableStorage } from '@grantd/core';
+// Services and agents that act for users, with tokens that they obtained by exchange or by JWTs of trusted issuers.
+import { type AdministrableStorage, ASSERTED_SESSION } from '@grantd/core';
 
-/** A client that holds tokens for a user, which it obtained from tokens of applications. */
+/** A client that holds tokens for a user, which it obtained from tokens of applications or JWTs of trusted issuers. */
 export interface ActingClient {
   readonly clientId: string;
-  /** The applications through which it acts. */
+  /** The applications through which it acts: itself, if it has a JWT of a trusted issuer. */
   readonly applications: readonly string[];
   readonly scopes: readonly string[];
   /** The APIs that its tokens are for. */
@@ -26,9 +26,9 @@ export async function actingFor(
 ): Promise<readonly ActingClient[]> {
   const clients = new Map<string, ActingClient>();
   for (const token of (await tokens.exchangedFor?.(subject, MAX_TOKENS)) ?? []) {
-    const { clientId, ancestors = [], scopes, resources = [], issuedAtMs } = token;
+    const { clientId, ancestors = [], scopes, resources = [], issuedAtMs, sessionId = '' } = token;
     const application = ancestors[0]?.clientId ?? clientId;
-    if (application === clientId) continue;
+    if (application === clientId && !sessionId.startsWith(ASSERTED_SESSION)) continue;
     const known = clients.get(clientId);
     const all = (one: readonly string[] = [], more: readonly string[]) => [...new Set([...one, ...more])];
     clients.set(clientId, {

@@ -145,6 +145,7 @@ class Lifecycle {
         files: [
           ...(files?.changed ?? []),
           ...changed('providers', previous.providers.map(comparable), opened.providers.map(comparable)),
+          ...changed('trustedIssuers', previous.instance.trustedIssuers, opened.instance.trustedIssuers),
           ...changed('operatorLogo', previous.operator.logo?.bytes, opened.operator.logo?.bytes),
           ...changed('theme', previous.operator.theme, opened.operator.theme),
           ...changed('secret', previous.instance.secretTexts(), secret),
