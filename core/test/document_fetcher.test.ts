@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:https';
 import { test } from 'node:test';
 import { DOCUMENT_LIMITS, DocumentError, type DocumentOutcome } from '@grantd/core';
 import { documentFetcher } from '@grantd/core/node';
 import { isPublicAddress } from '../src/adapters/document_fetcher.ts';
+import { newCertificate } from './harness/certificates.ts';
 import { CALLBACK, openRegistration, postRegistration, register } from './harness/registration.ts';
 import { openRemoteSite } from './harness/remote_site.ts';
 import { publicErrorOf } from './harness/responses.ts';
@@ -456,4 +459,30 @@ test('a URL that the server would never fetch cannot be registered, by the clien
     (await register(there, members)).metadata.backchannel_logout_uri,
     members.backchannel_logout_uri,
   );
+});
+
+// ── Servers of the operator ───────────────────────────────────────────────────────────────────────────────
+
+test('with named authorities, only their servers are reached, by https alone', async (t) => {
+  const authority = await newCertificate({ subject: [{ CN: ['authority'] }], isCa: true });
+  const other = await newCertificate({ subject: [{ CN: ['another'] }], isCa: true });
+  const names = [{ type: 'dns', value: 'localhost' }] as const;
+  const { pem } = await newCertificate({
+    subject: [{ CN: ['localhost'] }],
+    names: [...names],
+    issuer: authority,
+  });
+  const server = createServer(pem, (_, response) => response.end('{}')).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const address = server.address();
+  const url = `https://localhost:${typeof address === 'object' ? address?.port : ''}/jwks`;
+  const trusting = (certificateAuthorities: string) =>
+    documentFetcher({ allowPrivateAddresses: true, certificateAuthorities });
+  assert.equal((await trusting(authority.pem.cert)(url)).body, '{}');
+  const failed = 'the document could not be fetched';
+  await assertNotFetched(trusting(other.pem.cert)(url), 'failed', failed);
+  await assertNotFetched(fetchAnywhere(url), 'failed', failed);
+  const plain = url.replace('https:', 'http:');
+  await assertNotFetched(trusting(authority.pem.cert)(plain), 'refused', 'the URL is not https');
 });

@@ -404,6 +404,7 @@ test('wrong grants are refused by name', () => {
     [{ grants: [{ clients: ['x'], profile: 'saml' }] }, 'grants.0.profile'],
     [{ grants: [{ clients: ['x'], refresh: true }] }, 'grants.0.refresh'],
     [{ grants: ['x'] }, 'grants.0'],
+    [{ issuer: 'spiffe://prod.example', grants: [READER] }, 'grants'],
     [{ grants: [READER], findSubject: 'alice' }, 'findSubject'],
     [{ grants: [READER], tokenEndpointAudience: 'yes' }, 'tokenEndpointAudience'],
   ];

@@ -301,9 +301,23 @@ specification('Attacks on trusted issuers (RFC 7523)', ON_MEMORY, (declare) => {
     await assertRefused(
       world,
       `${input.replace(/^[^.]+/, encoded({ alg: 'RS256', kid: KID, crit: ['x'], x: 1 }))}.AA`,
-      'assertion_signature_wrong',
+      'assertion_malformed',
     );
   });
+
+  spec(
+    'an issuer signs with the algorithms that the operator allows, and no others',
+    async (world) => {
+      await assertRefused(world, await ofActions(world), 'assertion_algorithm_refused');
+      assert.equal(await clientIn(world, await ofCluster(world)), 'billing');
+    },
+    {
+      trustedIssuers: trustedIssuers({
+        github: { ...(TRUSTED.github ?? assert.fail()), algorithms: ['ES256', 'PS256'] },
+        cluster: { ...(TRUSTED.cluster ?? assert.fail()), algorithms: ['ES256'] },
+      }),
+    },
+  );
 
   spec('a rule does not show before the signature has verified', async (world) => {
     const stranger = await clientKey('RS256', 'key of a stranger');

@@ -228,6 +228,8 @@ function readIssuer(options: TrustedIssuer, place: string) {
     requireMembers(rule, CLIENT_OPTIONS, within, 'client');
     return { client: rule.client, matches: patternsOf(rule.claims, `${within}.claims`) };
   });
+  if (isSpiffe && grants.length > 0)
+    throw new ConfigurationError(`${place}.grants`, 'none, because JWT-SVIDs authenticate clients alone');
   if (rules.length + grants.length === 0)
     throw new ConfigurationError(`${place}.clients`, 'at least one client, or one of grants');
   const {
@@ -367,7 +369,13 @@ function claimedJwt(
 ): ClaimedJwt | { readonly reason: RefusalReason } {
   const header = readJwtHeader(assertion);
   const claims = unverifiedClaims(assertion);
-  if (header === undefined || claims === undefined || assertion.length > MAX_ASSERTION_LENGTH)
+  // An extension could give the payload another meaning than that of its claims here.
+  if (
+    header === undefined ||
+    header.isExtended ||
+    claims === undefined ||
+    assertion.length > MAX_ASSERTION_LENGTH
+  )
     return { reason: 'assertion_malformed' };
   const { type, keyId } = header;
   if (!types.includes(type)) return { reason: 'assertion_type_unknown' };
@@ -450,11 +458,10 @@ async function verify(
   { issuer, assertion, algorithm, keyId, claims }: ClaimedJwt,
   mayNameEndpoint = false,
 ): Promise<VerifiedTimes | { readonly reason: RefusalReason; readonly cause?: unknown }> {
-  if (issuer !== undefined && !issuer.algorithms.includes(algorithm))
-    return { reason: 'assertion_algorithm_refused' };
+  const isAllowed = issuer?.algorithms.includes(algorithm) === true;
   let key: CryptoKey | undefined;
   try {
-    key = await issuer?.findKey(algorithm, keyId);
+    key = isAllowed ? await issuer.findKey(algorithm, keyId) : undefined;
   } catch (cause) {
     if (!(cause instanceof DocumentError && cause.outcome === 'refused')) throw cause;
     return { reason: 'issuer_keys_refused', cause };
@@ -462,6 +469,7 @@ async function verify(
   // §3 (9)
   const payload = await verifiedPayload(assertion, key ?? (await standInKey(algorithm)), algorithm);
   if (issuer === undefined) return { reason: 'assertion_issuer_unknown' };
+  if (!isAllowed) return { reason: 'assertion_algorithm_refused' };
   if (key === undefined) return { reason: 'assertion_key_unknown' };
   if (payload === undefined) return { reason: 'assertion_signature_wrong' };
   // §3 (1 to 7)
