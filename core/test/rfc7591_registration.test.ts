@@ -297,6 +297,8 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         access_token_format: 'opaque',
         rotate_refresh_tokens: false,
         assertion_audience: 'endpoint',
+        kind: 'agent',
+        access_token_lifetime: 60,
       });
       assert.deepEqual(metadata, BY_DEFAULT);
       assert.notEqual(client_id, 'web');

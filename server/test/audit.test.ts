@@ -318,6 +318,15 @@ for (const database of DATABASES) {
       assert.deepEqual(await of(() => storage.tokens.issue([below], { clientGeneration: 0 })), [
         `token_issued ${below.id} client:web web - token_exchange`,
       ]);
+      // Who acts for whom, and through which application.
+      const ancestor = { kind: 'access_token', id: access.id, clientId: 'shop' } as const;
+      const acting = newToken('web', { subject, ancestors: [ancestor] });
+      assert.deepEqual(await of(() => storage.tokens.issue([acting], { clientGeneration: 0 })), [
+        `token_issued ${acting.id} client:web web ${subject} token_exchange:shop`,
+      ]);
+      assert.deepEqual(await of(() => storage.revokeGrants(subject, 'web')), [
+        `exchanges_revoked web server web ${subject} -`,
+      ]);
       const code = { ...newCode('web', 'code'), subject, claims: { sub: subject } };
       assert.deepEqual(await of(() => storage.authorizationCodes.issue(code, {})), [
         `code_issued code client:web web ${subject} -`,

@@ -32,6 +32,7 @@ const NEW_TABLES = [
   'totp_secrets',
   'recovery_codes',
   'sign_ins',
+  'acting_uses',
   'audit_heads',
   'audit_blocks',
 ];

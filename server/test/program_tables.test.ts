@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { COLUMN_TYPES } from '@grantd/core/internal/storage/columns';
 import { openSqliteStorage } from '@grantd/core/sqlite';
+import { ACTING_USES } from '../src/data/acting_uses.ts';
 import { REQUESTS } from '../src/data/answered_requests.ts';
 import { ATTEMPTS, countSql } from '../src/data/attempts.ts';
 import { BLOCKS, HEADS } from '../src/data/audit_chain.ts';
@@ -161,7 +162,7 @@ test('a start that fails in the middle leaves nothing open', async () => {
 /** Tables whose rows are records, and the columns that only statements use. */
 const STATED = [
   ...[ATTEMPTS, BLOCKS, CODES, CONSENTS, DELIVERIES, GROUPS, HEADS, IDENTITIES, LINKS, MAILS, MEMBERS],
-  ...[PASSKEYS, PEOPLE, REQUESTS, SCOPE_TEXTS, SESSIONS, SIGN_INS, TOTPS],
+  ...[ACTING_USES, PASSKEYS, PEOPLE, REQUESTS, SCOPE_TEXTS, SESSIONS, SIGN_INS, TOTPS],
 ];
 const OTHERS = new Map([
   ['group_members', ['ended_at_ms']],

@@ -23,14 +23,14 @@ import {
 } from '../protocol/claims.ts';
 import { EXCHANGE_GRANT, type FurtherGrants, hasResource } from '../protocol/client_metadata.ts';
 import { functionOf, type KindsOf, requireKinds, wholeNumber } from '../protocol/option_kinds.ts';
-import { recordOnlyClaims } from '../protocol/record_rules.ts';
+import { applicationOf, recordOnlyClaims } from '../protocol/record_rules.ts';
 import type { Ancestor, ClientRecord, TokenKind } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { guardedCall } from '../storage/faults.ts';
 import type { Grant, IssuedTokens } from '../token/grant.ts';
 import type { FoundToken, Person } from '../tokens/context.ts';
 import { ACCESS_TOKEN_ID, grantClaimsOf, ID_TOKEN_DIGEST, mintAccessToken } from '../tokens/mint.ts';
-import { confirmationOf, findToken, lifeOf, personOf } from '../tokens/state.ts';
+import { actingWith, confirmationOf, findToken, lifeOf, personOf } from '../tokens/state.ts';
 import { subjectIdentifier } from '../tokens/subject_identifier.ts';
 
 export interface TokenExchangeOptions {
@@ -106,7 +106,7 @@ const ISSUED: readonly string[] = [`${TOKEN_TYPE}access_token`, `${TOKEN_TYPE}jw
 
 function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOptions['hasConsented']>): Grant {
   return {
-    async issue(context, client, form, _call, proofs): Promise<IssuedTokens> {
+    async issue(context, client, form, call, proofs): Promise<IssuedTokens> {
       if (isUnchecked(client))
         throw new OAuthError('unauthorized_client', 'a client that registered itself exchanges no tokens', {
           reason: 'exchange_not_allowed',
@@ -146,7 +146,7 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
       if (actor) await personFor(context, client, actor);
 
       // For what: never beyond the subject token, the client and the API
-      const scopes = scopesFor(client, subject);
+      const scopes = withinSignIn(context, client, subject, scopesFor(client, subject), form.get('scope'));
       const { resources, ...access } = await accessFor(context, client, {
         scopes: selectScopes(form.get('scope'), scopes),
         mustFit: form.has('scope'),
@@ -175,11 +175,15 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
           ...(act !== undefined && { act }),
           [ENDING_KEYS]: endingKeys,
         },
-        lifetime: Math.min(context.lifetimes.accessToken, endOf(tokens) - secondsOf(nowMs)),
+        lifetime: Math.min(
+          client.metadata?.access_token_lifetime ?? context.lifetimes.accessToken,
+          endOf(tokens) - secondsOf(nowMs),
+        ),
       });
       const basis = { clientGeneration: client.generation ?? 0 };
       const record = { ...minted.record, ...(resources && { resources }) };
       if ((await context.storage.tokens.issue([record], basis)) !== 'issued') throw grantEnded();
+      call.acting = actingWith(minted.record);
       return { access: minted, type: wantedType };
     },
   };
@@ -286,8 +290,8 @@ function endOf(tokens: readonly FoundToken[]): number {
   );
 }
 
-function ancestorsOf({ record: { ancestors, kind, id, clientId } }: FoundToken): readonly Ancestor[] {
-  return ancestors ? [...ancestors, { kind, id }] : [{ kind, id, clientId }];
+function ancestorsOf({ record: { ancestors = [], kind, id, clientId } }: FoundToken): readonly Ancestor[] {
+  return [...ancestors, { kind, id, ...(applicationOf(ancestors) === undefined && { clientId }) }];
 }
 
 /** The user whom the token is about, as the client knows them. */
@@ -306,6 +310,34 @@ async function personFor(
 function scopesFor({ scopes, metadata }: ClientRecord, { record }: FoundToken): readonly string[] {
   const all = new Set([...record.scopes, ...(metadata?.exchange_scopes ?? [])]);
   return [...all].filter((scope) => scope !== 'offline_access' && scopes.includes(scope));
+}
+
+/**
+ * Leaves out scopes for which the sign-in of the user is not enough.
+ * @throws {OAuthError} `insufficient_user_authentication`: the request names one. What is needed is as in a challenge (RFC
+ *   9470 §3), so that a service can challenge its caller
+ */
+function withinSignIn(
+  { clock }: ClientContext,
+  { metadata = {} }: ClientRecord,
+  { claims: { acr, auth_time: signedInAt } }: FoundToken,
+  scopes: readonly string[],
+  asked = '',
+): readonly string[] {
+  const {
+    exchange_step_up_scopes: guarded = [],
+    default_acr_values: acrValues,
+    default_max_age: maxAge,
+  } = metadata;
+  const isOfClass = acrValues?.some((accepted) => accepted === acr) ?? true;
+  const isRecent =
+    maxAge === undefined || (typeof signedInAt === 'number' && secondsOf(clock()) - signedInAt <= maxAge);
+  if (isOfClass && isRecent) return scopes;
+  if (asked.split(' ').some((scope) => guarded.includes(scope) && scopes.includes(scope)))
+    throw new OAuthError('insufficient_user_authentication', 'a scope needs another sign-in of the user', {
+      ...{ status: 400, reason: isOfClass ? 'sign_in_too_old' : 'acr_unmet', acrValues, maxAge },
+    });
+  return scopes.filter((scope) => !guarded.includes(scope));
 }
 
 /**

@@ -42,7 +42,10 @@ function unavailable(description: string, details: OAuthErrorDetails): OAuthErro
 /** The JSON response of a refusal (RFC 6749 §5.2). */
 export function refusalResponse(error: OAuthError): HttpResponse {
   const headers = { 'content-type': 'application/json', ...error.headers };
-  const body = JSON.stringify({ error: error.code, error_description: error.description });
+  const { code, description, acrValues, maxAge } = error;
+  // A challenge has them already. JSON leaves out what is absent.
+  const signIn = !('www-authenticate' in headers) && { acr_values: acrValues?.join(' '), max_age: maxAge };
+  const body = JSON.stringify({ error: code, error_description: description, ...signIn });
   return { status: error.status, headers, body };
 }
 

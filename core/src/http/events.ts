@@ -46,7 +46,11 @@ export type ServerEvent = EventOrigin &
      * A request that was not refused. Every request at an endpoint, except a CORS preflight, ends with this event or with
      * `refused`. If the response cannot be sent, `refused` follows.
      */
-    | { readonly type: 'answered'; readonly issued?: IssuedKinds }
+    | {
+        readonly type: 'answered';
+        readonly issued?: IssuedKinds;
+        readonly acting?: ActingClient | undefined;
+      }
     | { readonly type: 'token_revoked'; readonly tokenId: string }
     /** The response is 200 (RFC 7009 §2.2), but nothing was revoked. */
     | {
@@ -79,6 +83,14 @@ export interface IssuedKinds {
   readonly hasIdToken: boolean;
 }
 
+/** A client that has obtained a token for a user by exchange, or one whose token was used. */
+export interface ActingClient {
+  readonly clientId: string;
+  readonly subject: string;
+  /** The client from whose token the first one was obtained. */
+  readonly application: string;
+}
+
 /** Facts about a request that become known while it is processed. */
 export interface Call {
   readonly operation: Operation;
@@ -88,4 +100,6 @@ export interface Call {
   readonly requestId?: string;
   /** Set when the token endpoint has issued tokens. */
   issued?: IssuedKinds;
+  /** Set when an exchanged token was issued or used. */
+  acting?: ActingClient | undefined;
 }

@@ -15,7 +15,14 @@ import type { Context, IntrospectionPolicy } from '../request/context.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
-import { confirmationOf, findToken, lifeOf, readTokenTypeHint, type TokenTypeHint } from '../tokens/state.ts';
+import {
+  actingWith,
+  confirmationOf,
+  findToken,
+  lifeOf,
+  readTokenTypeHint,
+  type TokenTypeHint,
+} from '../tokens/state.ts';
 
 /**
  * The response of introspection (RFC 7662 §2.2). An inactive token has only `active: false`. An active one also has the
@@ -200,6 +207,7 @@ async function describe(
     return inactive(context, call, 'policy', found.record.id);
   if (needs !== undefined && !meets(found, needs))
     return inactive(context, call, 'need_unmet', found.record.id);
+  if (found.record.ancestors !== undefined) call.acting = actingWith(found.record);
   const { applicationClaims } = context;
   if (applicationClaims === undefined || found.record.kind !== 'access_token') return active(found, reader);
   return { ...active(found, reader), ...(await applicationClaims.ofResponse('introspection', found)) };

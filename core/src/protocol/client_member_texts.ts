@@ -227,6 +227,9 @@ export const MEMBER_TEXTS: Readonly<Record<MemberName, MemberText>> = {
     about:
       'colour of the buttons on the pages for consent, account choice, sign-out and denied access, when they concern the client. Not used if the client registered itself',
   },
+  kind: {
+    about: 'what the client is, if it is not an application or API: an agent, which users then see as one',
+  },
   profile: {
     about: 'the FAPI 2.0 profile that the client must follow (docs/fapi.md)',
     defaultInWords: 'the profile of the server (its option profile), if it has one',
@@ -324,6 +327,10 @@ export const MEMBER_TEXTS: Readonly<Record<MemberName, MemberText>> = {
       'whether the client exchanges tokens of a user only after this user has consented to the client, with the scopes and the API of the new token',
     defaultInWords: 'false',
   },
+  exchange_step_up_scopes: {
+    about:
+      'scopes that the client obtains by an exchange only if the sign-in of the user meets its default_acr_values and default_max_age. Otherwise the response says what is needed',
+  },
   set_by_operator: {
     about:
       'if the client registered itself: the members of its metadata that it cannot change. When an operator sets or unsets a member, the server adds it to this list',
@@ -331,6 +338,10 @@ export const MEMBER_TEXTS: Readonly<Record<MemberName, MemberText>> = {
   access_token_format: {
     about: "format of the client's access tokens",
     defaultInWords: "the server's option accessTokenFormat",
+  },
+  access_token_lifetime: {
+    about: "seconds for which the client's access tokens are valid",
+    defaultInWords: "the server's option accessTokenLifetime",
   },
   access_token_signed_response_alg: {
     about: "algorithm that signs the client's access tokens",

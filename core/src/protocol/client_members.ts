@@ -262,6 +262,7 @@ const METADATA_MEMBERS = {
 
   // This server's own
   brand_color: member(color, { isDispensable: true }),
+  kind: operators(oneOf('agent'), {}),
   profile: operators(oneOf(...PROFILE_NAMES), {}),
   assertion_audience: operators(oneOf(...ASSERTION_AUDIENCES), {}),
   assertion_lifetime: operators(seconds(1, 24 * 60 * 60), {}),
@@ -282,8 +283,10 @@ const METADATA_MEMBERS = {
   exchange_without_proof: operators(trueOrFalse, {}),
   exchange_user_actors: operators(trueOrFalse, {}),
   exchange_consent_required: operators(trueOrFalse, {}),
+  exchange_step_up_scopes: operators(listOf(apiScope, MAX_NAMES), {}),
   set_by_operator: operators(listOf(visible(200), MAX_NAMES), {}),
   access_token_format: operators(oneOf(...TOKEN_FORMATS), { field: 'accessTokenFormat' }),
+  access_token_lifetime: operators(seconds(1), {}),
   access_token_signed_response_alg: operators(serverSigning, { field: 'accessTokenAlgorithm' }),
   rotate_refresh_tokens: operators(trueOrFalse, { field: 'rotateRefreshTokens' }),
 } satisfies Readonly<Record<string, MetadataMember<unknown>>>;

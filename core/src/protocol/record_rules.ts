@@ -4,6 +4,7 @@ import { isJsonObject } from '../http/http.ts';
 import { secondsOf } from '../platform/environment.ts';
 import type { Claims } from './claims.ts';
 import type {
+  Ancestor,
   AuthorizationCodeRecord,
   ClientSecretRecord,
   Principal,
@@ -20,6 +21,11 @@ export function isTokenKind(kind: unknown): kind is TokenKind {
 
 /** Begins the identifier of a session to which everything belongs that is obtained by the JWTs about a subject of an issuer. */
 export const ASSERTED_SESSION = 'asserted_';
+
+/** The application through which a client acts. @returns `undefined` if there is none, as with an assertion of another issuer */
+export function applicationOf(ancestors: readonly Ancestor[]): string | undefined {
+  return ancestors.find(({ clientId }) => clientId !== undefined)?.clientId;
+}
 
 /** Member of a record's claims with application claims that were fixed at issuance but are not in the token. */
 export const RECORD_ONLY = '_application';

@@ -100,7 +100,7 @@ export type TokenKind = 'access_token' | 'refresh_token';
 export interface Ancestor {
   readonly kind: TokenKind;
   readonly id: string;
-  /** Of the first one: its client, which is the application through which the others act. */
+  /** Of the first one that a client obtained: this client, which is the application through which the others act. */
   readonly clientId?: string;
 }
 

@@ -115,6 +115,12 @@ const requireApi: Rule = ({ resource, api_scopes: scopes }, { registeredResource
   );
 };
 
+const requireStepUp: Rule = (document) => {
+  const { exchange_step_up_scopes: scopes, default_acr_values: classes, default_max_age: maxAge } = document;
+  if (scopes !== undefined && classes === undefined && maxAge === undefined)
+    throw unfit('exchange_step_up_scopes', 'needs default_acr_values or default_max_age');
+};
+
 /** A client has `jwks` or `jwks_uri`, not both (RFC 7591 §2), and at least one if a member needs keys. */
 const requireKeys: Rule = (document, { canFetch }) => {
   const { jwks, jwks_uri: uri } = document;
@@ -311,6 +317,7 @@ const RULES: readonly Rule[] = [
   requireWorkableGrants,
   requireCertificates,
   requireApi,
+  requireStepUp,
   requireAuthentication,
   requirePkceOfPublicClients,
   requireKeys,

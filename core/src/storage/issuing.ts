@@ -2,7 +2,7 @@
 
 import { LONGEST_ID_TOKEN_LIFETIME } from '../protocol/client_metadata.ts';
 import type { EventFacts, EventOrigin } from '../protocol/event_records.ts';
-import { ASSERTED_SESSION, type LifeFacts, storedLife } from '../protocol/record_rules.ts';
+import { ASSERTED_SESSION, applicationOf, type LifeFacts, storedLife } from '../protocol/record_rules.ts';
 import type {
   AuthorizationCodeRecord,
   ClientRecord,
@@ -187,9 +187,11 @@ export function issuanceOf(tokens: readonly NewToken[], basis: TokenBasis): Even
   return first && { target, clientId: first.clientId, subject: first.subject, reason };
 }
 
-/** What is obtained directly from an assertion has it as its only ancestor. */
-function reasonOfDescendant({ ancestors = [], sessionId = '' }: NewToken) {
-  return ancestors.length === 1 && sessionId.startsWith(ASSERTED_SESSION) ? 'jwt_bearer' : 'token_exchange';
+/** What is obtained directly from an assertion has it as its only ancestor. An exchange also names the application. */
+function reasonOfDescendant({ ancestors = [], sessionId = '' }: NewToken): string {
+  if (ancestors.length === 1 && sessionId.startsWith(ASSERTED_SESSION)) return 'jwt_bearer';
+  const application = applicationOf(ancestors);
+  return application === undefined ? 'token_exchange' : `token_exchange:${application}`;
 }
 
 /** The event about a principal. @param subject of a session */

@@ -50,13 +50,13 @@ export async function mintAccessToken(
   keepUntil = 0,
 ): Promise<MintedAccessToken> {
   const { client, scopes, confirmation, person, grantId, sessionId, authorizationDetails } = purpose;
+  const { audience = context.defaultAudience, claimsRequest: { userinfo } = {} } = purpose;
+  const { lifetime = client.metadata?.access_token_lifetime ?? context.lifetimes.accessToken } = purpose;
   const { sid: _, ...grantClaims } = purpose.claims ?? {}; // APIs do not need the session
-  const userinfo = purpose.claimsRequest?.userinfo;
   const issuedAtMs = context.clock();
   const iat = secondsOf(issuedAtMs);
-  const exp = iat + (purpose.lifetime ?? context.lifetimes.accessToken);
+  const exp = iat + lifetime;
   const jti = newTimedIdentifier(context);
-  const audience = purpose.audience ?? context.defaultAudience;
   const application = await context.applicationClaims?.ofAccessToken({
     ...{ clientId: client.id, subject: person?.subject, scopes, grantId, sessionId },
     audience: [audience].flat(),
@@ -135,7 +135,7 @@ export interface TokenPurpose {
   readonly sessionId?: string | undefined;
   /** The tokens that it is obtained from. */
   readonly ancestors?: readonly Ancestor[];
-  /** Seconds. Default: the server's option. */
+  /** Seconds. Default: that of the client, otherwise of the server. */
   readonly lifetime?: number;
   /** Default: that of the client, otherwise of the server. */
   readonly format?: TokenFormat;

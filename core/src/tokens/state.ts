@@ -2,10 +2,18 @@
 import { sha256 } from '#crypto';
 import type { TokenScheme } from '../http/bearer.ts';
 import { type InactiveReason, OAuthError, type ReasonCode, StorageFault } from '../http/errors.ts';
+import type { ActingClient } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import { bindingRefusal, type Claims, type Confirmation } from '../protocol/claims.ts';
-import { ALIVE, claimsInToken, isTokenKind, type Life, storedLife } from '../protocol/record_rules.ts';
+import {
+  ALIVE,
+  applicationOf,
+  claimsInToken,
+  isTokenKind,
+  type Life,
+  storedLife,
+} from '../protocol/record_rules.ts';
 import type {
   Ancestor,
   AuthorizationCodeRecord,
@@ -301,6 +309,12 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
     return { alive: false, reason: 'superseded', sinceMs: record.supersededAtMs };
   }
   return record.tokenType === 'DPoP' ? boundLife({ record, claims }) : ALIVE;
+}
+
+/** Who acts with a token that was obtained for a user by exchange. @returns `undefined` for other tokens */
+export function actingWith({ ancestors = [], subject, clientId }: TokenRecord): ActingClient | undefined {
+  const application = applicationOf(ancestors);
+  return subject === undefined || application === undefined ? undefined : { clientId, subject, application };
 }
 
 /** An ancestor, with what is stored about it. */

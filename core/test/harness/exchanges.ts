@@ -46,13 +46,14 @@ export async function tokensOfUser(
   world: World,
   more: Parameters = {},
   user = 'alice',
+  signIn: { readonly acr?: string; readonly authTime?: number } = {},
 ): Promise<GrantedTokens> {
   const request = {
     ...{ client_id: 'web', redirect_uri: 'https://web.example/callback', ...PKCE },
     ...{ scope: 'openid read write', resource: 'https://api.example', ...more },
   };
   const form = { grant_type: 'authorization_code', redirect_uri: request.redirect_uri };
-  const code = await codeFor(world, request, user);
+  const code = await codeFor(world, request, user, signIn);
   return issued(await asClient(world, 'web', { ...form, code, code_verifier: VERIFIER }));
 }
 

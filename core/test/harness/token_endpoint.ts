@@ -48,10 +48,11 @@ export async function codeFor(
   world: World,
   parameters: Readonly<Record<string, string>>,
   subject = 'alice',
+  signIn: { readonly acr?: string; readonly authTime?: number } = {},
 ): Promise<string> {
   const url = `/authorize?${new URLSearchParams({ response_type: 'code', ...parameters })}`;
   const request = await world.server.authorization.validate({ method: 'GET', url, headers: {} });
-  const { headers } = await world.server.authorization.complete(request, { subject });
+  const { headers } = await world.server.authorization.complete(request, { subject, ...signIn });
   return new URL(String(headers.location)).searchParams.get('code') ?? '';
 }
 

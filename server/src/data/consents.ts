@@ -1,4 +1,5 @@
 import { type ExchangeForUser, hasResource, type IssuingClientRepository } from '@grantd/core';
+import { ACTING_USES_SQL } from './acting_uses.ts';
 import {
   type ActOfChange,
   askStorage,
@@ -64,7 +65,7 @@ export interface Consents {
   give(parties: Parties, asked: Asked, nowMs: number): Promise<void>;
   /** First step of a withdrawal: invalidates the consent. Idempotent. */
   beginWithdrawal(parties: Parties, nowMs: number): Promise<void>;
-  /** Last step of a withdrawal: deletes the consent, unless the user has given it again. */
+  /** Last step of a withdrawal: deletes the consent, unless the user has given it again, and that the client has acted. */
   finishWithdrawal(parties: Parties): Promise<void>;
   /** Whether a user has agreed to anything with a client. One indexed read. */
   isGivenTo(clientId: string): Promise<boolean>;
@@ -72,7 +73,7 @@ export interface Consents {
   clientAfter(clientId: string): Promise<KnownClient | undefined>;
   /** Deletes the consents with a client of this generation. @returns the number of deleted consents, at most `limit` */
   forget(client: KnownClient, limit: number): Promise<number>;
-  /** Deletes all consents of a user. Grants are unaffected. */
+  /** Deletes all consents of a user, and who has acted for them. Grants are unaffected. */
   forgetPerson(subject: string): Promise<void>;
   /** Withdrawals that started before a time and were not finished, because a process died. */
   halfWithdrawn(beforeMs: number, limit: number): Promise<readonly Parties[]>;
@@ -228,7 +229,10 @@ export function consentsTable(tables: ProgramTables): Consents {
         ),
       ),
     finishWithdrawal: ({ subject, clientId }) =>
-      tables.run(CONSENTS_SQL.finishWithdrawal({ subject, clientId })),
+      tables.run(
+        CONSENTS_SQL.finishWithdrawal({ subject, clientId }),
+        ACTING_USES_SQL.forget({ subject, clientId }),
+      ),
     isGivenTo: (clientId) => tables.has(CONSENTS_SQL.isGivenTo({ clientId })),
     clientAfter: (clientId) =>
       tables.first(CONSENTS_SQL.clientAfter({ clientId }), (row) => ({
@@ -237,7 +241,8 @@ export function consentsTable(tables: ProgramTables): Consents {
       })),
     forget: async ({ clientId, clientGeneration }, limit) =>
       (await tables.change(CONSENTS_SQL.forget({ clientId, clientGeneration, limit }))).length,
-    forgetPerson: (subject) => tables.run(CONSENTS_SQL.forgetPerson({ subject })),
+    forgetPerson: (subject) =>
+      tables.run(CONSENTS_SQL.forgetPerson({ subject }), ACTING_USES_SQL.forgetPerson({ subject })),
     halfWithdrawn: (beforeMs, limit) =>
       tables.list(CONSENTS_SQL.halfWithdrawn({ beforeMs, limit }), (row) => ({
         subject: String(row.subject),

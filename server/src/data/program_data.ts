@@ -1,4 +1,5 @@
 import { type AdministrableStorage, type ClientRecord, sweepRegistrations } from '@grantd/core';
+import { type ActingUses, actingUsesTable } from './acting_uses.ts';
 import { type ApiRequests, apiRequestsTable } from './answered_requests.ts';
 import { type Attempts, attemptsTable } from './attempts.ts';
 import { AuditTrail } from './audit.ts';
@@ -29,6 +30,7 @@ export interface ProgramData {
   readonly demoMark: DemoMark;
   readonly sessions: Sessions;
   readonly consents: Consents;
+  readonly actingUses: ActingUses;
   readonly scopeTexts: ScopeTexts;
   readonly attempts: Attempts;
   readonly factors: Factors;
@@ -85,6 +87,7 @@ export function programData(
     demoMark: { isSet: () => tables.has(DEMO_MARK.find()), set: () => tables.run(DEMO_MARK.add()) },
     sessions: sessionsTable(tables),
     consents,
+    actingUses: actingUsesTable(tables),
     scopeTexts: scopeTextsTable(tables),
     attempts: attemptsTable(tables),
     factors: factorsTable(tables),
@@ -111,6 +114,7 @@ const SWEEPS = [
   sweep('mailed_links', 'token_digest'),
   sweep('api_requests', 'key_digest'),
   sweep('sign_ins', 'id'),
+  sweep('acting_uses', 'subject'),
 ];
 
 function sweep(table: string, key: string, end = 'expires_at_ms', others = '') {

@@ -414,10 +414,27 @@ const migrations = (dialect: Dialect): readonly Migration[] => [
     FROM grantd.used_challenges`)};
   DROP TABLE grantd.used_challenges;
   `,
-  // Recovery codes, sealed until the user says that they are saved.
+  // Recovery codes, sealed until the user says that they are saved. Who has acted for users, to the hour.
   {
-    expand: 'ALTER TABLE grantd.recovery_codes ADD COLUMN sealed text',
-    down: 'ALTER TABLE grantd.recovery_codes DROP COLUMN sealed',
+    expand: `
+    ALTER TABLE grantd.recovery_codes ADD COLUMN sealed text;
+
+    CREATE TABLE grantd.acting_uses (
+      issuer         text COLLATE "C" NOT NULL,
+      subject        text COLLATE "C" NOT NULL,
+      client_id      text COLLATE "C" NOT NULL,
+      application_id text COLLATE "C" NOT NULL,
+      since_ms       bigint NOT NULL,
+      last_used_ms   bigint NOT NULL,
+      expires_at_ms  bigint NOT NULL,
+      PRIMARY KEY (issuer, subject, client_id, application_id)
+    );
+    CREATE INDEX acting_uses_by_expiry ON grantd.acting_uses (issuer, expires_at_ms);
+    `,
+    down: `
+    DROP TABLE grantd.acting_uses;
+    ALTER TABLE grantd.recovery_codes DROP COLUMN sealed;
+    `,
   },
 ];
 

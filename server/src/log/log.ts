@@ -406,6 +406,9 @@ const MAX_COUNTED = 50;
 /** The form in which the log shows an address; `undefined` if it does not show it. */
 type ShownAddress = (address: string) => string | undefined;
 
+/** Who acts for a user at this moment. */
+export type ActingNow = NonNullable<Extract<ServerEvent, { readonly type: 'answered' }>['acting']>;
+
 /** Learns from events who guesses. */
 export interface GuessObserver {
   /** Those about which it knows enough. */
@@ -430,6 +433,7 @@ export class RequestLog {
   readonly #freePlaces: number[] = [];
   #count = 0;
   #observer: GuessObserver | undefined;
+  #recorder: { note(acting: ActingNow): void } | undefined;
   /** How often the failures of the last seconds came again, each after its line. */
   readonly #repeated = new Map<string, number>();
 
@@ -443,6 +447,11 @@ export class RequestLog {
   /** The observer gets events that say why a guessable request failed, or are about what it does not know. */
   observe(observer: GuessObserver): void {
     this.#observer = observer;
+  }
+
+  /** The recorder gets who acts for users. */
+  recordUses(recorder: { note(acting: ActingNow): void }): void {
+    this.#recorder = recorder;
   }
 
   /** Starts to log a request. @returns the request ID */
@@ -475,6 +484,7 @@ export class RequestLog {
 
   /** An event of the library. */
   readonly event = (event: ServerEvent): void => {
+    if ('acting' in event && event.acting !== undefined) this.#recorder?.note(event.acting);
     const request = guessable.getStore();
     if (request && ('reason' in event || !this.#isKnown(request, event.clientId)))
       this.#observer?.learn(request, event);

@@ -111,6 +111,7 @@ type PageData = Pick<
   Instance,
   | 'issuer'
   | 'storage'
+  | 'actingUses'
   | 'people'
   | 'groups'
   | 'ownPeople'
@@ -141,7 +142,8 @@ export function openPages(
     openUpstream,
   }: Surroundings,
 ): PageListener {
-  const { issuer, people, groups, sessions, consents, scopeTexts, attempts, apiRequests } = instance;
+  const { issuer, people, groups, sessions, consents, actingUses, scopeTexts, attempts, apiRequests } =
+    instance;
   const { ownPeople, ownFactors: factors } = instance;
   const storage = askedStorage(instance.storage);
   const { clients } = storage;
@@ -262,7 +264,17 @@ export function openPages(
     logoutFlow({ ...pages, server, clients, providers, notifyClients }),
     accountFlow({
       ...{ ...pages, ...scopes, visits, missing, visitors, validity, sessions, sessionEnding },
-      ...{ consents, clients, grants: storage, signInParts, factors, passkeys, secondFactors, recoveryHold },
+      ...{
+        consents,
+        clients,
+        grants: storage,
+        actingUses,
+        signInParts,
+        factors,
+        passkeys,
+        secondFactors,
+        recoveryHold,
+      },
       ...{
         selfService,
         passwords,

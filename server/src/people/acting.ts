@@ -1,11 +1,16 @@
 // Services and agents that act for users, with tokens that they obtained by exchange or by JWTs of trusted issuers.
-import { type AdministrableStorage, ASSERTED_SESSION } from '@grantd/core';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type AdministrableStorage, ASSERTED_SESSION, StorageFault, type TokenRecord } from '@grantd/core';
+import type { ActingUse, ActingUses } from '../data/acting_uses.ts';
+import type { ActingNow, Log } from '../log/log.ts';
+import { causeOf } from '../log/logged_error.ts';
 
-/** A client that holds tokens for a user, which it obtained from tokens of applications or JWTs of trusted issuers. */
+/** A client that has obtained tokens for a user from tokens of applications or JWTs of trusted issuers. */
 export interface ActingClient {
   readonly clientId: string;
   /** The applications through which it acts: itself, if it has a JWT of a trusted issuer. */
   readonly applications: readonly string[];
+  /** What its live tokens allow; nothing if it has none. */
   readonly scopes: readonly string[];
   /** The APIs that its tokens are for. */
   readonly resources: readonly string[];
@@ -17,18 +22,37 @@ export interface ActingClient {
 const HOUR_MS = 60 * 60 * 1000;
 
 /** An application can call a service very often. */
-const MAX_TOKENS = 1000;
+export const MAX_TOKENS = 1000;
 
-/** The clients that act for a user, the latest first. An application that exchanges its own tokens is none of them. */
+/**
+ * The clients that act for a user, or have done so in the last 30 days, the latest first. An application that exchanges
+ * its own tokens is none of them.
+ */
 export async function actingFor(
   { tokens }: Pick<AdministrableStorage, 'tokens'>,
+  actingUses: Pick<ActingUses, 'ofSubject'>,
   subject: string,
 ): Promise<readonly ActingClient[]> {
+  const [live, uses] = await Promise.all([
+    tokens.exchangedFor?.(subject, MAX_TOKENS) ?? [],
+    actingUses.ofSubject(subject),
+  ]);
+  const held = live
+    .filter(isActing)
+    .map(({ clientId, ancestors = [], scopes, resources = [], issuedAtMs }) => ({
+      ...{ clientId, scopes, resources },
+      ...{
+        application: applicationOf({ clientId, ancestors }),
+        sinceMs: issuedAtMs,
+        lastUsedMs: hourOf(issuedAtMs),
+      },
+    }));
+  const used = uses.map(({ applicationId, ...use }) => ({
+    ...{ ...use, application: applicationId },
+    ...{ scopes: [], resources: [] },
+  }));
   const clients = new Map<string, ActingClient>();
-  for (const token of (await tokens.exchangedFor?.(subject, MAX_TOKENS)) ?? []) {
-    const { clientId, ancestors = [], scopes, resources = [], issuedAtMs, sessionId = '' } = token;
-    const application = ancestors[0]?.clientId ?? clientId;
-    if (application === clientId && !sessionId.startsWith(ASSERTED_SESSION)) continue;
+  for (const { clientId, application, scopes, resources, sinceMs, lastUsedMs } of [...held, ...used]) {
     const known = clients.get(clientId);
     const all = (one: readonly string[] = [], more: readonly string[]) => [...new Set([...one, ...more])];
     clients.set(clientId, {
@@ -36,9 +60,86 @@ export async function actingFor(
       applications: all(known?.applications, [application]),
       scopes: all(known?.scopes, scopes),
       resources: all(known?.resources, resources),
-      sinceMs: Math.min(known?.sinceMs ?? issuedAtMs, issuedAtMs),
-      lastUsedMs: Math.max(known?.lastUsedMs ?? 0, issuedAtMs - (issuedAtMs % HOUR_MS)),
+      sinceMs: Math.min(known?.sinceMs ?? sinceMs, sinceMs),
+      lastUsedMs: Math.max(known?.lastUsedMs ?? 0, lastUsedMs),
     });
   }
   return [...clients.values()].sort((one, other) => other.lastUsedMs - one.lastUsedMs);
+}
+
+type Obtained = Pick<TokenRecord, 'clientId' | 'ancestors'>;
+
+/** The client that obtained the first of the tokens. A JWT of a trusted issuer is before all of them. */
+function applicationOf({ clientId, ancestors = [] }: Obtained): string {
+  return ancestors.find((one) => one.clientId !== undefined)?.clientId ?? clientId;
+}
+
+function isActing({ sessionId = '', ...token }: TokenRecord): boolean {
+  return applicationOf(token) !== token.clientId || sessionId.startsWith(ASSERTED_SESSION);
+}
+
+function hourOf(atMs: number): number {
+  return atMs - (atMs % HOUR_MS);
+}
+
+/** The uses that wait for their write, and those of this hour that are known. */
+const MAX_USES = 1000;
+
+const WRITE_EVERY_MS = 60_000;
+
+/**
+ * Records who acts for users, to the hour. No response waits for it: uses are counted in memory and written together. What
+ * cannot be written is lost, and the log says how much.
+ */
+export class UseRecorder {
+  readonly #uses: Pick<ActingUses, 'note'>;
+  readonly #clock: () => number;
+  readonly #log: Pick<Log, 'error'>;
+  #hourMs = 0;
+  /** Those that are written in this hour, or wait for it. */
+  readonly #known = new Set<string>();
+  #waiting: ActingUse[] = [];
+
+  constructor(parts: {
+    readonly actingUses: Pick<ActingUses, 'note'>;
+    readonly clock: () => number;
+    readonly log: Pick<Log, 'error'>;
+  }) {
+    this.#uses = parts.actingUses;
+    this.#clock = parts.clock;
+    this.#log = parts.log;
+  }
+
+  /** Not a use: an application that exchanges its own token. */
+  note({ subject, clientId, application: applicationId }: ActingNow): void {
+    if (clientId === applicationId) return;
+    const nowMs = this.#clock();
+    const hourMs = hourOf(nowMs);
+    // In another hour, and if there are too many, known ones are written again.
+    if (hourMs !== this.#hourMs || this.#known.size === MAX_USES) this.#known.clear();
+    this.#hourMs = hourMs;
+    const key = JSON.stringify([subject, clientId, applicationId]);
+    if (this.#known.has(key)) return;
+    this.#known.add(key);
+    this.#waiting.push({ subject, clientId, applicationId, sinceMs: nowMs, lastUsedMs: hourMs });
+    if (this.#waiting.length === MAX_USES) void this.write();
+  }
+
+  async write(): Promise<void> {
+    const uses = this.#waiting;
+    this.#waiting = [];
+    await this.#uses.note(uses).catch((error) => {
+      if (!(error instanceof StorageFault)) throw error;
+      this.#log.error({ event: 'uses_not_recorded', uses: uses.length, cause: causeOf(error) });
+    });
+  }
+
+  /** Writes periodically, and a last time after the signal. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      // Rejects only when aborted.
+      await pause(WRITE_EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      await this.write();
+    }
+  }
 }

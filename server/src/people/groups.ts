@@ -2,7 +2,7 @@ import type { AdministrableStorage, ClientRecord } from '@grantd/core';
 import { admits, type Groups, type Membership } from '../data/groups.ts';
 import type { People } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
-import { actingFor } from './acting.ts';
+import { MAX_TOKENS } from './acting.ts';
 
 /** After this time, a process that has not finished ending a membership counts as dead. */
 const MAX_END_MS = 30_000;
@@ -94,7 +94,7 @@ export class AccessEnding {
     const { storage } = this.#parts;
     const held = await Promise.all([
       askStorage(() => storage.grantsOf(subject)),
-      askStorage(() => actingFor(storage, subject)),
+      askStorage(async () => storage.tokens.exchangedFor?.(subject, MAX_TOKENS) ?? []),
     ]);
     if (!held.flat().some((one) => one.clientId === clientId)) return 0;
     return askStorage(() => storage.revokeGrants(subject, clientId));

@@ -31,6 +31,7 @@ import type { Monitor, Watched } from '../monitoring/monitor.ts';
 import type { Tracing } from '../monitoring/tracing.ts';
 import { readCatalogues } from '../pages/drawing/languages.ts';
 import { type Operator, readOperator } from '../pages/drawing/operator.ts';
+import { UseRecorder } from '../people/acting.ts';
 import { useCatalogues } from '../texts/texts.ts';
 import { type DatabaseWatch, watchDatabase } from './database_watch.ts';
 import { refuseForeignDemo, refuseKnownPasswords, refusePlainIssuer } from './exposure.ts';
@@ -217,6 +218,8 @@ async function openParts(given: Given, { instance, clock }: Data) {
   const requestLog = new RequestLog(log, SHOWN_ADDRESSES[settings.logAddresses]);
   const guesses = new Guesses({ settings, clients: instance.storage.clients, requestLog });
   requestLog.observe(guesses);
+  const uses = new UseRecorder({ ...instance, log });
+  requestLog.recordUses(uses);
   const server = await instance.server(monitor?.events(requestLog.event) ?? requestLog.event);
   const mail = await mailService(instance, { settings, operator: files.operator, log });
   opened.add(() => mail?.close());
@@ -243,7 +246,7 @@ async function openParts(given: Given, { instance, clock }: Data) {
   const admin = await adminListener(instance, { ...ofOperators, requestLog, clientCertificate });
   const consoleFlow = await consolePages(instance, { ...ofOperators, history, clock });
   return {
-    ...{ clientCertificate, requestLog, guesses, server, mail, unfinished, watch, readiness, isReady },
+    ...{ clientCertificate, requestLog, guesses, server, mail, unfinished, uses, watch, readiness, isReady },
     ...{ admin, consoleFlow, feed, forApis: [feed, ...(tokenCheck === undefined ? [] : [tokenCheck])] },
   };
 }
@@ -262,7 +265,7 @@ async function beginToServe({ configuration, files, sweeps, isReload }: Given, {
 function serviceOf(given: Given, data: Data, parts: Parts): Service {
   const { files, opened, stopping, log, sweeps } = given;
   const { database, closeDatabase, instance, clock } = data;
-  const { server, unfinished, watch, feed, isReady } = parts;
+  const { server, unfinished, uses, watch, feed, isReady } = parts;
   let work: Promise<unknown> = Promise.resolve();
   return {
     ...{ instance, server, watch, closeDatabase, name: database.name },
@@ -286,7 +289,7 @@ function serviceOf(given: Given, data: Data, parts: Parts): Service {
     },
     async end({ hasSuccessor } = { hasSuccessor: false }) {
       try {
-        await Promise.all([unfinished.end(), server.flush()]);
+        await Promise.all([unfinished.end(), uses.write(), server.flush()]);
         // Changes of the last requests.
         if (sweeps && !hasSuccessor) await sealOnce(instance, log);
       } finally {
@@ -320,14 +323,15 @@ function listenerOf(given: Given, { directory, instance, clock }: Data, parts: P
 }
 
 /** Work besides requests, until the service stops. */
-async function backgroundWork(given: Given, { instance, clock }: Data, { unfinished }: Parts): Promise<void> {
+async function backgroundWork(given: Given, { instance, clock }: Data, parts: Parts): Promise<void> {
   const { configuration, environment, files, stopping, log, monitor, sweeps } = given;
   const { settings } = configuration;
   const { signal } = stopping;
   const sweepLog = { info: log.info.bind(log), error: log.error.bind(log), swept: monitor?.swept };
   const database = storedIn(settings, environment);
   await Promise.all([
-    unfinished.run(signal),
+    parts.unfinished.run(signal),
+    parts.uses.run(signal),
     clock.run(signal),
     ...(sweeps
       ? [

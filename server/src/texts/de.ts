@@ -464,6 +464,7 @@ export const DE: Texts = {
     whileAway: 'Auch wenn Sie nicht da sind',
     whileSignedIn: 'Solange Sie angemeldet sind',
     acting: 'Dienste und Agenten, die für Sie handeln',
+    agent: 'Softwareagent',
     through: (applications) => html`Über ${applications}`,
     lastUsed: (when) => `zuletzt verwendet: ${when}`,
     noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',

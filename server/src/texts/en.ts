@@ -467,6 +467,7 @@ export const EN = {
     whileAway: 'Even while you are away',
     whileSignedIn: 'While you are signed in',
     acting: 'Services and agents that act for you',
+    agent: 'Agent',
     through: (applications: Html) => html`Through ${applications}`,
     lastUsed: (when: string) => `last used ${when}`,
     noApplications: 'No application has access to your account.',

@@ -323,6 +323,7 @@ const ACCOUNT: OverviewView = {
     {
       clientId: 'assistant',
       application: { name: 'Travel assistant' },
+      isAgent: true,
       access: [{ scopes: ['calendar:read'], resources: ['https://calendar.example.com'] }],
       sinceMs: NOW_MS - 50 * HOUR_MS,
       acts: { through: [PHOTOS, { name: 'Notizen', isUnchecked: true }], lastUsedMs: NOW_MS - 2 * HOUR_MS },

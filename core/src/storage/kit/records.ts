@@ -115,6 +115,9 @@ const METADATA: Required<ClientMetadata> = {
   exchange_without_proof: true,
   exchange_user_actors: true,
   exchange_consent_required: true,
+  exchange_step_up_scopes: ['z', 'a'],
+  kind: 'agent',
+  access_token_lifetime: 300,
   brand_color: '#12aB0f',
 };
 

@@ -1,6 +1,7 @@
 import type { AdministrableStorage, ClientRecord, GrantRecord, IssuingClientRepository } from '@grantd/core';
 import { html } from 'hono/html';
 import type { DetailsType } from '../../config/details_types.ts';
+import type { ActingUses } from '../../data/acting_uses.ts';
 import { type ConsentEntry, type Consents, type ScopeTexts, withEntry } from '../../data/consents.ts';
 import type { RequestLog } from '../../log/log.ts';
 import { actingFor } from '../../people/acting.ts';
@@ -36,6 +37,7 @@ import { type AccountView, accountFrame, accountView, buttonValue, type FrameNee
 export interface ApplicationsNeeds extends FrameNeeds {
   readonly consents: Consents;
   readonly grants: Pick<AdministrableStorage, 'grantsOf' | 'tokens'>;
+  readonly actingUses: Pick<ActingUses, 'ofSubject'>;
   readonly clients: Pick<IssuingClientRepository, 'get'>;
   readonly scopeTexts: Pick<ScopeTexts, 'list'>;
   /** Types of authorization details by name. */
@@ -81,8 +83,9 @@ export async function endAccess(
   clientId: string,
 ): Promise<AccountNotice> {
   const hadConsent = (await needs.consents.get({ subject, clientId })) !== undefined;
+  const hasActed = (await needs.actingUses.ofSubject(subject)).some((use) => use.clientId === clientId);
   const grants = await needs.withdrawal.withdraw({ subject, clientId });
-  if (!hadConsent && grants === 0) return { done: 'nothing_to_end' };
+  if (!hadConsent && !hasActed && grants === 0) return { done: 'nothing_to_end' };
   const requestId = requestIdOf(c);
   needs.requestLog.pageEvent({ type: 'consent_withdrawn', page: 'account', requestId, clientId, subject });
   const client = (await needs.clients.get(clientId)) ?? { id: clientId };
@@ -97,11 +100,11 @@ export async function applicationsOf(
   { person: { subject } }: BrowserSession,
   language: Language,
 ): Promise<readonly ApplicationWithAccess[]> {
-  const { consents, grants, clients, drawing, detailsTypes } = needs;
+  const { consents, grants, actingUses, clients, drawing, detailsTypes } = needs;
   const [agreed, granted, acting] = await Promise.all([
     consents.ofSubject(subject),
     grants.grantsOf(subject),
-    actingFor(grants, subject),
+    actingFor(grants, actingUses, subject),
   ]);
   const ids = new Set([...agreed, ...granted, ...acting].map(({ clientId }) => clientId));
   const all = [...ids, ...acting.flatMap(({ applications }) => applications)];
@@ -160,6 +163,7 @@ function shownOf(
     application,
     access: entries.reduce<readonly ConsentEntry[]>((shown, entry) => withEntry(shown, entry), []).map(show),
     sinceMs: Math.min(...entries.map(({ givenAtMs }) => givenAtMs)),
+    ...(client.metadata?.kind === 'agent' && { isAgent: true }),
   };
 }
 
@@ -178,6 +182,8 @@ export interface ApplicationWithAccess {
   /** One entry per decision. */
   readonly access: readonly AccessShown[];
   readonly sinceMs: number;
+  /** Whether the operator says that it is an agent. */
+  readonly isAgent?: true;
   /** Of a service or agent: the applications through which it acts, and when it last obtained a token. */
   readonly acts?: { readonly through: readonly ApplicationShown[]; readonly lastUsedMs: number };
 }
@@ -257,7 +263,7 @@ export function endAccessPage(view: EndAccessView, setting: PageSetting): Page {
 
 /** @param end the button or link that ends the access */
 export function applicationEntry(
-  { application, access, sinceMs, acts }: ApplicationWithAccess,
+  { application, access, sinceMs, acts, isAgent }: ApplicationWithAccess,
   nowMs: number,
   { operator, language }: PageSetting,
   end: Html,
@@ -271,7 +277,7 @@ export function applicationEntry(
   return html`<li>
 ${application.isUnchecked === true ? html`<span class="mark device">${icon('alert')}</span>` : applicationMark(application, operator)}
 <div class="entry">
-<h3>${applicationName(application, texts)}</h3>
+<h3>${applicationName(application, texts)}${isAgent === true ? html` <span class="badge">${account.agent}</span>` : ''}</h3>
 <p class="detail">${account.since(since)}</p>${through ?? ''}
 ${access.map((item) => accessOf(item, texts))}
 </div>

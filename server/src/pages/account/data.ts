@@ -1,5 +1,6 @@
 import type { AdministrableStorage, IssuingClientRepository } from '@grantd/core';
 import { html } from 'hono/html';
+import type { ActingUses } from '../../data/acting_uses.ts';
 import type { Consents } from '../../data/consents.ts';
 import type { Factors } from '../../data/factors.ts';
 import { claimsOf } from '../../data/people.ts';
@@ -44,6 +45,7 @@ export interface DataNeeds extends FrameNeeds, EndingNeeds, PasswordCheckNeeds, 
   readonly passwords: OwnPasswords;
   readonly consents: Consents;
   readonly grants: Pick<AdministrableStorage, 'grantsOf' | 'tokens'>;
+  readonly actingUses: Pick<ActingUses, 'ofSubject'>;
   readonly clients: Pick<IssuingClientRepository, 'get'>;
   readonly factors: Factors;
   /** `undefined` if none is configured. */
@@ -137,7 +139,7 @@ async function exportData(c: PageContext, needs: DataNeeds, session: BrowserSess
     needs.sessions.signInsOf(subject, needs.clock()),
     needs.consents.ofSubject(subject),
     needs.grants.grantsOf(subject),
-    actingFor(needs.grants, subject),
+    actingFor(needs.grants, needs.actingUses, subject),
     needs.providers?.identitiesOf(subject),
     needs.factors.passkeysOf(subject),
     needs.factors.totpOf(subject),
