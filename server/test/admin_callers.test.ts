@@ -45,6 +45,7 @@ const INPUTS: Inputs = {
   endAccess: ({ sub }) => ({ sub }),
   listConsents: ({ sub }) => ({ sub }),
   listGrants: ({ sub }) => ({ sub }),
+  listActing: ({ sub }) => ({ sub }),
   getFactors: ({ sub }) => ({ sub }),
   confirmFactors: ({ sub }) => ({ sub }),
   resetFactors: ({ sub }) => ({ sub }),

@@ -166,6 +166,7 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['endAccess', { path: user }],
     ['listConsents', { path: user }],
     ['listGrants', { path: user }],
+    ['listActing', { path: user }],
     ['removeUser', { path: { sub: removed.subject } }],
     ['addGroup', { body: { name: 'contract', description: 'A group' } }],
     ['listGroups', { query: '?limit=1' }],

@@ -175,6 +175,13 @@ for (const database of DATABASES) {
           />billing<[\s\S]*Through <bdi class="name">Demo[^<]*<\/bdi> · last used [\s\S]*<code>ledger:write<\/code>[\s\S]*For use at <code>https:\/\/ledger\.example<\/code>/,
         );
       }
+      const { acting: shown } = JSON.parse(await command('user', 'show', 'watching', '--json'));
+      const seen = shown.map((one: Record<string, unknown>) => [one.client_id, one.applications, one.scopes]);
+      assert.deepEqual(seen.toSorted(), [
+        ['billing', [CLIENT], ['ledger:write']],
+        ['ledger', [CLIENT], ['archive:write']],
+        ['orders', [CLIENT], ['billing:write']],
+      ]);
       const question = await browser.get(`${account}/applications?end=billing`);
       assert.match(question.html, /It can act for you again if <bdi class="name">Demo/);
       const done = await browser.submit(question, { end_access: 'billing' });

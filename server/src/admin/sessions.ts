@@ -4,6 +4,7 @@ import type { GrantRecord } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
 import type { StoredSession } from '../data/sessions.ts';
 import { askStorage } from '../data/tables.ts';
+import { type ActingClient, actingFor } from '../people/acting.ts';
 import { validSessions } from '../people/session_validity.ts';
 import { requireSubject } from './groups.ts';
 import { change, operation } from './operation.ts';
@@ -44,6 +45,21 @@ const GRANT = object({
 export type GrantView = ValueOf<typeof GRANT>;
 const GRANTS = whole('Grants', GRANT, 'The grants of the user with live tokens.');
 
+const ACTING = object({
+  client_id: text('The ID of the client that acts.'),
+  applications: texts('The IDs of the clients through which it acts.'),
+  scopes: texts('The scopes of its live tokens for the user.'),
+  resources: texts('URIs of the APIs that these tokens are for.'),
+  since: time('When it first acted.'),
+  last_used_at: time('When it last acted, to the hour.'),
+});
+export type ActingView = ValueOf<typeof ACTING>;
+const ACTING_CLIENTS = whole(
+  'ActingClients',
+  ACTING,
+  'Clients that obtained tokens for the user by token exchange in the last 30 days, the latest first.',
+);
+
 const CONSENT = object({
   client_id: text('The ID of the client.'),
   entries: list(
@@ -72,6 +88,13 @@ function sessionView({ id, userAgent, signedInAtMs, lastSeenAtMs }: StoredSessio
 
 function grantView({ id, clientId, scopes, createdAtMs }: GrantRecord): GrantView {
   return { id, client_id: clientId, scopes, created_at: timeOf(createdAtMs) };
+}
+
+function actingView({ clientId, sinceMs, lastUsedMs, ...client }: ActingClient): ActingView {
+  return {
+    ...{ client_id: clientId, ...client },
+    ...{ since: timeOf(sinceMs), last_used_at: timeOf(lastUsedMs) },
+  };
 }
 
 function consentView({ clientId, entries }: Consent): ConsentView {
@@ -179,6 +202,19 @@ export const SESSION_OPERATIONS = {
       const grants = await askStorage(() => parts.storage.grantsOf(subject));
       const newestFirst = grants.toSorted((one, other) => other.createdAtMs - one.createdAtMs);
       return { document: { items: newestFirst.map(grantView) } };
+    },
+  }),
+  listActing: operation({
+    method: 'GET',
+    path: '/users/{sub}/acting',
+    scope: 'grantd:users:read',
+    summary: 'List the services and agents that act for a user, or have done so in the last 30 days',
+    status: 200,
+    output: ACTING_CLIENTS,
+    async perform(parts, { sub }) {
+      const { subject } = await requireSubject(parts, sub);
+      const clients = await askStorage(() => actingFor(parts.storage, parts.actingUses, subject));
+      return { document: { items: clients.map(actingView) } };
     },
   }),
   listConsents: operation({

@@ -9,6 +9,7 @@ export const OPERATIONS_WITHOUT_COMMAND: Readonly<Record<string, string>> = {
   updateUser: 'part of grantd user update, which also changes memberships',
   listSessions: 'part of grantd user show',
   listGrants: 'part of grantd user show',
+  listActing: 'part of grantd user show',
   listConsents: 'part of grantd user show',
   listLinks: 'part of grantd user show',
   getFactors: 'part of grantd user show',

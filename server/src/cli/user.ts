@@ -263,16 +263,17 @@ async function showPerson(parts: AdministrationParts, name: string): Promise<voi
   const { admin } = parts;
   const user = await userNamed(admin, name);
   const { sub, claims } = user;
-  const [{ items: sessions }, { items: grants }, { items: consents }, { items: links }, factors, locks] =
+  const [{ items: sessions }, { items: grants }, { items: acting }, { items: consents }, { items: links }] =
     await Promise.all([
       call(admin, 'listSessions', { sub }),
       call(admin, 'listGrants', { sub }),
+      call(admin, 'listActing', { sub }),
       call(admin, 'listConsents', { sub }),
       call(admin, 'listLinks', { sub }),
-      call(admin, 'getFactors', { sub }),
-      locksOf(admin, sub),
     ]);
-  printOne(parts, { ...user, sessions, grants, consents, links, factors, locks: locks ?? 'unknown' }, [
+  const [factors, locks] = await Promise.all([call(admin, 'getFactors', { sub }), locksOf(admin, sub)]);
+  const access = { sessions, grants, acting, consents, links };
+  printOne(parts, { ...user, ...access, factors, locks: locks ?? 'unknown' }, [
     ...labelled({
       name: user.username,
       sub,
@@ -298,6 +299,10 @@ async function showPerson(parts: AdministrationParts, name: string): Promise<voi
     ...grants.map(
       ({ id, client_id: clientId, scopes, created_at: createdAt }) =>
         `grant ${id}: ${clientId} since ${createdAt}, ${scopes.join(' ')}`,
+    ),
+    ...acting.map(
+      ({ client_id: clientId, applications, since, last_used_at: lastUsedAt }) =>
+        `acting: ${clientId} through ${applications.join(' ')} since ${since}, last used ${lastUsedAt}`,
     ),
     ...consents.flatMap(({ client_id: clientId, entries }) =>
       entries.map(({ scopes, resources, authorization_details: details, given_at: givenAt }) => {

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import { OperationRefused } from '../admin/operation_refused.ts';
-import type { ConsentView, GrantView, SessionView } from '../admin/sessions.ts';
+import type { ActingView, ConsentView, GrantView, SessionView } from '../admin/sessions.ts';
 import type { User } from '../admin/users.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { browserText } from '../pages/drawing/browser_names.ts';
@@ -55,12 +55,13 @@ export async function showUsers(visit: Visit): Promise<Response> {
     const question = { user, ask, active, sessions: sessions.length, ...(grant && { grant }) };
     return renderPage(c, askUserPage({ ...view, ...question }, setting));
   }
-  const [{ items: consents }, { items: grants }] = await Promise.all([
+  const [{ items: consents }, { items: grants }, { items: acting }] = await Promise.all([
     call('listConsents', { sub }),
     call('listGrants', { sub }),
+    call('listActing', { sub }),
   ]);
   const isAdministrator = user.groups.includes(adminGroup);
-  const shown = { user, isAdministrator, sessions, consents, grants };
+  const shown = { user, isAdministrator, sessions, consents, grants, acting };
   return renderPage(c, userPage({ ...view, ...shown }, setting));
 }
 
@@ -127,13 +128,14 @@ export interface UserView extends ConsoleView {
   readonly sessions: readonly SessionView[];
   readonly consents: readonly ConsentView[];
   readonly grants: readonly GrantView[];
+  readonly acting: readonly ActingView[];
 }
 
 /** One user: links `ask-disable`, `ask-end_sessions`, `ask-revoke` and `ask-end_grant`, button `enable`. */
 export function userPage(view: UserView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, user, isAdministrator, sessions, consents, grants } = view;
+  const { base, user, isAdministrator, sessions, consents, grants, acting } = view;
   const { sub, disabled_at: disabledAt } = user;
   const claims: readonly Row[] = Object.entries(user.claims).map(([name, value]) => [
     name,
@@ -177,6 +179,16 @@ export function userPage(view: UserView, setting: PageSetting): Page {
             html`<li class="row"><div>${client(clientId)}
 <p class="detail">${words.created(timeOf(createdAt, texts) ?? html``)}</p>${codes(scopes) ?? ''}</div>
 ${askLink(thingUrl(base, 'users', sub, { ask: 'end_grant', grant: id }), `end_grant-${id}`, words.endGrant)}</li>\n`,
+        ),
+      ),
+    )}${section(
+      'acting',
+      words.acting,
+      list(
+        acting.map(
+          ({ client_id: clientId, applications, scopes, last_used_at: lastUsedAt }) =>
+            html`<li>${client(clientId)}
+<p class="detail">${applications.length === 0 ? '' : html`${texts.account.through(html`${applications.map((id, at) => html`${at === 0 ? '' : ', '}${client(id)}`)}`)} · `}${words.lastUsed}: ${timeOf(lastUsedAt, texts)}</p>${codes(scopes) ?? ''}</li>\n`,
         ),
       ),
     )}${section(

@@ -946,6 +946,7 @@ export const DE: Texts = {
     sessions: 'Sitzungen',
     consents: 'Einwilligungen',
     grants: 'Erteilte Zugriffe',
+    acting: 'Dienste und Agenten, die für die Person handeln',
     endGrant: 'Beenden',
     userChanges: {
       disable: {

@@ -943,6 +943,7 @@ export const EN = {
     sessions: 'Sessions',
     consents: 'Consents',
     grants: 'Grants',
+    acting: 'Services and agents that act for the user',
     endGrant: 'End',
     userChanges: {
       disable: {

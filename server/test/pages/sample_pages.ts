@@ -892,10 +892,16 @@ const SAMPLES: readonly Sample[] = [
     consents: [],
     isAdministrator: false,
     grants: [CONSOLE_GRANT],
+    acting: [
+      {
+        ...{ client_id: 'assistant', applications: ['photos', 'notes'], scopes: ['calendar:read'] },
+        ...{ resources: ['https://calendar.example.com'], since: EPOCH, last_used_at: EPOCH },
+      },
+    ],
   }),
   sample('console_administrator', userPage, {
     ...{ ...CONSOLE, current: 'users', user: { ...CONSOLE_USER, groups: ['admins'] }, isAdministrator: true },
-    ...{ sessions: [], consents: [], grants: [] },
+    ...{ sessions: [], consents: [], grants: [], acting: [] },
   }),
   sample('console_end_grant', askUserPage, {
     ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, ask: 'end_grant', grant: CONSOLE_GRANT },
