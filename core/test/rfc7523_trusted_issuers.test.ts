@@ -233,7 +233,7 @@ specification('Attacks on trusted issuers (RFC 7523)', ON_MEMORY, (declare) => {
         [
           'a line break',
           actions({ sub: 'repo:acme/shop:ref:refs/heads/main\n', repository_owner_id: '4712' }),
-          'assertion_claims_unmatched',
+          'assertion_malformed',
         ],
         ['an empty part', actions({ sub: 'repo:acme/shop:ref:refs/heads/' }), 'assertion_claims_unmatched'],
         ['two parts', actions({ sub: 'repo:acme/shop:ref:refs/heads/a/b' }), 'assertion_claims_unmatched'],
@@ -244,11 +244,13 @@ specification('Attacks on trusted issuers (RFC 7523)', ON_MEMORY, (declare) => {
         ],
         ['a renamed owner', actions({ repository_owner_id: '4712' }), 'assertion_claims_unmatched'],
         ['a number for a text', actions({ repository_owner_id: 4711 }), 'assertion_claims_unmatched'],
+        ['a subject that is no text', actions({ sub: { toString: 1 } }), 'assertion_malformed'],
+        ['an issuer that is no text', actions({ iss: { toString: 1 } }), 'assertion_issuer_unknown'],
         ['no owner', actions({ repository_owner_id: undefined }), 'assertion_claims_unmatched'],
         [
           'a list of subjects',
           actions({ sub: ['repo:acme/shop:ref:refs/heads/main'] }),
-          'assertion_claims_unmatched',
+          'assertion_malformed',
         ],
         [
           'another namespace',

@@ -360,6 +360,9 @@ function findAssertion(issuers: OpenIssuers, form: Form): FoundCredentials | und
   };
 }
 
+/** Some databases cannot store NUL or lone surrogates. */
+const SUBJECT = /^[^\p{Cc}\p{Cs}]+$/u;
+
 /** Reads a JWT without verifying it. */
 function claimedJwt(
   issuers: OpenIssuers,
@@ -377,6 +380,7 @@ function claimedJwt(
     assertion.length > MAX_ASSERTION_LENGTH
   )
     return { reason: 'assertion_malformed' };
+  if (typeof claims.sub !== 'string' || !SUBJECT.test(claims.sub)) return { reason: 'assertion_malformed' };
   const { type, keyId } = header;
   if (!types.includes(type)) return { reason: 'assertion_type_unknown' };
   const algorithm = clientAlgorithmOf(header.algorithm);
@@ -397,7 +401,6 @@ async function verifyGrant(issuers: OpenIssuers, context: ClientContext, asserti
   const mayNameEndpoint = issuer?.tokenEndpointAudience === true && !isIdentityAssertion;
   const verified = await verify(context, { ...jwt, issuer }, mayNameEndpoint);
   if ('reason' in verified) return verified;
-  if (typeof claims.sub !== 'string' || claims.sub === '') return { reason: 'assertion_malformed' as const };
   return { ...verified, claims, isIdentityAssertion };
 }
 
@@ -429,7 +432,7 @@ function claimOf(jwt: ClaimedJwt, clientId: string | undefined): Claim {
   return {
     method: 'trusted_issuer_jwt',
     clientId: wanted,
-    named: loggable(`${claims.iss ?? ''} ${claims.sub}`),
+    named: loggable(`${typeof claims.iss === 'string' ? claims.iss : ''} ${claims.sub}`),
     async verify(context): Promise<Verdict> {
       const verified = await verify(context, jwt);
       if ('reason' in verified) return verified;
