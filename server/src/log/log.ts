@@ -118,38 +118,30 @@ const MAX_WRITE_BYTES = 64 * 1024;
 const ATOMIC_WRITE_BYTES = 4096;
 
 /**
- * Maximum bytes that wait for a slow reader. The log drops further lines, because requests matter more than their log.
+ * Maximum characters that wait for a slow reader. The log drops further lines, because requests matter more than their
+ * log.
  */
-const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+const MAX_WAITING = 4 * 1024 * 1024;
 
-const LINE_END = Buffer.from('\n');
+const LINE_END = '\n'.charCodeAt(0);
 
-interface Piece {
-  /** The bytes that are not written yet. */
-  bytes: Buffer<ArrayBuffer>;
-  /** The buffer that holds the bytes and can be reused. Absent if the piece has its own memory. */
-  readonly buffer?: Buffer<ArrayBuffer>;
-}
+const NOTHING = Buffer.alloc(0);
 
 /**
  * Standard output for the log. A slow reader delays lines. Lines that cannot be written, for example to a full disk,
  * are dropped, because the log must never keep the server from answering or exiting.
  */
 export class LogOutput {
-  /** Full buffers and oversized lines, oldest first. */
-  readonly #waiting: Piece[] = [];
-  readonly #bufferBytes: number;
+  /** Lines, oldest first. */
+  readonly #waiting: string[] = [];
+  /** Their characters. */
+  #waitingLength = 0;
+  /** Serves one write after the other. Allocating hundreds of buffers per second would cost memory. */
   #buffer: Buffer<ArrayBuffer>;
-  /** A written buffer for reuse. Allocating hundreds of buffers per second would cost memory. */
-  #spare: Buffer<ArrayBuffer> | undefined;
   readonly #isShared: boolean;
-  /** Bytes in the current buffer. */
-  #buffered = 0;
-  /** Bytes that wait or are being written, without those in the current buffer. */
-  #pending = 0;
-  /** The piece that is being written or retried. */
-  #current: Piece | undefined;
-  /** Whether a thread is writing the current piece. */
+  /** What is being written or retried. */
+  #rest = NOTHING;
+  /** Whether a thread is writing it. */
   #isWriting = false;
   /** Whether the last written line is incomplete. */
   #isLineCut = false;
@@ -159,122 +151,107 @@ export class LogOutput {
   constructor(isShared = false) {
     this.#isShared = isShared;
     // Writes to files are always complete, at any size.
-    this.#bufferBytes = isShared && !fstatSync(STDOUT).isFile() ? ATOMIC_WRITE_BYTES : MAX_WRITE_BYTES;
-    this.#buffer = Buffer.allocUnsafeSlow(this.#bufferBytes);
+    const isAtomic = isShared && !fstatSync(STDOUT).isFile();
+    this.#buffer = Buffer.allocUnsafeSlow(isAtomic ? ATOMIC_WRITE_BYTES : MAX_WRITE_BYTES);
     // Timers do not fire after the exit, even an exit by an error.
     process.once('exit', () => this.#writeLast());
   }
 
   /** @param lines complete lines with their line ends */
   write(lines: string): void {
-    // A JavaScript character takes at most three bytes in UTF-8.
-    const most = lines.length * 3;
-    if (this.#pending + this.#buffered + most > MAX_WAITING_BYTES) return;
-    if (this.#buffered + most > this.#bufferBytes) this.#enqueueBuffer();
-    if (most > this.#bufferBytes) this.#enqueue({ bytes: this.#oversized(lines) });
-    else this.#buffered += this.#buffer.write(lines, this.#buffered);
-    if (this.#current === undefined) this.#writeSoon();
-  }
-
-  /** The bytes of an oversized line. If the line cannot be written atomically, a short warning replaces it. */
-  #oversized(lines: string): Buffer<ArrayBuffer> {
-    const bytes = Buffer.from(lines);
-    if (bytes.length <= ATOMIC_WRITE_BYTES || this.#bufferBytes > ATOMIC_WRITE_BYTES) return bytes;
-    return Buffer.from(`{"level":"warn","event":"log_line_too_long","bytes":${bytes.length}}\n`);
+    if (this.#waitingLength + lines.length > MAX_WAITING) return;
+    this.#waiting.push(lines);
+    this.#waitingLength += lines.length;
+    if (this.#rest.length === 0) this.#writeSoon();
   }
 
   #writeSoon(): void {
-    if (this.#waiting.length > 0) this.#writeNext();
-    else if (this.#buffered > 0) this.#gathering ??= setTimeout(() => this.#writeNext(), GATHER_MS);
+    if (this.#waitingLength >= this.#buffer.length) this.#writeNext();
+    else if (this.#waitingLength > 0) this.#gathering ??= setTimeout(() => this.#writeNext(), GATHER_MS);
   }
 
   #writeNext(): void {
     clearTimeout(this.#gathering);
     this.#gathering = undefined;
-    if (this.#waiting.length === 0) this.#enqueueBuffer();
-    this.#current = this.#next();
-    if (this.#current !== undefined) this.#write(this.#current);
+    this.#write(this.#next());
   }
 
-  #write(piece: Piece): void {
+  /** Takes the lines of the next write. They begin a new line if the last written one is incomplete. */
+  #next(): Buffer<ArrayBuffer> {
+    const [first] = this.#waiting;
+    let bytes = this.#isLineCut && first !== undefined ? this.#buffer.write('\n') : 0;
+    let count = 0;
+    for (const lines of this.#waiting) {
+      // A JavaScript character takes at most three bytes in UTF-8.
+      if (bytes + lines.length * 3 > this.#buffer.length) break;
+      bytes += this.#buffer.write(lines, bytes);
+      count += 1;
+    }
+    for (const { length } of this.#waiting.splice(0, count || 1)) this.#waitingLength -= length;
+    const next = this.#buffer.subarray(0, bytes);
+    return count > 0 || first === undefined ? next : Buffer.concat([next, this.#oversized(first)]);
+  }
+
+  /** The bytes of an oversized line. If the line cannot be written atomically, a short warning replaces it. */
+  #oversized(lines: string): Buffer {
+    const bytes = Buffer.from(lines);
+    if (bytes.length <= ATOMIC_WRITE_BYTES || this.#buffer.length > ATOMIC_WRITE_BYTES) return bytes;
+    return Buffer.from(`{"level":"warn","event":"log_line_too_long","bytes":${bytes.length}}\n`);
+  }
+
+  #write(bytes: Buffer<ArrayBuffer>): void {
+    this.#rest = bytes;
     this.#isWriting = true;
-    write(STDOUT, piece.bytes, (error, written) => {
+    write(STDOUT, bytes, (error, written) => {
       this.#isWriting = false;
-      if (error === null) this.#advance(piece, written);
-      if (isFull(error)) this.#writeLater(piece);
-      else if (error !== null || piece.bytes.length === 0) this.#end(piece);
-      else this.#write(piece);
+      if (error === null) this.#advance(written);
+      if (isFull(error)) this.#writeLater();
+      else if (error !== null || this.#rest.length === 0) this.#end();
+      else this.#write(this.#rest);
     });
   }
 
-  #writeLater(piece: Piece): void {
+  #writeLater(): void {
     // On a shared pipe, the other writers can block a synchronous write.
-    setTimeout(() => (this.#isShared ? this.#write(piece) : this.#writeAgain(piece)), RETRY_MS).unref();
+    setTimeout(() => (this.#isShared ? this.#write(this.#rest) : this.#writeAgain()), RETRY_MS).unref();
   }
 
   /**
    * Writes synchronously, because a full pipe in non-blocking mode does not block. An exit then finds no write in
    * doubt.
    */
-  #writeAgain(piece: Piece): void {
+  #writeAgain(): void {
     let failure: unknown;
     try {
-      while (piece.bytes.length > 0) this.#advance(piece, writeSync(STDOUT, piece.bytes));
+      while (this.#rest.length > 0) this.#advance(writeSync(STDOUT, this.#rest));
     } catch (error) {
       failure = error;
     }
-    if (isFull(failure)) this.#writeLater(piece);
-    else this.#end(piece);
+    if (isFull(failure)) this.#writeLater();
+    else this.#end();
   }
 
-  #advance(piece: Piece, written: number): void {
-    this.#isLineCut = piece.bytes.at(written - 1) !== LINE_END[0];
-    piece.bytes = piece.bytes.subarray(written);
-    this.#pending -= written;
+  #advance(written: number): void {
+    this.#isLineCut = this.#rest[written - 1] !== LINE_END;
+    this.#rest = this.#rest.subarray(written);
   }
 
-  #end({ bytes, buffer }: Piece): void {
-    this.#pending -= bytes.length;
-    this.#spare = buffer ?? this.#spare;
-    this.#current = undefined;
+  #end(): void {
+    this.#rest = NOTHING;
     this.#writeSoon();
   }
 
-  #enqueueBuffer(): void {
-    if (this.#buffered === 0) return;
-    this.#enqueue({ bytes: this.#buffer.subarray(0, this.#buffered), buffer: this.#buffer });
-    this.#buffer = this.#spare ?? Buffer.allocUnsafeSlow(this.#bufferBytes);
-    this.#spare = undefined;
-    this.#buffered = 0;
-  }
-
-  #enqueue(piece: Piece): void {
-    this.#waiting.push(piece);
-    this.#pending += piece.bytes.length;
-  }
-
-  /** Takes the next piece. It starts a new line if the previous line was cut off. */
-  #next(): Piece | undefined {
-    const next = this.#waiting.shift();
-    if (next !== undefined && this.#isLineCut) {
-      next.bytes = Buffer.concat([LINE_END, next.bytes]);
-      this.#pending += LINE_END.length;
-    }
-    return next;
-  }
-
   #writeLast(): void {
-    this.#enqueueBuffer();
     if (this.#isWriting) {
       // The result of this write can no longer arrive. The thread started earlier, so it finishes first.
       sleep(RETRY_MS);
-      this.#current = undefined;
+      this.#rest = NOTHING;
+      this.#buffer = Buffer.allocUnsafeSlow(this.#buffer.length);
     }
     const endsAtMs = performance.now() + MAX_EXIT_WAIT_MS;
     try {
-      for (let piece = this.#current ?? this.#next(); piece !== undefined; piece = this.#next()) {
-        while (piece.bytes.length > 0) this.#advance(piece, writeUntil(endsAtMs, piece.bytes));
-      }
+      for (; this.#rest.length > 0 || this.#waiting.length > 0; this.#rest = this.#next())
+        while (this.#rest.length > 0) this.#advance(writeUntil(endsAtMs, this.#rest));
     } catch {
       // The reader is gone or the disk is full. Drop the lines.
     }
