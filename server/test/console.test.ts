@@ -75,7 +75,7 @@ async function startConsole(
     ...{ mail: undefined, directory: undefined, openUpstream: undefined },
     consoleFlow: await openConsole(instance, surroundings),
   });
-  const http = createServer(requestListener({ server, requestLog, pages, health: async () => false }));
+  const http = createServer(requestListener({ server, requestLog, pages }));
   await new Promise<void>((listening) => http.listen(0, '127.0.0.1', listening));
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
 

@@ -137,7 +137,6 @@ async function stage(
     t,
     requestListener({
       ...{ server, guesses, requestLog, trustedProxies: ['127.0.0.1'] },
-      health: async () => false,
       clientCertificate: ({ headers }) => (headers['x-certified'] ? presented(certificate) : undefined),
       pages: async (_request, response) => void response.writeHead(404).end(),
     }),

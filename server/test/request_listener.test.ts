@@ -23,7 +23,6 @@ test('what cannot be sent by an endpoint is answered 500, and the log says why',
   const listener = requestListener({
     server: new Unspeakable({ issuer, secret: 's'.repeat(32), storage: memoryStorage({ issuer }) }),
     requestLog: new RequestLog(log),
-    health: async () => false,
     pages: async () => {},
   });
   const server = createServer(listener).listen(0, '127.0.0.1');

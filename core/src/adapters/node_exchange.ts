@@ -96,12 +96,11 @@ function middleware<Incoming extends NodeRequest>(
   const { errors, headers, onFault } = options;
   return async (request, response, next) => {
     const render = (thrown: unknown) => rendered(thrown, onFault, request);
-    let isOther = false;
+    let operation: Operation | undefined;
     try {
       const hosted = hostedOf(request);
-      const operation = operationAt(hosted.url ?? '') ?? (next === undefined ? notFound : undefined);
-      if (operation === undefined) isOther = true;
-      else {
+      operation = operationAt(hosted.url ?? '') ?? (next === undefined ? notFound : undefined);
+      if (operation !== undefined) {
         const answer = await answerTo(request, hosted, operation, next && errors, render);
         if (answer !== undefined) sendResponse(request, response, answer, headers?.(request));
       }
@@ -111,7 +110,7 @@ function middleware<Incoming extends NodeRequest>(
       if (!response.headersSent) sendResponse(request, response, answer);
       else if (!response.writableEnded) response.destroy();
     }
-    if (isOther) next?.();
+    if (operation === undefined) next?.();
   };
 }
 

@@ -4,7 +4,7 @@ import type { AuthorizationServer } from '@grantd/core';
 import { getRequestListener } from '@hono/node-server';
 import { Hono, type MiddlewareHandler } from 'hono';
 import { rpIdOf } from '../config/acr.ts';
-import { asksForPage, clientAddress } from '../config/client_address.ts';
+import { asksForPage } from '../config/client_address.ts';
 import type { Settings } from '../config/options.ts';
 import { AnsweredRequests } from '../data/answered_requests.ts';
 import { clientAccess } from '../data/groups.ts';
@@ -116,6 +116,7 @@ type PageData = Pick<
   | 'groups'
   | 'ownPeople'
   | 'ownFactors'
+  | 'factors'
   | 'sessions'
   | 'consents'
   | 'scopeTexts'
@@ -175,7 +176,7 @@ export function openPages(
   const secondFactors = new SecondFactors({ issuer, issuerName, factors, attempts, secret, clock });
   const { signInPolicy, consoleSignInPolicy, recoveryHold, signUpDomains } = settings;
   const missing = new MissingSteps({
-    ...{ factors, passwords, groups, signInPolicy, consoleSignInPolicy, clock },
+    ...{ passwords, groups, signInPolicy, consoleSignInPolicy, clock, factors: instance.factors },
     hasPasskeys: passkeys !== undefined,
   });
   const signInParts = {
@@ -203,7 +204,7 @@ export function openPages(
   const openedLink = new OpenedLink(cookies);
   const languageChoice = new LanguageChoice(cookies, clock);
   const visitors = new Visitors({
-    ...{ knownBrowsers, requestLog, addressOf: clientAddress(settings.trustedProxies ?? []) },
+    ...{ knownBrowsers, requestLog },
     recordFailure: failureRecorder({ sessions, clock, limits, storage: instance.storage }),
   });
   const browserSessions = new BrowserSessions({

@@ -89,24 +89,20 @@ export class MissingSteps {
    * @param amr what the user has done so far
    */
   async of(person: Person, amr: readonly string[], purpose: Purpose): Promise<MissingStep | undefined> {
-    if (levelOf(amr) === PHISHING_RESISTANT) return undefined;
-    const ofPolicy = await this.#ofPolicy(person, amr, purpose);
+    const level = levelOf(amr);
+    if (level === PHISHING_RESISTANT) return undefined;
+    const ofPolicy = await this.#ofPolicy(person, level, purpose);
     const change = 'pending' in purpose ? purpose.pending.change : undefined;
     if (change === undefined) return ofPolicy;
     const ofChange = await this.ofChange({ person, amr, signedInAtMs: this.#needs.clock() }, change);
     if (ofChange?.step !== 'second') return ofPolicy;
     if (ofPolicy?.step !== 'second') return ofChange;
-    const level = Math.max(ofPolicy.level, ofChange.level) as Level;
-    return { step: 'second', level, takesRecovery: ofPolicy.takesRecovery && ofChange.takesRecovery };
+    const owed = Math.max(ofPolicy.level, ofChange.level) as Level;
+    return { step: 'second', level: owed, takesRecovery: ofPolicy.takesRecovery && ofChange.takesRecovery };
   }
 
-  async #ofPolicy(
-    person: Person,
-    amr: readonly string[],
-    purpose: Purpose,
-  ): Promise<MissingStep | undefined> {
+  async #ofPolicy(person: Person, level: Level, purpose: Purpose): Promise<MissingStep | undefined> {
     const { signInPolicy, consoleSignInPolicy, groups, hasPasskeys } = this.#needs;
-    const level = levelOf(amr);
     const [has, ofGroups] = await Promise.all([this.#factorsOf(person), groups.policiesOf(person.subject)]);
     const reachable = reachableLevel(has);
     // A further passkey would not count either, as long as those that the user has do not.

@@ -49,6 +49,7 @@ export function providerOfAddress<P extends Pick<Provider, 'domains'>>(
   providers: readonly P[],
   address: string,
 ): P | undefined {
+  if (providers.length === 0) return undefined;
   const domain = domainKey(trimmed(address));
   return providers.find(
     ({ domains }) => domain !== undefined && domains.some((item) => domainKey(`user@${item}`) === domain),

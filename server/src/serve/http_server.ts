@@ -248,7 +248,7 @@ function refuseUnreadable(error: Error, socket: Duplex, answering: ServerRespons
 const LIVE_PATH = '/health/live';
 
 /** Readiness: the server can answer requests. */
-const READY_PATHS: ReadonlySet<string> = new Set(['/health', '/health/ready']);
+const READY_PATHS = ['/health', '/health/ready'];
 
 function answerLive(response: ServerResponse): void {
   answerHealth(response, 'ok');
@@ -265,25 +265,22 @@ interface ReadinessParts {
   readonly log: Log;
 }
 
-/** Answers health checks. Resolves with whether the path belongs to one. */
-type HealthListener = (path: string, response: ServerResponse) => Promise<boolean>;
+type HealthCheck = (response: ServerResponse) => Promise<void>;
 
 /**
- * Creates the health checks. The server is ready if storage answers every kind of lookup without the cache, accepts
- * writes, and the server is not shutting down.
+ * Creates the health checks, by path. The server is ready if storage answers every kind of lookup without the cache,
+ * accepts writes, and the server is not shutting down.
  */
-export function healthListener({ isEnding, clock, ...parts }: ReadinessParts): HealthListener {
+export function healthChecks({ isEnding, clock, ...parts }: ReadinessParts): ReadonlyMap<string, HealthCheck> {
   const isReady = readinessCheck(parts);
-  return async (path, response) => {
-    if (path === LIVE_PATH) {
-      answerLive(response);
-      return true;
-    }
-    if (!READY_PATHS.has(path)) return false;
+  const ready: HealthCheck = async (response) => {
     const isOk = await isReady();
     answerHealth(response, isEnding() ? 'ending' : isOk ? 'ok' : 'unavailable', clock.skewSeconds);
-    return true;
   };
+  return new Map([
+    [LIVE_PATH, async (response) => answerLive(response)],
+    ...READY_PATHS.map((path) => [path, ready] as const),
+  ]);
 }
 
 /** Returns a check whether storage answers and accepts writes. It logs why not, and never rejects. */
@@ -339,7 +336,8 @@ async function isHealthy(check: () => Promise<void>, log: Log): Promise<boolean>
 export interface Routes {
   readonly server: AuthorizationServer;
   readonly requestLog: RequestLog;
-  readonly health: HealthListener;
+  /** By path. Default: none. */
+  readonly health?: ReadonlyMap<string, HealthCheck> | undefined;
   /** Resolves with whether the request was one to the admin API. Absent if that is off. */
   readonly admin?:
     | ((request: IncomingMessage, response: ServerResponse, id: string) => Promise<boolean>)
@@ -414,7 +412,9 @@ export function requestListener({
     response.setHeader('cache-control', 'no-store');
     const path = pathOf({ url: request.url ?? '' });
     if (apis.has(path)) return apis.get(path)?.answer(request, response, id);
-    if ((await health(path, response)) || (await admin?.(request, response, id))) return;
+    const check = health?.get(path);
+    if (check !== undefined) return check(response);
+    if (await admin?.(request, response, id)) return;
     if (mtlsPort === undefined || request.socket.localPort !== mtlsPort) await pages(request, response);
     else response.writeHead(404, { 'content-length': 0 }).end();
   };
@@ -422,7 +422,7 @@ export function requestListener({
   const listener: RequestListener = (request, response) => {
     if (request.url?.startsWith(noncePath) && contact?.takes(request, response, listener)) return;
     const address = addressOf(request);
-    const named = Object.assign(request, { id: requestLog.begin(request, response, address) });
+    const named = Object.assign(request, { address, id: requestLog.begin(request, response, address) });
     const fail = (error: unknown) => {
       requestLog.failure(named.id, 'unexpected', error);
       if (response.headersSent) response.destroy();

@@ -35,7 +35,7 @@ import { UseRecorder } from '../people/acting.ts';
 import { useCatalogues } from '../texts/texts.ts';
 import { type DatabaseWatch, watchDatabase } from './database_watch.ts';
 import { refuseForeignDemo, refuseKnownPasswords, refusePlainIssuer } from './exposure.ts';
-import { healthListener, lateListener, readinessCheck, requestListener } from './http_server.ts';
+import { healthChecks, lateListener, readinessCheck, requestListener } from './http_server.ts';
 import { OpenedParts } from './opened_parts.ts';
 import {
   adminListener,
@@ -309,7 +309,7 @@ function listenerOf(given: Given, { directory, instance, clock }: Data, parts: P
     contact: parts.feed.contact,
     trustedProxies: settings.trustedProxies,
     throttle: new Throttle(instance.issuer, settings),
-    health: healthListener({ ...readiness, isEnding, clock }),
+    health: healthChecks({ ...readiness, isEnding, clock }),
     pages: lateListener(async () => {
       const { openPages } = await import('../pages/pages.ts');
       const { notifyClients } = unfinished;

@@ -79,7 +79,6 @@ export async function startAdmin(
   const http = createServer(
     requestListener({
       ...{ server, requestLog, admin },
-      health: async () => false,
       pages: async (_, response) => void response.writeHead(404).end('no page'),
     }),
   );

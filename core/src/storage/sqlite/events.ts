@@ -133,6 +133,7 @@ export function sqliteEvents({
   let current: number | undefined;
   return {
     add(type, { target, clientId, subject, reason }, { actor, address, requestId } = NO_ORIGIN) {
+      if (!database.isTransaction) throw new Error('expected an event to be added within a write');
       const transaction = transactions?.commits;
       if (transaction === undefined || transaction !== current) last = lastNumber();
       current = transaction;

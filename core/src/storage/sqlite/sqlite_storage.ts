@@ -220,11 +220,7 @@ function storageOn(
   return {
     path,
     connection: {
-      ...{ database, reads, transaction: writes.transaction },
-      addEvent(...event) {
-        if (!database.isTransaction) throw new Error('addEvent: expected to be called within a write');
-        events.add(...event);
-      },
+      ...{ database, reads, transaction: writes.transaction, addEvent: events.add },
       isOlderCopy(readsFile) {
         const { numbers } = checks;
         return numbers.isOlder() || (readsFile && numbers.isOlder(readSqlite(path, lastNumbersIn)));

@@ -22,9 +22,9 @@ const FORM_COOKIE_SECONDS = 90 * 24 * 60 * 60;
 const SERIAL_BYTES = 12;
 
 /**
- * Tokens against forged forms, `SERIAL.MAC`. The serial number tells this form from every other one of the browser, so
- * that an answer that is sent twice is recognised. The MAC is an HMAC-SHA-256 over the browser, the serial number and the
- * purpose of the form, so that the token of one form does not fit another.
+ * Tokens against forged forms, `SERIAL.PURPOSE.MAC`. The serial number tells this form from every other one of the browser,
+ * so that an answer that is sent twice is recognised. The purpose is a digest, so that the token of one form does not fit
+ * another. The MAC is over both and the browser, so that strangers have no tokens without a form.
  */
 export class FormTokens {
   readonly #cookies: Cookies;
@@ -42,9 +42,8 @@ export class FormTokens {
       this.#cookies.set(c, FORM_COOKIE, browser, FORM_COOKIE_SECONDS);
     }
     const key = await this.#secret.key('form_token');
-    const number = randomBytes(SERIAL_BYTES);
-    const serial = Buffer.concat([number, seriesMac(key, browser, number)]).toString('base64url');
-    return `${serial}.${mac(key, [browser, serial, ...about]).toString('base64url')}`;
+    const serial = randomBytes(SERIAL_BYTES).toString('base64url');
+    return tokenOf(key, browser, serial, purposeOf(key, about));
   }
 
   /** The cookie that identifies this browser to forms; `undefined` before its first form. */
@@ -52,25 +51,16 @@ export class FormTokens {
     return this.#cookies.get(c, FORM_COOKIE);
   }
 
-  /** Whether this server made a form with this token for this browser, for any purpose. */
-  async isOfBrowser(c: Context, token: string | undefined): Promise<boolean> {
-    const browser = this.#cookies.get(c, FORM_COOKIE);
-    if (browser === undefined || token === undefined) return false;
-    const serial = Buffer.from(serialOf(token), 'base64url');
-    // Other texts of the same bytes would each be another form.
-    if (serial.toString('base64url') !== serialOf(token)) return false;
-    const number = serial.subarray(0, SERIAL_BYTES);
+  /**
+   * The key under which this server made a form with this token for this browser, for any purpose; `undefined` if it did
+   * not.
+   */
+  async keyOf(c: Context, token: string): Promise<Uint8Array | undefined> {
+    const browser = this.browserOf(c);
+    if (browser === undefined) return undefined;
+    const [serial = '', purpose = ''] = token.split('.');
     const keys = await this.#secret.keys('form_token');
-    return keys.some((key) => isEqual(seriesMac(key, browser, number), serial.subarray(SERIAL_BYTES)));
-  }
-
-  async isFrom(c: Context, token: string | undefined, ...about: readonly string[]): Promise<boolean> {
-    const browser = this.#cookies.get(c, FORM_COOKIE);
-    if (browser === undefined || token === undefined) return false;
-    const serial = serialOf(token);
-    const given = Buffer.from(token.slice(serial.length + 1), 'base64url');
-    const keys = await this.#secret.keys('form_token');
-    return keys.some((key) => isEqual(mac(key, [browser, serial, ...about]), given));
+    return keys.find((key) => isEqual(tokenOf(key, browser, serial, purpose), token));
   }
 
   /**
@@ -83,28 +73,30 @@ export class FormTokens {
     { page, about, clientId }: { page: PageName; about: readonly string[]; clientId?: string | undefined },
   ): Promise<URLSearchParams> {
     const form = new URLSearchParams(bodyOf(c));
-    const token = form.get('form_token') ?? undefined;
-    if (!(await this.isFrom(c, token, page, ...about))) throw new PageProblem(page, 'form_foreign', clientId);
+    const token = form.get('form_token') ?? '';
+    const key = await this.keyOf(c, token);
+    if (key === undefined || token.split('.')[1] !== purposeOf(key, [page, ...about]))
+      throw new PageProblem(page, 'form_foreign', clientId);
     return form;
   }
 }
 
-function serialOf(token: string): string {
-  return token.slice(0, Math.max(token.indexOf('.'), 0));
+function tokenOf(key: Uint8Array, browser: string, serial: string, purpose: string): string {
+  return `${serial}.${purpose}.${mac(key, [browser, serial, purpose])}`;
 }
 
-/** The second half of a serial number. Without it, strangers could have serial numbers without a form. */
-function seriesMac(key: Uint8Array, browser: string, number: Uint8Array): Buffer {
-  // Nested, so that it is never the MAC of a token.
-  return mac(key, [[browser, Buffer.from(number).toString('base64url')]]).subarray(0, SERIAL_BYTES);
+/** Nested, so that it is never the MAC of a token. */
+function purposeOf(key: Uint8Array, about: readonly string[]): string {
+  return mac(key, [about]);
 }
 
-function isEqual(expected: Uint8Array, given: Uint8Array): boolean {
-  return expected.length === given.length && timingSafeEqual(expected, given);
+function isEqual(expected: string, given: string): boolean {
+  const [one, other] = [Buffer.from(expected), Buffer.from(given)];
+  return one.length === other.length && timingSafeEqual(one, other);
 }
 
-function mac(key: Uint8Array, about: readonly unknown[]): Buffer {
-  return createHmac('sha256', key).update(JSON.stringify(about)).digest();
+function mac(key: Uint8Array, about: readonly unknown[]): string {
+  return createHmac('sha256', key).update(JSON.stringify(about)).digest('base64url');
 }
 
 /**
@@ -164,8 +156,8 @@ export function sentForm({ formTokens }: { readonly formTokens: FormTokens }): S
   return async (c) => {
     if (c.req.method !== 'POST') return undefined;
     const body = bodyOf(c);
-    const token = new URLSearchParams(body).get('form_token') ?? undefined;
-    if (!(await formTokens.isOfBrowser(c, token))) return undefined;
+    const token = new URLSearchParams(body).get('form_token') ?? '';
+    if ((await formTokens.keyOf(c, token)) === undefined) return undefined;
     return [formTokens.browserOf(c) ?? '', c.get('plain').url, body];
   };
 }

@@ -4,7 +4,7 @@ import { addressUnit, toHttpRequest } from '@grantd/core/node';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { type ClientAddress, networkOf } from '../../config/client_address.ts';
+import { networkOf } from '../../config/client_address.ts';
 import type { Person } from '../../data/people.ts';
 import type { RequestLog } from '../../log/log.ts';
 import type { PageEvent, PageName, PageReason } from '../../log/page_events.ts';
@@ -15,8 +15,8 @@ import { languageOf } from '../../texts/texts.ts';
 import type { KnownBrowsers, LanguageChoice } from './cookies.ts';
 
 export interface PageEnvironment {
-  /** `secondsToWait` is present if the server refuses the request for now. */
-  Bindings: HttpBindings & { incoming: { id?: string; secondsToWait?: number } };
+  /** The sender's IP address; `secondsToWait` is present if the server refuses the request for now. */
+  Bindings: HttpBindings & { incoming: { id?: string; address?: string; secondsToWait?: number } };
   Variables: {
     /** The request in the library’s form, with its body. */
     plain: HttpRequest;
@@ -97,9 +97,13 @@ export function toResponse(c: PageContext, { status, headers, body }: HttpRespon
   return c.body(body, status as ContentfulStatusCode);
 }
 
+/** The IP address that a request comes from. */
+function addressOf(c: Context<PageEnvironment>): string {
+  return c.env.incoming.address ?? '';
+}
+
 interface VisitorsNeeds {
   readonly knownBrowsers: KnownBrowsers;
-  readonly addressOf: ClientAddress;
   readonly requestLog: Pick<RequestLog, 'pageEvent'>;
   /** Records a refused sign-in in the audit trail, and in the user’s history. */
   readonly recordFailure: (failure: FailedSignIn) => Promise<void>;
@@ -117,19 +121,14 @@ export class Visitors {
     this.#needs = needs;
   }
 
-  /** The IP address that a request comes from. */
-  addressOf(c: Context): string {
-    return this.#needs.addressOf(c.env.incoming);
-  }
-
   /** What limits count as one address. */
   unitOf(c: PageContext): string {
-    return addressUnit(this.addressOf(c));
+    return addressUnit(addressOf(c));
   }
 
   /** The network that a request comes from; `undefined` if that is unknown. */
   networkOf(c: Context): string | undefined {
-    return networkOf(this.addressOf(c));
+    return networkOf(addressOf(c));
   }
 
   /** Finds out where a password attempt comes from: a browser that the user is known to use, or an address. */

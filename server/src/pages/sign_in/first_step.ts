@@ -313,7 +313,7 @@ export async function finishSignIn(
   const begun = await browserSessions.begin(c, person, how);
   if (begun === undefined) return undefined;
   const { session, ended } = begun;
-  void needs.notifyClients(ended);
+  if (ended.length > 0) void needs.notifyClients(ended);
   if (isStillThere !== undefined && !(await isStillThere())) {
     void needs.notifyClients(await browserSessions.end(c, session));
     return undefined;
