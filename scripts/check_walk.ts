@@ -37,14 +37,14 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   'program UserInfo': { files: 24, lines: 546 },
   'program revocation': { files: 24, lines: 819 },
   'program refresh': { files: 29, lines: 1_000 },
-  'program token request with DPoP': { files: 30, lines: 850, most: { files: 34, lines: 1_050 } },
+  'program token request with DPoP': { files: 30, lines: 850, most: { files: 34, lines: 1_045 } },
   'program password sign-in to the account page': {
     ...{ files: 30, lines: 750 },
-    most: { files: 40, lines: 1_100 },
+    most: { files: 38, lines: 1_040 },
   },
   'program password sign-in to an application': {
     ...{ files: 45, lines: 1_100 },
-    most: { files: 58, lines: 1_535 },
+    most: { files: 56, lines: 1_470 },
   },
   ...Object.fromEntries(flags.budget.map(budgetIn)),
 };

@@ -129,7 +129,7 @@ describe('the admin API', () => {
   });
 
   for (const [kind, own] of [
-    ['registered itself', { registrationTokenDigest: 'digest' }],
+    ['registered itself', { registrationTokenDigest: 'digest', registeredAt: 1 }],
     ['has a document', { documentValidAt: 1, registeredAt: 1 }],
   ] as const)
     test(`a client that ${kind} never gets access, even if an operator allows it`, async () => {

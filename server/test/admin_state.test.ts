@@ -248,15 +248,14 @@ describe('a state', () => {
 
   test('loses with prune what its sections omit, but neither the client that sends it nor those that registered themselves', async () => {
     const self = {
-      ...{ id: 'self', registrationTokenDigest: 'digest', redirectUris: [], grantTypes: [] as const },
-      scopes: [],
+      ...{ id: 'self', registrationTokenDigest: 'digest', registeredAt: 1 },
+      ...{ redirectUris: [], grantTypes: [] as const, scopes: [] },
     };
     await admin.instance.storage.clients.add(self);
     const { registrationTokenDigest: _, ...other } = self;
     const withDocument = {
       ...other,
       id: 'https://app.example/client.json',
-      registeredAt: 1,
       documentValidAt: 1,
     };
     await admin.instance.storage.clients.add(withDocument);

@@ -159,7 +159,7 @@ describe('white space around what people type', () => {
 
   /** What is typed into the forms of each file, by the file. */
   const FORMS: Readonly<Record<string, () => Promise<void>>> = {
-    async 'pages/sign_in/first_step.ts'() {
+    async 'pages/sign_in/login.ts'() {
       const { who, browser } = await person('ada');
       for (let attempt = 0; attempt < 12; attempt += 1)
         assert.ok(

@@ -3,6 +3,7 @@ import { accessFor } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
 import { type ErrorCode, invalidRequest, OAuthError, type RefusalReason } from '../http/errors.ts';
 import { type Form, formatScope, parseScope, refusedScope, selectScopes, valuesIn } from '../http/form.ts';
+import { defined } from '../platform/environment.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import {
   isResponseMode,
@@ -40,8 +41,7 @@ export async function readAuthorizationParameters(
   if (nonce?.includes('\0')) throw invalid('the nonce contains a NUL character');
   return {
     ...(await readRequestedAccess(context, client, form)),
-    ...(nonce !== undefined && { nonce }),
-    ...(codeChallenge !== undefined && { codeChallenge }),
+    ...defined({ nonce, codeChallenge }),
   };
 }
 
@@ -82,17 +82,8 @@ export async function readRequestedAccess(context: AuthorizationContext, client:
   if ([...form.values()].some((value) => value.includes('\0')))
     throw invalid('a parameter contains a NUL character');
   return {
-    scopes,
-    prompt,
-    acrValues,
-    uiLocales,
-    ...(confirmation !== undefined && { confirmation }),
-    ...(maxAge !== undefined && { maxAge }),
-    ...(loginHint !== undefined && { loginHint }),
-    ...(expectedSubject !== undefined && { expectedSubject }),
-    ...(claims !== undefined && { claims }),
-    ...(resources !== undefined && { resources }),
-    ...(authorizationDetails !== undefined && { authorizationDetails }),
+    ...{ scopes, prompt, acrValues, uiLocales },
+    ...defined({ confirmation, maxAge, loginHint, expectedSubject, claims, resources, authorizationDetails }),
   };
 }
 

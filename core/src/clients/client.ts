@@ -436,7 +436,8 @@ function isRecent({ lastUsedAtMs }: ClientSecretRecord, nowMs: number, isCurrent
 }
 
 /**
- * Whether the client registered itself, so that only its own word says who it is. After an error or a logout, the
+ * Whether no operator has added the client: it registered itself or has a document, so that only its own word says who it
+ * is. After an error or a logout, the
  * browser must not go to it without a question, or the server would redirect users to any site (RFC 9700 §4.11.2).
  * See ADR 19.
  */

@@ -6,12 +6,13 @@ import {
   documentOf,
   hasResource,
   hasSecret,
+  isUnchecked,
   type NewClient,
   rotatedSecrets,
   usableSecrets,
 } from '@grantd/core';
 import { ConditionBroken, isRevision, isSameClient, under } from '../data/conditions.ts';
-import { adminProblem, isOfOperator } from '../instance/admin_access.ts';
+import { adminProblem } from '../instance/admin_access.ts';
 import { defaultGrants, isSettable, type Members, unfetchable } from './client_metadata.ts';
 import {
   DEFAULT_OVERLAP,
@@ -47,7 +48,7 @@ export async function planClient(
   { resources, groupNames, secrets }: ClientPlanning,
 ): Promise<Planned | FileProblem[]> {
   const path = ['clients', id];
-  if (before !== undefined && !isOfOperator(before)) {
+  if (before !== undefined && isUnchecked(before)) {
     const origin = before.documentValidAt === undefined ? 'registered itself' : 'has a document';
     return [{ path, problem: `this client ${origin}: change it with grantd client update` }];
   }

@@ -1,7 +1,13 @@
 // Clients: applications and APIs. Their rules are in client_rules.ts and client_metadata.ts.
-import { type ClientRecord, hasResource, hasSecret, rotatedSecrets, usableSecrets } from '@grantd/core';
+import {
+  type ClientRecord,
+  hasResource,
+  hasSecret,
+  isUnchecked,
+  rotatedSecrets,
+  usableSecrets,
+} from '@grantd/core';
 import { ClockWatch } from '../data/clock_watch.ts';
-import { isOfOperator } from '../instance/admin_access.ts';
 import {
   CHANGED_CLIENT,
   CLIENT,
@@ -109,7 +115,7 @@ async function unusedSince(
 export const CLIENT_KINDS = ['operator', 'registered', 'document'] as const;
 
 function kindOf(client: ClientRecord): (typeof CLIENT_KINDS)[number] {
-  if (isOfOperator(client)) return 'operator';
+  if (!isUnchecked(client)) return 'operator';
   return client.documentValidAt === undefined ? 'registered' : 'document';
 }
 

@@ -1,9 +1,9 @@
 // The plan that leads from a database to a file, and the way back: a file from the database.
-import type { ClientRecord } from '@grantd/core';
+import { type ClientRecord, isUnchecked } from '@grantd/core';
 import { Refused } from '../config/refused.ts';
 import type { ScopeText } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
-import { adminAudience, isOfOperator } from '../instance/admin_access.ts';
+import { adminAudience } from '../instance/admin_access.ts';
 import type { Members } from './client_metadata.ts';
 import { comparable, planClient, removal } from './client_plan.ts';
 import type { DesiredClient, DesiredState, FileProblem } from './desired_state.ts';
@@ -51,7 +51,7 @@ export async function planFor(
   const isPruned = (client: ClientRecord) =>
     prune &&
     state.clients !== undefined &&
-    isOfOperator(client) &&
+    !isUnchecked(client) &&
     // The client that sends the file stays although the file omits it, because it could not undo its removal.
     client.id !== caller.clientId &&
     !desired.some(({ id }) => id === client.id);
@@ -223,7 +223,7 @@ export async function exportedState(
   const texts = await parts.scopeTexts.list();
   const textsOf = (api: string | undefined) =>
     Object.fromEntries(texts.filter((text) => text.api === api).map((text) => [text.scope, text.texts]));
-  const clients = (await parts.storage.clients.list()).filter(isOfOperator);
+  const clients = (await parts.storage.clients.list()).filter((client) => !isUnchecked(client));
   const shown = clients.map((client) => {
     const own = textsOf(client.id);
     return [

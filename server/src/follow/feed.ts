@@ -7,6 +7,7 @@ import {
   errorResponse,
   type HttpRequest,
   hasResource,
+  isUnchecked,
   OAuthError,
   type ReasonCode,
   StorageFault,
@@ -299,8 +300,8 @@ function write({ response }: Stream, message: Buffer): void {
  * @throws {OAuthError} `unauthorized_client`
  */
 function requireFollower(client: ClientRecord, resources: readonly string[]): void {
-  const { id, resource, registeredAt, metadata } = client;
-  if (registeredAt === undefined && metadata?.follow_all === true) return;
+  const { id, resource, metadata } = client;
+  if (!isUnchecked(client) && metadata?.follow_all === true) return;
   requireApi(client);
   const foreign = resources.find((wanted) => !hasResource([resource], wanted));
   if (foreign !== undefined)
@@ -314,7 +315,7 @@ function requireFollower(client: ClientRecord, resources: readonly string[]): vo
  * @throws {OAuthError} `unauthorized_client`
  */
 export function requireApi(client: ClientRecord): void {
-  if (client.resource !== undefined && client.registeredAt === undefined) return;
+  if (client.resource !== undefined && !isUnchecked(client)) return;
   throw new OAuthError('unauthorized_client', 'only an API that an operator has added may ask', {
     status: 403,
     reason: 'client_not_an_api',

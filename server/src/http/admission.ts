@@ -1,7 +1,7 @@
 // Who may use the admin API, and what operations get on behalf of a caller.
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { type AuthorizationServer, hasResource } from '@grantd/core';
+import { type AuthorizationServer, hasResource, isUnchecked } from '@grantd/core';
 import type { NodeRequest } from '@grantd/core/node';
 import { EmbeddedAccessTokens, type VerifiedAccessToken } from '@grantd/protect';
 import {
@@ -17,7 +17,7 @@ import type { AnyOperation } from '../admin/table.ts';
 import { rpIdOf, strictestOf } from '../config/acr.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { actingAs, askedStorage } from '../data/tables.ts';
-import { ADMIN_SCOPES, type AdminScope, adminAudience, isOfOperator } from '../instance/admin_access.ts';
+import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
 import { classesFor, factorsNow } from '../people/acr.ts';
 import { headerOf } from './input.ts';
@@ -134,7 +134,7 @@ export class Admission {
     const client = await clients.get(clientId);
     const isRegistered =
       client &&
-      isOfOperator(client) &&
+      !isUnchecked(client) &&
       admitting.some((name) => client.scopes.includes(name)) &&
       hasResource(client.metadata?.apis ?? [], this.#audience);
     if (!isRegistered)

@@ -1,5 +1,12 @@
 // The scopes of the admin API, and the clients that may have them.
-import { type ApiRecord, type ClientRegistry, hasResource, type NewClient, unguarded } from '@grantd/core';
+import {
+  type ApiRecord,
+  type ClientRegistry,
+  hasResource,
+  isUnchecked,
+  type NewClient,
+  unguarded,
+} from '@grantd/core';
 
 /** The scopes of the admin API, with what they allow. */
 export const ADMIN_SCOPES = {
@@ -90,14 +97,6 @@ function looseForm(uri: string): string {
     .replace(/\/$/, '');
 }
 
-/** Whether an operator added the client. Others registered themselves, or have a document, which they can change. */
-export function isOfOperator({
-  registrationTokenDigest,
-  documentValidAt,
-}: Pick<NewClient, 'registrationTokenDigest' | 'documentValidAt'>): boolean {
-  return registrationTokenDigest === undefined && documentValidAt === undefined;
-}
-
 /**
  * Why a client cannot have what it is to be registered for. A client that no operator added could change itself, and users
  * must be in a group that the operator names.
@@ -119,7 +118,7 @@ export function adminProblem(
   const isForAdmin = hasResource(metadata.apis ?? [], audience);
   if (!isForAdmin && !scopes.some(isAdminScope)) return undefined;
   const member = isForAdmin ? 'apis' : 'scope';
-  if (!isOfOperator(client))
+  if (isUnchecked(client))
     return { member, problem: 'only a client that an operator added can use the admin API' };
   const isForUsers = grantTypes.some((grant) => grant !== 'client_credentials');
   if (isForUsers && metadata.allowed_groups === undefined)

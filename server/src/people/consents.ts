@@ -40,10 +40,11 @@ export function counts(consent: Consent, client: AuthorizationClient | undefined
   return !!client && compareClients(consent, currentState(client)) === 0;
 }
 
-function currentState({ generation = 0, registrationRevision = 0, registeredAt }: AuthorizationClient) {
+function currentState(client: AuthorizationClient) {
+  const { generation = 0, registrationRevision = 0 } = client;
   return {
     clientGeneration: generation,
-    clientRevision: registeredAt === undefined ? 0 : registrationRevision,
+    clientRevision: isUnchecked(client) ? registrationRevision : 0,
   };
 }
 

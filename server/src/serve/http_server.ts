@@ -271,7 +271,11 @@ type HealthCheck = (response: ServerResponse) => Promise<void>;
  * Creates the health checks, by path. The server is ready if storage answers every kind of lookup without the cache,
  * accepts writes, and the server is not shutting down.
  */
-export function healthChecks({ isEnding, clock, ...parts }: ReadinessParts): ReadonlyMap<string, HealthCheck> {
+export function healthChecks({
+  isEnding,
+  clock,
+  ...parts
+}: ReadinessParts): ReadonlyMap<string, HealthCheck> {
   const isReady = readinessCheck(parts);
   const ready: HealthCheck = async (response) => {
     const isOk = await isReady();

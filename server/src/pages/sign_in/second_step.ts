@@ -11,7 +11,7 @@ import { type PageContext, requestIdOf } from '../browser/request.ts';
 import type { BrowserSession } from '../browser/sessions.ts';
 import { personShown } from '../drawing/application_shown.ts';
 import { renderPage } from '../drawing/layout.ts';
-import { cancelSignIn, finishSignIn, type StepNeeds } from './first_step.ts';
+import { cancelSignIn, finishSignIn, type StepNeeds } from './login.ts';
 import { type SecondProblem, type SecondView, secondPage } from './second_page.ts';
 
 export interface SecondStepNeeds extends StepNeeds {

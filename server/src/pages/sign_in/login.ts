@@ -64,7 +64,7 @@ interface OfferedProviders {
   beginAtHome(c: PageContext, page: PendingPage, address: string): Promise<Response | undefined>;
 }
 
-export interface FirstStepNeeds extends StepNeeds {
+export interface LoginNeeds extends StepNeeds {
   /** `undefined` if no identity provider is configured. */
   readonly providers: OfferedProviders | undefined;
   /** Whether the server sends links to users who have forgotten their password. */
@@ -108,7 +108,7 @@ type Refusal =
   | { readonly refused: 'person_not_expected' | 'person_changed'; readonly subject: string };
 
 /** `GET /login`: shows the form, or continues if the user is already signed in and no other user wants to sign in. */
-export function showLogin(needs: FirstStepNeeds) {
+export function showLogin(needs: LoginNeeds) {
   return async (c: PageContext): Promise<Response> => {
     const page = await needs.pending.open(c, 'login');
     const session = c.req.query('other') === undefined ? await needs.browserSessions.current(c) : undefined;
@@ -125,7 +125,7 @@ export function showLogin(needs: FirstStepNeeds) {
 }
 
 /** `POST /login`: continues, or shows the form again. */
-export function submitLogin(needs: FirstStepNeeds) {
+export function submitLogin(needs: LoginNeeds) {
   return async (c: PageContext): Promise<Response> => {
     const page = await needs.pending.open(c, 'login');
     const clientId = clientIdOf(page);
@@ -182,7 +182,7 @@ interface Checked {
 
 /** A passkey is both factors in one (WebAuthn §4, user verification). */
 async function attemptWithPasskey(
-  needs: FirstStepNeeds,
+  needs: LoginNeeds,
   page: PendingPage,
   answer: PasskeyAnswer,
 ): Promise<Checked | Refusal> {
@@ -197,7 +197,7 @@ async function attemptWithPasskey(
 
 /** Whether the request may be about this user. */
 async function isExpected(
-  { authorization }: FirstStepNeeds,
+  { authorization }: LoginNeeds,
   page: PendingPage,
   { subject }: Person,
 ): Promise<boolean> {
@@ -206,7 +206,7 @@ async function isExpected(
 
 async function attempt(
   c: PageContext,
-  needs: FirstStepNeeds,
+  needs: LoginNeeds,
   page: PendingPage,
   { username, password }: { readonly username: string; readonly password: string },
 ): Promise<Checked | Refusal> {
@@ -222,7 +222,7 @@ async function attempt(
 
 async function renderForm(
   c: PageContext,
-  needs: FirstStepNeeds,
+  needs: LoginNeeds,
   page: PendingPage,
   typed?: { readonly username: string; readonly refusal?: Refusal },
 ): Promise<Response> {
@@ -272,7 +272,7 @@ async function renderForm(
 /** Returns the signed-in user if the request may be about them. */
 async function expectedSession(
   c: PageContext,
-  { browserSessions, authorization: steps, drawing }: FirstStepNeeds,
+  { browserSessions, authorization: steps, drawing }: LoginNeeds,
   page: PendingPage,
 ): Promise<SignInAgain | undefined> {
   const { sealed } = page;
