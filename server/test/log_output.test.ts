@@ -193,7 +193,7 @@ test('what is logged after a line whose rest could not be written begins a line 
       const { truncateSync } = await import('node:fs');
       const { LogOutput } = await import(${JSON.stringify(OUTPUT)});
       const output = new LogOutput();
-      const pause = () => new Promise((resolve) => setTimeout(resolve, 100));
+      const pause = () => new Promise((resolve) => setTimeout(resolve, 500));
       for (let count = 0; count < 1000; count += 1) output.write('x'.repeat(99) + '\\n');
       await pause();
       truncateSync('log', 150);
