@@ -26,7 +26,7 @@ const key = await clientKey('ES256', 'key of the provider');
 const otherKey = await clientKey('ES256', 'key of another provider');
 const jwks = { keys: [{ ...key.publicJwk, use: 'sig' }] };
 
-const READER: TrustedGrant = { clients: ['reports', 'nightly'], scopes: ['read'], lifetime: 600 };
+const READER: TrustedGrant = { clients: ['reports', 'nightly', 'broker'], scopes: ['read'], lifetime: 600 };
 
 const LINKS: Readonly<Record<string, string>> = {
   'U-1': 'alice',
@@ -40,7 +40,7 @@ const PROVIDER: TrustedIssuer = {
   grants: [
     READER,
     {
-      clients: ['cron'],
+      clients: ['cron', 'broker'],
       claims: { sub: 'job:shop:nightly' },
       subject: 'alice',
       apis: ['https://api.example'],
@@ -53,7 +53,7 @@ const TRUSTED: Readonly<Record<string, TrustedIssuer>> = {
   idp: PROVIDER,
   once: {
     ...{ issuer: OTHER, jwks: { keys: [otherKey.publicJwk] }, findSubject: () => 'alice' },
-    ...{ tokenEndpointAudience: true, grants: [{ clients: ['reports'] }] },
+    ...{ tokenEndpointAudience: true, grants: [{ clients: ['reports', 'broker'] }] },
   },
 };
 
@@ -93,6 +93,21 @@ const grant = (
   headers = {},
 ) => asClient(world, id, { grant_type: JWT_BEARER_GRANT, assertion: jwt, ...more }, headers);
 
+/** The JWT as the subject of an exchange. */
+const exchange = (world: World, jwt: string, more: Readonly<Record<string, string>> = {}) =>
+  asClient(world, 'broker', {
+    ...{ grant_type: EXCHANGE_GRANT, subject_token: jwt },
+    subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+    ...more,
+  });
+
+async function assertUnfit(world: World, jwt: string, reason: string) {
+  const { status, body } = await exchange(world, jwt);
+  const refusal = { error: 'invalid_request', error_description: 'the subject_token is not valid' };
+  assert.deepEqual([status, JSON.parse(body)], [400, refusal]);
+  assert.equal(world.lastReason, reason);
+}
+
 async function tokenOf(world: World, id: string, jwt: string, more: Readonly<Record<string, string>> = {}) {
   return issued(await grant(world, id, jwt, more));
 }
@@ -114,6 +129,7 @@ function isError({ status, body }: TestResponse, error: string): void {
 function withClients(run: (world: World) => Promise<void>) {
   return async (world: World) => {
     for (const id of ['reports', 'nightly', 'cron', 'agent']) await addClient(world, client(id));
+    await addClient(world, { ...client('broker'), grantTypes: [EXCHANGE_GRANT] });
     await run(world);
   };
 }
@@ -233,6 +249,26 @@ specification('JWTs of trusted issuers as grants (RFC 7523 §2.1)', ON_EVERY_STO
     await assertRefused(world, 'reports', jwt, 'assertion_replayed');
   });
 
+  spec('RFC 8693 §2.1 an exchange gives the access of the grant, and ends as that does', async (world) => {
+    const jwt = await assertion(world);
+    const { access_token, ...answer } = JSON.parse((await exchange(world, jwt)).body);
+    assert.deepEqual(answer, {
+      ...{ issued_token_type: 'urn:ietf:params:oauth:token-type:access_token', token_type: 'Bearer' },
+      ...{ expires_in: 300, scope: 'read' },
+    });
+    const { sub, client_id, act } = decodeJwt(access_token);
+    assert.deepEqual({ sub, client_id, act }, { sub: 'alice', client_id: 'broker', act: { sub: 'broker' } });
+    const again = issued(await exchange(world, jwt)).access_token;
+    world.clock.advance(1);
+    const id = await sessionOf(world, access_token);
+    await world.storage.revokeAll({ principal: 'session', id });
+    assert.deepEqual(await world.alive(access_token, again), [false, false]);
+    await assertUnfit(world, jwt, 'session_revoked');
+    const once = await assertion(world, { iss: OTHER, aud: ISSUER }, {}, otherKey);
+    const answers = await Promise.all([1, 2, 3].map(() => exchange(world, once)));
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400, 400]);
+  });
+
   spec('what is obtained while its JWT is ended does not survive', async (world) => {
     const jwt = await assertion(world);
     const { access_token } = await tokenOf(world, 'reports', jwt);
@@ -286,6 +322,47 @@ specification('Attacks on grants of trusted issuers (RFC 7523)', ON_MEMORY, (dec
     ];
     for (const [id, jwt, reason] of cases) await assertRefused(world, id, await jwt, reason);
     isError(await asClient(world, 'reports', { grant_type: JWT_BEARER_GRANT }), 'invalid_request');
+  });
+
+  spec('RFC 8693 §2.2.2 a JWT that does not fit is no subject, with one description', async (world) => {
+    const job = { sub: 'job:shop:nightly' };
+    const cases: readonly (readonly [Promise<string>, string])[] = [
+      [assertion(world, {}, {}, otherKey), 'assertion_key_unknown'],
+      [assertion(world, { iss: 'https://evil.example' }), 'unknown_key'],
+      [assertion(world, { sub: 'U-9' }), 'assertion_subject_unknown'],
+      [assertion(world, { aud: 'broker' }), 'assertion_audience_wrong'],
+      [assertion(world, { exp: world.clock.seconds }), 'assertion_expired'],
+      [assertion(world, { cnf: { jkt: 'x' } }), 'assertion_bound'],
+      [idJag(world, { client_id: 'broker' }), 'assertion_type_unknown'],
+    ];
+    for (const [jwt, reason] of cases) await assertUnfit(world, await jwt, reason);
+    const used = await assertion(world);
+    await tokenOf(world, 'reports', used);
+    await assertUnfit(world, used, 'assertion_of_other_client');
+    // As a token of this server, or as the actor.
+    const type = 'urn:ietf:params:oauth:token-type:access_token';
+    isError(await exchange(world, await assertion(world), { subject_token_type: type }), 'invalid_request');
+    const { access_token } = issued(await exchange(world, await assertion(world)));
+    const actor = {
+      actor_token: await assertion(world),
+      actor_token_type: type.replace('access_token', 'jwt'),
+    };
+    isError(await exchange(world, access_token, actor), 'invalid_request');
+    isError(await exchange(world, await assertion(world), { scope: 'write' }), 'invalid_scope');
+    const elsewhere = { resource: 'https://mail.example/v1' };
+    isError(await exchange(world, await assertion(world, job), elsewhere), 'invalid_target');
+    const there = issued(await exchange(world, await assertion(world, job), { scope: 'write' }));
+    assert.equal(decodeJwt(there.access_token).aud, 'https://api.example');
+  });
+
+  spec('RFC 8693 §4 actors in a JWT are those of its issuer', async (world) => {
+    const actOf = async (claims: Claims) =>
+      decodeJwt(issued(await exchange(world, await assertion(world, claims))).access_token).act;
+    const before = { sub: 'gateway' };
+    assert.deepEqual(await actOf({ act: before }), { sub: 'broker', act: { iss: IDP, ...before } });
+    assert.deepEqual(await actOf({ may_act: { iss: ISSUER, sub: 'broker' } }), { sub: 'broker' });
+    for (const may_act of [{ sub: 'broker' }, { iss: ISSUER, sub: 'reports' }, 'broker'])
+      isError(await exchange(world, await assertion(world, { may_act })), 'invalid_request');
   });
 
   spec('a JWT that one client has used is of no use to another', async (world) => {

@@ -11,6 +11,7 @@ import type { ServerEvent } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import { RecentlyUsed } from '../platform/cache.ts';
 import { type Clock, equalInConstantTime } from '../platform/environment.ts';
+import type { Confirmation } from '../protocol/claims.ts';
 import type { AssertionAlgorithm, ClientAlgorithm, FurtherGrants } from '../protocol/client_metadata.ts';
 import { underProfile } from '../protocol/profile.ts';
 import { isLiveSecret, MOST_LIVE_SECRETS } from '../protocol/record_rules.ts';
@@ -19,7 +20,7 @@ import type { Awaitable } from '../storage/contract.ts';
 import { noBoolean } from '../storage/host_records.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
 import type { ClientKeys } from '../tokens/client_keys.ts';
-import type { TokenContext } from '../tokens/context.ts';
+import type { FoundToken, TokenContext } from '../tokens/context.ts';
 import type { ServerSecret } from '../tokens/server_secret.ts';
 import type { CertificateReader } from './distinguished_name.ts';
 
@@ -57,6 +58,27 @@ export interface ForeignAssertions {
   sessionOf(issuer: string, sub: string): Promise<string>;
   /** Identifier of the row of a JWT, which is not verified; `undefined` if it names no issuer for a grant. */
   rowOf(assertion: string): Promise<string | undefined>;
+  /**
+   * Reads a JWT that a client wants to exchange. Policy is the same as for the grant.
+   * @returns `undefined` if no trusted issuer for a grant is named
+   * @throws {OAuthError} `invalid_grant`
+   */
+  subjectOf(
+    context: ClientContext,
+    client: ClientRecord,
+    token: string,
+    proven: Confirmation | undefined,
+  ): Promise<ForeignSubject | undefined>;
+}
+
+/** A JWT of a trusted issuer, as the token that it stands for: its scopes and end are what policy allows. */
+export interface ForeignSubject extends FoundToken {
+  /** APIs that it is for, if the request names none. */
+  readonly resources: readonly string[] | undefined;
+  /** @throws {OAuthError} `invalid_target`: what is obtained may not be for these APIs */
+  requireFor(audience: string | readonly string[]): void;
+  /** Stores the row of the JWT, from which something is obtained. @throws {OAuthError} `invalid_grant`: it has ended */
+  keep(): Promise<void>;
 }
 
 /** Decides whether a user may use a client. */

@@ -1,7 +1,7 @@
 // The grant of token exchange. § refers to RFC 8693.
 import { hmacSha256, sha256 } from '#crypto';
 import { accessFor, audienceOf, MAX_RESOURCES, mayUse } from '../clients/access.ts';
-import type { ClientContext } from '../clients/client.ts';
+import type { ClientContext, ForeignSubject } from '../clients/client.ts';
 import { isUnchecked } from '../clients/client.ts';
 import { confirmationOfAccessToken, type Proofs } from '../confirmation/confirmation.ts';
 import {
@@ -96,13 +96,14 @@ export function tokenExchange(options: TokenExchangeOptions = {}): TokenExchange
  */
 const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
 const ID_TOKEN = `${TOKEN_TYPE}id_token`;
+const JWT = `${TOKEN_TYPE}jwt`;
 const KINDS: Readonly<Record<string, TokenKind>> = {
   [ID_TOKEN]: 'access_token',
   [`${TOKEN_TYPE}access_token`]: 'access_token',
-  [`${TOKEN_TYPE}jwt`]: 'access_token',
+  [JWT]: 'access_token',
   [`${TOKEN_TYPE}refresh_token`]: 'refresh_token',
 };
-const ISSUED: readonly string[] = [`${TOKEN_TYPE}access_token`, `${TOKEN_TYPE}jwt`];
+const ISSUED: readonly string[] = [`${TOKEN_TYPE}access_token`, JWT];
 
 function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOptions['hasConsented']>): Grant {
   return {
@@ -115,12 +116,13 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
       // §2.1 read the request
       const wantedType = form.get('requested_token_type') ?? `${TOKEN_TYPE}access_token`;
       const isOpaque = (client.accessTokenFormat ?? context.accessTokenFormat) === 'opaque';
-      if (!ISSUED.includes(wantedType) || (isOpaque && wantedType.endsWith('jwt'))) throw unsupported();
+      if (!ISSUED.includes(wantedType) || (isOpaque && wantedType === JWT)) throw unsupported();
       const [token, type] = [
         requireParameter(form, 'subject_token'),
         requireParameter(form, 'subject_token_type'),
       ];
-      const subject = await presented(context, client, token, type, refusedSubject);
+      const foreign = type === JWT ? await foreignSubject(context, client, token, proofs) : undefined;
+      const subject = foreign ?? (await presented(context, client, token, type, refusedSubject));
       const actorToken = form.get('actor_token');
       const actor =
         actorToken === undefined
@@ -140,7 +142,7 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
       const tokens = actor ? [subject, actor] : [subject];
       requireProof(client, subject, refusedSubject, proofs);
       if (actor) requireProof(client, actor, refusedActor, proofs);
-      const act = actOf(context, client, subject, actor);
+      const act = actOf(context, client, subject, actor, foreign !== undefined);
       if ((subject.record.ancestors?.length ?? 0) >= mostHops) throw refusedSubject('exchange_too_deep');
       const person = await personFor(context, client, subject);
       if (actor) await personFor(context, client, actor);
@@ -150,6 +152,7 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
       const { resources, ...access } = await accessFor(context, client, {
         scopes: selectScopes(form.get('scope'), scopes),
         mustFit: form.has('scope'),
+        ...(foreign?.resources && { resources: foreign.resources }),
         ...(await targetsIn(context, form)),
       });
 
@@ -159,14 +162,18 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
           throw invalidRequest('the user has not consented to the client', 'exchange_consent_missing');
       }
 
+      const audience = audienceOf(context, resources);
+      foreign?.requireFor(audience);
+
       // §2.2.1 issue the token
+      if (foreign) await asSubject(() => foreign.keep());
       const endingKeys = await endingKeysOf(context, client, person, tokens);
       const nowMs = context.clock();
       const atThisMoment = { ...context, clock: () => nowMs };
       const minted = await mintAccessToken(atThisMoment, {
         ...{ client, person, ancestors: tokens.flatMap(ancestorsOf), scopes: access.scopes },
         ...{ grantId: subject.record.grantId, sessionId: subject.record.sessionId },
-        audience: audienceOf(context, resources),
+        audience,
         confirmation: proofs.proven && confirmationOfAccessToken(client, proofs.proven),
         claims: {
           ...grantClaimsOf(client, subject.claims),
@@ -208,6 +215,27 @@ async function presented(
   const life = await lifeOf(context, found.record, found.claims);
   if (!life.alive) throw refusal(life.reason);
   return found;
+}
+
+/** Reads a JWT of a trusted issuer. @returns `undefined` if it is of none */
+function foreignSubject(
+  context: ClientContext,
+  client: ClientRecord,
+  token: string,
+  { proven }: Proofs,
+): Promise<ForeignSubject | undefined> {
+  return asSubject(async () => context.trustedIssuers?.subjectOf(context, client, token, proven));
+}
+
+/** @throws {OAuthError} `invalid_request` (§2.2.2) where `work` refuses the JWT as a grant */
+async function asSubject<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof OAuthError && error.code === 'invalid_grant')) throw error;
+    const { reason, value, cause } = error;
+    throw new OAuthError('invalid_request', 'the subject_token is not valid', { reason, value, cause });
+  }
 }
 
 /** Finds the access token with which an ID token was issued to the client. An ID token has no scopes (ADR 186). */
@@ -263,6 +291,7 @@ function actOf(
   client: ClientRecord,
   subject: FoundToken,
   actor: FoundToken | undefined,
+  isForeign: boolean,
 ): unknown {
   const { act: previous, may_act: permitted } = { ...recordOnlyClaims(subject.record), ...subject.claims };
   if (actor !== undefined && !isActorOf(client, actor)) throw refusedActor('exchange_not_allowed');
@@ -271,7 +300,8 @@ function actOf(
     permitted === undefined ||
     (isJsonObject(permitted) && permitted.sub === sub && (permitted.iss ?? issuer) === issuer);
   if (!isPermitted) throw notAllowed('the subject_token permits another actor');
-  const isAlone = subject.record.clientId === client.id || client.metadata?.exchange_impersonates === true;
+  const isOwn = subject.record.clientId === client.id && !isForeign;
+  const isAlone = isOwn || client.metadata?.exchange_impersonates === true;
   if (actor === undefined && isAlone) return previous;
   return { sub, ...(previous !== undefined && { act: previous }) };
 }

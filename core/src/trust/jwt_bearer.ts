@@ -1,17 +1,19 @@
 // The grant of JWTs that trusted issuers have signed. § refers to RFC 7523.
 import { sha256 } from '#crypto';
 import { accessFor, audienceOf, mayUse } from '../clients/access.ts';
-import { type ClientContext, isUnchecked } from '../clients/client.ts';
-import { confirmationOfAccessToken, type Proofs } from '../confirmation/confirmation.ts';
+import { type ClientContext, type ForeignSubject, isUnchecked } from '../clients/client.ts';
+import { confirmationOfAccessToken } from '../confirmation/confirmation.ts';
 import { grantEnded, invalidGrant, loggable, OAuthError, type ReasonCode } from '../http/errors.ts';
-import { type Form, requireParameter, selectScopes, valuesIn } from '../http/form.ts';
+import { requireParameter, selectScopes, valuesIn } from '../http/form.ts';
+import { isJsonObject } from '../http/http.ts';
 import { CLIENT_CLOCK_AHEAD, secondsOf } from '../platform/environment.ts';
-import { type Claims, readConfirmation } from '../protocol/claims.ts';
+import { type Claims, type Confirmation, readConfirmation } from '../protocol/claims.ts';
 import { hasResource } from '../protocol/client_metadata.ts';
 import { ASSERTED_SESSION } from '../protocol/record_rules.ts';
 import type { ClientRecord, NewToken, TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { Grant, IssuedTokens } from '../token/grant.ts';
+import type { Person } from '../tokens/context.ts';
 import { mintAccessToken } from '../tokens/mint.ts';
 import { lifeOf, subjectLife } from '../tokens/state.ts';
 import { subjectIdentifier } from '../tokens/subject_identifier.ts';
@@ -51,6 +53,59 @@ export type Verifies = (
   assertion: string,
 ) => Promise<VerifiedJwt | { readonly reason: ReasonCode; readonly cause?: unknown }>;
 
+/** What an operator lets a client obtain with a JWT. */
+interface Accepted extends ForeignSubject {
+  readonly person: Person;
+}
+
+/**
+ * Reads a JWT that a client presents, as policy accepts it. It leaves a row, with which ends what is obtained from it
+ * (ADR 184).
+ * @throws {OAuthError} `invalid_grant`
+ */
+export async function acceptedJwt(
+  verify: Verifies,
+  context: ClientContext,
+  client: ClientRecord,
+  assertion: string,
+  proven: Confirmation | undefined,
+): Promise<Accepted> {
+  // §3 verify the JWT
+  const verified = await verify(context, assertion);
+  if ('reason' in verified) throw refused(verified.reason, undefined, verified.cause);
+  const { issuer, claims, exp, isIdentityAssertion } = verified;
+  const named = loggable(`${issuer.issuer} ${claims.sub}`);
+  const rule = issuer.grants.find(
+    ({ clients, matches, isForIdentityAssertions }) =>
+      clients.includes(client.id) && isForIdentityAssertions === isIdentityAssertion && matches(claims),
+  );
+  if (rule === undefined) throw refused('assertion_claims_unmatched', named);
+  if (isIdentityAssertion) requireOwn(client, claims, named);
+  requireProof(claims, proven, named);
+  const person = await personFor(context, client, verified, rule, named);
+  const asserted = isIdentityAssertion ? limitsIn(claims, named) : {};
+  const row = await rowOf(context, client, verified, { ...person, assertion });
+  const scopes = [rule.scopes, asserted.scopes];
+  return {
+    person,
+    record: {
+      ...row,
+      scopes: client.scopes.filter((scope) => scopes.every((list) => list?.includes(scope) ?? true)),
+      expiresAt: Math.floor(Math.min(exp, secondsOf(context.clock()) + rule.lifetime)),
+    },
+    claims: { sub: person.sub, ...actorsIn(claims, issuer.issuer) },
+    resources: asserted.resources ?? rule.apis,
+    requireFor(audience) {
+      for (const apis of [rule.apis, asserted.resources])
+        if (apis && ![audience].flat().every((api) => hasResource(apis, api)))
+          throw new OAuthError('invalid_target', 'the assertion is not for this resource', {
+            reason: 'resource_not_allowed',
+          });
+    },
+    keep: () => store(context, client, verified, row, named),
+  };
+}
+
 /** Issues an access token for the user whom a JWT names (§2.1). There is no refresh token: the client sends another JWT. */
 export function jwtBearer(verify: Verifies): Grant {
   return {
@@ -59,64 +114,38 @@ export function jwtBearer(verify: Verifies): Grant {
         throw new OAuthError(
           'unauthorized_client',
           'a client that registered itself may not use this grant',
-          {
-            reason: 'grant_not_allowed',
-          },
+          { reason: 'grant_not_allowed' },
         );
-
-      // §3 verify the JWT
       const assertion = requireParameter(form, 'assertion');
-      const verified = await verify(context, assertion);
-      if ('reason' in verified) throw refused(verified.reason, undefined, verified.cause);
-      const { issuer, claims, exp } = verified;
-      const named = loggable(`${issuer.issuer} ${claims.sub}`);
-      const rule = issuer.grants.find(
-        ({ clients, matches, isForIdentityAssertions }) =>
-          clients.includes(client.id) &&
-          isForIdentityAssertions === verified.isIdentityAssertion &&
-          matches(claims),
-      );
-      if (rule === undefined) throw refused('assertion_claims_unmatched', named);
-      if (verified.isIdentityAssertion) requireOwn(client, claims, named);
-      requireProof(claims, proofs, named);
-      const person = await personFor(context, client, verified, rule, named);
+      const { person, record, ...jwt } = await acceptedJwt(verify, context, client, assertion, proofs.proven);
 
       // RFC 6749 §3.3, RFC 8707 §2: never beyond the rule, the client and the API
-      const asserted = verified.isIdentityAssertion ? limitsIn(claims, named) : {};
-      const allowed = client.scopes.filter(
-        (scope) =>
-          scope !== 'offline_access' &&
-          [rule.scopes, asserted.scopes].every((list) => list?.includes(scope) ?? true),
-      );
+      const wanted = valuesIn(form, 'resource') ?? jwt.resources;
       const { scopes, resources } = await accessFor(context, client, {
-        scopes: selectScopes(form.get('scope'), allowed),
+        scopes: selectScopes(
+          form.get('scope'),
+          record.scopes.filter((scope) => scope !== 'offline_access'),
+        ),
         mustFit: form.has('scope'),
-        ...resourcesIn(form, asserted.resources ?? rule.apis),
+        ...(wanted && { resources: wanted }),
       });
       const audience = audienceOf(context, resources);
-      const isWithin = (apis: readonly string[] | undefined) =>
-        apis === undefined || [audience].flat().every((api) => hasResource(apis, api));
-      if (!isWithin(rule.apis) || !isWithin(asserted.resources))
-        throw new OAuthError('invalid_target', 'the assertion is not for this resource', {
-          reason: 'resource_not_allowed',
-        });
+      jwt.requireFor(audience);
 
-      // The JWT leaves a row, with which ends what is obtained from it (ADR 184)
-      const row = await rowOf(context, client, verified, { ...person, assertion });
-      const basis = { clientGeneration: client.generation ?? 0 };
-      await store(context, client, verified, row, named);
+      await jwt.keep();
       const nowMs = context.clock();
-      const lifetime = Math.min(context.lifetimes.accessToken, rule.lifetime, exp - secondsOf(nowMs));
+      const lifetime = Math.min(context.lifetimes.accessToken, record.expiresAt - secondsOf(nowMs));
       const access = await mintAccessToken(
         { ...context, clock: () => nowMs },
         {
-          ...{ client, person, scopes, audience, lifetime, sessionId: row.sessionId },
-          ancestors: [{ kind: row.kind, id: row.id, clientId: client.id }],
+          ...{ client, person, scopes, audience, lifetime, sessionId: record.sessionId },
+          ancestors: [{ kind: record.kind, id: record.id, clientId: client.id }],
           confirmation: proofs.proven && confirmationOfAccessToken(client, proofs.proven),
         },
       );
-      const record = { ...access.record, ...(resources && { resources }) };
-      if ((await context.storage.tokens.issue([record], basis)) !== 'issued') throw grantEnded();
+      const basis = { clientGeneration: client.generation ?? 0 };
+      const token = { ...access.record, ...(resources && { resources }) };
+      if ((await context.storage.tokens.issue([token], basis)) !== 'issued') throw grantEnded();
       return { access };
     },
   };
@@ -152,7 +181,7 @@ function requireOwn(client: ClientRecord, claims: Claims, named: string): void {
 }
 
 /** A bound assertion needs the proof of its key or certificate (RFC 7800). */
-function requireProof({ cnf }: Claims, { proven }: Proofs, named: string): void {
+function requireProof({ cnf }: Claims, proven: Confirmation | undefined, named: string): void {
   if (cnf === undefined) return;
   const { jkt, 'x5t#S256': certificate } = readConfirmation(cnf) ?? {};
   const isProven =
@@ -160,6 +189,15 @@ function requireProof({ cnf }: Claims, { proven }: Proofs, named: string): void 
     (jkt === undefined || jkt === proven?.jkt) &&
     (certificate === undefined || certificate === proven?.['x5t#S256']);
   if (!isProven) throw refused('assertion_bound', named);
+}
+
+/** Who acts, and who may act (RFC 8693 §4). Its issuer names them by its own identifiers, unless it says otherwise. */
+function actorsIn({ act, may_act }: Claims, issuer: string): Claims {
+  const named = (actor: unknown) => (isJsonObject(actor) ? { iss: issuer, ...actor } : actor);
+  return {
+    ...(act !== undefined && { act: named(act) }),
+    ...(may_act !== undefined && { may_act: named(may_act) }),
+  };
 }
 
 /** What an identity assertion allows: its `scope` and `resource`. */
@@ -172,14 +210,6 @@ function limitsIn({ scope, resource }: Claims, named: string) {
     ...(scope !== undefined && { scopes: scope.split(' ') }),
     ...(resource !== undefined && { resources }),
   };
-}
-
-function resourcesIn(
-  form: Form,
-  byDefault: readonly string[] | undefined,
-): { readonly resources?: readonly string[] } {
-  const resources = valuesIn(form, 'resource') ?? byDefault;
-  return resources === undefined ? {} : { resources };
 }
 
 /**

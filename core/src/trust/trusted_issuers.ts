@@ -38,7 +38,14 @@ import type { Awaitable } from '../storage/contract.ts';
 import { readJwtHeader, verifiedPayload } from '../tokens/jwt.ts';
 import { importPublicKey, keyThatSigned, RemoteKeySets, readPublicKeys } from '../tokens/public_keys.ts';
 import { patternsOf } from './claim_patterns.ts';
-import { assertedSession, type GrantRule, identifierOf, jwtBearer } from './jwt_bearer.ts';
+import {
+  acceptedJwt,
+  assertedSession,
+  type GrantRule,
+  identifierOf,
+  jwtBearer,
+  type Verifies,
+} from './jwt_bearer.ts';
 
 /** An issuer whose JWTs are accepted. */
 export interface TrustedIssuer {
@@ -169,17 +176,29 @@ export function trustedIssuers(issuers: Readonly<Record<string, TrustedIssuer>>)
     open(services) {
       const opened = new Map(read.map((issuer) => [issuer.issuer, openIssuer(issuer, services)]));
       const grants = read.flatMap((issuer) => issuer.grants);
-      const grant = jwtBearer((context, assertion) => verifyGrant(opened, context, assertion));
+      const verify: Verifies = (context, assertion) => verifyGrant(opened, context, assertion);
+      /** An identity assertion is for the grant alone. */
+      const verifySubject: Verifies = async (context, token) => {
+        const verified = await verify(context, token);
+        const isAssertion = !('reason' in verified) && verified.isIdentityAssertion;
+        return isAssertion ? { reason: 'assertion_type_unknown' } : verified;
+      };
+      const issuerOfGrant = (jwt: string) => {
+        const claims = unverifiedClaims(jwt);
+        const issuer = claims && issuerOf(opened, claims, false);
+        return issuer && issuer.grants.length > 0 ? { claims, issuer } : undefined;
+      };
       return {
         find: (form) => findAssertion(opened, form),
-        grants: grants.length > 0 ? { [JWT_BEARER_GRANT]: grant } : {},
+        grants: grants.length > 0 ? { [JWT_BEARER_GRANT]: jwtBearer(verify) } : {},
         acceptsIdentityAssertions: grants.some((rule) => rule.isForIdentityAssertions),
         sessionOf: assertedSession,
         async rowOf(assertion) {
-          const claims = unverifiedClaims(assertion);
-          const issuer = claims && issuerOf(opened, claims, false);
-          return claims && issuer && identifierOf(issuer.issuer, claims, assertion);
+          const named = issuerOfGrant(assertion);
+          return named && identifierOf(named.issuer.issuer, named.claims, assertion);
         },
+        subjectOf: async (context, client, token, proven) =>
+          issuerOfGrant(token) && acceptedJwt(verifySubject, context, client, token, proven),
       };
     },
   };
