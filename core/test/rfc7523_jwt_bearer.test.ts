@@ -38,13 +38,13 @@ const LINKS: Readonly<Record<string, string>> = {
 const PROVIDER: TrustedIssuer = {
   ...{ issuer: IDP, jwks, reuse: 'allowed', findSubject: (sub) => LINKS[sub] },
   grants: [
-    READER,
     {
       clients: ['cron', 'broker'],
       claims: { sub: 'job:shop:nightly' },
       subject: 'alice',
       apis: ['https://api.example'],
     },
+    READER,
     { clients: ['agent'], profile: 'id-jag' },
   ],
 };

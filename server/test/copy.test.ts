@@ -27,6 +27,7 @@ const TABLES = [
   'api_scopes',
   'principals',
   'grants',
+  'exchange_ends',
   'tokens',
   'authorization_codes',
   'signing_keys',

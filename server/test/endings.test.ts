@@ -80,6 +80,7 @@ const EXPECTED: Partial<Record<EventType, readonly (readonly [Partial<EventRecor
     family_revoked: OF_GRANT,
     code_revoked: OF_GRANT,
     grant_revoked: OF_GRANT,
+    exchanges_revoked: OF_GRANT,
     session_revoked: [
       [{ target: 'a session', subject: 'alice' }, ['alice at web', ...OF_PAIRED]],
       [{ target: 'a session' }, ALL],
