@@ -1,4 +1,4 @@
-import { DEFAULT_PATHS } from '../core/src/options/options.ts';
+import { DEFAULT_PATHS } from '../core/src/http/endpoint_names.ts';
 import { ENDPOINTS } from '../core/src/server/endpoints.ts';
 import { openApiDocument } from '../server/src/http/openapi.ts';
 

@@ -12,7 +12,6 @@ export {
 export {
   type AuthorizationClient,
   type DpopNonces,
-  type EndpointPaths,
   isUnchecked,
   type MayUseClient,
 } from './clients/client.ts';
@@ -31,6 +30,7 @@ export {
 } from './exchange/token_exchange.ts';
 export type { TokenScheme } from './http/bearer.ts';
 export { hostShown } from './http/browser_delivery.ts';
+export { DEFAULT_PATHS, type EndpointPaths, type Operation } from './http/endpoint_names.ts';
 export { errorResponse } from './http/error_response.ts';
 export {
   ConfigurationError,
@@ -42,7 +42,7 @@ export {
   StorageFault,
   withoutBearers,
 } from './http/errors.ts';
-export type { Operation, ServerEvent } from './http/events.ts';
+export type { ServerEvent } from './http/events.ts';
 export {
   DOCUMENT_LIMITS,
   DocumentError,
@@ -75,7 +75,7 @@ export type {
   OidcOptions,
   RegistrationOptions,
 } from './options/authorization_server_options.generated.ts';
-export { DEFAULT_PATHS, isIssuer } from './options/options.ts';
+export { isIssuer } from './options/options.ts';
 export type { Clock, RandomSource } from './platform/environment.ts';
 export {
   type AcceptedServer,

@@ -103,3 +103,29 @@ test('the server answers 429 with the time to wait, browsers with a page, by the
   for (const { operation } of THROTTLED_ROUTES)
     assert.equal(sum('grantd_requests_total', { ...labels, operation }), 2);
 });
+
+test('no endpoint at which clients authenticate lets an address guess secrets without a limit', async () => {
+  const options = ['--demo', '--address-request-limit', '2', '--trusted-proxies', '127.0.0.1'];
+  const server = await workbench.start(workbench.folder(), options);
+  const guess = async (path: string, count: number) => {
+    const address = `192.0.2.${1 + Object.values<string>(DEFAULT_PATHS).indexOf(path)}`;
+    const authorization = `Basic ${btoa(`demo-machine:wrong ${path} ${count}`)}`;
+    const { status, headers, body } = await fetch(server.url + path, {
+      ...{ method: 'POST', redirect: 'manual', body: new URLSearchParams() },
+      headers: { authorization, 'x-forwarded-for': address },
+    });
+    await body?.cancel();
+    return { status, asksForSecret: headers.get('www-authenticate')?.startsWith('Basic') === true };
+  };
+  const asked: string[] = [];
+  for (const [name, path] of Object.entries(DEFAULT_PATHS)) {
+    if (!(await guess(path, 0)).asksForSecret) continue;
+    asked.push(name);
+    const statuses: number[] = [];
+    for (const count of [1, 2, 3, 4]) statuses.push((await guess(path, count)).status);
+    assert.equal(statuses.at(-1), 429, `${name} ${statuses}`);
+  }
+  assert.deepEqual(asked.sort(), [
+    ...['deviceAuthorization', 'introspection', 'pushedAuthorizationRequest', 'revocation', 'token'],
+  ]);
+});

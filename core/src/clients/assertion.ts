@@ -1,8 +1,9 @@
 // What the methods have in common that authenticate a client by a JWT (RFC 7521 §4.2). § refers to RFC 7523.
 import * as base64url from 'jose/base64url';
 import { sha256 } from '#crypto';
+import type { EndpointPaths, Operation } from '../http/endpoint_names.ts';
 import type { RefusalReason } from '../http/errors.ts';
-import type { Call, Operation } from '../http/events.ts';
+import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
 import { CLIENT_CLOCK_AHEAD } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
@@ -12,7 +13,7 @@ import { algorithmsOf, profileOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
 import { parseClaims, readJwtHeader } from '../tokens/jwt.ts';
-import type { ClientContext, EndpointPaths } from './client.ts';
+import type { ClientContext } from './client.ts';
 import { takeOnce } from './client.ts';
 import { type Claim, type ClientAuthenticationMethod, refusedClient } from './credentials.ts';
 

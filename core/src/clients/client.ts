@@ -1,5 +1,6 @@
 // Looks up clients, and checks and stores their secrets.
 import { hmacSha256, sha256 } from '#crypto';
+import type { EndpointPaths } from '../http/endpoint_names.ts';
 import {
   invalidRequest,
   type OAuthError,
@@ -23,23 +24,6 @@ import type { ClientKeys } from '../tokens/client_keys.ts';
 import type { FoundToken, TokenContext } from '../tokens/context.ts';
 import type { ServerSecret } from '../tokens/server_secret.ts';
 import type { CertificateReader } from './distinguished_name.ts';
-
-/** Paths below the issuer, each with a leading slash. */
-export interface EndpointPaths {
-  readonly token: string;
-  readonly introspection: string;
-  readonly revocation: string;
-  readonly userInfo: string;
-  readonly authorization: string;
-  readonly endSession: string;
-  readonly pushedAuthorizationRequest: string;
-  readonly deviceAuthorization: string;
-  /** The page on which users enter the codes of devices. */
-  readonly device: string;
-  readonly jwks: string;
-  /** The registration endpoint. Each client's own URL is below it. */
-  readonly registration: string;
-}
 
 /** Public URLs of each endpoint: below the issuer, and at the origin for client certificates if there is one. */
 export type EndpointUrls = Readonly<Record<keyof EndpointPaths, readonly string[]>>;

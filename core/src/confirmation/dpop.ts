@@ -1,6 +1,7 @@
 // DPoP at the server's endpoints: which requests need a proof, its single use, and nonces. § refers to RFC 9449.
 import { sha256 } from '#crypto';
-import { type ClientContext, type EndpointPaths, takeOnce } from '../clients/client.ts';
+import { type ClientContext, takeOnce } from '../clients/client.ts';
+import type { EndpointPaths } from '../http/endpoint_names.ts';
 import { OAuthError } from '../http/errors.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
 import { CLIENT_CLOCK_AHEAD } from '../platform/environment.ts';

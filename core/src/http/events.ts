@@ -1,20 +1,6 @@
 // Events for logs and audits.
+import type { Operation } from './endpoint_names.ts';
 import type { ErrorCode, InactiveReason, ReasonCode } from './errors.ts';
-
-export type Operation =
-  | 'introspection'
-  | 'revocation'
-  | 'userinfo'
-  | 'token'
-  | 'client_authentication'
-  | 'authorization'
-  | 'logout'
-  | 'pushed_authorization_request'
-  | 'device_authorization'
-  | 'registration'
-  | 'client_configuration'
-  | 'metadata'
-  | 'jwks';
 
 interface EventOrigin {
   readonly operation: Operation;

@@ -1,8 +1,9 @@
 // `npm run docs` writes this file from the tables in core/src/options/options.ts. Change those.
-import type { DpopNonces, EndpointPaths, MayUseClient } from '../clients/client.ts';
+import type { DpopNonces, MayUseClient } from '../clients/client.ts';
 import type { CertificateReader } from '../clients/distinguished_name.ts';
 import type { DeviceAuthorization } from '../device/device_authorization.ts';
 import type { TokenExchange } from '../exchange/token_exchange.ts';
+import type { EndpointPaths } from '../http/endpoint_names.ts';
 import type { ServerEvent } from '../http/events.ts';
 import type { FetchDocument } from '../http/fetch_document.ts';
 import type { Clock, RandomSource } from '../platform/environment.ts';

@@ -1,10 +1,11 @@
 // The table of all options, without their texts (texts.ts). The interface, checks, flags and documentation follow
 // from both.
 
-import type { DpopNonces, EndpointPaths, MayUseClient } from '../clients/client.ts';
+import type { DpopNonces, MayUseClient } from '../clients/client.ts';
 import type { CertificateReader } from '../clients/distinguished_name.ts';
 import type { DeviceAuthorization } from '../device/device_authorization.ts';
 import type { TokenExchange } from '../exchange/token_exchange.ts';
+import type { EndpointPaths } from '../http/endpoint_names.ts';
 import type { ServerEvent } from '../http/events.ts';
 import type { FetchDocument } from '../http/fetch_document.ts';
 import { isScopeToken } from '../http/form.ts';
@@ -64,21 +65,6 @@ import type {
   OidcOptions,
   RegistrationOptions,
 } from './authorization_server_options.generated.ts';
-
-/** Default paths below the issuer. */
-export const DEFAULT_PATHS: EndpointPaths = {
-  token: '/token',
-  introspection: '/token/introspect',
-  revocation: '/token/revoke',
-  userInfo: '/userinfo',
-  authorization: '/authorize',
-  endSession: '/logout',
-  pushedAuthorizationRequest: '/par',
-  deviceAuthorization: '/device_authorization',
-  device: '/device',
-  jwks: '/jwks',
-  registration: '/register',
-};
 
 /**
  * ASCII without query and fragment, because issuer and paths go into headers and are compared character by character.

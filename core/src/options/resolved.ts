@@ -1,6 +1,7 @@
 // Checks the options and adds their defaults.
 
-import type { EndpointPaths, EndpointUrls } from '../clients/client.ts';
+import type { EndpointUrls } from '../clients/client.ts';
+import { DEFAULT_PATHS, type EndpointPaths } from '../http/endpoint_names.ts';
 import { ConfigurationError } from '../http/errors.ts';
 import { audiencePolicy, defaultPolicy } from '../introspection/introspection.ts';
 import {
@@ -22,7 +23,7 @@ import type { DetailsTypes } from '../tokens/authorization_details.ts';
 import type { Lifetimes } from '../tokens/context.ts';
 import { REFRESH_TOKEN_ALGORITHM } from '../tokens/mint.ts';
 import type { AuthorizationServerOptions, OidcOptions } from './authorization_server_options.generated.ts';
-import { ALL_OPTIONS, DEFAULT_PATHS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from './options.ts';
+import { ALL_OPTIONS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from './options.ts';
 
 /** Printable ASCII without query and fragment, because paths go into headers and are compared byte by byte. */
 const PATH = /^\/(?!.*[?#\\])[\x21-\x7E]*$/;

@@ -1,9 +1,10 @@
 // Runs an endpoint: finds it by path, checks the method, adds CORS and error headers, and reports refusals.
 import { nonceHeaders } from '../confirmation/dpop.ts';
 import { type Challenge, formatChallenges } from '../http/bearer.ts';
+import type { Operation } from '../http/endpoint_names.ts';
 import { asOAuthError } from '../http/error_response.ts';
 import { invalidRequest, loggable, type OAuthError, StorageFault } from '../http/errors.ts';
-import type { Call, Operation } from '../http/events.ts';
+import type { Call } from '../http/events.ts';
 import { type HttpRequest, type HttpResponse, headerValue, pathOf } from '../http/http.ts';
 import { originOf } from '../protocol/redirect_uri.ts';
 import { MissingGroup, type StorageGroup } from '../storage/groups.ts';
