@@ -58,6 +58,9 @@ export function canContinue(record: LifeFacts, nowMs: number): boolean {
   return storedLife(record, nowMs).alive;
 }
 
+/** Seconds that an end of exchanges is remembered beyond all tokens, for those that are stored at the same moment. */
+export const EXCHANGE_END_MARGIN = 24 * 60 * 60;
+
 /**
  * Whether a token may be obtained from this one, as `IssuingTokenRepository.issue` says. Call it in its atomic step.
  * @param nowMs milliseconds since 1970

@@ -25,6 +25,7 @@ import {
   SIGNING_KEYS,
   TOKENS,
 } from './columns.ts';
+import { EXCHANGE_END_MARGIN } from './issuing.ts';
 
 /**
  * The SQL that both databases share, and how the rows that it reads become records. Tables are in the schema `grantd`,
@@ -309,11 +310,18 @@ export const GRANTS_OF_SUBJECT = `
     SELECT ${readNames(GRANTS).map(ofRow).join(', ')} ${ALIVE_GRANTS}
     ORDER BY t.created_at_ms DESC, t.grant_id DESC`;
 
-/** Remembers when a user ended what a client had obtained for them by exchange (ADR 185). Only of clients that exist. */
+/**
+ * Remembers when a user ended what a client had obtained for them by exchange (ADR 185). Only of clients that exist. Kept
+ * for a day longer than all tokens that are there, because later ones are not compared.
+ */
 export const NOTE_EXCHANGE_END = `
-    INSERT INTO grantd.exchange_ends (issuer_id, client_id, subject, ended_at_ms)
-    SELECT c.issuer_id, c.id, :subject, :nowMs FROM grantd.clients c WHERE c.issuer_id = :issuerId AND c.id = :clientId
-    ON CONFLICT (issuer_id, client_id, subject) DO UPDATE SET ended_at_ms = excluded.ended_at_ms`;
+    INSERT INTO grantd.exchange_ends (issuer_id, client_id, subject, ended_at_ms, keep_until)
+    SELECT c.issuer_id, c.id, :subject, CAST(:nowMs AS bigint), ${EXCHANGE_END_MARGIN} +
+      coalesce((SELECT max(keep_until) FROM grantd.tokens WHERE issuer_id = :issuerId), CAST(:nowMs AS bigint) / 1000)
+    FROM grantd.clients c WHERE c.issuer_id = :issuerId AND c.id = :clientId
+    ON CONFLICT (issuer_id, client_id, subject) DO UPDATE
+    SET ended_at_ms = excluded.ended_at_ms, keep_until = excluded.keep_until
+    WHERE excluded.ended_at_ms > exchange_ends.ended_at_ms`;
 
 export const END_EXCHANGES = `
     UPDATE grantd.tokens SET revoked_at_ms = :nowMs

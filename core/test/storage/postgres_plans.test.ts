@@ -34,7 +34,8 @@ const FILL = `
     client_generation, subject_generation, session_generation, grant_generation)
   SELECT 1, 'grant-' || n, 'client-' || n % 5000, 'subject-' || n, '[]', 'session-' || n, n, 0, 0, 0, 0
   FROM generate_series(1, 10000) n;
-  INSERT INTO grantd.exchange_ends SELECT 1, 'client-' || n % 5000, 'subject-' || n, n FROM generate_series(1, 10000) n;
+  INSERT INTO grantd.exchange_ends SELECT 1, 'client-' || n % 5000, 'subject-' || n, n, 2000000000 + n
+  FROM generate_series(1, 10000) n;
   INSERT INTO grantd.one_time_identifiers SELECT 1, 'id-' || n, 2000000000 + n FROM generate_series(1, 10000) n;
   INSERT INTO grantd.pending (issuer_id, kind, id, other_id, client_id, data, version, expires_at)
   SELECT 1, 'kind-' || n % 5, 'id-' || n, 'other-' || n, 'client-' || n % 5000, '{}', 0,

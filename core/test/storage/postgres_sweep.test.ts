@@ -37,6 +37,21 @@ describe('sweeping on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, 
     assert.equal(await storage.sweep(100), 1);
   });
 
+  test('forgets that a user ended exchanges a day after the last token from before it, and not earlier', async () => {
+    const clock = { nowMs: Date.now() };
+    const storage = await stores.open({ clock: () => clock.nowMs });
+    await storage.clients.add(newClient('client'));
+    await storage.tokens.issue([newToken('client')], {});
+    await storage.revokeGrants('user', 'client');
+    const rows = async () => (await stores.pool.query('SELECT FROM grantd.exchange_ends')).rowCount;
+    clock.nowMs += (DAY + 3000) * 1000;
+    while ((await storage.sweep(10)) > 0);
+    assert.equal(await rows(), 1);
+    clock.nowMs += 3600 * 1000;
+    assert.equal(await storage.sweep(10), 1);
+    assert.equal(await rows(), 0);
+  });
+
   test('takes a grant along with its principal, as many a call as it may, and no other', async () => {
     const clock = { nowMs: Date.now() };
     const storage = await stores.open({ clock: () => clock.nowMs });

@@ -292,6 +292,28 @@ export const grants: readonly KitCase[] = [
 
   kitCase(
     'administration',
+    'what a user ended is remembered as long as a token from before it lives',
+    async (stage) => {
+      if (stage.storage.tokens.keepsAncestors !== true) return;
+      const [application, service] = [await stage.client(), await stage.client()];
+      const expiresAt = stage.now + 40 * 24 * 60 * 60;
+      const parties = { subject: 'user', expiresAt, keepUntil: expiresAt };
+      const early = stage.accessToken({ clientId: application.id, ...parties });
+      await stage.issued(application, early);
+      await stage.administration.revokeGrants('user', service.id);
+
+      stage.clock.nowMs = expiresAt * 1000 - 1;
+      while ((await stage.administration.sweep(100)) > 0);
+      const ancestors = [{ kind: early.kind, id: early.id }];
+      const late = stage.accessToken({ clientId: service.id, ...parties, ancestors });
+      expectEqual(await stage.storage.tokens.issue([late], basisOf(service)), 'refused', 'an exchange');
+      const ofOther = stage.accessToken({ clientId: application.id, ...parties, ancestors });
+      expectEqual(await stage.storage.tokens.issue([ofOther], basisOf(application)), 'issued', 'of another');
+    },
+  ),
+
+  kitCase(
+    'administration',
     'an exchange that races the end of what its client obtained leaves nothing alive',
     async (stage) => {
       if (stage.storage.tokens.keepsAncestors !== true) return;

@@ -1,5 +1,6 @@
 // The memory store: clients, keys, one-time identifiers, pending rows and sweeping.
 
+import { secondsOf } from '../../platform/environment.ts';
 import { hasResource, type SigningAlgorithm } from '../../protocol/client_metadata.ts';
 import {
   anyFunction,
@@ -25,7 +26,12 @@ import type {
   RevocationTarget,
 } from '../contract.ts';
 import { asFault, ContractBreach, unguarded } from '../faults.ts';
-import { canContinue, DEFAULT_EVENT_RETENTION_SECONDS, RETIRED_KEY_SECONDS } from '../issuing.ts';
+import {
+  canContinue,
+  DEFAULT_EVENT_RETENTION_SECONDS,
+  EXCHANGE_END_MARGIN,
+  RETIRED_KEY_SECONDS,
+} from '../issuing.ts';
 import {
   addEvent,
   emptyTables,
@@ -165,7 +171,12 @@ function memoryGrants(handle: MemoryHandle, principals: Principals, revoking: Re
         addEvent(handle, 'grant_revoked', id);
       }
       const { clients, tokens, exchangeEnds } = tables();
-      if (clients.has(clientId)) exchangeEnds.set(exchangeKey(clientId, subject), clock());
+      if (clients.has(clientId)) {
+        const keptUntil = [...tokens.values()].map(({ keepUntil }) => keepUntil);
+        const keepUntil =
+          EXCHANGE_END_MARGIN + keptUntil.reduce((one, other) => Math.max(one, other), secondsOf(clock()));
+        exchangeEnds.set(exchangeKey(clientId, subject), { endedAtMs: clock(), keepUntil });
+      }
       const isExchanged = ({ record }: TokenRow) =>
         record.subject === subject && record.clientId === clientId && record.ancestors !== undefined;
       const exchanged = [...tokens.values()].filter(
@@ -486,6 +497,7 @@ function memorySweep(
       return true;
     };
     swept += deleteWhere(held.oneTimeIdentifiers, isForgotten, limit);
+    swept += deleteWhere(held.exchangeEnds, ({ keepUntil }) => isOver(keepUntil), limit);
     swept += deleteWhere(held.pending, ({ expiresAt }) => isOver(expiresAt), limit);
 
     const signingKeys = new Set([...tokens.values()].map(({ record }) => record.keyId));

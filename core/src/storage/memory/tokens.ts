@@ -77,8 +77,8 @@ interface Tables {
   readonly tokens: Map<string, TokenRow>;
   readonly authorizationCodes: Map<string, CodeRow>;
   readonly keys: Map<string, KeyRow>;
-  /** When users ended what clients had obtained for them by exchange, in milliseconds, under `exchangeKey`. */
-  readonly exchangeEnds: Map<string, number>;
+  /** When users ended what clients had obtained for them by exchange, under `exchangeKey`. */
+  readonly exchangeEnds: Map<string, { readonly endedAtMs: number; readonly keepUntil: number }>;
   /** Seconds until which each is taken. */
   readonly oneTimeIdentifiers: Map<string, number>;
   /** Seconds until which those that were swept were taken. */
@@ -263,7 +263,7 @@ export function memoryTokens(
       if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
       const { exchangeEnds } = tables();
       const isExchangeable = ({ clientId, subject = '', ancestors = [] }: NewToken) =>
-        areAlive(ancestors, exchangeEnds.get(exchangeKey(clientId, subject)));
+        areAlive(ancestors, exchangeEnds.get(exchangeKey(clientId, subject))?.endedAtMs);
       if (!tokens.every(isExchangeable)) return 'refused';
       issuing.insert(tokens);
       return 'issued';

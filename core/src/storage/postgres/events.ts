@@ -179,6 +179,7 @@ export const SWEEP_SQL = {
       WHERE id = $1 AND EXISTS (SELECT 1 FROM forgotten))
     SELECT 1 FROM forgotten`,
   pending: oldest('pending', 'expires_at'),
+  exchangeEnds: oldest('exchange_ends', 'keep_until'),
   // Hosts that read no events have only unnumbered ones.
   events: `
     WITH numbered AS (${oldestEvents('events', 'sequence')}),
@@ -215,6 +216,7 @@ export async function postgresSweep(
           [sql.principals, issuerId, now, limit],
           [sql.oneTimeIdentifiers, issuerId, now, limit],
           [sql.pending, issuerId, now, limit],
+          [sql.exchangeEnds, issuerId, now, limit],
           [sql.keys, issuerId, now],
           [sql.events, issuerId, eventsUntilMs, limit],
         ],

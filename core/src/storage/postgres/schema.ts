@@ -344,8 +344,10 @@ const VERSION_10 = {
     client_id   text COLLATE "C" NOT NULL,
     subject     text COLLATE "C" NOT NULL,
     ended_at_ms bigint NOT NULL,
+    keep_until  bigint NOT NULL,
     PRIMARY KEY (issuer_id, client_id, subject)
   );
+  CREATE INDEX exchange_ends_by_keep_until ON grantd.exchange_ends (issuer_id, keep_until);
   CREATE FUNCTION grantd.forgotten_until(issuer integer) RETURNS bigint LANGUAGE sql VOLATILE AS
     'SELECT forgotten_until FROM grantd.issuers WHERE id = $1';
   DROP INDEX grantd.clients_by_resource;

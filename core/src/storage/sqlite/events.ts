@@ -224,6 +224,11 @@ export const SWEEP_SQL = {
       SELECT rowid FROM pending
       WHERE issuer_id = :issuerId AND expires_at <= :now ORDER BY expires_at LIMIT :limit)`,
 
+  exchangeEnds: `
+    DELETE FROM exchange_ends WHERE (issuer_id, client_id, subject) IN (
+      SELECT issuer_id, client_id, subject FROM exchange_ends
+      WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)`,
+
   // Cached tokens that expired by then are read again: their rows, or rows that they depend on, may be gone.
   keepTime: `
     INSERT INTO sweeps (issuer_id, swept_until) VALUES (:issuerId, :now)
@@ -292,6 +297,7 @@ export function sqliteSweep(
         sql.sessions.run({ issuerId, now, limit }),
         { changes: sweepIdentifiers(now, limit) },
         sql.pending.run({ issuerId, now, limit }),
+        sql.exchangeEnds.run({ issuerId, now, limit }),
         sql.keys.run({ issuerId, now, limit }),
         sweepEvents(eventsUntilMs, limit),
       ].reduce((sum, { changes }) => sum + Number(changes), dependents.length);

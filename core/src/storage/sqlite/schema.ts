@@ -396,8 +396,10 @@ const VERSION_12 = {
     client_id   TEXT NOT NULL,
     subject     TEXT NOT NULL,
     ended_at_ms INTEGER NOT NULL,
+    keep_until  INTEGER NOT NULL,
     PRIMARY KEY (issuer_id, client_id, subject)
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX exchange_ends_by_keep_until ON exchange_ends (issuer_id, keep_until);
   DROP INDEX clients_by_resource;
   CREATE INDEX clients_by_lower_resource ON clients (issuer_id, lower(resource)) WHERE resource IS NOT NULL;
   ALTER TABLE clients ADD COLUMN used_until INTEGER;
