@@ -316,8 +316,9 @@ export const GRANTS_OF_SUBJECT = `
  */
 export const NOTE_EXCHANGE_END = `
     INSERT INTO grantd.exchange_ends (issuer_id, client_id, subject, ended_at_ms, keep_until)
-    SELECT c.issuer_id, c.id, :subject, CAST(:nowMs AS bigint), ${EXCHANGE_END_MARGIN} +
-      coalesce((SELECT max(keep_until) FROM grantd.tokens WHERE issuer_id = :issuerId), CAST(:nowMs AS bigint) / 1000)
+    SELECT c.issuer_id, c.id, :subject, CAST(:nowMs AS bigint), ${EXCHANGE_END_MARGIN} + coalesce((
+      SELECT max(keep_until) FROM grantd.tokens
+      WHERE issuer_id = :issuerId AND keep_until > CAST(:nowMs AS bigint) / 1000), CAST(:nowMs AS bigint) / 1000)
     FROM grantd.clients c WHERE c.issuer_id = :issuerId AND c.id = :clientId
     ON CONFLICT (issuer_id, client_id, subject) DO UPDATE
     SET ended_at_ms = excluded.ended_at_ms, keep_until = excluded.keep_until

@@ -1,4 +1,4 @@
-import type { AdministrableStorage, ClientRecord } from '@grantd/core';
+import { type AdministrableStorage, type ClientRecord, EXCHANGE_GRANT, JWT_BEARER_GRANT } from '@grantd/core';
 import { admits, type Groups, type Membership } from '../data/groups.ts';
 import type { People } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
@@ -9,7 +9,7 @@ const MAX_END_MS = 30_000;
 
 const BATCH_SIZE = 50;
 
-type Client = Pick<ClientRecord, 'id' | 'metadata'>;
+type Client = Pick<ClientRecord, 'id' | 'metadata' | 'grantTypes'>;
 
 interface Parts {
   readonly groups: Pick<Groups, 'beginEnd' | 'finishEnd' | 'halfEnded'>;
@@ -66,7 +66,7 @@ export class AccessEnding {
       const others = page.filter(({ groups }) => !admits(client, groups));
       for (let begin = 0; begin < others.length; begin += CONCURRENT_USERS) {
         const some = others.slice(begin, begin + CONCURRENT_USERS);
-        const counts = await Promise.all(some.map(({ subject }) => this.#revoke(subject, client.id)));
+        const counts = await Promise.all(some.map(({ subject }) => this.#revoke(subject, client)));
         revoked += counts.filter((grants) => grants > 0).length;
       }
       users += page.length;
@@ -84,20 +84,25 @@ export class AccessEnding {
       (client) => client.metadata?.allowed_groups?.includes(group) && !admits(client, person?.groups),
     );
     const ended: string[] = [];
-    for (const { id } of lost) if ((await this.#revoke(subject, id)) > 0) ended.push(id);
+    for (const client of lost) if ((await this.#revoke(subject, client)) > 0) ended.push(client.id);
     await this.#parts.groups.finishEnd(membership);
     return ended;
   }
 
-  /** Reads first, because most users have no grant. A later grant is refused its tokens. @returns what was revoked */
-  async #revoke(subject: string, clientId: string): Promise<number> {
+  /**
+   * Reads first, because most users have no grant. A later grant is refused its tokens. A client that acts for users can be
+   * about to obtain a token from that of any client, or have more of them than were looked at.
+   * @returns what was revoked
+   */
+  async #revoke(subject: string, { id, grantTypes }: Client): Promise<number> {
     const { storage } = this.#parts;
     const held = await Promise.all([
       askStorage(() => storage.grantsOf(subject)),
       askStorage(async () => storage.tokens.exchangedFor?.(subject, MAX_TOKENS) ?? []),
     ]);
-    if (!held.flat().some((one) => one.clientId === clientId)) return 0;
-    return askStorage(() => storage.revokeGrants(subject, clientId));
+    const acts = grantTypes.includes(EXCHANGE_GRANT) || grantTypes.includes(JWT_BEARER_GRANT);
+    if (!held.flat().some(({ clientId }) => acts || clientId === id)) return 0;
+    return askStorage(() => storage.revokeGrants(subject, id));
   }
 }
 
