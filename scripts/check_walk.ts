@@ -40,11 +40,11 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   'program token request with DPoP': { files: 30, lines: 850, most: { files: 34, lines: 1_045 } },
   'program password sign-in to the account page': {
     ...{ files: 30, lines: 750 },
-    most: { files: 38, lines: 1_040 },
+    most: { files: 37, lines: 1_040 },
   },
   'program password sign-in to an application': {
     ...{ files: 45, lines: 1_100 },
-    most: { files: 56, lines: 1_470 },
+    most: { files: 55, lines: 1_470 },
   },
   ...Object.fromEntries(flags.budget.map(budgetIn)),
 };

@@ -1,4 +1,4 @@
-import { SIGN_IN_POLICIES } from '@grantd/core';
+import type { SIGN_IN_POLICIES } from '@grantd/core';
 import type { Configuration } from './configuration.ts';
 import { isLoopback } from './networks.ts';
 import { flagOf, type Settings } from './options.ts';
@@ -45,13 +45,6 @@ export type SignInPolicy = Settings['signInPolicy'];
 
 /** What a client or a group can need besides. */
 export type FurtherPolicy = (typeof SIGN_IN_POLICIES)[number];
-
-/** Each policy is stricter than the one before. */
-const FROM_WEAKEST: readonly SignInPolicy[] = ['password', ...SIGN_IN_POLICIES];
-
-export function strictestOf(...policies: readonly SignInPolicy[]): SignInPolicy {
-  return FROM_WEAKEST.findLast((item) => policies.includes(item)) ?? 'password';
-}
 
 /** Why no sign-in can meet a policy: it needs passkeys, and this server has none. @returns `undefined` if some can */
 export function unreachablePolicy(

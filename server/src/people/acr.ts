@@ -1,3 +1,4 @@
+import { SIGN_IN_POLICIES } from '@grantd/core';
 import {
   ACRS,
   type Level,
@@ -98,6 +99,13 @@ export const NO_ACR: AcrRequest = { required: [], desired: [] };
 function lowestOf(acrs: readonly string[]): Level {
   const levels = acrs.map(levelOfAcr).filter((level) => level !== undefined);
   return levels.length === 0 ? PASSWORD : (Math.min(...levels) as Level);
+}
+
+/** Each policy is stricter than the one before. */
+const FROM_WEAKEST: readonly SignInPolicy[] = ['password', ...SIGN_IN_POLICIES];
+
+export function strictestOf(...policies: readonly SignInPolicy[]): SignInPolicy {
+  return FROM_WEAKEST.findLast((item) => policies.includes(item)) ?? 'password';
 }
 
 function levelOfPolicy(policy: SignInPolicy, reachable: Level): Level {

@@ -1,12 +1,6 @@
 // What a sign-in or a change of the account still lacks, by the policies of this server and the factors of the user.
 import type { AccessRequest } from '@grantd/core';
-import {
-  type Level,
-  MULTI_FACTOR,
-  PHISHING_RESISTANT,
-  type SignInPolicy,
-  strictestOf,
-} from '../config/acr.ts';
+import { type Level, MULTI_FACTOR, PHISHING_RESISTANT, type SignInPolicy } from '../config/acr.ts';
 import type { Factors } from '../data/factors.ts';
 import type { Groups } from '../data/groups.ts';
 import type { Person } from '../data/people.ts';
@@ -20,6 +14,7 @@ import {
   missingStep,
   NO_ACR,
   reachableLevel,
+  strictestOf,
 } from './acr.ts';
 import type { OwnPasswords } from './own_passwords.ts';
 
