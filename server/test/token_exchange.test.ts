@@ -183,7 +183,7 @@ for (const database of DATABASES) {
         ['orders', [CLIENT], ['billing:write']],
       ]);
       const question = await browser.get(`${account}/applications?end=billing`);
-      assert.match(question.html, /It can act for you again if <bdi class="name">Demo/);
+      assert.match(question.html, /when it gets new access through <bdi class="name">Demo/);
       const done = await browser.submit(question, { end_access: 'billing' });
       assert.match(done.html, /id="notice"[\s\S]*billing<\/bdi> no longer has access/);
       assert.deepEqual(await Promise.all([token, ...chain].map(isAlive)), [true, true, false, false]);

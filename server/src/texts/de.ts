@@ -481,7 +481,7 @@ export const DE: Texts = {
     endAccessText:
       'Die Anwendung verliert sofort den Zugriff auf Ihr Konto. Wenn Sie sie später verwenden, bittet sie Sie noch einmal um Erlaubnis.',
     endActingText: (applications) =>
-      html`Der Zugriff endet sofort, auch der aller Dienste, die für Sie aufgerufen wurden. Wenn ${applications} den Aufruf mit neuem Zugriff wiederholt, kann wieder für Sie gehandelt werden. Um das zu verhindern, beenden Sie auch jenen Zugriff.`,
+      html`Der Zugriff endet sofort, auch der aller Dienste, die für Sie aufgerufen wurden. Mit neuem Zugriff über ${applications} kann wieder für Sie gehandelt werden. Um das zu verhindern, beenden Sie auch jenen Zugriff.`,
     endAccessYes: 'Zugriff beenden',
     keepAccess: 'Zugriff behalten',
     sessions: 'Wo Sie angemeldet sind',

@@ -485,7 +485,7 @@ export const EN = {
     endAccessText:
       'It loses access to your account at once. If you use it later, it asks for your permission again.',
     endActingText: (applications: Html) =>
-      html`It loses access at once, and so does every service that it has called for you. It can act for you again if ${applications} calls it with new access. To prevent this, end that access, too.`,
+      html`It loses access at once, and so does every service that it has called for you. It can act for you again when it gets new access through ${applications}. To prevent this, end that access, too.`,
     endAccessYes: 'End access',
     keepAccess: 'Keep access',
     sessions: 'Where you are signed in',
