@@ -201,6 +201,32 @@ for (const database of DATABASES) {
       assert.equal(await isAlive(token ?? ''), true);
     });
 
+    test('a user who leaves a group loses what a service of this group has obtained', async () => {
+      await command('group', 'add', 'clerks');
+      const printed = await command(
+        ...[
+          'client',
+          'add',
+          'clerk',
+          '--grant',
+          EXCHANGE_GRANT,
+          '--api',
+          'https://billing.example',
+          '--json',
+        ],
+        ...['--scope', 'billing:write', '--exchange-scope', 'billing:write'],
+        ...['--exchange-tokens-of', CLIENT, '--allow-group', 'clerks'],
+      );
+      secrets.set('clerk', JSON.parse(printed).client_secret);
+      const { access_token: token = '' } = await signedIn('leaving');
+      assert.equal((await exchange('clerk', token)).status, 400);
+      await command('group', 'add-member', 'clerks', 'leaving');
+      const { access_token: obtained } = await (await exchange('clerk', token)).json();
+      assert.equal(await isAlive(obtained), true);
+      await command('group', 'remove-member', 'clerks', 'leaving');
+      assert.deepEqual(await Promise.all([token, obtained].map(isAlive)), [true, false]);
+    });
+
     test('oauth4webapi exchanges a token, and the log names no token', async () => {
       const { access_token: token } = await signedIn('by-library');
       const as = { issuer: server.url, token_endpoint: `${server.url}/token` };
