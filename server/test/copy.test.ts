@@ -55,6 +55,7 @@ const TABLES = [
   'audit_heads',
   'audit_blocks',
   'sign_ins',
+  'acting_uses',
 ];
 
 /** A new PostgreSQL database: its URL without the password, and the variable with it. */
