@@ -684,7 +684,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(file.headers.get('content-disposition'), 'attachment; filename="account.json"');
       const data: Record<string, unknown> = JSON.parse(file.html);
       assert.deepEqual(Object.keys(data), [
-        ...['issuer', 'sub', 'createdAt', 'claims', 'sessions', 'signIns', 'consents', 'grants'],
+        ...['issuer', 'sub', 'createdAt', 'claims', 'sessions', 'signIns', 'consents', 'grants', 'acting'],
       ]);
       assert.deepEqual(data.claims, { preferred_username: 'mia', email, email_verified: true });
       assert.deepEqual(
