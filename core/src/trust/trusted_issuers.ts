@@ -51,7 +51,7 @@ import {
 export interface TrustedIssuer {
   /** The `iss` of its JWTs, or `spiffe://` and the trust domain of JWT-SVIDs. */
   readonly issuer: string;
-  /** Its public keys, as a JWK set. */
+  /** Its public keys. */
   readonly jwks?: JsonObject;
   /** URL of its public keys. Default: the metadata of the issuer names it. */
   readonly jwksUri?: string;
@@ -103,7 +103,7 @@ export interface ClaimPatterns {
   readonly [claim: string]: string | number | boolean | readonly string[] | ClaimPatterns;
 }
 
-/** A client, and the claims of its JWTs. */
+/** A client, with claims of its JWTs. */
 export interface TrustedClient {
   readonly client: string;
   readonly claims: ClaimPatterns;

@@ -21,8 +21,7 @@ const REGISTERED = {
   registeredAt: REGISTERED_AT,
 } as const satisfies Partial<NewClient>;
 
-/** The clients that are unused since a time. */
-async function unused(stage: Stage, since: number, limit = 100): Promise<readonly string[]> {
+async function unusedSince(stage: Stage, since: number, limit = 100): Promise<readonly string[]> {
   return (await stage.administration.clients.listUnused(since, limit)).map(({ id }) => id);
 }
 
@@ -94,8 +93,8 @@ export const registrations: readonly KitCase[] = [
     const { clients } = stage.administration;
     const { id } = await stage.client(REGISTERED);
     await stage.client();
-    expectEqual(await unused(stage, REGISTERED_AT), [], 'when it registered');
-    expectEqual(await unused(stage, REGISTERED_AT + 1), [id], 'a second later');
+    expectEqual(await unusedSince(stage, REGISTERED_AT), [], 'when it registered');
+    expectEqual(await unusedSince(stage, REGISTERED_AT + 1), [id], 'a second later');
     const before = await clients.get(id);
     await clients.noteUse(id, REGISTERED_AT + 100);
     await clients.noteUse(id, REGISTERED_AT + 50);
@@ -103,8 +102,8 @@ export const registrations: readonly KitCase[] = [
     const after = await clients.get(id);
     expectEqual(after?.usedUntil, REGISTERED_AT + 100, 'the end of its use');
     expectEqual(after?.revision, before?.revision, 'its revision');
-    expectEqual(await unused(stage, REGISTERED_AT + 100), [], 'while it is in use');
-    expectEqual(await unused(stage, REGISTERED_AT + 101), [id], 'after its use');
+    expectEqual(await unusedSince(stage, REGISTERED_AT + 100), [], 'while it is in use');
+    expectEqual(await unusedSince(stage, REGISTERED_AT + 101), [id], 'after its use');
     const {
       generation: _,
       revision: __,
@@ -128,7 +127,7 @@ export const registrations: readonly KitCase[] = [
     expectEqual(after?.documentValidAt, REGISTERED_AT + 100, 'the time');
     expectEqual(after?.revision, before?.revision, 'its revision');
     expectEqual((await clients.get(other.id))?.documentValidAt, undefined, 'a client without a document');
-    const both = await unused(stage, REGISTERED_AT + 1);
+    const both = await unusedSince(stage, REGISTERED_AT + 1);
     expectEqual(both.toSorted(), [id, other.id].sort(), 'both are registrations');
   }),
 
@@ -141,19 +140,19 @@ export const registrations: readonly KitCase[] = [
       for (const age of [3, 1, 2])
         ids.push((await stage.client({ ...REGISTERED, registeredAt: REGISTERED_AT - age })).id);
       const [oldest = '', newest = '', middle = ''] = ids;
-      expectEqual(await unused(stage, REGISTERED_AT), [oldest, middle, newest], 'all');
-      expectEqual(await unused(stage, REGISTERED_AT, 2), [oldest, middle], 'as many as asked for');
+      expectEqual(await unusedSince(stage, REGISTERED_AT), [oldest, middle, newest], 'all');
+      expectEqual(await unusedSince(stage, REGISTERED_AT, 2), [oldest, middle], 'as many as asked for');
       await stage.client({ ...REGISTERED, metadata: { set_by_operator: ['scope'] } });
       await stage.client({ ...REGISTERED, resource: 'https://api.example' });
       const named = await stage.client({ ...REGISTERED, metadata: { software_id: 'set_by_operator' } });
       await setDisabled('client', middle, true);
       expectEqual(
-        await unused(stage, REGISTERED_AT + 1),
+        await unusedSince(stage, REGISTERED_AT + 1),
         [oldest, newest, named.id],
         'that are left to themselves',
       );
       await clients.noteUse(oldest, REGISTERED_AT + 10);
-      expectEqual(await unused(stage, REGISTERED_AT + 1), [newest, named.id], 'without those in use');
+      expectEqual(await unusedSince(stage, REGISTERED_AT + 1), [newest, named.id], 'without those in use');
     },
   ),
 
