@@ -1,6 +1,5 @@
 // Walks requests through grantd, as a library on the memory store and through the program on SQLite. Prints how many of
-// grantd's files, functions and lines ran for each. Warns if a walk exceeds its budget, and exits with 1 if it exceeds it
-// by more than a tenth.
+// grantd's files, functions and lines ran for each. Warns if a walk exceeds its budget. Exits with 1 if it exceeds `most`.
 //
 // `--files` lists the files. `--budget "program introspection=24,750"` sets another budget of files and lines.
 // `--place library` walks the library only. `walk/executed.ts` says how lines are counted.
@@ -58,7 +57,8 @@ for (const { place, request, files } of await walks(flags.place)) {
   const functions = sum(ran.map((file) => file.functions.length));
   console.log(`${name}: ${found.files} files, ${functions} functions, ${found.lines} lines`);
   if (flags.files) for (const file of Object.keys(files)) console.log(`  ${file}`);
-  const budget = BUDGETS[name] ?? { files: 0, lines: 0 };
+  const budget = BUDGETS[name];
+  if (budget === undefined) throw new Error(`${name} has no budget`);
   unused.delete(name);
   for (const part of ['files', 'lines'] as const) {
     const most = Math.floor(budget.most?.[part] ?? budget[part] * 1.1);
