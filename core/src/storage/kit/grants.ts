@@ -331,6 +331,23 @@ export const grants: readonly KitCase[] = [
       );
       await stage.expectDead(...racing);
       await stage.expectAlive(access);
+
+      // Without a grant, as by JWTs of other issuers
+      const { subject } = application;
+      stage.advance(1);
+      const first = stage.accessToken({ clientId: service.id, subject });
+      await stage.issued(service, first);
+      const ancestors = [{ kind: first.kind, id: first.id }];
+      const alone = Array.from({ length: RACERS }, () =>
+        stage.accessToken({ clientId: service.id, subject, ancestors }),
+      );
+      const others = alone.map(
+        (token): Attempt<unknown> =>
+          ({ tokens }) =>
+            tokens.issue([token], basisOf(service)),
+      );
+      await race(stage, others, (storage) => administrationOf(storage).revokeGrants(subject, service.id));
+      await stage.expectDead(...alone);
     },
   ),
 

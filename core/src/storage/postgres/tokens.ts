@@ -226,11 +226,18 @@ const ITSELF_AND_PAIR = `
     SELECT $3::text AS id
     UNION SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND pair_id = $4`;
 
+/** The lock of exchanges `$1` by the client `$2` for the user `$3`. */
+const EXCHANGES_OF =
+  "hashtextextended(json_build_array('exchanges', $1::integer, $2::text, $3::text)::text, 0)";
+
 // ADR 9
 export const TOKENS_SQL = {
   issue: STORE_UPON_CLIENT,
 
   rotate: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN, '$8', 'superseded_at_ms = $4, successor_id = $7'),
+
+  // Together with others that exchange, and apart from `revokeGrants`, which else would not see what is stored meanwhile.
+  shareExchanges: `SELECT pg_advisory_xact_lock_shared(${EXCHANGES_OF})`,
 
   issueFrom: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN, '$7'),
 
@@ -369,6 +376,9 @@ export async function postgresTokens(
       const stored = asParameter(tokens);
       return primary.write(
         [
+          ...tokens.flatMap(({ ancestors, clientId, subject }): readonly PostgresCall[] =>
+            ancestors && subject !== undefined ? [[sql.shareExchanges, issuerId, clientId, subject]] : [],
+          ),
           ...principals.keep(tokens),
           [sql.issue, issuerId, stored, clientGeneration, issuanceEvent(handle, tokens, 'client')],
         ],
@@ -425,11 +435,12 @@ const ALIVE = forPostgres(ALIVE_GRANTS, 'issuerId', 'subject', 'now');
 export const GRANTS_SQL = {
   ofSubject: forPostgres(GRANTS_OF_SUBJECT, 'issuerId', 'subject', 'now'),
 
-  // In a fixed order, because other transactions may lock the same rows. Those of all clients: an exchange locks the
-  // grant of the application, and either ends before this lock or reads afterwards that it is ended.
+  lockExchanges: `SELECT pg_advisory_xact_lock(${EXCHANGES_OF})`,
+
+  // In a fixed order, because other transactions may lock the same rows.
   lock: `
     SELECT 1 FROM grantd.principals WHERE issuer_id = $1 AND kind = 'grant' AND id = ANY (ARRAY(
-      SELECT grant_id FROM grantd.grants WHERE issuer_id = $1 AND subject = $2))
+      SELECT grant_id FROM grantd.grants WHERE issuer_id = $1 AND subject = $2 AND client_id = $3))
     ORDER BY id FOR UPDATE`,
 
   // A grant that was revoked before the lock was taken is visible here and not revoked again.
@@ -472,12 +483,13 @@ export async function postgresGrants(
       const parties = [issuerId, subject, clientId, nowMs] as const;
       return primary.write(
         [
-          [sql.lock, issuerId, subject],
+          [sql.lockExchanges, issuerId, clientId, subject],
+          [sql.lock, issuerId, subject, clientId],
           [sql.revoke, issuerId, subject, now, clientId, nowMs, event],
           [sql.noteExchangeEnd, ...parties],
           [sql.endExchanges, ...parties, now, ended],
         ],
-        ([, revoked, , exchanged]) =>
+        ([, , revoked, , exchanged]) =>
           changesOf(revoked) + (rowsOf<{ ended: number }>(exchanged)[0]?.ended ?? 0),
       );
     },
