@@ -269,6 +269,27 @@ specification('JWTs of trusted issuers as grants (RFC 7523 §2.1)', ON_EVERY_STO
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400, 400]);
   });
 
+  spec(
+    'a JWT that waits while its user or client is ended has ended, and a later one has not',
+    async (world) => {
+      const { storage } = world;
+      const ends = [
+        () => storage.revokeGrants('alice', 'reports'),
+        () => storage.revokeAll({ principal: 'subject', id: 'alice' }),
+        () => storage.revokeAll({ principal: 'client', id: 'reports' }),
+        () => storage.revokeAll({ issuedBeforeMs: world.clock.nowMs }),
+      ];
+      for (const end of ends) {
+        const waiting = [await assertion(world), await assertion(world, { iat: undefined })];
+        world.clock.advance(1);
+        await end();
+        world.clock.advance(1);
+        for (const jwt of waiting) isError(await grant(world, 'reports', jwt), 'invalid_grant');
+        await tokenOf(world, 'reports', await assertion(world));
+      }
+    },
+  );
+
   spec('what is obtained while its JWT is ended does not survive', async (world) => {
     const jwt = await assertion(world);
     const { access_token } = await tokenOf(world, 'reports', jwt);
@@ -381,6 +402,32 @@ specification('Attacks on grants of trusted issuers (RFC 7523)', ON_MEMORY, (dec
     const { access_token } = await tokenOf(world, 'cron', cron, { resource: 'https://api.example' });
     assert.equal(decodeJwt(access_token).aud, 'https://api.example');
   });
+
+  let answers: readonly boolean[] = [];
+  spec(
+    'a user who loses the client while it obtains a token is asked about again, and no token is given',
+    async (world) => {
+      for (const [id, grantTypes] of [
+        ['reports', [JWT_BEARER_GRANT]],
+        ['broker', [EXCHANGE_GRANT]],
+      ] as const) {
+        await world.storage.clients.remove(id);
+        await addClient(world, { ...client(id, { allowed_groups: ['staff'] }), grantTypes });
+      }
+      answers = [true, false];
+      await assertRefused(world, 'reports', await assertion(world), 'person_not_allowed');
+      answers = [true, true, false];
+      isError(await exchange(world, await assertion(world)), 'invalid_request');
+      assert.deepEqual(answers, []);
+    },
+    {
+      mayUseClient: () => {
+        const [answer, ...later] = answers;
+        answers = later;
+        return answer ?? assert.fail('asked too often');
+      },
+    },
+  );
 
   spec('only a confidential client of the operator with the grant may use it', async (world) => {
     const jwt = await assertion(world);

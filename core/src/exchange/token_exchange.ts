@@ -190,6 +190,8 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
       const basis = { clientGeneration: client.generation ?? 0 };
       const record = { ...minted.record, ...(resources && { resources }) };
       if ((await context.storage.tokens.issue([record], basis)) !== 'issued') throw grantEnded();
+      // Who ended the access meanwhile finds tokens by a grant. What a JWT gives has none.
+      if (foreign) await personFor(context, client, subject);
       call.acting = actingWith(minted.record);
       return { access: minted, type: wantedType };
     },

@@ -146,6 +146,8 @@ export function jwtBearer(verify: Verifies): Grant {
       const basis = { clientGeneration: client.generation ?? 0 };
       const token = { ...access.record, ...(resources && { resources }) };
       if ((await context.storage.tokens.issue([token], basis)) !== 'issued') throw grantEnded();
+      // Who ended the access meanwhile may not have seen the token.
+      if (!(await mayUse(context, client, person.subject))) throw refused('person_not_allowed');
       return { access };
     },
   };
@@ -233,7 +235,8 @@ async function rowOf(
     scopes: [],
     tokenType: 'N_A',
     claims: { sub, issuer: issuer.issuer, issuer_sub: claims.sub },
-    issuedAtMs: context.clock(),
+    // An end must also reach JWTs from before it that are used for the first time afterwards.
+    issuedAtMs: Math.min(context.clock(), signedAtMs(claims, exp, issuer.maxLifetime)),
     expiresAt,
     // An end of the session must be known as long as JWTs live that were signed before it.
     keepUntil: expiresAt + issuer.maxLifetime + CLIENT_CLOCK_AHEAD,
@@ -289,10 +292,15 @@ async function isStored({ storage: { tokens } }: ClientContext, client: ClientRe
   }
 }
 
-/** A JWT that was signed before its subject was ended and is used for the first time afterwards has ended too. */
-function isFromBeforeEnd({ standing }: TokenRecord, { claims: { iat }, exp, issuer }: VerifiedJwt): boolean {
-  const endedAtMs = standing?.session?.raisedAtMs ?? 0;
-  return (typeof iat === 'number' ? iat : exp - issuer.maxLifetime) * 1000 <= endedAtMs;
+/** A JWT that was signed before its subject, user or client was ended and is used for the first time afterwards has ended too. */
+function isFromBeforeEnd({ standing = {} }: TokenRecord, { claims, exp, issuer }: VerifiedJwt): boolean {
+  const endedAtMs = Object.values(standing).map(({ raisedAtMs = 0 }) => raisedAtMs);
+  return endedAtMs.some((endMs) => signedAtMs(claims, exp, issuer.maxLifetime) <= endMs);
+}
+
+/** Without `iat`, a JWT counts as signed as early as possible. */
+function signedAtMs({ iat }: Claims, exp: number, maxLifetime: number): number {
+  return Math.floor((typeof iat === 'number' ? iat : exp - maxLifetime) * 1000);
 }
 
 /** §3.1. One description, which tells nothing about issuers, users and other clients. */
