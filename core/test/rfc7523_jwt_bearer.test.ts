@@ -13,6 +13,7 @@ import {
   trustedIssuers,
 } from '@grantd/core';
 import { decodeJwt, SignJWT } from 'jose';
+import { changeClient } from './harness/client_change.ts';
 import { clientKey } from './harness/client_keys.ts';
 import { proofOf, thumbprintOf } from './harness/dpop_proofs.ts';
 import { ON_EVERY_STORE, ON_MEMORY } from './harness/places.ts';
@@ -157,6 +158,9 @@ specification('JWTs of trusted issuers as grants (RFC 7523 §2.1)', ON_EVERY_STO
     assert.equal(decodeJwt(fixed.access_token).sub, 'alice');
     const long = await assertion(world, { exp: world.clock.seconds + 3600 });
     assert.equal((await tokenOf(world, 'reports', long)).expires_in, 600);
+    const { metadata } = (await world.storage.clients.get('reports')) ?? assert.fail();
+    await changeClient(world, 'reports', { metadata: { ...metadata, access_token_lifetime: 60 } });
+    assert.equal((await tokenOf(world, 'reports', long)).expires_in, 60);
   });
 
   spec(

@@ -182,10 +182,7 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
           ...(act !== undefined && { act }),
           [ENDING_KEYS]: endingKeys,
         },
-        lifetime: Math.min(
-          client.metadata?.access_token_lifetime ?? context.lifetimes.accessToken,
-          endOf(tokens) - secondsOf(nowMs),
-        ),
+        lifetime: Math.min(context.lifetimes.accessToken, endOf(tokens) - secondsOf(nowMs)),
       });
       const basis = { clientGeneration: client.generation ?? 0 };
       const record = { ...minted.record, ...(resources && { resources }) };

@@ -340,7 +340,7 @@ export const MEMBER_TEXTS: Readonly<Record<MemberName, MemberText>> = {
     defaultInWords: "the server's option accessTokenFormat",
   },
   access_token_lifetime: {
-    about: "seconds for which the client's access tokens are valid",
+    about: "seconds for which the client's access tokens are valid at most",
     defaultInWords: "the server's option accessTokenLifetime",
   },
   access_token_signed_response_alg: {

@@ -50,12 +50,12 @@ export async function mintAccessToken(
   keepUntil = 0,
 ): Promise<MintedAccessToken> {
   const { client, scopes, confirmation, person, grantId, sessionId, authorizationDetails } = purpose;
-  const { audience = context.defaultAudience, claimsRequest: { userinfo } = {} } = purpose;
-  const { lifetime = client.metadata?.access_token_lifetime ?? context.lifetimes.accessToken } = purpose;
+  const { audience = context.defaultAudience, lifetime = context.lifetimes.accessToken } = purpose;
+  const { access_token_lifetime: longest = lifetime } = client.metadata ?? {};
   const { sid: _, ...grantClaims } = purpose.claims ?? {}; // APIs do not need the session
   const issuedAtMs = context.clock();
   const iat = secondsOf(issuedAtMs);
-  const exp = iat + lifetime;
+  const exp = iat + Math.min(lifetime, longest);
   const jti = newTimedIdentifier(context);
   const application = await context.applicationClaims?.ofAccessToken({
     ...{ clientId: client.id, subject: person?.subject, scopes, grantId, sessionId },
@@ -78,7 +78,7 @@ export async function mintAccessToken(
     issuedAtMs,
     expiresAt: exp,
     keepUntil: Math.max(exp, keepUntil),
-    ...(userinfo !== undefined && { claimsRequest: { userinfo } }),
+    ...(purpose.claimsRequest?.userinfo && { claimsRequest: { userinfo: purpose.claimsRequest.userinfo } }),
   } as const;
   const kept = application && recordOnlyMember(application.recordOnly);
   if ((purpose.format ?? client.accessTokenFormat ?? context.accessTokenFormat) === 'opaque') {
@@ -135,7 +135,7 @@ export interface TokenPurpose {
   readonly sessionId?: string | undefined;
   /** The tokens that it is obtained from. */
   readonly ancestors?: readonly Ancestor[];
-  /** Seconds. Default: that of the client, otherwise of the server. */
+  /** Seconds, of an access token at most what the client has (`access_token_lifetime`). Default: the server's option. */
   readonly lifetime?: number;
   /** Default: that of the client, otherwise of the server. */
   readonly format?: TokenFormat;
