@@ -146,6 +146,7 @@ for (const database of DATABASES)
       await browser.submit(question, { end_access: 'reports' });
       assert.equal(await acting(), '');
       assert.equal((await explained(token)).active, false);
+      await nextSecond();
       assert.equal((await request(await sign({ sub: 'U-4' }))).error, undefined);
     });
 

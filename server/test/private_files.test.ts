@@ -36,6 +36,7 @@ const NOT_SECRET: Readonly<Record<string, string>> = {
   operatorLogo: 'a picture',
   theme: 'the look of the pages',
   providers: 'settings. Each secret has a file of its own',
+  trustedIssuers: 'settings and public keys',
 };
 
 /** Files of the program that read other files without the check for secrets, with what they read. */
@@ -50,6 +51,7 @@ const READS_NO_SECRET: Readonly<Record<string, string>> = {
   'config/picture.ts': 'pictures, fonts and themes',
   'config/private_file.ts': 'the check itself',
   'config/text_file.ts': 'what others read with it',
+  'config/trusted_issuers.ts': 'a token that its platform writes, with a mode of its own',
   'console/chart_library.ts': 'a file of a package',
   'data/backup.ts': 'a secret that the program itself has just written',
   'data/backup_file.ts': 'the start of a sealed file',
