@@ -80,7 +80,7 @@ export const PARTS: readonly Part[] = [
         path: 'docs/sign_in_problems.md',
         to: 'help a user who cannot sign in, and block addresses with fail2ban',
       },
-      { path: 'docs/end_access.md', to: 'end all access of a user' },
+      { path: 'docs/end_access.md', to: 'end all access of a user, or of a service' },
       { path: 'docs/directory.md', to: 'let users of an LDAP directory sign in' },
       { path: 'docs/providers.md', to: 'let users sign in with another provider' },
       { path: 'docs/application_claims.md', to: 'add roles, groups or a tenant to tokens' },

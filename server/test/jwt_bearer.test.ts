@@ -15,14 +15,16 @@ import { payloadOf, userInfo } from './harness/protocol.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
 const PAGE = readFileSync(join(ROOT, 'docs', 'jwt_bearer.md'), 'utf8');
+const END_ACCESS = readFileSync(join(ROOT, 'docs', 'end_access.md'), 'utf8');
+const TUTORIAL = readFileSync(join(ROOT, 'docs', 'tutorials', 'protected_api.md'), 'utf8');
 const IDP = 'https://sso.example.org';
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
-/** The first block of the page in a language. */
-function block(language: string): string {
-  const [, indent = '', code = ''] =
-    new RegExp(`^( *)\`\`\`${language}\n(.*?)^ *\`\`\`$`, 'ms').exec(PAGE) ?? assert.fail(language);
-  return code.replaceAll(new RegExp(`^${indent}`, 'gm'), '');
+/** The blocks of the page in a language. */
+function blocks(language: string): readonly string[] {
+  return [...PAGE.matchAll(new RegExp(`^( *)\`\`\`${language}\n(.*?)^ *\`\`\`$`, 'gms'))].map(
+    ([, indent = '', code = '']) => code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+  );
 }
 
 for (const database of DATABASES)
@@ -47,20 +49,18 @@ for (const database of DATABASES)
           .sign(privateKey);
       };
       const folder = await workbench.home();
-      const issuers = JSON.parse(block('json'));
-      issuers.company.jwks = { keys: [{ ...(await exportJWK(publicKey)), kid }] };
-      writeFileSync(join(folder, 'issuers.json'), JSON.stringify(issuers));
+      const [issuers = '', person = ''] = blocks('json');
+      writeFileSync(join(folder, 'issuers.json'), issuers);
+      const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid }] };
+      writeFileSync(join(folder, JSON.parse(issuers).company.jwks_file), JSON.stringify(jwks));
       server = await workbench.start(folder, ['--trusted-issuers', 'issuers.json', '--workers', '2']);
-      const links = [{ provider: 'staff', issuer: IDP, sub: 'U-1' }];
-      const lines = [
-        { username: 'alice', links },
-        { username: 'bob', links: [{ ...links[0], sub: 'U-2' }] },
-        { username: 'carol', claims: { email: 'carol@example.org', email_verified: true } },
-      ];
-      writeFileSync(join(folder, 'people.jsonl'), lines.map((line) => JSON.stringify(line)).join('\n'));
-      await command('user', 'import', 'people.jsonl');
-      const [line = ''] = /npx grantd client add .*/.exec(block('console')) ?? [];
-      secret = (await command(...line.split(' ').slice(2))).split('\n').at(-1) ?? '';
+      const carol = { username: 'carol', claims: { email: 'carol@example.org', email_verified: true } };
+      const bob = person.replace('alice', 'bob').replace('U-1', 'U-2');
+      writeFileSync(join(folder, 'people.jsonl'), `${person}${bob}${JSON.stringify(carol)}`);
+      for (const [, line = ''] of `${TUTORIAL}${blocks('console')}`.matchAll(
+        /npx grantd (client add notes-api .*|client add reports .*|user import .*)/g,
+      ))
+        secret = (await command(...line.split(' '))).split('\n').at(-1) ?? '';
     });
     after(() => workbench.clear());
 
@@ -68,7 +68,7 @@ for (const database of DATABASES)
     const nextSecond = () => pause(1000 - (Date.now() % 1000) + 10);
 
     async function request(jwt: string) {
-      const code = block('sh').replaceAll('https://login.example.com', server.url);
+      const code = (blocks('sh')[0] ?? '').replaceAll('https://login.example.com', server.url);
       const child = spawn('sh', ['-c', code], {
         env: { PATH: process.env.PATH, SECRET: secret, JWT: jwt },
         stdio: ['ignore', 'pipe', 'inherit'],
@@ -89,7 +89,8 @@ for (const database of DATABASES)
       const { username } = JSON.parse(await command('user', 'show', 'alice', '--json'));
       assert.equal(username, 'alice');
       const { user } = await explained(token);
-      assert.deepEqual([user, payloadOf(token).client_id], ['alice', 'reports']);
+      const { client_id, aud } = payloadOf(token);
+      assert.deepEqual([user, client_id, aud], ['alice', 'reports', 'http://127.0.0.1:3001']);
       const bob = (await request(await sign({ sub: 'U-2' }))).access_token;
 
       // The same JWT again, on any process.
@@ -141,7 +142,7 @@ for (const database of DATABASES)
         /<h2 id="acting">([\s\S]*?)<\/section>/.exec((await browser.get(account)).html)?.[1] ?? '';
       const entries = await acting();
       assert.match(entries, /id="end-access-reports"/);
-      assert.match(entries, /<code>notes:read<\/code>/);
+      assert.match(entries, /<code>read<\/code>/);
       const question = await browser.get(`${account}/applications?end=reports`);
       await browser.submit(question, { end_access: 'reports' });
       assert.equal(await acting(), '');
@@ -158,7 +159,27 @@ for (const database of DATABASES)
         assert.equal((await request(await sign(claims))).error, 'invalid_grant');
         await server.logged(({ reason }) => reason === 'assertion_subject_unknown', 'an unknown subject');
       }
+      const { access_token: token } = await request(await sign({ sub: 'U-2' }));
       await command('user', 'disable', 'bob');
+      assert.equal((await explained(token)).active, false);
       assert.equal((await request(await sign({ sub: 'U-2' }))).error, 'invalid_grant');
+    });
+
+    test('who is unlinked keeps what was obtained, until it is revoked as docs/end_access.md says', async () => {
+      const links = [{ provider: 'staff', issuer: IDP, sub: 'U-5' }];
+      writeFileSync(join(server.folder, 'erin.jsonl'), JSON.stringify({ username: 'erin', links }));
+      await command('user', 'import', 'erin.jsonl');
+      const { access_token: token } = await request(await sign({ sub: 'U-5' }));
+      const unused = await sign({ sub: 'U-5' });
+      const [, , unlink = '', revoke = ''] =
+        /leaves(.*)`npx grantd (user unlink .*?)`.*`npx grantd (token revoke .*?)`/.exec(END_ACCESS) ?? [];
+      const {
+        links: [link],
+      } = JSON.parse(await command('user', 'show', 'erin', '--json'));
+      await command(...unlink.replace('bob', 'erin').replace('LINK', link.id).split(' '));
+      assert.equal((await request(unused)).error, 'invalid_grant');
+      assert.equal((await explained(token)).active, true);
+      await command(...revoke.replace('U-1', 'U-5').split(' '));
+      assert.equal((await explained(token)).active, false);
     });
   });

@@ -57,6 +57,7 @@ describe('four workers', () => {
     assert.deepEqual(line, {
       level: 'info',
       event: 'listening',
+      pid: server.pid,
       issuer: server.url,
       host: '127.0.0.1',
       port: server.port,

@@ -19,6 +19,7 @@ import { serverCertificate } from './harness/tls.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
 const PAGE = readFileSync(join(ROOT, 'docs', 'workloads.md'), 'utf8');
+const TUTORIAL = readFileSync(join(ROOT, 'docs', 'tutorials', 'protected_api.md'), 'utf8');
 const ISSUER = 'https://login.example.com';
 const hasTools = ['curl', 'jq'].every((tool) => spawnSync(tool, ['--version']).status === 0);
 
@@ -123,6 +124,8 @@ describe('docs/workloads.md', { skip: hasTools ? false : 'there is no curl or jq
 
     const port = await freePort();
     environment = { GRANTD_TRUSTED_ISSUERS: 'issuers.json', GRANTD_PORT: String(port) };
+    const [, addApi = ''] = /npx grantd (client add notes-api .*)/.exec(TUTORIAL) ?? [];
+    await grantdPrints(folder, addApi.split(' '), '', environment);
     for (const [line = ''] of ['Kubernetes', 'GitHub Actions'].flatMap((section) =>
       blocks(section, 'console').flatMap((block) => [...block.matchAll(/^\$ npx grantd client add .*$/gm)]),
     )) {
@@ -145,8 +148,9 @@ describe('docs/workloads.md', { skip: hasTools ? false : 'there is no curl or jq
   }
 
   function assertClient(answer: { readonly access_token?: string }, client: string): void {
-    const { client_id, sub, scope } = payloadOf(answer.access_token ?? assert.fail(JSON.stringify(answer)));
-    assert.deepEqual({ client_id, sub, scope }, { client_id: client, sub: client, scope: 'notes:read' });
+    const { client_id, ...claims } = payloadOf(answer.access_token ?? assert.fail(JSON.stringify(answer)));
+    const { sub, scope, aud } = claims;
+    assert.deepEqual([client_id, sub, scope, aud], [client, client, 'read', 'http://127.0.0.1:3001']);
   }
 
   const lastRefusal = async (reason: string) =>
@@ -214,6 +218,13 @@ describe('docs/workloads.md', { skip: hasTools ? false : 'there is no curl or jq
     const line = await server.logged(({ event }) => event === 'hangup', 'a reload');
     assert.deepEqual(line.reloaded, ['trustedIssuers']);
     assertClient(await run(block), 'deploy');
+  });
+
+  test('without the file, the error of the method says what to set', async () => {
+    const args = ['client', 'add', 'other', '--auth-method', 'trusted_issuer_jwt'];
+    const { code, stderr } = await grantd(folder, args);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, /--auth-method: .* set GRANTD_TRUSTED_ISSUERS .* --trusted-issuers/);
   });
 
   test('a wrong file is refused by the name of its member', async () => {

@@ -13,7 +13,7 @@ import {
 } from '@grantd/core';
 import { documentRefusal } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
-import { flagOf } from '../config/options.ts';
+import { flagOf, variableOf } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import { adminProblem } from '../instance/admin_access.ts';
 import type { ClientBuilder } from './operation.ts';
@@ -29,7 +29,7 @@ const CLIENT_ID = /^[\x21-\x7E]{1,200}$/;
  * @throws {InvalidInput} the client would not work or would not be safe
  * @throws {Refused} a document that the client names cannot be fetched right now
  */
-export function registrationFrom(
+export async function registrationFrom(
   builder: ClientBuilder,
   configuration: Configuration,
   id: string,
@@ -37,7 +37,7 @@ export function registrationFrom(
 ): Promise<NewClient> {
   if (!CLIENT_ID.test(id))
     throw new InvalidInput('client_id', 'expected visible ASCII characters, at most 200');
-  requireFetchable(members, configuration);
+  requireAllowed(members, configuration);
   return clientFrom(builder, { id }, { grant_types: defaultGrants(members), ...members });
 }
 
@@ -109,7 +109,7 @@ export async function withChange(
     ...(registeredAt !== undefined && { registeredAt }),
     ...(documentValidAt !== undefined && { documentValidAt }),
   };
-  requireFetchable(change.members, configuration);
+  requireAllowed(change.members, configuration);
   return clientFrom(builder, identity, members, client);
 }
 
@@ -143,20 +143,28 @@ function setByOperator(
 }
 
 /**
- * Rejects a URL that the server would never fetch.
+ * Rejects a setting that the configuration does not allow.
  * @param members the client settings to set
- * @throws {InvalidInput} a URL is not allowed
+ * @throws {InvalidInput} a setting is not allowed
  */
-function requireFetchable(members: Members, configuration: Configuration): void {
-  const refused = unfetchable(members, configuration);
+function requireAllowed(members: Members, configuration: Configuration): void {
+  const refused = refusedSetting(members, configuration);
   if (refused !== undefined) throw new InvalidInput(refused.member, refused.problem);
 }
 
-/** Finds a URL that the server would never fetch. @returns its member, and why */
-export function unfetchable(
+/**
+ * Finds a URL that the server would never fetch, or an authentication method whose option is missing.
+ * @returns its member, and why
+ */
+export function refusedSetting(
   members: Members,
-  { settings: { insecureDevelopment } }: Configuration,
+  { settings: { insecureDevelopment, trustedIssuers } }: Configuration,
 ): { readonly member: string; readonly problem: string } | undefined {
+  const { token_endpoint_auth_method: method } = members;
+  if (method === 'trusted_issuer_jwt' && trustedIssuers === undefined) {
+    const ways = `set ${variableOf('trustedIssuers')} for commands, and this or ${flagOf('trustedIssuers')} for the server`;
+    return { member: 'token_endpoint_auth_method', problem: `${method} needs a file of issuers: ${ways}` };
+  }
   for (const [name, value] of Object.entries(members)) {
     if (!isFetched(name)) continue;
     const [member] = withoutTag(name);

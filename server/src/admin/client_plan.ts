@@ -13,7 +13,7 @@ import {
 } from '@grantd/core';
 import { ConditionBroken, isRevision, isSameClient, under } from '../data/conditions.ts';
 import { adminProblem } from '../instance/admin_access.ts';
-import { defaultGrants, isSettable, type Members, unfetchable } from './client_metadata.ts';
+import { defaultGrants, isSettable, type Members, refusedSetting } from './client_metadata.ts';
 import {
   DEFAULT_OVERLAP,
   idProblem,
@@ -54,7 +54,7 @@ export async function planClient(
   }
   const taken = before === undefined ? await idProblem(parts, id) : undefined;
   if (taken !== undefined) return [{ path, problem: taken }];
-  const refused = unfetchable(members, parts.configuration);
+  const refused = refusedSetting(members, parts.configuration);
   if (refused !== undefined) return [{ path: [...path, refused.member], problem: refused.problem }];
 
   const server = await parts.server();

@@ -507,7 +507,7 @@ export const OPTIONS = {
   trustedIssuers: optionWithoutDefault(
     'Endpoints',
     FILE,
-    'JSON file with issuers whose tokens authenticate workloads, such as Kubernetes and GitHub Actions (docs/workloads.md).',
+    'JSON file with issuers whose tokens authenticate workloads, such as Kubernetes (docs/workloads.md), or are grants for users (docs/jwt_bearer.md).',
     'none',
   ),
 

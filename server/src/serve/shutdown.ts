@@ -114,7 +114,7 @@ export function announce(
 ): void {
   const isShared = workers > 1;
   log.info({
-    ...{ event: 'listening', issuer, host, port, database },
+    ...{ event: 'listening', pid: process.pid, issuer, host, port, database },
     ...(mtlsPort !== undefined && { mtlsPort }),
     ...(profile !== undefined && { profile }),
     ...(isShared && { workers }),
