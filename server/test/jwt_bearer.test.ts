@@ -11,7 +11,7 @@ import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
-import { payloadOf, userInfo } from './harness/protocol.ts';
+import { basic, payloadOf, postForm } from './harness/protocol.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
 const PAGE = readFileSync(join(ROOT, 'docs', 'jwt_bearer.md'), 'utf8');
@@ -123,7 +123,11 @@ for (const database of DATABASES)
       const [first, second] = [(await request(one)).access_token, (await request(other)).access_token];
       assert.match(await command('token', 'revoke', one), /^revoked the assertion/);
       assert.deepEqual([(await explained(first)).active, (await explained(second)).active], [false, true]);
-      assert.equal((await userInfo(server.url, first)).status, 401);
+      const introspected = async (token: string) => {
+        const answer = await postForm(`${server.url}/token/introspect`, { token }, basic('reports', secret));
+        return (await answer.json()).active;
+      };
+      assert.deepEqual([await introspected(first), await introspected(second)], [false, true]);
       assert.match(await command('token', 'revoke', one), /^nothing was revoked|already inactive/);
       await command('user', 'end-access', 'alice');
       assert.equal((await explained(second)).active, false);
