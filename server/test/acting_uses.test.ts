@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { StorageFault } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import type { ActingUse } from '../src/data/acting_uses.ts';
+import { applicationsOf } from '../src/pages/account/applications.ts';
 import { actingFor, UseRecorder } from '../src/people/acting.ts';
 import { DATABASES } from './harness/databases.ts';
 import { deletionLimitAt, openDatabase } from './harness/program_data.ts';
@@ -81,7 +82,7 @@ for (const database of DATABASES) {
           clientId,
           one,
         ]);
-      const none = { scopes: [], resources: [], applications: ['web'] };
+      const none = { scopes: [], resources: [], applications: ['web'], isActive: false };
       const hourMs = START_MS - 1234;
       assert.deepEqual(await shown(), [
         ['agent', { ...none, sinceMs: START_MS + HOUR_MS, lastUsedMs: hourMs + 2 * HOUR_MS }],
@@ -107,6 +108,35 @@ for (const database of DATABASES) {
       await consents.forgetPerson('alice');
       assert.deepEqual(await actingUses.ofSubject('alice'), []);
       assert.equal((await actingUses.ofSubject('bob')).length, 1);
+    });
+
+    test('a service has no access any more after the end of the application through which it acted', async (t) => {
+      const { actingUses, consents } = await openDatabase(t, database);
+      const storage = memoryStorage();
+      for (const id of ['web', 'agent', 'workload'])
+        await storage.clients.add({ id, grantTypes: [], redirectUris: [], scopes: [] });
+      const times = { subject: 'alice', sinceMs: START_MS, lastUsedMs: START_MS - 1234 };
+      await actingUses.note([
+        { ...times, clientId: 'agent', applicationId: 'web' },
+        // It can come back by itself, with the next JWT of a trusted issuer.
+        { ...times, clientId: 'workload', applicationId: 'workload' },
+      ]);
+      const needs = {
+        ...{ consents, actingUses, grants: storage, clients: storage.clients, detailsTypes: new Map() },
+        drawing: { basePath: '', application: ({ id }: { readonly id: string }) => ({ name: id }) },
+        scopeTexts: { list: async () => [] },
+      };
+      const ended = async () => {
+        const shown = await applicationsOf(needs as never, { person: { subject: 'alice' } } as never, 'en');
+        return shown.filter(({ acts }) => acts?.hasEnded).map(({ clientId }) => clientId);
+      };
+      const parties = { subject: 'alice', clientId: 'web' };
+      const asked = { scopes: ['read'], resources: [], claims: [], details: [] };
+      await consents.give(parties, { ...asked, clientGeneration: 0, clientRevision: 0 }, START_MS);
+      assert.deepEqual(await ended(), []);
+      await consents.beginWithdrawal(parties, START_MS);
+      await consents.finishWithdrawal(parties);
+      assert.deepEqual(await ended(), ['agent']);
     });
   });
 }

@@ -402,7 +402,14 @@ describe('tokens', () => {
     assert.equal((await revokeAll({ client_id: 'nobody' })).code, 'not_found');
     assert.equal((await revokeAll({ issued_before: '2999-01-01T00:00:00Z' })).code, 'invalid_input');
     assert.deepEqual(await revokeAll({ issued_before: '2020-01-01T00:00:00Z' }), { revoked: true });
-    assert.equal((await revokeAll({ sub: 'a', client_id: 'b' })).code, 'invalid_input');
+    for (const choices of [
+      { sub: 'a', grant_id: 'b' },
+      { sub: 'a', client_id: 'mass', grant_id: 'b' },
+      { sub: 'a', client_id: 'mass', count: true },
+      { sub: 'a', client_id: 'mass', dry_run: true },
+    ])
+      assert.equal((await revokeAll(choices)).code, 'invalid_input');
+    assert.equal((await revokeAll({ sub: 'a', client_id: 'mass' })).code, 'not_found');
   });
 });
 

@@ -26,6 +26,8 @@ async function open(t: TestContext, database: TestDatabase) {
   );
   const instance = await openInstance(configuration, await newDatabase(t, database), ISSUER, 'server');
   await instance.groups.add({ name: 'admins', description: '' }, Date.now());
+  const shop = { id: 'shop', grantTypes: ['client_credentials'], redirectUris: [], scopes: [] } as const;
+  await instance.storage.clients.add({ ...shop, secrets: [{ hash: 'h' }] });
   const callsWith = (changed: Partial<AdminParts>) => {
     const caller = Caller.ofApi('ops', undefined, ['grantd:users:write', 'grantd:clients:write'], 'admins');
     return inProcess({ ...localParts({ ...instance, configuration }), caller, ...changed });
@@ -46,6 +48,7 @@ const USER_CHANGES = {
   confirmFactors: [({ sub }) => ({ sub }), ['person_factors_confirmed']],
   removeLink: [({ sub, link }) => ({ sub, link }), ['person_unlinked']],
   unlockUser: [({ sub }) => ({ sub }), ['person_unlocked']],
+  revokeAll: [({ sub }) => ({ sub, client_id: 'shop' }), ['grant_revoked', 'exchanges_revoked']],
 } as const satisfies {
   readonly [Id in OperationId]?: readonly [
     input: (of: { readonly sub: string; readonly link: string }) => Input<Id>,
@@ -95,7 +98,8 @@ test('every operation that changes a user is raced with the grant of the group',
     ([, { method, path, scope }]) =>
       path.startsWith('/users/{sub}') && method !== 'GET' && scope === 'grantd:users:write',
   ).map(([id]) => id);
-  assert.deepEqual(changing.toSorted(), CHANGE_IDS.toSorted());
+  // What a client has for a user is revoked among the tokens.
+  assert.deepEqual([...changing, 'revokeAll'].toSorted(), CHANGE_IDS.toSorted());
 });
 
 for (const database of DATABASES)

@@ -6,7 +6,7 @@ import { EXCHANGE_GRANT } from '@grantd/core';
 import { AccessTokenFollower, OAuthError } from '@grantd/protect';
 import * as oauth from 'oauth4webapi';
 import { type Browser, signInAndConsent } from './harness/browser.ts';
-import { grantdPrints } from './harness/commands.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
@@ -172,11 +172,18 @@ for (const database of DATABASES) {
         assert.match(entries, /Services and agents that act for you/);
         assert.match(
           entries,
-          />billing<[\s\S]*Through <bdi class="name">Demo[^<]*<\/bdi> · last used [\s\S]*<code>ledger:write<\/code>[\s\S]*For use at <code>https:\/\/ledger\.example<\/code>/,
+          />billing<[\s\S]*Through <bdi class="name">Demo[^<]*<\/bdi> · used this hour[\s\S]*<code>ledger:write<\/code>[\s\S]*For use at <code>https:\/\/ledger\.example<\/code>/,
         );
       }
       const { acting: shown } = JSON.parse(await command('user', 'show', 'watching', '--json'));
       const seen = shown.map((one: Record<string, unknown>) => [one.client_id, one.applications, one.scopes]);
+      assert.match(
+        await command('user', 'show', 'watching'),
+        new RegExp(
+          `^acting: orders through ${CLIENT} since \\S+, last used between \\S+:00:00.000Z and \\S+:00:00.000Z, active, billing:write, for https://billing.example$`,
+          'm',
+        ),
+      );
       assert.deepEqual(seen.toSorted(), [
         ['billing', [CLIENT], ['ledger:write']],
         ['ledger', [CLIENT], ['archive:write']],
@@ -199,6 +206,61 @@ for (const database of DATABASES) {
       assert.match(pressed.html, /orders<\/bdi> no longer has access/);
       assert.equal(await acting(), '');
       assert.equal(await isAlive(token ?? ''), true);
+    });
+
+    test('an operator finds in the events what a service got for a user, and ends it', async () => {
+      const { access_token: token = '', refresh_token: refreshToken } = await signedIn('asked-about');
+      const others = await signedIn('not-asked-about');
+      const chain = await chainOf(token);
+      const otherChain = await chainOf(others.access_token);
+      const events = ['audit', 'list', '--subject', 'asked-about', '--client', 'orders'];
+      const table = await command(...events);
+      const { sub } = payloadOf(token);
+      const [, id = ''] =
+        new RegExp(
+          `token_issued +(\\S+) +client:orders +orders +${sub} .*token_exchange:${CLIENT}$`,
+          'm',
+        ).exec(table) ?? [];
+      assert.equal(id, payloadOf(chain[0]).jti);
+      const explain = async () => JSON.parse(await command('token', 'explain', id, '--json'));
+      const { kind, active, record, ancestors, descendants } = await explain();
+      assert.deepEqual(
+        [kind, active, record.scopes, record.resources, ancestors.length, descendants.length],
+        ['access_token', true, ['billing:write'], ['https://billing.example'], 1, 2],
+      );
+
+      const end = ['token', 'revoke', '--user', 'asked-about', '--client', 'orders'];
+      assert.equal(await command(...end), 'revoked all tokens of the client orders for asked-about');
+      assert.deepEqual(await Promise.all([token, ...chain].map(isAlive)), [true, false, false, false]);
+      assert.deepEqual(await Promise.all([others.access_token ?? '', ...otherChain].map(isAlive)), [
+        ...[true, true, true, true],
+      ]);
+      assert.match(
+        await command(...events),
+        new RegExp(` exchanges_revoked +orders +cli +orders +${sub}$`, 'm'),
+      );
+      assert.equal((await explain()).reason, 'revoked');
+      assert.match(await command(...end), /^nothing was revoked: the client orders has no active tokens/);
+
+      const jti = String(payloadOf(token).jti);
+      assert.equal(await command('token', 'revoke', jti), 'revoked the access token');
+      assert.deepEqual(
+        [await isAlive(token), (await refresh(refreshToken)).access_token],
+        [false, undefined],
+      );
+    });
+
+    test('the audit trail says if there is no such user or client', async () => {
+      const list = (...flags: string[]) => grantd(server.folder, ['audit', 'list', ...flags]);
+      for (const [flags, problem] of [
+        [['--subject', 'mistyped'], /there is no user mistyped/],
+        [['--client', 'mistyped'], /there is no client mistyped/],
+      ] as const) {
+        const { code, stdout, stderr } = await list(...flags);
+        assert.deepEqual([code, stdout], [1, ''], stderr);
+        assert.match(stderr, problem);
+      }
+      assert.equal((await list('--client', 'archive', '--type', 'client_disabled')).code, 0);
     });
 
     test('a user who leaves a group loses what a service of this group has obtained', async () => {

@@ -58,27 +58,43 @@ export async function explainToken(context: TokenContext, token: string): Promis
       ...(isOther && none.claims?.iss === context.issuer && { kind: type, explanation: OTHER_JWTS[type] }),
     };
   }
-  const { record, claims } = found;
-  const life = await lifeOf(context, record, claims);
+  return explainFound(context, found.record, found.claims);
+}
+
+/**
+ * Explains a token by its identifier, which events name.
+ * @returns `undefined` if it is not stored, or has expired long ago
+ * @throws {StorageFault} storage is unavailable
+ */
+export async function explainRecord(context: TokenContext, id: string): Promise<Explanation | undefined> {
+  if (!IDENTIFIER.test(id)) return undefined;
+  const { tokens } = context.storage;
+  const record = (await tokens.getByAccessToken(id)) ?? (await tokens.getByRefreshToken(id));
+  if (record === undefined) return undefined;
+  const explanation = await explainFound(context, record);
+  // The row of a JWT of a trusted issuer, with which tokens were obtained.
+  return record.tokenType === 'N_A' ? { ...explanation, kind: 'assertion' } : explanation;
+}
+
+/** Shorter than any signed JWT. */
+const IDENTIFIER = /^[\x21-\x7E]{1,128}$/;
+
+async function explainFound(
+  context: TokenContext,
+  record: TokenRecord,
+  claims?: Claims,
+): Promise<Explanation> {
+  const life = await lifeOf(context, record, claims ?? { sub: '' });
   const ancestors = record.ancestors && (await explainAncestors(context, record.ancestors));
-  const known = { kind: record.kind, record: described(record), claims, ...(ancestors && { ancestors }) };
+  const known = {
+    ...{ kind: record.kind, record: described(record) },
+    ...(claims && { claims }),
+    ...(ancestors && { ancestors }),
+  };
   if (life.alive) return { ...known, alive: true };
   const endedBy = life.reason === 'ancestor_ended' ? firstEnded(ancestors) : undefined;
   const sinceMs = life.sinceMs ?? endedBy?.sinceMs;
   return { ...known, ...dead(life.reason, sinceMs), ...(endedBy && { endedBy }) };
-}
-
-/**
- * Explains a JWT of a trusted issuer with which tokens were obtained.
- * @param id of its row
- * @returns `undefined` if it was not used, or has expired long ago
- * @throws {StorageFault} storage is unavailable
- */
-export async function explainAssertion(context: TokenContext, id: string): Promise<Explanation | undefined> {
-  const record = await context.storage.tokens.getByAccessToken(id);
-  if (record === undefined) return undefined;
-  const life = await lifeOf(context, record, { sub: '' });
-  return { ...explained({ kind: 'access_token', id }, record, life), kind: 'assertion' };
 }
 
 /** Most descendants that are explained. */

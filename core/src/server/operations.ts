@@ -32,8 +32,8 @@ import {
 } from '../logout/notification.ts';
 import {
   type Explanation,
-  explainAssertion,
   explainDescendants,
+  explainRecord,
   explainToken,
 } from '../operator/explanation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from '../operator/operator_issue.ts';
@@ -240,12 +240,16 @@ export class OperatorOperations {
     this.#caches = caches;
   }
 
-  /** Explains what a token is, whether it is alive, and if not, why and since when. */
+  /**
+   * Explains what a token is, whether it is alive, and if not, why and since when.
+   * @param token or its identifier, which events name
+   */
   async explainToken(token: string): Promise<Explanation> {
     const explanation = await explainToken(this.#context, token);
     const { trustedIssuers } = this.#context;
-    const id = explanation.kind === 'unknown' ? await trustedIssuers?.rowOf(token) : undefined;
-    return (id && (await explainAssertion(this.#context, id))) || explanation;
+    if (explanation.kind !== 'unknown') return explanation;
+    const id = (await trustedIssuers?.rowOf(token)) ?? token;
+    return (await explainRecord(this.#context, id)) ?? explanation;
   }
 
   /**

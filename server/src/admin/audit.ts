@@ -6,6 +6,7 @@ import { type AuditEvent, type AuditFilter, withActor } from '../data/audit_sear
 import { askStorage } from '../data/tables.ts';
 import { ocsfOf } from './ocsf.ts';
 import {
+  type AdminParts,
   change,
   DEFAULT_LIMIT,
   MAX_EVENTS_READ,
@@ -136,7 +137,11 @@ const FILTERS = {
     schema: FILTER,
     about: 'Only events about the client, subject (user), key, session, grant, token or group with this ID.',
   },
-  subject: { schema: FILTER, about: 'Only events that concern this user.' },
+  subject: {
+    schema: FILTER,
+    about:
+      'Only events that concern this user: a subject identifier, or the username as it is now. For usernames, the access token also needs the scope grantd:users:read.',
+  },
   client_id: { schema: FILTER, about: 'Only events that concern this client.' },
   address: { schema: FILTER, about: 'Only events of requests from this IP address.' },
   request_id: {
@@ -151,7 +156,10 @@ const FILTER_FLAGS = {
   type: { about: 'only events of this type, such as client_changed' },
   actor: {},
   target: { placeholder: 'ID' },
-  subject: {},
+  subject: {
+    about: 'only events that concern the user with this name or subject identifier',
+    placeholder: 'USER',
+  },
   client_id: { flag: 'client', placeholder: 'ID' },
   address: { placeholder: 'IP' },
   request_id: { placeholder: 'ID' },
@@ -162,19 +170,23 @@ const FILTER_FLAGS = {
 type Filters = { readonly [Name in keyof typeof FILTERS]?: ValueOf<(typeof FILTERS)[Name]['schema']> };
 
 /** @throws {InvalidInput} a time is none */
-function filterIn({
-  since,
-  until,
-  client_id: clientId,
-  request_id: requestId,
-  ...others
-}: Filters): AuditFilter {
+async function filterFrom(
+  parts: Pick<AdminParts, 'people' | 'caller'>,
+  { since, until, client_id: clientId, request_id: requestId, subject, ...others }: Filters,
+): Promise<AuditFilter> {
   return {
     ...others,
+    ...(subject !== undefined && { subject: await subjectNamed(parts, subject) }),
     ...{ clientId, requestId },
     ...(since !== undefined && { sinceMs: timeIn('since', since) }),
     ...(until !== undefined && { untilMs: timeIn('until', until) }),
   };
+}
+
+/** The subject identifier of a user, also of a removed one, whose name another user may have got. */
+async function subjectNamed({ people, caller }: Pick<AdminParts, 'people' | 'caller'>, typed: string) {
+  if (!caller.has(['grantd:users:read']) || (await people.isSubject(typed))) return typed;
+  return (await people.byName(typed))?.subject ?? typed;
 }
 
 /** @returns `undefined` if the text is no number of an event */
@@ -420,7 +432,7 @@ audit list: it filters by user, client, actor, address and time, and prints the 
       notes: `Use this command to look for something. In a program that follows changes, use grantd events list --after NUMBER, which
 prints the same events in the order in which they happened.
 
-  grantd audit list --subject SUBJECT --since 2026-01-31
+  grantd audit list --subject alice --since 2026-01-31
   grantd audit list --type sign_in_failed --address 192.0.2.7 --json`,
       columns: {
         NUMBER: ({ number }) => String(number),
@@ -428,12 +440,14 @@ prints the same events in the order in which they happened.
         TYPE: ({ type }) => type,
         TARGET: ({ target }) => target,
         ACTOR: ({ actor }) => actor,
+        CLIENT: ({ client_id: clientId = '' }) => clientId,
+        SUBJECT: ({ subject = '' }) => subject,
         ADDRESS: ({ address = '' }) => address,
         REASON: ({ reason = '' }) => reason,
       },
     },
     async perform(parts, { limit = DEFAULT_LIMIT, cursor, ...filters }) {
-      const filter = filterIn(filters);
+      const filter = await filterFrom(parts, filters);
       const place = placeOf({ ...optional('cursor', cursor) });
       const before = place === undefined ? undefined : Number(place);
       const most = { most: limit, mostRead: MAX_EVENTS_READ };
@@ -539,7 +553,8 @@ export const AUDIT_STREAMS = {
     },
     async stream(parts, { after = 0, format, ...filters }, _, write) {
       let read = 0;
-      for await (const event of parts.auditTrail.after(after, filterIn(filters))) {
+      const filter = await filterFrom(parts, filters);
+      for await (const event of parts.auditTrail.after(after, filter)) {
         if (++read % EVENTS_PER_QUESTION === 0) await parts.requireCaller();
         await write(format === 'ocsf' ? ocsfOf(event, parts.issuer) : auditEventView(event));
       }

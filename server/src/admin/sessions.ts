@@ -8,7 +8,19 @@ import { type ActingClient, actingFor } from '../people/acting.ts';
 import { validSessions } from '../people/session_validity.ts';
 import { requireSubject } from './groups.ts';
 import { change, operation } from './operation.ts';
-import { count, list, named, object, text, texts, time, timeOf, type ValueOf, whole } from './schema.ts';
+import {
+  count,
+  flag,
+  list,
+  named,
+  object,
+  text,
+  texts,
+  time,
+  timeOf,
+  type ValueOf,
+  whole,
+} from './schema.ts';
 import { asPermitted, consentsOf, endAccess, endSessions } from './user_rules.ts';
 
 const SESSION = object({
@@ -50,8 +62,10 @@ const ACTING = object({
   applications: texts('The IDs of the clients through which it acts.'),
   scopes: texts('The scopes of its live tokens for the user.'),
   resources: texts('URIs of the APIs that these tokens are for.'),
+  agent: flag('Whether the operator says that it is an agent.'),
+  active: flag('Whether it has live tokens for the user.'),
   since: time('When it first acted.'),
-  last_used_at: time('When it last acted, to the hour.'),
+  last_used_at: time('The beginning of the hour in which it last acted.'),
 });
 export type ActingView = ValueOf<typeof ACTING>;
 const ACTING_CLIENTS = whole(
@@ -90,9 +104,12 @@ function grantView({ id, clientId, scopes, createdAtMs }: GrantRecord): GrantVie
   return { id, client_id: clientId, scopes, created_at: timeOf(createdAtMs) };
 }
 
-function actingView({ clientId, sinceMs, lastUsedMs, ...client }: ActingClient): ActingView {
+function actingView(
+  { clientId, isActive, sinceMs, lastUsedMs, ...client }: ActingClient,
+  agent: boolean,
+): ActingView {
   return {
-    ...{ client_id: clientId, ...client },
+    ...{ client_id: clientId, ...client, agent, active: isActive },
     ...{ since: timeOf(sinceMs), last_used_at: timeOf(lastUsedMs) },
   };
 }
@@ -214,7 +231,11 @@ export const SESSION_OPERATIONS = {
     async perform(parts, { sub }) {
       const { subject } = await requireSubject(parts, sub);
       const clients = await askStorage(() => actingFor(parts.storage, parts.actingUses, subject));
-      return { document: { items: clients.map(actingView) } };
+      const items = clients.map(async (client) => {
+        const record = await parts.storage.clients.get(client.clientId);
+        return actingView(client, record?.metadata?.kind === 'agent');
+      });
+      return { document: { items: await Promise.all(items) } };
     },
   }),
   listConsents: operation({

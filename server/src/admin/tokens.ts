@@ -11,7 +11,7 @@ import type { AuditEvent } from '../data/audit_search.ts';
 import { AUDIT_EVENT, auditEventView } from './audit.ts';
 import { requireClient } from './client_rules.ts';
 import { requireSubject } from './groups.ts';
-import { change, type OperationParts, operation, timeIn } from './operation.ts';
+import { type AdminParts, change, type OperationParts, operation, timeIn } from './operation.ts';
 import { InvalidInput } from './operation_refused.ts';
 import {
   anyObject,
@@ -29,11 +29,14 @@ import {
   time,
   type ValueOf,
 } from './schema.ts';
-import { endAccess } from './user_rules.ts';
+import { asPermitted, endAccess } from './user_rules.ts';
 
 // ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
 
-const token = text('The token.', { minLength: 1, maxLength: 16_384 });
+const token = text(
+  'The token. The identifier of an access or refresh token also works: the ID that events and explanations have.',
+  { minLength: 1, maxLength: 16_384 },
+);
 
 const TOKEN_QUESTION = named(
   'TokenQuestion',
@@ -137,7 +140,9 @@ const REVOKED_TOKEN = named(
 
 const massRevocation = object({
   'sub?': text('Revokes all tokens of a user and ends their sessions.'),
-  'client_id?': text('Revokes all tokens of a client.'),
+  'client_id?': text(
+    'Revokes all tokens of a client. Together with sub, revokes what this client has for this user, and what was obtained from it: its grants, and its tokens by exchange and by JWTs of trusted issuers. The sessions of the user continue.',
+  ),
   'grant_id?': text('Revokes all tokens of a grant.'),
   'trusted_issuer?': text(
     'Revokes all tokens that were obtained with JWTs of this trusted issuer, about the subject trusted_sub.',
@@ -148,18 +153,22 @@ const massRevocation = object({
     { maxLength: 40 },
   ),
   'dry_run?': flag(
-    'Whether to revoke nothing, and only count the active tokens that a request without dry_run would revoke. Default: false.',
+    'Whether to revoke nothing, and only count the active tokens that a request without dry_run would revoke. Not possible with both sub and client_id. Default: false.',
   ),
   'count?': flag(
-    'Whether to count the active tokens before revoking them. The count reads the rows of all these tokens, so it takes longer. Default: false.',
+    'Whether to count the active tokens before revoking them. The count reads the rows of all these tokens, so it takes longer. Not possible with both sub and client_id. Default: false.',
   ),
 });
 const MASS_REVOCATION = named<Schema<ValueOf<typeof massRevocation>>>('MassRevocation', {
   ...massRevocation,
-  description: 'Set exactly one of sub, client_id, grant_id, trusted_issuer and issued_before.',
-  oneOf: ['sub', 'client_id', 'grant_id', 'trusted_issuer', 'issued_before'].map((name) => ({
-    required: [name],
-  })),
+  description:
+    'Set exactly one of sub, client_id, grant_id, trusted_issuer and issued_before, or both sub and client_id.',
+  oneOf: [
+    { required: ['sub'], not: { required: ['client_id'] } },
+    { required: ['client_id'], not: { required: ['sub'] } },
+    { required: ['sub', 'client_id'] },
+    ...['grant_id', 'trusted_issuer', 'issued_before'].map((name) => ({ required: [name] })),
+  ],
 });
 const REVOKED_TOKENS = named(
   'RevokedTokens',
@@ -323,6 +332,25 @@ async function targetFrom(
 }
 
 /**
+ * Revokes what a client has for a user, as the user can do on the page of their account. The user's consent stays.
+ * @throws {OperationRefused} there is no such user or client, or the caller may not change the user
+ * @throws {InvalidInput} the tokens of both cannot be counted
+ */
+async function grantsFrom(
+  parts: AdminParts,
+  sub: string,
+  clientId: string,
+  { dry_run: isDryRun, count: counts }: ValueOf<typeof massRevocation>,
+) {
+  if (isDryRun || counts)
+    throw new InvalidInput(isDryRun ? 'dry_run' : 'count', 'not possible with both sub and client_id');
+  const person = await requireSubject(parts, sub);
+  parts.caller.requirePerson(person);
+  await requireClient(parts, clientId);
+  return { person, clientId };
+}
+
+/**
  * A token as people paste it: from a header, in quotes, or wrapped over lines. No token has such characters, so nothing
  * else changes.
  */
@@ -379,10 +407,12 @@ export const TOKEN_OPERATIONS = {
     },
     async write(parts, { token, before }, { dry_run: isDryRun = false }) {
       if (isDryRun) return { document: { revoked: false, was_active: before.alive } };
-      if (before.kind === 'assertion' && before.record !== undefined) {
-        const { id } = before.record;
-        const stored = await parts.storage.tokens.getByAccessToken(id);
-        if (stored) await parts.storage.tokens.revoke(stored);
+      const { id } = before.record ?? {};
+      if (id !== undefined && (before.kind === 'assertion' || id === token)) {
+        const { tokens } = parts.storage;
+        const isRefresh = before.kind === 'refresh_token';
+        const stored = await (isRefresh ? tokens.getByRefreshToken(id) : tokens.getByAccessToken(id));
+        if (stored) await tokens.revoke(stored);
         return { document: { revoked: stored !== undefined, was_active: before.alive, token_id: id } };
       }
       // Only the hint finds a code. Other tokens are found without a hint.
@@ -403,16 +433,25 @@ export const TOKEN_OPERATIONS = {
     path: '/tokens/revoke-all',
     scope: 'grantd:tokens:write',
     summary:
-      'Revoke many tokens: all of a user, of a client, of a grant or of a subject of a trusted issuer, or all that were issued before a given time. With dry_run, the server only counts them',
+      'Revoke many tokens: all of a user, of a client, of a client for one user, of a grant or of a subject of a trusted issuer, or all that were issued before a given time. With dry_run, the server only counts them',
     body: MASS_REVOCATION,
     status: 200,
     output: REVOKED_TOKENS,
-    async prepare(parts, { dry_run: isDryRun = false, count: counts = false, ...wanted }) {
+    async prepare(parts, input) {
+      const { dry_run: isDryRun = false, count: counts = false, ...wanted } = input;
+      const { sub, client_id: clientId } = wanted;
+      if (sub !== undefined && clientId !== undefined) return grantsFrom(parts, sub, clientId, input);
       const target = await targetFrom(parts, wanted);
       const active = counts || isDryRun ? await parts.storage.countAlive(target) : undefined;
       return { target, active: optional('active', active) };
     },
-    async write(parts, { target, active }, { sub, dry_run: isDryRun = false }) {
+    async write(parts, prepared, { sub, dry_run: isDryRun = false }) {
+      if ('person' in prepared) {
+        const { person, clientId } = prepared;
+        const revoke = async () => parts.storage.revokeGrants(person.subject, clientId);
+        return { document: { revoked: (await asPermitted(parts, person, revoke)) > 0 } };
+      }
+      const { target, active } = prepared;
       if (isDryRun) return { document: { revoked: false, ...active } };
       // The sessions of the user also end.
       const { revoked } =

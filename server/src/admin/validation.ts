@@ -63,6 +63,7 @@ const IN_WORDS: Readonly<Record<string, (rule: unknown) => string>> = {
   const: (rule) => String(rule),
   required: (rule) => `the member ${[rule].flat().join(' and ')}`,
   oneOf: (rule) => `exactly one of the members ${[rule].flat().map(requiredIn).join(', ')}`,
+  not: (rule) => `no member ${requiredIn(rule)}`,
   minimum: (rule) => `at least ${rule}`,
   maximum: (rule) => `at most ${rule}`,
   minLength: (rule) => (rule === 1 ? 'a text that is not empty' : `at least ${rule} characters`),

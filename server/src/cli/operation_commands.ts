@@ -40,6 +40,8 @@ export interface Special<Id extends OperationId> {
   input?(flags: GivenFlags, input: Partial<Input<Id>>): object | Promise<object>;
   /** How users of the command line know an invalid value. Default: by the flag of its member. */
   usage?(error: InvalidInput): BadUsage;
+  /** Checks what the input names, because a list without items may come of a typing error. */
+  ifEmpty?(input: Input<Id>, admin: AdminCalls): Promise<void>;
   /** What is printed, if it needs more than the document. */
   lines?(
     document: Document<Id>,
@@ -206,6 +208,7 @@ class OperationCommand {
     const whole = { ...input, ...cursor };
     // Its items fit the columns.
     const items = await this.#asUsage(() => all(parts.admin, this.#id as 'listGroups', whole, most));
+    if (items.length === 0) await this.#special.ifEmpty?.(input as never, parts.admin);
     printList(parts, items as readonly never[], columns);
   }
 

@@ -39,10 +39,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
       "manage the server's secret, which protects client secrets and signing keys",
     ),
     admin: async () => (await import('./admin.ts')).adminCommands(),
-    audit: ofOperations(
-      'audit',
-      'read the audit trail, which records who changed what, and prove that no record is missing',
-    ),
+    audit: async () => (await import('./audit.ts')).auditCommands(),
     events: ofOperations('events', 'list changes to clients, users, keys and tokens'),
     config: async () => (await import('./config.ts')).configCommands(),
     texts: async () => (await import('./texts.ts')).textsCommand(),

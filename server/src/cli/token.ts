@@ -41,7 +41,8 @@ function addExplainCommand(group: Command): void {
     .addHelpText(
       'after',
       `
-Without TOKEN, or with -, the command reads the token from standard input. For an inactive token, the exit code is also 0.`,
+TOKEN can also be the identifier of a token, which events have (grantd audit list). Without TOKEN, or with -, the command
+reads it from standard input. For an inactive token, the exit code is also 0.`,
     )
     .action(async (argument: string | undefined, flags: GivenFlags) => {
       const token = await tokenFrom(argument);
@@ -239,7 +240,10 @@ function addRevokeCommand(group: Command): void {
       '--user <NAME>',
       'revoke all tokens of the user with this name, and end the user’s browser sessions',
     )
-    .option('--client <ID>', 'revoke all tokens of the client with this identifier')
+    .option(
+      '--client <ID>',
+      'revoke all tokens of the client with this identifier. With --user, revoke only what it has for this user, and what was obtained from it; the user’s consent and sessions stay',
+    )
     .option(
       '--grant-id <G>',
       'revoke all tokens of the grant with this identifier, which grantd token explain shows',
@@ -262,7 +266,10 @@ function addRevokeCommand(group: Command): void {
       'after',
       `
 The command revokes TOKEN, or all tokens that --user, --client, --grant-id, --trusted-issuer or --issued-before selects.
-If you pass none of these, or - as TOKEN, the command reads a token from standard input.
+TOKEN can also be the identifier of a token, which events have. If you pass none of these, or - as TOKEN, the command
+reads a token from standard input.
+
+  grantd token revoke --user alice --client assistant
 
 Revoking an access token also revokes its refresh token, and revoking a refresh token revokes its whole grant. A token
 that is inactive or from another server is not an error.`,
@@ -284,11 +291,16 @@ function requireOneChoice(argument: string | undefined, flags: RevokeFlags): boo
   const choices = [user, client, grantId, trustedIssuer, issuedBefore].filter(
     (choice) => choice !== undefined,
   );
-  if (choices.length + (argument === undefined ? 0 : 1) > 1)
+  const isPair = choices.length === 2 && user !== undefined && client !== undefined;
+  if (choices.length + (argument === undefined ? 0 : 1) > (isPair ? 2 : 1))
     throw new BadUsage(
-      'expected only one of TOKEN, --user, --client, --grant-id, --trusted-issuer, --issued-before',
+      'expected only one of TOKEN, --user, --client, --grant-id, --trusted-issuer, --issued-before, or --user with --client',
     );
-  return choices.length === 1;
+  if (isPair && (flags.count || flags.dryRun))
+    throw new BadUsage(
+      `${flags.count ? '--count' : '--dry-run'}: not possible with both --user and --client`,
+    );
+  return choices.length > 0;
 }
 
 async function revokeOne(
@@ -317,8 +329,8 @@ function doneTo(before: ExplanationView, revoked: boolean): string {
 
 async function revokeAll(parts: AdministrationParts, flags: RevokeFlags): Promise<void> {
   const { wanted, whose, otherwise } = await targetOf(parts, flags);
-  const { count, dryRun, issuedBefore } = flags;
-  const order = { ...wanted, count: count === true, dry_run: dryRun === true };
+  const { dryRun, user, client, issuedBefore } = flags;
+  const order = { ...wanted, count: flags.count === true, dry_run: dryRun === true };
   const { revoked, active } = await call(parts.admin, 'revokeAll', order);
   const counted = active === undefined ? {} : { active };
   if (dryRun) {
@@ -329,7 +341,8 @@ async function revokeAll(parts: AdministrationParts, flags: RevokeFlags): Promis
     printOne(parts, { revoked: false, ...counted }, [`nothing was revoked: ${otherwise}`]);
     return;
   }
-  const unknown = issuedBefore === undefined ? ' (--count prints how many)' : '';
+  const isPair = user !== undefined && client !== undefined;
+  const unknown = issuedBefore === undefined && !isPair ? ' (--count prints how many)' : '';
   const howMany = active === undefined ? unknown : ` (${active} were active)`;
   printOne(parts, { revoked: true, ...counted }, [`revoked all tokens ${whose}${howMany}`]);
 }
@@ -348,6 +361,12 @@ async function targetOf(
 ): Promise<Target> {
   if (user !== undefined) {
     const { username, sub } = await userNamed(parts.admin, user);
+    if (client !== undefined)
+      return {
+        wanted: { sub, client_id: client },
+        whose: `of the client ${client} for ${username}`,
+        otherwise: `the client ${client} has no active tokens for ${username}`,
+      };
     return { wanted: { sub }, whose: `of ${username}`, otherwise: `there is no user ${username} any more` };
   }
   if (client !== undefined)

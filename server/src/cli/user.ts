@@ -301,8 +301,8 @@ async function showPerson(parts: AdministrationParts, name: string): Promise<voi
         `grant ${id}: ${clientId} since ${createdAt}, ${scopes.join(' ')}`,
     ),
     ...acting.map(
-      ({ client_id: clientId, applications, since, last_used_at: lastUsedAt }) =>
-        `acting: ${clientId} through ${applications.join(' ')} since ${since}, last used ${lastUsedAt}`,
+      ({ client_id: clientId, applications, agent, active, scopes, resources, ...times }) =>
+        `acting: ${clientId}${agent ? ' (agent)' : ''} through ${applications.join(' ')} since ${times.since}, ${hourOfUse(times.last_used_at)}, ${[active ? 'active' : 'nothing active', scopes.join(' '), ...resources.map((uri) => `for ${uri}`)].filter((part) => part !== '').join(', ')}`,
     ),
     ...consents.flatMap(({ client_id: clientId, entries }) =>
       entries.map(({ scopes, resources, authorization_details: details, given_at: givenAt }) => {
@@ -311,6 +311,11 @@ async function showPerson(parts: AdministrationParts, name: string): Promise<voi
       }),
     ),
   ]);
+}
+
+/** @param startsAt when the hour began, which is all that is known of a use */
+function hourOfUse(startsAt: string): string {
+  return `last used between ${startsAt} and ${new Date(Date.parse(startsAt) + 60 * 60 * 1000).toISOString()}`;
 }
 
 /** What a user signs in with besides the password. */

@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import { OperationRefused } from '../admin/operation_refused.ts';
 import type { ActingView, ConsentView, GrantView, SessionView } from '../admin/sessions.ts';
 import type { User } from '../admin/users.ts';
-import { named } from '../pages/drawing/application_shown.ts';
+import { hourOfUse, named } from '../pages/drawing/application_shown.ts';
 import { browserText } from '../pages/drawing/browser_names.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/html.ts';
@@ -61,7 +61,8 @@ export async function showUsers(visit: Visit): Promise<Response> {
     call('listActing', { sub }),
   ]);
   const isAdministrator = user.groups.includes(adminGroup);
-  const shown = { user, isAdministrator, sessions, consents, grants, acting };
+  const nowMs = visit.console.pages.clock();
+  const shown = { user, isAdministrator, sessions, consents, grants, acting, nowMs };
   return renderPage(c, userPage({ ...view, ...shown }, setting));
 }
 
@@ -129,13 +130,14 @@ export interface UserView extends ConsoleView {
   readonly consents: readonly ConsentView[];
   readonly grants: readonly GrantView[];
   readonly acting: readonly ActingView[];
+  readonly nowMs: number;
 }
 
 /** One user: links `ask-disable`, `ask-end_sessions`, `ask-revoke` and `ask-end_grant`, button `enable`. */
 export function userPage(view: UserView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, user, isAdministrator, sessions, consents, grants, acting } = view;
+  const { base, user, isAdministrator, sessions, consents, grants, acting, nowMs } = view;
   const { sub, disabled_at: disabledAt } = user;
   const claims: readonly Row[] = Object.entries(user.claims).map(([name, value]) => [
     name,
@@ -186,9 +188,9 @@ ${askLink(thingUrl(base, 'users', sub, { ask: 'end_grant', grant: id }), `end_gr
       words.acting,
       list(
         acting.map(
-          ({ client_id: clientId, applications, scopes, last_used_at: lastUsedAt }) =>
-            html`<li>${client(clientId)}
-<p class="detail">${applications.length === 0 ? '' : html`${texts.account.through(html`${applications.map((id, at) => html`${at === 0 ? '' : ', '}${client(id)}`)}`)} · `}${words.lastUsed}: ${timeOf(lastUsedAt, texts)}</p>${codes(scopes) ?? ''}</li>\n`,
+          ({ client_id: clientId, applications, scopes, agent, active, last_used_at: lastUsedAt }) =>
+            html`<li>${client(clientId)}${agent ? html` <span class="badge">${texts.account.agent}</span>` : ''}${active ? '' : html` <span class="badge">${words.inactive}</span>`}
+<p class="detail">${applications.length === 0 ? '' : html`${texts.account.through(html`${applications.map((id, at) => html`${at === 0 ? '' : ', '}${client(id)}`)}`)} · `}${hourOfUse(Date.parse(lastUsedAt), nowMs, texts)}</p>${codes(scopes) ?? ''}</li>\n`,
         ),
       ),
     )}${section(

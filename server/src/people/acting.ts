@@ -14,6 +14,8 @@ export interface ActingClient {
   readonly scopes: readonly string[];
   /** The APIs that its tokens are for. */
   readonly resources: readonly string[];
+  /** Whether it has live tokens. */
+  readonly isActive: boolean;
   readonly sinceMs: number;
   /** To the hour. */
   readonly lastUsedMs: number;
@@ -45,14 +47,18 @@ export async function actingFor(
         application: applicationOf({ clientId, ancestors }),
         sinceMs: issuedAtMs,
         lastUsedMs: hourOf(issuedAtMs),
+        isActive: true,
       },
     }));
+  // Further tokens may be live then.
+  const mayHaveMore = live.length === MAX_TOKENS;
   const used = uses.map(({ applicationId, ...use }) => ({
     ...{ ...use, application: applicationId },
-    ...{ scopes: [], resources: [] },
+    ...{ scopes: [], resources: [], isActive: mayHaveMore },
   }));
   const clients = new Map<string, ActingClient>();
-  for (const { clientId, application, scopes, resources, sinceMs, lastUsedMs } of [...held, ...used]) {
+  for (const { clientId, application, scopes, resources, isActive, ...times } of [...held, ...used]) {
+    const { sinceMs, lastUsedMs } = times;
     const known = clients.get(clientId);
     const all = (one: readonly string[] = [], more: readonly string[]) => [...new Set([...one, ...more])];
     clients.set(clientId, {
@@ -60,6 +66,7 @@ export async function actingFor(
       applications: all(known?.applications, [application]),
       scopes: all(known?.scopes, scopes),
       resources: all(known?.resources, resources),
+      isActive: known?.isActive === true || isActive,
       sinceMs: Math.min(known?.sinceMs ?? sinceMs, sinceMs),
       lastUsedMs: Math.max(known?.lastUsedMs ?? 0, lastUsedMs),
     });

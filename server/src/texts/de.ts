@@ -466,7 +466,9 @@ export const DE: Texts = {
     acting: 'Dienste und Agenten, die für Sie handeln',
     agent: 'Softwareagent',
     through: (applications) => html`Über ${applications}`,
-    lastUsed: (when) => `zuletzt verwendet: ${when}`,
+    usedThisHour: 'in dieser Stunde verwendet',
+    usedInHour: (date, from, to) => `zuletzt verwendet am ${date} zwischen ${from} und ${to} Uhr UTC`,
+    noAccess: 'Hat keinen Zugriff mehr.',
     noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
     since: (date) => html`Seit dem ${date}`,
     at: (api) => html`Bei ${api}`,
@@ -849,7 +851,8 @@ export const DE: Texts = {
       'Ab jetzt signiert der nächste Schlüssel, und ein weiterer wird der nächste. Token, die diese Schlüssel signiert haben, bleiben gültig:',
     rotateEarly: (wait) =>
       `Manche Anwendungen kennen den nächsten Schlüssel vielleicht erst in ${wait} und weisen bis dahin seine Signaturen ab. Fahren Sie nur fort, wenn der jetzige Schlüssel nicht mehr sicher ist.`,
-    tokensText: 'Fügen Sie ein Token ein, um zu sehen, was es ist und warum es nicht gilt.',
+    tokensText:
+      'Fügen Sie ein Token oder seine Kennung ein, um zu sehen, was es ist und warum es nicht gilt.',
     token: 'Einzufügendes Token',
     explain: 'Erklären',
     tokenProblems: {

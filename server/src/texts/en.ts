@@ -469,7 +469,10 @@ export const EN = {
     acting: 'Services and agents that act for you',
     agent: 'Agent',
     through: (applications: Html) => html`Through ${applications}`,
-    lastUsed: (when: string) => `last used ${when}`,
+    usedThisHour: 'used this hour',
+    usedInHour: (date: string, from: string, to: string) =>
+      `last used on ${date} between ${from} and ${to} UTC`,
+    noAccess: 'Has no access any more.',
     noApplications: 'No application has access to your account.',
     since: (date: Html) => html`Since ${date}`,
     at: (api: Name) => html`At ${api}`,
@@ -847,7 +850,7 @@ export const EN = {
       'The next key signs from now on, and another one becomes the next. Tokens that these keys have signed stay valid:',
     rotateEarly: (wait: string) =>
       `Some clients may not know the next key for another ${wait}, and reject its signatures until then. Continue only if the current key is no longer safe.`,
-    tokensText: 'Paste a token to see what it is, and why it is inactive.',
+    tokensText: 'Paste a token or its identifier to see what it is, and why it is inactive.',
     token: 'Token',
     explain: 'Explain',
     tokenProblems: {

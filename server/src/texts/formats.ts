@@ -68,6 +68,13 @@ export class Formats {
     return `${time.format(atMs)} UTC`;
   }
 
+  /** The hour of a time, such as `12 March 2026` from `14:00` to `15:00`. */
+  hourOf(atMs: number): readonly [date: string, from: string, to: string] {
+    const time = new Intl.DateTimeFormat(this.#language, { timeStyle: 'short', timeZone: 'UTC' });
+    const startMs = atMs - (atMs % HOUR_MS);
+    return [this.date(atMs), time.format(startMs), time.format(startMs + HOUR_MS)];
+  }
+
   /** `2 hours ago` during the first week, then `on 12 March 2026`. */
   past(atMs: number, nowMs: number): string {
     const passedMs = Math.max(0, nowMs - atMs);

@@ -328,6 +328,13 @@ const ACCOUNT: OverviewView = {
       sinceMs: NOW_MS - 50 * HOUR_MS,
       acts: { through: [PHOTOS, { name: 'Notizen', isUnchecked: true }], lastUsedMs: NOW_MS - 2 * HOUR_MS },
     },
+    {
+      clientId: 'printer',
+      application: { name: 'Photo printer' },
+      access: [{ scopes: [] }],
+      sinceMs: NOW_MS - 70 * HOUR_MS,
+      acts: { through: [{ name: 'Albums' }], lastUsedMs: NOW_MS - 60 * HOUR_MS, hasEnded: true },
+    },
   ],
   sessions: [
     {
@@ -681,7 +688,7 @@ const SAMPLES: readonly Sample[] = [
     applications: [],
   }),
   ...ACCOUNT.applications
-    .filter(({ clientId, acts }) => clientId === 'photos' || acts !== undefined)
+    .filter(({ clientId }) => clientId === 'photos' || clientId === 'assistant')
     .map((application) =>
       sample(application.acts === undefined ? 'account_end_access' : 'account_end_acting', endAccessPage, {
         ...ACCOUNT,
@@ -891,17 +898,19 @@ const SAMPLES: readonly Sample[] = [
     sessions: [{ id: 's1', user_agent: '', signed_in_at: EPOCH, last_seen_at: EPOCH }],
     consents: [],
     isAdministrator: false,
+    nowMs: NOW_MS,
     grants: [CONSOLE_GRANT],
     acting: [
       {
         ...{ client_id: 'assistant', applications: ['photos', 'notes'], scopes: ['calendar:read'] },
-        ...{ resources: ['https://calendar.example.com'], since: EPOCH, last_used_at: EPOCH },
+        ...{ resources: ['https://calendar.example.com'], agent: true },
+        ...{ active: true, since: EPOCH, last_used_at: EPOCH },
       },
     ],
   }),
   sample('console_administrator', userPage, {
     ...{ ...CONSOLE, current: 'users', user: { ...CONSOLE_USER, groups: ['admins'] }, isAdministrator: true },
-    ...{ sessions: [], consents: [], grants: [], acting: [] },
+    ...{ sessions: [], consents: [], grants: [], acting: [], nowMs: NOW_MS },
   }),
   sample('console_end_grant', askUserPage, {
     ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, ask: 'end_grant', grant: CONSOLE_GRANT },

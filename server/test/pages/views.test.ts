@@ -46,6 +46,23 @@ test('the main button of the security page adds the missing factor, and changes 
   assert.deepEqual(main(await drawn('account_security_factors')), ['change-password']);
 });
 
+test('a service without access has no button, and the hour of its last use', async () => {
+  for (const [language, texts] of [
+    ['en', ['last used on 9 March 2026 between 21:00 and 22:00 UTC', 'Has no access any more.']],
+    [
+      'de',
+      ['zuletzt verwendet am 9. März 2026 zwischen 21:00 und 22:00 Uhr UTC', 'Hat keinen Zugriff mehr.'],
+    ],
+  ] as const)
+    for (const name of ['account', 'account_applications']) {
+      const html = await drawn(name, language);
+      const [entry = ''] = all(html, /(<h3>[^\n]*Photo printer[\s\S]*?)<\/li>/g);
+      for (const text of texts) assert.ok(entry.includes(text), text);
+      assert.doesNotMatch(html, /end-access-printer/);
+      assert.match(html, /end-access-assistant/);
+    }
+});
+
 test('the console shows the tokens before and after an exchanged one, and which of them live', async () => {
   const html = await drawn('console_token_exchanged');
   const related = all(html, /<div>(Access token <code>.*?)<\/div>/g).map((row) =>

@@ -15,6 +15,7 @@ import {
   applicationName,
   codeList,
   describedList,
+  hourOfUse,
   idOf,
   named,
   ScopeGlossary,
@@ -107,6 +108,13 @@ export async function applicationsOf(
     actingFor(grants, actingUses, subject),
   ]);
   const ids = new Set([...agreed, ...granted, ...acting].map(({ clientId }) => clientId));
+  // A client with a JWT of a trusted issuer is its own application.
+  const own = acting.filter(({ clientId, applications }) => applications.includes(clientId));
+  const withAccess = new Set(
+    [...agreed, ...granted, ...own, ...acting.filter(({ isActive }) => isActive)].map(
+      ({ clientId }) => clientId,
+    ),
+  );
   const all = [...ids, ...acting.flatMap(({ applications }) => applications)];
   const found = new Map(
     await Promise.all([...new Set(all)].map(async (id) => [id, await clients.get(id)] as const)),
@@ -138,7 +146,9 @@ export async function applicationsOf(
       if (all.length === 0) return [];
       const shown = shownOf(client, all, show, nameOf(id));
       if (acts === undefined) return [shown];
-      return [{ ...shown, acts: { through: acts.applications.map(nameOf), lastUsedMs: acts.lastUsedMs } }];
+      const hasEnded = !withAccess.has(id) && !acts.applications.some((one) => withAccess.has(one));
+      const through = acts.applications.map(nameOf);
+      return [{ ...shown, acts: { through, lastUsedMs: acts.lastUsedMs, ...(hasEnded && { hasEnded }) } }];
     })
     .sort((a, b) => b.sinceMs - a.sinceMs);
 }
@@ -184,8 +194,15 @@ export interface ApplicationWithAccess {
   readonly sinceMs: number;
   /** Whether the operator says that it is an agent. */
   readonly isAgent?: true;
-  /** Of a service or agent: the applications through which it acts, and when it last obtained a token. */
-  readonly acts?: { readonly through: readonly ApplicationShown[]; readonly lastUsedMs: number };
+  /** Of a service or agent. */
+  readonly acts?: {
+    /** The applications through which it acts. */
+    readonly through: readonly ApplicationShown[];
+    /** The hour in which it last acted. */
+    readonly lastUsedMs: number;
+    /** Whether it has no access any more, because that of these applications has ended. */
+    readonly hasEnded?: true;
+  };
 }
 
 /** `/account/applications`: links `end-access-CLIENTID`. */
@@ -261,7 +278,7 @@ export function endAccessPage(view: EndAccessView, setting: PageSetting): Page {
   });
 }
 
-/** @param end the button or link that ends the access */
+/** @param end the button or link that ends the access, if there still is any */
 export function applicationEntry(
   { application, access, sinceMs, acts, isAgent }: ApplicationWithAccess,
   nowMs: number,
@@ -272,16 +289,17 @@ export function applicationEntry(
   const { account, formats } = texts;
   const through =
     acts &&
-    html`\n<p class="detail">${account.through(namesOf(acts.through, texts))} · ${account.lastUsed(formats.past(acts.lastUsedMs, nowMs))}</p>`;
+    html`\n<p class="detail">${account.through(namesOf(acts.through, texts))} · ${hourOfUse(acts.lastUsedMs, nowMs, texts)}</p>`;
+  const hasEnded = acts?.hasEnded === true;
   const since = html`<time datetime="${new Date(sinceMs).toISOString()}">${formats.date(sinceMs)}</time>`;
   return html`<li>
 ${application.isUnchecked === true ? html`<span class="mark device">${icon('alert')}</span>` : applicationMark(application, operator)}
 <div class="entry">
 <h3>${applicationName(application, texts)}${isAgent === true ? html` <span class="badge">${account.agent}</span>` : ''}</h3>
 <p class="detail">${account.since(since)}</p>${through ?? ''}
-${access.map((item) => accessOf(item, texts))}
+${hasEnded ? html`<p class="detail">${account.noAccess}</p>` : access.map((item) => accessOf(item, texts))}
 </div>
-${end}
+${hasEnded ? '' : end}
 </li>
 `;
 }

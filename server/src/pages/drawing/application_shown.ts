@@ -241,3 +241,9 @@ export function codeList(codes: readonly string[]): Html | '' {
   return html`<ul class="codes" role="list">
 ${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>`;
 }
+
+/** Uses are known to the hour. */
+export function hourOfUse(lastUsedMs: number, nowMs: number, { account, formats }: Texts): string {
+  const isNow = nowMs - lastUsedMs < 60 * 60 * 1000;
+  return isNow ? account.usedThisHour : account.usedInHour(...formats.hourOf(lastUsedMs));
+}
