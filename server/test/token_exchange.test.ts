@@ -201,7 +201,11 @@ for (const database of DATABASES) {
       assert.equal((await exchange('billing', chain[0] ?? '', { resource: LEDGER })).status, 400);
 
       const explained = await command('token', 'explain', chain[1] ?? '');
-      assert.match(explained, /revoked/);
+      assert.match(
+        explained,
+        /^event +exchanges_revoked by user:\S+ at \S+: what the client had obtained for the user was ended$/m,
+      );
+      await server.logged(({ reason }) => reason === 'exchanges_ended', 'an exchange after the end');
       const pressed = await browser.submit(await browser.get(account), { end_access: 'orders' });
       assert.match(pressed.html, /orders<\/bdi> no longer has access/);
       assert.equal(await acting(), '');

@@ -4,13 +4,7 @@ import { accessFor, audienceOf, MAX_RESOURCES, mayUse } from '../clients/access.
 import type { ClientContext, ForeignSubject } from '../clients/client.ts';
 import { isUnchecked } from '../clients/client.ts';
 import { confirmationOfAccessToken, type Proofs } from '../confirmation/confirmation.ts';
-import {
-  ConfigurationError,
-  grantEnded,
-  invalidRequest,
-  OAuthError,
-  type ReasonCode,
-} from '../http/errors.ts';
+import { ConfigurationError, invalidRequest, OAuthError, type ReasonCode } from '../http/errors.ts';
 import { type Form, requireParameter, selectScopes, valuesIn } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
 import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
@@ -30,7 +24,7 @@ import { guardedCall } from '../storage/faults.ts';
 import type { Grant, IssuedTokens } from '../token/grant.ts';
 import type { FoundToken, Person } from '../tokens/context.ts';
 import { ACCESS_TOKEN_ID, grantClaimsOf, ID_TOKEN_DIGEST, mintAccessToken } from '../tokens/mint.ts';
-import { actingWith, confirmationOf, findToken, lifeOf, personOf } from '../tokens/state.ts';
+import { actingWith, confirmationOf, findToken, lifeOf, personOf, refusedIssuance } from '../tokens/state.ts';
 import { subjectIdentifier } from '../tokens/subject_identifier.ts';
 
 export interface TokenExchangeOptions {
@@ -177,7 +171,7 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
         confirmation: proofs.proven && confirmationOfAccessToken(client, proofs.proven),
         claims: {
           ...grantClaimsOf(client, subject.claims),
-          // A client that acts for itself has no user, but remains the one that the token is about.
+          // A client that acts for itself has no user, and stays the subject.
           ...(person === undefined && { sub: subject.claims.sub }),
           ...(act !== undefined && { act }),
           [ENDING_KEYS]: endingKeys,
@@ -186,7 +180,8 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
       });
       const basis = { clientGeneration: client.generation ?? 0 };
       const record = { ...minted.record, ...(resources && { resources }) };
-      if ((await context.storage.tokens.issue([record], basis)) !== 'issued') throw grantEnded();
+      if ((await context.storage.tokens.issue([record], basis)) !== 'issued')
+        throw await refusedIssuance(context, client, record);
       // Who ended the access meanwhile finds tokens by a grant. What a JWT gives has none.
       if (foreign) await personFor(context, client, subject);
       call.acting = actingWith(minted.record);

@@ -175,8 +175,8 @@ export function invalidGrant(description: string, reason: ReasonCode, value?: st
 }
 
 /** The error if a revocation or disabling came between check and write, so that nothing was issued. */
-export function grantEnded(): OAuthError {
-  return invalidGrant('the grant is no longer valid', 'issuance_overtaken');
+export function grantEnded(reason: ReasonCode = 'issuance_overtaken'): OAuthError {
+  return invalidGrant('the grant is no longer valid', reason);
 }
 
 /**
@@ -242,7 +242,7 @@ export const INACTIVE_REASONS = /* @__PURE__ */ texts({
   expired: 'The exp of the token, or the expiry in its record, has passed.',
   expiry_unreadable: 'The exp of the token, or the expiry in its record, is no number of seconds.',
   revoked:
-    'The token was revoked: alone, with its pair (issued together), or with its family (a refresh token, its successors, and their access tokens).',
+    'The token was revoked: alone, with its pair (issued together), with its family (a refresh token, its successors, and their access tokens), or with all that its client had obtained for the user.',
   superseded: 'The client has used the refresh token, and a new one has replaced it (rotation).',
   grant_revoked: 'The grant (the access that the user gave to the client) was revoked.',
   session_revoked: 'The session in which the token was issued has ended.',
@@ -365,6 +365,8 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
     'The client may not exchange this token: it is neither its own nor for its API (exchange_tokens_of), is for a user who may not use the client, names another actor (may_act), or has an actor other than the client (exchange_user_actors).',
   exchange_consent_missing:
     'The user has not consented to what the client obtains for them (exchange_consent_required). An authorization request of this client with the same scopes and resource asks for it.',
+  exchanges_ended:
+    'The user or an operator has ended what the client had obtained for the user, and the presented tokens are older.',
   exchange_too_deep: 'The token is the result of as many exchanges as the server allows.',
   subject_token_bound:
     'The token to be exchanged is bound to a key or certificate that the request does not prove (exchange_without_proof).',

@@ -1,7 +1,13 @@
 // Finds tokens, decides whether they are alive, and reads ID tokens that clients send back as hints.
 import { sha256 } from '#crypto';
 import type { TokenScheme } from '../http/bearer.ts';
-import { type InactiveReason, OAuthError, type ReasonCode, StorageFault } from '../http/errors.ts';
+import {
+  grantEnded,
+  type InactiveReason,
+  OAuthError,
+  type ReasonCode,
+  StorageFault,
+} from '../http/errors.ts';
 import type { ActingClient } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
@@ -18,6 +24,7 @@ import type {
   Ancestor,
   AuthorizationCodeRecord,
   ClientRecord,
+  NewToken,
   TokenKind,
   TokenRecord,
 } from '../protocol/records.ts';
@@ -334,6 +341,20 @@ export function ancestorLives(
     return { ...ancestor, record, life: !life.alive && life.reason === 'superseded' ? ALIVE : life };
   });
   return Promise.all(lives);
+}
+
+/**
+ * Returns the error if the store refused to issue an exchanged token. If its ancestors live and its client is as before,
+ * the user has ended what the client had obtained, maybe long ago.
+ */
+export async function refusedIssuance(
+  context: TokenContext,
+  client: ClientRecord,
+  { ancestors = [] }: Pick<NewToken, 'ancestors'>,
+): Promise<OAuthError> {
+  const { generation = 0 } = { ...(await context.storage.clients.get(client.id)) };
+  const isAsBefore = generation === (client.generation ?? 0) && (await areAlive(context, ancestors));
+  return grantEnded(isAsBefore ? 'exchanges_ended' : undefined);
 }
 
 async function areAlive(context: TokenContext, ancestors: readonly Ancestor[]): Promise<boolean> {

@@ -7,6 +7,7 @@ import type { Input } from '../admin/table.ts';
 import type { ExplanationView } from '../admin/tokens.ts';
 import { requirePerson } from '../admin/user_rules.ts';
 import type { GivenFlags } from '../config/configuration.ts';
+import { Refused } from '../config/refused.ts';
 import {
   type AdministrationParts,
   administrationFlags,
@@ -51,7 +52,14 @@ reads it from standard input. For an inactive token, the exit code is also 0.`,
 }
 
 async function explain(parts: AdministrationParts, token: string): Promise<void> {
-  const explanation = await call(parts.admin, 'explainToken', { token, find_descendants: true });
+  const question = { token, find_descendants: true };
+  const explanation = await call(parts.admin, 'explainToken', { ...question, find_end: true }).catch(
+    (error) => {
+      // The end needs a further scope, grantd:events:read.
+      if (!(error instanceof Refused)) throw error;
+      return call(parts.admin, 'explainToken', question);
+    },
+  );
   printOne(parts, explanation, linesOf(explanation));
 }
 
@@ -81,6 +89,7 @@ function linesOf(token: ExplanationView): readonly string[] {
     ...(!active && { because: reasonText(token) }),
     since: token.since,
     'ended by': endedBy(token),
+    event: token.ended_by && eventText(token.ended_by),
     id: record?.id,
     client: record?.client_id,
     person: user === undefined ? sub : `${user} (sub ${sub})`,
@@ -100,6 +109,12 @@ function linesOf(token: ExplanationView): readonly string[] {
 
 function endedBy({ ancestors = [], ended_by_ancestor: ended }: ExplanationView): string | undefined {
   return ended && `ancestor ${ancestors.findIndex(({ id }) => id === ended) + 1}`;
+}
+
+/** The event that made the token inactive. */
+function eventText({ type, actor, at }: NonNullable<ExplanationView['ended_by']>): string {
+  const what = type === 'exchanges_revoked' ? ': what the client had obtained for the user was ended' : '';
+  return `${type} by ${actor} at ${at}${what}`;
 }
 
 type RelatedToken = NonNullable<ExplanationView['ancestors']>[number];
