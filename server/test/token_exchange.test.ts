@@ -51,11 +51,13 @@ for (const database of DATABASES) {
         'archive:write',
       );
       for (const [id, resource, next, scope] of SERVICES.toReversed()) {
+        const kind = id === 'ledger' ? ['--kind', 'agent'] : [];
         const own = SERVICES.find(([, , target]) => target === resource)?.[3];
         const printed = await command(
           ...['client', 'add', id, '--grant', EXCHANGE_GRANT, '--resource', resource, '--api', next],
           ...['--scope', scope, '--exchange-scope', scope, '--json'],
           ...(own === undefined ? [] : ['--api-scope', own]),
+          ...kind,
         );
         secrets.set(id, JSON.parse(printed).client_secret);
       }
@@ -189,6 +191,7 @@ for (const database of DATABASES) {
         ['ledger', [CLIENT], ['archive:write']],
         ['orders', [CLIENT], ['billing:write']],
       ]);
+      assert.match(await command('user', 'show', 'watching'), /^acting: ledger \(agent\) through /m);
       const question = await browser.get(`${account}/applications?end=billing`);
       assert.match(question.html, /when it gets new access through <bdi class="name">Demo/);
       const done = await browser.submit(question, { end_access: 'billing' });
