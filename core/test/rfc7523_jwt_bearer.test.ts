@@ -1,4 +1,5 @@
 // § refers to RFC 7523.
+// Long: the tests of one grant share its issuers and helpers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -81,6 +82,16 @@ function assertion(world: World, claims: Claims = {}, header: Claims = {}, signe
   return new SignJWT(Object.fromEntries(present))
     .setProtectedHeader({ kid: String(signer.publicJwk.kid), ...header, alg: 'ES256' })
     .sign(signer.privateKey);
+}
+
+const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+
+function withOtherSignature(jwt: string): string {
+  const at = jwt.lastIndexOf('.') + 1;
+  const hex = Buffer.from(jwt.slice(at), 'base64url').toString('hex');
+  const s = P256_ORDER - BigInt(`0x${hex.slice(64)}`);
+  const changed = hex.slice(0, 64) + s.toString(16).padStart(64, '0');
+  return jwt.slice(0, at) + Buffer.from(changed, 'hex').toString('base64url');
 }
 
 const idJag = (world: World, claims: Claims = {}, header: Claims = {}) =>
@@ -251,6 +262,10 @@ specification('JWTs of trusted issuers as grants (RFC 7523 §2.1)', ON_EVERY_STO
     const answers = await Promise.all([1, 2, 3].map(() => grant(world, 'reports', jwt)));
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400, 400]);
     await assertRefused(world, 'reports', jwt, 'assertion_replayed');
+    // Without an identifier. Of an ECDSA signature (r, s), (r, -s) is another one.
+    const unnamed = await assertion(world, { iss: OTHER, jti: undefined }, {}, otherKey);
+    await tokenOf(world, 'reports', unnamed);
+    await assertRefused(world, 'reports', withOtherSignature(unnamed), 'assertion_replayed');
   });
 
   spec('RFC 8693 §2.1 an exchange gives the access of the grant, and ends as that does', async (world) => {
@@ -293,6 +308,51 @@ specification('JWTs of trusted issuers as grants (RFC 7523 §2.1)', ON_EVERY_STO
       }
     },
   );
+
+  spec('an end of a subject holds before anything was obtained, and until its JWTs expire', async (world) => {
+    const { storage, server } = world;
+    const id = (await server.operator.sessionOfAssertions(IDP, 'U-1')) ?? assert.fail();
+    const jwt = await assertion(world, { exp: world.clock.seconds + 3500 });
+    const other = await assertion(world, { sub: 'U-2' });
+    world.clock.advance(1);
+    assert.equal(await storage.revokeAll({ principal: 'session', id }), true);
+    await assertRefused(world, 'reports', jwt, 'session_revoked');
+    await tokenOf(world, 'reports', other);
+    world.clock.advance(1);
+    const { access_token } = await tokenOf(world, 'reports', await assertion(world));
+    assert.deepEqual(await world.alive(access_token), [true]);
+    // The rows of JWTs are no tokens.
+    assert.equal(await storage.countAlive({ principal: 'session', id }), 1);
+    world.clock.advance(3400);
+    await storage.sweep(1000);
+    await assertRefused(world, 'reports', jwt, 'session_revoked');
+    assert.equal((await server.operator.explainToken(jwt)).reason, 'session_revoked');
+  });
+
+  spec('a JWT that no client has used is explained, and can be ended for good', async (world) => {
+    const { operator } = world.server;
+    const { tokens, clients } = world.storage;
+    const [jwt, other] = [await assertion(world), await assertion(world)];
+    const { kind, alive, unused = assert.fail() } = await operator.explainToken(jwt);
+    assert.deepEqual([kind, alive, unused.expiresAt], ['assertion', true, world.clock.seconds + 300]);
+    const { issuer, issuer_sub } = unused.claims ?? {};
+    assert.deepEqual([issuer, issuer_sub], [IDP, 'U-1']);
+    const { generation = 0 } = (await clients.get(unused.clientId)) ?? assert.fail();
+    assert.equal(await tokens.issue([unused], { clientGeneration: generation }), 'issued');
+    await tokens.revoke((await tokens.getByAccessToken(unused.id)) ?? assert.fail());
+    assert.equal((await operator.explainToken(jwt)).reason, 'revoked');
+    for (const id of ['reports', 'nightly']) await assertRefused(world, id, jwt, 'revoked');
+    await assertUnfit(world, jwt, 'revoked');
+    await tokenOf(world, 'reports', other);
+    for (const [claims, signer, expected] of [
+      [{ exp: world.clock.seconds }, key, ['assertion', 'assertion_expired']],
+      [{ sub: 'job:shop:daily', iss: IDP }, otherKey, ['unknown', 'unknown_key']],
+      [{ iss: 'https://evil.example' }, key, ['unknown', 'unknown_key']],
+    ] as const) {
+      const unfit = await operator.explainToken(await assertion(world, claims, {}, signer));
+      assert.deepEqual([unfit.kind, unfit.reason, unfit.alive], [...expected, false]);
+    }
+  });
 
   spec('what is obtained while its JWT is ended does not survive', async (world) => {
     const jwt = await assertion(world);
@@ -346,6 +406,17 @@ specification('Attacks on grants of trusted issuers (RFC 7523)', ON_MEMORY, (dec
       ['reports', Promise.resolve(`${'x'.repeat(8200)}.y.z`), 'assertion_malformed'],
     ];
     for (const [id, jwt, reason] of cases) await assertRefused(world, id, await jwt, reason);
+    const replayed = await assertion(world, { iss: OTHER }, {}, otherKey);
+    await tokenOf(world, 'reports', replayed);
+    await assertRefused(world, 'reports', replayed, 'assertion_replayed');
+    // Of those whose signature has verified, the log has issuer and subject.
+    const unnamed = world.events.flatMap((event) =>
+      'reason' in event && !('value' in event && event.value) ? [event.reason] : [],
+    );
+    assert.deepEqual(
+      [...new Set(unnamed)].sort(),
+      ['issuer_unknown', 'key_unknown', 'malformed', 'type_unknown'].map((reason) => `assertion_${reason}`),
+    );
     isError(await asClient(world, 'reports', { grant_type: JWT_BEARER_GRANT }), 'invalid_request');
   });
 

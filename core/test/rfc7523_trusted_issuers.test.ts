@@ -191,6 +191,29 @@ specification('Client assertions of trusted issuers (RFC 7523)', ON_EVERY_STORE,
     world.clock.advance(1);
     await assertRefused(world, token, 'assertion_expired');
   });
+
+  spec('a token from before its client was disabled or revoked authenticates never again', async (world) => {
+    const { storage } = world;
+    const ends = [
+      () => storage.revokeAll({ principal: 'client', id: 'billing' }),
+      async () => {
+        await storage.setDisabled('client', 'billing', true);
+        await storage.setDisabled('client', 'billing', false);
+      },
+    ];
+    for (const end of ends) {
+      const stolen = [
+        await ofCluster(world),
+        await ofCluster(world, 'billing', { claims: { iat: undefined } }),
+      ];
+      for (const token of stolen) assert.equal(await clientIn(world, token), 'billing');
+      world.clock.advance(1);
+      await end();
+      world.clock.advance(1);
+      for (const token of stolen) await assertRefused(world, token, 'assertion_ended');
+      assert.equal(await clientIn(world, await ofCluster(world)), 'billing');
+    }
+  });
 });
 
 specification('Attacks on trusted issuers (RFC 7523)', ON_MEMORY, (declare) => {

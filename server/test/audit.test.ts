@@ -324,6 +324,19 @@ for (const database of DATABASES) {
       assert.deepEqual(await of(() => storage.tokens.issue([acting], { clientGeneration: 0 })), [
         `token_issued ${acting.id} client:web web ${subject} token_exchange:shop`,
       ]);
+      // The row of a JWT of a trusted issuer is no token. What is obtained by the JWT names the issuer.
+      const row = newToken('web', { tokenType: 'N_A', sessionId: 'asserted_1' });
+      assert.deepEqual(await of(() => storage.tokens.issue([row], { clientGeneration: 0 })), []);
+      const ancestors = [
+        { kind: 'access_token', id: row.id, clientId: 'web', issuer: 'https://idp' } as const,
+      ];
+      const asserted = newToken('web', { ancestors, sessionId: 'asserted_1' });
+      assert.deepEqual(await of(() => storage.tokens.issue([asserted], { clientGeneration: 0 })), [
+        `token_issued ${asserted.id} client:web web - jwt_bearer:https://idp`,
+      ]);
+      assert.deepEqual(await of(() => cli.storage.revokeAll({ principal: 'session', id: 'asserted_2' })), [
+        'session_revoked asserted_2 cli - - -',
+      ]);
       assert.deepEqual(await of(() => storage.revokeGrants(subject, 'web')), [
         `exchanges_revoked web server web ${subject} -`,
       ]);

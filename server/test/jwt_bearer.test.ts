@@ -133,6 +133,42 @@ for (const database of DATABASES)
       assert.equal((await explained(second)).active, false);
     });
 
+    test('an end holds for JWTs that no client has used, of one subject or one alone', async () => {
+      const [jwt, alone] = await Promise.all([sign({ sub: 'U-2' }), sign({ sub: 'U-2' })]);
+      assert.match(
+        await command('token', 'explain', jwt),
+        /^what +JWT of https:\/\/sso\.example\.org about U-2\nalive +yes\nused +by no client yet\nexpires +20/,
+      );
+      assert.match(await command('token', 'revoke', alone), /^revoked the assertion/);
+      assert.match(await command('token', 'explain', alone), /because +revoked:/);
+      assert.equal((await request(alone)).error, 'invalid_grant');
+      await server.logged(({ reason }) => reason === 'revoked', 'a JWT that was ended before its first use');
+      await command('user', 'end-access', 'bob');
+      await nextSecond();
+      const end = () => command('token', 'revoke', '--trusted-issuer', IDP, '--trusted-sub', 'U-2');
+      assert.equal(
+        await end(),
+        `nothing was active\nJWTs of ${IDP} about U-2 that were signed until now are refused`,
+      );
+      assert.equal((await request(jwt)).error, 'invalid_grant');
+      await nextSecond();
+      const next = await sign({ sub: 'U-2' });
+      const { access_token: token } = await request(next);
+      const { id } = (await explained(next)).record;
+      assert.match(
+        await command('token', 'explain', token),
+        new RegExp(`\nancestor 1 +JWT of ${IDP} about U-2 ${id} used by reports: alive`),
+      );
+      assert.match(await end(), /^revoked all tokens obtained .* about U-2 \(1 were active\)\n/);
+      assert.match(
+        await command('token', 'explain', token),
+        /because +session_revoked: Everything that clients obtained with JWTs/,
+      );
+      const listed = await command('audit', 'list', '--type', 'token_issued', '--json');
+      const reasons = JSON.parse(listed).map(({ reason }: { reason?: string }) => reason);
+      assert.deepEqual([...new Set(reasons)], [`jwt_bearer:${IDP}`]);
+    });
+
     test('the user sees the client on the account page, and ends what it has obtained', async () => {
       const { who, browser } = await newPerson(server, 'dora');
       const links = [{ provider: 'staff', issuer: IDP, sub: 'U-4' }];

@@ -327,7 +327,8 @@ export async function authenticateClient(
     throw refusedClient(reason, undefined, { value: named ?? clientId, cause: verdict.cause });
   }
   if (!isRegistered && !unsupported) throw refusedClient(wrongMethod(client, claim.method), client);
-  if (verdict.reason !== undefined) throw refusedClient(verdict.reason, client, { cause: verdict.cause });
+  if (verdict.reason !== undefined)
+    throw refusedClient(verdict.reason, client, { value: claim.named, cause: verdict.cause });
   if (client.disabledAtMs !== undefined) throw refusedClient('client_disabled', client);
   await verdict.accept?.(client, () => beforeUse?.(context, request, client));
   call.clientId = client.id;

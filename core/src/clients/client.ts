@@ -5,6 +5,7 @@ import {
   invalidRequest,
   type OAuthError,
   type OAuthErrorDetails,
+  type ReasonCode,
   type RefusalReason,
   StorageFault,
 } from '../http/errors.ts';
@@ -16,7 +17,7 @@ import type { Confirmation } from '../protocol/claims.ts';
 import type { AssertionAlgorithm, ClientAlgorithm, FurtherGrants } from '../protocol/client_metadata.ts';
 import { underProfile } from '../protocol/profile.ts';
 import { isLiveSecret, MOST_LIVE_SECRETS } from '../protocol/record_rules.ts';
-import type { ClientRecord, ClientSecretRecord } from '../protocol/records.ts';
+import type { Ancestor, ClientRecord, ClientSecretRecord, NewToken } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { noBoolean } from '../storage/host_records.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
@@ -42,6 +43,8 @@ export interface ForeignAssertions {
   sessionOf(issuer: string, sub: string): Promise<string>;
   /** Identifier of the row of a JWT, which is not verified; `undefined` if it names no issuer for a grant. */
   rowOf(assertion: string): Promise<string | undefined>;
+  /** The row that an unused JWT would leave, or why it is refused. @throws {DocumentError} its keys cannot be fetched at the moment */
+  unusedRow(context: ClientContext, assertion: string): Promise<NewToken | UnfitJwt>;
   /**
    * Reads a JWT that a client wants to exchange. Policy is the same as for the grant.
    * @returns `undefined` if no trusted issuer for a grant is named
@@ -55,8 +58,18 @@ export interface ForeignAssertions {
   ): Promise<ForeignSubject | undefined>;
 }
 
+/** Why a JWT is refused. */
+export interface UnfitJwt {
+  readonly reason: ReasonCode;
+  /** Its issuer and subject, for logs. Absent unless its signature has verified. */
+  readonly named?: string | undefined;
+  readonly cause?: unknown;
+}
+
 /** A JWT of a trusted issuer, as the token that it stands for: its scopes and end are what policy allows. */
 export interface ForeignSubject extends FoundToken {
+  /** The JWT, as what is obtained from it names it. */
+  readonly ancestor: Ancestor;
   /** APIs that it is for, if the request names none. */
   readonly resources: readonly string[] | undefined;
   /** @throws {OAuthError} `invalid_target`: what is obtained may not be for these APIs */

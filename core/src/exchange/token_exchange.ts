@@ -163,26 +163,28 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
       if (foreign) await asSubject(() => foreign.keep());
       const endingKeys = await endingKeysOf(context, client, person, tokens);
       const nowMs = context.clock();
-      const atThisMoment = { ...context, clock: () => nowMs };
-      const minted = await mintAccessToken(atThisMoment, {
-        ...{ client, person, ancestors: tokens.flatMap(ancestorsOf), scopes: access.scopes },
-        ...{ grantId: subject.record.grantId, sessionId: subject.record.sessionId },
-        audience,
-        confirmation: proofs.proven && confirmationOfAccessToken(client, proofs.proven),
-        claims: {
-          ...grantClaimsOf(client, subject.claims),
-          // A client that acts for itself has no user, and stays the subject.
-          ...(person === undefined && { sub: subject.claims.sub }),
-          ...(act !== undefined && { act }),
-          [ENDING_KEYS]: endingKeys,
+      const minted = await mintAccessToken(
+        { ...context, clock: () => nowMs },
+        {
+          ...{ client, person, scopes: access.scopes, audience },
+          ancestors: [foreign?.ancestor ?? ancestorsOf(subject), actor ? ancestorsOf(actor) : []].flat(),
+          ...{ grantId: subject.record.grantId, sessionId: subject.record.sessionId },
+          confirmation: proofs.proven && confirmationOfAccessToken(client, proofs.proven),
+          claims: {
+            ...grantClaimsOf(client, subject.claims),
+            // A client that acts for itself has no user, and stays the subject.
+            ...(person === undefined && { sub: subject.claims.sub }),
+            ...(act !== undefined && { act }),
+            [ENDING_KEYS]: endingKeys,
+          },
+          lifetime: Math.min(context.lifetimes.accessToken, endOf(tokens) - secondsOf(nowMs)),
         },
-        lifetime: Math.min(context.lifetimes.accessToken, endOf(tokens) - secondsOf(nowMs)),
-      });
+      );
       const basis = { clientGeneration: client.generation ?? 0 };
       const record = { ...minted.record, ...(resources && { resources }) };
       if ((await context.storage.tokens.issue([record], basis)) !== 'issued')
         throw await refusedIssuance(context, client, record);
-      // Who ended the access meanwhile finds tokens by a grant. What a JWT gives has none.
+      // An end meanwhile finds tokens by their grant. What a JWT gives has none.
       if (foreign) await personFor(context, client, subject);
       call.acting = actingWith(minted.record);
       return { access: minted, type: wantedType };

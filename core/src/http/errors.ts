@@ -330,12 +330,14 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
   assertion_audience_wrong: 'The aud of the client assertion is not this server.',
   assertion_expired: 'The client assertion has expired.',
   assertion_lives_too_long:
-    'The client assertion expires (exp) later than clientAssertionLifetime, or assertion_lifetime of the client, allows.',
+    'The assertion expires (exp) later than clientAssertionLifetime, assertion_lifetime of the client, or max_lifetime (maxLifetime) of the trusted issuer allows.',
   assertion_not_yet_valid:
     'The iat or nbf of the client assertion is in the future. The client’s clock may be at most one minute ahead of the server’s.',
   assertion_identifier_missing:
     'The client assertion has no jti, so the server cannot check that it is used only once.',
   assertion_replayed: 'The client assertion was used before. Each assertion is valid for one request.',
+  assertion_ended:
+    'The assertion was signed before the client was disabled, or all of its tokens were revoked. Let the issuer sign another one.',
   grant_not_allowed: 'The client is not registered for the requested grant type.',
   grant_unknown: 'The server does not support this grant type.',
   scope_not_allowed:

@@ -1,13 +1,20 @@
 // Explains to an operator what a token is and why it is inactive.
 import { sha256 } from '#crypto';
-import { INACTIVE_REASONS, type InactiveReason } from '../http/errors.ts';
+import type { UnfitJwt } from '../clients/client.ts';
+import { INACTIVE_REASONS, type InactiveReason, type ReasonCode } from '../http/errors.ts';
 import type { Claims } from '../protocol/claims.ts';
-import type { Life } from '../protocol/record_rules.ts';
-import type { Ancestor, AuthorizationCodeRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
+import { type Life, NO_TOKEN } from '../protocol/record_rules.ts';
+import type {
+  Ancestor,
+  AuthorizationCodeRecord,
+  NewToken,
+  TokenKind,
+  TokenRecord,
+} from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { readJwtHeader } from '../tokens/jwt.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
-import { ancestorLives, codeLife, findToken, lifeOf } from '../tokens/state.ts';
+import { ancestorLives, assertionLife, codeLife, findToken, lifeOf } from '../tokens/state.ts';
 
 /** JWTs of this server that grant no access, with their explanation. */
 const OTHER_JWTS = {
@@ -22,7 +29,7 @@ export interface Explanation {
   readonly kind: TokenKind | OtherJwt | 'authorization_code' | 'assertion' | 'unknown';
   readonly alive: boolean;
   /** Why the token is inactive. */
-  readonly reason?: InactiveReason;
+  readonly reason?: ReasonCode;
   /** The reason in a sentence. */
   readonly explanation?: string;
   /** Milliseconds since 1970: when the token became inactive, if recorded. */
@@ -31,6 +38,8 @@ export interface Explanation {
   readonly record?:
     | (Omit<TokenRecord, 'issuedAtMs'> & { readonly issuedAtMs?: number })
     | AuthorizationCodeRecord;
+  /** Of an assertion that no client has used yet: the row that it would leave. To end it, store and revoke the row. */
+  readonly unused?: NewToken;
   /** Verified claims. */
   readonly claims?: Claims;
   /** Of an exchanged token: the tokens that it was obtained from, the first one first. */
@@ -71,9 +80,7 @@ export async function explainRecord(context: TokenContext, id: string): Promise<
   const { tokens } = context.storage;
   const record = (await tokens.getByAccessToken(id)) ?? (await tokens.getByRefreshToken(id));
   if (record === undefined) return undefined;
-  const explanation = await explainFound(context, record);
-  // The row of a JWT of a trusted issuer, with which tokens were obtained.
-  return record.tokenType === 'N_A' ? { ...explanation, kind: 'assertion' } : explanation;
+  return explainFound(context, record);
 }
 
 /** Shorter than any signed JWT. */
@@ -84,10 +91,14 @@ async function explainFound(
   record: TokenRecord,
   claims?: Claims,
 ): Promise<Explanation> {
-  const life = await lifeOf(context, record, claims ?? { sub: '' });
+  // The row of a JWT of a trusted issuer, with which tokens were obtained.
+  const isAssertion = record.tokenType === NO_TOKEN;
+  const life = await (isAssertion
+    ? assertionLife(context, record)
+    : lifeOf(context, record, claims ?? { sub: '' }));
   const ancestors = record.ancestors && (await explainAncestors(context, record.ancestors));
   const known = {
-    ...{ kind: record.kind, record: described(record) },
+    ...{ kind: isAssertion ? ('assertion' as const) : record.kind, record: described(record) },
     ...(claims && { claims }),
     ...(ancestors && { ancestors }),
   };
@@ -95,6 +106,12 @@ async function explainFound(
   const endedBy = life.reason === 'ancestor_ended' ? firstEnded(ancestors) : undefined;
   const sinceMs = life.sinceMs ?? endedBy?.sinceMs;
   return { ...known, ...dead(life.reason, sinceMs), ...(endedBy && { endedBy }) };
+}
+
+/** Explains a JWT of a trusted issuer that no client has used yet. @returns `undefined` if its signature does not verify */
+export function explainUnused(row: NewToken | UnfitJwt): Explanation | undefined {
+  if (!('reason' in row)) return { kind: 'assertion', alive: true, unused: row };
+  return row.named === undefined ? undefined : { kind: 'assertion', alive: false, reason: row.reason };
 }
 
 /** Most descendants that are explained. */

@@ -22,6 +22,9 @@ export function isTokenKind(kind: unknown): kind is TokenKind {
 /** Begins the identifier of a session to which everything belongs that is obtained by the JWTs about a subject of an issuer. */
 export const ASSERTED_SESSION = 'asserted_';
 
+/** `tokenType` of a row that is no token: that of a JWT of a trusted issuer. */
+export const NO_TOKEN = 'N_A';
+
 /** The application through which a client acts. @returns `undefined` if there is none, as with an assertion of another issuer */
 export function applicationOf(ancestors: readonly Ancestor[]): string | undefined {
   return ancestors.find(({ clientId }) => clientId !== undefined)?.clientId;

@@ -102,6 +102,8 @@ export interface Ancestor {
   readonly id: string;
   /** Of the first one that a client obtained: this client, which is the application through which the others act. */
   readonly clientId?: string;
+  /** Of the JWT of a trusted issuer. */
+  readonly issuer?: string;
 }
 
 /**

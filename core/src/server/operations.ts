@@ -35,6 +35,7 @@ import {
   explainDescendants,
   explainRecord,
   explainToken,
+  explainUnused,
 } from '../operator/explanation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from '../operator/operator_issue.ts';
 import type { ClientMetadata } from '../protocol/client_members.ts';
@@ -248,8 +249,10 @@ export class OperatorOperations {
     const explanation = await explainToken(this.#context, token);
     const { trustedIssuers } = this.#context;
     if (explanation.kind !== 'unknown') return explanation;
-    const id = (await trustedIssuers?.rowOf(token)) ?? token;
-    return (await explainRecord(this.#context, id)) ?? explanation;
+    const row = await trustedIssuers?.rowOf(token);
+    const known = await explainRecord(this.#context, row ?? token);
+    const unused = row && !known ? await trustedIssuers?.unusedRow(this.#context, token) : undefined;
+    return known ?? (unused && explainUnused(unused)) ?? explanation;
   }
 
   /**

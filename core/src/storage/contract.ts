@@ -49,8 +49,8 @@ export interface Storage {
   readonly pending?: PendingRepository;
   /**
    * Returns when all tokens of a client or user were last revoked, and since when it is disabled. Returns nothing if it
-   * never had a token and was never disabled or revoked. Needed for tokens of a previous server, which copied no generations. One
-   * indexed read.
+   * never had a token and was never disabled or revoked. Needed for tokens of a previous server, which copied no generations,
+   * and to end client assertions of trusted issuers with their client. One indexed read.
    */
   getPrincipalState?(principal: 'client' | 'subject', id: string): Found<PrincipalState>;
   /**
@@ -532,7 +532,8 @@ export interface AdministrableStorage extends AuthorizingStorage {
 
   /**
    * Revokes all tokens and codes of the target in one write that loads no row. Does nothing for a client, session or
-   * grant that does not exist. A user is marked even before their first token, because a sign-in may be under way.
+   * grant that does not exist. A user is marked even before their first token, because a sign-in may be under way, and a
+   * session of assertions (`ASSERTED_SESSION`), because they may be used later.
    * @returns `false` if nothing changed: there is no such principal, or a later cutoff is set already
    */
   revokeAll(target: RevocationTarget): Awaitable<boolean>;

@@ -47,6 +47,7 @@ export interface ReadableStorage {
   readonly authorizationCodes: Reading<AuthorizationCodeRepository, 'get', AuthorizationCodeRecord>;
   readonly oneTimeIdentifiers?: OneTimeIdentifiers;
   readonly pending?: ReadablePending;
+  readonly getPrincipalState?: NonNullable<Storage['getPrincipalState']>;
 }
 
 type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup | 'takesOnce' | 'keepsAncestors'> & {
@@ -120,6 +121,9 @@ export function hostStorage(storage: Storage): ReadableStorage {
     ...(oneTimeIdentifiers && { oneTimeIdentifiers: guarded(oneTimeIdentifiers) }),
     ...(pending && {
       pending: isUnguarded(pending) ? (pending as ReadablePending) : hostPending(guarded(pending)),
+    }),
+    ...(storage.getPrincipalState && {
+      getPrincipalState: guardedCall(storage.getPrincipalState.bind(storage), 'getPrincipalState'),
     }),
   };
 }

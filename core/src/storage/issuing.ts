@@ -1,8 +1,14 @@
 // Rules of issuance that all stores share.
-
+import { secondsOf } from '../platform/environment.ts';
 import { LONGEST_ID_TOKEN_LIFETIME } from '../protocol/client_metadata.ts';
 import type { EventFacts, EventOrigin } from '../protocol/event_records.ts';
-import { ASSERTED_SESSION, applicationOf, type LifeFacts, storedLife } from '../protocol/record_rules.ts';
+import {
+  ASSERTED_SESSION,
+  applicationOf,
+  type LifeFacts,
+  NO_TOKEN,
+  storedLife,
+} from '../protocol/record_rules.ts';
 import type {
   AuthorizationCodeRecord,
   ClientRecord,
@@ -182,17 +188,29 @@ export function principalsBehind(
 /** What tokens were issued upon: their client alone, or a code or refresh token. */
 export type TokenBasis = 'client' | 'authorization_code' | 'refresh_token';
 
+/**
+ * Until when a principal is kept if it is revoked before its first token, in seconds: a user for ever (`null`), because a
+ * sign-in may be under way, and the session of assertions as long as any of them lives.
+ * @returns `undefined` if it does not exist before its first token
+ */
+export function markedUntil(principal: Principal, id: string, nowMs: number): number | null | undefined {
+  if (principal === 'subject') return null;
+  const isAsserted = principal === 'session' && id.startsWith(ASSERTED_SESSION);
+  return isAsserted ? endOfDay(secondsOf(nowMs)) + 2 * DAY : undefined;
+}
+
 /** The event of an issuance. @returns `undefined` if there are no tokens */
 export function issuanceOf(tokens: readonly NewToken[], basis: TokenBasis): EventFacts | undefined {
-  const [first] = tokens;
+  const [first] = tokens.filter(({ tokenType }) => tokenType !== NO_TOKEN);
   const target = tokens.map(({ id }) => id).join(' ');
   const reason = first?.ancestors ? reasonOfDescendant(first) : basis;
   return first && { target, clientId: first.clientId, subject: first.subject, reason };
 }
 
 /** What is obtained directly from an assertion has it as its only ancestor. An exchange also names the application. */
-function reasonOfDescendant({ ancestors = [], sessionId = '' }: NewToken): string {
-  if (ancestors.length === 1 && sessionId.startsWith(ASSERTED_SESSION)) return 'jwt_bearer';
+function reasonOfDescendant({ ancestors = [] }: NewToken): string {
+  const [first, ...others] = ancestors;
+  if (first?.issuer !== undefined && others.length === 0) return `jwt_bearer:${first.issuer}`;
   const application = applicationOf(ancestors);
   return application === undefined ? 'token_exchange' : `token_exchange:${application}`;
 }

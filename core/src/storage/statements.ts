@@ -2,6 +2,7 @@
 import type { ClientMetadata } from '../protocol/client_members.ts';
 import type { EventRecord, EventType } from '../protocol/event_records.ts';
 import type { PendingRow } from '../protocol/pending.ts';
+import { NO_TOKEN } from '../protocol/record_rules.ts';
 import type {
   ApiRecord,
   AuthorizationCodeRecord,
@@ -112,7 +113,7 @@ export const isAlive = (now: string) => `t.expires_at > ${now} AND t.revoked_at_
 const COUNT_ALIVE = `
   SELECT count(*) AS alive FROM grantd.tokens t ${STANDING_JOINS}
   WHERE t.issuer_id = :issuerId AND t.keep_until > :now AND t.superseded_at_ms IS NULL
-    AND ${isAlive(':now')}`;
+    AND coalesce(t.token_type, '') <> '${NO_TOKEN}' AND ${isAlive(':now')}`;
 
 export const COUNTS = {
   countOfClient: `${COUNT_ALIVE} AND t.client_id = :id`,
@@ -128,11 +129,11 @@ export const PRINCIPALS = {
     UPDATE grantd.principals SET generation = generation + 1, raised_at_ms = :nowMs
     WHERE issuer_id = :issuerId AND kind = :kind AND id = :id`,
 
-  // A sign-in may be under way before the first token is issued.
-  raiseSubject: `
-    INSERT INTO grantd.principals AS p (issuer_id, kind, id, generation, raised_at_ms)
-    VALUES (:issuerId, 'subject', :id, :nowMs, :nowMs)
-    ON CONFLICT (issuer_id, kind, id) DO UPDATE SET generation = p.generation + 1, raised_at_ms = :nowMs`,
+  raiseMarked: `
+    INSERT INTO grantd.principals AS p (issuer_id, kind, id, generation, raised_at_ms, keep_until)
+    VALUES (:issuerId, :kind, :id, :nowMs, :nowMs, :keepUntil)
+    ON CONFLICT (issuer_id, kind, id) DO UPDATE SET generation = p.generation + 1, raised_at_ms = :nowMs,
+      keep_until = CASE WHEN excluded.keep_until > p.keep_until THEN excluded.keep_until ELSE p.keep_until END`,
 
   raiseClient: `
     UPDATE grantd.clients SET generation = generation + 1, raised_at_ms = :nowMs

@@ -18,6 +18,7 @@ import {
   claimsInToken,
   isTokenKind,
   type Life,
+  PRINCIPALS,
   storedLife,
 } from '../protocol/record_rules.ts';
 import type {
@@ -316,6 +317,17 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
     return { alive: false, reason: 'superseded', sinceMs: record.supersededAtMs };
   }
   return record.tokenType === 'DPoP' ? boundLife({ record, claims }) : ALIVE;
+}
+
+/** Whether the row of an assertion is alive. One that was signed before an end and is used only afterwards has ended too. */
+export async function assertionLife(context: TokenContext, row: TokenRecord): Promise<Life> {
+  const life = await lifeOf(context, row, OF_ANCESTOR);
+  if (!life.alive) return life;
+  for (const principal of PRINCIPALS) {
+    const sinceMs = row.standing?.[principal]?.raisedAtMs ?? 0;
+    if (sinceMs >= row.issuedAtMs) return { alive: false, reason: `${principal}_revoked`, sinceMs };
+  }
+  return ALIVE;
 }
 
 /** Who acts with a token that was obtained for a user by exchange. @returns `undefined` for other tokens */

@@ -1,7 +1,7 @@
 // The grant of JWTs that trusted issuers have signed. § refers to RFC 7523.
 import { sha256 } from '#crypto';
 import { accessFor, audienceOf, mayUse } from '../clients/access.ts';
-import { type ClientContext, type ForeignSubject, isUnchecked } from '../clients/client.ts';
+import { type ClientContext, type ForeignSubject, isUnchecked, type UnfitJwt } from '../clients/client.ts';
 import { confirmationOfAccessToken } from '../confirmation/confirmation.ts';
 import { grantEnded, invalidGrant, loggable, OAuthError, type ReasonCode } from '../http/errors.ts';
 import { requireParameter, selectScopes, valuesIn } from '../http/form.ts';
@@ -9,13 +9,13 @@ import { isJsonObject } from '../http/http.ts';
 import { CLIENT_CLOCK_AHEAD, secondsOf } from '../platform/environment.ts';
 import { type Claims, type Confirmation, readConfirmation } from '../protocol/claims.ts';
 import { hasResource } from '../protocol/client_metadata.ts';
-import { ASSERTED_SESSION } from '../protocol/record_rules.ts';
-import type { ClientRecord, NewToken, TokenRecord } from '../protocol/records.ts';
+import { ASSERTED_SESSION, NO_TOKEN } from '../protocol/record_rules.ts';
+import type { ClientRecord, NewToken } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { Grant, IssuedTokens } from '../token/grant.ts';
 import type { Person } from '../tokens/context.ts';
 import { mintAccessToken } from '../tokens/mint.ts';
-import { lifeOf, subjectLife } from '../tokens/state.ts';
+import { assertionLife, subjectLife } from '../tokens/state.ts';
 import { subjectIdentifier } from '../tokens/subject_identifier.ts';
 
 /** For whom and for which clients the JWTs of an issuer are grants. */
@@ -45,13 +45,11 @@ export interface VerifiedJwt {
   readonly isIdentityAssertion: boolean;
   /** Seconds. */
   readonly exp: number;
+  readonly signedAtMs: number;
 }
 
 /** @returns why a JWT is refused, or the JWT */
-export type Verifies = (
-  context: ClientContext,
-  assertion: string,
-) => Promise<VerifiedJwt | { readonly reason: ReasonCode; readonly cause?: unknown }>;
+export type Verifies = (context: ClientContext, assertion: string) => Promise<VerifiedJwt | UnfitJwt>;
 
 /** What an operator lets a client obtain with a JWT. */
 interface Accepted extends ForeignSubject {
@@ -72,19 +70,16 @@ export async function acceptedJwt(
 ): Promise<Accepted> {
   // §3 verify the JWT
   const verified = await verify(context, assertion);
-  if ('reason' in verified) throw refused(verified.reason, undefined, verified.cause);
+  if ('reason' in verified) throw refused(verified.reason, verified.named, verified.cause);
   const { issuer, claims, exp, isIdentityAssertion } = verified;
-  const named = loggable(`${issuer.issuer} ${claims.sub}`);
-  const rule = issuer.grants.find(
-    ({ clients, matches, isForIdentityAssertions }) =>
-      clients.includes(client.id) && isForIdentityAssertions === isIdentityAssertion && matches(claims),
-  );
+  const named = namedBy(issuer, claims);
+  const rule = rulesFor(verified).find(({ clients }) => clients.includes(client.id));
   if (rule === undefined) throw refused('assertion_claims_unmatched', named);
   if (isIdentityAssertion) requireOwn(client, claims, named);
   requireProof(claims, proven, named);
   const person = await personFor(context, client, verified, rule, named);
   const asserted = isIdentityAssertion ? limitsIn(claims, named) : {};
-  const row = await rowOf(context, client, verified, { ...person, assertion });
+  const row = await rowOf(context, client.id, verified, assertion, person);
   const scopes = [rule.scopes, asserted.scopes];
   return {
     person,
@@ -93,6 +88,7 @@ export async function acceptedJwt(
       scopes: client.scopes.filter((scope) => scopes.every((list) => list?.includes(scope) ?? true)),
       expiresAt: Math.floor(Math.min(exp, secondsOf(context.clock()) + rule.lifetime)),
     },
+    ancestor: { kind: row.kind, id: row.id, clientId: client.id, issuer: issuer.issuer },
     claims: { sub: person.sub, ...actorsIn(claims, issuer.issuer) },
     resources: asserted.resources ?? rule.apis,
     requireFor(audience) {
@@ -139,7 +135,7 @@ export function jwtBearer(verify: Verifies): Grant {
         { ...context, clock: () => nowMs },
         {
           ...{ client, person, scopes, audience, lifetime, sessionId: record.sessionId },
-          ancestors: [{ kind: record.kind, id: record.id, clientId: client.id }],
+          ancestors: [jwt.ancestor],
           confirmation: proofs.proven && confirmationOfAccessToken(client, proofs.proven),
         },
       );
@@ -151,6 +147,31 @@ export function jwtBearer(verify: Verifies): Grant {
       return { access };
     },
   };
+}
+
+/**
+ * The row that a JWT would leave at its first use, for an operator who ends it before.
+ * @returns why no client can use it, or the row
+ */
+export async function unusedRow(
+  verify: Verifies,
+  context: ClientContext,
+  assertion: string,
+): Promise<NewToken | UnfitJwt> {
+  const verified = await verify(context, assertion);
+  if ('reason' in verified) return verified;
+  for (const id of rulesFor(verified).flatMap(({ clients }) => clients)) {
+    const client = await context.storage.clients.get(id);
+    if (client && client.disabledAtMs === undefined) return rowOf(context, id, verified, assertion);
+  }
+  return { reason: 'assertion_claims_unmatched', named: namedBy(verified.issuer, verified.claims) };
+}
+
+function rulesFor({ issuer, claims, isIdentityAssertion }: VerifiedJwt): readonly GrantRule[] {
+  return issuer.grants.filter(
+    ({ matches, isForIdentityAssertions }) =>
+      isForIdentityAssertions === isIdentityAssertion && matches(claims),
+  );
 }
 
 /** The user of the JWT, as the client knows them. */
@@ -219,33 +240,40 @@ function limitsIn({ scope, resource }: Claims, named: string) {
  * subject have one session, with which an operator or the issuer ends them.
  */
 async function rowOf(
-  context: ClientContext,
-  client: ClientRecord,
-  { issuer, claims, exp }: VerifiedJwt,
-  { subject, sub, assertion }: { readonly subject: string; readonly sub: string; readonly assertion: string },
+  { clock }: ClientContext,
+  clientId: string,
+  { issuer, claims, exp, signedAtMs }: VerifiedJwt,
+  assertion: string,
+  person?: Person,
 ) {
   const expiresAt = Math.floor(exp);
   return {
     kind: 'access_token',
     id: await identifierOf(issuer.issuer, claims, assertion),
     digest: await sha256(assertion),
-    clientId: client.id,
-    subject,
+    clientId,
+    ...(person && { subject: person.subject }),
     sessionId: await assertedSession(issuer.issuer, String(claims.sub)),
     scopes: [],
-    tokenType: 'N_A',
-    claims: { sub, issuer: issuer.issuer, issuer_sub: claims.sub },
+    tokenType: NO_TOKEN,
+    claims: { sub: person?.sub, issuer: issuer.issuer, issuer_sub: claims.sub },
     // An end must also reach JWTs from before it that are used for the first time afterwards.
-    issuedAtMs: Math.min(context.clock(), signedAtMs(claims, exp, issuer.maxLifetime)),
+    issuedAtMs: Math.min(clock(), signedAtMs),
     expiresAt,
     // An end of the session must be known as long as JWTs live that were signed before it.
     keepUntil: expiresAt + issuer.maxLifetime + CLIENT_CLOCK_AHEAD,
   } as const satisfies NewToken;
 }
 
-/** The identifier of the row of a JWT. */
+/** Issuer and subject, for logs. */
+export function namedBy({ issuer }: { readonly issuer: string }, { sub }: Claims): string {
+  return loggable(`${issuer} ${sub}`);
+}
+
+/** The identifier of the row of a JWT. Its signature is not part of it, because some can be changed (ECDSA). */
 export async function identifierOf(issuer: string, { sub, jti }: Claims, assertion: string): Promise<string> {
-  const own = typeof jti === 'string' && jti !== '' ? `jti\n${jti}` : `jwt\n${assertion}`;
+  const own =
+    typeof jti === 'string' && jti !== '' ? `jti\n${jti}` : `jwt\n${assertion.replace(/\.[^.]*$/, '')}`;
   return sha256(`assertion\n${JSON.stringify(issuer)}\n${JSON.stringify(sub)}\n${own}`);
 }
 
@@ -271,12 +299,12 @@ async function store(
   const isFirst = known === undefined && (await isStored(context, client, row));
   const stored = known ?? (await tokens.getByAccessToken(row.id));
   if (stored === undefined) throw grantEnded();
-  if (!isFirst && stored.clientId !== client.id) throw refused('assertion_of_other_client', named);
-  if (!isFirst && verified.issuer.reuse === 'once' && !verified.isIdentityAssertion)
-    throw refused('assertion_replayed', named);
-  const life = await lifeOf(context, stored, { sub: '' });
+  const life = await assertionLife(context, stored);
   if (!life.alive) throw refused(life.reason, named);
-  if (isFromBeforeEnd(stored, verified)) throw refused('session_revoked', named);
+  if (isFirst) return;
+  if (stored.clientId !== client.id) throw refused('assertion_of_other_client', named);
+  if (verified.issuer.reuse === 'once' && !verified.isIdentityAssertion)
+    throw refused('assertion_replayed', named);
 }
 
 /** @returns `false` if another request stored it first */
@@ -290,17 +318,6 @@ async function isStored({ storage: { tokens } }: ClientContext, client: ClientRe
     if (error instanceof OAuthError || (await tokens.getByAccessToken(row.id)) === undefined) throw error;
     return false;
   }
-}
-
-/** A JWT that was signed before its subject, user or client was ended and is used for the first time afterwards has ended too. */
-function isFromBeforeEnd({ standing = {} }: TokenRecord, { claims, exp, issuer }: VerifiedJwt): boolean {
-  const endedAtMs = Object.values(standing).map(({ raisedAtMs = 0 }) => raisedAtMs);
-  return endedAtMs.some((endMs) => signedAtMs(claims, exp, issuer.maxLifetime) <= endMs);
-}
-
-/** Without `iat`, a JWT counts as signed as early as possible. */
-function signedAtMs({ iat }: Claims, exp: number, maxLifetime: number): number {
-  return Math.floor((typeof iat === 'number' ? iat : exp - maxLifetime) * 1000);
 }
 
 /** §3.1. One description, which tells nothing about issuers, users and other clients. */

@@ -2,7 +2,7 @@
 import type { CryptoKey, JWK } from 'jose';
 import { sha256 } from '#crypto';
 import { ASSERTION_TYPE, isTime, MAX_ASSERTION_LENGTH, unverifiedClaims } from '../clients/assertion.ts';
-import { type ClientContext, type ForeignAssertions, takeOnce } from '../clients/client.ts';
+import { type ClientContext, type ForeignAssertions, takeOnce, type UnfitJwt } from '../clients/client.ts';
 import { type Claim, type FoundCredentials, refusedClient, type Verdict } from '../clients/credentials.ts';
 import { standInKey } from '../clients/private_key_jwt.ts';
 import { ConfigurationError, loggable, type RefusalReason } from '../http/errors.ts';
@@ -44,6 +44,8 @@ import {
   type GrantRule,
   identifierOf,
   jwtBearer,
+  namedBy,
+  unusedRow,
   type Verifies,
 } from './jwt_bearer.ts';
 
@@ -197,6 +199,7 @@ export function trustedIssuers(issuers: Readonly<Record<string, TrustedIssuer>>)
           const named = issuerOfGrant(assertion);
           return named && identifierOf(named.issuer.issuer, named.claims, assertion);
         },
+        unusedRow: (...args) => unusedRow(verify, ...args),
         subjectOf: async (context, client, token, proven) =>
           issuerOfGrant(token) && acceptedJwt(verifySubject, context, client, token, proven),
       };
@@ -257,22 +260,11 @@ function readIssuer(options: TrustedIssuer, place: string) {
     findSubject,
     tokenEndpointAudience = false,
   } = options;
-  const read = {
-    place,
-    issuer,
-    isSpiffe,
-    jwks,
-    jwksUri,
-    fetchDocument,
-    algorithms,
-    maxLifetime,
-    reuse,
-    rules,
+  return {
+    ...{ place, issuer, isSpiffe, jwks, jwksUri, fetchDocument, algorithms, maxLifetime, reuse, rules },
+    ...{ findSubject, tokenEndpointAudience },
+    grants: grants.map((rule, at) => readGrant(rule, `${place}.grants.${at}`, findSubject !== undefined)),
   };
-  const grantRules = grants.map((rule, at) =>
-    readGrant(rule, `${place}.grants.${at}`, findSubject !== undefined),
-  );
-  return { ...read, grants: grantRules, findSubject, tokenEndpointAudience };
 }
 
 function readGrant(rule: TrustedGrant, place: string, findsSubjects: boolean): GrantRule {
@@ -362,7 +354,7 @@ const TYPES: readonly (string | undefined)[] = [undefined, 'jwt', 'jose', 'clien
 
 type OpenIssuers = ReadonlyMap<string, OpenIssuer>;
 
-/** Finds an assertion that names another issuer than its subject. Those that clients sign themselves name the client in both. */
+/** Finds an assertion whose issuer is not its subject. Those that clients sign themselves name the client in both. */
 function findAssertion(issuers: OpenIssuers, form: Form): FoundCredentials | undefined {
   const assertion = form.get('client_assertion') ?? '';
   const header = readJwtHeader(assertion);
@@ -382,7 +374,6 @@ function findAssertion(issuers: OpenIssuers, form: Form): FoundCredentials | und
 /** Some databases cannot store NUL or lone surrogates. */
 const SUBJECT = /^[^\p{Cc}\p{Cs}]+$/u;
 
-/** Reads a JWT without verifying it. */
 function claimedJwt(
   issuers: OpenIssuers,
   assertion: string,
@@ -419,8 +410,7 @@ async function verifyGrant(issuers: OpenIssuers, context: ClientContext, asserti
   const issuer = jwt.issuer?.grants.length === 0 ? undefined : jwt.issuer;
   const mayNameEndpoint = issuer?.tokenEndpointAudience === true && !isIdentityAssertion;
   const verified = await verify(context, { ...jwt, issuer }, mayNameEndpoint);
-  if ('reason' in verified) return verified;
-  return { ...verified, claims, isIdentityAssertion };
+  return 'reason' in verified ? verified : { ...verified, claims, isIdentityAssertion };
 }
 
 /** A JWT-SVID is of the trust domain in its `sub`, whatever its `iss` says. */
@@ -448,10 +438,11 @@ function claimOf(jwt: ClaimedJwt, clientId: string | undefined): Claim {
   const { issuer, claims } = jwt;
   const clients = issuer?.rules.filter(({ matches }) => matches(claims)).map(({ client }) => client) ?? [];
   const wanted = clientId ?? clients[0] ?? '';
+  const named = loggable(`${typeof claims.iss === 'string' ? claims.iss : ''} ${claims.sub}`);
   return {
     method: 'trusted_issuer_jwt',
     clientId: wanted,
-    named: loggable(`${typeof claims.iss === 'string' ? claims.iss : ''} ${claims.sub}`),
+    named,
     async verify(context): Promise<Verdict> {
       const verified = await verify(context, jwt);
       if ('reason' in verified) return verified;
@@ -460,8 +451,13 @@ function claimOf(jwt: ClaimedJwt, clientId: string | undefined): Claim {
         return { reason: 'assertion_identifier_missing' };
       return {
         async accept(client, beforeUse) {
+          // A stolen JWT ends with its client.
+          const state = await context.storage.getPrincipalState?.('client', client.id);
+          if (verified.signedAtMs <= (state?.raisedAtMs ?? 0))
+            throw refusedClient('assertion_ended', client, { value: named });
           await beforeUse();
-          if (!(await useUp(context, verified))) throw refusedClient('assertion_replayed', client);
+          if (!(await useUp(context, verified)))
+            throw refusedClient('assertion_replayed', client, { value: named });
         },
       };
     },
@@ -472,6 +468,8 @@ interface VerifiedTimes {
   readonly issuer: OpenIssuer;
   readonly jti: unknown;
   readonly exp: number;
+  /** Without `iat`, a JWT counts as signed as early as possible. */
+  readonly signedAtMs: number;
 }
 
 /** Verifies signature and claims (§3). The signature is checked even if there is no key, so that all refusals take equally long. */
@@ -479,7 +477,7 @@ async function verify(
   { issuer: own, clock, paths }: ClientContext,
   { issuer, assertion, algorithm, keyId, claims }: ClaimedJwt,
   mayNameEndpoint = false,
-): Promise<VerifiedTimes | { readonly reason: RefusalReason; readonly cause?: unknown }> {
+): Promise<VerifiedTimes | (UnfitJwt & { readonly reason: RefusalReason })> {
   const isAllowed = issuer?.algorithms.includes(algorithm) === true;
   let key: CryptoKey | undefined;
   try {
@@ -495,23 +493,25 @@ async function verify(
   if (key === undefined) return { reason: 'assertion_key_unknown' };
   if (payload === undefined) return { reason: 'assertion_signature_wrong' };
   // §3 (1 to 7)
+  const unfit = (reason: RefusalReason) => ({ reason, named: namedBy(issuer, claims) });
   const { aud, exp, iat, nbf, jti } = claims;
-  const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  const audiences: readonly unknown[] = [aud].flat();
   const isRight = audiences[0] === own || (mayNameEndpoint && audiences[0] === endpointUrl(own, paths.token));
-  if (audiences.length !== 1 || !isRight) return { reason: 'assertion_audience_wrong' };
+  if (audiences.length !== 1 || !isRight) return unfit('assertion_audience_wrong');
   const now = clock() / 1000;
-  if (!isTime(exp) || !isTime(iat ?? now) || !isTime(nbf ?? now)) return { reason: 'assertion_malformed' };
-  const [issuedAt, notBefore] = [Number(iat ?? now), Number(nbf ?? now)];
-  if (exp <= now) return { reason: 'assertion_expired' };
-  if (exp > issuedAt + issuer.maxLifetime) return { reason: 'assertion_lives_too_long' };
-  if (Math.max(issuedAt, notBefore) > now + CLIENT_CLOCK_AHEAD) return { reason: 'assertion_not_yet_valid' };
-  return { issuer, jti, exp };
+  if (!isTime(exp) || !isTime(iat ?? now) || !isTime(nbf ?? now)) return unfit('assertion_malformed');
+  const issuedAt = Number(iat ?? now);
+  if (exp <= now) return unfit('assertion_expired');
+  if (exp > issuedAt + issuer.maxLifetime) return unfit('assertion_lives_too_long');
+  if (Math.max(issuedAt, Number(nbf ?? now)) > now + CLIENT_CLOCK_AHEAD)
+    return unfit('assertion_not_yet_valid');
+  return { issuer, jti, exp, signedAtMs: Math.floor(Number(iat ?? exp - issuer.maxLifetime) * 1000) };
 }
 
 /** Marks a JWT as used (§3 (7)), if it is accepted once. @returns whether it was not used before */
 async function useUp(context: ClientContext, { issuer, jti, exp }: VerifiedTimes): Promise<boolean> {
   if (issuer.reuse === 'allowed') return true;
   const id = await sha256(JSON.stringify(['trusted_issuer', context.issuer, issuer.issuer, jti]));
-  // Kept beyond its expiry, because a process with a slower clock would still accept it.
+  // Beyond its expiry, because a process with a slower clock still accepts it.
   return takeOnce(context, id, Math.ceil(exp) + CLIENT_CLOCK_AHEAD);
 }

@@ -1,11 +1,12 @@
 // Tokens: what they are, and their revocation.
-import type {
-  Ancestor,
-  AuthorizationCodeRecord,
-  EventType,
-  Explanation,
-  RevocationTarget,
-  TokenRecord,
+import {
+  type Ancestor,
+  ASSERTED_SESSION,
+  type AuthorizationCodeRecord,
+  type EventType,
+  type Explanation,
+  type RevocationTarget,
+  type TokenRecord,
 } from '@grantd/core';
 import type { AuditEvent } from '../data/audit_search.ts';
 import { AUDIT_EVENT, auditEventView } from './audit.ts';
@@ -78,8 +79,13 @@ const LIFE = {
   'explanation?': text('The reason in a sentence.'),
   'since?': time('Since when the token has been inactive.'),
 } as const;
+const OF_ASSERTION = {
+  'issuer?': text('The trusted issuer that signed the assertion.'),
+  'issuer_sub?': text('The subject (sub) that the trusted issuer names in the assertion.'),
+} as const;
 const RELATED_TOKEN = object({
-  kind: oneOf(['access_token', 'refresh_token'], 'The kind of token.'),
+  kind: oneOf(['access_token', 'refresh_token', 'assertion'], 'The kind of token.'),
+  ...OF_ASSERTION,
   id: text('The jti of a JWT, or the digest of an opaque token.'),
   'client_id?': text('The ID of the client. Missing if the token is no longer stored.'),
   ...LIFE,
@@ -97,8 +103,10 @@ const EXPLANATION = named(
         'assertion',
         'unknown',
       ],
-      'The kind of token. An assertion is a JWT of a trusted issuer with which tokens were obtained.',
+      'The kind of token. An assertion is a JWT of a trusted issuer with which clients obtain tokens.',
     ),
+    ...OF_ASSERTION,
+    'unused_until?': time('Until when the assertion is accepted, if no client has used it yet.'),
     ...LIFE,
     'record?': STORED_TOKEN,
     'ancestors?': list(
@@ -145,7 +153,7 @@ const massRevocation = object({
   ),
   'grant_id?': text('Revokes all tokens of a grant.'),
   'trusted_issuer?': text(
-    'Revokes all tokens that were obtained with JWTs of this trusted issuer, about the subject trusted_sub.',
+    'Revokes all tokens that were obtained with JWTs of this trusted issuer, about the subject trusted_sub, and ends those that were signed until now and not used yet.',
   ),
   'trusted_sub?': text('The subject (sub) of the trusted issuer. Required with trusted_issuer.'),
   'issued_before?': time(
@@ -175,17 +183,19 @@ const REVOKED_TOKENS = named(
   object({
     revoked: flag('Whether the request revoked anything.'),
     'active?': count(
-      'Number of the tokens that were active before the request. Present if the request has count or dry_run.',
+      'Number of the tokens that were active before the request. Present if the request has count, dry_run or trusted_issuer.',
     ),
   }),
 );
 
 // ── Documents ─────────────────────────────────────────────────────────────────────────────────────────────
 
-function explanationView({ record, ancestors, ...token }: Explanation): ExplanationView {
+function explanationView({ record, ancestors, unused, ...token }: Explanation): ExplanationView {
   return {
     kind: token.kind,
-    ...lifeView(token),
+    ...lifeView({ ...token, ...optional('record', record) }),
+    ...assertionView(record ?? unused),
+    ...optionalTime('unused_until', unused && unused.expiresAt * 1000),
     ...optional('record', record && recordView(record)),
     ...optional('ancestors', ancestors?.map(relatedView)),
     ...optional('ended_by_ancestor', token.endedBy?.id),
@@ -193,17 +203,39 @@ function explanationView({ record, ancestors, ...token }: Explanation): Explanat
   };
 }
 
-function lifeView({ alive, reason, explanation, sinceMs }: Explanation) {
+const ENDED_ASSERTIONS =
+  'Everything that clients obtained with JWTs of the trusted issuer about this subject was ended.';
+
+function lifeView({ alive, reason, explanation, sinceMs, record }: Explanation) {
+  const isOfAssertion = reason === 'session_revoked' && sessionOf(record).startsWith(ASSERTED_SESSION);
   return {
     active: alive,
     ...optional('reason', reason),
-    ...optional('explanation', explanation),
+    ...optional('explanation', isOfAssertion ? ENDED_ASSERTIONS : explanation),
     ...optionalTime('since', sinceMs),
   };
 }
 
 function relatedView({ kind, id, record, ...token }: NonNullable<Explanation['endedBy']>) {
-  return { kind, id, ...optional('client_id', record?.clientId), ...lifeView({ kind, ...token }) };
+  const assertion = assertionView(record);
+  return {
+    kind: assertion === undefined ? kind : ('assertion' as const),
+    id,
+    ...optional('client_id', record?.clientId),
+    ...assertion,
+    ...lifeView({ kind, ...token, ...optional('record', record) }),
+  };
+}
+
+function sessionOf(record: Partial<Pick<TokenRecord, 'sessionId'>> = {}): string {
+  return record.sessionId ?? '';
+}
+
+/** Who signed the assertion whose row this is. @returns `undefined` if it is the record of a token or code */
+function assertionView(record: Partial<Pick<TokenRecord, 'sessionId' | 'ancestors' | 'claims'>> = {}) {
+  const { ancestors, claims = {} } = record;
+  if (!sessionOf(record).startsWith(ASSERTED_SESSION) || ancestors !== undefined) return undefined;
+  return { issuer: String(claims.issuer), issuer_sub: String(claims.issuer_sub) };
 }
 
 function recordView(stored: NonNullable<Explanation['record']>): ValueOf<typeof STORED_TOKEN> {
@@ -407,9 +439,13 @@ export const TOKEN_OPERATIONS = {
     },
     async write(parts, { token, before }, { dry_run: isDryRun = false }) {
       if (isDryRun) return { document: { revoked: false, was_active: before.alive } };
-      const { id } = before.record ?? {};
+      const { id } = before.record ?? before.unused ?? {};
       if (id !== undefined && (before.kind === 'assertion' || id === token)) {
-        const { tokens } = parts.storage;
+        const { clients, tokens } = parts.storage;
+        if (before.unused) {
+          const client = await clients.get(before.unused.clientId);
+          await tokens.issue([before.unused], { clientGeneration: client?.generation ?? 0 });
+        }
         const isRefresh = before.kind === 'refresh_token';
         const stored = await (isRefresh ? tokens.getByRefreshToken(id) : tokens.getByAccessToken(id));
         if (stored) await tokens.revoke(stored);
@@ -442,7 +478,9 @@ export const TOKEN_OPERATIONS = {
       const { sub, client_id: clientId } = wanted;
       if (sub !== undefined && clientId !== undefined) return grantsFrom(parts, sub, clientId, input);
       const target = await targetFrom(parts, wanted);
-      const active = counts || isDryRun ? await parts.storage.countAlive(target) : undefined;
+      // Any subject of an issuer can be ended. The number shows a wrong name.
+      const isCounted = counts || isDryRun || wanted.trusted_issuer !== undefined;
+      const active = isCounted ? await parts.storage.countAlive(target) : undefined;
       return { target, active: optional('active', active) };
     },
     async write(parts, prepared, { sub, dry_run: isDryRun = false }) {

@@ -75,17 +75,23 @@ const KINDS = {
 
 /** Why the token is inactive: the stable reason code and its meaning. */
 function reasonText({ reason, explanation }: ExplanationView): string {
-  return `${reason}: ${explanation}`;
+  return explanation === undefined ? `${reason} (see grantd help reason-codes)` : `${reason}: ${explanation}`;
+}
+
+/** A JWT of a trusted issuer by its issuer and subject, other tokens by their kind. */
+function kindOf({ kind, issuer, issuer_sub: sub }: RelatedToken | ExplanationView): string {
+  return issuer === undefined ? KINDS[kind] : `JWT of ${issuer} about ${sub}`;
 }
 
 function linesOf(token: ExplanationView): readonly string[] {
-  const { kind, active, record, claims, user } = token;
+  const { kind, active, record, claims, user, unused_until: unusedUntil } = token;
   const isOther = kind === 'id_token' || kind === 'logout_token';
   const sub = record?.sub;
-  const endsAt = isOther ? timeOf(Number(claims?.exp) * 1000) : record?.expires_at;
+  const endsAt = isOther ? timeOf(Number(claims?.exp) * 1000) : (record?.expires_at ?? unusedUntil);
   return labelled({
-    what: KINDS[kind],
+    what: kindOf(token),
     alive: active ? 'yes' : 'no',
+    used: unusedUntil && 'by no client yet',
     ...(!active && { because: reasonText(token) }),
     since: token.since,
     'ended by': endedBy(token),
@@ -124,10 +130,10 @@ function numbered(label: string, tokens: readonly RelatedToken[] = []): Readonly
 }
 
 function relatedText(token: RelatedToken): string {
-  const { kind, id, client_id: client, active, reason, since } = token;
-  const owner = client === undefined ? '' : ` of ${client}`;
+  const { id, client_id: client, active, reason, since } = token;
+  const owner = client === undefined ? '' : ` ${token.issuer === undefined ? 'of' : 'used by'} ${client}`;
   const life = active ? 'alive' : `${reason}${since === undefined ? '' : ` since ${since}`}`;
-  return `${KINDS[kind]} ${id}${owner}: ${life}`;
+  return `${kindOf(token)} ${id}${owner}: ${life}`;
 }
 
 /** What the token is bound to, by its record or its claims. */
@@ -359,7 +365,11 @@ async function revokeAll(parts: AdministrationParts, flags: RevokeFlags): Promis
   const isPair = user !== undefined && client !== undefined;
   const unknown = issuedBefore === undefined && !isPair ? ' (--count prints how many)' : '';
   const howMany = active === undefined ? unknown : ` (${active} were active)`;
-  printOne(parts, { revoked: true, ...counted }, [`revoked all tokens ${whose}${howMany}`]);
+  const { trusted_issuer: issuer, trusted_sub: sub } = wanted;
+  const done = `revoked all tokens ${whose}${howMany}`;
+  const ended = `JWTs of ${issuer} about ${sub} that were signed until now are refused`;
+  const lines = issuer === undefined ? [done] : [active === 0 ? 'nothing was active' : done, ended];
+  printOne(parts, { revoked: true, ...counted }, lines);
 }
 
 interface Target {
@@ -400,7 +410,7 @@ async function targetOf(
     return {
       wanted: { trusted_issuer: issuer, trusted_sub: sub },
       whose: `obtained with JWTs of ${issuer} about ${sub}`,
-      otherwise: `no client has tokens by a JWT of ${issuer} about ${sub}`,
+      otherwise: 'the end could not be recorded',
     };
   const before = timeOf(pointInTime('--issued-before', issuedBefore ?? '', clock())) ?? '';
   return {

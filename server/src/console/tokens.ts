@@ -67,8 +67,8 @@ async function openToken({ console: { tokens, pages }, form, session }: Visit): 
   return isCurrent && sessionId === session.id && typeof token === 'string' ? token : undefined;
 }
 
-function isRevocable({ active, record }: ExplanationView): boolean {
-  return active && record !== undefined;
+function isRevocable({ active, record, unused_until: unusedUntil }: ExplanationView): boolean {
+  return active && (record ?? unusedUntil) !== undefined;
 }
 
 function subjectOf({ record, claims }: ExplanationView): string | undefined {
@@ -164,6 +164,7 @@ function rowsOf({ base, explanation }: ExplainedView, texts: Texts) {
         ? undefined
         : html`<a href="${urlOf(base, 'users', { sub: subject })}"><bdi>${user ?? subject}</bdi></a>`,
     ],
+    [words.kinds.assertion, codes(signerOf(explanation))],
     [words.scopes, codes(record?.scopes ?? [])],
     [words.audience, codes(audience)],
     [words.issued, timeOf(record?.issued_at, texts)],
@@ -178,13 +179,18 @@ function rowsOf({ base, explanation }: ExplainedView, texts: Texts) {
 
 /** Tokens before or after this one in a chain of exchanges. */
 function relatedRow(tokens: ExplanationView['ancestors'], base: string, { console: words }: Texts) {
-  const rows = tokens?.map(({ id, kind, client_id: client, active, reason }) => {
+  const rows = tokens?.map(({ id, kind, client_id: client, active, reason, ...token }) => {
     const link =
       client && html` (<a href="${urlOf(base, 'clients', { id: client })}"><bdi>${client}</bdi></a>)`;
     const why = reason && html` <code>${reason}</code>`;
-    return html`<div>${words.kinds[kind]} <code>${id}</code>${link ?? ''}: ${active ? words.active : words.inactive}${why ?? ''}</div>`;
+    return html`<div>${words.kinds[kind]} ${codes(signerOf(token)) ?? html`<code>${id}</code>`}${link ?? ''}: ${active ? words.active : words.inactive}${why ?? ''}</div>`;
   });
   return rows && html`${rows}`;
+}
+
+/** Issuer and subject of an assertion. Empty for tokens. */
+function signerOf({ issuer, issuer_sub: sub }: Partial<ExplanationView>): readonly string[] {
+  return issuer === undefined || sub === undefined ? [] : [issuer, sub];
 }
 
 /** Link `end` to the event in the audit trail. */
@@ -200,8 +206,9 @@ function endRow(
   } (<a id="end" href="${urlOf(base, 'audit', filters)}"><code>${type}</code></a>)`;
 }
 
-function expiryOf({ record, claims }: ExplanationView): string | undefined {
+function expiryOf({ record, claims, unused_until: unusedUntil }: ExplanationView): string | undefined {
   if (record !== undefined) return record.expires_at;
+  if (unusedUntil !== undefined) return unusedUntil;
   return typeof claims?.exp === 'number' ? new Date(claims.exp * 1000).toISOString() : undefined;
 }
 

@@ -12,6 +12,7 @@ import {
   wholeNumber,
 } from '../../protocol/option_kinds.ts';
 import type { PendingKind } from '../../protocol/pending.ts';
+import { NO_TOKEN } from '../../protocol/record_rules.ts';
 import type { ApiRecord, ClientRecord, GrantRecord, KeyRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
@@ -209,6 +210,7 @@ function memoryAdministration(handle: MemoryHandle, principals: Principals): Adm
 
   const isAlive = ({ record, generations }: TokenRow): boolean =>
     record.supersededAtMs === undefined &&
+    record.tokenType !== NO_TOKEN &&
     canContinue({ ...record, ...principals.standingsOf(record, generations) }, clock());
 
   return {

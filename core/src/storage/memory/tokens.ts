@@ -28,6 +28,7 @@ import {
   type Issuing,
   keptCode,
   latest,
+  markedUntil,
   outcomeUpon,
   outcomeUponCode,
   requireGrantsBehindTies,
@@ -496,8 +497,8 @@ export function memoryPrincipals({ tables, clock }: MemoryHandle): Principals {
   };
 
   const raise = (principal: Principal, id: string): boolean => {
-    // A sign-in may be under way before the first token is issued.
-    if (principal === 'subject') kept(principal, id, Infinity);
+    const markUntil = markedUntil(principal, id, clock());
+    if (markUntil !== undefined) kept(principal, id, markUntil ?? Infinity);
     const row = find(principal, id);
     if (row === undefined) return false;
     set(principal, id, { ...row, generation: row.generation + 1, raisedAtMs: clock() });

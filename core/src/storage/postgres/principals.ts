@@ -1,7 +1,7 @@
 // Generations of principals, and administration in PostgreSQL: revocation, disabling and counting.
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState } from '../contract.ts';
-import { principalFacts, principalsBehind } from '../issuing.ts';
+import { markedUntil, principalFacts, principalsBehind } from '../issuing.ts';
 import { COUNTS, forPostgres, PRINCIPALS } from '../statements.ts';
 import { changesOf, isStorable, namedStatements, type PostgresCall, rowsOf } from './connections.ts';
 import { eventOf, insertEvent } from './events.ts';
@@ -36,7 +36,10 @@ export const PRINCIPALS_SQL = {
     SELECT 1 FROM grantd.principals WHERE issuer_id = $1 AND kind = 'grant' AND id = $2 FOR UPDATE`,
 
   raise: withEvent(forPostgres(PRINCIPALS.raise, 'issuerId', 'kind', 'id', 'nowMs'), '$5'),
-  raiseSubject: withEvent(forPostgres(PRINCIPALS.raiseSubject, ...OF_ONE), '$4'),
+  raiseMarked: withEvent(
+    forPostgres(PRINCIPALS.raiseMarked, 'issuerId', 'kind', 'id', 'nowMs', 'keepUntil'),
+    '$6',
+  ),
   raiseClient: withEvent(forPostgres(PRINCIPALS.raiseClient, ...OF_ONE), '$4'),
   disableClient: withEvent(forPostgres(PRINCIPALS.disableClient, ...OF_ONE), '$4'),
   disableSubject: withEvent(forPostgres(PRINCIPALS.disableSubject, ...OF_ONE), '$4'),
@@ -58,7 +61,7 @@ export interface Principals {
   keep(dependents: Parameters<typeof principalsBehind>[0]): readonly PostgresCall[];
   /** Empty if there is no grant. */
   lockGrant(grantId: string | undefined): readonly PostgresCall[];
-  /** Revokes all tokens of a principal and writes the event. Changes nothing if there is no such principal. Every user counts as one. */
+  /** Revokes all tokens of a principal and writes the event. Changes nothing if there is no such principal, unless `markedUntil` counts it as one. */
   raise(principal: Principal, id: string, subject?: string): PostgresCall;
   /** Also writes the event. Changes nothing if the state is the same already. */
   setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): PostgresCall;
@@ -70,7 +73,6 @@ export interface Principals {
 export async function postgresPrincipals(handle: PostgresHandle): Promise<Principals> {
   const { primary, issuerId, clock, originOf } = handle;
   const sql = await namedStatements(PRINCIPALS_SQL);
-  const raising = { client: sql.raiseClient, subject: sql.raiseSubject };
   const disabling = { client: sql.disableClient, subject: sql.disableSubject };
   const enabling = { client: sql.enableClient, subject: sql.enableSubject };
   const reading = { client: sql.stateOfClient, subject: sql.stateOfSubject };
@@ -90,9 +92,12 @@ export async function postgresPrincipals(handle: PostgresHandle): Promise<Princi
         principalFacts(principal, id, subject),
         originOf(),
       );
-      return principal === 'client' || principal === 'subject'
-        ? [raising[principal], issuerId, id, clock(), event]
-        : [sql.raise, issuerId, principal, id, clock(), event];
+      const nowMs = clock();
+      const keepUntil = markedUntil(principal, id, nowMs);
+      if (keepUntil !== undefined) return [sql.raiseMarked, issuerId, principal, id, nowMs, keepUntil, event];
+      return principal === 'client'
+        ? [sql.raiseClient, issuerId, id, nowMs, event]
+        : [sql.raise, issuerId, principal, id, nowMs, event];
     },
     setDisabled(principal, id, disabled) {
       const type = `${principal}_${disabled ? 'disabled' : 'enabled'}` as const;

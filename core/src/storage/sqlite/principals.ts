@@ -1,7 +1,7 @@
 // Generations of principals, and administration in SQLite: revocation, disabling and counting.
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
-import { principalFacts, principalsBehind } from '../issuing.ts';
+import { markedUntil, principalFacts, principalsBehind } from '../issuing.ts';
 import { COUNTS, forSqlite, PRINCIPALS } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
@@ -26,7 +26,7 @@ export const PRINCIPALS_SQL = {
 export interface Principals {
   /** Makes sure that the principals of tokens and codes exist and outlive them. */
   keep(dependents: Parameters<typeof principalsBehind>[0]): void;
-  /** Revokes all tokens of a principal. @returns whether there is one. Every user counts as one */
+  /** Revokes all tokens of a principal. @returns whether there is one, or `markedUntil` counts it as one */
   raise(principal: Principal, id: string): boolean;
   /** Revokes all tokens of a grant if its generation is still `copied`. @returns whether it was */
   raiseGrantOnce(id: string, copied: number): boolean;
@@ -39,7 +39,6 @@ export interface Principals {
 /** The generations of the principals of tokens. All writes run inside a caller's transaction. */
 export function sqlitePrincipals({ database, issuerId, clock }: SqliteHandle): Principals {
   const sql = prepareAll(database, PRINCIPALS_SQL);
-  const raising = { client: sql.raiseClient, subject: sql.raiseSubject };
   const disabling = { client: sql.disableClient, subject: sql.disableSubject };
   const enabling = { client: sql.enableClient, subject: sql.enableSubject };
   const reading = { client: sql.stateOfClient, subject: sql.stateOfSubject };
@@ -50,10 +49,13 @@ export function sqlitePrincipals({ database, issuerId, clock }: SqliteHandle): P
     },
     raise(principal, id) {
       const nowMs = clock();
+      const keepUntil = markedUntil(principal, id, nowMs);
       const { changes } =
-        principal === 'client' || principal === 'subject'
-          ? raising[principal].run({ issuerId, id, nowMs })
-          : sql.raise.run({ issuerId, kind: principal, id, nowMs });
+        keepUntil !== undefined
+          ? sql.raiseMarked.run({ issuerId, kind: principal, id, nowMs, keepUntil })
+          : principal === 'client'
+            ? sql.raiseClient.run({ issuerId, id, nowMs })
+            : sql.raise.run({ issuerId, kind: principal, id, nowMs });
       return changes === 1;
     },
     raiseGrantOnce(id, copied) {
