@@ -310,7 +310,8 @@ for (const database of DATABASES) {
             one.submit(await one.get(url), { username, password: PASSWORD }),
           ),
         );
-        assert.deepEqual(pages.map(isConsent), [true, true], username);
+        const shown = pages.map(({ status, html }) => `${status} ${/<h1[^>]*>([^<]*)/.exec(html)?.[1]}`);
+        assert.deepEqual(pages.map(isConsent), [true, true], `${username}: ${shown.join(', ')}`);
         const upgraded = await hashOf(username);
         assert.match(upgraded, /^\$argon2id\$v=19\$m=65536,t=3,p=4\$/, username);
         const again = new Browser(server.url);
