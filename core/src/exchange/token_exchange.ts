@@ -8,13 +8,7 @@ import { ConfigurationError, invalidRequest, OAuthError, type ReasonCode } from 
 import { type Form, requireParameter, selectScopes, valuesIn } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
 import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
-import {
-  ENDING_KEYS,
-  type EndingConcern,
-  endingKey,
-  endingText,
-  readConfirmation,
-} from '../protocol/claims.ts';
+import { ENDING_KEYS, type EndingConcern, endingKey, endingText, isProven } from '../protocol/claims.ts';
 import { EXCHANGE_GRANT, type FurtherGrants, hasResource } from '../protocol/client_metadata.ts';
 import { functionOf, type KindsOf, requireKinds, wholeNumber } from '../protocol/option_kinds.ts';
 import { applicationOf, recordOnlyClaims } from '../protocol/record_rules.ts';
@@ -268,12 +262,7 @@ function requireExchangeable(client: ClientRecord, { record, claims }: FoundToke
 function requireProof(client: ClientRecord, token: FoundToken, refusal: Refusal, { proven }: Proofs): void {
   const bound = confirmationOf(token);
   if (bound === undefined || client.metadata?.exchange_without_proof === true) return;
-  const { jkt, 'x5t#S256': certificate } = readConfirmation(bound) ?? {};
-  const isProven =
-    (jkt !== undefined || certificate !== undefined) &&
-    (jkt === undefined || jkt === proven?.jkt) &&
-    (certificate === undefined || certificate === proven?.['x5t#S256']);
-  if (!isProven) throw refusal('subject_token_bound');
+  if (!isProven(bound, proven)) throw refusal('subject_token_bound');
 }
 
 /**

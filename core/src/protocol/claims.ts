@@ -37,6 +37,16 @@ export function dpopKeyOf(cnf: unknown): string | undefined {
   return readConfirmation(cnf)?.jkt;
 }
 
+/** Whether everything is proven to which a token or JWT is bound. What this server cannot check never is. */
+export function isProven(bound: unknown, proven: Confirmation = {}): boolean {
+  const { jkt, 'x5t#S256': certificate } = readConfirmation(bound) ?? {};
+  return (
+    (jkt ?? certificate) !== undefined &&
+    (jkt === undefined || jkt === proven.jkt) &&
+    (certificate === undefined || certificate === proven['x5t#S256'])
+  );
+}
+
 /**
  * Why a token cannot be used in the way that it was presented (RFC 8705 §3, RFC 9449 §7.1, §7.2).
  * @param cnf of the token; `undefined` for a bearer token

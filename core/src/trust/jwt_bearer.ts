@@ -7,7 +7,7 @@ import { grantEnded, invalidGrant, loggable, OAuthError, type ReasonCode } from 
 import { requireParameter, selectScopes, valuesIn } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
 import { CLIENT_CLOCK_AHEAD, secondsOf } from '../platform/environment.ts';
-import { type Claims, type Confirmation, readConfirmation } from '../protocol/claims.ts';
+import { type Claims, type Confirmation, isProven } from '../protocol/claims.ts';
 import { hasResource } from '../protocol/client_metadata.ts';
 import { ASSERTED_SESSION, NO_TOKEN } from '../protocol/record_rules.ts';
 import type { ClientRecord, NewToken } from '../protocol/records.ts';
@@ -76,7 +76,8 @@ export async function acceptedJwt(
   const rule = rulesFor(verified).find(({ clients }) => clients.includes(client.id));
   if (rule === undefined) throw refused('assertion_claims_unmatched', named);
   if (isIdentityAssertion) requireOwn(client, claims, named);
-  requireProof(claims, proven, named);
+  // RFC 7800: a bound assertion needs the proof of its key or certificate.
+  if (claims.cnf !== undefined && !isProven(claims.cnf, proven)) throw refused('assertion_bound', named);
   const person = await personFor(context, client, verified, rule, named);
   const asserted = isIdentityAssertion ? limitsIn(claims, named) : {};
   const row = await rowOf(context, client.id, verified, assertion, person);
@@ -201,17 +202,6 @@ function requireOwn(client: ClientRecord, claims: Claims, named: string): void {
     throw refused('assertion_identifier_missing', named);
   if (claims.iat === undefined) throw refused('assertion_malformed', named);
   if (claims.authorization_details !== undefined) throw refused('authorization_details_not_allowed', named);
-}
-
-/** A bound assertion needs the proof of its key or certificate (RFC 7800). */
-function requireProof({ cnf }: Claims, proven: Confirmation | undefined, named: string): void {
-  if (cnf === undefined) return;
-  const { jkt, 'x5t#S256': certificate } = readConfirmation(cnf) ?? {};
-  const isProven =
-    (jkt ?? certificate) !== undefined &&
-    (jkt === undefined || jkt === proven?.jkt) &&
-    (certificate === undefined || certificate === proven?.['x5t#S256']);
-  if (!isProven) throw refused('assertion_bound', named);
 }
 
 /** Who acts, and who may act (RFC 8693 §4). Its issuer names them by its own identifiers, unless it says otherwise. */

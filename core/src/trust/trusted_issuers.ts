@@ -413,7 +413,7 @@ async function verifyGrant(issuers: OpenIssuers, context: ClientContext, asserti
   return 'reason' in verified ? verified : { ...verified, claims, isIdentityAssertion };
 }
 
-/** A JWT-SVID is of the trust domain in its `sub`, whatever its `iss` says. */
+/** A JWT-SVID is of the trust domain in its `sub`. Its `iss` does not count. */
 function issuerOf(issuers: OpenIssuers, { iss, sub }: Claims, isSpiffe: boolean): OpenIssuer | undefined {
   const name = isSpiffe ? /^spiffe:\/\/[^/]+(?=\/)/.exec(String(sub))?.[0] : iss;
   const issuer = typeof name === 'string' ? issuers.get(name) : undefined;
