@@ -374,7 +374,7 @@ function absenceOf({ version: [program, ...args] }: Proxy): string | false {
 
 type Load = ReturnType<typeof putUnderLoad>;
 
-/** Issues and introspects tokens, eight at a time, until it is stopped. */
+/** Issues and introspects tokens, three at a time, until it is stopped. */
 function putUnderLoad(ask: RunningProxy['ask'], authorization: string) {
   const counts = { requests: 0, failures: new Map<string, number>() };
   let isStopped = false;
@@ -388,15 +388,14 @@ function putUnderLoad(ask: RunningProxy['ask'], authorization: string) {
     if (status === 200) return JSON.parse(text);
     failed(`${path}: ${status} ${text}`);
   };
-  const callers = Array.from({ length: 8 }, async () => {
+  const callers = Array.from({ length: 3 }, async () => {
     while (!isStopped) {
       const issued = await answerTo('/token', 'grant_type=client_credentials');
-      if (issued === undefined) continue;
-      for (let count = 0; count < 4; count += 1) {
+      for (let count = 0; issued !== undefined && count < 4; count += 1) {
         const introspected = await answerTo('/token/introspect', `token=${issued.access_token}`);
         if (introspected?.active === false) failed('the token is inactive');
       }
-      // Leaves the servers a part of a busy machine, so that they start in time.
+      // Leaves the servers a part of a busy machine, so that they start in time, also while they refuse requests.
       await pause(100);
     }
   });
