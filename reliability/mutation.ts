@@ -20,7 +20,7 @@ const SLICES = ['introspection', 'revocation', 'userinfo', 'token', 'tokens'];
 
 /** Tests of packages, processes, adapters and documents: they need their own process, or test no more of the slices. */
 const LEFT_OUT =
-  /^(adapter|citations|commonjs_door|document_fetcher|entry_points|faults|fetch_hosts|previous_tokens|forwarded|h3|hono|hostile|layers|next_server|node_versions|oauth4webapi|other_runtime|package|refresh_concurrency|text_table|unknown_options)/;
+  /^(adapter|citations|commonjs_door|document_fetcher|entry_points|faults|fetch_hosts|previous_tokens|forwarded|h3|hono|hostile|layers|next_server|node_versions|oauth4webapi|other_runtime|package|reached_declarations|refresh_concurrency|text_table|unknown_options)/;
 
 type Verdict = 'killed' | 'survived' | 'timeout' | 'no coverage';
 

@@ -16,6 +16,7 @@ import {
   publicEntries,
   publishedManifest,
 } from './packaging/published_manifest.ts';
+import { reachedDeclarations } from './packaging/reached_declarations.ts';
 
 const root = dirname(import.meta.dirname);
 const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
@@ -62,8 +63,8 @@ async function build(folder: string, target: string): Promise<void> {
   removeModulesOfTypes(join(target, 'lib'));
   const entries = entryModules(manifest.exports);
   if (manifest.bin === undefined) removeUnreachedCode(target, entries);
-  const declarations = declarationsIn(join(target, 'lib'));
-  removeUnreached(join(target, 'lib'), entries, declarations);
+  const declarations = reachedDeclarations(entries, declarationsIn(join(target, 'lib')));
+  replaceDeclarations(join(target, 'lib'), declarations);
   removeRepeatedDocs(join(target, 'lib'));
   indentByTabs(join(target, 'lib'));
   for (const module of entries) await addCommonjsDoor(join(target, 'lib'), module, declarations);
@@ -145,23 +146,26 @@ function declarationsIn(library: string): ReadonlyMap<string, string> {
   );
 }
 
-/** Removes the declarations of modules that no compiler reads, because no entry point's declarations refer to them. */
-function removeUnreached(
-  library: string,
-  entries: readonly string[],
-  declarations: ReadonlyMap<string, string>,
-): void {
-  const reached = new Set(entries.flatMap((entry) => [...modulesReachedFrom(entry, declarations)]));
-  for (const module of declarations.keys()) if (!reached.has(module)) rmSync(join(library, `${module}.d.ts`));
+function replaceDeclarations(library: string, declarations: ReadonlyMap<string, string>): void {
+  for (const file of globSync(join(library, '**', '*.d.ts'))) {
+    const text = declarations.get(relative(library, file).slice(0, -'.d.ts'.length));
+    if (text === undefined) rmSync(file);
+    else writeFileSync(file, text);
+  }
 }
 
-/** Removes the documentation of exported names from code whose published declarations have it too. */
+/** Removes the documentation from code whose published declarations have it too. */
 function removeRepeatedDocs(library: string): void {
+  const docs = /^ *\/\*\*(?:[^*]|\*(?!\/))*\*\/\n/gm;
   for (const declarations of globSync(join(library, '**', '*.d.ts'))) {
     const file = declarations.replace(/\.d\.ts$/, '.js');
     if (!existsSync(file)) continue; // types alone, or the program, which is a bundle
+    const declared = new Set(readFileSync(declarations, 'utf8').match(docs));
     const code = readFileSync(file, 'utf8');
-    writeFileSync(file, code.replaceAll(/^\/\*\*(?:[^*]|\*(?!\/))*\*\/\n(?=export )/gm, ''));
+    writeFileSync(
+      file,
+      code.replaceAll(docs, (text) => (declared.has(text) ? '' : text)),
+    );
   }
 }
 
