@@ -18,6 +18,7 @@ import {
   type ConsolePageName,
   type ConsoleView,
   consoleView,
+  type Health,
   refusedPage,
   toConsole,
 } from './frame.ts';
@@ -41,6 +42,7 @@ export interface ConsoleParts {
   readonly adminGroup: string;
   readonly issuer: string;
   readonly clock: Pick<ClockWatch, 'skewSeconds'>;
+  readonly isReady: () => Promise<boolean>;
   /** What this server has counted in the last hour; `undefined` if the console was off at its start. */
   readonly history: Pick<History, 'samples'> | undefined;
   /** Seals a pasted token for the next form, so that no page contains it. */
@@ -85,7 +87,7 @@ export function page(
         ? await pages.formTokens.verified(c, { page: 'console', about: [session.id] })
         : new URLSearchParams();
     const setting = pages.drawing.setting(c);
-    const view = await consoleView(c, pages, session, current);
+    const view = await consoleView(c, pages, session, current, await healthOf(consoleParts));
     const { versioned } = inProcess(consoleParts.partsOf(session.person.subject));
     const call: Visit['call'] = async (...order) => (await versioned(...order)).document;
     try {
@@ -102,6 +104,11 @@ export function page(
       throw error;
     }
   };
+}
+
+async function healthOf({ isReady, clock }: ConsoleParts): Promise<Health> {
+  if (!(await isReady())) return 'not_ready';
+  return clock.skewSeconds === 0 ? 'ready' : 'clock_wrong';
 }
 
 /**

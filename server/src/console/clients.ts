@@ -11,6 +11,7 @@ import {
   type ConsoleView,
   consoleFrame,
   question,
+  questionFrame,
   type Row,
   section,
   termList,
@@ -119,7 +120,8 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
     askLink(thingUrl(base, 'clients', id, { ask: what }), what, words.clientChanges[what].yes);
   return consoleFrame(view, setting, {
     title: id,
-    heading: html`${named(id)}${badges(badgesOf(client), texts)}`,
+    heading: named(id),
+    badges: badges(badgesOf(client), texts),
     body: html`${section(
       'client',
       words.client,
@@ -173,7 +175,7 @@ export function askClientPage(view: AskClientView, setting: PageSetting): Page {
   const { console: words } = texts;
   const { base, id, ask, active } = view;
   const { title, text, yes } = words.clientChanges[ask];
-  return consoleFrame(view, setting, {
+  return questionFrame(setting, {
     title: title(id),
     body: html`<p>${text}</p>
 ${termList([[words.activeTokens, texts.formats.number(active)]])}

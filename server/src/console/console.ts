@@ -70,7 +70,7 @@ export async function openConsole(
 
   return (pages) => {
     const parts: ConsoleParts = {
-      ...{ pages, adminGroup, issuer: instance.issuer, clock, history },
+      ...{ pages, adminGroup, issuer: instance.issuer, clock, isReady, history },
       tokens: new SealedValues(instance.secret(), 'console_token'),
       partsOf(subject) {
         const acting = instance.actingAs(actorOf(subject));

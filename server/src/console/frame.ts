@@ -5,7 +5,7 @@ import type { SealedValues } from '../pages/browser/cookies.ts';
 import type { FormTokens } from '../pages/browser/forms.ts';
 import type { PageContext } from '../pages/browser/request.ts';
 import type { BrowserSession } from '../pages/browser/sessions.ts';
-import { named, personLine, personShown } from '../pages/drawing/application_shown.ts';
+import { named, personShown } from '../pages/drawing/application_shown.ts';
 import { operatorMark } from '../pages/drawing/brand.ts';
 import type { Drawing } from '../pages/drawing/drawing.ts';
 import type { Page, PageSetting, PersonShown } from '../pages/drawing/layout.ts';
@@ -19,6 +19,9 @@ export type ConsolePageName = keyof Texts['console']['pages'];
 /** Changes whose result a page shows after them. */
 export type ConsoleNotice = keyof Texts['console']['notices'];
 
+/** Whether the server works, in a word. */
+export type Health = keyof Texts['console']['healths'];
+
 /** What every page of the console needs. */
 export interface ConsoleView {
   /** URL of the first page. The others are below it. */
@@ -27,6 +30,7 @@ export interface ConsoleView {
   /** Sent back as the field `form_token`. */
   readonly formToken: string;
   readonly person: PersonShown;
+  readonly health: Health;
   /** URL of the sign-out page. */
   readonly signOut: string;
   readonly notice?: ConsoleNotice;
@@ -43,6 +47,7 @@ export async function consoleView(
   { drawing: { basePath }, formTokens, notices }: FrameNeeds,
   session: BrowserSession,
   current: ConsolePageName,
+  health: Health,
 ): Promise<ConsoleView> {
   const sealed = c.req.query('notice');
   const opened = sealed === undefined ? undefined : await notices.open(sealed);
@@ -50,7 +55,7 @@ export async function consoleView(
   const notice = isOwn && isNotice(opened.console) ? opened.console : undefined;
   return {
     base: `${basePath}/console`,
-    current,
+    ...{ current, health },
     formToken: await formTokens.make(c, 'console', session.id),
     person: personShown(session.person),
     signOut: `${basePath}/logout`,
@@ -78,6 +83,12 @@ interface ConsoleContent {
   readonly title: string;
   /** The headline, if it has markup. */
   readonly heading?: Html;
+  /** Beside the headline. */
+  readonly badges?: Html;
+  /** The one act that the page is for, at the right of the headline. */
+  readonly primary?: Html;
+  /** Pages between the one of the navigation and this one. */
+  readonly trail?: readonly Crumb[];
   readonly lead?: string;
   readonly isProblem?: boolean;
   readonly status?: 400 | 403 | 404 | 409;
@@ -88,38 +99,107 @@ interface ConsoleContent {
   readonly scripts?: readonly string[];
 }
 
-/** A page of the console: headline, navigation, the result of the last change, and who is signed in. */
+type Crumb = readonly [text: string, url: string];
+
+/** A page of the console: the bar, the navigation, the headline, and the result of the last change. */
 export function consoleFrame(view: ConsoleView, setting: PageSetting, content: ConsoleContent): Page {
   const texts = textsIn(setting.language);
-  const { title, heading = title, lead, body, isProblem = false, status, style = '', scripts } = content;
+  const { heading = content.title, badges = '', primary, lead, body, style = '', scripts } = content;
   return {
-    ...setting,
-    title: isProblem ? texts.problemTitle(title) : `${title} – ${texts.console.title}`,
-    width: 'wide',
+    ...pageOf(content, setting),
+    width: 'wide console',
     style: `${CONSOLE_STYLE}${style}`,
     ...(scripts !== undefined && { scripts, fetches: true }),
-    ...(status !== undefined && { status }),
-    body: html`<header>
-${operatorMark(setting.operator)}
-<p class="kicker">${texts.console.title}</p>
-<h1>${heading}</h1>${lead === undefined ? '' : html`\n<p class="lead">${lead}</p>`}
+    namesOperator: true,
+    before: html`<a class="skip" href="#content">${texts.console.skip}</a>
+${bar(view, setting, texts)}
+`,
+    body: html`<header id="content" class="heading" tabindex="-1">
+${crumbs(view, content, texts)}
+<div class="title"><h1>${heading}</h1>${badges}</div>
+${primary === undefined ? '' : html`<div class="act">${primary}</div>`}${lead === undefined ? '' : html`\n<p class="lead">${lead}</p>`}
 </header>
-${navigation(view, texts)}
 ${view.notice === undefined ? '' : html`<p role="status" id="notice" class="notice">${icon('done')}<span>${texts.console.notices[view.notice]}</span></p>`}
-${body}
-${personLine(texts.account.signedInAs, view.person, html`<a id="sign-out" href="${view.signOut}">${texts.account.signOut}</a>`)}`,
+${body}`,
   };
 }
 
-function navigation({ base, current }: ConsoleView, { console: { title, pages } }: Texts): Html {
-  return html`<nav class="tabs" aria-label="${title}">
-<ul role="list">
-${namesOf(pages).map((name) => html`<li><a href="${urlOf(base, name)}"${name === current ? html` aria-current="page"` : ''}>${pages[name]}</a></li>\n`)}</ul>
-</nav>`;
+/** A page with nothing but a question. Only its answers lead on. */
+export function questionFrame(
+  setting: PageSetting,
+  { body, ...content }: Pick<ConsoleContent, 'title' | 'body'>,
+): Page {
+  return {
+    ...pageOf(content, setting),
+    width: 'wide asking',
+    style: CONSOLE_STYLE,
+    body: html`<h1>${content.title}</h1>
+${body}`,
+  };
 }
 
-function namesOf(pages: Texts['console']['pages']): readonly ConsolePageName[] {
-  return Object.keys(pages) as ConsolePageName[];
+function pageOf(
+  { title, isProblem = false, status }: Omit<ConsoleContent, 'body'>,
+  setting: PageSetting,
+): Omit<Page, 'body'> {
+  const { problemTitle, console: words } = textsIn(setting.language);
+  return {
+    ...setting,
+    title: isProblem ? problemTitle(title) : `${title} – ${words.title}`,
+    ...(status !== undefined && { status }),
+  };
+}
+
+/** The pages of the navigation, in groups. */
+const NAVIGATION: readonly (readonly [keyof Texts['console']['pageGroups'], ...ConsolePageName[]])[] = [
+  ['server', 'overview'],
+  ['people', 'users', 'groups'],
+  ['applications', 'clients'],
+  ['tokens', 'tokens', 'keys'],
+  ['history', 'audit'],
+];
+
+/** Links `health` and `sign-out`, button `menu` on narrow screens. */
+function bar(view: ConsoleView, { operator }: PageSetting, texts: Texts): Html {
+  const { base, health, person, signOut } = view;
+  const { console: words, account } = texts;
+  return html`<header class="bar">
+<a id="home" href="${base}">${operatorMark(operator)}<bdi>${operator.name}</bdi></a>
+<button id="menu" type="button" popovertarget="navigation">${icon('menu')}${words.menu}</button>
+${navigation(view, texts)}
+<a id="server-health" class="${health}" href="${urlOf(base, 'overview')}#health">${words.healths[health]}</a>
+<p class="who"><span class="unseen">${account.signedInAs}</span> <bdi>${person.name}</bdi> <a id="sign-out" href="${signOut}">${account.signOut}</a></p>
+</header>`;
+}
+
+function navigation({ base, current }: ConsoleView, { console: words }: Texts): Html {
+  const link = (name: ConsolePageName) =>
+    html`<li><a href="${urlOf(base, name)}"${name === current ? html` aria-current="page"` : ''}>${words.pages[name]}</a></li>\n`;
+  return html`<nav id="navigation" popover aria-label="${words.title}">
+<button id="menu-close" type="button" popovertarget="navigation" popovertargetaction="hide">${words.close}</button>
+${NAVIGATION.map(
+  ([group, ...names]) => html`<p id="pages-of-${group}">${words.pageGroups[group]}</p>
+<ul role="list" aria-labelledby="pages-of-${group}">
+${names.map(link)}</ul>
+`,
+)}</nav>`;
+}
+
+/** The way to a page. */
+function crumbs(
+  { base, current }: ConsoleView,
+  { title, trail = [] }: ConsoleContent,
+  { console: words }: Texts,
+): Html {
+  const name = words.pages[current];
+  const above: readonly Crumb[] = [
+    ...(current === 'overview' && title === name ? [] : [[words.title, base] as const]),
+    ...(title === name ? [] : [[name, urlOf(base, current)] as const]),
+    ...trail,
+  ];
+  return html`<nav class="crumbs" aria-label="${words.crumbs}"><ol role="list">
+${above.map(([text, url]) => html`<li><a href="${url}"><bdi>${text}</bdi></a></li>\n`)}<li aria-current="page"><bdi>${title}</bdi></li>
+</ol></nav>`;
 }
 
 /** The URL of a page, with parameters that have a value. */
@@ -231,18 +311,20 @@ interface QuestionShown {
   readonly yes: string;
   /** URL to return to. */
   readonly back: string;
+  /** Whether another change can undo it. */
+  readonly canUndo?: boolean;
 }
 
-/** The form before a change: button `console-yes`, link `console-no`. */
+/** The form before a change: button `console-yes`, red for what cannot be undone, and link `console-no`. */
 export function question(
   view: ConsoleView,
-  { action, does, fields, yes, back }: QuestionShown,
+  { action, does, fields, yes, back, canUndo = false }: QuestionShown,
   texts: Texts,
 ): Html {
   return html`<form method="post" action="${action}">
-${hiddenFields(view, fields)}<div class="choices">
-<button id="console-yes" type="submit" class="danger" name="do" value="${does}">${yes}</button>
-<a id="console-no" class="button" href="${back}">${texts.console.no}</a>
+${hiddenFields(view, fields)}<div class="answers">
+<button id="console-yes" type="submit" class="${canUndo ? 'primary' : 'final'}" name="do" value="${does}">${yes}</button>
+<a id="console-no" href="${back}">${texts.console.no}</a>
 </div>
 </form>`;
 }

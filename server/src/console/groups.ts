@@ -21,6 +21,7 @@ import {
   nextLink,
   problemLine,
   question,
+  questionFrame,
   section,
   termList,
   timeOf,
@@ -210,7 +211,8 @@ export function groupPage(view: GroupView, setting: PageSetting): Page {
   const invalid = username === undefined ? '' : html` aria-describedby="problem" aria-invalid="true"`;
   return consoleFrame(view, setting, {
     title: group.name,
-    heading: html`${named(group.name)}${badges(isOfAdministrators ? ['administrators'] : [], texts)}`,
+    heading: named(group.name),
+    badges: badges(isOfAdministrators ? ['administrators'] : [], texts),
     isProblem: username !== undefined,
     ...(username !== undefined && { status: 404 }),
     body: html`${section(
@@ -293,7 +295,7 @@ export function askGroupPage(view: AskGroupView, setting: PageSetting): Page {
   const { base, group, ask, member } = view;
   const { clients } = group;
   const { title, text, yes } = words.groupChanges[ask];
-  return consoleFrame(view, setting, {
+  return questionFrame(setting, {
     title: title(group.name, member?.username ?? ''),
     body: html`<p>${text}</p>
 ${termList([
@@ -306,6 +308,7 @@ ${question(
     ...{ action: urlOf(base, 'groups'), does: ask, yes },
     fields: { name: group.name, ...(member && { sub: member.sub }) },
     back: thingUrl(base, 'groups', group.name),
+    canUndo: ask === 'leave',
   },
   texts,
 )}`,

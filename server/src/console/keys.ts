@@ -12,6 +12,7 @@ import {
   type ConsoleView,
   consoleFrame,
   question,
+  questionFrame,
   section,
   timeOf,
   urlOf,
@@ -116,7 +117,7 @@ export function rotatePage(view: RotateView, setting: PageSetting): Page {
   const { console: words } = texts;
   const { base, rotated, keys, waitSeconds } = view;
   const isEarly = waitSeconds > 0;
-  return consoleFrame(view, setting, {
+  return questionFrame(setting, {
     title: rotated === 'all' ? words.rotateAllTitle : words.rotateOneTitle(rotated),
     body: html`<p>${words.rotateText}</p>
 <ul class="rows" role="list">

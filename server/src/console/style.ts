@@ -11,14 +11,76 @@ function linesOf(colors: readonly string[]): string {
 /** How lines are dashed, so that colour is not all that tells them apart. */
 const DASHES = ['solid', 'dashed', 'dotted', 'double', 'dashed', 'dotted'];
 
+/** Bar, navigation and headline. The navigation is a popover on narrow screens, and always there on others. */
+const FRAME = `
+.console { padding: 0; background: var(--surface); }
+.console::before, .console::after { content: none; }
+.console main { flex: 1; max-width: 84rem; margin: 0; padding: 1.25rem 1.5rem 3rem; background: var(--surface); border: 0; border-radius: 0; box-shadow: none; }
+.console footer { justify-content: start; padding-top: 0; background: var(--surface); }
+.asking main { max-width: 36rem; }
+.skip { position: absolute; top: -6rem; left: .5rem; z-index: 4; padding: .75rem 1rem; background: var(--surface); border-radius: var(--radius, .625rem); }
+.skip:focus { top: .5rem; }
+
+.bar { display: grid; grid-template-columns: minmax(0, 1fr) auto; align-items: center; gap: .5rem 1.25rem; margin: 0; padding: .75rem 1.5rem; background: var(--ground); border-bottom: 1px solid var(--line); }
+#home { display: flex; align-items: center; gap: .625rem; min-width: 0; min-height: 2.75rem; font-weight: 600; color: inherit; text-decoration: none; }
+#home bdi { overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
+#home .mark { width: 2rem; height: 2rem; margin: 0; }
+#menu-close { margin-left: auto; }
+#menu, #menu-close { width: auto; min-height: 2.75rem; padding: .5rem .875rem; }
+#menu { display: flex; align-items: center; gap: .5rem; }
+#server-health, .who { font-size: .875rem; }
+#server-health { display: inline-flex; align-items: center; gap: .5rem; min-height: 2.75rem; color: inherit; text-decoration: none; }
+#server-health:hover { text-decoration: underline; }
+#server-health::before { content: ''; flex: none; width: .625rem; height: .625rem; border: 2px solid var(--danger); border-radius: 50%; background: var(--danger); }
+#server-health.ready::before { border-color: var(--success); background: var(--success); }
+#server-health.clock_wrong::before { background: none; }
+.who { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .75rem; margin-left: auto; }
+.who a { padding: .625rem 0; }
+
+#navigation { grid-column: 1 / -1; margin: 0; padding: 1rem; color: inherit; background: var(--ground); border: 0; }
+#navigation p { margin: 1rem 0 .25rem; padding: 0 .75rem; font-size: .8125rem; color: var(--muted); }
+#navigation a { display: block; padding: .5rem .75rem; color: inherit; text-decoration: none; border: 1px solid transparent; border-radius: var(--radius, .625rem); }
+#navigation a:hover { background: var(--surface); }
+#navigation a[aria-current] { font-weight: 600; background: var(--surface); border-color: var(--edge); }
+@media (max-width: 59.99rem) {
+  @supports selector(:popover-open) {
+    #navigation { position: fixed; inset: 0; width: 100%; height: auto; max-height: none; overflow-y: auto; }
+    .bar:has(#navigation:popover-open) > :not(#navigation), .bar:has(#navigation:popover-open) ~ * { visibility: hidden; }
+  }
+}
+@media (min-width: 60rem) {
+  html { scroll-padding-top: 5rem; }
+  .console { background: linear-gradient(to right, var(--ground) calc(15rem - 1px), var(--line) calc(15rem - 1px) 15rem, var(--surface) 15rem); }
+  .bar { position: sticky; top: 0; z-index: 3; display: flex; min-height: 4rem; }
+  #menu, #menu-close { display: none; }
+  #navigation { display: block; position: fixed; inset: 4rem auto 0 0; z-index: 2; width: 15rem; height: auto; max-height: none; overflow-y: auto; border-right: 1px solid var(--line); }
+  #navigation p:first-of-type { margin-top: 0; }
+  .console main, .console footer { margin-left: 15rem; }
+  .console main { width: calc(100% - 15rem); padding: 1.5rem 2.5rem 3rem; }
+  .console footer { padding-inline: 2.5rem; }
+}
+
+.heading { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1rem; margin-bottom: 1.75rem; }
+.crumbs, .heading .lead { flex: 1 0 100%; }
+.crumbs ol { display: flex; flex-wrap: wrap; align-items: baseline; padding: 0; list-style: none; font-size: .875rem; color: var(--muted); }
+.crumbs li + li::before { content: '›' / ''; padding: 0 .5rem; }
+.crumbs a { display: inline-block; padding: .25rem 0; color: inherit; }
+.title { display: flex; flex-wrap: wrap; flex: 1 1 16rem; align-items: center; gap: .25rem .75rem; min-height: 2.75rem; }
+.act { flex: none; }
+.act :is(button, .button) { width: auto; min-height: 2.75rem; padding: .5rem 1.125rem; }
+
+.answers { display: flex; flex-wrap: wrap; align-items: center; gap: .75rem 1.5rem; }
+.answers button { width: auto; }
+#console-no { padding: .75rem .5rem; }
+.final { color: var(--surface); background: var(--danger); border-color: var(--danger); }
+.final:hover { background: var(--danger); text-decoration: underline; text-underline-offset: .2em; }
+`;
+
 /** Rules of the console’s pages, after those of all pages. */
-export const CONSOLE_STYLE = `
-.wide main { max-width: 60rem; }
+export const CONSOLE_STYLE = `${FRAME}
 :root { ${linesOf(LINES.light)} }
 @media (prefers-color-scheme: dark) { :root { ${linesOf(LINES.dark)} } }
 .button.ending { color: var(--danger); }
-.kicker { margin-top: 1rem; font-size: .875rem; color: var(--muted); }
-.kicker + h1 { margin-top: .125rem; }
 .profile .codes { margin-top: 0; }
 #stopped[hidden] { display: none; }
 #stopped { margin-top: .75rem; }
@@ -56,7 +118,6 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .search .field { display: flex; gap: .75rem; }
 .search .field > input:not([type=hidden]) { flex: 1; min-width: 0; margin: 0; }
 .search .field > button { flex: none; width: auto; }
-.choices { max-width: 34rem; }
 h2 + form { margin-top: .75rem; }
 .row { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .75rem 1rem; }
 .row > div { flex: 1 1 12rem; }

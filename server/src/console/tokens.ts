@@ -12,6 +12,7 @@ import {
   codes,
   consoleFrame,
   question,
+  questionFrame,
   section,
   termList,
   timeOf,
@@ -217,7 +218,7 @@ export function revokeTokenPage(view: ExplainedView, setting: PageSetting): Page
   const texts = textsIn(setting.language);
   const { console: words } = texts;
   const isRefresh = view.explanation.kind === 'refresh_token';
-  return consoleFrame(view, setting, {
+  return questionFrame(setting, {
     title: words.revokeTokenTitle,
     body: html`<p>${isRefresh ? words.revokeRefreshText : words.revokeTokenText}</p>
 ${question(

@@ -15,6 +15,7 @@ import {
   codes,
   consoleFrame,
   question,
+  questionFrame,
   type Row,
   section,
   termList,
@@ -152,7 +153,8 @@ export function userPage(view: UserView, setting: PageSetting): Page {
   const client = (id: string) => html`<a href="${thingUrl(base, 'clients', id)}"><bdi>${id}</bdi></a>`;
   return consoleFrame(view, setting, {
     title: user.username,
-    heading: html`${named(user.username)}${badges(badgesOf(user, isAdministrator), texts)}`,
+    heading: named(user.username),
+    badges: badges(badgesOf(user, isAdministrator), texts),
     body: html`${section(
       'user',
       words.user,
@@ -241,7 +243,7 @@ export function askUserPage(view: AskUserView, setting: PageSetting): Page {
   const { console: words } = texts;
   const { base, user, ask, grant, active, sessions } = view;
   const { title, text, yes } = words.userChanges[ask];
-  return consoleFrame(view, setting, {
+  return questionFrame(setting, {
     title: title(user.username),
     body: html`<p>${text}</p>
 ${termList([

@@ -775,6 +775,18 @@ export const DE: Texts = {
       keys: 'Schlüssel',
       audit: 'Protokoll',
     },
+    pageGroups: {
+      server: 'Server',
+      people: 'Personen',
+      applications: 'Anwendungen',
+      tokens: 'Token und Schlüssel',
+      history: 'Verlauf',
+    },
+    skip: 'Zum Inhalt springen',
+    menu: 'Menü',
+    close: 'Schließen',
+    crumbs: 'Weg zu dieser Seite',
+    healths: { ready: 'Bereit', not_ready: 'Nicht bereit', clock_wrong: 'Uhr geht falsch' },
     badges: {
       self_registered: 'Selbst registriert',
       by_document: 'Durch Dokument',

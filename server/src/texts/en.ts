@@ -774,6 +774,18 @@ export const EN = {
       keys: 'Keys',
       audit: 'Audit trail',
     },
+    pageGroups: {
+      server: 'Server',
+      people: 'People',
+      applications: 'Applications',
+      tokens: 'Tokens and keys',
+      history: 'History',
+    },
+    skip: 'Skip to the content',
+    menu: 'Menu',
+    close: 'Close',
+    crumbs: 'Path to this page',
+    healths: { ready: 'Ready', not_ready: 'Not ready', clock_wrong: 'Clock wrong' },
     badges: {
       self_registered: 'Registered itself',
       by_document: 'By document',

@@ -12,6 +12,8 @@ const LINES = {
   computer: '<rect x="2.5" y="4" width="15" height="9.5" rx="1.5"/><path d="M7 16.5h6"/>',
   link: '<path d="M8.3 11.7a3.2 3.2 0 0 0 4.5 0l2.9-2.9a3.2 3.2 0 0 0-4.5-4.5l-1 1M11.7 8.3a3.2 3.2 0 0 0-4.5 0l-2.9 2.9a3.2 3.2 0 0 0 4.5 4.5l1-1"/>',
   key: '<circle cx="7" cy="7" r="4"/><path d="m10 10 6.5 6.5M13.5 13.5l2-2"/>',
+  menu: '<path d="M3 5.5h14M3 10h14M3 14.5h14"/>',
+  search: '<circle cx="8.5" cy="8.5" r="5"/><path d="m12.5 12.5 4.5 4.5"/>',
   phone: '<rect x="5.5" y="2.5" width="9" height="15" rx="2"/><path d="M9.2 14.7h1.6"/>',
 };
 

@@ -352,10 +352,19 @@ export const PAGES: readonly PageCase[] = [
   },
   { name: 'console', as: 'alice', open: (visit) => visit.open('/console'), shows: '.plot canvas' },
   {
+    name: 'console: menu',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/keys');
+      await visit.page.evaluate(() => document.getElementById('navigation')?.showPopover());
+    },
+    shows: '#navigation:popover-open',
+  },
+  {
     name: 'console: counted',
     as: 'alice',
     open: (visit) => visit.open('/console?count=yes'),
-    shows: 'a[href$="/console"][aria-current]',
+    shows: '.figures div + div + div',
   },
   {
     name: 'console: a token',

@@ -468,6 +468,7 @@ const OF_ACCOUNT: ProvidersOfAccount = {
 
 const CONSOLE = {
   ...{ base: '/console', formToken: 'form-token', person: { name: 'alice' }, signOut: '/logout' },
+  health: 'ready',
 } as const;
 
 const DAY_MS = 24 * HOUR_MS;

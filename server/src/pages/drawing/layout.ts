@@ -53,14 +53,16 @@ export const SEND_SCRIPT = `{
   addEventListener('pageshow', () => setSent(false));
 }`;
 
+type Scripted = Pick<Page, 'before' | 'body' | 'scripts'>;
+
 /** The scripts of a page. The markup of a form is one, because everything inserted into a page is escaped. */
-function scriptsOf({ body, scripts = [] }: Pick<Page, 'body' | 'scripts'>): readonly string[] {
-  return String(body).includes('<form method="post"') ? [...scripts, SEND_SCRIPT] : scripts;
+function scriptsOf({ before, body, scripts = [] }: Scripted): readonly string[] {
+  return `${before ?? ''}${body}`.includes('<form method="post"') ? [...scripts, SEND_SCRIPT] : scripts;
 }
 
 /** The complete HTML document. */
 export function documentOf(page: Page, style = styleOf(page)): Html {
-  const { language, title, operator, width = 'narrow', body } = page;
+  const { language, title, operator, width = 'narrow', before = '', body } = page;
   const namesOperator = page.namesOperator ?? title === operator.name;
   const links = footerLinks(page);
   const footer = [
@@ -78,7 +80,7 @@ export function documentOf(page: Page, style = styleOf(page)): Html {
 <style>${raw(style)}</style>
 </head>
 <body class="${width}">
-<main>
+${before}<main>
 ${body}
 </main>
 ${footer.length === 0 ? '' : html`<footer>${footer}</footer>`}
@@ -132,7 +134,7 @@ function lookOf({ radius, fontStack, fontUrl }: Omit<Look, 'schemes' | 'links'>)
  */
 export function contentSecurityPolicy(
   style: string,
-  page: Pick<Page, 'body' | 'formMayLeave' | 'scripts' | 'fetches' | 'operator'>,
+  page: Scripted & Pick<Page, 'formMayLeave' | 'fetches' | 'operator'>,
 ): string {
   const { formMayLeave = false, fetches = false, operator } = page;
   const scripts = scriptsOf(page);
@@ -178,12 +180,14 @@ export interface Page extends PageSetting {
   /** The purpose of the page, preceded by any problem. Without markup. */
   readonly title: string | Html;
   readonly body: Html;
+  /** What comes before the main content, such as a navigation. */
+  readonly before?: Html;
   /** The page’s colour, if it differs from the operator’s. */
   readonly color?: string;
   /** Whether the body names the operator, so that no footer is needed. */
   readonly namesOperator?: boolean;
-  /** `wide` for pages with lists. */
-  readonly width?: 'narrow' | 'wide';
+  /** `wide` for pages with lists. The console has its own layouts. */
+  readonly width?: 'narrow' | 'wide' | 'wide console' | 'wide asking';
   /** Style rules besides those of all pages. */
   readonly style?: string;
   readonly status?: ContentfulStatusCode;
