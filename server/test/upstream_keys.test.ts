@@ -20,6 +20,7 @@ describe('keys that a provider replaces without publishing the next one first', 
     const provider: Provider = {
       ...{
         id: 'company',
+        kind: 'generic',
         protocol: 'openid',
         names: { name: 'Company' },
         issuer: company.url,

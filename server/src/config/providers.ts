@@ -12,10 +12,14 @@ import { ConfigurationRefused } from './refused.ts';
 /** Whether a provider speaks OpenID Connect, or is GitHub, which only has OAuth 2.0 and an API. */
 export type ProviderProtocol = 'openid' | 'github';
 
+export type ProviderKind = keyof typeof KINDS;
+
 /** An identity provider at which users can sign in. */
 export interface Provider {
   /** Part of URLs, and of the links of users to this provider. */
   readonly id: string;
+  /** The ready-made setting. */
+  readonly kind: ProviderKind;
   readonly protocol: ProviderProtocol;
   /** The name on buttons, by language: `name`, `name#de`. */
   readonly names: Readonly<Record<string, string>>;
@@ -54,7 +58,7 @@ interface Kind {
 
 const OPENID: Kind = { protocol: 'openid', scopes: ['openid', 'profile', 'email'] };
 
-const KINDS: Readonly<Record<string, Kind>> = {
+const KINDS = {
   generic: OPENID,
   google: { ...OPENID, name: 'Google', issuer: () => 'https://accounts.google.com' },
   microsoft: {
@@ -71,7 +75,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
     scopes: ['read:user', 'user:email'],
     claims: { preferred_username: 'login', picture: 'avatar_url' },
   },
-};
+} as const satisfies Readonly<Record<string, Kind>>;
 
 /** Claims of a new user that a provider sets without a mapping. Their names are those of OpenID Connect. */
 const COPIED_CLAIMS = [
@@ -145,9 +149,9 @@ function requireObject(members: unknown, place: string): Readonly<Record<string,
   throw new ConfigurationRefused(`${place}: expected an object`);
 }
 
-function kindOf(read: Read): { readonly kindName: string; readonly kind: Kind } {
+function kindOf(read: Read): { readonly kindName: ProviderKind; readonly kind: Kind } {
   const kindName = read('kind', `one of ${Object.keys(KINDS).join(', ')}`, isKind) ?? 'generic';
-  return { kindName, kind: KINDS[kindName] ?? OPENID };
+  return { kindName, kind: KINDS[kindName] };
 }
 
 /** The members of the file. */
@@ -207,7 +211,7 @@ function readProvider(id: string, entry: unknown, origin: Origin): Provider {
       throw new ConfigurationRefused(unknownName(`${place}.${member}`, member, MEMBERS, 'member'));
   }
   const read = reader(members, place);
-  const { kind } = kindOf(read);
+  const { kindName, kind } = kindOf(read);
   const { protocol } = kind;
   const mapping =
     read(
@@ -217,6 +221,7 @@ function readProvider(id: string, entry: unknown, origin: Origin): Provider {
     ) ?? {};
   return {
     ...providerFacts(id, members, place),
+    kind: kindName,
     protocol,
     names: namesOf(members, kind, read, place),
     clientId: required(
@@ -398,7 +403,7 @@ function requireDistinctDomains(providers: readonly Provider[], place: string): 
   }
 }
 
-function isKind(value: unknown): value is string {
+function isKind(value: unknown): value is ProviderKind {
   return typeof value === 'string' && Object.hasOwn(KINDS, value);
 }
 

@@ -56,7 +56,6 @@ import {
   type PageEnvironment,
   readRequest,
   rememberLanguage,
-  requestIdOf,
   Visitors,
 } from './browser/request.ts';
 import { BrowserSessions } from './browser/sessions.ts';
@@ -371,7 +370,7 @@ function answerNotFound(shared: Shared, c: PageContext): Response | Promise<Resp
   const description = descriptionOutside(shared, c);
   if (!asksForPage(c.req.header('accept')))
     return c.json({ ...NO_ENDPOINT, ...(description && { error_description: description }) }, 404);
-  const detail = description === undefined ? {} : { detail: { description, requestId: requestIdOf(c) } };
+  const detail = description === undefined ? {} : { detail: { description } };
   return shared.drawing.problem(c, { problem: 'not_found', ...detail }, 404);
 }
 
@@ -380,8 +379,7 @@ function refuse(drawing: Drawing, c: PageContext): Promise<Response> {
   const { secondsToWait } = c.env.incoming;
   if (secondsToWait === undefined) return drawing.problem(c, { problem: 'too_large' }, 413);
   c.header('retry-after', String(secondsToWait));
-  const view = { secondsToWait, detail: { requestId: requestIdOf(c) } };
-  return drawing.problem(c, { problem: 'too_many_requests', ...view }, 429);
+  return drawing.problem(c, { problem: 'too_many_requests', secondsToWait }, 429);
 }
 
 function listenerOver(flows: readonly (Flow | undefined)[], shared: Shared): PageListener {

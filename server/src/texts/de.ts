@@ -60,6 +60,7 @@ export const DE: Texts = {
 
   providers: {
     or: 'Oder mit einem anderen Konto',
+    divider: 'oder',
     continueWith: (provider) => html`Weiter mit ${provider}`,
     label: (label) => html`Es ist ${label}.`,
     back: 'Zurück zur Anmeldung',
@@ -189,6 +190,9 @@ export const DE: Texts = {
     newCodes: 'Neue Wiederherstellungscodes erstellen',
     saveCodes:
       'Drucken Sie diese Codes aus, oder bewahren Sie sie in einem Passwortmanager auf. Sie ersetzen alle früheren und werden nicht mehr gezeigt, sobald Sie sie gespeichert haben.',
+    downloadCodes: 'Herunterladen',
+    printCodes: 'Drucken',
+    codesFor: (operator) => `Wiederherstellungscodes für ${operator}`,
     codesSaved: 'Ich habe sie gespeichert',
     countsIn: (duration) =>
       `Mit einem Wiederherstellungscode hinzugefügt. Gilt in vollem Umfang in ${duration}.`,
@@ -669,8 +673,13 @@ export const DE: Texts = {
     heading: 'Für Entwickler',
     code: 'Fehler',
     description: 'Beschreibung',
-    requestId: 'Anfrage',
     waitFor: (wait) => `Versuchen Sie es in ${wait} noch einmal.`,
+  },
+
+  copying: {
+    copy: 'Kopieren',
+    copied: 'Kopiert',
+    requestNumber: 'Nummer der Anfrage',
   },
 
   mails: {

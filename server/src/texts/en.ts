@@ -68,6 +68,7 @@ export const EN = {
   /** Sign-in through identity providers. */
   providers: {
     or: 'Or use another account',
+    divider: 'or',
     continueWith: (provider: Name) => html`Continue with ${provider}`,
     label: (label: Name) => html`It is ${label}.`,
     back: 'Back to sign-in',
@@ -193,6 +194,10 @@ export const EN = {
     newCodes: 'Make new recovery codes',
     saveCodes:
       'Print these codes, or keep them in a password manager. They replace all earlier ones, and are not shown again once you have saved them.',
+    downloadCodes: 'Download',
+    printCodes: 'Print',
+    /** First line of the downloaded file, and of the print. */
+    codesFor: (operator: string) => `Recovery codes for ${operator}`,
     codesSaved: 'I have saved them',
     countsIn: (duration: string) => `Added with a recovery code. Counts in full in ${duration}.`,
     unsavedCodes: 'You have not confirmed that you saved your codes.',
@@ -666,8 +671,13 @@ export const EN = {
     heading: 'For developers',
     code: 'Error',
     description: 'Description',
-    requestId: 'Request',
     waitFor: (wait: string) => `Try again in ${wait}.`,
+  },
+
+  copying: {
+    copy: 'Copy',
+    copied: 'Copied',
+    requestNumber: 'Request number',
   },
 
   /** Emails. The text names the operator, and sometimes a further value. */

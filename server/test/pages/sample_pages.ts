@@ -25,7 +25,7 @@ import { type Brand, type OperatorShown, SCHEMES } from '../../src/pages/drawing
 import type { ApplicationShown, DetailShown, Page, PageSetting } from '../../src/pages/drawing/layout.ts';
 import { leavingPage } from '../../src/pages/drawing/leaving_page.ts';
 import { problemPage } from '../../src/pages/drawing/problem_page.ts';
-import type { ProvidersOfAccount } from '../../src/pages/drawing/providers_shown.ts';
+import type { ProviderButton, ProvidersOfAccount } from '../../src/pages/drawing/providers_shown.ts';
 import { homePage } from '../../src/pages/home/home.ts';
 import { mailboxPage } from '../../src/pages/home/mailbox.ts';
 import { logoutPage, signedOutPage, stillSignedInPage } from '../../src/pages/logout/logout_pages.ts';
@@ -164,9 +164,11 @@ const PROVIDER_PROBLEMS: readonly ProviderProblem[] = [
   'another_person',
 ];
 
-const PROVIDERS = [
-  { id: 'google', name: 'Google', action: '/upstream/google/sign_in' },
-  { id: 'staff', name: 'Musterstadt', action: '/upstream/staff/sign_in' },
+const PROVIDERS: readonly ProviderButton[] = [
+  { id: 'google', kind: 'google', name: 'Google', action: '/upstream/google/sign_in' },
+  { id: 'entra', kind: 'microsoft', name: 'Microsoft', action: '/upstream/entra/sign_in' },
+  { id: 'github', kind: 'github', name: 'GitHub', action: '/upstream/github/sign_in' },
+  { id: 'staff', kind: 'generic', name: 'Musterstadt', action: '/upstream/staff/sign_in' },
 ];
 
 const PLAIN: Brand = { name: 'login.example.com' };
@@ -270,8 +272,9 @@ const EVERYTHING: ConsentView = {
 const DETAIL = {
   code: 'invalid_request',
   description: 'the redirect_uri is not registered for this client',
-  requestId: '4f1c2a7be0d94c55',
 };
+
+const REQUEST_ID = '4f1c2a7be0d94c55';
 
 const WAYS = { home: '/', account: '/account' };
 
@@ -837,7 +840,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   ...PROVIDER_PROBLEMS.map((problem) =>
     sample(`provider_${problem}`, providerProblemPage, {
-      ...{ problem, provider: 'Musterstadt', back: '/login?pending=x', requestId: DETAIL.requestId },
+      ...{ problem, provider: 'Musterstadt', back: '/login?pending=x', requestId: REQUEST_ID },
       ...(problem === 'not_linked' && { label: 'alice@example.com', connect: '/upstream/staff/connect' }),
     }),
   ),
@@ -995,21 +998,26 @@ const SAMPLES: readonly Sample[] = [
     problem: 'request_invalid',
     reason: 'redirect_uri_mismatch',
     ways: WAYS,
+    requestId: REQUEST_ID,
     detail: DETAIL,
   }),
   sample('problem_request_expired', problemPage, {
     problem: 'request_expired',
+    requestId: REQUEST_ID,
     ways: { ...WAYS, application: { name: 'Photos', uri: 'https://photos.example.com' } },
   }),
-  sample('problem_unavailable', problemPage, { problem: 'unavailable', secondsToWait: 5, ways: WAYS }),
+  sample('problem_unavailable', problemPage, {
+    ...{ problem: 'unavailable', secondsToWait: 5, ways: WAYS, requestId: REQUEST_ID },
+  }),
   sample('problem_unexpected', problemPage, {
     problem: 'unexpected',
     ways: WAYS,
-    detail: { requestId: DETAIL.requestId },
+    requestId: REQUEST_ID,
   }),
   ...PROBLEMS.map((problem) =>
     sample(`problem_${problem}`, problemPage, {
       problem,
+      requestId: REQUEST_ID,
       ways: {
         ...WAYS,
         ...(problem === 'form_foreign' && { again: '/login?pending=x' }),

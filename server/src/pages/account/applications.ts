@@ -271,7 +271,7 @@ export function endAccessPage(view: EndAccessView, setting: PageSetting): Page {
 <form method="post" action="${view.base}/applications">
 <input type="hidden" name="form_token" value="${view.formToken}">
 <div class="choices">
-<button id="end-access-yes" type="submit" class="danger" name="end_access" value="${clientId}">${account.endAccessYes}</button>
+<button id="end-access-yes" type="submit" class="primary" name="end_access" value="${clientId}">${account.endAccessYes}</button>
 <a id="end-access-no" class="button" href="${view.base}/applications">${account.keepAccess}</a>
 </div>
 </form>`,

@@ -72,13 +72,14 @@ export function currentPasswordText(
 }
 
 /** The field for the current password, with what is wrong with it. */
-export function currentPasswordField(problem: unknown, texts: Texts): Html {
+export function currentPasswordField(problem: unknown, texts: Texts, forgot?: string): Html {
   return passwordField(
     {
       ...{ id: 'current-password', name: 'current_password', autocomplete: 'current-password' },
       label: texts.passwords.currentPassword,
       isWrong: problem === 'credentials_wrong',
       isFocused: isAboutCurrent(problem),
+      forgot,
     },
     texts,
   );

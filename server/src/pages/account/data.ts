@@ -298,7 +298,7 @@ ${view.hasNoPassword === true ? '' : currentPasswordField(problem, texts)}
 <input id="confirm" name="confirm" type="checkbox" value="yes" required${isUnconfirmed}>
 <label for="confirm">${account.deleteConfirm}</label>
 </div>
-<button id="delete-account" type="submit" class="danger">${account.deleteYes}</button>
+<button id="delete-account" type="submit" class="primary danger">${account.deleteYes}</button>
 </form>
 </div>
 </section>`;
@@ -315,6 +315,6 @@ ${operatorMark(setting.operator)}
 <h1>${texts.account.deletedTitle}</h1>
 <p class="lead">${texts.account.deletedText}</p>
 </header>
-<a id="to-home" class="button" href="${home}">${texts.problemWays.home}</a>`,
+<a id="to-home" class="button primary" href="${home}">${texts.problemWays.home}</a>`,
   };
 }

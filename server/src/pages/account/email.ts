@@ -147,7 +147,7 @@ export function emailPage(view: EmailView, setting: PageSetting): Page {
 <input type="hidden" name="form_token" value="${view.formToken}">
 <div class="choices">
 <button id="confirm-email" type="submit" class="primary" name="confirm_email" value="yes">${account.confirmEmailYes}</button>
-<a id="confirm-email-no" class="button" href="${view.base}">${texts.signIn.cancel}</a>
+<a id="confirm-email-no" class="button quiet" href="${view.base}">${texts.signIn.cancel}</a>
 </div>
 </form>`,
     });

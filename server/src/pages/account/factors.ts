@@ -188,6 +188,22 @@ const ACTS: Readonly<Record<string, ChangeFactors>> = {
     record(c, needs, session, 'recovery_codes_made');
     return toCodes(c, needs);
   },
+  download_codes: (...given) => downloadCodes(...given),
+};
+
+/** Sends the unsaved codes as a file, as often as the user likes. */
+const downloadCodes: ChangeFactors = async (c, needs, session) => {
+  const codes = await needs.secondFactors.unsavedRecoveryCodes(session.person.subject);
+  if (codes.length === 0) return back(c, needs, session);
+  const { language, operator } = needs.drawing.setting(c);
+  const lines = [textsIn(language).factors.codesFor(operator.name), '', ...codes, ''];
+  return c.body(lines.join('\r\n'), 200, {
+    'content-type': 'text/plain; charset=utf-8',
+    'content-disposition': 'attachment; filename="recovery-codes.txt"',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+  });
 };
 
 const addPasskey: ChangeFactors = async (c, needs, session, form) => {

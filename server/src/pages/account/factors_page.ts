@@ -9,6 +9,7 @@ import { type Html, icon } from '../../texts/html.ts';
 import { textsIn } from '../../texts/texts.ts';
 import { idOf } from '../drawing/application_shown.ts';
 import { browserText } from '../drawing/browser_names.ts';
+import { COPY_SCRIPT, copyButton, copyScript } from '../drawing/copying.ts';
 import type { Page, PageSetting } from '../drawing/layout.ts';
 import { PASSKEY_SCRIPT, passkeyForm, passkeyScript } from '../drawing/passkey_form.ts';
 import { type AccountView, accountFrame, confirmForm } from './frame.ts';
@@ -85,12 +86,17 @@ ${
     ? html`<section aria-labelledby="recovery-codes">
 <h2 id="recovery-codes">${words.recoveryCodes}</h2>
 <p class="note">${words.recoveryText(recoveryCodes)}</p>
-${view.hasUnsavedCodes && view.mayChange ? html`<p class="caution">${icon('alert')}<span>${words.unsavedCodes}</span></p>\n<a id="show-recovery-codes" class="button" href="${view.action}">${words.showCodes}</a>` : ''}
+${showsUnsavedCodes(view) ? html`<p class="caution">${icon('alert')}<span>${words.unsavedCodes}</span></p>\n<a id="show-recovery-codes" class="button primary" href="${view.action}">${words.showCodes}</a>` : ''}
 ${act(view, 'new-recovery-codes', 'recovery_codes', words.newCodes)}
 </section>`
     : ''
 }
 ${passkeyScript()}`;
+}
+
+/** Whether the page leads to codes that the user has not saved, which is then its main act. */
+export function showsUnsavedCodes({ hasUnsavedCodes, mayChange, isNeeded }: FactorsView): boolean {
+  return hasUnsavedCodes && mayChange && !isNeeded;
 }
 
 function passkeySection(
@@ -211,17 +217,49 @@ export interface RecoveryCodesView extends AccountView {
   readonly codes: readonly string[];
 }
 
-/** The recovery codes, until they are saved: list `recovery-code-list`, button `codes-saved` (ADR 121). */
+/**
+ * The recovery codes, until they are saved: list `recovery-code-list`, buttons `copy-codes`, `download-codes`,
+ * `print-codes` and `codes-saved` (ADR 121).
+ */
 export function recoveryCodesPage(view: RecoveryCodesView, setting: PageSetting): Page {
-  const { factors: words } = textsIn(setting.language);
-  return accountFrame(view, setting, {
-    title: words.recoveryCodes,
-    lead: words.saveCodes,
-    body: html`<ol id="recovery-code-list" class="recovery-codes" role="list">
+  const texts = textsIn(setting.language);
+  const { factors: words } = texts;
+  return {
+    ...accountFrame(view, setting, {
+      title: words.recoveryCodes,
+      lead: words.saveCodes,
+      body: html`<h2 class="printed">${words.codesFor(setting.operator.name)}</h2>
+<ol id="recovery-code-list" class="recovery-codes" role="list">
 ${view.codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ol>
-${form(view, html`<button id="codes-saved" type="submit" name="act" value="codes_saved" class="primary">${words.codesSaved}</button>`)}`,
-  });
+<div class="keeping">
+${copyButton('copy-codes', '#recovery-code-list code', texts)}
+${form(view, html`<button id="download-codes" type="submit" name="act" value="download_codes">${words.downloadCodes}</button>`)}
+<button id="print-codes" type="button" hidden>${words.printCodes}</button>
+</div>
+${form(view, html`<button id="codes-saved" type="submit" name="act" value="codes_saved" class="primary">${words.codesSaved}</button>`)}
+${copyScript()}
+<script>${raw(PRINT_SCRIPT)}</script>`,
+    }),
+    scripts: [COPY_SCRIPT, PRINT_SCRIPT],
+    style: PRINT_STYLE,
+  };
 }
+
+const PRINT_SCRIPT = `{
+  const button = document.getElementById('print-codes');
+  button.hidden = false;
+  button.addEventListener('click', () => print());
+}`;
+
+/** On paper, only the codes and the server’s name. */
+const PRINT_STYLE = `
+.printed { display: none; }
+@media print {
+  main > :not(.printed, .recovery-codes), footer { display: none; }
+  main { border: 0; box-shadow: none; }
+  .printed { display: block; }
+}
+`;
 
 /** After the browser, which helps users to tell passkeys apart. */
 export function newPasskeyName(userAgent: string | undefined, texts: Texts): string {

@@ -20,7 +20,13 @@ import {
   type RefusedPassword,
 } from './current_password.ts';
 import { type FactorsNeeds, factorsView } from './factors.ts';
-import { FACTORS_SCRIPTS, type FactorsView, factorsHead, factorsSections } from './factors_page.ts';
+import {
+  FACTORS_SCRIPTS,
+  type FactorsView,
+  factorsHead,
+  factorsSections,
+  showsUnsavedCodes,
+} from './factors_page.ts';
 import { type AccountView, accountFrame, accountView, confirmForm, type LinkedProviders } from './frame.ts';
 import {
   endOtherSessions,
@@ -144,16 +150,17 @@ export function securityPage(view: SecurityView, setting: PageSetting): Page {
   const isNewWrong = problem !== undefined && !isCurrentWrong;
   const hasForm = view.hasNoPassword !== true && view.isOfDirectory !== true && view.mayChangePassword;
   const isWithout = view.hasNoPassword === true && view.isOfDirectory !== true;
+  const hasMoreUrgent =
+    factors.isNeeded || view.providers?.waiting !== undefined || showsUnsavedCodes(factors);
   const passwordForm = view.mayChangePassword
     ? html`${problem === undefined ? '' : problemBox(isCurrentWrong ? currentPasswordText(problem, view.secondsToWait, texts) : passwords.problems[problem](minLength))}
 <div class="fields">
 <form method="post" action="${view.base}/security">
 <input type="hidden" name="form_token" value="${view.formToken}">
 <input type="text" class="unseen" value="${view.username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
-${currentPasswordField(problem, texts)}
+${currentPasswordField(problem, texts, view.forgot)}
 ${passwordField({ id: 'new-password', name: 'new_password', label: passwords.newPassword, autocomplete: 'new-password', hint: passwords.hint(minLength), isWrong: isNewWrong, isFocused: isNewWrong }, texts, minLength)}
-<button id="change-password" type="submit"${factors.isNeeded ? '' : html` class="primary"`}>${account.changePassword}</button>
-${view.forgot === undefined ? '' : html`<a id="forgot-password" href="${view.forgot}">${texts.signIn.forgot}</a>`}
+<button id="change-password" type="submit"${hasMoreUrgent ? '' : html` class="primary"`}>${account.changePassword}</button>
 </form>
 </div>
 `

@@ -74,7 +74,7 @@ export class Drawing {
    */
   async problem(
     c: PageContext,
-    view: Omit<ProblemView, 'ways'>,
+    view: Omit<ProblemView, 'ways' | 'requestId'>,
     status: ContentfulStatusCode,
     clientId?: string,
     redirectUri?: string,
@@ -88,7 +88,7 @@ export class Drawing {
       ...(view.problem === 'link_invalid' && { newLink: `${this.basePath}/forgot` }),
       ...(application !== undefined && { application }),
     };
-    return renderPage(c, { ...problemPage({ ...view, ways }, setting), status });
+    return renderPage(c, { ...problemPage({ ...view, ways, requestId: requestIdOf(c) }, setting), status });
   }
 
   /** Answers an error: back to the client if that is safe, else with a page. */
@@ -98,8 +98,7 @@ export class Drawing {
     if (error instanceof DirectoryFault) {
       requestLog.failure(requestId, 'directory_unavailable', error);
       c.header('retry-after', String(DIRECTORY_RETRY_SECONDS));
-      const view = { secondsToWait: DIRECTORY_RETRY_SECONDS, detail: { requestId } };
-      return this.problem(c, { problem: 'unavailable', ...view }, 503);
+      return this.problem(c, { problem: 'unavailable', secondsToWait: DIRECTORY_RETRY_SECONDS }, 503);
     }
     if (error instanceof PageProblem) {
       const { problem, status, page, reason, clientId } = error;
@@ -120,10 +119,9 @@ export class Drawing {
       problem: problemOf(error, answer.status),
       ...(secondsToWait > 0 && { secondsToWait }),
       ...(error instanceof OAuthError && error.reason !== undefined && { reason: error.reason }),
-      detail: {
-        requestId,
-        ...(error instanceof OAuthError && { code: error.code, description: error.description }),
-      },
+      ...(error instanceof OAuthError && {
+        detail: { code: error.code, description: error.description },
+      }),
     };
     for (const [name, value] of Object.entries(headers)) c.header(name, String(value));
     const clientId = error instanceof OAuthError && answer.status < 500 ? error.clientId : undefined;

@@ -14,6 +14,8 @@ interface FieldShown {
   readonly isFocused?: boolean;
   /** Whether it takes a code in capital letters. */
   readonly isCode?: boolean;
+  /** Of a password: the URL for users who have forgotten it. */
+  readonly forgot?: string | undefined;
 }
 
 export function textField(field: FieldShown, type: 'text' | 'email' = 'text'): Html {
@@ -28,13 +30,20 @@ ${hintOf(field)}`;
  * @param minLength of a new password
  */
 export function passwordField(field: FieldShown, texts: Texts, minLength?: number): Html {
-  const { id, name, label, autocomplete, isFocused } = field;
-  return html`<label for="${id}">${label}</label>
+  const { id, name, label, autocomplete, isFocused, forgot } = field;
+  return html`<div class="field">
+<label for="${id}">${label}</label>
 <div class="secret">
 <input id="${id}" name="${name}" type="password" autocomplete="${autocomplete}"${minLength === undefined ? '' : html` minlength="${minLength}"`} required${describedBy(field)}${isFocused ? html` autofocus` : ''}>
 ${revealButton(id, texts)}
+</div>${forgotLink(forgot, texts)}
 </div>
 ${hintOf(field)}`;
+}
+
+/** Drawn beside the label of a password, but after the field, so that the Tab key leads from the username to the password. */
+export function forgotLink(href: string | undefined, { signIn }: Texts): Html | '' {
+  return href === undefined ? '' : html`\n<a id="forgot-password" href="${href}">${signIn.forgot}</a>`;
 }
 
 /** Stands behind a password field, in an element of the class `secret`. Without scripts, it stays hidden. */

@@ -5,6 +5,7 @@ import { textsIn } from '../../texts/texts.ts';
 import type { Problem } from '../browser/request.ts';
 import { named, webAddress } from './application_shown.ts';
 import { operatorMark } from './brand.ts';
+import { COPY_SCRIPT, requestNumber } from './copying.ts';
 import type { Page, PageSetting } from './layout.ts';
 
 export interface ProblemView {
@@ -14,6 +15,8 @@ export interface ProblemView {
   /** Reason code, shown if it has a text. */
   readonly reason?: string;
   readonly ways: ProblemWays;
+  /** With which an operator finds the request in the log. */
+  readonly requestId: string;
   /** For developers: the terms of the log and the specification. */
   readonly detail?: ProblemDetail;
 }
@@ -35,7 +38,6 @@ interface ProblemDetail {
   readonly code?: string;
   /** The English `error_description`. */
   readonly description?: string;
-  readonly requestId?: string;
 }
 
 /** Explains the problem and what the user can do. Links: `try-again`, `new-link`, `to-application`, `to-home`, `to-account`. */
@@ -47,6 +49,7 @@ export function problemPage(view: ProblemView, setting: PageSetting): Page {
   return {
     ...setting,
     title: texts.problemTitle(title),
+    scripts: [COPY_SCRIPT],
     body: html`<header>
 ${operatorMark(setting.operator)}
 <h1>${title}</h1>
@@ -55,6 +58,7 @@ ${operatorMark(setting.operator)}
 <p>${text}</p>${reason === undefined ? '' : html`\n<p id="reason">${reason}</p>`}
 <p>${view.secondsToWait === undefined ? help : problemDetail.waitFor(texts.formats.duration(view.secondsToWait))}</p>
 </div>
+${requestNumber(view.requestId, texts)}
 ${waysOf(view.ways, texts)}
 ${view.detail === undefined ? '' : detailOf(view.detail, texts)}`,
   };
@@ -67,25 +71,25 @@ function reasonText(reason: string | undefined, { reasons }: Texts): string | un
 
 function waysOf({ home, account, again, newLink, application }: ProblemWays, { problemWays }: Texts): Html {
   const applicationUri = webAddress(application?.uri);
-  return html`${again === undefined ? '' : html`<a id="try-again" class="button" href="${again}">${problemWays.again}</a>`}
-${newLink === undefined ? '' : html`<a id="new-link" class="button" href="${newLink}">${problemWays.newLink}</a>`}
-${application === undefined || applicationUri === undefined ? '' : html`<a id="to-application" class="button" href="${applicationUri}" rel="noreferrer">${problemWays.application(named(application.name))}</a>`}
+  const primary = again === undefined && newLink === undefined ? ' primary' : '';
+  return html`${again === undefined ? '' : html`<a id="try-again" class="button primary" href="${again}">${problemWays.again}</a>`}
+${newLink === undefined ? '' : html`<a id="new-link" class="button primary" href="${newLink}">${problemWays.newLink}</a>`}
+${application === undefined || applicationUri === undefined ? '' : html`<a id="to-application" class="button${primary}" href="${applicationUri}" rel="noreferrer">${problemWays.application(named(application.name))}</a>`}
 <ul class="links" role="list">
 <li><a id="to-home" href="${home}">${problemWays.home}</a></li>
 <li><a id="to-account" href="${account}">${problemWays.account}</a></li>
 </ul>`;
 }
 
-function detailOf({ code, description, requestId }: ProblemDetail, { problemDetail }: Texts): Html | '' {
+function detailOf({ code, description }: ProblemDetail, { problemDetail }: Texts): Html | '' {
   const rows = [
-    { term: problemDetail.code, value: code, language: 'en' },
-    { term: problemDetail.description, value: description, language: 'en' },
-    { term: problemDetail.requestId, value: requestId, language: 'zxx' },
+    { term: problemDetail.code, value: code },
+    { term: problemDetail.description, value: description },
   ].filter(({ value }) => value !== undefined && value !== '');
   if (rows.length === 0) return '';
   return html`<details class="developers">
 <summary>${problemDetail.heading}</summary>
 <dl>
-${rows.map(({ term, value, language }) => html`<dt>${term}</dt><dd lang="${language}">${value}</dd>\n`)}</dl>
+${rows.map(({ term, value }) => html`<dt>${term}</dt><dd lang="en">${value}</dd>\n`)}</dl>
 </details>`;
 }

@@ -1,10 +1,11 @@
 import { html } from 'hono/html';
-import type { Provider } from '../../config/providers.ts';
+import type { Provider, ProviderKind } from '../../config/providers.ts';
 import type { Texts } from '../../texts/en.ts';
 import { type Html, icon } from '../../texts/html.ts';
 import { type Language, localizedMember } from '../../texts/texts.ts';
 import { idOf, named } from './application_shown.ts';
 import type { FormShown } from './layout.ts';
+import { providerMark } from './provider_marks.ts';
 
 /** The provider’s name in a language. */
 export function providerName({ id, names }: Provider, language: Language): string {
@@ -15,6 +16,7 @@ export function providerName({ id, names }: Provider, language: Language): strin
 export interface ProviderButton {
   readonly id: string;
   readonly name: string;
+  readonly kind: ProviderKind;
   /** URL that receives the `POST`. */
   readonly action: string;
 }
@@ -26,17 +28,15 @@ export function providerButtons(
   { providers: words }: Texts,
 ): Html | '' {
   if (providers === undefined || providers.length === 0) return '';
-  return html`<section aria-labelledby="providers">
-<h2 id="providers">${words.or}</h2>
-<div class="ways">
+  return html`<p class="or" aria-hidden="true"><span>${words.divider}</span></p>
+<section aria-label="${words.or}">
 ${providers.map(
-  ({ id, name, action }) => html`<form method="post" action="${action}">
+  ({ id, name, kind, action }) => html`<form method="post" action="${action}">
 <input type="hidden" name="form_token" value="${formToken}">
-<button id="${idOf('provider', id)}" type="submit">${words.continueWith(named(name))}</button>
+<button id="${idOf('provider', id)}" type="submit" class="with-mark">${providerMark(kind, name)}<span>${words.continueWith(named(name))}</span></button>
 </form>
 `,
-)}</div>
-</section>`;
+)}</section>`;
 }
 
 /** The user’s links to providers. */

@@ -10,8 +10,9 @@ body {
   display: flex; flex-direction: column;
   font: 1rem/1.5 var(--font, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif);
   color: var(--text); background: var(--surface);
-  overflow-wrap: anywhere;
+  overflow-wrap: anywhere; hyphens: auto; hyphenate-limit-chars: 12 4 4;
 }
+code, bdi, .name, input { hyphens: manual; }
 main { width: 100%; margin: 0 auto; padding: 2rem 1.5rem 1rem; flex: 1; }
 footer {
   display: flex; flex-wrap: wrap; align-items: center; justify-content: center; gap: .25rem 1.5rem;
@@ -25,9 +26,8 @@ footer .links a { color: inherit; }
 
 h1, h2, h3, p, ul, ol, dl, dd, form { margin: 0; }
 ul { padding: 0; list-style: none; }
-h1 { font-size: 1.625rem; line-height: 1.25; font-weight: 650; letter-spacing: -.01em; text-wrap: balance; }
+h1 { font-size: clamp(1.25rem, .625rem + 3.75vw, 1.625rem); line-height: 1.25; font-weight: 650; letter-spacing: -.01em; text-wrap: balance; }
 h1.long { font-size: 1.25rem; line-height: 1.35; }
-h1, h3 { hyphens: auto; }
 h2 { font-size: 1rem; line-height: 1.4; font-weight: 650; }
 h3 { font-size: 1rem; line-height: 1.4; font-weight: 600; }
 code { font: .875em/1.4 ui-monospace, 'SF Mono', Menlo, Consolas, monospace; }
@@ -48,6 +48,8 @@ footer .logo { width: 1.5rem; height: 1.5rem; padding: .125rem; border: 1px soli
 .icon { flex: none; width: 1.25rem; height: 1.25rem; fill: none; stroke: currentColor; stroke-width: 1.75; stroke-linecap: round; stroke-linejoin: round; }
 
 main > * + *, section + section { margin-top: 1.5rem; }
+section > * + :is(.caution, .problem, .button, form), .note + .caution { margin-top: .75rem; }
+h2 + .note { margin-top: .25rem; }
 header + * { margin-top: 0; }
 
 label { display: block; margin-bottom: .375rem; font-size: .875rem; font-weight: 600; }
@@ -66,6 +68,10 @@ h2 + .problem, .lead + .problem { margin-top: .75rem; }
 .reveal[aria-pressed=true] { text-decoration: underline; text-underline-offset: .2em; }
 .secret .reveal[hidden] { display: none; }
 .secret input { padding-right: 6rem; }
+.field { display: grid; grid-template-columns: 1fr auto; align-items: baseline; gap: 0 1rem; }
+.field > * { grid-area: 2 / 1 / auto / -1; }
+.field > label { grid-area: 1 / 1; }
+.field > a { grid-area: 1 / 2; margin-bottom: .375rem; font-size: .875rem; }
 .hint { margin: -.875rem 0 1.25rem; }
 input.unseen:not([type=hidden]) { width: 1px; min-height: 0; height: 1px; margin: 0; padding: 0; border: 0; }
 .check { display: flex; gap: .75rem; align-items: start; margin-bottom: 1.25rem; }
@@ -76,7 +82,7 @@ input.unseen:not([type=hidden]) { width: 1px; min-height: 0; height: 1px; margin
 
 button, .button {
   display: block; width: 100%; min-height: 3rem; padding: .625rem 1.25rem;
-  font: inherit; font-weight: 600; line-height: 1.5; text-align: center; text-decoration: none; cursor: pointer;
+  font: inherit; font-weight: 600; line-height: 1.5; text-align: center; text-decoration: none; overflow-wrap: break-word; cursor: pointer;
   color: var(--text); background: var(--surface);
   border: 1px solid var(--edge); border-radius: var(--radius, .625rem);
 }
@@ -84,11 +90,28 @@ button:hover, .button:hover { background: var(--ground); }
 [data-sent], [data-sent] button { cursor: progress; }
 [data-sent] button { opacity: .6; }
 .primary { padding: .5625rem 1.1875rem; color: var(--on-brand); background: var(--brand); border: 2px solid var(--brand-edge); }
+.quiet { width: auto; margin-right: auto; margin-left: auto; font-weight: 400; color: var(--accent); background: none; border-color: transparent; text-decoration: underline; text-decoration-thickness: from-font; text-underline-offset: .2em; }
 .primary .detail { display: block; font-weight: 400; color: inherit; }
 .primary:hover { background: var(--brand-hover); }
 .danger { color: var(--danger); border-color: var(--danger); }
 .danger:hover { background: var(--danger-ground); }
-.ways { margin-top: .75rem; }
+.primary.danger { color: var(--surface); background: var(--danger); }
+.primary.danger:hover { text-decoration: underline; }
+.with-mark { display: flex; align-items: center; gap: .75rem; }
+.with-mark > :last-child { flex: 1; margin-right: clamp(0rem, 100vw - 24rem, 2rem); }
+.provider-mark { flex: none; width: 1.25rem; height: 1.25rem; }
+.provider-mark.initial { line-height: 1.25rem; border: 1px solid var(--edge); border-radius: .25rem; font-size: .8125rem; }
+.or { display: flex; align-items: center; gap: 1rem; font-size: .875rem; color: var(--muted); }
+.or::before, .or::after { content: ''; flex: 1; border-top: 1px solid var(--line); }
+main > .or + * { margin-top: 1rem; }
+.request-number { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .75rem; font-size: .875rem; }
+.request-number code { font-size: 1em; user-select: all; }
+.copy { width: auto; min-height: 2.25rem; padding: .25rem .75rem; font-size: .875rem; font-weight: 400; }
+.copy[hidden], #print-codes[hidden] { display: none; }
+.keeping { display: flex; flex-wrap: wrap; gap: .75rem; }
+.keeping > * { flex: 1 1 8rem; }
+.keeping > * + * { margin: 0; }
+.keeping .copy { min-height: 3rem; padding: .625rem 1.25rem; font: inherit; font-weight: 600; }
 .providers :is(.note, .problem, .question) + * { margin-top: 1rem; }
 .question { display: grid; gap: .75rem; padding: 1rem; border: 1px solid var(--line); border-radius: var(--radius, .625rem); }
 .choices { display: flex; flex-wrap: wrap; gap: .75rem; }

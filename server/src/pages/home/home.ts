@@ -60,7 +60,7 @@ ${operatorMark(setting.operator)}
 <h1>${home.title(setting.operator.name)}</h1>
 <p class="lead">${home.text}</p>
 </header>
-${account === undefined ? '' : html`<a id="to-account" class="button" href="${account}">${home.account}</a>`}
+${account === undefined ? '' : html`<a id="to-account" class="button primary" href="${account}">${home.account}</a>`}
 <section class="developers" aria-labelledby="developers">
 <h2 id="developers">${home.forDevelopers}</h2>
 <p>${home.running(html`<bdi>${issuer}</bdi>`)}${metadata === undefined ? '' : html` <a href="${metadata}">${home.metadata}</a>`}</p>

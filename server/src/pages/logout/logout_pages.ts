@@ -78,7 +78,7 @@ ${applicationList('notified', [logout.notified], applicationsIn('notified'), tex
 ${applicationList('pending', [logout.pending, logout.pendingNote], applicationsIn('pending'), texts)}
 ${applicationList('not-notified', [logout.notNotified, logout.notNotifiedNote], applicationsIn('notNotified'), texts)}
 ${leaving === undefined ? '' : wayOut(leaving, setting, texts)}
-${signIn === undefined ? '' : html`<a id="sign-in-again" class="button" href="${signIn}">${logout.signInAgain}</a>`}`,
+${signIn === undefined ? '' : html`<a id="sign-in-again" class="button primary" href="${signIn}">${logout.signInAgain}</a>`}`,
   };
 }
 
@@ -111,6 +111,6 @@ ${operatorMark(setting.operator)}
 <h1>${logout.stillTitle}</h1>
 <p class="lead">${logout.still} ${person === undefined ? '' : logout.question(named(person.name))}</p>
 </header>
-<a id="to-account" class="button" href="${account}">${logout.toAccount}</a>`,
+<a id="to-account" class="button primary" href="${account}">${logout.toAccount}</a>`,
   };
 }

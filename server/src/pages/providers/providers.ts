@@ -91,6 +91,7 @@ function offeredProviders(
     .map((provider) => ({
       id: provider.id,
       name: providerName(provider, language),
+      kind: provider.kind,
       action: `${needs.drawing.basePath}/upstream/${provider.id}/sign_in?pending=${page.sealed}`,
     }));
 }

@@ -10,6 +10,7 @@ import type { PendingPages, PendingRequest } from '../browser/pending.ts';
 import { type PageContext, PageProblem, requestIdOf, type Visitors } from '../browser/request.ts';
 import { named } from '../drawing/application_shown.ts';
 import { operatorMark } from '../drawing/brand.ts';
+import { COPY_SCRIPT, requestNumber } from '../drawing/copying.ts';
 import type { Drawing } from '../drawing/drawing.ts';
 import { type Page, type PageSetting, renderPage } from '../drawing/layout.ts';
 import { providerName } from '../drawing/providers_shown.ts';
@@ -159,12 +160,13 @@ export interface ProviderProblemView {
 /** Why a sign-in with a provider did not succeed. Links: `try-again`, `connect-account`. */
 export function providerProblemPage(view: ProviderProblemView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
-  const { providers, problemDetail } = texts;
+  const { providers } = texts;
   const { title, text, help } = providers.problems[view.problem];
   const provider = named(view.provider);
   return {
     ...setting,
     title: texts.problemTitle(title),
+    scripts: [COPY_SCRIPT],
     body: html`<header>
 ${operatorMark(setting.operator)}
 <h1>${title}</h1>
@@ -173,17 +175,8 @@ ${operatorMark(setting.operator)}
 <p>${text(provider)}${view.label === undefined ? '' : html` ${providers.label(named(view.label))}`}</p>
 <p>${help(provider)}</p>
 </div>
+${requestNumber(view.requestId, texts)}
 ${view.connect === undefined ? '' : html`<a id="connect-account" class="button primary" href="${view.connect}">${providers.connectFirst}</a>`}
-<a id="try-again" class="button" href="${view.back}">${providers.back}</a>
-${
-  view.requestId === undefined
-    ? ''
-    : html`<details class="developers">
-<summary>${problemDetail.heading}</summary>
-<dl>
-<dt>${problemDetail.requestId}</dt><dd lang="zxx">${view.requestId}</dd>
-</dl>
-</details>`
-}`,
+<a id="try-again" class="button${view.connect === undefined ? ' primary' : ' quiet'}" href="${view.back}">${providers.back}</a>`,
   };
 }

@@ -34,7 +34,7 @@ ${secondsToWait === undefined ? '' : problemBox(tooMany(secondsToWait, texts))}
 ${textField({ id: 'username', name: 'username', label: forgot.usernameOrEmail, autocomplete: 'username', value: view.typed, isFocused: true })}
 <button id="forgot-submit" type="submit" class="primary">${forgot.submit}</button>
 </form>
-<a id="to-sign-in" class="button" href="${view.back}">${forgot.back}</a>`,
+<a id="to-sign-in" class="button quiet" href="${view.back}">${forgot.back}</a>`,
   };
 }
 
@@ -76,7 +76,7 @@ ${problem === undefined ? '' : problemBox(text)}
 ${textField({ id: 'email', name: 'email', label: signUp.email, autocomplete: 'email', value: view.typed, isFocused: true, isWrong: problem !== undefined, ...hint }, 'email')}
 <button id="sign-up-submit" type="submit" class="primary">${signUp.submit}</button>
 </form>
-<a id="to-sign-in" class="button" href="${view.back}">${forgot.back}</a>`,
+<a id="to-sign-in" class="button quiet" href="${view.back}">${forgot.back}</a>`,
   };
 }
 
@@ -97,6 +97,6 @@ ${operatorMark(setting.operator)}
 </header>
 <p role="status" id="mail-sent">${texts[kind].sent}</p>
 <p class="detail">${texts.forgot.sentHelp}</p>
-<a id="to-sign-in" class="button" href="${back}">${texts.forgot.back}</a>`,
+<a id="to-sign-in" class="button quiet" href="${back}">${texts.forgot.back}</a>`,
   };
 }

@@ -6,7 +6,7 @@ import { textsIn } from '../../texts/texts.ts';
 import type { Lead } from '../browser/pending.ts';
 import { applicationLinks, named, personLine, uncheckedNote } from '../drawing/application_shown.ts';
 import { operatorMark } from '../drawing/brand.ts';
-import { problemBox, REVEAL_SCRIPT, revealButton, revealScript } from '../drawing/fields.ts';
+import { forgotLink, problemBox, REVEAL_SCRIPT, revealButton, revealScript } from '../drawing/fields.ts';
 import type { ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../drawing/layout.ts';
 import { PASSKEY_SCRIPT, passkeyForm, passkeyScript } from '../drawing/passkey_form.ts';
 import { type ProviderButton, providerButtons } from '../drawing/providers_shown.ts';
@@ -77,21 +77,16 @@ ${revealScript()}`,
   };
 }
 
-function otherWays({ forgot, signUp, again }: SignInView, { signIn: words }: Texts): Html | '' {
-  const ways = [
-    { id: 'forgot-password', href: forgot, text: words.forgot },
-    { id: 'sign-up', href: again === undefined ? signUp : undefined, text: words.signUp },
-  ].filter(({ href }) => href !== undefined);
-  if (ways.length === 0) return '';
-  return html`<ul class="links" role="list">
-${ways.map(({ id, href, text }) => html`<li><a id="${id}" href="${href}">${text}</a></li>\n`)}</ul>`;
+function otherWays({ signUp, again }: SignInView, { signIn: words }: Texts): Html | '' {
+  if (signUp === undefined || again !== undefined) return '';
+  return html`<p class="links"><a id="sign-up" href="${signUp}">${words.signUp}</a></p>`;
 }
 
 /** A separate form, so that the typed password is not sent. */
 export function cancelForm({ action, formToken }: FormShown, texts: Texts): Html {
   return html`<form method="post" action="${action}">
 <input type="hidden" name="form_token" value="${formToken}">
-<button id="login-cancel" type="submit" name="decision" value="cancel">${texts.signIn.cancel}</button>
+<button id="login-cancel" type="submit" class="quiet" name="decision" value="cancel">${texts.signIn.cancel}</button>
 </form>`;
 }
 
@@ -111,7 +106,7 @@ export function signInProblem(text: string, secondsToWait: number | undefined, t
 }
 
 function form(view: SignInView, texts: Texts): Html {
-  const { action, formToken, username, problem, again, challenge, asksOnlyName = false } = view;
+  const { action, formToken, username, problem, again, challenge, asksOnlyName = false, forgot } = view;
   const describedBy = problem === undefined ? '' : html` aria-describedby="problem"`;
   const isInvalid = problem === 'credentials_wrong' ? html` aria-invalid="true"` : '';
   const focus = html` autofocus`;
@@ -123,10 +118,12 @@ function form(view: SignInView, texts: Texts): Html {
 ${
   asksOnlyName
     ? ''
-    : html`<label for="password">${texts.signIn.password}</label>
+    : html`<div class="field">
+<label for="password">${texts.signIn.password}</label>
 <div class="secret">
 <input id="password" name="password" type="password" autocomplete="current-password" required${describedBy}${isInvalid}${nameFirst ? '' : focus}>
 ${revealButton('password', texts)}
+</div>${forgotLink(forgot, texts)}
 </div>`
 }
 <button id="login-submit" type="submit" class="primary">${again === undefined && !asksOnlyName ? texts.signIn.submit : texts.signIn.submitAgain}</button>

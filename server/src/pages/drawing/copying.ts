@@ -1,0 +1,41 @@
+// Copies what a page shows, such as a request number.
+import { html, raw } from 'hono/html';
+import type { Texts } from '../../texts/en.ts';
+import type { Html } from '../../texts/html.ts';
+
+/** Its hash is in the policy of the pages that have a `copyButton`. */
+export const COPY_SCRIPT = `
+for (const button of navigator.clipboard ? document.querySelectorAll('button.copy') : []) {
+  const { copies, copied } = button.dataset;
+  button.hidden = false;
+  button.addEventListener('click', async () => {
+    const lines = document.querySelectorAll(copies);
+    try {
+      await navigator.clipboard.writeText([...lines].map((line) => line.textContent).join('\\n'));
+      button.querySelector('[role=status]').textContent = copied;
+      button.firstElementChild.hidden = true;
+    } catch {
+      getSelection().selectAllChildren(lines[0].parentElement);
+    }
+  });
+}
+`;
+
+export function copyScript(): Html {
+  return html`<script>${raw(COPY_SCRIPT)}</script>`;
+}
+
+/**
+ * Stays hidden if the browser cannot copy.
+ * @param selector of the elements whose texts are copied, each on a line
+ */
+export function copyButton(id: string, selector: string, { copying }: Texts): Html {
+  return html`<button id="${id}" type="button" class="copy" data-copies="${selector}" data-copied="${copying.copied}" hidden><span>${copying.copy}</span><span role="status"></span></button>`;
+}
+
+/** The number of a request, with which an operator finds its lines in the log. */
+export function requestNumber(requestId: string | undefined, texts: Texts): Html | '' {
+  if (requestId === undefined || requestId === '') return '';
+  return html`<p class="request-number">${texts.copying.requestNumber} <code id="request-number" lang="zxx">${requestId}</code> ${copyButton('copy-request-number', '#request-number', texts)}</p>
+${copyScript()}`;
+}
