@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
 import { readSecretFile } from '../src/data/secrets.ts';
 import { PendingRequests } from '../src/pages/browser/pending.ts';
+import { COPY_SCRIPT } from '../src/pages/drawing/copying.ts';
 import { REVEAL_SCRIPT } from '../src/pages/drawing/fields.ts';
 import { SEND_SCRIPT } from '../src/pages/drawing/layout.ts';
 import {
@@ -114,7 +115,7 @@ for (const database of ANY_DATABASE) {
       for (const [page, formAction, scripts] of [
         [login, '', [REVEAL_SCRIPT, SEND_SCRIPT]],
         [consent, '', [SEND_SCRIPT]],
-        [problem, "form-action 'self'; ", []],
+        [problem, "form-action 'self'; ", [COPY_SCRIPT]],
       ] as const) {
         const policy = page.headers.get('content-security-policy') ?? '';
         const [, hash = ''] = /style-src ('sha256-[\w+/=]+')/.exec(policy) ?? [];
@@ -560,7 +561,7 @@ for (const database of ANY_DATABASE) {
         html,
         /<a id="to-application" class="button" href="https:\/\/web\.example\/" rel="noreferrer">/,
       );
-      assert.ok(html.includes(`<a id="try-again" class="button" href="${formAction(login)}">`), html);
+      assert.ok(html.includes(`<a id="try-again" class="button primary" href="${formAction(login)}">`), html);
     });
 
     test('a session’s cookie is random and says nothing; another one is no session', async () => {

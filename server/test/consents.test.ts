@@ -199,7 +199,7 @@ for (const database of ANY_DATABASE) {
         const page = await browser.submit(consent, { decision: second, again: 'after the back button' });
         assert.equal(page.status, 400);
         assert.match(page.html, title);
-        const [, way] = /id="to-application" class="button" href="([^"]*)"/.exec(page.html) ?? [];
+        const [, way] = /id="to-application" class="button primary" href="([^"]*)"/.exec(page.html) ?? [];
         assert.equal(way, `${new URL(url).origin}/`, 'where the first answer led');
         assert.deepEqual(await consentsOf(name), before);
         if (first === 'allow') assert.ok((await redeem(server.url, pkce, new URL(url))).access_token);

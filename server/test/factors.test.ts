@@ -144,6 +144,14 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual(recoveryCodesOn(await press(browser, offer, sent)), recoveryCodesOn(codes));
       assert.deepEqual(recoveryCodesOn(await browser.get(codes.url)), recoveryCodesOn(codes));
       assert.deepEqual(recoveryCodesOn(await stranger.get(codes.url)), []);
+      for (const _ of ['once', 'again']) {
+        const { headers, html: file } = await browser.submit(codes, { act: 'download_codes' });
+        assert.equal(headers.get('content-disposition'), 'attachment; filename="recovery-codes.txt"');
+        assert.equal(headers.get('cache-control'), 'no-store');
+        const [title = '', , ...rest] = file.split('\r\n');
+        assert.match(title, /^Recovery codes for localhost:\d+$/);
+        assert.deepEqual(rest, [...recoveryCodesOn(codes), '']);
+      }
       const after = await browser.get(offer.url);
       assert.equal(secretOn(after), undefined, 'nobody sees the secret of an app that was added');
       assert.match(after.html, /You already have an authenticator app/);
@@ -163,6 +171,8 @@ for (const database of ANY_DATABASE) {
       const saved = await later.browser.submit(again, { act: 'codes_saved' });
       assert.doesNotMatch(saved.html, /id="show-recovery-codes"/);
       assert.deepEqual(recoveryCodesOn(await later.browser.get(codes.url)), []);
+      const late = await later.browser.submit(again, { act: 'download_codes' });
+      assert.equal(late.headers.get('content-disposition'), null, 'saved codes are not sent again');
     });
 
     test('RFC 6238 §5.2 a code counts once, in whatever browser', async () => {

@@ -93,7 +93,17 @@ describe('passkeys in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     const totp = new TOTP({ secret: Secret.fromBase32(secret) });
     await visit.page.fill('#code', totp.generate());
     await visit.page.click('#confirm-totp');
-    const [recoveryCode = ''] = await visit.page.locator('#recovery-code-list code').allInnerTexts();
+    const codes = await visit.page.locator('#recovery-code-list code').allInnerTexts();
+    const [recoveryCode = ''] = codes;
+    await visit.person.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await visit.page.click('#copy-codes');
+    await visit.page.waitForSelector('#copy-codes:has-text("Copied")');
+    assert.equal(await visit.page.evaluate('navigator.clipboard.readText()'), codes.join('\n'));
+    await visit.page.emulateMedia({ media: 'print' });
+    const printed = (await visit.page.innerText('body')).split('\n').filter((line) => line !== '');
+    assert.match(printed.shift() ?? '', /^Recovery codes for localhost/);
+    assert.deepEqual(printed, codes);
+    await visit.page.emulateMedia({ media: 'screen' });
 
     await visit.person.clearCookies();
     await visit.authorize({ prompt: 'consent' });

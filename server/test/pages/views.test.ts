@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { CHARTS_SCRIPT } from '../../src/console/charts.ts';
+import { PRINT_SCRIPT } from '../../src/pages/account/factors_page.ts';
 import { consentPage } from '../../src/pages/consent/consent_page.ts';
 import { applicationMark, colorOfHue, contrast, isColor, textOn } from '../../src/pages/drawing/brand.ts';
+import { COPY_SCRIPT } from '../../src/pages/drawing/copying.ts';
 import { REVEAL_SCRIPT } from '../../src/pages/drawing/fields.ts';
 import type { Page } from '../../src/pages/drawing/layout.ts';
 import { contentSecurityPolicy, documentOf, SEND_SCRIPT, styleOf } from '../../src/pages/drawing/layout.ts';
@@ -15,7 +17,7 @@ const HOSTILE = `"'><b id=hostile onclick=x>&`;
 const ESCAPED = '&quot;&#39;&gt;&lt;b id=hostile onclick=x&gt;&amp;';
 
 /** The scripts of pages. */
-const SCRIPTS = [REVEAL_SCRIPT, PASSKEY_SCRIPT, CHARTS_SCRIPT];
+const SCRIPTS = [REVEAL_SCRIPT, PASSKEY_SCRIPT, CHARTS_SCRIPT, COPY_SCRIPT, PRINT_SCRIPT];
 
 /** The chart library, which this server also has. */
 const LIBRARY = /<script src="(\/console\/uplot\.js\?v=[\w-]{16})"><\/script>/;
@@ -264,10 +266,10 @@ describe('ids by which users’ tools and tests find elements', () => {
     leaving: ['leave', 'to-home'],
     leaving_by_form: ['leave', 'to-home'],
     signed_out_leaving: ['leave', 'sign-in-again'],
-    problem_request_invalid: ['to-home', 'to-account'],
-    problem_request_expired: ['to-application', 'to-home', 'to-account'],
-    problem_form_foreign: ['try-again', 'to-home', 'to-account'],
-    problem_link_invalid: ['new-link', 'to-home', 'to-account'],
+    problem_request_invalid: ['copy-request-number', 'to-home', 'to-account'],
+    problem_request_expired: ['copy-request-number', 'to-application', 'to-home', 'to-account'],
+    problem_form_foreign: ['copy-request-number', 'try-again', 'to-home', 'to-account'],
+    problem_link_invalid: ['copy-request-number', 'new-link', 'to-home', 'to-account'],
     account: [
       'sign-out',
       'change-email',
@@ -285,8 +287,8 @@ describe('ids by which users’ tools and tests find elements', () => {
       'username',
       'password',
       'password-reveal',
-      'login-submit',
       'forgot-password',
+      'login-submit',
       'sign-up',
       'login-cancel',
     ],
@@ -294,10 +296,10 @@ describe('ids by which users’ tools and tests find elements', () => {
       'sign-out',
       'current-password',
       'current-password-reveal',
+      'forgot-password',
       'new-password',
       'new-password-reveal',
       'change-password',
-      'forgot-password',
       'passkey-name',
       'add-passkey',
       'add-totp',
@@ -319,13 +321,13 @@ describe('ids by which users’ tools and tests find elements', () => {
       'all-sessions',
     ],
     account_totp: ['sign-out', 'code', 'confirm-totp'],
-    account_recovery_codes: ['sign-out', 'codes-saved'],
+    account_recovery_codes: ['sign-out', 'copy-codes', 'download-codes', 'print-codes', 'codes-saved'],
     sign_in_passkey: [
       'username',
       'password',
       'password-reveal',
-      'login-submit',
       'forgot-password',
+      'login-submit',
       'passkey-submit',
       'login-cancel',
     ],

@@ -245,7 +245,8 @@ ${copyScript()}
   };
 }
 
-const PRINT_SCRIPT = `{
+/** Its hash is in the policy of the page of recovery codes. */
+export const PRINT_SCRIPT = `{
   const button = document.getElementById('print-codes');
   button.hidden = false;
   button.addEventListener('click', () => print());
