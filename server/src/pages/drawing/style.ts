@@ -68,7 +68,8 @@ h2 + .problem, .lead + .problem { margin-top: .75rem; }
 .reveal[aria-pressed=true] { text-decoration: underline; text-underline-offset: .2em; }
 .secret .reveal[hidden] { display: none; }
 .secret input { padding-right: 6rem; }
-.field { display: grid; grid-template-columns: 1fr auto; align-items: baseline; gap: 0 1rem; }
+.field { display: grid; grid-template-columns: 1fr auto; align-items: baseline; gap: 0 1rem; margin-bottom: 1.25rem; }
+.field input:not([type=hidden]) { margin-bottom: 0; }
 .field > * { grid-area: 2 / 1 / auto / -1; }
 .field > label { grid-area: 1 / 1; }
 .field > a { grid-area: 1 / 2; margin-bottom: .375rem; font-size: .875rem; }
