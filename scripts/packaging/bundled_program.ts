@@ -4,7 +4,7 @@ import { embeddedChartLibrary } from './embedded_chart_library.ts';
 import { packedHelp } from './help_module.ts';
 
 /** Threads and processes that the program starts. It finds them next to the code that starts them. */
-const STARTED = ['serve/sweeping_thread', 'serve/backup_process', 'people/bcrypt_thread'];
+const STARTED = ['serve/sweeping_thread', 'serve/backup_process', 'people/hash_thread'];
 
 /** The modules of the command line, and of what it starts. */
 export const PROGRAM = ['cli/run', 'serve/worker', ...STARTED];

@@ -30,7 +30,7 @@ import { claims, GROUP_FILTER, groupNames, username } from './users.ts';
 /** A line of an import is checked by itself, so that the others are imported. */
 const line = object({
   username,
-  'password_hash?': text('The hash of the user’s password, by argon2, bcrypt, scrypt or PBKDF2.', {
+  'password_hash?': text('The hash of the user’s password, in a form that the user import accepts.', {
     maxLength: 1024,
   }),
   'subject?': text('The subject identifier of the user. Default: a new one.', { maxLength: 255 }),

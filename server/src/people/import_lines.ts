@@ -5,6 +5,7 @@ import { claimsAsKept, isOwnClaim } from '../data/people.ts';
 import type { NewIdentity } from '../data/upstream_identities.ts';
 import { isAddress } from './mailing.ts';
 import { readPasswordHash } from './password_formats.ts';
+import { storedHashForm } from './password_spellings.ts';
 
 /** A user as a line of an import says. What a line does not say stays as it is in an update. */
 export interface ImportLine {
@@ -75,10 +76,14 @@ export const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 /** Reads what a line says. @param found what a converter has left out */
 export function readImportLine(value: unknown, found: readonly string[] = []): ImportLine | LineProblem {
   if (!isObject(value)) return { reason: 'expected a JSON object such as {"username":"carol"}' };
-  const { username, subject, claims = {}, groups, disabled, password_hash: passwordHash } = value;
+  const { username, subject, claims = {}, groups, disabled, password_hash: givenHash } = value;
   const { directory_id: directoryId, links } = value;
+  const passwordHash = typeof givenHash === 'string' ? storedHashForm(givenHash) : givenHash;
   const known = typeof username === 'string' ? { username } : {};
-  const reason = problemOf({ ...value, claims });
+  const reason = problemOf({
+    ...{ ...value, claims },
+    ...(passwordHash !== undefined && { password_hash: passwordHash }),
+  });
   if (reason !== undefined) return { ...known, reason };
   const warnings = [...found];
   const name = nameAsKept(String(username));

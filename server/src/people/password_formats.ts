@@ -2,6 +2,8 @@ import {
   type Argon2Algorithm,
   argon2,
   createCipheriv,
+  createHash,
+  createHmac,
   pbkdf2,
   type ScryptOptions,
   scrypt,
@@ -10,7 +12,8 @@ import {
 import { extname } from 'node:path';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import type { BcryptOrder } from './bcrypt_thread.ts';
+import type { HashOrder } from './hash_thread.ts';
+import { MAX_PASSWORD_BYTES } from './passwords.ts';
 
 /** RFC 9106 §4, second recommended option: 64 MiB, three passes, four lanes. */
 export const COST = { memory: 65536, passes: 3, parallelism: 4, tagLength: 32 } as const;
@@ -53,8 +56,15 @@ const nulsAtEnd = (password: string) => password.endsWith('\0');
 const SALT = '(?<salt>[A-Za-z0-9+/.]+)=*';
 const TAG = '(?<tag>[A-Za-z0-9+/.]+)=*';
 
-/** The PHC string format, the modular crypt format, and the forms of passlib and Ory Kratos. */
-const FORMATS: Readonly<Record<'argon2' | 'bcrypt' | 'scrypt' | 'firescrypt' | 'pbkdf2', Format>> = {
+/** WordPress removes white space around a password, as PHP defines it. */
+const asWordPress = (password: string) => password.replace(/^[ \t\n\r\0\v]+|[ \t\n\r\0\v]+$/g, '');
+const spaceAround = (password: string) => asWordPress(password) !== password;
+
+/**
+ * What is stored: the PHC string format, the modular crypt format, the schemes of LDAP, and the forms of passlib
+ * and Ory Kratos. An import converts other spellings of the same algorithms (ADR 195).
+ */
+const FORMATS = {
   argon2: {
     form: new RegExp(
       String.raw`^\$(?<type>argon2id|argon2i|argon2d)\$v=19\$m=(?<m>\d+),t=(?<t>\d+),p=(?<p>\d+)\$${SALT}\$${TAG}$`,
@@ -67,10 +77,47 @@ const FORMATS: Readonly<Record<'argon2' | 'bcrypt' | 'scrypt' | 'firescrypt' | '
     ignores: beyondBcrypt,
     read: bcryptHash,
   },
+  // Django hashes the password first, so that bcrypt reads all of it.
+  bcrypt_sha256: {
+    form: /^bcrypt_sha256\$(?<hash>\$2[aby]\$(?<cost>\d\d)\$[./A-Za-z0-9]{53})$/,
+    ignores: nothing,
+    read: (fields) =>
+      bcryptHash(fields, fields.hash, (password) => createHash('sha256').update(password).digest('hex')),
+  },
+  // WordPress, from 6.8.
+  wordpress: {
+    form: /^\$wp(?<hash>\$2[aby]\$(?<cost>\d\d)\$[./A-Za-z0-9]{53})$/,
+    ignores: spaceAround,
+    read: (fields) =>
+      bcryptHash(fields, fields.hash, (password) =>
+        createHmac('sha384', 'wp-sha384').update(asWordPress(password)).digest('base64'),
+      ),
+  },
+  // WordPress before 6.8, and phpBB.
+  phpass: {
+    form: /^\$[PH]\$(?<exponent>[./A-Za-z0-9])[./A-Za-z0-9]{30}$/,
+    ignores: spaceAround,
+    read: phpassHash,
+  },
+  sha_crypt: {
+    form: /^\$(?:5\$(?:rounds=(?<r5>\d+)\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43}|6\$(?:rounds=(?<r6>\d+)\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{86})$/,
+    ignores: nothing,
+    read: shaCryptHash,
+  },
+  salted_digest: {
+    form: /^\{SSHA(?<bits>256|384|512)?\}(?<both>[A-Za-z0-9+/]+)=*$/,
+    ignores: nothing,
+    read: saltedDigest,
+  },
   scrypt: {
     form: new RegExp(String.raw`^\$scrypt\$ln=(?<ln>\d+),r=(?<r>\d+),p=(?<p>\d+)\$${SALT}\$${TAG}$`),
     ignores: nulsAtEnd,
     read: scryptHash,
+  },
+  better_auth: {
+    form: /^(?<salt>[0-9a-f]{32}):(?<tag>[0-9a-f]{128})$/,
+    ignores: nulsAtEnd,
+    read: betterAuthHash,
   },
   firescrypt: {
     form: new RegExp(
@@ -81,26 +128,30 @@ const FORMATS: Readonly<Record<'argon2' | 'bcrypt' | 'scrypt' | 'firescrypt' | '
   },
   pbkdf2: {
     form: new RegExp(
-      String.raw`^\$pbkdf2(?:-(?<digest>sha1|sha256|sha512))?\$(?:i=)?(?<i>\d+)(?:,l=\d+)?\$${SALT}\$${TAG}$`,
+      String.raw`^\$pbkdf2(?:-(?<digest>sha1|sha224|sha256|sha384|sha512))?\$(?:i=)?(?<i>\d+)(?:,l=\d+)?\$${SALT}\$${TAG}$`,
     ),
     ignores: nulsAtEnd,
     read: pbkdf2Hash,
   },
-};
+} as const satisfies Readonly<Record<string, Format>>;
 
 /** The algorithms of imported hashes. */
 export const PASSWORD_ALGORITHMS = Object.keys(FORMATS);
 
 /** Formats for messages. */
-export const PASSWORD_HASH_FORMATS =
-  'a hash of argon2 ($argon2id$v=19$m=…), bcrypt ($2b$…), scrypt ($scrypt$ln=…, $firescrypt$ln=…) or PBKDF2 ($pbkdf2-sha256$…)';
+const PASSWORD_HASH_FORMATS =
+  'a hash of argon2 ($argon2id$v=19$m=…), bcrypt ($2b$…), scrypt ($scrypt$ln=…, $firescrypt$ln=…), PBKDF2 ($pbkdf2-sha256$…), SHA-crypt ($5$…, $6$…), phpass ($P$…) or {SSHA…}, or one that Django, Werkzeug, WordPress, Nextcloud, ASP.NET Identity or better-auth makes';
+
+/** Unsalted hashes, and salted MD5. */
+const TOO_WEAK =
+  /^(?:\{(?:SHA\d*|MD5|SMD5)\}|(?:unsalted_)?(?:md5|sha1)\$|(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})$|\$(?:1|apr1)\$)/i;
 
 /** Longer texts are not hashes of passwords. */
-const MAX_LENGTH = 1024;
+export const MAX_HASH_LENGTH = 1024;
 
 /** Reads a hash. The limits of its cost are those of one sign-in: about a second and 256 MiB. */
 export function readPasswordHash(text: string): PasswordHash | UnusableHash {
-  if (text.length > MAX_LENGTH) return { problem: `a hash of at most ${MAX_LENGTH} characters` };
+  if (text.length > MAX_HASH_LENGTH) return { problem: `a hash of at most ${MAX_HASH_LENGTH} characters` };
   for (const { form, ignores, read } of Object.values(FORMATS)) {
     const fields = form.exec(text)?.groups;
     if (fields === undefined) continue;
@@ -108,6 +159,11 @@ export function readPasswordHash(text: string): PasswordHash | UnusableHash {
     if ('problem' in hash) return hash;
     return { ...hash, ignoresPartOf: (password) => ignores(password) || isLossy(password, hash) };
   }
+  if (TOO_WEAK.test(text))
+    return {
+      problem:
+        'a stronger hash: this one is of MD5 or has no salt, so that a reader finds most passwords at once. Import the user without it, and let the user choose a password',
+    };
   return { problem: PASSWORD_HASH_FORMATS };
 }
 
@@ -125,6 +181,8 @@ const MAX_ARGON2_LANES = 16;
 const MAX_BCRYPT_COST = 14;
 const MAX_SCRYPT_WORK = 2 ** 22;
 const MAX_PBKDF2_ITERATIONS = 4_000_000;
+const SHA_CRYPT = { least: 1000, most: 1_000_000 } as const;
+const PHPASS_EXPONENT = { least: 7, most: 19 } as const;
 
 /** Bytes of a salt and of a tag. Argon2 requires salts of 8 bytes. */
 const MAX_SALT = 128;
@@ -158,10 +216,55 @@ function argon2Hash({ type, m, t, p, salt, tag }: Readonly<Record<string, string
   };
 }
 
-function bcryptHash({ cost }: Readonly<Record<string, string>>, hash: string) {
-  if (!isBetween(Number(cost), 4, MAX_BCRYPT_COST))
+/** @param prepared returns what bcrypt gets in place of the password */
+function bcryptHash(
+  { cost }: Readonly<Record<string, string>>,
+  hash: string | undefined,
+  prepared = (password: string) => password,
+) {
+  if (hash === undefined || !isBetween(Number(cost), 4, MAX_BCRYPT_COST))
     return { problem: `bcrypt with a cost from 4 to ${MAX_BCRYPT_COST}` };
-  return { isCurrent: false, matches: (password: string) => inThread({ password, hash }) };
+  return {
+    isCurrent: false,
+    matches: (password: string) => inThread({ scheme: 'bcrypt', password: prepared(password), hash }),
+  };
+}
+
+/** The first digits of the alphabet of crypt(3). */
+const CRYPT_DIGITS = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ';
+
+function phpassHash({ exponent }: Readonly<Record<string, string>>, hash: string) {
+  const { least, most } = PHPASS_EXPONENT;
+  if (!isBetween(CRYPT_DIGITS.indexOf(exponent ?? ''), least, most))
+    return { problem: `phpass with 2^${least} to 2^${most} rounds` };
+  return {
+    isCurrent: false,
+    matches: (password: string) => inThread({ scheme: 'phpass', password: asWordPress(password), hash }),
+  };
+}
+
+function shaCryptHash({ r5, r6 = r5 }: Readonly<Record<string, string>>, hash: string) {
+  const { least, most } = SHA_CRYPT;
+  if (r6 !== undefined && !isBetween(Number(r6), least, most))
+    return { problem: `SHA-crypt with ${least} to ${most} rounds` };
+  return {
+    isCurrent: false,
+    matches: (password: string) => inThread({ scheme: 'sha_crypt', password, hash }),
+  };
+}
+
+/** A digest of the password and a salt, and the salt behind it. */
+function saltedDigest({ bits = '1', both }: Readonly<Record<string, string>>) {
+  const bytes = bytesOf(both);
+  const length = { 1: 20, 256: 32, 384: 48, 512: 64 }[bits] ?? 0;
+  const [expected, salt] = [bytes.subarray(0, length), bytes.subarray(length)];
+  if (expected.length < length || !isBetween(salt.length, 4, MAX_SALT))
+    return { problem: `a digest of ${length} bytes and a salt of 4 to ${MAX_SALT} bytes in base64` };
+  return {
+    isCurrent: false,
+    matches: async (password: string) =>
+      timingSafeEqual(createHash(`sha${bits}`).update(password).update(salt).digest(), expected),
+  };
 }
 
 /** passlib writes the exponent of N as `ln`, as the PHC string format says. Ory Kratos writes N itself. */
@@ -181,6 +284,18 @@ function scryptHash({ ln, r, p, salt, tag }: Readonly<Record<string, string>>) {
         expected,
       ),
   };
+}
+
+/** better-auth hashes the form NFKC, with the hexadecimal text of the salt. */
+function betterAuthHash({ salt, tag }: Readonly<Record<string, string>>) {
+  const hash = scryptHash({
+    ...{ ln: '14', r: '16', p: '1' },
+    salt: Buffer.from(salt ?? '').toString('base64'),
+    tag: Buffer.from(tag ?? '', 'hex').toString('base64'),
+  });
+  return 'problem' in hash
+    ? hash
+    : { ...hash, matches: (password: string) => hash.matches(inForm(password, 'NFKC')) };
 }
 
 /** Firebase Authentication encrypts the project’s signer key under the key that scrypt derives. */
@@ -217,7 +332,9 @@ function scryptProblem({ N, r, p }: { N: number; r: number; p: number }): Unusab
 function pbkdf2Hash({ digest = 'sha1', i, salt, tag }: Readonly<Record<string, string>>) {
   const iterations = Number(i);
   const [nonce, expected] = [bytesOf(salt), bytesOf(tag)];
-  const blocks = Math.ceil(expected.length / { sha1: 20, sha256: 32, sha512: 64 }[digest as 'sha1']);
+  const blocks = Math.ceil(
+    expected.length / { sha1: 20, sha224: 28, sha256: 32, sha384: 48, sha512: 64 }[digest as 'sha1'],
+  );
   if (iterations < 1 || iterations * blocks > MAX_PBKDF2_ITERATIONS)
     return { problem: `PBKDF2 with at most ${MAX_PBKDF2_ITERATIONS} iterations for all blocks of the hash` };
   const unfit = sizeProblem(nonce, expected, 1);
@@ -227,6 +344,14 @@ function pbkdf2Hash({ digest = 'sha1', i, salt, tag }: Readonly<Record<string, s
     matches: async (password: string) =>
       timingSafeEqual(await derivePbkdf2(password, nonce, iterations, expected.length, digest), expected),
   };
+}
+
+/** Characters. To normalize a long text with many marks, which anyone can send, takes very long. */
+const MAX_NORMALIZED = 2 * MAX_PASSWORD_BYTES;
+
+/** A password in a Unicode form. */
+export function inForm(password: string, form: 'NFC' | 'NFD' | 'NFKC'): string {
+  return password.length > MAX_NORMALIZED ? password : password.normalize(form);
 }
 
 /** passlib writes `.` for `+`. */
@@ -247,12 +372,12 @@ function isBetween(value: number, least: number, most: number): boolean {
 }
 
 /** Has this file’s extension, because the program runs both from source and compiled. */
-const BCRYPT = new URL(`bcrypt_thread${extname(import.meta.filename)}`, import.meta.url);
+const THREAD = new URL(`hash_thread${extname(import.meta.filename)}`, import.meta.url);
 
 /** Starting a thread takes less time than most hashes, and an idle one would keep its memory. */
-function inThread(order: BcryptOrder): Promise<boolean> {
+function inThread(order: HashOrder): Promise<boolean> {
   const { promise, resolve, reject } = Promise.withResolvers<boolean>();
-  const thread = new Worker(BCRYPT, { workerData: order });
+  const thread = new Worker(THREAD, { workerData: order });
   thread.once('message', resolve);
   thread.once('error', reject);
   thread.once('exit', (code) => reject(new Error(`the thread ended with ${code} before its answer`)));

@@ -1,13 +1,12 @@
 import { argon2, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
-import { COST, type PasswordHash, readPasswordHash } from './password_formats.ts';
-import { MAX_PASSWORD_BYTES } from './passwords.ts';
+import { COST, inForm, type PasswordHash, readPasswordHash } from './password_formats.ts';
 
 const SALT_BYTES = 16;
 
-/** Password hash formats of other programs: modular crypt, PHC strings, LDAP schemes, Django and Werkzeug. */
+/** Password hash formats of other programs: modular crypt, PHC strings, LDAP schemes, Nextcloud, Django and Werkzeug. */
 const HASH_FORM =
-  /^(?:\$(?:1|2[abxy]?|5|6|7|y|gy|apr1|argon2\w*|(?:fire)?scrypt|pbkdf2[\w-]*)\$.+|\{[A-Z][\w-]*\}.{16,}|(?:pbkdf2|scrypt|argon2|bcrypt)\w*[:$].+[:$].+)$/i;
+  /^(?:(?:\d\|)?\$(?:1|2[abxy]?|5|6|7|P|H|S|wp|y|gy|apr1|argon2\w*|(?:fire)?scrypt|pbkdf2[\w-]*)\$.+|\{[A-Z][\w-]*\}.{16,}|(?:pbkdf2|scrypt|argon2|bcrypt)\w*[:$].+[:$].+)$/i;
 
 /** Whether a text looks like a password hash. */
 export function isPasswordHash(text: string): boolean {
@@ -84,7 +83,7 @@ export class PasswordHasher {
   /** Hashes a password for storage. */
   async hash(password: string, place = COMMAND_LINE): Promise<string> {
     const nonce = randomBytes(SALT_BYTES);
-    const parameters = { nonce, ...COST, message: normalized(password) };
+    const parameters = { nonce, ...COST, message: inForm(password, 'NFC') };
     const tag = await this.#inTurn(place, () => derive('argon2id', parameters));
     const { memory, passes, parallelism } = COST;
     return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${withoutPadding(nonce)}$${withoutPadding(tag)}`;
@@ -98,7 +97,7 @@ export class PasswordHasher {
   async check(password: string, stored: string | undefined, place = COMMAND_LINE): Promise<PasswordCheck> {
     const hash = usable(stored);
     // Other servers hash what was typed, or a normal form of it. This one hashes NFC.
-    for (const form of new Set([password, normalized(password), normalized(password, 'NFD')])) {
+    for (const form of new Set([password, inForm(password, 'NFC'), inForm(password, 'NFD')])) {
       const [fits, upgraded] = await Promise.all([
         hash !== undefined && this.#inTurn(place, () => hash.matches(form)),
         hash?.isCurrent ? undefined : this.hash(password, place),
@@ -106,7 +105,7 @@ export class PasswordHasher {
       if (hash === undefined || !fits) continue;
       if (hash.ignoresPartOf(form)) return { fits: false, isCutOff: true };
       // A current hash of another server may be of another form.
-      const isOfForm = hash.isCurrent && form === normalized(password);
+      const isOfForm = hash.isCurrent && form === inForm(password, 'NFC');
       return isOfForm ? { fits } : { fits, upgraded: upgraded ?? (await this.hash(password, place)) };
     }
     return { fits: false };
@@ -141,12 +140,6 @@ export class PasswordHasher {
     begin?.();
   }
 }
-
-/** Characters. To normalize a long text with many marks, which anyone can send, takes very long. */
-const MAX_NORMALIZED = 2 * MAX_PASSWORD_BYTES;
-
-const normalized = (password: string, form: 'NFC' | 'NFD' = 'NFC'): string =>
-  password.length > MAX_NORMALIZED ? password : password.normalize(form);
 
 /** @returns `undefined` if there is no hash that a password could match */
 function usable(stored: string | undefined): PasswordHash | undefined {

@@ -47,7 +47,7 @@ export const DE: Texts = {
       password_expired:
         'Ihr Passwort ist abgelaufen. Ändern Sie es dort, wo Sie Ihr Firmenkonto verwalten, und melden Sie sich dann hier an.',
       password_cut_off:
-        'Dieses Passwort ist länger, als das frühere Anmeldesystem speichern konnte. Wählen Sie mit „Passwort vergessen?“ ein neues, oder bitten Sie die Betreiber dieses Dienstes, eines zu setzen.',
+        'Das frühere Anmeldesystem hat dieses Passwort nicht vollständig gespeichert. Deshalb lässt es sich hier nicht prüfen. Wählen Sie mit „Passwort vergessen?“ ein neues, oder bitten Sie die Betreiber dieses Dienstes, eines zu setzen.',
       too_many_attempts: 'Zu viele Versuche.',
       too_many_sign_ins: 'Gerade melden sich zu viele Menschen gleichzeitig an.',
       another_person: 'Die Anwendung verlangt ein anderes Konto. Melden Sie sich mit diesem an.',

@@ -55,7 +55,7 @@ export const EN = {
       password_expired:
         'Your password has expired. Change it where you manage your work account, then sign in here.',
       password_cut_off:
-        'This password is longer than the previous sign-in system could store. Choose a new password with “Forgot your password?”, or ask the people who run this service to set one.',
+        'The previous sign-in system did not store all of this password, so it cannot be checked here. Choose a new password with “Forgot your password?”, or ask the people who run this service to set one.',
       too_many_attempts: 'Too many attempts.',
       too_many_sign_ins: 'Too many people are signing in right now.',
       another_person: 'The application requires a different account. Sign in with that account.',
