@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Claims } from '@grantd/core';
 import { Secret, TOTP } from 'otpauth';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
@@ -79,8 +80,8 @@ async function startConsole(
   await new Promise<void>((listening) => http.listen(0, '127.0.0.1', listening));
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
 
-  const addUser = async (name: string, groups: readonly string[] = []) => {
-    const person = await instance.people.add({ name, passwordHash: cheapHash(PASSWORD), claims: {} });
+  const addUser = async (name: string, groups: readonly string[] = [], claims: Claims = {}) => {
+    const person = await instance.people.add({ name, passwordHash: cheapHash(PASSWORD), claims });
     assert.ok(person);
     for (const group of groups)
       await instance.groups.addMember({ subject: person.subject, group }, Date.now());
@@ -135,8 +136,8 @@ before(async () => {
 });
 after(() => set.close());
 
-const PATHS = ['', '/tokens', '/users', '/groups', '/clients', '/keys', '/audit'];
-const FORMS = ['/tokens', '/users', '/groups', '/clients', '/keys'];
+const PATHS = ['', '/tokens', '/users', '/groups', '/clients', '/keys', '/audit', '/search'];
+const FORMS = ['/tokens', '/users', '/groups', '/clients', '/keys', '/search'];
 
 describe('who may use the console', () => {
   test('a visitor signs in first, and then sees it', async () => {
@@ -266,6 +267,7 @@ describe('who may use the console', () => {
         ['/groups', { name: 'admins', sub: subject, do: 'leave' }],
         ['/keys', { rotated: 'all', now: 'yes', do: 'rotate', keys: '' }],
         ['/tokens', { token: 'x', do: 'explain' }],
+        ['/search', { q: 'bob' }],
       ] as const) {
         const page = await browser.post(`${set.url}/console${path}`, { ...change, ...fields });
         assert.equal(page.status, 403, path);
@@ -339,7 +341,7 @@ describe('tokens', () => {
       assert.equal(page.url, `${set.url}/console/tokens`);
       assert.match(
         page.headers.get('content-security-policy') ?? '',
-        /^default-src 'none'; script-src 'sha256-[^']*'; style-src 'sha256/,
+        /^default-src 'none'; script-src( 'sha256-[^']*'){1,2}; style-src 'sha256/,
       );
       assert.equal(page.headers.get('cache-control'), 'no-store');
     }
@@ -398,6 +400,72 @@ describe('tokens', () => {
     assert.match(unknown.html, /<h1>Not a token of this server<\/h1>/);
     assert.doesNotMatch(unknown.html, /id="revoke"/);
     assert.equal((await browser.submit(form, { token: ' ', do: 'explain' })).status, 400);
+  });
+});
+
+describe('the search', () => {
+  const search = async (q: string) => {
+    const browser = await set.browserOf('alice');
+    const form = hiddenFields(await browser.get(`${set.url}/console`));
+    return browser.post(`${set.url}/console/search`, { ...form, q });
+  };
+
+  test('leads to the one thing with this name, address or identifier, and else shows what contains the text', async () => {
+    const mailed = await set.addUser('searched', [], { email: 'Sought@mail.example', email_verified: true });
+    const other = await set.addUser('searching', [], { email: 'seeker@mail.example' });
+    await set.addClient('search-app');
+    await set.instance.groups.add({ name: 'searchers', description: '' }, Date.now());
+    for (const [text, url] of [
+      ['searched', `/users?sub=${mailed.subject}`],
+      [' sought@MAIL.example ', `/users?sub=${mailed.subject}`],
+      ['seeker@mail.example', `/users?sub=${other.subject}`],
+      [other.subject, `/users?sub=${other.subject}`],
+      ['search-app', '/clients?id=search-app'],
+      ['searchers', '/groups?name=searchers'],
+      ['search', '/search?q=search'],
+      ['', '/search'],
+    ] as const)
+      assert.equal((await search(text)).url, `${set.url}/console${url}`, text);
+    const { html } = await search('search');
+    for (const [kind, rows] of [
+      ['users', 2],
+      ['clients', 1],
+      ['groups', 1],
+    ] as const) {
+      const [, list = ''] = new RegExp(`<h2 id="found-${kind}">[^]*?<ul[^>]*>([^]*?)</ul>`).exec(html) ?? [];
+      assert.equal(list.match(/<li>/g)?.length, rows, kind);
+    }
+    for (let number = 0; number < 6; number += 1) await set.addUser(`sixfold ${number}`);
+    const many = await search('sixfold');
+    assert.match(many.html, /<a id="all-users" href="\/console\/users\?search=sixfold">All 6 in Users</);
+  });
+
+  test('explains a token or its identifier at once, and no URL, page or log has it', async () => {
+    const bob = await set.instance.people.byName('bob');
+    const { access, refresh } = await set.tokensOf('app', bob?.subject ?? '');
+    const id = (await set.server.operator.explainToken(access)).record?.id ?? assert.fail();
+    const foreign = `eyJhbGciOiJSUzI1NiJ9.${'e'.repeat(40)}.${'s'.repeat(40)}`;
+    const unknown = 'x'.repeat(43);
+    for (const [text, title] of [
+      [access, 'Access token'],
+      [`Bearer ${refresh}`, 'Refresh token'],
+      [id, 'Access token'],
+      [foreign, 'Not a token of this server'],
+      [unknown, 'Search'],
+    ] as const) {
+      const page = await search(text);
+      assert.equal(page.url, `${set.url}/console/search`);
+      assert.ok(page.html.includes(`<h1>${title}</h1>`), title);
+      assert.equal(page.status, 200);
+      if (text !== id) assert.ok(!page.html.includes(text), title);
+      assert.ok(!set.log().includes(text), title);
+    }
+    const browser = await set.browserOf('alice');
+    const form = hiddenFields(await browser.get(`${set.url}/console`));
+    const explained = await browser.post(`${set.url}/console/search`, { ...form, q: access });
+    const asked = await browser.submit(explained, { do: 'ask' });
+    await browser.submit(asked, { do: 'revoke' });
+    assert.equal(await set.isActive(access), false);
   });
 });
 
@@ -806,7 +874,7 @@ describe('overview and events', () => {
     assert.match(page.html, row);
     assert.match(page.html, /Faults \(5xx\)<\/th><td>6<\/td><td>6<\/td><td>6<\/td>/);
     const policy = page.headers.get('content-security-policy') ?? '';
-    assert.match(policy, /script-src 'self' 'sha256-[^']*'; connect-src 'self'; style-src 'sha256-/);
+    assert.match(policy, /script-src 'self'( 'sha256-[^']*'){3}; connect-src 'self'; style-src 'sha256-/);
     assert.doesNotMatch(policy, /unsafe/);
     const users = await browser.get(`${set.url}/console/users`);
     assert.doesNotMatch(users.headers.get('content-security-policy') ?? '', /script-src|connect-src/);

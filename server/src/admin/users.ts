@@ -257,6 +257,10 @@ export const USER_OPERATIONS = {
         schema: text(undefined, { minLength: 1, maxLength: 128 }),
         about: 'Only users with this username, or with one that looks the same.',
       },
+      email: {
+        schema: text(undefined, { minLength: 1, maxLength: 320 }),
+        about: 'Only users whose verified email address this is.',
+      },
       group: GROUP_FILTER,
       state: { schema: oneOf(['active', 'disabled']), about: 'Only users in this state.' },
     },
@@ -269,6 +273,7 @@ export const USER_OPERATIONS = {
           about: 'only users with this text in the username, e-mail address, name or phone',
           placeholder: 'TEXT',
         },
+        email: { about: 'only users with this verified e-mail address', placeholder: 'ADDRESS' },
         group: { placeholder: 'NAME' },
         state: { about: 'only users in this state: active or disabled' },
       },
@@ -292,7 +297,14 @@ export const USER_OPERATIONS = {
         DISABLED: ({ disabled_at: disabledAt = '' }) => disabledAt,
       },
     },
-    async perform(parts, { limit = DEFAULT_LIMIT, cursor, search, username: name, group, state }) {
+    async perform(parts, { limit = DEFAULT_LIMIT, cursor, search, username: name, email, group, state }) {
+      if (email !== undefined) {
+        const people = await parts.people.byVerifiedEmail(email, limit);
+        const users = await Promise.all(
+          people.map(async (person) => userView(await withState(parts, person))),
+        );
+        return paged(users, undefined);
+      }
       if (name !== undefined) {
         const person = await parts.people.byName(name);
         return paged(person ? [userView(await withState(parts, person))] : [], undefined);

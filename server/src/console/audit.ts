@@ -126,7 +126,7 @@ export function auditPage(view: AuditView, setting: PageSetting): Page {
   return consoleFrame(view, setting, {
     title: texts.console.pages.audit,
     lead: words.lead,
-    body: html`<form method="get" action="${urlOf(base, 'audit')}" role="search" class="filters">
+    body: html`<form method="get" action="${urlOf(base, 'audit')}" role="search" class="filters" aria-label="${texts.console.pages.audit}">
 <div><label for="type">${words.filters.type}</label>
 <select id="type" name="type">
 <option value="">${words.allTypes}</option>

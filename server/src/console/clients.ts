@@ -71,7 +71,8 @@ function wishOfClients(visit: Visit) {
   return { ...wishOf(visit), ...(kind !== undefined && { kind }) };
 }
 
-function rowOf(client: Client): ListRow {
+/** A client as a row of a list. */
+export function rowOf(client: Client): ListRow {
   const { client_id: id, client_name: name } = client;
   return { key: id, name: id, details: name === undefined ? [] : [name], badges: badgesOf(client) };
 }

@@ -21,6 +21,7 @@ import type { ConsolePageName } from './frame.ts';
 import { showGroups, submitGroups } from './groups.ts';
 import { showKeys, submitKeys } from './keys.ts';
 import { showOverview } from './overview.ts';
+import { showSearch, submitSearch } from './search.ts';
 import { showTokens, submitTokens } from './tokens.ts';
 import { showUsers, submitUsers } from './users.ts';
 
@@ -30,7 +31,7 @@ interface ConsolePage {
   readonly submit?: (visit: Visit) => Promise<Response>;
 }
 
-/** Every page. The order of their navigation is that of their titles in the texts. */
+/** Every page. `NAVIGATION` has those of the navigation. */
 const PAGES: Readonly<Record<ConsolePageName, ConsolePage>> = {
   overview: { show: showOverview },
   tokens: { show: showTokens, submit: submitTokens },
@@ -39,6 +40,7 @@ const PAGES: Readonly<Record<ConsolePageName, ConsolePage>> = {
   clients: { show: showClients, submit: submitClients },
   keys: { show: showKeys, submit: submitKeys },
   audit: { show: showAudit },
+  search: { show: showSearch, submit: submitSearch },
 };
 
 interface Surroundings {

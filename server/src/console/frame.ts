@@ -1,5 +1,5 @@
 import { isJsonObject } from '@grantd/core/options';
-import { html } from 'hono/html';
+import { html, raw } from 'hono/html';
 import type { RefusalKind } from '../admin/operation_refused.ts';
 import type { SealedValues } from '../pages/browser/cookies.ts';
 import type { FormTokens } from '../pages/browser/forms.ts';
@@ -109,7 +109,8 @@ export function consoleFrame(view: ConsoleView, setting: PageSetting, content: C
     ...pageOf(content, setting),
     width: 'wide console',
     style: `${CONSOLE_STYLE}${style}`,
-    ...(scripts !== undefined && { scripts, fetches: true }),
+    scripts: [...(scripts ?? []), FRAME_SCRIPT],
+    ...(scripts !== undefined && { fetches: true }),
     namesOperator: true,
     before: html`<a class="skip" href="#content">${texts.console.skip}</a>
 ${bar(view, setting, texts)}
@@ -120,7 +121,8 @@ ${crumbs(view, content, texts)}
 ${primary === undefined ? '' : html`<div class="act">${primary}</div>`}${lead === undefined ? '' : html`\n<p class="lead">${lead}</p>`}
 </header>
 ${view.notice === undefined ? '' : html`<p role="status" id="notice" class="notice">${icon('done')}<span>${texts.console.notices[view.notice]}</span></p>`}
-${body}`,
+${body}
+<script>${raw(FRAME_SCRIPT)}</script>`,
   };
 }
 
@@ -150,6 +152,17 @@ function pageOf(
   };
 }
 
+/** `/` leads to the search field. Escape leaves it. */
+export const FRAME_SCRIPT = `addEventListener('keydown', (event) => {
+  const field = document.getElementById('q');
+  if (event.key === 'Escape' && event.target === field) field.blur();
+  const isTyped = event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.('input, textarea, select');
+  if (event.key !== '/' || isTyped) return;
+  event.preventDefault();
+  field.focus();
+  field.select();
+});`;
+
 /** The pages of the navigation, in groups. */
 const NAVIGATION: readonly (readonly [keyof Texts['console']['pageGroups'], ...ConsolePageName[]])[] = [
   ['server', 'overview'],
@@ -159,14 +172,20 @@ const NAVIGATION: readonly (readonly [keyof Texts['console']['pageGroups'], ...C
   ['history', 'audit'],
 ];
 
-/** Links `health` and `sign-out`, button `menu` on narrow screens. */
+/** Links `health` and `sign-out`, button `menu` on narrow screens, field `q` with button `find`. */
 function bar(view: ConsoleView, { operator }: PageSetting, texts: Texts): Html {
-  const { base, health, person, signOut } = view;
+  const { base, formToken, health, person, signOut } = view;
   const { console: words, account } = texts;
   return html`<header class="bar">
 <a id="home" href="${base}">${operatorMark(operator)}<bdi>${operator.name}</bdi></a>
 <button id="menu" type="button" popovertarget="navigation">${icon('menu')}${words.menu}</button>
 ${navigation(view, texts)}
+<form method="post" action="${base}/search" role="search" class="find" aria-label="${words.find}">
+<input type="hidden" name="form_token" value="${formToken}">
+<label for="q" class="unseen">${words.find}</label>
+<input id="q" name="q" placeholder="${words.find}" maxlength="20000" autocomplete="off" autocapitalize="none" spellcheck="false" aria-keyshortcuts="/">
+<button id="find" type="submit">${icon('search')}<span class="unseen">${words.search}</span></button>
+</form>
 <a id="server-health" class="${health}" href="${urlOf(base, 'overview')}#health">${words.healths[health]}</a>
 <p class="who"><span class="unseen">${account.signedInAs}</span> <bdi>${person.name}</bdi> <a id="sign-out" href="${signOut}">${account.signOut}</a></p>
 </header>`;

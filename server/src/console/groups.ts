@@ -121,18 +121,23 @@ async function groupsOf(visit: Visit): Promise<GroupsView> {
     setting,
     console: { adminGroup },
   } = visit;
-  const { formats, console: words } = textsIn(setting.language);
-  const list = listOf(
-    visit,
-    'groups',
-    await call('listGroups', wishOf(visit)),
-    ({ name, members, description }) => ({
-      ...{ key: name, name },
-      details: [words.memberCount(members, formats.number(members)), description].filter((one) => one !== ''),
-      badges: name === adminGroup ? ['administrators'] : [],
-    }),
-  );
+  const texts = textsIn(setting.language);
+  const page = await call('listGroups', wishOf(visit));
+  const list = listOf(visit, 'groups', page, (one) => rowOf(one, adminGroup, texts));
   return { ...list, typed: { name: '', description: '' } };
+}
+
+/** A group as a row of a list. */
+export function rowOf(
+  { name, members, description }: Document<'listGroups'>['items'][number],
+  adminGroup: string,
+  { formats, console: words }: Texts,
+): ListRow {
+  return {
+    ...{ key: name, name },
+    details: [words.memberCount(members, formats.number(members)), description].filter((one) => one !== ''),
+    badges: name === adminGroup ? ['administrators'] : [],
+  };
 }
 
 async function groupOf(visit: Visit, name: string): Promise<GroupView> {

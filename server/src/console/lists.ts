@@ -105,7 +105,7 @@ export function listPage(view: ListView, setting: PageSetting): HtmlPage {
 export function listBody({ base, current, rows, search, kind, next }: ListView, texts: Texts): Html {
   const { console: words } = texts;
   const { kinds } = LISTS[current];
-  return html`<form method="get" action="${urlOf(base, current)}" role="search" class="search">
+  return html`<form method="get" action="${urlOf(base, current)}" role="search" class="search" aria-label="${words[LISTS[current].label]}">
 ${
   kinds.length === 0
     ? ''
@@ -117,13 +117,14 @@ ${kinds.map((one) => html`<option value="${one}"${one === kind ? html` selected`
 <div class="field"><input id="search" name="search" value="${search}" autocomplete="off" spellcheck="false">
 <button id="search-submit" type="submit">${words.search}</button></div>
 </form>
-${
-  rows.length === 0
-    ? html`<p class="empty">${words.nothingFound}</p>`
-    : html`<ul class="rows" role="list">
-${rows.map((row) => html`<li><a href="${thingUrl(base, current, row.key)}"><bdi>${row.name}</bdi></a>${badges(row.badges, texts)}${detailsOf(row)}</li>\n`)}</ul>`
-}
+${rows.length === 0 ? html`<p class="empty">${words.nothingFound}</p>` : rowList(base, current, rows, texts)}
 ${nextLink(next, texts)}`;
+}
+
+/** Links to things. */
+export function rowList(base: string, list: ListName, rows: readonly ListRow[], texts: Texts): Html {
+  return html`<ul class="rows" role="list">
+${rows.map((row) => html`<li><a href="${thingUrl(base, list, row.key)}"><bdi>${row.name}</bdi></a>${badges(row.badges, texts)}${detailsOf(row)}</li>\n`)}</ul>`;
 }
 
 export function badges(list: readonly Badge[] = [], { console: words }: Texts): Html {

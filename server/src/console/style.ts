@@ -34,6 +34,10 @@ const FRAME = `
 #server-health::before { content: ''; flex: none; width: .625rem; height: .625rem; border: 2px solid var(--danger); border-radius: 50%; background: var(--danger); }
 #server-health.ready::before { border-color: var(--success); background: var(--success); }
 #server-health.clock_wrong::before { background: none; }
+.find { position: relative; grid-column: 1 / -1; }
+.find input:not([type=hidden]) { min-height: 2.75rem; margin: 0; padding-right: 3rem; }
+.find input::placeholder { color: var(--muted); opacity: 1; }
+#find { position: absolute; inset: 1px 1px 1px auto; display: grid; place-items: center; width: 2.75rem; min-height: 0; padding: 0; background: none; border: 0; }
 .who { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .75rem; margin-left: auto; }
 .who a { padding: .625rem 0; }
 
@@ -53,6 +57,7 @@ const FRAME = `
   .console { background: linear-gradient(to right, var(--ground) calc(15rem - 1px), var(--line) calc(15rem - 1px) 15rem, var(--surface) 15rem); }
   .bar { position: sticky; top: 0; z-index: 3; display: flex; min-height: 4rem; }
   #menu, #menu-close { display: none; }
+  .find { flex: 0 1 30rem; min-width: 14rem; }
   #navigation { display: block; position: fixed; inset: 4rem auto 0 0; z-index: 2; width: 15rem; height: auto; max-height: none; overflow-y: auto; border-right: 1px solid var(--line); }
   #navigation p:first-of-type { margin-top: 0; }
   .console main, .console footer { margin-left: 15rem; }

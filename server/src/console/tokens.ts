@@ -33,15 +33,7 @@ const SEALED_FOR_MS = 10 * 60 * 1000;
  * (`do=revoke`). After the first form, the browser has the token only sealed.
  */
 export async function submitTokens(visit: Visit): Promise<Response> {
-  const {
-    c,
-    call,
-    session,
-    setting,
-    view,
-    form,
-    console: { tokens, pages },
-  } = visit;
+  const { c, call, setting, view, form } = visit;
   const does = form.get('do') ?? 'explain';
   const token = does === 'explain' ? (form.get('token') ?? '').trim() : await openToken(visit);
   if (token === undefined || token === '')
@@ -49,15 +41,23 @@ export async function submitTokens(visit: Visit): Promise<Response> {
       c,
       tokensPage({ ...view, problem: does === 'explain' ? 'no_token' : 'expired' }, setting),
     );
-  const sealed = await tokens.seal({ token, sessionId: session.id, atMs: pages.clock() });
   const revoked = does === 'revoke' ? (await call('revokeToken', { token })).revoked : undefined;
-  const explanation = await call('explainToken', { token, find_end: true, find_descendants: true });
   const shown: ExplainedView = {
-    ...{ ...view, explanation, sealed },
+    ...(await explain(visit, token)),
     ...(revoked !== undefined && { notice: revoked ? 'token_revoked' : 'nothing_changed' }),
   };
-  const draw = does === 'ask' && isRevocable(explanation) ? revokeTokenPage : explainedPage;
+  const draw = does === 'ask' && isRevocable(shown.explanation) ? revokeTokenPage : explainedPage;
   return renderPage(c, draw(shown, setting));
+}
+
+/** Explains a token, and seals it for the next form. */
+export async function explain(
+  { call, console: { tokens, pages }, session, view }: Visit,
+  token: string,
+): Promise<ExplainedView> {
+  const sealed = await tokens.seal({ token, sessionId: session.id, atMs: pages.clock() });
+  const explanation = await call('explainToken', { token, find_end: true, find_descendants: true });
+  return { ...view, current: 'tokens', explanation, sealed };
 }
 
 async function openToken({ console: { tokens, pages }, form, session }: Visit): Promise<string | undefined> {

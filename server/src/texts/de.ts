@@ -783,6 +783,7 @@ export const DE: Texts = {
       clients: 'Anwendungen',
       keys: 'Schlüssel',
       audit: 'Protokoll',
+      search: 'Suche',
     },
     pageGroups: {
       server: 'Server',
@@ -795,6 +796,7 @@ export const DE: Texts = {
     menu: 'Menü',
     close: 'Schließen',
     crumbs: 'Weg zu dieser Seite',
+    find: 'Benutzer, Anwendungen, Gruppen, Token suchen',
     healths: { ready: 'Bereit', not_ready: 'Nicht bereit', clock_wrong: 'Uhr geht falsch' },
     badges: {
       self_registered: 'Selbst registriert',
@@ -806,6 +808,11 @@ export const DE: Texts = {
     next: 'Nächste Seite',
     search: 'Suchen',
     none: 'Keine.',
+    searchText:
+      'Benutzer, Anwendungen und Gruppen finden Sie durch einen Teil eines Namens oder einer Kennung, Token durch den ganzen Wert oder die Kennung.',
+    searchedFor: (text) => `Alles mit „${text}“.`,
+    allIn: (count, page) => `Alle ${count} unter ${page}`,
+    moreIn: (count, page) => `Mehr als ${count} unter ${page}`,
     nothingFound: 'Nichts gefunden.',
     actions: 'Aktionen',
     eventsAbout: 'Protokoll dazu',

@@ -783,6 +783,7 @@ export const EN = {
       clients: 'Clients',
       keys: 'Keys',
       audit: 'Audit trail',
+      search: 'Search',
     },
     pageGroups: {
       server: 'Server',
@@ -795,6 +796,7 @@ export const EN = {
     menu: 'Menu',
     close: 'Close',
     crumbs: 'Path to this page',
+    find: 'Search users, clients, groups, tokens',
     healths: { ready: 'Ready', not_ready: 'Not ready', clock_wrong: 'Clock wrong' },
     badges: {
       self_registered: 'Registered itself',
@@ -806,6 +808,11 @@ export const EN = {
     next: 'Next page',
     search: 'Search',
     none: 'None.',
+    searchText:
+      'Find users, clients and groups by a part of a name or identifier, and tokens by their whole value or identifier.',
+    searchedFor: (text: string) => `What contains “${text}”.`,
+    allIn: (count: string, page: string) => `All ${count} in ${page}`,
+    moreIn: (count: string, page: string) => `More than ${count} in ${page}`,
     nothingFound: 'Nothing found.',
     actions: 'Actions',
     eventsAbout: 'Audit trail of this',

@@ -72,6 +72,7 @@ const VALUES: Fields = {
   name: 'crew',
   description: 'On call',
   token: 'none',
+  q: 'nothing has this name',
 };
 
 /** Goes a way from the beginning. @returns all its pages */

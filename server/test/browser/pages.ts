@@ -382,6 +382,22 @@ export const PAGES: readonly PageCase[] = [
     },
     shows: '#console-yes',
   },
+  {
+    name: 'console: search',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console');
+      await visit.page.fill('#q', 'a');
+      await visit.page.press('#q', 'Enter');
+    },
+    shows: '#found-users',
+  },
+  {
+    name: 'console: nothing found',
+    as: 'alice',
+    open: (visit) => visit.open('/console/search?q=nothing+has+this+name'),
+    shows: '.empty[role=status]',
+  },
   { name: 'console: users', as: 'alice', open: (visit) => visit.open('/console/users'), shows: '#search' },
   {
     name: 'console: a user',

@@ -6,6 +6,7 @@ import { askGroupPage, groupPage, groupsPage } from '../../src/console/groups.ts
 import { keysPage, rotatePage } from '../../src/console/keys.ts';
 import { listPage } from '../../src/console/lists.ts';
 import { overviewPage as consolePage } from '../../src/console/overview.ts';
+import { searchPage } from '../../src/console/search.ts';
 import { type ExplainedView, explainedPage, revokeTokenPage, tokensPage } from '../../src/console/tokens.ts';
 import { askUserPage, userPage } from '../../src/console/users.ts';
 import type { Sample as HistorySample } from '../../src/monitoring/history.ts';
@@ -890,6 +891,18 @@ const SAMPLES: readonly Sample[] = [
     },
   }),
   sample('console_revoke_token', revokeTokenPage, EXPLAINED),
+  sample('console_search', searchPage, {
+    ...{ ...CONSOLE, current: 'search', text: 'photo' },
+    found: {
+      users: { rows: [{ key: 'u1', name: 'photographer' }], count: 100, hasMore: true },
+      clients: {
+        rows: [{ key: 'photos', name: 'photos', details: ['Photo album'] }],
+        count: 1,
+        hasMore: false,
+      },
+      groups: { rows: [], count: 0, hasMore: false },
+    },
+  }),
   sample('console_users', listPage, {
     ...{ ...CONSOLE, current: 'users', search: 'b', next: '/console/users?after=bob' },
     rows: [

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { CHARTS_SCRIPT } from '../../src/console/charts.ts';
+import { FRAME_SCRIPT } from '../../src/console/frame.ts';
 import { PRINT_SCRIPT } from '../../src/pages/account/factors_page.ts';
 import { consentPage } from '../../src/pages/consent/consent_page.ts';
 import { applicationMark, colorOfHue, contrast, isColor, textOn } from '../../src/pages/drawing/brand.ts';
@@ -17,7 +18,7 @@ const HOSTILE = `"'><b id=hostile onclick=x>&`;
 const ESCAPED = '&quot;&#39;&gt;&lt;b id=hostile onclick=x&gt;&amp;';
 
 /** The scripts of pages. */
-const SCRIPTS = [REVEAL_SCRIPT, PASSKEY_SCRIPT, CHARTS_SCRIPT, COPY_SCRIPT, PRINT_SCRIPT];
+const SCRIPTS = [REVEAL_SCRIPT, PASSKEY_SCRIPT, CHARTS_SCRIPT, COPY_SCRIPT, PRINT_SCRIPT, FRAME_SCRIPT];
 
 /** The chart library, which this server also has. */
 const LIBRARY = /<script src="(\/console\/uplot\.js\?v=[\w-]{16})"><\/script>/;
