@@ -55,7 +55,7 @@ const FRAME = `
 @media (min-width: 60rem) {
   html { scroll-padding-top: 5rem; }
   .console { background: linear-gradient(to right, var(--ground) calc(15rem - 1px), var(--line) calc(15rem - 1px) 15rem, var(--surface) 15rem); }
-  .bar { position: sticky; top: 0; z-index: 3; display: flex; min-height: 4rem; }
+  .bar { position: sticky; top: 0; z-index: 3; display: flex; height: 4rem; padding-block: 0; }
   #menu, #menu-close { display: none; }
   .find { flex: 0 1 30rem; min-width: 14rem; }
   #navigation { display: block; position: fixed; inset: 4rem auto 0 0; z-index: 2; width: 15rem; height: auto; max-height: none; overflow-y: auto; border-right: 1px solid var(--line); }
