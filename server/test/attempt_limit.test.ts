@@ -16,6 +16,7 @@ import {
   type Count,
   entryCountName,
   linkCountName,
+  personCountName,
   type SignInParts,
   signIn,
 } from '../src/people/sign_in.ts';
@@ -66,10 +67,13 @@ for (const database of DATABASES) {
       const { attempts } = await openDatabase(t, database);
       const limit = new AttemptLimits(attempts, SECRET, () => 0);
       const locks = new Locks(attempts, SECRET, () => 0);
-      const alice = { subject: 'sub-of-alice', name: 'Alice', directoryId: 'entry' };
-      const bob = { subject: 'sub-of-bob', name: 'bob' };
+      const claims = { email: 'alice@example.com', email_verified: true };
+      const alice = { subject: 'sub-of-alice', name: 'Alice', directoryId: 'entry', claims };
+      const bob = { subject: 'sub-of-bob', name: 'bob', claims: {} };
       const names = (person: typeof alice) => [
         attemptName(person.name),
+        attemptName(person.claims.email),
+        personCountName(person.subject),
         entryCountName(person.directoryId),
         linkCountName(person.subject),
         ...CODE_LIMITS.map((_, index) => codeCountName(person.subject, index)),
@@ -140,7 +144,8 @@ for (const database of DATABASES) {
       const [only] = processes;
       assert.ok(only);
       for (let index = 0; index < 150; index += 1) await only.signIn(`name-${index}`, 'wrong', HERE);
-      assert.equal(only.rows(), 1 + 100);
+      // One for what was typed, and one for the user.
+      assert.equal(only.rows(), 1 + 2 * 100);
     });
 
     test('neither correct sign-ins nor attempts that the limit of a name refuses use up the limit of their address', async (t) => {
@@ -227,6 +232,7 @@ function processOver(
     ...{ people, storage, hasher, directory },
     limits: new AttemptLimits(counted, SECRET, () => clock.nowMs),
     passwords: { areAskedOf: () => true },
+    byAddress: undefined,
   };
   return {
     signIn: (name: string, password: string, place: Place) =>

@@ -139,6 +139,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'mfa',
     badJson: true,
   },
+  signInWithEmail: SWITCH_OFF,
   recoveryHold: LIFETIME,
   create: { text: 'true', json: true, value: true, badText: 'yes', badJson: 'true' },
   shutdownDelay: { text: '0', json: 0, value: 0, badText: '3601', badJson: 0.5 },

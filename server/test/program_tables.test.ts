@@ -14,7 +14,7 @@ import { CONSENTS, SCOPE_TEXTS } from '../src/data/consents.ts';
 import { CODES, PASSKEYS, TOTPS } from '../src/data/factors.ts';
 import { GROUPS, MEMBERS } from '../src/data/groups.ts';
 import { LINKS, MAILS } from '../src/data/mails.ts';
-import { PEOPLE } from '../src/data/people.ts';
+import { PEOPLE, peopleTable } from '../src/data/people.ts';
 import { DELIVERIES, SESSIONS, SIGN_INS } from '../src/data/sessions.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import {
@@ -23,7 +23,14 @@ import {
   SQLITE_PROGRAM_TABLES,
   sqliteProgramTables,
 } from '../src/data/sqlite_tables.ts';
-import { asRow, dynamicCall, type ProgramTables, recorded, statements } from '../src/data/tables.ts';
+import {
+  asRow,
+  dynamicCall,
+  ProgramTables,
+  recorded,
+  statements,
+  type TableCall,
+} from '../src/data/tables.ts';
 import { IDENTITIES } from '../src/data/upstream_identities.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-tables-'));
@@ -80,6 +87,27 @@ test('counting an attempt searches each earlier key, and does not read all attem
   const steps = plan.map(({ detail }) => String(detail)).filter((detail) => /\bb\b/.test(detail));
   assert.equal(steps.length, 2);
   for (const step of steps) assert.match(step, /^SEARCH b USING .*\(issuer=\? AND key_digest=\?\)/);
+  await storage.close();
+});
+
+test('SQLite finds a user by name, address, entry or identifier without reading all users', async () => {
+  const { storage } = opened('lookups.db');
+  const calls: TableCall[] = [];
+  const asked = async (call: TableCall) => {
+    calls.push(call);
+    return [];
+  };
+  const people = peopleTable(new ProgramTables({ list: asked, write: async () => [] }));
+  await people.byName('ada');
+  await people.byOwnEmail('ada@example.com');
+  await people.byVerifiedEmail('ada@example.com', 2);
+  await people.byDirectoryId('entry');
+  await people.bySubject('subject');
+  assert.equal(calls.length, 5);
+  for (const { sql } of calls) {
+    const plan = storage.connection.database.prepare(`EXPLAIN QUERY PLAN ${sql.replaceAll('grantd.', '')}`);
+    for (const { detail } of plan.all()) assert.doesNotMatch(String(detail), /^SCAN|\(issuer=\?\)/, sql);
+  }
   await storage.close();
 });
 

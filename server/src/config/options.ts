@@ -253,6 +253,12 @@ export const OPTIONS = {
     'What users need to sign in. second_factor_if_enrolled: a second factor if the user has added one; second_factor: always a second factor; phishing_resistant: a passkey; password: only the password. Clients and groups can require more (docs/passkeys.md).',
     'second_factor_if_enrolled',
   ),
+  signInWithEmail: option(
+    'Server',
+    trueOrFalse,
+    'Whether users can type their verified email address instead of the username to sign in. Not with an LDAP directory, whose filter decides which names and addresses sign in.',
+    true,
+  ),
   recoveryHold: option(
     'Server',
     seconds(1),

@@ -81,6 +81,11 @@ export interface People {
   byDirectoryId(id: string): Promise<Person | undefined>;
   /** Users whose verified email address this is, in any spelling (`emailKey`), oldest first. */
   byVerifiedEmail(address: string, limit: number): Promise<readonly Person[]>;
+  /**
+   * The one user whose verified email address this is. `undefined` if several users have it, or if it is the username of
+   * another user (ADR 191).
+   */
+  byOwnEmail(address: string): Promise<Person | undefined>;
   /** Sorted by name. */
   list(filter?: PeopleFilter): Promise<readonly Person[]>;
   /**
@@ -169,12 +174,22 @@ const IS_NEW = `NOT EXISTS (SELECT 1 FROM grantd.removed_people WHERE ${ONE})` a
 const IS_REMOVED = 'subject IN (SELECT subject FROM grantd.removed_people WHERE issuer = :issuer)';
 const IF_FREE = 'ON CONFLICT DO NOTHING RETURNING subject';
 
+/**
+ * SQLite searches an index for subject identifiers. For whole rows, it would rather read all users of the issuer, because
+ * it takes an issuer for one of many.
+ */
+const HAS_EMAIL = `issuer = :issuer AND subject IN (
+      SELECT subject FROM grantd.people
+      WHERE issuer = :issuer AND verified_email IN (:emailKey, :foldedEmail, :unicodeEmail))`;
+
 const SQL = PEOPLE.statements({
   add: `${PEOPLE.insert} WHERE ${IS_NEW} ${IF_FREE}`,
   addOwner: `${PEOPLE.insert} WHERE ${IS_NEW} AND NOT EXISTS (${EMAIL_TAKEN}) ${IF_FREE}`,
   byName: `
-    SELECT ${COLUMNS} FROM grantd.people
-    WHERE issuer = :issuer AND (name = :name OR name_key IN (:nameKey, :formerKey))
+    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = :issuer AND subject IN (
+      SELECT subject FROM grantd.people WHERE issuer = :issuer AND name = :name
+      UNION ALL
+      SELECT subject FROM grantd.people WHERE issuer = :issuer AND name_key IN (:nameKey, :formerKey))
     ORDER BY CASE WHEN name = :name THEN 0 WHEN name_key = :nameKey THEN 1 ELSE 2 END LIMIT 1`,
   bySubject: `SELECT ${COLUMNS} FROM grantd.people WHERE ${ONE}`,
   isSubject: `
@@ -190,9 +205,14 @@ const SQL = PEOPLE.statements({
       WHERE issuer = :issuer AND subject <> :subject AND directory_id = :directoryId)
     RETURNING subject`,
   byVerifiedEmail: `
-    SELECT ${COLUMNS} FROM grantd.people
-    WHERE issuer = :issuer AND verified_email IN (:emailKey, :foldedEmail, :unicodeEmail)
+    SELECT ${COLUMNS} FROM grantd.people WHERE ${HAS_EMAIL}
     ORDER BY created_at_ms, subject LIMIT :limit`,
+  byOwnEmail: `
+    SELECT ${COLUMNS} FROM grantd.people WHERE ${HAS_EMAIL} AND NOT EXISTS (
+      SELECT 1 FROM grantd.people AS others
+      WHERE others.issuer = :issuer AND others.subject <> people.subject
+        AND others.name_key IN (:nameKey, :formerKey))
+    LIMIT 2`,
 
   replacePassword: `
     UPDATE grantd.people SET password_hash = :passwordHash
@@ -311,6 +331,11 @@ export function peopleTable(tables: ProgramTables): People {
     setDirectoryId: (subject, directoryId) => changes(SQL.setDirectoryId({ subject, directoryId }), subject),
     byVerifiedEmail: (address, limit) =>
       tables.list(SQL.byVerifiedEmail({ ...emailKeysOf(address), limit }), personOf),
+    async byOwnEmail(address) {
+      const keys = emailKeysOf(address);
+      const found = await tables.list(SQL.byOwnEmail({ ...keys, ...nameKeysOf(keys.emailKey) }), personOf);
+      return found.length === 1 ? found[0] : undefined;
+    },
     list: (filter = {}) => tables.list(listCall(filter), personOf),
     setPasswordHash(subject, passwordHash, from, notice) {
       // A hash is salted, so it is new.

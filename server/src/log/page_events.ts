@@ -3,7 +3,8 @@ import type { ServerEvent } from '@grantd/core';
 
 /** Stable reason codes of the pages, in addition to the library’s. They appear only in the log, never on a page. */
 export const PAGE_REASONS = {
-  person_unknown: 'No user has the username that was entered.',
+  person_unknown:
+    'No user has the username or email address that was entered, or several users have the address.',
   password_wrong: 'The password is wrong.',
   password_cut_off:
     'The user’s password hash comes from another server, whose algorithm ignores a part of the password that was entered, such as everything after 72 bytes with bcrypt. The rest of the password is right. The user must choose a new password.',
@@ -30,7 +31,10 @@ export const PAGE_REASONS = {
     'During the sign-in, the user’s password, data or state (disabled) changed, so the server stopped the sign-in.',
   person_not_expected:
     'The client requires a certain user, by id_token_hint or by the claim sub, but a different user signed in.',
-  too_many_attempts: 'There were too many wrong passwords for this username from one IP address.',
+  too_many_attempts:
+    'There were too many wrong passwords for this username or email address from one IP address.',
+  person_limited:
+    'There were too many wrong passwords for this user from one IP address, some with the username and others with the email address. The server did not check the password, and the page says that it is wrong.',
   too_many_failures: 'There were too many failed sign-ins from one IP address, counted over all usernames.',
   too_many_sign_ins:
     'Too many sign-ins are waiting for the check of their password, so the server did not check this one.',

@@ -28,7 +28,7 @@ import { SecondFactors } from '../people/second_factors.ts';
 import { SelfService } from '../people/self_service.ts';
 import { SessionValidity } from '../people/session_validity.ts';
 import { type NotifyClients, SessionEnding } from '../people/sessions.ts';
-import { AttemptLimits, failureRecorder } from '../people/sign_in.ts';
+import { AttemptLimits, addressLookup, failureRecorder } from '../people/sign_in.ts';
 import type { Upstream } from '../people/upstream.ts';
 import { waysOf } from '../people/ways_to_sign_in.ts';
 import { accountFlow } from './account/account.ts';
@@ -180,6 +180,9 @@ export function openPages(
   });
   const signInParts = {
     ...{ people, storage, hasher, limits, passwords },
+    // The directory decides which of its users an address belongs to.
+    byAddress:
+      settings.signInWithEmail && directory === undefined ? addressLookup(people, passwords) : undefined,
     directory:
       directory &&
       new DirectorySignIn({

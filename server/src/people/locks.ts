@@ -1,6 +1,7 @@
 import type { Attempts } from '../data/attempts.ts';
 import type { Person } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
+import { verifiedAddressOf } from './mailing.ts';
 import { CODE_LIMITS, codeCountName } from './second_factors.ts';
 import {
   ATTEMPTS_OF_NAME,
@@ -9,6 +10,7 @@ import {
   attemptName,
   entryCountName,
   linkCountName,
+  personCountName,
 } from './sign_in.ts';
 
 /** The steps of a sign-in whose attempts count for a user. */
@@ -30,12 +32,16 @@ interface CountedStep {
 }
 
 /** All names under which attempts for a user count. */
-function countsFor({ subject, name, directoryId }: LockedPerson): readonly CountedStep[] {
+function countsFor(person: LockedPerson): readonly CountedStep[] {
+  const { subject, name, directoryId } = person;
+  const address = verifiedAddressOf(person);
+  const ofPassword = [
+    ...[attemptName(name), personCountName(subject)],
+    ...(address === undefined ? [] : [attemptName(address)]),
+    ...(directoryId === undefined ? [] : [entryCountName(directoryId)]),
+  ];
   return [
-    { step: 'password', name: attemptName(name), most: ATTEMPTS_OF_NAME },
-    ...(directoryId === undefined
-      ? []
-      : [{ step: 'password' as const, name: entryCountName(directoryId), most: ATTEMPTS_OF_NAME }]),
+    ...ofPassword.map((name) => ({ step: 'password' as const, name, most: ATTEMPTS_OF_NAME })),
     ...CODE_LIMITS.map((most, index) => ({
       step: 'code' as const,
       name: codeCountName(subject, index),
@@ -45,7 +51,7 @@ function countsFor({ subject, name, directoryId }: LockedPerson): readonly Count
   ];
 }
 
-type LockedPerson = Pick<Person, 'subject' | 'name' | 'directoryId'>;
+type LockedPerson = Pick<Person, 'subject' | 'name' | 'claims' | 'directoryId'>;
 
 /** What too many attempts have locked for users. The limit of an address for all names together is not about a user. */
 export class Locks {

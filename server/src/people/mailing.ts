@@ -212,7 +212,7 @@ export function isFromBrowser({ browserDigest }: MailedLink, browser: string | u
 /** The address to which emails about the account go (ADR 143). */
 export function verifiedAddressOf({
   claims: { email, email_verified: isVerified },
-}: Person): string | undefined {
+}: Pick<Person, 'claims'>): string | undefined {
   return typeof email === 'string' && isVerified === true ? email : undefined;
 }
 

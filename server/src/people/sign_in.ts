@@ -10,6 +10,7 @@ import { askStorage } from '../data/tables.ts';
 import { DirectoryFault } from '../directory/contract.ts';
 import { byRecovery, METHODS } from './acr.ts';
 import type { AdmissionRefusal, DirectorySignIn, DirectorySignInRefusal } from './directory.ts';
+import { isAddress } from './mailing.ts';
 import type { OwnPasswords } from './own_passwords.ts';
 import type { PasskeyAnswer, PasskeyRefusal, Passkeys } from './passkeys.ts';
 import type { PasswordHasher, Place } from './password_hasher.ts';
@@ -20,6 +21,8 @@ export interface SignInParts {
   readonly hasher: PasswordHasher;
   readonly limits: AttemptLimits;
   readonly passwords: Pick<OwnPasswords, 'areAskedOf'>;
+  /** Finds the user whose email address was typed instead of the username; `undefined` if that is not allowed. */
+  readonly byAddress: ((typed: string) => Promise<Person | undefined>) | undefined;
   /** `undefined` if all users are local. */
   readonly directory: DirectorySignIn | undefined;
 }
@@ -27,7 +30,7 @@ export interface SignInParts {
 export type SignIn =
   | { readonly person: Person }
   | {
-      readonly refused: DirectorySignInRefusal | 'password_not_asked' | 'password_cut_off';
+      readonly refused: DirectorySignInRefusal | 'password_not_asked' | 'password_cut_off' | 'person_limited';
       /** The user whose name was typed, if there is one. */
       readonly triedSubject?: string;
     }
@@ -45,22 +48,27 @@ const SECONDS_TO_WAIT = 5;
 /**
  * Checks a username and a password. An unknown name costs as much as a wrong password. The address counts failures and
  * pending attempts only: everything else is given back, so that many correct sign-ins at once do not reach its limit.
+ * Attempts count for what was typed and for the user. Only the first limit shows, so that it does not tell which address
+ * belongs to which username (ADR 191).
  * @param typedName as `trimmed` returns it
  * @param placeOf returns where the attempt comes from, for the limits
  * @throws {DirectoryFault} the directory does not decide. The attempt does not count
  */
 export async function signIn(
-  { people, storage, hasher, limits, passwords, directory }: SignInParts,
+  { people, storage, hasher, limits, passwords, byAddress, directory }: SignInParts,
   typedName: string,
   password: string,
   placeOf: (person: Person | undefined) => Promise<Place>,
 ): Promise<SignIn> {
   const name = attemptName(typedName);
-  const person = name === '' ? undefined : await people.byName(typedName);
+  const person =
+    name === '' ? undefined : ((await people.byName(typedName)) ?? (await byAddress?.(typedName)));
   const tried = person !== undefined && { triedSubject: person.subject };
   if (!passwords.areAskedOf(typedName)) return { refused: 'password_not_asked', ...tried };
   const place = await placeOf(person);
   const ofName: Count = { name, place: place.name, most: ATTEMPTS_OF_NAME };
+  // Without a user too, so that both cost the same.
+  const ofPerson: Count = { ...ofName, name: personCountName(person?.subject ?? `\n${name}`) };
   // A known browser does not depend on what others at its address do.
   const ofAddress: readonly Count[] = place.isKnown
     ? []
@@ -75,13 +83,17 @@ export async function signIn(
     if ('refused' in checked) return { ...checked, ...tried };
     const state = await storage.getPrincipalState('subject', checked.person.subject);
     if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled', ...tried };
-    await limits.end({ takenBack: ofAddress, forgotten: [...ofEntries, ofName] });
+    await limits.end({ takenBack: ofAddress, forgotten: [...ofEntries, ofName, ofPerson] });
     return checked;
   };
   const attempt = async (): Promise<SignIn> => {
     // The limit of the address comes first, so that a refused attempt adds no row for its name.
-    const reached = await limits.begin(...ofAddress, ofName);
+    const reached = await limits.begin(...ofAddress, ofName, ofPerson);
     if (reached !== undefined) {
+      if (reached.count === ofPerson) {
+        await hasher.check(password, undefined, place);
+        return { refused: 'person_limited', ...tried };
+      }
       await limits.end({ takenBack: ofAddress });
       const refused = reached.count === ofName ? 'too_many_attempts' : 'too_many_failures';
       return {
@@ -95,7 +107,7 @@ export async function signIn(
       return await check();
     } catch (error) {
       if (error instanceof DirectoryFault)
-        await limits.end({ takenBack: [...ofAddress, ...ofEntries, ofName] });
+        await limits.end({ takenBack: [...ofAddress, ...ofEntries, ofName, ofPerson] });
       throw error;
     }
   };
@@ -103,6 +115,21 @@ export async function signIn(
   return (
     hasher.admit(place, attempt) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT, ...tried }
   );
+}
+
+/**
+ * Finds the user whose address was typed. A user whose password is elsewhere has none to type here, by whichever name
+ * (ADR 126).
+ */
+export function addressLookup(
+  people: Pick<People, 'byOwnEmail'>,
+  passwords: Pick<OwnPasswords, 'areAskedOf' | 'has'>,
+): NonNullable<SignInParts['byAddress']> {
+  return async (typed) => {
+    if (!isAddress(typed) || !passwords.areAskedOf(typed)) return undefined;
+    const person = await people.byOwnEmail(typed);
+    return person !== undefined && passwords.has(person) ? person : undefined;
+  };
 }
 
 /**
@@ -264,6 +291,11 @@ export const FAILURES_OF_ADDRESS: AttemptLimit = { attempts: 100, windowMs: 15 *
  */
 export function attemptName(typed: string): string {
   return isName(typed) ? nameKey(typed) : '';
+}
+
+/** The name under which attempts at a user count, by whichever name they were typed. No username has a line break. */
+export function personCountName(subject: string): string {
+  return `person\n${subject}`;
 }
 
 /** The name under which attempts at an entry of the directory count. No username has a line break. */

@@ -269,7 +269,7 @@ export const DE: Texts = {
     problems: {
       link_foreign: 'Dieser Link ist für einen anderen Benutzernamen.',
       name_refused:
-        'Dieser Benutzername ist nicht erlaubt. Verwenden Sie sichtbare Zeichen einer Schrift, ohne Leerzeichen am Rand.',
+        'Dieser Benutzername ist nicht erlaubt. Verwenden Sie sichtbare Zeichen einer Schrift, ohne Leerzeichen am Rand. Eine E-Mail-Adresse muss Ihre eigene sein.',
       name_taken: 'Dieser oder ein sehr ähnlicher Benutzername ist vergeben. Wählen Sie einen anderen.',
     },
     reset: {

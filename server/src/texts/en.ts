@@ -273,7 +273,7 @@ export const EN = {
     problems: {
       link_foreign: 'This link is for another username.',
       name_refused:
-        'This username is not allowed. Use visible characters of one script, without space around them.',
+        'This username is not allowed. Use visible characters of one script, without space around them. An email address must be your own.',
       name_taken: 'This username, or one that looks like it, is taken. Choose another one.',
     },
     reset: {

@@ -1,9 +1,9 @@
 // Links of emails: for a forgotten password, an invitation, or a new account.
 import type { LinkPurpose, MailedLink } from '../../data/mails.ts';
-import { isName, nameKey, nameProblem, trimmed } from '../../data/names.ts';
+import { emailKey, isName, nameKey, nameProblem, trimmed } from '../../data/names.ts';
 import type { People, Person } from '../../data/people.ts';
 import type { RequestLog } from '../../log/log.ts';
-import { isFromBrowser, type LinkBook } from '../../people/mailing.ts';
+import { isAddress, isFromBrowser, type LinkBook } from '../../people/mailing.ts';
 import type { OwnPasswords } from '../../people/own_passwords.ts';
 import type { PasswordRules } from '../../people/passwords.ts';
 import type { SelfService } from '../../people/self_service.ts';
@@ -155,6 +155,8 @@ async function create(
   // With the name of a provider’s user, the new password would open nothing.
   if (nameProblem(username) !== undefined || !needs.passwords.areAskedOf(username))
     return refuse('name_refused');
+  // With another person’s address as username, the owner could not sign in with it (ADR 191).
+  if (isAddress(username) && emailKey(username) !== emailKey(link.address)) return refuse('name_refused');
   const problem = await needs.passwordRules.problemOf(password, { name: username, email: link.address });
   if (problem !== undefined) return refuse(problem);
   if ((await needs.ownPeople.byName(username)) !== undefined) return refuse('name_taken');

@@ -89,6 +89,7 @@ const PROBLEMS = {
   directory_entry_missing: { problem: 'account_disabled', status: 403 },
   directory_name_taken: { problem: 'credentials_wrong', status: 403 },
   directory_name_refused: { problem: 'credentials_wrong', status: 403 },
+  person_limited: { problem: 'credentials_wrong', status: 403 },
   too_many_attempts: { problem: 'too_many_attempts', status: 429 },
   too_many_failures: { problem: 'too_many_attempts', status: 429 },
   too_many_sign_ins: { problem: 'too_many_sign_ins', status: 503 },
@@ -250,6 +251,7 @@ async function renderForm(
     username,
     lead: leadOf(page),
     ...(asksOnlyName && { asksOnlyName }),
+    ...(needs.signInParts.byAddress !== undefined && { takesAddress: true }),
     ...(authorization !== undefined && {
       application: needs.drawing.application(authorization.client, setting.language),
     }),

@@ -22,6 +22,8 @@ export interface SignInView extends FormShown {
   readonly username: string;
   /** Whether the password comes later, because the address may lead to a provider. */
   readonly asksOnlyName?: boolean;
+  /** Whether the user may type their email address instead of the username. */
+  readonly takesAddress?: boolean;
   readonly problem?: SignInProblem;
   /** Present with a temporary problem. */
   readonly secondsToWait?: number;
@@ -107,13 +109,14 @@ export function signInProblem(text: string, secondsToWait: number | undefined, t
 
 function form(view: SignInView, texts: Texts): Html {
   const { action, formToken, username, problem, again, challenge, asksOnlyName = false, forgot } = view;
+  const takesAddress = asksOnlyName || (view.takesAddress === true && again === undefined);
   const describedBy = problem === undefined ? '' : html` aria-describedby="problem"`;
   const isInvalid = problem === 'credentials_wrong' ? html` aria-invalid="true"` : '';
   const focus = html` autofocus`;
   const nameFirst = username === '' || asksOnlyName;
   return html`<form method="post" action="${action}">
 <input type="hidden" name="form_token" value="${formToken}">
-<label for="username">${asksOnlyName ? texts.forgot.usernameOrEmail : texts.signIn.username}</label>
+<label for="username">${takesAddress ? texts.forgot.usernameOrEmail : texts.signIn.username}</label>
 <input id="username" name="username" value="${username}" autocomplete="${challenge === undefined ? 'username' : 'username webauthn'}" autocapitalize="none" autocorrect="off" spellcheck="false" maxlength="256" required${again === undefined ? '' : html` readonly`}${describedBy}${isInvalid}${nameFirst ? focus : ''}>
 ${
   asksOnlyName
