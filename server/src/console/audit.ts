@@ -2,15 +2,19 @@ import { EVENT_TYPES } from '@grantd/core';
 import { html } from 'hono/html';
 import type { AuditEventView } from '../admin/audit.ts';
 import { cursorOf, MAX_EVENTS_READ, MAX_LIMIT } from '../admin/operation.ts';
-import { InvalidInput } from '../admin/operation_refused.ts';
+import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import type { Input } from '../admin/table.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
+import { reasonIn } from '../texts/reasons.ts';
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { type ConsoleView, consoleFrame, nextLink, timeOf, urlOf } from './frame.ts';
+import { type ConsoleView, consoleFrame, nextLink, type Row, section, termList, urlOf } from './frame.ts';
 import { nextAfter } from './lists.ts';
+import { namesOf } from './names.ts';
+import { identifiersIn, type SentenceView, sentenceOf, TYPE_GROUPS } from './sentences.ts';
+import { ago, identifier } from './values.ts';
 
 const EVENTS_PER_PAGE = 50;
 
@@ -20,41 +24,84 @@ const DOWNLOADED = 10_000;
 /** Maximum events to read for it, whether or not they fit. */
 const READ_FOR_DOWNLOAD = 50_000;
 
-/** The filters that are texts, in the order of the form. */
+/** The filters that are texts, in the order of the form. The first ones matter most. */
 const TEXT_FILTERS = ['user', 'client', 'actor', 'target', 'address', 'request'] as const;
 
 /** The filters that are times: a date, with or without a time of day, in UTC. */
 const TIME_FILTERS = ['since', 'until'] as const;
 
-const FILTERS = ['type', ...TEXT_FILTERS, ...TIME_FILTERS] as const;
+const FILTERS = ['type', ...TEXT_FILTERS, 'range', ...TIME_FILTERS] as const;
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+/** Spans up to now, by when they begin. */
+const RANGES = {
+  hour: (nowMs: number) => nowMs - 60 * MINUTE_MS,
+  today: (nowMs: number) => nowMs - (nowMs % DAY_MS),
+  yesterday: (nowMs: number) => nowMs - (nowMs % DAY_MS) - DAY_MS,
+  week: (nowMs: number) => nowMs - 7 * DAY_MS,
+} as const;
 
 /** The filters of the form, as they are in the URL. Empty ones do not filter. */
 type GivenFilters = Readonly<Record<(typeof FILTERS)[number], string>>;
 
-/** `GET /console/audit`: the newest events first, with the filters of `FILTERS`. */
-export async function showAudit({ c, call, setting, view }: Visit): Promise<Response> {
+/** `GET /console/audit`: the newest events first, with the filters of `FILTERS`. With `event`, only that one. */
+export async function showAudit(visit: Visit): Promise<Response> {
+  const { c, call, setting, view } = visit;
+  const number = c.req.query('event');
+  if (number !== undefined) return renderPage(c, eventPage(await eventView(visit, number), setting));
   const filters = filtersIn(c.req.query());
-  const order = { ...orderOf(filters), ...cursorIn(c.req.query('before')), limit: EVENTS_PER_PAGE };
+  const order = {
+    ...(await orderOf(visit, filters)),
+    ...cursorIn(c.req.query('before')),
+    limit: EVENTS_PER_PAGE,
+  };
   const page = await call('listAudit', order);
   const before = nextAfter(page);
   const shown: AuditView = {
-    ...{ ...view, events: page.items, filters },
+    ...{ ...view, ...(await saying(visit, page.items)), events: page.items, filters },
     ...(before !== undefined && { next: urlOf(view.base, 'audit', { ...filters, before }) }),
   };
   return renderPage(c, auditPage(shown, setting));
+}
+
+/** What sentences about events need. */
+export async function saying(
+  { console: { pages, partsOf }, session }: Visit,
+  events: readonly AuditEventView[],
+): Promise<Pick<AuditView, 'names' | 'nowMs'>> {
+  const names = await namesOf(partsOf(session.person.subject), identifiersIn(events));
+  return { names, nowMs: pages.clock() };
+}
+
+/** @throws {OperationRefused} there is no such event, or no longer */
+async function eventView(visit: Visit, number: string): Promise<EventPageView> {
+  const before = /^[1-9]\d{0,14}$/.test(number) ? Number(number) + 1 : undefined;
+  const found = before && (await visit.call('listAudit', { cursor: cursorOf(before), limit: 1 })).items[0];
+  if (!found || String(found.number) !== number)
+    throw new OperationRefused('not_found', `there is no event ${number}`);
+  return { ...visit.view, ...(await saying(visit, [found])), event: found };
 }
 
 /**
  * `GET /console/audit.jsonl`: the latest events of the same filters, one JSON object a line, the newest first. If there
  * may be more, the last line has the URL of the next file.
  */
-export async function downloadAudit({ c, call, console: { issuer }, view }: Visit): Promise<Response> {
+export async function downloadAudit(visit: Visit): Promise<Response> {
+  const {
+    c,
+    call,
+    console: { issuer },
+    view,
+  } = visit;
   const filters = filtersIn(c.req.query());
+  const order = await orderOf(visit, filters);
   const lines: object[] = [];
   let cursor = cursorIn(c.req.query('before'));
   let before: string | undefined;
   for (let read = 0; lines.length < DOWNLOADED && read + MAX_EVENTS_READ <= READ_FOR_DOWNLOAD; ) {
-    const page = await call('listAudit', { ...orderOf(filters), ...cursor, limit: MAX_LIMIT });
+    const page = await call('listAudit', { ...order, ...cursor, limit: MAX_LIMIT });
     lines.push(...page.items);
     const first = Number(before ?? page.items[0]?.number ?? Number.POSITIVE_INFINITY);
     before = nextAfter(page);
@@ -84,16 +131,56 @@ function cursorIn(before = ''): { readonly cursor?: string } {
   return /^[1-9]\d{0,15}$/.test(before) ? { cursor: cursorOf(Number(before)) } : {};
 }
 
-/** The filters as the operation takes them. @throws {InvalidInput} a value is malformed */
-function orderOf({ type, user, client, request, since, until, ...others }: GivenFilters): Input<'listAudit'> {
+/**
+ * The filters as the operation takes them. It finds users by their names too.
+ * @throws {InvalidInput} a value is malformed
+ */
+async function orderOf(
+  visit: Visit,
+  { type, user, client, request, range, since, until, ...others }: GivenFilters,
+): Promise<Input<'listAudit'>> {
   const known = EVENT_TYPES.find((one) => one === type);
   if (type !== '' && known === undefined)
     throw new InvalidInput('type', `expected a type of event, got ${JSON.stringify(type)}`);
   const order = {
-    ...{ ...others, type: known, subject: user, client_id: client, request_id: request },
-    ...{ since: timeIn('since', since), until: timeIn('until', until) },
+    ...{ ...others, type: known, subject: user, request_id: request },
+    client_id: client === '' ? '' : await clientNamed(visit, client),
+    ...{ since: timeIn('since', since) ?? beginOf(range, visit), until: timeIn('until', until) },
   };
   return Object.fromEntries(Object.entries(order).filter(([, value]) => value));
+}
+
+/** @throws {InvalidInput} there is no such span */
+function beginOf(range: string, { console: { pages } }: Visit): string | undefined {
+  if (range === '') return undefined;
+  if (!isRange(range))
+    throw new InvalidInput(
+      'range',
+      `expected ${Object.keys(RANGES).join(', ')}, got ${JSON.stringify(range)}`,
+    );
+  return new Date(RANGES[range](pages.clock())).toISOString();
+}
+
+function isRange(text: string): text is keyof typeof RANGES {
+  return Object.hasOwn(RANGES, text);
+}
+
+/** Clients whose name contains what was typed, at most. */
+const CLIENTS_SEARCHED = 50;
+
+/**
+ * The client with an identifier or a name. Also an unknown identifier, because events outlive their clients.
+ * @throws {InvalidInput} several clients have the name
+ */
+async function clientNamed({ call }: Visit, typed: string): Promise<string> {
+  const { items } = await call('listClients', { search: typed, limit: CLIENTS_SEARCHED });
+  if (items.some(({ client_id: id }) => id === typed)) return typed;
+  const named = items.filter(({ client_name: name }) => name?.toLowerCase() === typed.toLowerCase());
+  if (named.length > 1) {
+    const ids = named.map(({ client_id: id }) => id).join(', ');
+    throw new InvalidInput('client', `several clients have this name: enter one of their IDs, ${ids}`);
+  }
+  return named[0]?.client_id ?? typed;
 }
 
 function timeIn(name: string, text: string): string | undefined {
@@ -105,17 +192,18 @@ function timeIn(name: string, text: string): string | undefined {
   return new Date(atMs).toISOString();
 }
 
-export interface AuditView extends ConsoleView {
+export interface AuditView extends ConsoleView, SentenceView {
+  readonly base: string;
   readonly events: readonly AuditEventView[];
   readonly filters: GivenFilters;
   /** URL of earlier events. */
   readonly next?: string;
 }
 
-/** `/console/audit`: fields of `FILTERS`, links `next`, `all` and `download`. */
+/** `/console/audit`: fields of `FILTERS`, links `range-NAME`, `next`, `all` and `download`. */
 export function auditPage(view: AuditView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
-  const { audit: words } = texts.console;
+  const { audit: words, events: eventWords } = texts.console;
   const { base, events, filters } = view;
   const isFiltered = FILTERS.some((name) => filters[name] !== '');
   const hasMore = [...TEXT_FILTERS.slice(2), ...TIME_FILTERS].some((name) => filters[name] !== '');
@@ -123,6 +211,9 @@ export function auditPage(view: AuditView, setting: PageSetting): Page {
     html`<div><label for="${name}">${words.filters[name]}</label>
 <input id="${name}" name="${name}" value="${filters[name]}" maxlength="300" autocomplete="off" autocapitalize="none" spellcheck="false"></div>
 `;
+  const { since: _, until: __, range, ...others } = filters;
+  const rangeLink = (name: keyof typeof RANGES) =>
+    html`<a id="range-${name}" href="${urlOf(base, 'audit', { ...others, range: name })}"${name === range ? html` aria-current="true"` : ''}>${words.ranges[name]}</a>\n`;
   return consoleFrame(view, setting, {
     title: texts.console.pages.audit,
     lead: words.lead,
@@ -130,7 +221,10 @@ export function auditPage(view: AuditView, setting: PageSetting): Page {
 <div><label for="type">${words.filters.type}</label>
 <select id="type" name="type">
 <option value="">${words.allTypes}</option>
-${EVENT_TYPES.map((type) => html`<option${type === filters.type ? html` selected` : ''}>${type}</option>\n`)}</select></div>
+${[...TYPE_GROUPS].map(
+  ([group, types]) => html`<optgroup label="${eventWords.typeGroups[group]}">
+${types.map((type) => html`<option value="${type}"${type === filters.type ? html` selected` : ''}>${eventWords.types[type]}</option>\n`)}</optgroup>\n`,
+)}</select></div>
 ${TEXT_FILTERS.slice(0, 2).map(field)}<details${hasMore ? html` open` : ''}><summary>${words.more}</summary>
 <div class="filters">
 ${TEXT_FILTERS.slice(2).map(field)}${TIME_FILTERS.map(
@@ -138,15 +232,11 @@ ${TEXT_FILTERS.slice(2).map(field)}${TIME_FILTERS.map(
 <input id="${name}" name="${name}" value="${filters[name]}" maxlength="40" autocomplete="off" spellcheck="false"></div>
 `,
 )}</div></details>
-<div class="actions"><button id="search-submit" type="submit">${texts.console.search}</button>
+${range === '' ? '' : html`<input type="hidden" name="range" value="${range}">\n`}<div class="actions"><button id="search-submit" type="submit">${texts.console.search}</button>
 ${isFiltered ? html`<a id="all" class="button" href="${urlOf(base, 'audit')}">${words.all}</a>` : ''}</div>
 </form>
-${
-  events.length === 0
-    ? html`<p class="empty">${texts.console.nothingFound}</p>`
-    : html`<ul class="rows" role="list">
-${events.map((event) => eventRow(event, base, texts))}</ul>`
-}
+<nav class="ranges" aria-label="${words.ranges.label}">${(Object.keys(RANGES) as (keyof typeof RANGES)[]).map(rangeLink)}</nav>
+${events.length === 0 ? html`<p class="empty">${texts.console.nothingFound}</p>` : eventList(events, view, texts)}
 ${nextLink(view.next, texts)}
 ${
   events.length === 0
@@ -161,19 +251,90 @@ function downloadUrl(base: string, parameters: Readonly<Record<string, string>>)
   return `${base}/audit.jsonl${query}`;
 }
 
-/** Each value leads to the events that have it, too. */
-function eventRow(event: AuditEventView, base: string, texts: Texts): Html {
-  const { number, at, type, target, actor, subject, address, reason } = event;
-  const { client_id: clientId, request_id: requestId } = event;
-  const { names, by } = texts.console.audit;
-  const link = (name: (typeof TEXT_FILTERS)[number], value: string) =>
-    html`<a href="${urlOf(base, 'audit', { [name]: value })}"><bdi>${value}</bdi></a>`;
-  const detail = (name: keyof typeof names, value: string | undefined) =>
-    value === undefined || value === '' || value === target
-      ? ''
-      : html` <span>${names[name]}: ${link(name, value)}</span>`;
-  return html`<li><code>${type}</code>${target === '' ? '' : html` ${link('target', target)}`}
-<p class="detail"><span>${String(number)}</span> ${timeOf(at, texts) ?? ''} <span>${by(link('actor', actor))}</span>${reason === undefined || reason === '' ? '' : html` <code>${reason}</code>`}</p>
-<p class="detail">${detail('user', subject)}${detail('client', clientId)}${detail('address', address)}${detail('request', requestId)}</p></li>
+/** Events as sentences, each with a link `event-NUMBER` to its page. */
+export function eventList(events: readonly AuditEventView[], view: SentenceView, texts: Texts): Html {
+  return html`<ul class="rows events" role="list">
+${events.map((event) => eventRow(event, view, texts))}</ul>`;
+}
+
+function eventRow(event: AuditEventView, view: SentenceView, texts: Texts): Html {
+  const { number, at, type } = event;
+  const url = urlOf(view.base, 'audit', { event: String(number) });
+  return html`<li><p>${sentenceOf(event, view, texts)}</p>${reasonOf(event, texts)}
+<p class="detail">${ago(at, view.nowMs, texts)} <code>${type}</code> <a id="event-${String(number)}" href="${url}">${texts.console.audit.number(String(number))}</a></p></li>
 `;
+}
+
+/** Why a sign-in failed, in words and as a code; nothing for other events, whose sentences say it. */
+function reasonOf({ type, reason = '' }: AuditEventView, texts: Texts): Html | '' {
+  return type === 'sign_in_failed' || type === 'audit_restarted' ? reasonLine(reason, texts) : '';
+}
+
+/** A reason code in words, with the code beside it. Another text stands for itself. */
+export function reasonLine(code: string, texts: Texts): Html | '' {
+  if (code === '') return '';
+  const known = reasonIn(texts.language, code);
+  return known === undefined
+    ? html`<p class="reason"><bdi>${code}</bdi></p>`
+    : html`<p class="reason"><span lang="${known.language}">${known.text}</span> <code>${code}</code></p>`;
+}
+
+export interface EventPageView extends ConsoleView, SentenceView {
+  readonly base: string;
+  readonly event: AuditEventView;
+}
+
+/** The members of an event by which others are found. */
+const MEMBERS = {
+  type: 'type',
+  target: 'target',
+  actor: 'actor',
+  subject: 'user',
+  client_id: 'client',
+  reason: undefined,
+  address: 'address',
+  request_id: 'request',
+} as const;
+
+/** One event: every member as it is stored, with links to the other events that have the value. */
+export function eventPage(view: EventPageView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { audit: words } = texts.console;
+  const { base, event, nowMs } = view;
+  const rows = (Object.keys(MEMBERS) as (keyof typeof MEMBERS)[]).map((name): Row => {
+    const value = event[name];
+    const filter = MEMBERS[name];
+    const shown = html`<code>${value}</code>`;
+    if (value === undefined || value === '') return [name, undefined];
+    return [
+      name,
+      filter === undefined
+        ? shown
+        : html`<a href="${urlOf(base, 'audit', { [filter]: value })}">${shown}</a>`,
+    ];
+  });
+  const tokens = tokensOf(event).map(
+    (id) => html`<a href="${urlOf(base, 'tokens', { id })}">${identifier(id)}</a> `,
+  );
+  return consoleFrame(view, setting, {
+    title: words.number(String(event.number)),
+    body: html`<p class="sentence">${sentenceOf(event, view, texts)}, ${ago(event.at, nowMs, texts)}.</p>
+${reasonOf(event, texts)}
+${section(
+  'members',
+  words.members,
+  termList([
+    ['at', html`<code>${event.at}</code>`],
+    ...rows,
+    [words.explainedTokens, tokens.length === 0 ? undefined : html`${tokens}`],
+  ]),
+)}
+<p class="note">${words.membersText}</p>`,
+  });
+}
+
+/** The tokens that an event is about. */
+function tokensOf({ type, target }: AuditEventView): readonly string[] {
+  if (type === 'token_issued') return target.split(' ');
+  return type === 'token_revoked' ? [target] : [];
 }

@@ -129,6 +129,11 @@ h2 + form { margin-top: .75rem; }
 .row .button { flex: none; width: auto; min-height: 2.75rem; padding: .5rem 1rem; font-size: .9375rem; }
 .listed { display: flex; flex-wrap: wrap; gap: .25rem .875rem; }
 .rows li > p + p { margin-top: .25rem; }
+.identifier { display: inline-block; max-width: 12ch; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; vertical-align: bottom; }
+.reason { font-size: .875rem; }
+.sentence { font-size: 1.125rem; }
+.ranges { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .75rem 0; }
+.ranges [aria-current] { font-weight: 650; color: inherit; text-decoration: none; }
 select, textarea {
   display: block; width: 100%; min-height: 3rem; margin-bottom: 1.25rem; padding: .5rem .875rem;
   font: inherit; color: inherit; background: var(--surface);

@@ -1,12 +1,15 @@
 import { isJsonObject } from '@grantd/core/options';
 import { html } from 'hono/html';
 import type { AuditEventView } from '../admin/audit.ts';
+import { InvalidInput } from '../admin/operation_refused.ts';
 import type { ExplanationView } from '../admin/tokens.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
+import { reasonIn } from '../texts/reasons.ts';
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
+import { saying } from './audit.ts';
 import {
   type ConsoleView,
   codes,
@@ -18,11 +21,20 @@ import {
   timeOf,
   urlOf,
 } from './frame.ts';
+import { type SentenceView, sentenceOf } from './sentences.ts';
 import { familyPicture } from './token_picture.ts';
+import { ago } from './values.ts';
 
-/** `GET /console/tokens`. */
-export async function showTokens({ c, setting, view }: Visit): Promise<Response> {
-  return renderPage(c, tokensPage(view, setting));
+/** Identifiers in events have at most so many characters. A whole token belongs into the form, not into a URL. */
+const MAX_IDENTIFIER = 64;
+
+/** `GET /console/tokens`: the form. With `id`, the token with this identifier. */
+export async function showTokens(visit: Visit): Promise<Response> {
+  const { c, setting, view } = visit;
+  const { id } = c.req.query();
+  if (id === undefined) return renderPage(c, tokensPage(view, setting));
+  if (id.length > MAX_IDENTIFIER) throw new InvalidInput('id', 'expected the identifier of a token');
+  return renderPage(c, explainedPage(await explain(visit, id), setting));
 }
 
 /** Milliseconds for which an explained token can be revoked without pasting it again. */
@@ -51,13 +63,18 @@ export async function submitTokens(visit: Visit): Promise<Response> {
 }
 
 /** Explains a token, and seals it for the next form. */
-export async function explain(
-  { call, console: { tokens, pages }, session, view }: Visit,
-  token: string,
-): Promise<ExplainedView> {
+export async function explain(visit: Visit, token: string): Promise<ExplainedView> {
+  const {
+    call,
+    console: { tokens, pages },
+    session,
+    view,
+  } = visit;
   const sealed = await tokens.seal({ token, sessionId: session.id, atMs: pages.clock() });
   const explanation = await call('explainToken', { token, find_end: true, find_descendants: true });
-  return { ...view, current: 'tokens', explanation, sealed };
+  const { ended_by: end } = explanation;
+  const named = await saying(visit, end === undefined ? [] : [end]);
+  return { ...view, ...named, current: 'tokens', explanation, sealed };
 }
 
 async function openToken({ console: { tokens, pages }, form, session }: Visit): Promise<string | undefined> {
@@ -104,7 +121,8 @@ ${problem === undefined ? '' : html`<p role="alert" id="problem" class="problem"
 </form>`;
 }
 
-export interface ExplainedView extends ConsoleView {
+export interface ExplainedView extends ConsoleView, SentenceView {
+  readonly base: string;
   readonly explanation: ExplanationView;
   /** The token, sealed for the next form. */
   readonly sealed: string;
@@ -133,7 +151,8 @@ ${section('another', words.anotherToken, tokenForm(view, texts))}`,
   });
 }
 
-function rowsOf({ base, explanation }: ExplainedView, texts: Texts) {
+function rowsOf(view: ExplainedView, texts: Texts) {
+  const { base, explanation } = view;
   const { console: words } = texts;
   const { active, reason, explanation: why, since, record, claims, user, ended_by: end } = explanation;
   const subject = subjectOf(explanation);
@@ -147,12 +166,9 @@ function rowsOf({ base, explanation }: ExplainedView, texts: Texts) {
         ? html`<span class="badge good">${words.active}</span>`
         : html`<span class="badge bad">${words.inactive}</span>`,
     ],
-    [
-      words.because,
-      reason === undefined ? undefined : html`<code>${reason}</code> <span lang="en">${why ?? ''}</span>`,
-    ],
+    [words.because, reason === undefined ? undefined : reasonShown(reason, why, texts)],
     [words.since, timeOf(since, texts)],
-    [words.endedBy, end === undefined ? undefined : endRow(end, base, texts)],
+    [words.endedBy, end === undefined ? undefined : endRow(end, view, texts)],
     [
       words.client,
       client === undefined
@@ -194,17 +210,22 @@ function signerOf({ issuer, issuer_sub: sub }: Partial<ExplanationView>): readon
   return issuer === undefined || sub === undefined ? [] : [issuer, sub];
 }
 
-/** Link `end` to the event in the audit trail. */
-function endRow(
-  { type, target, actor, at, request_id: requestId }: AuditEventView,
-  base: string,
-  texts: Texts,
-): Html {
+/** Who ended it, and when. Links `end` to the event, and `end-request` to all events of the request. */
+function endRow(event: AuditEventView, view: SentenceView, texts: Texts): Html {
   const { audit } = texts.console;
-  const filters = { type, target, ...(requestId !== undefined && { request: requestId }) };
-  return html`<bdi>${actor}</bdi>, ${timeOf(at, texts) ?? ''}${
-    requestId === undefined ? '' : html`, ${audit.names.request}: <bdi>${requestId}</bdi>`
-  } (<a id="end" href="${urlOf(base, 'audit', filters)}"><code>${type}</code></a>)`;
+  const { number, request_id: request } = event;
+  const ofRequest =
+    request === undefined
+      ? ''
+      : html`, <a id="end-request" href="${urlOf(view.base, 'audit', { request })}">${audit.sameRequest}</a>`;
+  return html`${sentenceOf(event, view, texts)}, ${ago(event.at, view.nowMs, texts)}
+(<a id="end" href="${urlOf(view.base, 'audit', { event: String(number) })}">${audit.number(String(number))}</a>${ofRequest})`;
+}
+
+/** A reason in words, with its code. @param why what the server says in English, which can say more */
+function reasonShown(code: string, why: string | undefined, { language }: Texts): Html {
+  const known = language === 'en' && why !== undefined ? { text: why, language } : reasonIn(language, code);
+  return html`${known === undefined ? '' : html`<span lang="${known.language}">${known.text}</span> `}<code>${code}</code>`;
 }
 
 function expiryOf({ record, claims, unused_until: unusedUntil }: ExplanationView): string | undefined {

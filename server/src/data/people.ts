@@ -13,6 +13,7 @@ import {
 } from './names.ts';
 import {
   type ActOfChange,
+  batch,
   newIdentifier,
   type ProgramTables,
   recorded,
@@ -73,6 +74,8 @@ export interface People {
   /** The user with exactly this name, or else with a name that readers confuse with it. */
   byName(name: string): Promise<Person | undefined>;
   bySubject(subject: string): Promise<Person | undefined>;
+  /** The usernames of some users, by subject. Users who do not exist have none. */
+  namesOf(subjects: Iterable<string>): Promise<ReadonlyMap<string, string>>;
   /** Whether a user has one of these ways to sign in. An invited user who has not chosen a password has none. */
   hasWay(subject: string, ways: WaysToSignIn): Promise<boolean>;
   /** Whether a user has or had this subject identifier. */
@@ -181,6 +184,14 @@ const IF_FREE = 'ON CONFLICT DO NOTHING RETURNING subject';
 const HAS_EMAIL = `issuer = :issuer AND subject IN (
       SELECT subject FROM grantd.people
       WHERE issuer = :issuer AND verified_email IN (:emailKey, :foldedEmail, :unicodeEmail))`;
+
+/** Names that one statement looks up. */
+const NAMES_AT_ONCE = 100;
+
+const NAMES_BATCH = batch(NAMES_AT_ONCE);
+
+const namesOf = statement(`
+    SELECT subject, name FROM grantd.people WHERE issuer = :issuer AND subject IN (VALUES ${NAMES_BATCH.rows})`);
 
 const SQL = PEOPLE.statements({
   add: `${PEOPLE.insert} WHERE ${IS_NEW} ${IF_FREE}`,
@@ -321,6 +332,19 @@ export function peopleTable(tables: ProgramTables): People {
       tables.changes(SQL.replacePassword({ subject, from, passwordHash })),
     byName: (name) => tables.first(SQL.byName({ name: nameAsKept(name), ...nameKeysOf(name) }), personOf),
     bySubject: (subject) => tables.first(SQL.bySubject({ subject }), personOf),
+    async namesOf(subjects) {
+      const wanted = [...new Set(subjects)];
+      const names = new Map<string, string>();
+      for (let begin = 0; begin < wanted.length; begin += NAMES_AT_ONCE) {
+        const call = namesOf(NAMES_BATCH.valuesOf(wanted.slice(begin, begin + NAMES_AT_ONCE)));
+        const found = await tables.list(
+          call,
+          ({ subject, name }) => [String(subject), String(name)] as const,
+        );
+        for (const [subject, name] of found) names.set(subject, name);
+      }
+      return names;
+    },
     hasWay(subject, ways) {
       const { condition, values } = hasWay(ways);
       const find = `SELECT 1 FROM grantd.people WHERE ${ONE} AND ${condition}`;

@@ -1,6 +1,7 @@
 // Long: every text in one language, so that a translator has one file.
 import { html } from 'hono/html';
 import type { Texts } from './en.ts';
+import { EVENT_TEXTS_DE } from './event_texts_de.ts';
 import { counted, Formats } from './formats.ts';
 
 const formats = new Formats('de', { justNow: 'gerade eben', on: (date) => `am ${date}` });
@@ -1026,12 +1027,13 @@ export const DE: Texts = {
         yes: 'Alle Token widerrufen',
       },
     },
+    events: EVENT_TEXTS_DE,
     audit: {
       lead: 'Wer was geändert hat, das Neueste zuerst.',
       filters: {
         type: 'Art des Ereignisses',
-        user: 'Benutzer (Kennung)',
-        client: 'Client-ID',
+        user: 'Benutzer (Name oder Kennung)',
+        client: 'Anwendung (Name oder ID)',
         actor: 'Akteur, etwa cli oder user:KENNUNG',
         target: 'Ziel, etwa eine Gruppe oder die ID eines Tokens',
         address: 'IP-Adresse',
@@ -1039,14 +1041,24 @@ export const DE: Texts = {
         since: 'Ab (UTC), etwa 2026-01-31 12:00',
         until: 'Vor (UTC)',
       },
-      names: { user: 'Benutzer', client: 'Anwendung', address: 'Adresse', request: 'Anfrage' },
+      ranges: {
+        label: 'Zeitraum',
+        hour: 'Letzte Stunde',
+        today: 'Heute',
+        yesterday: 'Seit gestern',
+        week: '7 Tage',
+      },
+      number: (number) => `Ereignis ${number}`,
+      sameRequest: 'alle Ereignisse der Anfrage',
+      members: 'Wie aufgezeichnet',
+      membersText: 'Jeder Wert führt zu den anderen Ereignissen, die ihn haben. Zeiten sind in UTC.',
+      explainedTokens: 'Die Token ansehen',
       allTypes: 'Alle Arten',
       more: 'Weitere Filter',
       all: 'Alle anzeigen',
       download: 'Diese Ereignisse herunterladen',
       downloadText:
         '(JSON Lines, höchstens 10.000 in einer Datei). Gibt es mehr, dann steht in der letzten Zeile die URL der nächsten Datei. Der Befehl grantd audit export gibt alle aus.',
-      by: (actor) => html`durch ${actor}`,
     },
     notices: {
       token_revoked: 'Das Token ist widerrufen.',

@@ -1,6 +1,7 @@
 // Long: every text in one language, so that a translator has one file.
 import type { RefusalReason } from '@grantd/core';
 import { html } from 'hono/html';
+import { EVENT_TEXTS } from './event_texts_en.ts';
 import { counted, Formats } from './formats.ts';
 import type { Html } from './html.ts';
 
@@ -1024,12 +1025,13 @@ export const EN = {
         yes: 'Revoke all tokens',
       },
     },
+    events: EVENT_TEXTS,
     audit: {
       lead: 'Who changed what, the newest first.',
       filters: {
         type: 'Event type',
-        user: 'User (subject)',
-        client: 'Client ID',
+        user: 'User (name or subject)',
+        client: 'Client (name or ID)',
         actor: 'Actor, such as cli or user:SUBJECT',
         target: 'Target, such as a group or a token’s ID',
         address: 'IP address',
@@ -1037,14 +1039,24 @@ export const EN = {
         since: 'From (UTC), such as 2026-01-31 12:00',
         until: 'Before (UTC)',
       },
-      names: { user: 'User', client: 'Client', address: 'Address', request: 'Request' },
+      ranges: {
+        label: 'Time',
+        hour: 'Last hour',
+        today: 'Today',
+        yesterday: 'Since yesterday',
+        week: '7 days',
+      },
+      number: (number: string) => `Event ${number}`,
+      sameRequest: 'all events of the request',
+      members: 'As recorded',
+      membersText: 'Each value leads to the other events that have it. Times are in UTC.',
+      explainedTokens: 'Look at the tokens',
       allTypes: 'All types',
       more: 'More filters',
       all: 'Show all',
       download: 'Download these events',
       downloadText:
         '(JSON Lines, at most 10,000 in one file). If there are more, the last line has the URL of the next file. The command grantd audit export prints all.',
-      by: (actor: Html) => html`by ${actor}`,
     },
     notices: {
       token_revoked: 'The token is revoked.',

@@ -477,6 +477,15 @@ export const PAGES: readonly PageCase[] = [
     open: (visit) => visit.open('/console/audit?actor=cli'),
     shows: '#target',
   },
+  {
+    name: 'console: an event',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/audit?type=token_issued');
+      await visit.page.click('a[id^=event-]');
+    },
+    shows: '#members',
+  },
   { name: 'no such page', as: 'nobody', open: (visit) => visit.open('/nowhere'), shows: '#problem' },
 ];
 

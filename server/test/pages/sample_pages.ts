@@ -1,5 +1,7 @@
 // Long: every page once, with what it shows.
-import { auditPage } from '../../src/console/audit.ts';
+import { EVENT_TYPES } from '@grantd/core';
+import type { AuditEventView } from '../../src/admin/audit.ts';
+import { auditPage, eventPage } from '../../src/console/audit.ts';
 import { askClientPage, clientPage } from '../../src/console/clients.ts';
 import { refusedPage } from '../../src/console/frame.ts';
 import { askGroupPage, groupPage, groupsPage } from '../../src/console/groups.ts';
@@ -559,8 +561,22 @@ const EXCHANGED_TOKEN = {
 
 const CONSOLE_TOKEN = { ...EXCHANGED_TOKEN, family_id: 'b5r0sYqmJ8Y2nDq6nL6kJw', pair_id: 'pair-1' };
 
+/** Names of users and clients that pages of the console know. */
+const KNOWN = {
+  nowMs: NOW_MS,
+  names: {
+    user: (subject: string) =>
+      new Map([
+        ['xT2a9', 'bob'],
+        ['xT2a1', 'alice'],
+      ]).get(subject),
+    client: (id: string) => new Map([['photos/web', 'Photos']]).get(id),
+    keyAlgorithm: () => 'RS256',
+  },
+};
+
 const EXPLAINED: ExplainedView = {
-  ...CONSOLE,
+  ...{ ...CONSOLE, ...KNOWN },
   ...{ current: 'tokens', sealed: 'sealed' },
   explanation: { ...{ kind: 'refresh_token', active: true, user: 'bob' }, record: CONSOLE_TOKEN },
 };
@@ -575,6 +591,15 @@ const EXPLAINED_DEAD: ExplainedView = {
     record: { ...CONSOLE_TOKEN, successor_id: 'Yk0S3u7rC2u5u1Wq8cHn4A' },
   },
 };
+
+/** One event of each type, and what they seldom have. */
+const AUDIT_EVENTS: readonly AuditEventView[] = EVENT_TYPES.map((type, at) => ({
+  ...{ number: 100 - at, at: new Date(NOW_MS - at * HOUR_MS).toISOString(), type },
+  ...{ target: at % 3 === 0 ? 'photos/web' : 'xT2a9', subject: 'xT2a9', client_id: 'photos/web' },
+  ...{ actor: ['cli', 'console:xT2a1', 'api:orders/xT2a1', 'user:xT2a9'][at % 4] ?? 'server' },
+  ...(at % 2 === 0 && { address: '2001:db8:85a3:8d3:1319:8a2e:370:7348' }),
+  ...(type === 'sign_in_failed' && { reason: 'password_cut_off' }),
+}));
 
 const SAMPLES: readonly Sample[] = [
   sample('sign_in', signInPage, SIGN_IN),
@@ -993,18 +1018,25 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...CONSOLE, current: 'clients', id: 'web', ask: 'revoke', active: 2 },
   }),
   sample('console_audit', auditPage, {
-    ...{ ...CONSOLE, current: 'audit' },
+    ...{ ...CONSOLE, ...KNOWN, current: 'audit' },
     filters: {
       ...{ type: 'group_added', user: '', client: '', actor: '', target: 'staff' },
-      ...{ address: '', request: '', since: '2026-01-31 12:00', until: '' },
+      ...{ address: '', request: '', range: '', since: '2026-01-31 12:00', until: '' },
     },
-    events: [
-      { number: 8, at: EPOCH, type: 'configuration_loaded', target: '', actor: 'server' },
-      {
-        ...{ number: 7, at: EPOCH, type: 'group_added', target: 'staff', actor: 'console:xT2a9' },
-        ...{ subject: 'xT2a9', address: '192.0.2.7', request_id: 'r1', client_id: 'web', reason: 'console' },
+    events: AUDIT_EVENTS,
+  }),
+  sample('console_event', eventPage, {
+    ...{ ...CONSOLE, ...KNOWN, current: 'audit' },
+    event: {
+      ...{
+        number: 9,
+        at: EPOCH,
+        type: 'token_issued',
+        target: 'iRYpPvvs38SGPvPy9LCBuA Yk0S3u7rC2u5u1Wq8cHn4A',
       },
-    ],
+      ...{ actor: 'client:photos/web', subject: 'xT2a9', client_id: 'photos/web', address: '192.0.2.7' },
+      ...{ request_id: 'Vn3B0mXo7z4w9fTq2sLk1w', reason: 'authorization_code' },
+    },
   }),
   sample('console_refused', refusedPage, { ...CONSOLE, current: 'clients', kind: 'not_found' }),
   sample('problem_request_invalid', problemPage, {

@@ -1,0 +1,48 @@
+// Names of the users, clients and keys that events and tokens refer to by identifiers.
+import type { AdminParts } from '../admin/operation.ts';
+import { askStorage } from '../data/tables.ts';
+
+/** What a page knows about the identifiers on it. */
+export interface Names {
+  /** The username; `undefined` if the user does not exist, or no longer. */
+  user(subject: string): string | undefined;
+  /** The name in the client’s metadata. */
+  client(id: string): string | undefined;
+  /** The algorithm of a signing key. */
+  keyAlgorithm(kid: string): string | undefined;
+}
+
+interface Identifiers {
+  readonly subjects?: Iterable<string>;
+  readonly clientIds?: Iterable<string>;
+  readonly kids?: Iterable<string>;
+}
+
+/** Identifiers of one page, at most. */
+const MAX_CLIENTS = 100;
+
+/** Reads names for a page: users in one query, and clients from the cache of the store. */
+export async function namesOf(
+  { people, storage }: Pick<AdminParts, 'people' | 'storage'>,
+  { subjects = [], clientIds = [], kids = [] }: Identifiers,
+): Promise<Names> {
+  const wanted = [...new Set(clientIds)].slice(0, MAX_CLIENTS);
+  const [users, clients, keys] = await Promise.all([
+    people.namesOf(subjects),
+    Promise.all(wanted.map((id) => askStorage(() => storage.clients.get(id)))),
+    [...kids].length === 0 ? [] : askStorage(() => storage.keys.list()),
+  ]);
+  const names = new Map(clients.flatMap((client) => (client?.name ? [[client.id, client.name]] : [])));
+  const algorithms = new Map(keys.map(({ kid, algorithm }) => [kid, algorithm]));
+  return {
+    user: (subject) => users.get(subject),
+    client: (id) => names.get(id),
+    keyAlgorithm: (kid) => algorithms.get(kid),
+  };
+}
+
+export const NO_NAMES: Names = {
+  user: () => undefined,
+  client: () => undefined,
+  keyAlgorithm: () => undefined,
+};

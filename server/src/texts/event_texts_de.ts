@@ -1,0 +1,216 @@
+// What each event of the audit trail says, in German.
+import { html } from 'hono/html';
+import type { EVENT_TEXTS } from './event_texts_en.ts';
+
+export const EVENT_TEXTS_DE: typeof EVENT_TEXTS = {
+  sentences: {
+    client_added: (actor, client, from) => html`${actor} hat die Anwendung ${client}${from} angelegt`,
+    client_changed: (actor, client, from) => html`${actor} hat die Anwendung ${client}${from} geändert`,
+    client_secret_rotated: (actor, client, from) =>
+      html`${actor} hat die Geheimnisse der Anwendung ${client}${from} geändert`,
+    client_removed: (actor, client, from) => html`${actor} hat die Anwendung ${client}${from} entfernt`,
+    client_disabled: (actor, client, from) => html`${actor} hat die Anwendung ${client}${from} gesperrt`,
+    client_enabled: (actor, client, from) => html`${actor} hat die Anwendung ${client}${from} freigegeben`,
+    client_revoked: (actor, client, from) =>
+      html`${actor} hat alle Token der Anwendung ${client}${from} widerrufen`,
+    server_secret_rotated: (actor, secret, from) =>
+      html`${actor} hat ${secret}${from} zum neuen Geheimnis des Servers gemacht`,
+    server_secret_dropped: (actor, secret, from) =>
+      html`${actor} hat das Geheimnis ${secret} des Servers${from} abgelegt`,
+    key_rotated: (actor, key, from) => html`${actor} hat den Signaturschlüssel ${key}${from} gewechselt`,
+    person_added: (actor, user, from) => html`${actor} hat den Benutzer ${user}${from} angelegt`,
+    person_changed: (actor, user, from) => html`${actor} hat die Daten von ${user}${from} geändert`,
+    person_password_set: (actor, user, from) => html`${actor} hat das Passwort von ${user}${from} gesetzt`,
+    person_removed: (actor, user, from) => html`${actor} hat den Benutzer ${user}${from} entfernt`,
+    person_linked: (actor, user, from, provider) =>
+      html`${actor} hat ${user}${from} mit einem Konto bei ${provider} verbunden`,
+    person_unlinked: (actor, user, from, provider) =>
+      html`${actor} hat ${user}${from} von einem Konto bei ${provider} getrennt`,
+    person_factor_added: (actor, user, from, factor) =>
+      html`${actor} hat ${factor} von ${user}${from} hinzugefügt`,
+    person_factor_removed: (actor, user, from, factor) =>
+      html`${actor} hat ${factor} von ${user}${from} entfernt`,
+    person_factors_reset: (actor, user, from) =>
+      html`${actor} hat alle Faktoren und Wiederherstellungscodes von ${user}${from} entfernt`,
+    person_factors_confirmed: (actor, user, from) =>
+      html`${actor} hat die neuen Faktoren von ${user}${from} bestätigt`,
+    person_unlocked: (actor, user, from) =>
+      html`${actor} hat ${user}${from} nach zu vielen Versuchen entsperrt`,
+    person_recovery_codes_made: (actor, user, from) =>
+      html`${actor} hat neue Wiederherstellungscodes für ${user}${from} erzeugt`,
+    person_recovery_code_used: (actor, user, from) =>
+      html`${actor} hat einen Wiederherstellungscode von ${user}${from} benutzt`,
+    people_imported: (actor, user, from) => html`${actor} hat den Benutzer ${user}${from} importiert`,
+    group_added: (actor, group, from) => html`${actor} hat die Gruppe ${group}${from} angelegt`,
+    group_changed: (actor, group, from) => html`${actor} hat die Gruppe ${group}${from} geändert`,
+    group_removed: (actor, group, from) => html`${actor} hat die Gruppe ${group}${from} entfernt`,
+    group_member_added: (actor, user, from, group) =>
+      html`${actor} hat ${user}${from} in die Gruppe ${group} aufgenommen`,
+    group_member_removed: (actor, user, from, group) =>
+      html`${actor} hat ${user}${from} aus der Gruppe ${group} entfernt`,
+    scope_texts_changed: (actor, scope, from) =>
+      html`${actor} hat die Texte der Berechtigung ${scope}${from} geändert`,
+    signed_in: (_, user, from, ways) => html`${user} hat sich${from}${ways} angemeldet`,
+    sign_in_failed: (_, user, from, client) =>
+      html`Eine Anmeldung von ${user}${client}${from} ist fehlgeschlagen`,
+    session_ended: (actor, whose, from) => html`${actor} hat eine Sitzung${whose}${from} beendet`,
+    session_revoked: (actor, whose, from) =>
+      html`${actor} hat die Token einer Sitzung${whose}${from} widerrufen`,
+    consent_given: (_, user, from, client) =>
+      html`${user} hat der Anwendung ${client}${from} Zugriff erlaubt`,
+    consent_withdrawn: (actor, user, from, client) =>
+      html`${actor} hat die Einwilligung von ${user} für die Anwendung ${client}${from} zurückgenommen`,
+    mailed_link_made: (actor, whose, from, purpose) =>
+      html`${actor} hat einen Link per E-Mail${whose}${from} schicken lassen${purpose}`,
+    mailed_link_used: (actor, whose, from, purpose) =>
+      html`${actor} hat einen Link aus einer E-Mail${whose}${from} benutzt${purpose}`,
+    mail_retried: (actor, mail, from) => html`${actor} hat die E-Mail ${mail}${from} noch einmal geschickt`,
+    pairwise_secret_made: (actor, _, from) =>
+      html`${actor} hat das Geheimnis für paarweise Kennungen${from} erzeugt`,
+    configuration_loaded: (actor, _, from, when) =>
+      html`${actor} hat die Konfiguration${from}${when} geladen`,
+    audit_restarted: (actor, _, from) =>
+      html`${actor} hat eine neue Kette von Prüfsummen über das Protokoll${from} begonnen`,
+    subject_disabled: (actor, user, from) => html`${actor} hat den Benutzer ${user}${from} gesperrt`,
+    subject_enabled: (actor, user, from) => html`${actor} hat den Benutzer ${user}${from} freigegeben`,
+    subject_revoked: (actor, user, from) =>
+      html`${actor} hat alle Token des Benutzers ${user}${from} widerrufen`,
+    grant_revoked: (actor, whose, from) => html`${actor} hat einen erteilten Zugriff${whose}${from} beendet`,
+    token_revoked: (actor, whose, from) => html`${actor} hat ein Token${whose}${from} widerrufen`,
+    family_revoked: (actor, whose, from) =>
+      html`${actor} hat ein Erneuerungstoken und seine Nachfolger${whose}${from} widerrufen`,
+    exchanges_revoked: (actor, whose, from) => html`${actor} hat getauschte Token${whose}${from} widerrufen`,
+    code_revoked: (actor, whose, from) =>
+      html`${actor} hat einen Autorisierungscode${whose}${from} widerrufen`,
+    issued_before_revoked: (actor, when, from) =>
+      html`${actor} hat alle Token${from} widerrufen, die vor ${when} ausgestellt wurden`,
+    token_issued: (actor, whose, from, how) => html`${actor} hat Token${whose}${from}${how} erhalten`,
+    code_issued: (actor, whose, from) => html`${actor} hat einen Autorisierungscode${whose}${from} erhalten`,
+  },
+  ownSentences: {
+    client_added: (client, _, from) => html`Die Anwendung ${client} hat sich${from} selbst registriert`,
+    client_changed: (client, _, from) => html`Die Anwendung ${client} hat${from} ihre Registrierung geändert`,
+    client_removed: (client, _, from) => html`Die Anwendung ${client} hat${from} ihre Registrierung entfernt`,
+    person_added: (user, _, from) => html`${user} hat sich${from} registriert`,
+    person_changed: (user, _, from) => html`${user} hat${from} die eigenen Daten geändert`,
+    person_password_set: (user, _, from) => html`${user} hat${from} ein neues Passwort gesetzt`,
+    person_removed: (user, _, from) => html`${user} hat${from} das eigene Konto entfernt`,
+    person_linked: (user, _, from, provider) => html`${user} hat${from} ein Konto bei ${provider} verbunden`,
+    person_unlinked: (user, _, from, provider) => html`${user} hat${from} ein Konto bei ${provider} getrennt`,
+    person_factor_added: (user, _, from, factor) => html`${user} hat${from} ${factor} hinzugefügt`,
+    person_factor_removed: (user, _, from, factor) => html`${user} hat${from} ${factor} entfernt`,
+    person_recovery_codes_made: (user, _, from) =>
+      html`${user} hat${from} neue Wiederherstellungscodes erzeugt`,
+    person_recovery_code_used: (user, _, from) =>
+      html`${user} hat${from} einen Wiederherstellungscode benutzt`,
+    consent_withdrawn: (user, _, from, client) =>
+      html`${user} hat${from} die eigene Einwilligung für die Anwendung ${client} zurückgenommen`,
+    session_ended: (user, _, from) => html`${user} hat sich${from} abgemeldet`,
+    session_revoked: (user, _, from) =>
+      html`${user} hat${from} mit einer Abmeldung die Token einer Sitzung widerrufen`,
+  },
+  types: {
+    signed_in: 'Angemeldet',
+    sign_in_failed: 'Anmeldung fehlgeschlagen',
+    session_ended: 'Sitzung beendet',
+    session_revoked: 'Token einer Sitzung widerrufen',
+    person_added: 'Benutzer angelegt',
+    people_imported: 'Benutzer importiert',
+    person_changed: 'Benutzer geändert',
+    person_password_set: 'Passwort gesetzt',
+    person_linked: 'Konto bei einem Anbieter verbunden',
+    person_unlinked: 'Konto bei einem Anbieter getrennt',
+    person_unlocked: 'Benutzer entsperrt',
+    subject_disabled: 'Benutzer gesperrt',
+    subject_enabled: 'Benutzer freigegeben',
+    subject_revoked: 'Alle Token eines Benutzers widerrufen',
+    person_removed: 'Benutzer entfernt',
+    person_factor_added: 'Faktor hinzugefügt',
+    person_factor_removed: 'Faktor entfernt',
+    person_factors_reset: 'Faktoren zurückgesetzt',
+    person_factors_confirmed: 'Faktoren bestätigt',
+    person_recovery_codes_made: 'Wiederherstellungscodes erzeugt',
+    person_recovery_code_used: 'Wiederherstellungscode benutzt',
+    mailed_link_made: 'Link per E-Mail geschickt',
+    mailed_link_used: 'Link aus einer E-Mail benutzt',
+    mail_retried: 'E-Mail noch einmal geschickt',
+    group_added: 'Gruppe angelegt',
+    group_changed: 'Gruppe geändert',
+    group_removed: 'Gruppe entfernt',
+    group_member_added: 'Mitglied aufgenommen',
+    group_member_removed: 'Mitglied entfernt',
+    client_added: 'Anwendung angelegt',
+    client_changed: 'Anwendung geändert',
+    client_secret_rotated: 'Geheimnisse einer Anwendung geändert',
+    client_disabled: 'Anwendung gesperrt',
+    client_enabled: 'Anwendung freigegeben',
+    client_revoked: 'Alle Token einer Anwendung widerrufen',
+    client_removed: 'Anwendung entfernt',
+    scope_texts_changed: 'Texte einer Berechtigung geändert',
+    consent_given: 'Einwilligung gegeben',
+    consent_withdrawn: 'Einwilligung zurückgenommen',
+    code_issued: 'Autorisierungscode ausgestellt',
+    token_issued: 'Token ausgestellt',
+    token_revoked: 'Token widerrufen',
+    family_revoked: 'Erneuerungstoken und Nachfolger widerrufen',
+    grant_revoked: 'Zugriff beendet',
+    exchanges_revoked: 'Getauschte Token widerrufen',
+    code_revoked: 'Autorisierungscode widerrufen',
+    issued_before_revoked: 'Token vor einem Zeitpunkt widerrufen',
+    configuration_loaded: 'Konfiguration geladen',
+    key_rotated: 'Signaturschlüssel gewechselt',
+    server_secret_rotated: 'Geheimnis des Servers gewechselt',
+    server_secret_dropped: 'Geheimnis des Servers abgelegt',
+    pairwise_secret_made: 'Geheimnis für paarweise Kennungen erzeugt',
+    audit_restarted: 'Protokoll: neue Kette',
+  },
+  typeGroups: {
+    signIns: 'Anmeldungen und Sitzungen',
+    users: 'Benutzer',
+    factors: 'Faktoren',
+    mails: 'E-Mails',
+    groups: 'Gruppen',
+    clients: 'Anwendungen',
+    tokens: 'Zugriffe und Token',
+    server: 'Dieser Server',
+  },
+  actors: {
+    cli: 'Ein Befehl auf dem Server',
+    server: 'Der Server',
+    anonymous: 'Ein Besucher',
+    registration: 'Eine Registrierung',
+    api: (client) => html`Die Anwendung ${client} der Admin-API`,
+    userOfApi: (user, client) => html`${user}, mit ${client},`,
+    client: (client) => html`Die Anwendung ${client}`,
+  },
+  unknownUser: 'einem unbekannten Benutzer',
+  from: (address) => html` von ${address} aus`,
+  ofClient: (client) => html` von ${client}`,
+  forUser: (user) => html` für ${user}`,
+  ofUser: (user) => html` von ${user}`,
+  atClient: (client) => html` für ${client}`,
+  signedInWith: (ways) => html` mit ${ways}`,
+  ways: {
+    pwd: 'einem Passwort',
+    otp: 'einem Code',
+    pop: 'einem Passkey',
+    fed: 'einem Anbieter',
+    recovery: 'einem Wiederherstellungscode',
+  },
+  factors: { passkey: 'einen Passkey', authenticator_app: 'eine Authenticator-App', other: 'einen Faktor' },
+  purposes: {
+    reset: 'für ein neues Passwort',
+    invite: 'eine Einladung',
+    verify: 'zur Bestätigung einer E-Mail-Adresse',
+    sign_up: 'zum Abschluss einer Registrierung',
+  },
+  configuration: { start: 'bei seinem Start', reload: 'noch einmal' },
+  bases: {
+    client: 'mit eigenen Zugangsdaten',
+    authorization_code: 'mit einem Autorisierungscode',
+    refresh_token: 'mit einem Erneuerungstoken',
+    token_exchange: 'für ein Token eines Aufrufers',
+    exchangeThrough: (client) => html`für ein Token eines Aufrufers von ${client}`,
+    jwtOf: (issuer) => html`für ein JWT von ${issuer}`,
+  },
+};

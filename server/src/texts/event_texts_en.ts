@@ -1,0 +1,221 @@
+// What each event of the audit trail says, in English.
+import type { EventType } from '@grantd/core';
+import { html } from 'hono/html';
+import type { Html } from './html.ts';
+
+/**
+ * A sentence about an event.
+ * @param actor who acted, at the beginning of the sentence
+ * @param it what the event is about
+ * @param from where the request came from, with a space before it; or nothing
+ * @param other a second thing that the event names: a group, a provider, how it was done; or nothing
+ */
+export type EventSentence = (actor: Html, it: Html, from: Html, other: Html) => Html;
+
+/** Sentences about users who change something of their own. */
+type OwnType = Extract<
+  EventType,
+  `person_${string}` | `session_${string}` | `client_${string}` | `consent_${string}`
+>;
+
+const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
+  client_added: (actor, client, from) => html`${actor} added the client ${client}${from}`,
+  client_changed: (actor, client, from) => html`${actor} changed the client ${client}${from}`,
+  client_secret_rotated: (actor, client, from) =>
+    html`${actor} changed the secrets of the client ${client}${from}`,
+  client_removed: (actor, client, from) => html`${actor} removed the client ${client}${from}`,
+  client_disabled: (actor, client, from) => html`${actor} disabled the client ${client}${from}`,
+  client_enabled: (actor, client, from) => html`${actor} enabled the client ${client}${from}`,
+  client_revoked: (actor, client, from) => html`${actor} revoked all tokens of the client ${client}${from}`,
+  server_secret_rotated: (actor, secret, from) =>
+    html`${actor} made ${secret} the new secret of the server${from}`,
+  server_secret_dropped: (actor, secret, from) => html`${actor} dropped the server secret ${secret}${from}`,
+  key_rotated: (actor, key, from) => html`${actor} rotated the signing key ${key}${from}`,
+  person_added: (actor, user, from) => html`${actor} added the user ${user}${from}`,
+  person_changed: (actor, user, from) => html`${actor} changed the data of ${user}${from}`,
+  person_password_set: (actor, user, from) => html`${actor} set the password of ${user}${from}`,
+  person_removed: (actor, user, from) => html`${actor} removed the user ${user}${from}`,
+  person_linked: (actor, user, from, provider) =>
+    html`${actor} connected ${user} with an account at ${provider}${from}`,
+  person_unlinked: (actor, user, from, provider) =>
+    html`${actor} disconnected ${user} from an account at ${provider}${from}`,
+  person_factor_added: (actor, user, from, factor) => html`${actor} added ${factor} of ${user}${from}`,
+  person_factor_removed: (actor, user, from, factor) => html`${actor} removed ${factor} of ${user}${from}`,
+  person_factors_reset: (actor, user, from) =>
+    html`${actor} removed all factors and recovery codes of ${user}${from}`,
+  person_factors_confirmed: (actor, user, from) => html`${actor} confirmed the new factors of ${user}${from}`,
+  person_unlocked: (actor, user, from) => html`${actor} unlocked ${user} after too many attempts${from}`,
+  person_recovery_codes_made: (actor, user, from) =>
+    html`${actor} made new recovery codes for ${user}${from}`,
+  person_recovery_code_used: (actor, user, from) => html`${actor} used a recovery code of ${user}${from}`,
+  people_imported: (actor, user, from) => html`${actor} imported the user ${user}${from}`,
+  group_added: (actor, group, from) => html`${actor} added the group ${group}${from}`,
+  group_changed: (actor, group, from) => html`${actor} changed the group ${group}${from}`,
+  group_removed: (actor, group, from) => html`${actor} removed the group ${group}${from}`,
+  group_member_added: (actor, user, from, group) => html`${actor} added ${user} to the group ${group}${from}`,
+  group_member_removed: (actor, user, from, group) =>
+    html`${actor} removed ${user} from the group ${group}${from}`,
+  scope_texts_changed: (actor, scope, from) => html`${actor} changed the texts of the scope ${scope}${from}`,
+  signed_in: (_, user, from, ways) => html`${user} signed in${from}${ways}`,
+  sign_in_failed: (_, user, from, client) => html`A sign-in of ${user}${client}${from} failed`,
+  session_ended: (actor, whose, from) => html`${actor} ended a session${whose}${from}`,
+  session_revoked: (actor, whose, from) => html`${actor} revoked the tokens of a session${whose}${from}`,
+  consent_given: (_, user, from, client) => html`${user} gave the client ${client} access${from}`,
+  consent_withdrawn: (actor, user, from, client) =>
+    html`${actor} withdrew the consent of ${user} for the client ${client}${from}`,
+  mailed_link_made: (actor, whose, from, purpose) =>
+    html`${actor} had a link emailed${whose}${from}${purpose}`,
+  mailed_link_used: (actor, whose, from, purpose) =>
+    html`${actor} used a link from an email${whose}${from}${purpose}`,
+  mail_retried: (actor, mail, from) => html`${actor} sent the email ${mail} again${from}`,
+  pairwise_secret_made: (actor, _, from) => html`${actor} made the secret for pairwise subjects${from}`,
+  configuration_loaded: (actor, _, from, when) => html`${actor} loaded its configuration${from}${when}`,
+  audit_restarted: (actor, _, from) => html`${actor} began a new chain of hashes over the audit trail${from}`,
+  subject_disabled: (actor, user, from) => html`${actor} disabled the user ${user}${from}`,
+  subject_enabled: (actor, user, from) => html`${actor} enabled the user ${user}${from}`,
+  subject_revoked: (actor, user, from) => html`${actor} revoked all tokens of the user ${user}${from}`,
+  grant_revoked: (actor, whose, from) => html`${actor} ended a grant${whose}${from}`,
+  token_revoked: (actor, whose, from) => html`${actor} revoked a token${whose}${from}`,
+  family_revoked: (actor, whose, from) =>
+    html`${actor} revoked a refresh token and its successors${whose}${from}`,
+  exchanges_revoked: (actor, whose, from) => html`${actor} revoked exchanged tokens${whose}${from}`,
+  code_revoked: (actor, whose, from) => html`${actor} revoked an authorization code${whose}${from}`,
+  issued_before_revoked: (actor, when, from) =>
+    html`${actor} revoked all tokens that were issued before ${when}${from}`,
+  token_issued: (actor, whose, from, how) => html`${actor} got tokens${whose}${from}${how}`,
+  code_issued: (actor, whose, from) => html`${actor} got an authorization code${whose}${from}`,
+};
+
+export const EVENT_TEXTS = {
+  sentences: SENTENCES,
+  /** If the actor is what the event is about. */
+  ownSentences: {
+    client_added: (client, _, from) => html`The client ${client} registered itself${from}`,
+    client_changed: (client, _, from) => html`The client ${client} changed its registration${from}`,
+    client_removed: (client, _, from) => html`The client ${client} removed its registration${from}`,
+    person_added: (user, _, from) => html`${user} signed up${from}`,
+    person_changed: (user, _, from) => html`${user} changed their own data${from}`,
+    person_password_set: (user, _, from) => html`${user} set a new password${from}`,
+    person_removed: (user, _, from) => html`${user} removed their own account${from}`,
+    person_linked: (user, _, from, provider) => html`${user} connected an account at ${provider}${from}`,
+    person_unlinked: (user, _, from, provider) => html`${user} disconnected an account at ${provider}${from}`,
+    person_factor_added: (user, _, from, factor) => html`${user} added ${factor}${from}`,
+    person_factor_removed: (user, _, from, factor) => html`${user} removed ${factor}${from}`,
+    person_recovery_codes_made: (user, _, from) => html`${user} made new recovery codes${from}`,
+    person_recovery_code_used: (user, _, from) => html`${user} used a recovery code${from}`,
+    consent_withdrawn: (user, _, from, client) =>
+      html`${user} withdrew their consent for the client ${client}${from}`,
+    session_ended: (user, _, from) => html`${user} signed out${from}`,
+    session_revoked: (user, _, from) => html`${user} revoked the tokens of a session by signing out${from}`,
+  } satisfies Partial<Record<OwnType, EventSentence>>,
+  /** Names of the types, and of their groups. */
+  types: {
+    signed_in: 'Signed in',
+    sign_in_failed: 'Sign-in failed',
+    session_ended: 'Session ended',
+    session_revoked: 'Tokens of a session revoked',
+    person_added: 'User added',
+    people_imported: 'User imported',
+    person_changed: 'User changed',
+    person_password_set: 'Password set',
+    person_linked: 'Account at a provider connected',
+    person_unlinked: 'Account at a provider disconnected',
+    person_unlocked: 'User unlocked',
+    subject_disabled: 'User disabled',
+    subject_enabled: 'User enabled',
+    subject_revoked: 'All tokens of a user revoked',
+    person_removed: 'User removed',
+    person_factor_added: 'Factor added',
+    person_factor_removed: 'Factor removed',
+    person_factors_reset: 'Factors reset',
+    person_factors_confirmed: 'Factors confirmed',
+    person_recovery_codes_made: 'Recovery codes made',
+    person_recovery_code_used: 'Recovery code used',
+    mailed_link_made: 'Link emailed',
+    mailed_link_used: 'Link from an email used',
+    mail_retried: 'Email sent again',
+    group_added: 'Group added',
+    group_changed: 'Group changed',
+    group_removed: 'Group removed',
+    group_member_added: 'Member added',
+    group_member_removed: 'Member removed',
+    client_added: 'Client added',
+    client_changed: 'Client changed',
+    client_secret_rotated: 'Client secrets changed',
+    client_disabled: 'Client disabled',
+    client_enabled: 'Client enabled',
+    client_revoked: 'All tokens of a client revoked',
+    client_removed: 'Client removed',
+    scope_texts_changed: 'Texts of a scope changed',
+    consent_given: 'Consent given',
+    consent_withdrawn: 'Consent withdrawn',
+    code_issued: 'Authorization code issued',
+    token_issued: 'Tokens issued',
+    token_revoked: 'Token revoked',
+    family_revoked: 'Refresh token and successors revoked',
+    grant_revoked: 'Grant ended',
+    exchanges_revoked: 'Exchanged tokens revoked',
+    code_revoked: 'Authorization code revoked',
+    issued_before_revoked: 'Tokens before a time revoked',
+    configuration_loaded: 'Configuration loaded',
+    key_rotated: 'Signing key rotated',
+    server_secret_rotated: 'Server secret rotated',
+    server_secret_dropped: 'Server secret dropped',
+    pairwise_secret_made: 'Secret for pairwise subjects made',
+    audit_restarted: 'Audit trail: new chain',
+  } satisfies Record<EventType, string>,
+  typeGroups: {
+    signIns: 'Sign-ins and sessions',
+    users: 'Users',
+    factors: 'Factors',
+    mails: 'Emails',
+    groups: 'Groups',
+    clients: 'Clients',
+    tokens: 'Access and tokens',
+    server: 'This server',
+  },
+  actors: {
+    cli: 'A command on the server',
+    server: 'The server',
+    anonymous: 'A visitor',
+    registration: 'A client registration',
+    api: (client: Html) => html`The client ${client} of the admin API`,
+    userOfApi: (user: Html, client: Html) => html`${user}, with ${client}`,
+    client: (client: Html) => html`The client ${client}`,
+  },
+  /** A user whom the event does not name. */
+  unknownUser: 'an unknown user',
+  from: (address: Html) => html` from ${address}`,
+  /** Of a token: its client and user. */
+  ofClient: (client: Html) => html` of ${client}`,
+  forUser: (user: Html) => html` for ${user}`,
+  /** Of a session. */
+  ofUser: (user: Html) => html` of ${user}`,
+  atClient: (client: Html) => html` for ${client}`,
+  signedInWith: (ways: Html) => html` with ${ways}`,
+  /** How a user signs in, after “with”, by method (RFC 8176). */
+  ways: {
+    pwd: 'a password',
+    otp: 'a code',
+    pop: 'a passkey',
+    fed: 'a provider',
+    recovery: 'a recovery code',
+  },
+  factors: { passkey: 'a passkey', authenticator_app: 'an authenticator app', other: 'a factor' },
+  purposes: {
+    reset: 'for a new password',
+    invite: 'an invitation',
+    verify: 'to confirm an email address',
+    sign_up: 'to finish a sign-up',
+  },
+  configuration: { start: 'at its start', reload: 'again' },
+  /** What a client got tokens with. */
+  bases: {
+    client: 'with its own credentials',
+    authorization_code: 'with an authorization code',
+    refresh_token: 'with a refresh token',
+    token_exchange: 'with a token of a caller',
+    exchangeThrough: (client: Html) => html`with a token of a caller of ${client}`,
+    jwtOf: (issuer: Html) => html`with a JWT of ${issuer}`,
+  },
+};

@@ -1,0 +1,192 @@
+// What the console says about each event.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { EVENT_TYPES, type EventType } from '@grantd/core';
+import type { AuditEventView } from '../src/admin/audit.ts';
+import { identifiersIn, sentenceOf, TYPE_GROUPS } from '../src/console/sentences.ts';
+import { reasonCodes, reasonIn } from '../src/texts/reasons.ts';
+import { languages, textsIn } from '../src/texts/texts.ts';
+
+const NAMES = {
+  user: (subject: string) =>
+    new Map([
+      ['sub-alice', 'alice'],
+      ['sub-root', 'root'],
+    ]).get(subject),
+  client: (id: string) => new Map([['web', 'Shop']]).get(id),
+  keyAlgorithm: (kid: string) => (kid === 'kid-1' ? 'RS256' : undefined),
+};
+
+const AT = new Date(0).toISOString();
+
+function event(type: EventType, facts: Partial<AuditEventView> = {}): AuditEventView {
+  return { number: 1, at: AT, type, target: 'target', actor: 'cli', ...facts };
+}
+
+async function said(of: AuditEventView, language = 'en', names: typeof NAMES = NAMES): Promise<string> {
+  const view = { base: '/console', names, nowMs: 0 };
+  return String(await sentenceOf(of, view, textsIn(language)));
+}
+
+const plain = (html: string) => html.replaceAll(/<[^>]*>/g, '');
+
+const ACTORS = [
+  ...['cli', 'server', 'anonymous', 'registration', 'user:sub-alice', 'console:sub-root', 'console:gone'],
+  ...['client:web', 'api:we%62', 'api:web/sub-root', 'api:%', 'a name of an application'],
+];
+const FACTS: readonly Partial<AuditEventView>[] = [
+  {},
+  { subject: 'sub-alice' },
+  { subject: 'gone' },
+  { client_id: 'web' },
+  { subject: 'sub-alice', client_id: 'web', address: '203.0.113.7', reason: 'pwd otp mfa' },
+  { subject: 'sub-alice', client_id: 'gone', reason: 'token_exchange:web' },
+  { reason: 'jwt_bearer:https://issuer.example', address: '2001:db8::1' },
+];
+
+describe('sentences about events', () => {
+  test('each type has one, with and without actor, subject, client and address, in each language', async () => {
+    for (const type of EVENT_TYPES)
+      for (const actor of ACTORS)
+        for (const facts of FACTS) {
+          const of = event(type, { actor, ...facts });
+          const here = `${type} by ${actor}: ${JSON.stringify(facts)}`;
+          const sentences = await Promise.all(languages().map((language) => said(of, language)));
+          assert.equal(new Set(sentences.map(plain)).size, sentences.length, here);
+          for (const html of sentences) {
+            const sentence = plain(html);
+            assert.doesNotMatch(
+              sentence,
+              /undefined|\[object|\{\d\}|_| {2}| $|^ |\( |^$/,
+              `${here}: ${sentence}`,
+            );
+            assert.equal(sentence.includes(facts.address ?? ' '), true, `${here}: ${sentence}`);
+            // Who acted, unless the sentence is about a sign-in, which is the user’s.
+            if (actor === 'console:sub-root' && !/^(signed_in|sign_in_failed|consent_given)$/.test(type))
+              assert.match(html, /^<a href="\/console\/users\?sub=sub-root"><bdi>root<\/bdi><\/a> /, here);
+          }
+        }
+  });
+
+  test('users have their names and clients theirs, with links', async () => {
+    for (const [facts, expected] of [
+      [
+        event('signed_in', {
+          actor: 'user:sub-root',
+          subject: 'sub-root',
+          address: '203.0.113.7',
+          reason: 'pop user mfa',
+        }),
+        [
+          'root signed in from 203.0.113.7 with a passkey',
+          'root hat sich von 203.0.113.7 aus mit einem Passkey angemeldet',
+        ],
+      ],
+      [
+        event('client_disabled', { actor: 'console:sub-alice', target: 'web', client_id: 'web' }),
+        ['alice disabled the client Shop (web)', 'alice hat die Anwendung Shop (web) gesperrt'],
+      ],
+      [
+        event('key_rotated', { actor: 'server', target: 'kid-1' }),
+        [
+          'The server rotated the signing key RS256 (kid-1)',
+          'Der Server hat den Signaturschlüssel RS256 (kid-1) gewechselt',
+        ],
+      ],
+      [
+        event('sign_in_failed', {
+          actor: 'anonymous',
+          target: 'sub-alice',
+          subject: 'sub-alice',
+          client_id: 'web',
+        }),
+        [
+          'A sign-in of alice for Shop (web) failed',
+          'Eine Anmeldung von alice für Shop (web) ist fehlgeschlagen',
+        ],
+      ],
+      [
+        event('group_member_added', { target: 'a/b/sub-alice', subject: 'sub-alice' }),
+        [
+          'A command on the server added alice to the group a/b',
+          'Ein Befehl auf dem Server hat alice in die Gruppe a/b aufgenommen',
+        ],
+      ],
+      [
+        event('token_issued', {
+          actor: 'client:web',
+          subject: 'sub-alice',
+          client_id: 'web',
+          reason: 'refresh_token',
+        }),
+        [
+          'The client Shop (web) got tokens for alice with a refresh token',
+          'Die Anwendung Shop (web) hat Token für alice mit einem Erneuerungstoken erhalten',
+        ],
+      ],
+      [
+        event('grant_revoked', { actor: 'user:sub-alice', subject: 'sub-alice', client_id: 'web' }),
+        ['alice ended a grant of Shop (web)', 'alice hat einen erteilten Zugriff von Shop (web) beendet'],
+      ],
+      [
+        event('person_changed', { actor: 'user:sub-alice', target: 'sub-alice', subject: 'sub-alice' }),
+        ['alice changed their own data', 'alice hat die eigenen Daten geändert'],
+      ],
+      [
+        event('client_added', { actor: 'registration', target: 'web', client_id: 'web' }),
+        ['The client Shop (web) registered itself', 'Die Anwendung Shop (web) hat sich selbst registriert'],
+      ],
+      [
+        event('person_removed', { actor: 'api:web/sub-root', target: 'gone', subject: 'gone' }),
+        [
+          'root, with Shop (web) removed the user gone',
+          'root, mit Shop (web), hat den Benutzer gone entfernt',
+        ],
+      ],
+    ] as const) {
+      const sentences = await Promise.all(['en', 'de'].map((language) => said(facts, language)));
+      assert.deepEqual(sentences.map(plain), expected);
+    }
+    assert.match(
+      await said(event('client_changed', { target: 'web' })),
+      /<a href="\/console\/clients\?id=web"><bdi>Shop<\/bdi> \(<bdi>web<\/bdi>\)<\/a>/,
+    );
+    // One who was removed keeps the subject, which leads nowhere.
+    assert.match(
+      await said(event('person_removed', { target: 'gone', subject: 'gone' })),
+      /<span class="gone"><code class="identifier" title="gone">gone<\/code><\/span>/,
+    );
+  });
+
+  test('everything that a sentence looks up is looked up for the page at once', async () => {
+    for (const type of EVENT_TYPES)
+      for (const actor of ACTORS)
+        for (const facts of FACTS) {
+          const of = event(type, { actor, ...facts });
+          const { subjects, clientIds, kids } = identifiersIn([of]);
+          const known = [new Set(subjects), new Set(clientIds), new Set(kids)] as const;
+          const asked = (of: ReadonlySet<string>) => (id: string) => {
+            assert.ok(of.has(id) || id === '', `${type} by ${actor}: ${id}`);
+            return undefined;
+          };
+          await said(of, 'en', {
+            ...{ user: asked(known[0]), client: asked(known[1]), keyAlgorithm: asked(known[2]) },
+          });
+        }
+  });
+
+  test('the filter has each type in one group', () => {
+    assert.deepEqual([...TYPE_GROUPS.values()].flat().toSorted(), [...EVENT_TYPES].toSorted());
+  });
+});
+
+test('each reason code has a sentence, and those of pages and tokens have one in German', () => {
+  const codes = reasonCodes();
+  assert.ok(codes.length > 200);
+  for (const code of codes) assert.match(reasonIn('en', code)?.text ?? '', /\.$/, code);
+  for (const code of ['password_wrong', 'too_many_attempts', 'superseded', 'grant_revoked']) {
+    assert.equal(reasonIn('de-CH', code)?.language, 'de', code);
+    assert.equal(reasonIn('fr', code)?.language, 'en', code);
+  }
+  assert.equal(reasonIn('en', 'no such code'), undefined);
+});
