@@ -146,6 +146,9 @@ const CARRIED = [
 const OF_STORES =
   /^(?:platform\/cache|storage\/(?:columns|migrations|statements)|storage\/sqlite\/(?:connection|export|files|import|queues|schema)|storage\/postgres\/(?:connections|export|import|migrate|schema))$/;
 
+/** The sentences about reason codes, as a copy too. */
+const OF_TEXTS = 'http/errors';
+
 /** The folders whose files have SQL. The first one's migrations create the tables of the library. */
 const OF_LIBRARY = 'core/src/storage/';
 const OF_PROGRAM = 'server/src/data/';
@@ -238,8 +241,11 @@ function checkImport(file: string, target: string): void {
 
 function checkPackage(file: string, specifier: string): void {
   const isInternal = specifier.startsWith(INTERNAL);
-  const isOfStores = file.startsWith('server/src/data/') && OF_STORES.test(specifier.slice(INTERNAL.length));
-  if (isInternal && !file.startsWith('protect/') && !isOfStores) breaches.add(`${file} imports ${specifier}`);
+  const module = specifier.slice(INTERNAL.length);
+  const isCopied = file.startsWith('server/src/data/')
+    ? OF_STORES.test(module)
+    : file.startsWith('server/src/texts/') && module === OF_TEXTS;
+  if (isInternal && !file.startsWith('protect/') && !isCopied) breaches.add(`${file} imports ${specifier}`);
   if (isInternal || file.startsWith('server/')) return;
   const isNode = specifier.startsWith('node:');
   if (isNode && !NODE_ONLY.some((place) => file.startsWith(place)))
