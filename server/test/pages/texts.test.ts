@@ -21,7 +21,7 @@ async function textsByPath(catalogue: unknown, path = ''): Promise<Map<string, s
 /** Words that are the same in both languages. */
 const SAME: ReadonlySet<string> = new Set([
   ...['problemTitle', 'consent.website', 'home.title', 'passkeys.title', 'passkeys.defaultName'],
-  'devices.code',
+  ...['devices.code', 'console.pageGroups.server'],
 ]);
 
 describe('catalogues', () => {
