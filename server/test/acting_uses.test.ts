@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { StorageFault } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import type { ActingUse } from '../src/data/acting_uses.ts';
+import type { TokenUse } from '../src/data/personal_tokens.ts';
 import { applicationsOf } from '../src/pages/account/applications.ts';
 import { actingFor, UseRecorder } from '../src/people/acting.ts';
 import { DATABASES } from './harness/databases.ts';
@@ -13,11 +14,15 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const START_MS = 500_000 * HOUR_MS + 1234;
 
-function recorderOf(note: (uses: readonly ActingUse[]) => Promise<void>) {
+function recorderOf(
+  note: (uses: readonly ActingUse[]) => Promise<void>,
+  noteTokens: (uses: readonly TokenUse[]) => Promise<void> = async () => {},
+) {
   const clock = { nowMs: START_MS };
   const lines: object[] = [];
   const recorder = new UseRecorder({
     actingUses: { note },
+    personalTokens: { note: noteTokens },
     clock: () => clock.nowMs,
     log: { error: (line) => lines.push(line) },
   });
@@ -54,6 +59,29 @@ test('a use is written once in an hour, and not while it is noted', async () => 
   recorder.note(acting('agent'));
   await recorder.write();
   assert.equal(all().at(-1)?.lastUsedMs, START_MS - 1234 + HOUR_MS);
+});
+
+test('the use of a personal access token is written once in an hour', async () => {
+  const written: TokenUse[] = [];
+  const { clock, recorder } = recorderOf(
+    async (uses) => assert.deepEqual(uses, []),
+    async (uses) => void written.push(...uses),
+  );
+  const use = { clientId: 'personal-tokens', subject: 'alice', application: 'personal-tokens' };
+  for (const personal of ['one', 'two', 'one']) recorder.note({ ...use, personal });
+  assert.deepEqual(written, []);
+  await recorder.write();
+  recorder.note({ ...use, personal: 'one' });
+  await recorder.write();
+  const hourMs = START_MS - 1234;
+  assert.deepEqual(written, [
+    { id: 'one', lastUsedMs: hourMs },
+    { id: 'two', lastUsedMs: hourMs },
+  ]);
+  clock.nowMs += HOUR_MS;
+  recorder.note({ ...use, personal: 'one' });
+  await recorder.write();
+  assert.deepEqual(written.at(-1), { id: 'one', lastUsedMs: hourMs + HOUR_MS });
 });
 
 test('uses that cannot be written are lost, and the log says how many', async () => {

@@ -56,6 +56,7 @@ const TABLES = [
   'audit_blocks',
   'sign_ins',
   'acting_uses',
+  'personal_tokens',
 ];
 
 /** A new PostgreSQL database: its URL without the password, and the variable with it. */

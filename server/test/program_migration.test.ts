@@ -33,6 +33,7 @@ const NEW_TABLES = [
   'recovery_codes',
   'sign_ins',
   'acting_uses',
+  'personal_tokens',
   'audit_heads',
   'audit_blocks',
 ];

@@ -15,6 +15,7 @@ import { CODES, PASSKEYS, TOTPS } from '../src/data/factors.ts';
 import { GROUPS, MEMBERS } from '../src/data/groups.ts';
 import { LINKS, MAILS } from '../src/data/mails.ts';
 import { PEOPLE, peopleTable } from '../src/data/people.ts';
+import { PERSONAL_TOKENS } from '../src/data/personal_tokens.ts';
 import { DELIVERIES, SESSIONS, SIGN_INS } from '../src/data/sessions.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import {
@@ -190,7 +191,7 @@ test('a start that fails in the middle leaves nothing open', async () => {
 /** Tables whose rows are records, and the columns that only statements use. */
 const STATED = [
   ...[ATTEMPTS, BLOCKS, CODES, CONSENTS, DELIVERIES, GROUPS, HEADS, IDENTITIES, LINKS, MAILS, MEMBERS],
-  ...[ACTING_USES, PASSKEYS, PEOPLE, REQUESTS, SCOPE_TEXTS, SESSIONS, SIGN_INS, TOTPS],
+  ...[ACTING_USES, PERSONAL_TOKENS, PASSKEYS, PEOPLE, REQUESTS, SCOPE_TEXTS, SESSIONS, SIGN_INS, TOTPS],
 ];
 const OTHERS = new Map([
   ['group_members', ['ended_at_ms']],

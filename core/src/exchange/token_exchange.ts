@@ -11,7 +11,7 @@ import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import { ENDING_KEYS, type EndingConcern, endingKey, endingText, isProven } from '../protocol/claims.ts';
 import { EXCHANGE_GRANT, type FurtherGrants, hasResource } from '../protocol/client_metadata.ts';
 import { functionOf, type KindsOf, requireKinds, wholeNumber } from '../protocol/option_kinds.ts';
-import { applicationOf, recordOnlyClaims } from '../protocol/record_rules.ts';
+import { applicationOf, PERSONAL, recordOnlyClaims } from '../protocol/record_rules.ts';
 import type { Ancestor, ClientRecord, TokenKind } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { guardedCall } from '../storage/faults.ts';
@@ -247,12 +247,12 @@ async function findIdToken(
 }
 
 /**
- * A client exchanges its own tokens, access tokens for the API that it is, and those of clients that an operator named. A
- * refresh token is for its client alone. Others get the same response as for a dead one, which tells nothing about it.
+ * A client exchanges its own tokens, access tokens for the API that it is, except personal ones, and those of clients that
+ * an operator named. A refresh token is for its client alone. Others get the same response as for a dead one, which tells nothing about it.
  */
 function requireExchangeable(client: ClientRecord, { record, claims }: FoundToken): void {
   const isOwn = record.clientId === client.id;
-  const isFor = client.resource !== undefined && hasResource([claims.aud].flat(), client.resource);
+  const isFor = client.resource && !claims[PERSONAL] && hasResource([claims.aud].flat(), client.resource);
   const isNamed = client.metadata?.exchange_tokens_of?.includes(record.clientId) === true;
   if (isOwn || (record.kind === 'access_token' && (isFor || isNamed))) return;
   throw refusedSubject('exchange_not_allowed');

@@ -69,12 +69,14 @@ export interface IssuedKinds {
   readonly hasIdToken: boolean;
 }
 
-/** A client that has obtained a token for a user by exchange, or one whose token was used. */
+/** A client that has obtained a token for a user by exchange, or one whose token was used. Also personal access tokens. */
 export interface ActingClient {
   readonly clientId: string;
   readonly subject: string;
   /** The client from whose token the first one was obtained. */
   readonly application: string;
+  /** Of a personal access token: the grant that it belongs to. */
+  readonly personal?: string;
 }
 
 /** Facts about a request that become known while it is processed. */

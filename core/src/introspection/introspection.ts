@@ -10,6 +10,7 @@ import { inParallel, secondsOf } from '../platform/environment.ts';
 import { type AuthorizationDetails, detailsFor, detailsIn } from '../protocol/authorization_details.ts';
 import type { Confirmation } from '../protocol/claims.ts';
 import { hasResource } from '../protocol/client_metadata.ts';
+import { PERSONAL } from '../protocol/record_rules.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Context, IntrospectionPolicy } from '../request/context.ts';
 import type { Awaitable } from '../storage/contract.ts';
@@ -207,7 +208,7 @@ async function describe(
     return inactive(context, call, 'policy', found.record.id);
   if (needs !== undefined && !meets(found, needs))
     return inactive(context, call, 'need_unmet', found.record.id);
-  if (found.record.ancestors !== undefined) call.acting = actingWith(found.record);
+  if (found.record.ancestors ?? found.claims[PERSONAL]) call.acting = actingWith(found.record);
   const { applicationClaims } = context;
   if (applicationClaims === undefined || found.record.kind !== 'access_token') return active(found, reader);
   return { ...active(found, reader), ...(await applicationClaims.ofResponse('introspection', found)) };

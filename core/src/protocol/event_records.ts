@@ -73,6 +73,7 @@ const ACT_TYPES = [
   'person_unlocked',
   'person_recovery_codes_made',
   'person_recovery_code_used',
+  'personal_token_made',
   'scope_texts_changed',
   'signed_in',
   'sign_in_failed',

@@ -33,6 +33,12 @@ export function applicationOf(ancestors: readonly Ancestor[]): string | undefine
 /** Member of a record's claims with application claims that were fixed at issuance but are not in the token. */
 export const RECORD_ONLY = '_application';
 
+/**
+ * Member of the claims of a personal access token, which its user has made. Only clients exchange it whose operator names
+ * its client (ADR 194).
+ */
+export const PERSONAL = '_personal';
+
 /** Returns the member for these claims, or none if there are none. */
 export function recordOnlyMember(recordOnly: Claims): Claims {
   return Object.keys(recordOnly).length === 0 ? {} : { [RECORD_ONLY]: recordOnly };

@@ -10,6 +10,7 @@ const OPAQUE_PREFIXES = {
   device_code: 'grantd_dc_',
   client_secret: 'grantd_cs_',
   registration_token: 'grantd_ra_',
+  personal_token: 'grantd_pat_',
 } as const;
 
 /** Also contains the prefix of initial access tokens, which are signed. */

@@ -18,6 +18,7 @@ import {
   claimsInToken,
   isTokenKind,
   type Life,
+  PERSONAL,
   PRINCIPALS,
   storedLife,
 } from '../protocol/record_rules.ts';
@@ -169,7 +170,8 @@ async function nameOf(
 const OPAQUE = /^[\x20-\x7E]{1,4096}$/;
 
 async function findOpaque(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
-  const kind = opaqueKindOf(token);
+  const form = opaqueKindOf(token);
+  const kind = form === 'personal_token' ? 'access_token' : form;
   if (kind !== 'access_token' && kind !== 'refresh_token')
     return hasPrefix(token) || !OPAQUE.test(token) ? { reason: 'malformed' } : findForeign(context, token);
   const record = await lookUp(context, kind, await sha256(token));
@@ -330,9 +332,12 @@ export async function assertionLife(context: TokenContext, row: TokenRecord): Pr
   return ALIVE;
 }
 
-/** Who acts with a token that was obtained for a user by exchange. @returns `undefined` for other tokens */
-export function actingWith({ ancestors = [], subject, clientId }: TokenRecord): ActingClient | undefined {
+/** Who acts with a token that was obtained for a user by exchange, or a personal one. @returns `undefined` for others */
+export function actingWith(record: TokenRecord): ActingClient | undefined {
+  const { ancestors = [], subject, clientId, claims, grantId } = record;
   const application = applicationOf(ancestors);
+  if (claims?.[PERSONAL] && subject && grantId)
+    return { clientId, subject, application: clientId, personal: grantId };
   return subject === undefined || application === undefined ? undefined : { clientId, subject, application };
 }
 

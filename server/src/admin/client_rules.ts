@@ -12,6 +12,7 @@ import {
   unreadableNameOf,
 } from '@grantd/core';
 import { ADMIN_CLIENT_ID } from '../instance/admin_access.ts';
+import { PERSONAL_TOKENS_CLIENT } from '../instance/personal_tokens_client.ts';
 import { AccessEnding } from '../people/groups.ts';
 import type { OperationParts } from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
@@ -41,6 +42,7 @@ export async function idProblem(
   id: string,
 ): Promise<string | undefined> {
   if (id === ADMIN_CLIENT_ID) return `${id} is the ID of this server’s admin API`;
+  if (id === PERSONAL_TOKENS_CLIENT) return `${id} is the ID of the personal access tokens of this server`;
   return (await people.isSubject(id))
     ? `a user has or had the sub ${id}, so APIs could take the client for the user`
     : undefined;

@@ -55,6 +55,7 @@ const MAPPINGS: Readonly<Record<EventType, Mapping>> = {
   person_unlinked: account(99, 'Unlink'),
   person_recovery_codes_made: account(99, 'Recovery Codes Made'),
   person_recovery_code_used: account(99, 'Recovery Code Used'),
+  personal_token_made: account(99, 'Personal Access Token Made'),
 
   group_added: group(6, 'Create'),
   group_changed: group(99, 'Update'),

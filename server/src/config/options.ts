@@ -18,6 +18,7 @@ import { DIRECTORY_OPTIONS } from './directory_options.ts';
 import { ENDPOINT_OPTIONS } from './endpoint_options.ts';
 import { parseNetwork } from './networks.ts';
 import { FILE } from './option_kinds.ts';
+import { PERSONAL_TOKEN_OPTIONS } from './personal_token_options.ts';
 import { PICTURE_TYPES } from './picture.ts';
 
 /** The accepted forms of a database URL, for messages that end in “expected …”. */
@@ -517,6 +518,7 @@ export const OPTIONS = {
     'none',
   ),
 
+  ...PERSONAL_TOKEN_OPTIONS,
   ...DIRECTORY_OPTIONS,
   ...ENDPOINT_OPTIONS,
 };

@@ -3,7 +3,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ClientRecord } from '@grantd/core';
 import { OF_HOST, withParameters } from '@grantd/core/internal/storage/statements';
-import { dynamicCall, statement, type TableCall } from './tables.ts';
+import { dynamicCall, type RecordedCall, statement, type TableCall } from './tables.ts';
 import { hasWay, type WaysToSignIn } from './ways_to_sign_in.ts';
 
 /** A condition of the transactions that run under it. */
@@ -13,6 +13,8 @@ export interface WriteCondition {
   readonly lock: TableCall;
   /** Returns a row if the condition does not hold. */
   readonly breach: TableCall;
+  /** What the same transaction also writes, if the condition holds. A store that then refuses its own part keeps it. */
+  readonly write?: RecordedCall;
 }
 
 /** The condition did not hold, and nothing was changed. */
@@ -50,19 +52,22 @@ const DIVISION_BY_ZERO = '22012';
 
 /**
  * The statements of a condition as one text, which can be sent together with the beginning of a transaction. PostgreSQL
- * fails in the last one if the condition does not hold.
+ * fails in the second one if the condition does not hold.
  * @param literal a text as a literal of SQL
+ * @param textOf the statement of a recorded change, with its events
  */
 export function conditionText(
-  { issuer, lock, breach }: WriteCondition,
+  { issuer, lock, breach, write }: WriteCondition,
   literal: (text: string) => string,
+  textOf: (call: RecordedCall) => string,
 ): string {
   const inlined = ({ sql, parameters, values }: TableCall) =>
     withParameters(sql, (name) => {
       const value = name === 'issuer' ? issuer : values[parameters.indexOf(name)];
       return typeof value === 'string' ? literal(value) : String(value);
     });
-  return `${inlined(lock)}; SELECT 1 / (1 - CAST(EXISTS (${inlined(breach)}) AS integer))`;
+  const check = `${inlined(lock)}; SELECT 1 / (1 - CAST(EXISTS (${inlined(breach)}) AS integer))`;
+  return write === undefined ? check : `${check}; ${textOf(write)}`;
 }
 
 const lockPerson = statement(

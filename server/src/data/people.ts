@@ -272,7 +272,7 @@ const SQL = PEOPLE.statements({
 /** Emails go in any case. The rest goes once a removal has begun. */
 const ERASURES = [
   ...['mails', 'mailed_links'].map((table) => `DELETE FROM grantd.${table} WHERE ${ONE}` as const),
-  ...['people', 'passkeys', 'totp_secrets', 'recovery_codes', 'sign_ins'].map(
+  ...['people', 'passkeys', 'totp_secrets', 'recovery_codes', 'sign_ins', 'personal_tokens'].map(
     (table) => `DELETE FROM grantd.${table} WHERE ${ONE} AND ${IS_REMOVED}` as const,
   ),
 ].map((sql) => statement(sql));

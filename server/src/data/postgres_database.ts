@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { MigrationAssumption } from '@grantd/core';
+import type { EventOrigin, MigrationAssumption } from '@grantd/core';
 import {
   namedStatements,
   PostgresConnections,
@@ -30,7 +30,7 @@ import {
   reportSharedNames,
   type Schemas,
 } from './database.ts';
-import { PROGRAM_TABLES, postgresProgramTables } from './postgres_tables.ts';
+import { PROGRAM_TABLES, postgresProgramTables, recordedText } from './postgres_tables.ts';
 import { connectionOf } from './postgres_url.ts';
 import { programData } from './program_data.ts';
 import { statement, type TableCall } from './tables.ts';
@@ -59,7 +59,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
     }),
   );
   const deadlines = deadlinesOf(options);
-  const connections = new PostgresConnections(pool, deadlines, hostCondition);
+  const connections = new PostgresConnections(pool, deadlines, () => hostCondition(originOf(undefined)));
   const assumptions: MigrationAssumption[] = [];
   const schemas = async (): Promise<Schemas | undefined> => {
     await requireConnection(pool, address);
@@ -110,7 +110,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
           ...deadlines,
           eventRetentionSeconds: KEPT_BY_SWEEPS,
           audit: { originOf: originOf(actor), issuance: options.recordsIssuance ?? true },
-          hostCondition,
+          hostCondition: () => hostCondition(originOf(actor)),
         });
         await reportAssumptions(storage, assumptions);
         await migratePostgres(connections, PROGRAM_TABLES);
@@ -151,10 +151,14 @@ const SPACE_PROBE: readonly TableCall[] = [
 
 const clockNow = statement('SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now_ms');
 
-/** What the transaction that begins now depends on. */
-function hostCondition(): string | undefined {
+/** What the transaction that begins now depends on, and also writes. */
+function hostCondition(origin: () => EventOrigin): string | undefined {
   return conditionsNow()
-    ?.map((condition) => conditionText(condition, escapeLiteral))
+    ?.map((condition) =>
+      conditionText(condition, escapeLiteral, (call) =>
+        recordedText(call, condition.issuer, origin(), escapeLiteral),
+      ),
+    )
     .join('; ');
 }
 

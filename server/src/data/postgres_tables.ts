@@ -19,6 +19,7 @@ import {
   isRecorded,
   originOfAct,
   ProgramTables,
+  type RecordedCall,
   type Statement,
   type TableCall,
   type TableRow,
@@ -78,6 +79,21 @@ export function postgresProgramTables(
         rowsOf<TableRow>(result),
       );
     },
+  });
+}
+
+/** A recorded change as one text, without parameters. @param literal a text as a literal of SQL */
+export function recordedText(
+  { call, acts }: RecordedCall,
+  issuer: string,
+  cause: EventOrigin,
+  literal: (text: string) => string,
+): string {
+  const values: unknown[] = [issuer, ...call.values];
+  const text = recordingText(forPostgres(call.sql, 'issuer', ...call.parameters), values, acts, cause);
+  return text.replaceAll(/\$(\d+)/g, (_, number) => {
+    const value = values[Number(number) - 1];
+    return typeof value === 'string' ? literal(value) : String(value);
   });
 }
 

@@ -10,6 +10,7 @@ import { type Groups, groupsTable } from './groups.ts';
 import { type ImportedPeople, importedPeopleTable } from './imported_people.ts';
 import { type MailedLinks, type Mails, mailedLinksTable, mailsTable } from './mails.ts';
 import { type People, peopleTable } from './people.ts';
+import { type PersonalTokens, personalTokensTable } from './personal_tokens.ts';
 import { pairwiseSecretTable, type StoredPairwiseSecret } from './secrets.ts';
 import { type LogoutDeliveries, logoutDeliveriesTable, type Sessions, sessionsTable } from './sessions.ts';
 import {
@@ -31,6 +32,7 @@ export interface ProgramData {
   readonly sessions: Sessions;
   readonly consents: Consents;
   readonly actingUses: ActingUses;
+  readonly personalTokens: PersonalTokens;
   readonly scopeTexts: ScopeTexts;
   readonly attempts: Attempts;
   readonly factors: Factors;
@@ -88,6 +90,7 @@ export function programData(
     sessions: sessionsTable(tables),
     consents,
     actingUses: actingUsesTable(tables),
+    personalTokens: personalTokensTable(tables),
     scopeTexts: scopeTextsTable(tables),
     attempts: attemptsTable(tables),
     factors: factorsTable(tables),
@@ -115,6 +118,7 @@ const SWEEPS = [
   sweep('api_requests', 'key_digest'),
   sweep('sign_ins', 'id'),
   sweep('acting_uses', 'subject'),
+  sweep('personal_tokens', 'id'),
 ];
 
 function sweep(table: string, key: string, end = 'expires_at_ms', others = '') {

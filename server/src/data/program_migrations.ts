@@ -436,6 +436,29 @@ const migrations = (dialect: Dialect): readonly Migration[] => [
     ALTER TABLE grantd.recovery_codes DROP COLUMN sealed;
     `,
   },
+  // What users see of their personal access tokens. The tokens themselves are the library's.
+  {
+    expand: `
+    CREATE TABLE grantd.personal_tokens (
+      issuer        text COLLATE "C" NOT NULL,
+      id            text COLLATE "C" NOT NULL,
+      token_id      text COLLATE "C" NOT NULL,
+      subject       text COLLATE "C" NOT NULL,
+      name          text NOT NULL,
+      resource      text COLLATE "C" NOT NULL,
+      scopes        text NOT NULL,
+      binding       text,
+      created_at_ms bigint NOT NULL,
+      expires_at_ms bigint NOT NULL,
+      last_used_ms  bigint,
+      sealed        text,
+      PRIMARY KEY (issuer, id)
+    );
+    CREATE INDEX personal_tokens_by_subject ON grantd.personal_tokens (issuer, subject);
+    CREATE INDEX personal_tokens_by_expiry ON grantd.personal_tokens (issuer, expires_at_ms);
+    `,
+    down: 'DROP TABLE grantd.personal_tokens',
+  },
 ];
 
 /** A script of PostgreSQL as SQLite takes it. */

@@ -31,6 +31,7 @@ export type ProgramSecretUse =
   | 'notice'
   | 'pairwise_secret'
   | 'passkey_challenge'
+  | 'personal_token'
   | 'pending_request'
   | 'recovery_code'
   | 'second_step'

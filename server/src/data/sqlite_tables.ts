@@ -92,6 +92,12 @@ export const SQLITE_PROGRAM_TABLES: SqliteTables = {
 /** A prepared statement, which takes the values of a `TableCall`. */
 type PreparedCall = (values: readonly SQLInputValue[]) => readonly TableRow[];
 
+/** What a transaction depends on and also writes, and where that comes from. */
+export interface Conditions {
+  readonly conditions: readonly WriteCondition[];
+  readonly cause: EventOrigin;
+}
+
 /**
  * The program’s tables, over the connection of the library’s store (ADR 115).
  * @param origin where changes come from
@@ -100,7 +106,7 @@ export function sqliteProgramTables(
   { database, reads, transaction, addEvent }: SqliteConnection,
   issuer: string,
   origin = originOf(undefined),
-): { readonly tables: ProgramTables; requireConditions(conditions: readonly WriteCondition[]): void } {
+): { readonly tables: ProgramTables; requireConditions(conditions: Conditions): void } {
   const prepared = new Map<string, PreparedCall>();
 
   const statementOf = ({ sql, places }: Statement): PreparedCall => {
@@ -132,8 +138,9 @@ export function sqliteProgramTables(
   };
 
   // SQLite has one writer at a time, so the lock of a condition is the transaction itself.
-  const requireConditions = (conditions: readonly WriteCondition[]): void => {
+  const requireConditions = ({ conditions, cause }: Conditions): void => {
     if (conditions.some(({ breach }) => run(breach).length > 0)) throw new ConditionBroken();
+    for (const { write } of conditions) if (write !== undefined) runAndRecord(write, cause);
   };
 
   const tables = new ProgramTables({
@@ -143,7 +150,7 @@ export function sqliteProgramTables(
       const [cause, conditions] = [origin(), conditionsNow()];
       return transaction(() =>
         overwritingDeleted(database, () => {
-          if (conditions !== undefined) requireConditions(conditions);
+          if (conditions !== undefined) requireConditions({ conditions, cause });
           return calls.map((call) => (isRecorded(call) ? runAndRecord(call, cause) : run(call)));
         }),
       );

@@ -21,6 +21,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { requireTexts } from '../config/details_types.ts';
 import { isLoopback } from '../config/networks.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
+import { refuseTokensWithoutApi } from '../config/personal_token_options.ts';
 import { readProviderFacts } from '../config/providers.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { type FindLink, type IssuersOfFile, readTrustedIssuers } from '../config/trusted_issuers.ts';
@@ -264,6 +265,7 @@ async function loadedOptions(
   actor: ActorKind,
 ): Promise<LoadedOptions> {
   if (actor === 'server') refuseUnreachablePolicy(configuration, issuer);
+  refuseTokensWithoutApi(configuration);
   const details = await detailsTypes(configuration);
   const issuers = readTrustedIssuers(configuration, process.env);
   return {

@@ -119,6 +119,8 @@ export const PAGE_REASONS = {
     'One address has sent as many different wrong client secrets in a minute as the option addressRequestLimit allows. Until the minute ends, clients at this address can use secrets that have worked before. Behind a proxy, set trustedProxies.',
   too_many_unknown_tokens:
     'A client, or the address of a public client, has sent as many different unknown tokens in a minute as the option unknownTokenLimit, or addressRequestLimit, allows. The client guesses, or an API gets them from its callers.',
+  token_refused:
+    'The user tried to make a personal access token that the policy of the server does not allow, or has too many.',
   not_administrator: 'The user is not in the group of administrators, who may use the console.',
   request_decided:
     'The user went back in the browser and answered an authorization request again. The first answer counts.',
@@ -170,7 +172,9 @@ export interface PageEvent {
     | 'factor_added'
     | 'factor_removed'
     | 'recovery_codes_made'
-    | 'recovery_code_used';
+    | 'recovery_code_used'
+    | 'personal_token_made'
+    | 'personal_token_ended';
   readonly page: PageName;
   readonly requestId: string;
   readonly reason?: PageReason;

@@ -6,6 +6,7 @@ import { Hono, type MiddlewareHandler } from 'hono';
 import { rpIdOf } from '../config/acr.ts';
 import { asksForPage } from '../config/client_address.ts';
 import type { Settings } from '../config/options.ts';
+import { tokenPolicy } from '../config/personal_token_options.ts';
 import { AnsweredRequests } from '../data/answered_requests.ts';
 import { clientAccess } from '../data/groups.ts';
 import type { Person } from '../data/people.ts';
@@ -23,6 +24,7 @@ import { OwnPasswords } from '../people/own_passwords.ts';
 import { Passkeys } from '../people/passkeys.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
 import { PasswordRules } from '../people/passwords.ts';
+import { OwnTokens } from '../people/personal_tokens.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { SecondFactors } from '../people/second_factors.ts';
 import { SelfService } from '../people/self_service.ts';
@@ -111,6 +113,7 @@ type PageData = Pick<
   | 'issuer'
   | 'storage'
   | 'actingUses'
+  | 'personalTokens'
   | 'people'
   | 'groups'
   | 'ownPeople'
@@ -194,6 +197,12 @@ export function openPages(
     ...{ people: ownPeople, storage: ownStorage, ending: sessionEnding, hasher, passwords },
     queue: mail?.queue,
   });
+  const policy = tokenPolicy(settings);
+  const ownTokens =
+    policy &&
+    new OwnTokens({
+      ...{ issuer, policy, secret, clock, storage: ownStorage, personalTokens: instance.personalTokens },
+    });
   const isSignUpOpen = mail !== undefined && settings.signUp === 'open';
   const upstream = openUpstream?.({ ending: sessionEnding });
   const waysOfUser = (person: Person) => waysOf(instance.openWays(), instance.upstreamIdentities, person);
@@ -289,7 +298,7 @@ export function openPages(
         notifyClients,
         issuer,
       },
-      performedForms,
+      ...{ performedForms, ownTokens },
       withdrawal: new ConsentWithdrawal({ consents, storage: ownStorage, clock }),
       removal: new PersonRemoval({
         ...{ people: ownPeople, consents, ending: sessionEnding, storage: ownStorage, clock },

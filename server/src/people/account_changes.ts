@@ -17,6 +17,8 @@ export const ACCOUNT_CHANGES = {
   /** Adds or removes an account at a provider. */
   links: { takesRecovery: false, asksPassword: false },
   export: { takesRecovery: false, asksPassword: false },
+  /** Makes a personal access token, or shows a new one. */
+  personal_token: { takesRecovery: false, asksPassword: false },
   removal: { takesRecovery: false, asksPassword: true },
 } as const satisfies Record<
   string,

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type AdministrableStorage, ASSERTED_SESSION, StorageFault, type TokenRecord } from '@grantd/core';
 import type { ActingUse, ActingUses } from '../data/acting_uses.ts';
+import type { PersonalTokens, TokenUse } from '../data/personal_tokens.ts';
 import type { ActingNow, Log } from '../log/log.ts';
 import { causeOf } from '../log/logged_error.ts';
 
@@ -95,50 +96,59 @@ const MAX_USES = 1000;
 const WRITE_EVERY_MS = 60_000;
 
 /**
- * Records who acts for users, to the hour. No response waits for it: uses are counted in memory and written together. What
+ * Records who acts for users, and which personal access tokens are used, to the hour. No response waits for it: uses are counted in memory and written together. What
  * cannot be written is lost, and the log says how much.
  */
 export class UseRecorder {
   readonly #uses: Pick<ActingUses, 'note'>;
+  readonly #tokens: Pick<PersonalTokens, 'note'>;
   readonly #clock: () => number;
   readonly #log: Pick<Log, 'error'>;
   #hourMs = 0;
   /** Those that are written in this hour, or wait for it. */
   readonly #known = new Set<string>();
   #waiting: ActingUse[] = [];
+  #waitingTokens: TokenUse[] = [];
 
   constructor(parts: {
     readonly actingUses: Pick<ActingUses, 'note'>;
+    readonly personalTokens: Pick<PersonalTokens, 'note'>;
     readonly clock: () => number;
     readonly log: Pick<Log, 'error'>;
   }) {
     this.#uses = parts.actingUses;
+    this.#tokens = parts.personalTokens;
     this.#clock = parts.clock;
     this.#log = parts.log;
   }
 
   /** Not a use: an application that exchanges its own token. */
-  note({ subject, clientId, application: applicationId }: ActingNow): void {
-    if (clientId === applicationId) return;
+  note({ subject, clientId, application: applicationId, personal: id }: ActingNow): void {
+    if (clientId === applicationId && id === undefined) return;
     const nowMs = this.#clock();
     const hourMs = hourOf(nowMs);
     // In another hour, and if there are too many, known ones are written again.
     if (hourMs !== this.#hourMs || this.#known.size === MAX_USES) this.#known.clear();
     this.#hourMs = hourMs;
-    const key = JSON.stringify([subject, clientId, applicationId]);
+    const key = id ?? JSON.stringify([subject, clientId, applicationId]);
     if (this.#known.has(key)) return;
     this.#known.add(key);
-    this.#waiting.push({ subject, clientId, applicationId, sinceMs: nowMs, lastUsedMs: hourMs });
-    if (this.#waiting.length === MAX_USES) void this.write();
+    if (id !== undefined) this.#waitingTokens.push({ id, lastUsedMs: hourMs });
+    else this.#waiting.push({ subject, clientId, applicationId, sinceMs: nowMs, lastUsedMs: hourMs });
+    if (this.#waiting.length + this.#waitingTokens.length === MAX_USES) void this.write();
   }
 
   async write(): Promise<void> {
-    const uses = this.#waiting;
-    this.#waiting = [];
-    await this.#uses.note(uses).catch((error) => {
+    const [uses, tokens] = [this.#waiting, this.#waitingTokens];
+    [this.#waiting, this.#waitingTokens] = [[], []];
+    const lost = (count: number) => (error: unknown) => {
       if (!(error instanceof StorageFault)) throw error;
-      this.#log.error({ event: 'uses_not_recorded', uses: uses.length, cause: causeOf(error) });
-    });
+      this.#log.error({ event: 'uses_not_recorded', uses: count, cause: causeOf(error) });
+    };
+    await Promise.all([
+      this.#uses.note(uses).catch(lost(uses.length)),
+      this.#tokens.note(tokens).catch(lost(tokens.length)),
+    ]);
   }
 
   /** Writes periodically, and a last time after the signal. */

@@ -7,6 +7,7 @@ import type { OperationParts } from '../admin/operation.ts';
 import { admissionByAddress, networkOf } from '../config/client_address.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { isPostgresUrl, type Settings } from '../config/options.ts';
+import { tokenPolicy } from '../config/personal_token_options.ts';
 import { type Provider, readProviders } from '../config/providers.ts';
 import { ClockWatch } from '../data/clock_watch.ts';
 import { databaseOf, databasePath, storedIn } from '../data/database_of.ts';
@@ -22,6 +23,7 @@ import {
   openInstance,
   refuseStoredInsecureIssuer,
 } from '../instance/instance.ts';
+import { prepareClient } from '../instance/personal_tokens_client.ts';
 import { Guesses } from '../limits/guesses.ts';
 import { Throttle } from '../limits/throttle.ts';
 import { type Log, RequestLog } from '../log/log.ts';
@@ -204,6 +206,8 @@ async function openData(given: Given) {
     await database.storedIssuer();
   }
   await refuseKnownPasswords(configuration, instance);
+  const tokens = tokenPolicy(configuration.settings);
+  if (tokens !== undefined) await prepareClient(instance.storage, tokens);
   // Before this process records anything.
   const clock = new ClockWatch(instance, { log });
   await askStorage(() => clock.look());

@@ -8,8 +8,9 @@ import { showFactors, submitFactors } from './factors.ts';
 import { type OverviewNeeds, showAccount, submitAccount } from './overview.ts';
 import { type SecurityNeeds, showSecurity, submitSecurity } from './security.ts';
 import { showSessions, submitSessions } from './sessions.ts';
+import { showTokens, submitTokens, type TokensNeeds } from './tokens.ts';
 
-export interface AccountNeeds extends OverviewNeeds, SecurityNeeds, DataNeeds {
+export interface AccountNeeds extends OverviewNeeds, SecurityNeeds, DataNeeds, TokensNeeds {
   readonly openedLink: OpenedLink;
   /** `undefined` if the server sends no emails. */
   readonly mail: { readonly queue: MailQueue; readonly links: LinkBook } | undefined;
@@ -26,6 +27,13 @@ export function accountFlow(needs: AccountNeeds): Flow {
       routes.form('/account/security', showSecurity(needs), submitSecurity(needs));
       routes.form('/account/factors', showFactors(needs), submitFactors(needs));
       routes.form('/account/data', showData(needs), submitData(needs));
+      const { ownTokens } = needs;
+      if (ownTokens !== undefined)
+        routes.form(
+          '/account/tokens',
+          showTokens({ ...needs, ownTokens }),
+          submitTokens({ ...needs, ownTokens }),
+        );
       if (mail === undefined) return;
       const email = { ...needs, ...mail };
       routes.form('/account/email', showEmail(email), submitEmail(email));

@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import type { UpstreamIdentity } from '../../data/upstream_identities.ts';
+import type { OwnTokens } from '../../people/personal_tokens.ts';
 import type { Texts } from '../../texts/en.ts';
 import { type Html, icon } from '../../texts/html.ts';
 import { textsIn } from '../../texts/texts.ts';
@@ -25,6 +26,8 @@ export interface FrameNeeds {
   readonly drawing: Drawing;
   readonly formTokens: FormTokens;
   readonly visits: AccountVisits;
+  /** `undefined` if there are no personal access tokens. */
+  readonly ownTokens?: OwnTokens | undefined;
 }
 
 /** What every account page shows. */
@@ -44,6 +47,7 @@ export async function accountView(
     person: personShown(session.person),
     signOut: `${basePath}/logout`,
     ...(notice !== undefined && { notice }),
+    hasTokens: needs.ownTokens !== undefined,
   };
 }
 
@@ -66,6 +70,8 @@ export interface AccountView {
   /** URL of the sign-out page. */
   readonly signOut: string;
   readonly notice?: AccountNotice;
+  /** Whether there are personal access tokens. Default: false */
+  readonly hasTokens?: boolean;
 }
 
 interface AccountContent {
@@ -98,10 +104,10 @@ ${body}`,
   };
 }
 
-function navigation({ base, current }: AccountView, { account }: Texts): Html {
+function navigation({ base, current, hasTokens }: AccountView, { account }: Texts): Html {
   return html`<nav class="tabs" aria-label="${account.title}">
 <ul role="list">
-${ACCOUNT_PAGES.map((page) => html`<li><a href="${base}${pathOfAccountPage(page).slice('/account'.length)}"${page === current ? html` aria-current="page"` : ''}>${account.pages[page]}</a></li>\n`)}</ul>
+${ACCOUNT_PAGES.filter((page) => page !== 'tokens' || hasTokens).map((page) => html`<li><a href="${base}${pathOfAccountPage(page).slice('/account'.length)}"${page === current ? html` aria-current="page"` : ''}>${account.pages[page]}</a></li>\n`)}</ul>
 </nav>`;
 }
 

@@ -45,7 +45,7 @@ export interface PendingLogout {
 }
 
 /** The account pages, in the order of their navigation. */
-export const ACCOUNT_PAGES = ['overview', 'security', 'sessions', 'applications', 'data'] as const;
+export const ACCOUNT_PAGES = ['overview', 'security', 'sessions', 'applications', 'tokens', 'data'] as const;
 
 /** A page that only other pages link to, the console, and the page for codes of devices. */
 const FURTHER_PAGES = ['email', 'console', 'device'] as const;

@@ -165,6 +165,8 @@ const PLAIN_NOTICES = [
   'email_confirmed',
   'provider_linked',
   'provider_unlinked',
+  'token_saved',
+  'token_ended',
 ] as const;
 
 /** The result of the user’s last action. */
