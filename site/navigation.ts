@@ -80,6 +80,7 @@ export const PARTS: readonly Part[] = [
         path: 'docs/sign_in_problems.md',
         to: 'help a user who cannot sign in, and block addresses with fail2ban',
       },
+      { path: 'docs/personal_tokens.md', to: 'let users make tokens for their scripts' },
       { path: 'docs/end_access.md', to: 'end all access of a user, or of a service' },
       { path: 'docs/directory.md', to: 'let users of an LDAP directory sign in' },
       { path: 'docs/providers.md', to: 'let users sign in with another provider' },

@@ -153,8 +153,10 @@ export type { NewPendingRow, PendingKind, PendingRow } from './protocol/pending.
 export {
   ASSERTED_SESSION,
   isLiveSecret,
+  PERSONAL,
   rotatedSecrets,
   type SecretRotation,
+  storedLife,
 } from './protocol/record_rules.ts';
 export type {
   Ancestor,
@@ -256,6 +258,7 @@ export {
   type VerificationKey,
   type VerificationKeys,
 } from './tokens/jwt_verifier.ts';
+export { newOpaque, newTimedIdentifier } from './tokens/opaque_token.ts';
 export {
   type DependentsOfSecret,
   type SecretDependents,

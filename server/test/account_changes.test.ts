@@ -94,6 +94,7 @@ const SHOWN: readonly { readonly amr: readonly string[]; readonly level: number 
   { amr: ['pwd', 'otp', 'pop', 'user', 'mfa', 'recovery'], level: 0 },
 ];
 
+const API = 'http://localhost:4003';
 const TEN_MINUTES_MS = 600_000;
 const CHANGES = Object.keys(ACCOUNT_CHANGES) as readonly AccountChange[];
 const ASKS_PASSWORD: ReadonlySet<string> = new Set(['password', 'email_link', 'removal']);
@@ -206,7 +207,8 @@ for (const database of ANY_DATABASE) {
       const provider = { client_id: 'c', client_secret: { env: 'PROVIDER_SECRET' } };
       const providers = { closed: { ...provider, name: 'Closed', issuer: 'http://127.0.0.1:9' } };
       writeFileSync(join(folder, 'providers.json'), JSON.stringify(providers));
-      const flags = ['--demo', '--sign-in-policy', 'password', '--providers', 'providers.json'];
+      const tokens = ['--personal-tokens', '--personal-token-apis', API];
+      const flags = ['--demo', '--sign-in-policy', 'password', '--providers', 'providers.json', ...tokens];
       const server = await workbench.start(folder, flags, { PROVIDER_SECRET: 'secret' });
       const { signedIn, signIn, addApp, addPasskey, at } = accountOf(server);
       const { who, browser } = await signedIn('cleo');
@@ -240,6 +242,7 @@ for (const database of ANY_DATABASE) {
           { passkey: '{}', passkey_challenge: '' },
           { remove_passkey: passkeyId },
         ],
+        '/account/tokens': [{ name: 'x', api: API, scope: 'api:read', lifetime: '60' }, { saved: 'x' }],
         '/account/data': [{ export_data: 'yes' }, { confirm: 'yes', current_password }],
         '/account/email': [{ email: 'thief@example.com', current_password }, { confirm_email: 'yes' }],
         '/upstream/:provider/connect': [{ decision: 'start' }, { decision: 'yes' }],
@@ -268,7 +271,8 @@ for (const database of ANY_DATABASE) {
       );
 
       const state = () =>
-        withDatabaseOf(server, async ({ people, factors, upstreamIdentities }) => ({
+        withDatabaseOf(server, async ({ people, factors, upstreamIdentities, personalTokens }) => ({
+          tokens: await personalTokens.ofSubject(subject, 0),
           person: await people.bySubject(subject),
           passkeys: await factors.passkeysOf(subject),
           totp: await factors.totpOf(subject),

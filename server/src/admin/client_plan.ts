@@ -13,6 +13,7 @@ import {
 } from '@grantd/core';
 import { ConditionBroken, isRevision, isSameClient, under } from '../data/conditions.ts';
 import { adminProblem } from '../instance/admin_access.ts';
+import { isOfPersonalTokens } from '../instance/personal_tokens_client.ts';
 import { defaultGrants, isSettable, type Members, refusedSetting } from './client_metadata.ts';
 import {
   DEFAULT_OVERLAP,
@@ -52,7 +53,8 @@ export async function planClient(
     const origin = before.documentValidAt === undefined ? 'registered itself' : 'has a document';
     return [{ path, problem: `this client ${origin}: change it with grantd client update` }];
   }
-  const taken = before === undefined ? await idProblem(parts, id) : undefined;
+  const isNew = before === undefined || isOfPersonalTokens(before);
+  const taken = isNew ? await idProblem(parts, id) : undefined;
   if (taken !== undefined) return [{ path, problem: taken }];
   const refused = refusedSetting(members, parts.configuration);
   if (refused !== undefined) return [{ path: [...path, refused.member], problem: refused.problem }];

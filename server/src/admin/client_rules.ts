@@ -12,7 +12,7 @@ import {
   unreadableNameOf,
 } from '@grantd/core';
 import { ADMIN_CLIENT_ID } from '../instance/admin_access.ts';
-import { PERSONAL_TOKENS_CLIENT } from '../instance/personal_tokens_client.ts';
+import { isOfPersonalTokens, PERSONAL_TOKENS_CLIENT } from '../instance/personal_tokens_client.ts';
 import { AccessEnding } from '../people/groups.ts';
 import type { OperationParts } from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
@@ -46,6 +46,16 @@ export async function idProblem(
   return (await people.isSubject(id))
     ? `a user has or had the sub ${id}, so APIs could take the client for the user`
     : undefined;
+}
+
+/** Operators can only disable and enable the client of the personal access tokens. @throws {OperationRefused} it is this one */
+export function requireOfOperators(client: Pick<ClientRecord, 'id' | 'metadata'>): void {
+  if (!isOfPersonalTokens(client)) return;
+  throw new OperationRefused(
+    'conflict',
+    `${client.id} is the client of the personal access tokens. Only the options of the server change it`,
+    `grantd client disable ${client.id} ends all of these tokens.`,
+  );
 }
 
 /** Publishes the keys with which the server will sign for a client. Without any, it opens no server. */

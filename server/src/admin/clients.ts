@@ -34,6 +34,7 @@ import {
   requireClient,
   requireKnownApis,
   requireKnownGroups,
+  requireOfOperators,
   requireUsableSecret,
   revokeFormerSubjects,
   revokeForOthers,
@@ -271,6 +272,7 @@ with a secret after the change, and has none, the command generates one and prin
       const before = await requireClient(parts, id);
       parts.requireVersion(clientVersion(before));
       parts.caller.requireClient(before);
+      requireOfOperators(before);
       const entries = Object.entries(given);
       const members = Object.fromEntries(entries.filter(([, value]) => value !== null));
       const unset = entries.filter(([, value]) => value === null).map(([name]) => name);
@@ -317,7 +319,11 @@ with a secret after the change, and has none, the command generates one and prin
       isFinal: 'grantd client disable can',
       lines: (_, { client_id: id }) => `removed ${id} and revoked all its tokens`,
     },
-    prepare: changeable,
+    async prepare(parts, input) {
+      const client = await changeable(parts, input);
+      requireOfOperators(client);
+      return client;
+    },
     async write({ storage, caller, issuer }, before, { client_id: id }) {
       const done = await caller.changeClient(issuer, before, async () => storage.clients.remove(id));
       if (done === undefined) return undefined;

@@ -4,6 +4,7 @@ import { Refused } from '../config/refused.ts';
 import type { ScopeText } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
 import { adminAudience } from '../instance/admin_access.ts';
+import { isOfPersonalTokens } from '../instance/personal_tokens_client.ts';
 import type { Members } from './client_metadata.ts';
 import { comparable, planClient, removal } from './client_plan.ts';
 import type { DesiredClient, DesiredState, FileProblem } from './desired_state.ts';
@@ -52,6 +53,7 @@ export async function planFor(
     prune &&
     state.clients !== undefined &&
     !isUnchecked(client) &&
+    !isOfPersonalTokens(client) &&
     // The client that sends the file stays although the file omits it, because it could not undo its removal.
     client.id !== caller.clientId &&
     !desired.some(({ id }) => id === client.id);
@@ -223,7 +225,9 @@ export async function exportedState(
   const texts = await parts.scopeTexts.list();
   const textsOf = (api: string | undefined) =>
     Object.fromEntries(texts.filter((text) => text.api === api).map((text) => [text.scope, text.texts]));
-  const clients = (await parts.storage.clients.list()).filter((client) => !isUnchecked(client));
+  const clients = (await parts.storage.clients.list()).filter(
+    (client) => !isUnchecked(client) && !isOfPersonalTokens(client),
+  );
   const shown = clients.map((client) => {
     const own = textsOf(client.id);
     return [

@@ -1,22 +1,23 @@
 // Options of personal access tokens (docs/personal_tokens.md).
-import { isPersonalScope, isResourceUri } from '@grantd/core/internal/protocol/client_metadata';
 import {
   oneOf,
   option,
   optionWithoutDefault,
+  REGISTRATION_OPTIONS,
   seconds,
   textList,
   trueOrFalse,
+  type ValuesOf,
   wholeNumber,
 } from '@grantd/core/options';
-import type { Configuration } from './configuration.ts';
-import { ConfigurationRefused } from './refused.ts';
 
 const DAY = 24 * 60 * 60;
 
-/** Scopes of the server itself: a token that a person keeps in a file must not sign in or administer. */
+/** A token that a user keeps in a file must not sign in, last for ever, or administer the server. */
+const OWN_SCOPE = /^(?:openid|profile|email|phone|address|offline_access|grantd:.*)$/;
+
 function isForTokens(scope: string): boolean {
-  return /^[\x21\x23-\x5B\x5D-\x7E]+$/.test(scope) && !isPersonalScope(scope) && !scope.startsWith('grantd:');
+  return /^[\x21\x23-\x5B\x5D-\x7E]+$/.test(scope) && !OWN_SCOPE.test(scope);
 }
 
 /** What a personal access token is bound to. */
@@ -33,7 +34,10 @@ export const PERSONAL_TOKEN_OPTIONS = {
   ),
   personalTokenApis: optionWithoutDefault(
     'Users',
-    textList('URIS', 'URIs of APIs, separated by commas, or a list of them', isResourceUri, 1),
+    {
+      ...REGISTRATION_OPTIONS.apis.kind,
+      expected: 'absolute URIs of APIs, separated by commas, or a list of them',
+    },
     'APIs for which users can make personal access tokens. Each token is for one of them.',
     'none; required with personalTokens',
   ),
@@ -96,14 +100,6 @@ export function tokenPolicy({
   personalTokenLifetime: lifetime,
   personalTokenLimit: limit,
   personalTokenBinding: binding,
-}: Configuration['settings']): TokenPolicy | undefined {
+}: ValuesOf<typeof PERSONAL_TOKEN_OPTIONS>): TokenPolicy | undefined {
   return personalTokens ? { apis, scopes, groups, lifetime, limit, binding } : undefined;
-}
-
-/** @throws {ConfigurationRefused} there would be no API for a token */
-export function refuseTokensWithoutApi({ settings, sourceOf }: Configuration): void {
-  if (!settings.personalTokens || settings.personalTokenApis !== undefined) return;
-  throw new ConfigurationRefused(
-    `${sourceOf('personalTokens')}: expected personalTokenApis with it, the APIs that the tokens are for.`,
-  );
 }

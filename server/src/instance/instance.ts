@@ -21,7 +21,6 @@ import type { Configuration } from '../config/configuration.ts';
 import { requireTexts } from '../config/details_types.ts';
 import { isLoopback } from '../config/networks.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
-import { refuseTokensWithoutApi } from '../config/personal_token_options.ts';
 import { readProviderFacts } from '../config/providers.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { type FindLink, type IssuersOfFile, readTrustedIssuers } from '../config/trusted_issuers.ts';
@@ -41,6 +40,7 @@ import { actingAs } from '../data/tables.ts';
 import type { OpenWays } from '../data/ways_to_sign_in.ts';
 import { type ActorKind, currentCause } from '../log/log.ts';
 import { withAdminApi } from './admin_access.ts';
+import { refuseTokensWithoutApi } from './personal_tokens_client.ts';
 
 /** Fills a required option that this use never reads. */
 const UNUSED_SECRET = '-'.repeat(32);

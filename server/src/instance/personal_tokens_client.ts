@@ -1,9 +1,18 @@
 // The client that all personal access tokens belong to. It is stored, because tokens depend on the state of their client,
 // but only the options of the server say what it is (ADR 194).
 import type { AdministrableStorage, ClientRecord, NewClient } from '@grantd/core';
-import type { TokenPolicy } from '../config/personal_token_options.ts';
-import { Refused } from '../config/refused.ts';
+import type { Configuration } from '../config/configuration.ts';
+import { type TokenPolicy, tokenPolicy } from '../config/personal_token_options.ts';
+import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { askStorage } from '../data/tables.ts';
+
+/** @throws {ConfigurationRefused} there would be no API for a token */
+export function refuseTokensWithoutApi({ settings, sourceOf }: Configuration): void {
+  if (tokenPolicy(settings)?.apis.length !== 0) return;
+  throw new ConfigurationRefused(
+    `${sourceOf('personalTokens')}: expected personalTokenApis with it, the APIs that the tokens are for`,
+  );
+}
 
 /** No other client can be registered with it. */
 export const PERSONAL_TOKENS_CLIENT = 'personal-tokens';

@@ -201,7 +201,15 @@ export function openPages(
   const ownTokens =
     policy &&
     new OwnTokens({
-      ...{ issuer, policy, secret, clock, storage: ownStorage, personalTokens: instance.personalTokens },
+      ...{
+        issuer,
+        policy,
+        secret,
+        clock,
+        server,
+        storage: ownStorage,
+        personalTokens: instance.personalTokens,
+      },
     });
   const isSignUpOpen = mail !== undefined && settings.signUp === 'open';
   const upstream = openUpstream?.({ ending: sessionEnding });

@@ -1,12 +1,21 @@
 // Personal access tokens, which users make for their scripts: opaque tokens of one client, each with a grant of its own
 // (ADR 194).
 import { createHash, randomBytes, X509Certificate } from 'node:crypto';
-import { type AdministrableStorage, type ApiRecord, hasResource, isSameResource } from '@grantd/core';
-import type { Confirmation } from '@grantd/core/internal/protocol/claims';
-import { PERSONAL, storedLife } from '@grantd/core/internal/protocol/record_rules';
-import { newOpaque, newTimedIdentifier } from '@grantd/core/internal/tokens/opaque_token';
-import { readPublicKey, thumbprintOf } from '@grantd/core/internal/tokens/public_keys';
+import {
+  type AdministrableStorage,
+  type ApiRecord,
+  type Confirmation,
+  hasResource,
+  isSameResource,
+  type NewToken,
+  newOpaque,
+  newTimedIdentifier,
+  PERSONAL,
+  storedLife,
+} from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
+import { calculateJwkThumbprint } from 'jose/jwk/thumbprint';
+import { importJWK } from 'jose/key/import';
 import type { TokenBinding, TokenPolicy } from '../config/personal_token_options.ts';
 import { ConditionBroken, under } from '../data/conditions.ts';
 import { factorBinding } from '../data/factors.ts';
@@ -88,7 +97,7 @@ export class OwnTokens {
     person: Pick<Person, 'subject' | 'name' | 'groups'>,
     wanted: WantedToken,
   ): Promise<{ readonly id: string } | { readonly refused: TokenRefusal }> {
-    const { issuer, policy, storage, personalTokens, clock } = this.#parts;
+    const { issuer, policy, storage, personalTokens } = this.#parts;
     const { subject } = person;
     if (!this.admits(person)) return { refused: 'not_allowed' };
     const name = nameOfToken(wanted.name);
@@ -109,45 +118,18 @@ export class OwnTokens {
       return { refused: 'not_allowed' };
     // Those that have ended otherwise do not count.
     await this.#forgetEnded(subject);
-    const value = newOpaque('personal_token', randomBytes);
-    const random = { clock, random: randomBytes };
-    const [id, createdAtMs] = [newTimedIdentifier(random), clock()];
-    const iat = Math.floor(createdAtMs / 1000);
-    const exp = iat + lifetime;
     const key = binding === undefined ? undefined : confirmationOf(policy.binding, binding);
-    const digest = createHash('sha256').update(value).digest('base64url');
-    const ofToken = { iss: issuer, sub: subject, client_id: client.id, aud: api.resource };
-    const token = { id, tokenId: digest, subject, name, resource: api.resource, scopes, binding, createdAtMs };
+    const { id, value, record } = this.#mint({
+      ...{ clientId: client.id, person, scopes, resource: api.resource, lifetime, confirmation: key },
+    });
+    const token = {
+      ...{ id, tokenId: record.id, subject, name, resource: api.resource, scopes, binding },
+      ...{ createdAtMs: record.issuedAtMs, expiresAtMs: record.expiresAt * 1000 },
+    };
     const sealed = seal(await this.#parts.secret.key('personal_token'), value, this.#boundTo(subject, id));
-    const condition = personalTokens.storing(issuer, { ...token, expiresAtMs: exp * 1000 }, sealed, policy);
-    const issue = () =>
-      askStorage(() =>
-        storage.tokens.issue(
-          [
-            {
-              ...{
-                id: digest,
-                digest,
-                kind: 'access_token',
-                clientId: client.id,
-                subject,
-                grantId: id,
-                scopes,
-              },
-              ...{ resources: [api.resource], issuedAtMs: createdAtMs, expiresAt: exp, keepUntil: exp },
-              tokenType: key?.jkt === undefined ? 'Bearer' : 'DPoP',
-              ...(key !== undefined && { confirmation: key }),
-              claims: {
-                ...{ ...ofToken, username: person.name, iat, exp, jti: newTimedIdentifier(random) },
-                ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-                ...(key !== undefined && { cnf: key }),
-                [PERSONAL]: true,
-              },
-            },
-          ],
-          { clientGeneration: client.generation ?? 0 },
-        ),
-      );
+    const condition = personalTokens.storing(issuer, token, sealed, policy);
+    const basis = { clientGeneration: client.generation ?? 0 };
+    const issue = () => askStorage(() => storage.tokens.issue([record], basis));
     try {
       if ((await under(condition, issue)) === 'issued') return { id };
       // The user or the client is disabled, or has just been revoked.
@@ -155,9 +137,35 @@ export class OwnTokens {
       return { refused: 'not_allowed' };
     } catch (error) {
       if (!(error instanceof ConditionBroken)) throw error;
-      const { length } = await personalTokens.ofSubject(subject, createdAtMs);
+      const { length } = await personalTokens.ofSubject(subject, record.issuedAtMs);
       return { refused: length >= policy.limit ? 'too_many_tokens' : 'not_allowed' };
     }
+  }
+
+  /** An opaque access token with a grant of its own. It has no application claims, which would be as old as the token. */
+  #mint({ clientId, person, scopes, resource, lifetime, confirmation }: TokenContent) {
+    const { issuer: iss, clock } = this.#parts;
+    const { subject, name: username } = person;
+    const value = newOpaque('personal_token', randomBytes);
+    const digest = createHash('sha256').update(value).digest('base64url');
+    const issuedAtMs = clock();
+    const iat = Math.floor(issuedAtMs / 1000);
+    const exp = iat + lifetime;
+    const newId = () => newTimedIdentifier({ clock, random: randomBytes });
+    const id = newId();
+    const record: NewToken = {
+      ...{ id: digest, digest, kind: 'access_token', clientId, subject, scopes, grantId: id },
+      ...{ resources: [resource], issuedAtMs, expiresAt: exp, keepUntil: exp },
+      tokenType: confirmation?.jkt === undefined ? 'Bearer' : 'DPoP',
+      ...(confirmation !== undefined && { confirmation }),
+      claims: {
+        ...{ iss, sub: subject, client_id: clientId, aud: resource, username, iat, exp, jti: newId() },
+        ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+        ...(confirmation !== undefined && { cnf: confirmation }),
+        [PERSONAL]: true,
+      },
+    };
+    return { id, value, record };
   }
 
   /** The values of tokens that the user has not copied yet, by their identifiers. */
@@ -199,6 +207,16 @@ export class OwnTokens {
   #boundTo(subject: string, id: string): string {
     return factorBinding(this.#parts.issuer, `${subject} ${id}`);
   }
+}
+
+/** What a token is made of. */
+interface TokenContent {
+  readonly clientId: string;
+  readonly person: Pick<Person, 'subject' | 'name'>;
+  readonly scopes: readonly string[];
+  readonly resource: string;
+  readonly lifetime: number;
+  readonly confirmation: Confirmation | undefined;
 }
 
 interface Reading {
@@ -292,15 +310,22 @@ async function readBinding(binding: TokenBinding, typed: string): Promise<string
 
 /** A private key is refused, because it has just been shown to the server. */
 async function thumbprintOfKey(text: string): Promise<string | undefined> {
-  let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    const jwk: unknown = JSON.parse(text);
+    if (!isJsonObject(jwk) || 'd' in jwk || 'k' in jwk) return undefined;
+    await importJWK(jwk, PROOF_ALGORITHMS[String(jwk.crv ?? jwk.kty)] ?? 'none');
+    return await calculateJwkThumbprint(jwk);
   } catch {
     return undefined;
   }
-  const key = isJsonObject(parsed) ? readPublicKey(parsed) : undefined;
-  return key && thumbprintOf(key);
 }
+
+/** By curve, or of RSA keys. */
+const PROOF_ALGORITHMS: Readonly<Record<string, string>> = {
+  'P-256': 'ES256',
+  Ed25519: 'EdDSA',
+  RSA: 'PS256',
+};
 
 /** A certificate as PEM, or its fingerprint as OpenSSL prints it. */
 function thumbprintOfCertificate(text: string): string | undefined {

@@ -570,7 +570,7 @@ export const DE: Texts = {
     forApi: (api) => html`Für ${api}`,
     chooseApi: 'Wählen Sie, wofür das Token ist.',
     otherApi: 'Eine andere Schnittstelle wählen',
-    name: 'Name',
+    name: 'Name des Tokens',
     nameHint: 'Damit Sie es wiedererkennen, zum Beispiel das Programm und der Rechner.',
     scopes: 'Was es darf',
     noScopes: 'Es darf dort alles, was Sie dürfen.',

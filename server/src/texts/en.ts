@@ -572,7 +572,7 @@ export const EN = {
     forApi: (api: Name) => html`For ${api}`,
     chooseApi: 'Choose what the token is for.',
     otherApi: 'Choose another API',
-    name: 'Name',
+    name: 'Name of the token',
     nameHint: 'So that you know it again, such as the program and the machine.',
     scopes: 'What it may do',
     noScopes: 'It may do everything that you may do there.',
