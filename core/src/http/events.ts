@@ -76,7 +76,7 @@ export interface ActingClient {
   /** The client from whose token the first one was obtained. */
   readonly application: string;
   /** Of a personal access token: the grant that it belongs to. */
-  readonly personal?: string;
+  readonly personal?: string | undefined;
 }
 
 /** Facts about a request that become known while it is processed. */

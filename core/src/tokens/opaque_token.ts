@@ -19,12 +19,12 @@ export const PREFIXES = { ...OPAQUE_PREFIXES, initial_access_token: 'grantd_ia_'
 type OpaqueKind = keyof typeof OPAQUE_PREFIXES;
 
 const OPAQUE_KINDS = Object.keys(OPAQUE_PREFIXES) as OpaqueKind[];
-const BODY = /^[A-Za-z0-9_-]{43}$/;
+const FORM = /^(grantd_[a-z]+_)[\w-]{43}$/;
 
 /** Returns the kind of an opaque value by its form, or `undefined` if it is not one of this server (ADR 6). */
 export function opaqueKindOf(text: string): OpaqueKind | undefined {
-  const kind = OPAQUE_KINDS.find((kind) => text.startsWith(PREFIXES[kind]));
-  return kind !== undefined && BODY.test(text.slice(PREFIXES[kind].length)) ? kind : undefined;
+  const prefix = FORM.exec(text)?.[1];
+  return OPAQUE_KINDS.find((kind) => PREFIXES[kind] === prefix);
 }
 
 /** Whether a text begins like a value of this server. If it is not one, it is damaged. */
