@@ -1,10 +1,16 @@
 // What a change depends on, checked inside the transaction that makes it (ADR 150). A right that is asked for before a
 // change may be gone when the change is made.
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { ClientRecord } from '@grantd/core';
+import type { ClientRecord, EventOrigin } from '@grantd/core';
 import { OF_HOST, withParameters } from '@grantd/core/internal/storage/statements';
 import { dynamicCall, type RecordedCall, statement, type TableCall } from './tables.ts';
 import { hasWay, type WaysToSignIn } from './ways_to_sign_in.ts';
+
+/** A recorded change, and where it comes from. */
+interface WriteBesides {
+  readonly change: RecordedCall;
+  readonly cause: EventOrigin;
+}
 
 /** A condition of the transactions that run under it. */
 export interface WriteCondition {
@@ -14,7 +20,7 @@ export interface WriteCondition {
   /** Returns a row if the condition does not hold. */
   readonly breach: TableCall;
   /** What the same transaction also writes, if the condition holds. A store that then refuses its own part keeps it. */
-  readonly write?: RecordedCall;
+  readonly write?: WriteBesides;
 }
 
 /** The condition did not hold, and nothing was changed. */
@@ -59,7 +65,7 @@ const DIVISION_BY_ZERO = '22012';
 export function conditionText(
   { issuer, lock, breach, write }: WriteCondition,
   literal: (text: string) => string,
-  textOf: (call: RecordedCall) => string,
+  textOf: (write: WriteBesides) => string,
 ): string {
   const inlined = ({ sql, parameters, values }: TableCall) =>
     withParameters(sql, (name) => {

@@ -1,3 +1,4 @@
+import { currentCause } from '../log/log.ts';
 import type { WriteCondition } from './conditions.ts';
 import { asRow, dynamicCall, type ProgramTables, recorded, statement, table } from './tables.ts';
 
@@ -128,7 +129,12 @@ export function personalTokensTable(tables: ProgramTables): PersonalTokens {
         // Another token, the removal of the user and the end of a membership wait for it, and it for them.
         lock: condition.groups === undefined ? lockPerson({ subject }) : lockMemberships({ subject }),
         breach: breach(subject, createdAtMs, condition),
-        write: recorded(SQL.add({ ...token, sealed }), { type: 'personal_token_made', target: id, subject }),
+        write: {
+          change: recorded(SQL.add({ ...token, sealed }), {
+            ...{ type: 'personal_token_made', target: id, subject, by: 'user' },
+          }),
+          cause: currentCause(),
+        },
       };
     },
     ofSubject: (subject, nowMs) => tables.list(SQL.ofSubject({ subject, nowMs }), PERSONAL_TOKENS.recordOf),

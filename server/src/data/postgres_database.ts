@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { EventOrigin, MigrationAssumption } from '@grantd/core';
+import type { MigrationAssumption } from '@grantd/core';
 import {
   namedStatements,
   PostgresConnections,
@@ -59,7 +59,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
     }),
   );
   const deadlines = deadlinesOf(options);
-  const connections = new PostgresConnections(pool, deadlines, () => hostCondition(originOf(undefined)));
+  const connections = new PostgresConnections(pool, deadlines, hostCondition);
   const assumptions: MigrationAssumption[] = [];
   const schemas = async (): Promise<Schemas | undefined> => {
     await requireConnection(pool, address);
@@ -110,7 +110,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
           ...deadlines,
           eventRetentionSeconds: KEPT_BY_SWEEPS,
           audit: { originOf: originOf(actor), issuance: options.recordsIssuance ?? true },
-          hostCondition: () => hostCondition(originOf(actor)),
+          hostCondition,
         });
         await reportAssumptions(storage, assumptions);
         await migratePostgres(connections, PROGRAM_TABLES);
@@ -152,11 +152,11 @@ const SPACE_PROBE: readonly TableCall[] = [
 const clockNow = statement('SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now_ms');
 
 /** What the transaction that begins now depends on, and also writes. */
-function hostCondition(origin: () => EventOrigin): string | undefined {
+function hostCondition(): string | undefined {
   return conditionsNow()
     ?.map((condition) =>
-      conditionText(condition, escapeLiteral, (call) =>
-        recordedText(call, condition.issuer, origin(), escapeLiteral),
+      conditionText(condition, escapeLiteral, ({ change, cause }) =>
+        recordedText(change, condition.issuer, cause, escapeLiteral),
       ),
     )
     .join('; ');

@@ -17,7 +17,7 @@ import { openSqliteStorage } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
 import { originOf } from '../log/log.ts';
 import { SETTLED_AFTER_MS } from './clock_watch.ts';
-import { conditionsNow } from './conditions.ts';
+import { conditionsNow, type WriteCondition } from './conditions.ts';
 import {
   type Database,
   directionOf,
@@ -30,7 +30,6 @@ import {
 import { programData } from './program_data.ts';
 import { changeSecretFile, createSecretFile, readSecretFile, secretFileOf } from './secrets.ts';
 import {
-  type Conditions,
   migrateProgramTables,
   openSqliteTables,
   SQLITE_PROGRAM_TABLES,
@@ -110,20 +109,16 @@ export function sqliteDatabase(
           isCorrupt = true;
           markDamaged(path, message);
         };
-        let requireConditions = (_: Conditions): void => {};
-        const origin = originOf(actor);
+        let requireConditions = (_: readonly WriteCondition[]): void => {};
         const storage = asDatabase(path, () =>
           openSqliteStorage({
             ...{ path, issuer, onAssumption, onCorruption },
             hostTables: { tables: SQLITE_PROGRAM_TABLES, migrate: migrateProgramTables },
             eventRetentionSeconds: KEPT_BY_SWEEPS,
-            audit: { originOf: origin, issuance: recordsIssuance },
+            audit: { originOf: originOf(actor), issuance: recordsIssuance },
             hostCondition: {
-              now() {
-                const conditions = conditionsNow();
-                return conditions && { conditions, cause: origin() };
-              },
-              require: (conditions: Conditions) => requireConditions(conditions),
+              now: conditionsNow,
+              require: (conditions: readonly WriteCondition[]) => requireConditions(conditions),
             },
             ...(checkpointPages !== undefined && { checkpointPages }),
           }),
@@ -132,7 +127,7 @@ export function sqliteDatabase(
         await reportAssumptions(storage, assumptions);
         requireNotCopied(storage.connection.database, path);
         const file = new StoredFile(path);
-        const program = sqliteProgramTables(storage.connection, issuer, origin);
+        const program = sqliteProgramTables(storage.connection, issuer, originOf(actor));
         requireConditions = program.requireConditions;
         const data = programData(program.tables, issuer, storage);
         reportSharedNames(await data.people.keyNames());

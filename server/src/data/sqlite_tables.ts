@@ -92,12 +92,6 @@ export const SQLITE_PROGRAM_TABLES: SqliteTables = {
 /** A prepared statement, which takes the values of a `TableCall`. */
 type PreparedCall = (values: readonly SQLInputValue[]) => readonly TableRow[];
 
-/** What a transaction depends on and also writes, and where that comes from. */
-export interface Conditions {
-  readonly conditions: readonly WriteCondition[];
-  readonly cause: EventOrigin;
-}
-
 /**
  * The program’s tables, over the connection of the library’s store (ADR 115).
  * @param origin where changes come from
@@ -106,7 +100,7 @@ export function sqliteProgramTables(
   { database, reads, transaction, addEvent }: SqliteConnection,
   issuer: string,
   origin = originOf(undefined),
-): { readonly tables: ProgramTables; requireConditions(conditions: Conditions): void } {
+): { readonly tables: ProgramTables; requireConditions(conditions: readonly WriteCondition[]): void } {
   const prepared = new Map<string, PreparedCall>();
 
   const statementOf = ({ sql, places }: Statement): PreparedCall => {
@@ -138,9 +132,9 @@ export function sqliteProgramTables(
   };
 
   // SQLite has one writer at a time, so the lock of a condition is the transaction itself.
-  const requireConditions = ({ conditions, cause }: Conditions): void => {
+  const requireConditions = (conditions: readonly WriteCondition[]): void => {
     if (conditions.some(({ breach }) => run(breach).length > 0)) throw new ConditionBroken();
-    for (const { write } of conditions) if (write !== undefined) runAndRecord(write, cause);
+    for (const { write } of conditions) if (write !== undefined) runAndRecord(write.change, write.cause);
   };
 
   const tables = new ProgramTables({
@@ -150,7 +144,7 @@ export function sqliteProgramTables(
       const [cause, conditions] = [origin(), conditionsNow()];
       return transaction(() =>
         overwritingDeleted(database, () => {
-          if (conditions !== undefined) requireConditions({ conditions, cause });
+          if (conditions !== undefined) requireConditions(conditions);
           return calls.map((call) => (isRecorded(call) ? runAndRecord(call, cause) : run(call)));
         }),
       );
