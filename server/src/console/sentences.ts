@@ -228,6 +228,7 @@ const EVENTS: Readonly<Record<EventType, readonly [group: TypeGroup, told: (tell
   consent_withdrawn: ['tokens', ofTarget.consent],
   code_issued: ['tokens', ofTarget.issuance],
   token_issued: ['tokens', ofTarget.issuance],
+  personal_token_made: ['tokens', ofTarget.user],
   token_revoked: ['tokens', ofTarget.access],
   family_revoked: ['tokens', ofTarget.access],
   grant_revoked: ['tokens', ofTarget.access],

@@ -40,6 +40,8 @@ export const EVENT_TEXTS_DE: typeof EVENT_TEXTS = {
       html`${actor} hat neue Wiederherstellungscodes für ${user}${from} erzeugt`,
     person_recovery_code_used: (actor, user, from) =>
       html`${actor} hat einen Wiederherstellungscode von ${user}${from} benutzt`,
+    personal_token_made: (actor, user, from) =>
+      html`${actor} hat ein persönliches Zugriffstoken für ${user}${from} erzeugt`,
     people_imported: (actor, user, from) => html`${actor} hat den Benutzer ${user}${from} importiert`,
     group_added: (actor, group, from) => html`${actor} hat die Gruppe ${group}${from} angelegt`,
     group_changed: (actor, group, from) => html`${actor} hat die Gruppe ${group}${from} geändert`,
@@ -103,6 +105,7 @@ export const EVENT_TEXTS_DE: typeof EVENT_TEXTS = {
       html`${user} hat${from} neue Wiederherstellungscodes erzeugt`,
     person_recovery_code_used: (user, _, from) =>
       html`${user} hat${from} einen Wiederherstellungscode benutzt`,
+    personal_token_made: (user, _, from) => html`${user} hat${from} ein persönliches Zugriffstoken erzeugt`,
     consent_withdrawn: (user, _, from, client) =>
       html`${user} hat${from} die eigene Einwilligung für die Anwendung ${client} zurückgenommen`,
     session_ended: (user, _, from) => html`${user} hat sich${from} abgemeldet`,
@@ -131,6 +134,7 @@ export const EVENT_TEXTS_DE: typeof EVENT_TEXTS = {
     person_factors_confirmed: 'Faktoren bestätigt',
     person_recovery_codes_made: 'Wiederherstellungscodes erzeugt',
     person_recovery_code_used: 'Wiederherstellungscode benutzt',
+    personal_token_made: 'Persönliches Zugriffstoken erzeugt',
     mailed_link_made: 'Link per E-Mail geschickt',
     mailed_link_used: 'Link aus einer E-Mail benutzt',
     mail_retried: 'E-Mail noch einmal geschickt',

@@ -15,7 +15,7 @@ export type EventSentence = (actor: Html, it: Html, from: Html, other: Html) => 
 /** Sentences about users who change something of their own. */
 type OwnType = Extract<
   EventType,
-  `person_${string}` | `session_${string}` | `client_${string}` | `consent_${string}`
+  `person${string}` | `session_${string}` | `client_${string}` | `consent_${string}`
 >;
 
 const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
@@ -48,6 +48,7 @@ const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
   person_recovery_codes_made: (actor, user, from) =>
     html`${actor} made new recovery codes for ${user}${from}`,
   person_recovery_code_used: (actor, user, from) => html`${actor} used a recovery code of ${user}${from}`,
+  personal_token_made: (actor, user, from) => html`${actor} made a personal access token for ${user}${from}`,
   people_imported: (actor, user, from) => html`${actor} imported the user ${user}${from}`,
   group_added: (actor, group, from) => html`${actor} added the group ${group}${from}`,
   group_changed: (actor, group, from) => html`${actor} changed the group ${group}${from}`,
@@ -103,6 +104,7 @@ export const EVENT_TEXTS = {
     person_factor_removed: (user, _, from, factor) => html`${user} removed ${factor}${from}`,
     person_recovery_codes_made: (user, _, from) => html`${user} made new recovery codes${from}`,
     person_recovery_code_used: (user, _, from) => html`${user} used a recovery code${from}`,
+    personal_token_made: (user, _, from) => html`${user} made a personal access token${from}`,
     consent_withdrawn: (user, _, from, client) =>
       html`${user} withdrew their consent for the client ${client}${from}`,
     session_ended: (user, _, from) => html`${user} signed out${from}`,
@@ -131,6 +133,7 @@ export const EVENT_TEXTS = {
     person_factors_confirmed: 'Factors confirmed',
     person_recovery_codes_made: 'Recovery codes made',
     person_recovery_code_used: 'Recovery code used',
+    personal_token_made: 'Personal access token made',
     mailed_link_made: 'Link emailed',
     mailed_link_used: 'Link from an email used',
     mail_retried: 'Email sent again',

@@ -160,6 +160,8 @@ const OF_PAGES: Readonly<Record<PageReason, string>> = {
     'Eine Adresse hat zu viele falsche Geheimnisse von Anwendungen geschickt. Bis zum Ende der Minute gelten dort nur Geheimnisse, die schon einmal gestimmt haben. Hinter einem Proxy muss trustedProxies gesetzt sein.',
   too_many_unknown_tokens:
     'Eine Anwendung oder Adresse hat zu viele unbekannte Token geschickt. Sie rät, oder eine API bekommt sie von ihren Aufrufern.',
+  token_refused:
+    'Der Benutzer wollte ein persönliches Zugriffstoken erstellen, das die Regeln des Servers nicht erlauben, oder hat zu viele.',
   not_administrator: 'Der Benutzer ist nicht in der Gruppe, die diese Konsole benutzen darf.',
   request_decided:
     'Der Benutzer ist zurückgegangen und hat eine Anfrage noch einmal beantwortet. Die erste Antwort zählt.',
