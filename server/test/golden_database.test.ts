@@ -196,7 +196,7 @@ for (const version of readdirSync(GOLDEN).filter((name) => name !== 'README.md')
     for (const { code, stdout, stderr } of [dry, run]) {
       assert.equal(code, 0, stderr + readFileSync(join(elsewhere, 'report.jsonl'), 'utf8'));
       assert.equal(JSON.parse(stdout).imported, exported.trim().split('\n').length);
-      assert.match(stderr, /lines say something that was left out/);
+      assert.match(stderr, /lines have something that was left out/);
     }
     const again = JSON.parse((await grantd(elsewhere, [...args, 'again.jsonl'])).stdout);
     assert.deepEqual([again.imported, again.failed, again.exists], [0, 0, 0]);

@@ -10,8 +10,8 @@ import { newClient } from '../../core/test/storage/samples.ts';
 import { requireClaims } from '../src/admin/user_rules.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
+import { convertUser, type ImportFormat } from '../src/people/exports/formats.ts';
 import { type LineReport, PeopleImport } from '../src/people/import.ts';
-import { convertUser, type ImportFormat } from '../src/people/import_formats.ts';
 import { readImportLine } from '../src/people/import_lines.ts';
 import { readPasswordHash } from '../src/people/password_formats.ts';
 import { PasswordHasher } from '../src/people/password_hasher.ts';
@@ -669,16 +669,16 @@ describe('what an import leaves out is in the report', () => {
     };
     const { folder, code, stderr, reports, users } = await reported('keycloak', JSON.stringify(realm));
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /4 of 5 lines say something that was left out: report says what/);
+    assert.match(stderr, /4 of 5 lines have something that was left out: report says of whom/);
     const warningsOf = (name: string) => reports.find(({ username }) => username === name)?.warnings;
     assert.deepEqual(warningsOf('fee'), [
       'credentials: otp: not imported: the user adds it again',
       'credentials: webauthn: not imported: the user adds it again',
       'credentials: recovery-authn-codes: not imported: the user adds it again',
-      'requiredActions: CONFIGURE_TOTP: not imported',
-      'roles: auditor, billing/admin: not imported: use groups or claims instead',
+      'requiredActions (CONFIGURE_TOTP): not imported',
       'clientConsents: not imported',
-      'links: azure: not imported, because its issuer is unknown: the user connects the account again on the account page',
+      'roles (auditor, billing/admin): not imported: use --roles-as-groups, or groups or claims',
+      'links (azure): not imported, because the issuer is unknown: the user connects the account again on the account page',
     ]);
     const user = (name: string) => users.find(({ username }) => username === name);
     assert.deepEqual(user('fee').claims, {
@@ -705,7 +705,7 @@ describe('what an import leaves out is in the report', () => {
     assert.deepEqual([user('tea').password_hash, user('sam').password_hash], [undefined, undefined]);
     assert.deepEqual(warningsOf('tea'), [
       'password: it was temporary: the user chooses one by an invitation',
-      'requiredActions: VERIFY_EMAIL: not imported',
+      'requiredActions (VERIFY_EMAIL): not imported',
     ]);
     assert.match(
       warningsOf('sam').at(-1),
@@ -807,7 +807,7 @@ describe('what an import leaves out is in the report', () => {
     assert.deepEqual(auth0.reports[0].warnings, [
       'app_metadata: not imported',
       'multifactor: not imported',
-      'links: samlp: not imported, because its issuer is unknown: the user connects the account again on the account page',
+      'links (samlp): not imported, because the issuer is unknown: the user connects the account again on the account page',
     ]);
     assert.deepEqual(auth0.users[0].links, [
       { provider: 'google', issuer: 'https://accounts.google.com', sub: '77', label: 'amy@example.com' },
@@ -854,7 +854,7 @@ describe('what an import leaves out is in the report', () => {
     );
     assert.match(
       outcomes[1].warnings[0],
-      /links: 1 at google: not imported, because another user has this link/,
+      /links \(1 at google\): not imported, because another user has this link/,
     );
     assert.deepEqual(
       users.map(({ links }) => links.map(({ sub }: { sub: string }) => sub)),

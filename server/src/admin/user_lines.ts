@@ -3,8 +3,9 @@ import { nameKey } from '../data/names.ts';
 import { withoutOwnClaims } from '../data/people.ts';
 import { newIdentifier } from '../data/tables.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
+import type { ConvertOptions } from '../people/exports/conversion.ts';
+import { convertUser, type ImportFormat, LINE_FORMATS } from '../people/exports/formats.ts';
 import { type LineReport, type NumberedLine, type Outcome, PeopleImport } from '../people/import.ts';
-import { convertUser, IMPORT_FORMATS, type ImportFormat, isOneDocument } from '../people/import_formats.ts';
 import { SessionEnding } from '../people/sessions.ts';
 import { requireGroup, takingWays } from './groups.ts';
 import { type AdminParts, MAX_LINES, type OperationParts, stream } from './operation.ts';
@@ -101,10 +102,14 @@ export type ImportReport = ValueOf<typeof IMPORT_REPORT>;
 
 // ── Lines ─────────────────────────────────────────────────────────────────────────────────────────────────
 /** Characters. Longer lines are refused. */
-const MAX_LINE = 64 * 1024;
+export const MAX_LINE = 64 * 1024;
 
 /** Reads a line of an import. */
-export function readLine(content: string, format: ImportFormat): NumberedLine['read'] {
+export function readLine(
+  content: string,
+  format: ImportFormat,
+  options?: ConvertOptions,
+): NumberedLine['read'] {
   if (content.length > MAX_LINE) return { reason: `expected at most ${MAX_LINE} characters` };
   let value: unknown;
   try {
@@ -113,7 +118,7 @@ export function readLine(content: string, format: ImportFormat): NumberedLine['r
     // The parser’s own message would quote the line.
     return { reason: 'expected JSON' };
   }
-  return convertUser(format, value);
+  return convertUser(format, value, options);
 }
 
 /** How many lines of an import had which outcome. */
@@ -160,9 +165,6 @@ export async function* exportedLines(
 }
 
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
-
-/** Formats with a document per line. The others are one document, which does not come in lines. */
-const FORMATS = IMPORT_FORMATS.filter((format) => !isOneDocument(format));
 
 interface ImportInput {
   readonly format?: ImportFormat;
@@ -292,7 +294,7 @@ export const USER_STREAMS = {
     summary: `Import users. The body has one JSON object per line, and at most ${MAX_LINES} lines. If an import is interrupted, send the same lines again: the server skips those that it has imported`,
     query: {
       format: {
-        schema: oneOf(FORMATS),
+        schema: oneOf(LINE_FORMATS),
         about: 'The format of the lines: that of grantd, or that of an Auth0 export. Default: grantd.',
       },
       dry_run: { schema: flag(), about: 'Whether to check every line and change nothing. Default: false.' },

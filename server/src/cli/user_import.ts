@@ -1,22 +1,15 @@
 import { once } from 'node:events';
-import { createReadStream, createWriteStream, rmSync, type WriteStream } from 'node:fs';
-import { createInterface } from 'node:readline';
-import { buffer } from 'node:stream/consumers';
+import { createWriteStream, rmSync, type WriteStream } from 'node:fs';
 import type { Command } from 'commander';
 import type { AdminCalls } from '../admin/in_process.ts';
-import { ImportCounts, readLine, type UserLine } from '../admin/user_lines.ts';
+import { ImportCounts, type UserLine } from '../admin/user_lines.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
+import { readPrivateText } from '../config/private_file.ts';
 import { Refused } from '../config/refused.ts';
-import { readTextFile, utf8Of } from '../config/text_file.ts';
+import type { ConvertOptions } from '../people/exports/conversion.ts';
+import { readFirebaseHash } from '../people/exports/firebase.ts';
+import { IMPORT_FORMATS, type ImportFormat } from '../people/exports/formats.ts';
 import type { LineReport, NumberedLine } from '../people/import.ts';
-import {
-  convertUser,
-  IMPORT_FORMATS,
-  type ImportFormat,
-  isOneDocument,
-  providersIn,
-  usersIn,
-} from '../people/import_formats.ts';
 import type { ImportLine } from '../people/import_lines.ts';
 import {
   type AdministrationParts,
@@ -27,6 +20,8 @@ import {
   withAdministration,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
+import { LeftOut } from './left_out.ts';
+import { usersOf } from './user_files.ts';
 
 interface ImportFlags extends GivenFlags {
   readonly format?: string;
@@ -35,6 +30,10 @@ interface ImportFlags extends GivenFlags {
   readonly update?: true;
   readonly createGroups?: true;
   readonly report?: string;
+  readonly rolesAsGroups?: true;
+  readonly emailsVerified?: true;
+  readonly dropUnusableHashes?: true;
+  readonly firebaseHashConfig?: string;
 }
 
 interface ExportFlags extends GivenFlags {
@@ -47,7 +46,7 @@ export function addImportCommands(group: Command): void {
   administrationFlags(
     group
       .command('import <FILE>')
-      .description('add users from a file with a JSON object per line; - reads standard input'),
+      .description('add users from an export of grantd or another program; - reads standard input'),
     ['create'],
   )
     .option(
@@ -59,6 +58,22 @@ export function addImportCommands(group: Command): void {
     .option(
       '--create-groups',
       'create groups that a line names and that do not exist. By default, such a line is an error',
+    )
+    .option(
+      '--roles-as-groups',
+      'make groups of the roles of another program. By default, roles are left out',
+    )
+    .option(
+      '--emails-verified',
+      'the other program has verified all email addresses of which the file does not say whether they are',
+    )
+    .option(
+      '--drop-unusable-hashes',
+      'import users whose password hash cannot be used without a password. By default, such a line is an error',
+    )
+    .option(
+      '--firebase-hash-config <FILE>',
+      'file with the hash parameters of a Firebase project, as its console shows them',
     )
     .option('--from-line <N>', 'start at the line with this number')
     .option('--report <FILE>', 'write the result of each line to a new file, as a JSON object per line')
@@ -74,7 +89,8 @@ that it has imported. If a line cannot be imported, the exit code is 1.
 
   grantd user import people.jsonl --dry-run
   grantd user import people.jsonl --report report.jsonl
-  grantd user import realm-export.json --format keycloak --create-groups`,
+  grantd user import realm-export.json --format keycloak --create-groups
+  grantd user import users.csv --format csv --dry-run`,
     )
     .action(async (file: string, flags: ImportFlags) => {
       const wish = importWishOf(file, flags);
@@ -110,6 +126,7 @@ interface ImportWish {
   readonly updates: boolean;
   readonly createsGroups: boolean;
   readonly report?: string;
+  readonly options: ConvertOptions;
 }
 
 /** @throws {BadUsage} a value is invalid */
@@ -129,8 +146,27 @@ function importWishOf(file: string, flags: ImportFlags): ImportWish {
     isDryRun: flags.dryRun === true,
     updates: flags.update === true,
     createsGroups: flags.createGroups === true,
+    options: {
+      rolesAreGroups: flags.rolesAsGroups === true,
+      emailsAreVerified: flags.emailsVerified === true,
+      dropsUnusableHashes: flags.dropUnusableHashes === true,
+      firebaseHash: firebaseHashOf(format, flags.firebaseHashConfig),
+    },
     ...(flags.report !== undefined && { report: flags.report }),
   };
+}
+
+/** The file contains the signer key, with which anyone can check passwords against the hashes. */
+function firebaseHashOf(format: ImportFormat, path: string | undefined): ConvertOptions['firebaseHash'] {
+  const flag = '--firebase-hash-config';
+  if (path === undefined) return undefined;
+  if (format !== 'firebase') throw new BadUsage(`${flag}: expected it with --format firebase`);
+  const hash = readFirebaseHash(readPrivateText(typedPath(process.env, path), flag));
+  if (hash === undefined)
+    throw new Refused(
+      `${flag}: ${path}: expected base64_signer_key, base64_salt_separator, rounds and mem_cost, as the Firebase console shows them.`,
+    );
+  return hash;
 }
 
 /** Problems that a command without a report prints. */
@@ -140,21 +176,21 @@ async function importPeople(parts: AdministrationParts, wish: ImportWish): Promi
   let id = '';
   const counts = new ImportCounts();
   const report = wish.report === undefined ? undefined : await newFile('--report', wish.report);
-  let [lines, lastLine, printed, incomplete] = [0, 0, 0, 0];
+  const leftOut = new LeftOut();
+  let [lines, lastLine, printed] = [0, 0, 0];
   const onLine = (one: LineReport) => {
     counts.count(one);
     [lines, lastLine] = [lines + 1, Math.max(lastLine, one.line)];
     report?.write(`${JSON.stringify(one)}\n`);
-    if (one.warnings !== undefined) incomplete += 1;
-    for (const text of [one.reason ?? [], one.warnings ?? []].flat())
-      if (report === undefined && printed++ < MAX_PRINTED) {
-        endProgress();
-        console.error(`grantd: line ${one.line}: ${[one.username, text].filter(Boolean).join(': ')}`);
-      }
+    leftOut.count(one);
+    if (one.reason !== undefined && report === undefined && printed++ < MAX_PRINTED) {
+      endProgress();
+      console.error(`grantd: line ${one.line}: ${[one.username, one.reason].filter(Boolean).join(': ')}`);
+    }
     if (lines % 500 === 0) showProgress(`${lines} users`);
   };
   try {
-    id = await importLines(parts.admin, wish, await linesOf(wish), onLine);
+    id = await importLines(parts.admin, wish, usersOf(wish), onLine);
   } catch (error) {
     endProgress();
     if (lastLine > 0)
@@ -172,9 +208,10 @@ async function importPeople(parts: AdministrationParts, wish: ImportWish): Promi
     `${imported} ${would}imported, ${updated} ${would}updated, ${unchanged + skipped} skipped, ${exists + failed} refused`,
     ...(imported > 0 && !wish.isDryRun ? [`identifier of the import: ${id}`] : []),
   ]);
-  if (incomplete > 0)
+  for (const text of leftOut.lines()) console.error(`grantd: ${text}`);
+  if (leftOut.users > 0)
     console.error(
-      `grantd: ${incomplete} of ${lines} lines say something that was left out: ${wish.report === undefined ? 'use --report FILE to see all of it' : `${wish.report} says what`}.`,
+      `grantd: ${leftOut.users} of ${lines} lines have something that was left out: ${wish.report === undefined ? 'use --report FILE to see of whom' : `${wish.report} says of whom`}.`,
     );
   if (exists + failed > 0)
     throw new Refused(
@@ -272,64 +309,6 @@ function withWarnings({ outcome, warnings = [] }: Omit<LineReport, 'line'>, read
   const own = ['failed', 'unchanged'].includes(outcome) ? [] : (read?.warnings ?? []);
   const both = [...new Set([...own, ...warnings])];
   return both.length > 0 ? { warnings: both } : {};
-}
-
-/** Characters of a whole document, which is read at once. */
-const MAX_DOCUMENT = 512 * 1024 * 1024;
-
-/** @throws {Refused} the file cannot be read, or is not a list of users */
-async function linesOf(wish: ImportWish): Promise<AsyncIterable<NumberedLine> | Iterable<NumberedLine>> {
-  return isOneDocument(wish.format) ? documentUsers(wish) : documentLines(wish);
-}
-
-async function* documentLines({ file, format, fromLine }: ImportWish): AsyncGenerator<NumberedLine> {
-  const input = file === '-' ? process.stdin : createReadStream(typedPath(process.env, file));
-  let failure: Error | undefined;
-  input.once('error', (error) => {
-    failure = error;
-  });
-  let line = 0;
-  for await (const content of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-    line += 1;
-    if (line === 1 && content.startsWith('\uFFFD\uFFFD'))
-      throw new Refused(`${file} is in UTF-16: save it in UTF-8.`);
-    if (line < fromLine || content.trim() === '') continue;
-    yield { line, read: readLine(line === 1 ? content.replace(/^\uFEFF/, '') : content, format) };
-  }
-  if (failure !== undefined) throw unreadable(file, failure);
-}
-
-async function documentUsers({ file, format, fromLine }: ImportWish): Promise<readonly NumberedLine[]> {
-  let content: string;
-  try {
-    content =
-      file === '-'
-        ? utf8Of(await buffer(process.stdin)).toString('utf8')
-        : readTextFile(typedPath(process.env, file));
-  } catch (error) {
-    throw unreadable(file, error);
-  }
-  if (content.length > MAX_DOCUMENT)
-    throw new Refused(
-      `${file}: expected at most ${MAX_DOCUMENT} characters: export the users in several files.`,
-    );
-  let document: unknown;
-  try {
-    document = JSON.parse(content);
-  } catch {
-    throw new Refused(`${file}: expected JSON.`);
-  }
-  const users = usersIn(document);
-  if (users === undefined) throw new Refused(`${file}: expected a list of users, as ${format} exports it.`);
-  const issuers = format === 'keycloak' ? providersIn(document) : undefined;
-  return users
-    .map((user, index) => ({ line: index + 1, read: convertUser(format, user, issuers) }))
-    .filter(({ line }) => line >= fromLine);
-}
-
-function unreadable(file: string, error: unknown): Refused {
-  const reason = error instanceof Error ? error.message : String(error);
-  return new Refused(`${file} cannot be read (${reason}): choose another file.`);
 }
 
 /**

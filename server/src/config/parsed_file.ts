@@ -11,7 +11,11 @@ import { utf8Of } from './text_file.ts';
  * @throws {ConfigurationRefused} the file is unreadable, too large, or neither
  */
 export function parsedFile(path: string, source: string, mostBytes: number): unknown {
-  const text = utf8Of(bytesOf(path, source, mostBytes)).toString('utf8');
+  return parsedText(utf8Of(bytesOf(path, source, mostBytes)).toString('utf8'), source);
+}
+
+/** @throws {ConfigurationRefused} the text is neither YAML nor JSON */
+export function parsedText(text: string, source: string): unknown {
   try {
     return parse(text, { maxAliasCount: 0 });
   } catch (error) {

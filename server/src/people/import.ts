@@ -398,7 +398,7 @@ const LOOKALIKE =
   'username: another user has a name that looks the same, so only the exact spelling finds this user: rename one of them';
 
 function takenLinkWarning({ provider, label }: NewIdentity): string {
-  return `links: ${label} at ${provider}: not imported, because another user has this link`;
+  return `links (${label} at ${provider}): not imported, because another user has this link`;
 }
 
 const TAKEN: LineOutcome = {

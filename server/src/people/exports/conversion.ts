@@ -1,0 +1,110 @@
+// What converters of exports have in common.
+import { type Fields, isObject, PROVIDER_NAME } from '../import_lines.ts';
+
+/** The issuers of identity providers, by the names that links have. */
+export type ProviderIssuers = ReadonlyMap<string, string>;
+
+/** The providers whose issuer is known, by their kind. With others, such as Microsoft, servers know users by other identifiers. */
+export const KNOWN_ISSUERS: ReadonlyMap<string, string> = new Map([
+  ['google', 'https://accounts.google.com'],
+  ['github', 'https://github.com'],
+]);
+
+/** What an operator says about the whole file. */
+export interface ConvertOptions {
+  /** Default: those of providers that are the same for everyone. */
+  readonly issuers?: ProviderIssuers;
+  /** Whether roles become groups. */
+  readonly rolesAreGroups?: boolean;
+  /** Whether addresses count as verified if the export does not say. */
+  readonly emailsAreVerified?: boolean;
+  /** Whether a user whose hash cannot be used is imported without it. */
+  readonly dropsUnusableHashes?: boolean;
+  /** The parameters of the hashes of a Firebase project. */
+  readonly firebaseHash?: FirebaseHash | undefined;
+}
+
+/** The parameters of a Firebase project, as its console shows them. */
+export interface FirebaseHash {
+  readonly signerKey: string;
+  readonly saltSeparator: string;
+  readonly rounds: number;
+  readonly memCost: number;
+}
+
+/** Reads one user. Adds to `warnings` what is left out. */
+export type Converter = (user: Fields, warnings: string[], options: ConvertOptions) => Fields;
+
+/** Warns about members that have a value, and that neither the converter uses nor anybody misses. */
+export function warnOfOthers(
+  fields: Fields,
+  used: ReadonlySet<string>,
+  warnings: string[],
+  prefix = '',
+): void {
+  for (const [name, value] of Object.entries(fields)) {
+    const hasContent =
+      typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value);
+    if (!used.has(name) && hasContent) warnings.push(`${prefix}${name}: not imported`);
+  }
+}
+
+/** An account at a provider, as other servers describe it. */
+interface OtherLink {
+  readonly provider: unknown;
+  readonly sub: unknown;
+  readonly label?: unknown;
+}
+
+export function linksFrom(
+  links: readonly OtherLink[],
+  { issuers = KNOWN_ISSUERS }: ConvertOptions,
+  warnings: string[],
+) {
+  const known = links.flatMap(({ provider, sub, label }) => {
+    const name = String(provider);
+    const issuer = issuers.get(name);
+    const isUsable = issuer !== undefined && PROVIDER_NAME.test(name) && sub !== undefined && sub !== '';
+    if (isUsable)
+      return [{ provider: name, issuer, sub: String(sub), ...(typeof label === 'string' && { label }) }];
+    warnings.push(
+      `links (${name}): not imported, because the issuer is unknown: the user connects the account again on the account page`,
+    );
+    return [];
+  });
+  return known.length > 0 ? known : undefined;
+}
+
+/** Groups with the roles among them, or a warning about the roles. @returns `undefined` if there are neither */
+export function withRoles(
+  groups: readonly string[] | undefined,
+  roles: readonly string[],
+  warnings: string[],
+  { rolesAreGroups }: ConvertOptions,
+): readonly string[] | undefined {
+  if (roles.length === 0) return groups;
+  if (rolesAreGroups) return [...(groups ?? []), ...roles];
+  warnings.push(`roles (${roles.join(', ')}): not imported: use --roles-as-groups, or groups or claims`);
+  return groups;
+}
+
+/** A claim `name` of its parts. */
+export function wholeName(...parts: readonly unknown[]): string | undefined {
+  const names = parts.filter((part) => typeof part === 'string' && part !== '');
+  return names.length > 0 ? names.join(' ') : undefined;
+}
+
+export function objectsIn(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+/** The only value of a list, or the list. */
+export function singleIn(value: unknown): unknown {
+  return Array.isArray(value) && value.length === 1 ? value[0] : value;
+}
+
+export function withoutAbsent(fields: Fields): Fields {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
+  );
+}

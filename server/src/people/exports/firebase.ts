@@ -1,0 +1,93 @@
+// Users of `firebase auth:export`, as JSON or as CSV without a header.
+import type { Fields } from '../import_lines.ts';
+import { rowOf, truth } from './cells.ts';
+import {
+  type ConvertOptions,
+  type FirebaseHash,
+  linksFrom,
+  objectsIn,
+  warnOfOthers,
+  withoutAbsent,
+} from './conversion.ts';
+
+const PROVIDERS: Readonly<Record<string, string>> = { 'google.com': 'google', 'github.com': 'github' };
+
+const providerColumns = (provider: string) =>
+  ['rawId', 'email', 'displayName', 'photoUrl'].map((name) => `${provider} ${name}`);
+
+/** The columns of a CSV file. */
+export const FIREBASE_COLUMNS: readonly string[] = [
+  ...['localId', 'email', 'emailVerified', 'passwordHash', 'salt', 'displayName', 'photoUrl'],
+  ...['google.com', 'facebook.com', 'twitter.com', 'github.com'].flatMap(providerColumns),
+  ...['createdAt', 'lastSignedInAt', 'phoneNumber', 'disabled', 'customAttributes'],
+];
+
+const USED: ReadonlySet<string> = new Set([
+  ...FIREBASE_COLUMNS.filter((name) => name !== 'customAttributes'),
+  // The last column of a row of a CSV file is empty.
+  ...['providerUserInfo', ''],
+]);
+
+export function fromFirebase(user: Fields, warnings: string[], options: ConvertOptions): Fields {
+  const row = rowOf(user);
+  const [localId, email, phoneNumber] = [row('localId'), row('email'), row('phoneNumber')];
+  const [passwordHash, salt] = [row('passwordHash'), row('salt')];
+  warnOfOthers(user, USED, warnings);
+  const hash =
+    typeof passwordHash === 'string'
+      ? firebaseHash(passwordHash, typeof salt === 'string' ? salt : '', options.firebaseHash)
+      : undefined;
+  if (hash === '')
+    return {
+      username: email,
+      reason: 'passwordHash: expected --firebase-hash-config FILE with the parameters of the project',
+    };
+  const providers = [
+    ...objectsIn(user.providerUserInfo),
+    ...['google.com', 'facebook.com', 'twitter.com', 'github.com'].map((providerId) => ({
+      ...{ providerId, rawId: user[`${providerId} rawId`], email: user[`${providerId} email`] },
+    })),
+  ].filter(({ rawId }) => rawId !== undefined && rawId !== '');
+  const links = providers.map(({ providerId, rawId, email: address }) => ({
+    ...{ provider: PROVIDERS[String(providerId)] ?? providerId, sub: rawId, label: address },
+  }));
+  return {
+    username: email ?? phoneNumber ?? localId,
+    subject: localId,
+    claims: withoutAbsent({
+      email,
+      email_verified: email === undefined ? undefined : truth(row('emailVerified')),
+      name: row('displayName'),
+      picture: row('photoUrl'),
+      phone_number: phoneNumber,
+      // Firebase adds a number only after a code in a text message.
+      phone_number_verified: phoneNumber === undefined ? undefined : true,
+    }),
+    disabled: truth(row('disabled')),
+    links: linksFrom(links, options, warnings),
+    password_hash: hash,
+  };
+}
+
+/** @returns the empty string if the parameters are unknown */
+function firebaseHash(hash: string, salt: string, config: FirebaseHash | undefined): string {
+  if (config === undefined) return '';
+  const { signerKey, saltSeparator, rounds, memCost } = config;
+  return `$firescrypt$ln=${memCost},r=${rounds},p=1$${salt}$${hash}$${saltSeparator}$${signerKey}`.replaceAll(
+    /[-_]/g,
+    (sign) => (sign === '-' ? '+' : '/'),
+  );
+}
+
+/** Reads the parameters as Firebase’s console shows them, or as JSON. @returns `undefined` if one is missing */
+export function readFirebaseHash(text: string): FirebaseHash | undefined {
+  const written = (name: string) =>
+    new RegExp(`\\b${name}["']?\\s*[:=]\\s*["']?([\\w+/=-]+)`).exec(text)?.[1];
+  const [signerKey, saltSeparator, rounds, memCost] = [
+    ...['base64_signer_key', 'base64_salt_separator', 'rounds', 'mem_cost'].map(written),
+  ];
+  if (signerKey === undefined || saltSeparator === undefined) return undefined;
+  const numbers = [Number(rounds), Number(memCost)] as const;
+  if (!numbers.every((number) => Number.isInteger(number) && number > 0)) return undefined;
+  return { signerKey, saltSeparator, rounds: numbers[0], memCost: numbers[1] };
+}
