@@ -75,7 +75,8 @@ export const PARTS: readonly Part[] = [
         to: 'let users sign up and reset their passwords',
       },
       { path: 'docs/passkeys.md', to: 'let users sign in with passkeys and second factors' },
-      { path: 'docs/users.md', to: 'import, add and group users' },
+      { path: 'docs/users.md', to: 'add, change and group users' },
+      { path: 'docs/import.md', to: 'bring users with their passwords from another program' },
       {
         path: 'docs/sign_in_problems.md',
         to: 'help a user who cannot sign in, and block addresses with fail2ban',

@@ -1,4 +1,4 @@
-// Files of users as other programs export them, from the file to the report.
+// Files of users as other programs export them, from the file to the report. Long: a file of each program.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -513,12 +513,13 @@ test('JSON and CSV in parts of any size are read like the whole', async () => {
       async (users, { users: _, ...others }, size, isIndented) => {
         const [before, after] = [Object.entries(others).slice(0, 2), Object.entries(others).slice(2)];
         const document = { ...Object.fromEntries(before), users, ...Object.fromEntries(after) };
-        for (const json of [document, users]) {
-          const text = JSON.stringify(json, null, isIndented ? 1 : 0);
+        const pages = [document, users].map((json) => JSON.stringify(json, null, isIndented ? 1 : 0));
+        for (const [index, text] of [...pages, `${pages[1]}\n${pages[1]}`].entries()) {
           const read: unknown[] = [];
           for await (const element of jsonElements(inParts(text, size), 'users'))
             read.push(JSON.parse(element ?? ''));
-          assert.deepEqual(read, JSON.parse(JSON.stringify(users)), text);
+          const expected = JSON.parse(JSON.stringify(users));
+          assert.deepEqual(read, index === 2 ? [...expected, ...expected] : expected, text);
         }
       },
     ),

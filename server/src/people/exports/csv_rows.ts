@@ -2,7 +2,7 @@ import { Refused } from '../../config/refused.ts';
 import { MAX_ELEMENT } from './json_elements.ts';
 
 /**
- * The rows of a CSV file (RFC 4180), one at a time. Fields are separated by the sign that the first line has most of: comma,
+ * The rows of a CSV file, one at a time. Fields are separated by the sign that the first line has most of: comma,
  * semicolon or tab. A quotation mark inside of a quoted field need not be doubled, because some programs do not.
  * @returns `undefined` for a row that is too long
  * @throws {Refused} a quoted field does not end
