@@ -45,7 +45,7 @@ const READS_NO_SECRET: Readonly<Record<string, string>> = {
   'cli/client_flags.ts': 'public keys',
   'cli/help_pages.ts': 'the documentation',
   'cli/restore.ts': 'events',
-  'cli/user_import.ts': 'users of another server, once',
+  'cli/user_files.ts': 'users of another server, once',
   'config/certificates_file.ts': 'certificates',
   'config/configuration.ts': 'JSON. It checks the config file if it contains a secret',
   'config/picture.ts': 'pictures, fonts and themes',
