@@ -1,4 +1,4 @@
-// Files of users as other programs export them, from the file to the report. Long: a file of each program.
+// Long: a file of each program, from the file to the report.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
