@@ -176,6 +176,7 @@ test('a reset of factors ends sessions and tokens; an administrator’s needs ev
     counter: 0,
     transports: [],
     isBackedUp: false,
+    isSecurityKey: false,
     name: 'Key',
   };
   const times = { createdAtMs: 1, countsFromMs: Date.parse('2100-01-01T00:00:00Z') };

@@ -275,7 +275,6 @@ for (const database of ANY_DATABASE) {
         { origin: 'http://localhost:1' },
         { rpId: 'evil.example' },
         { rpId: 'host' },
-        { isVerified: false },
         { type: 'webauthn.create' },
         { userHandle: Buffer.from(await subjectOf('cleo')).toString('base64url') },
       ]) {
@@ -285,6 +284,9 @@ for (const database of ANY_DATABASE) {
         assert.equal(page.browser.cookies.has('grantd_session'), false);
       }
       await logged({ event: 'sign_in_failed', page: 'login', reason: 'passkey_wrong' });
+      const unverified = await signInByPasskey(authenticator, { isVerified: false });
+      assert.match(unverified.html, /This key did not check that it is you/);
+      assert.equal(unverified.browser.cookies.has('grantd_session'), false);
       assert.ok(isConsent(await signInByPasskey(authenticator)));
       const stranger = await signInByPasskey(new Authenticator(server.url));
       assert.match(stranger.html, /This passkey cannot be used here/);
@@ -295,14 +297,17 @@ for (const database of ANY_DATABASE) {
       for (const deviation of [
         { origin: 'https://login.example' },
         { rpId: 'evil.example' },
-        { isVerified: false },
         { type: 'webauthn.get' },
       ]) {
         const { action, options, fields } = passkeyFormOf(await browser.get(at('/account/security')));
         const passkey = new Authenticator(server.url).create(options, deviation);
         const page = await browser.post(action, { ...fields, passkey, passkey_name: 'x' });
-        assert.match(page.html, /The passkey could not be added/, JSON.stringify(deviation));
+        assert.match(page.html, /The passkey or security key could not be added/, JSON.stringify(deviation));
       }
+      const { action, options, fields } = passkeyFormOf(await browser.get(at('/account/security')));
+      const unverified = new Authenticator(server.url).create(options, { isVerified: false });
+      const page = await browser.post(action, { ...fields, passkey: unverified, passkey_name: 'x' });
+      assert.match(page.html, /so it cannot be a passkey\. Add it as a security key instead/);
       const stored = await withDatabaseOf(server, ({ factors }) => sameSubject(factors, 'hal'));
       assert.deepEqual(stored, NO_FACTORS);
     });
@@ -352,7 +357,7 @@ for (const database of ANY_DATABASE) {
         [authenticator.id],
       );
       const foreign = await browser.post(action, { ...fields, passkey: other.authenticator.get(options) });
-      assert.match(foreign.html, /This passkey cannot be used for this account/);
+      assert.match(foreign.html, /This passkey or security key cannot be used for this account/);
       const again = passkeyFormOf(foreign);
       const passkey = authenticator.get(again.options);
       const { amr } = await idTokenAfter(
@@ -360,6 +365,68 @@ for (const database of ANY_DATABASE) {
         await browser.post(again.action, { ...again.fields, passkey }),
       );
       assert.deepEqual(amr, ['pwd', 'pop', 'user', 'mfa']);
+    });
+
+    test('RFC 8176 §2 a security key without PIN follows a password, and is no sign-in of its own', async () => {
+      const { who, browser: first } = await signedIn('kurt');
+      const key = new Authenticator(server.url, 1);
+      const unverified = { isVerified: false };
+      const form = passkeyFormOf(await first.get(at('/account/security')), 'add-security-key');
+      const sent = { ...form.fields, passkey: key.create(form.options, unverified), passkey_name: 'U2F' };
+      const codes = await first.post(form.action, sent);
+      assert.equal(recoveryCodesOn(codes).length, 10);
+      const replayed = await first.post(form.action, { ...sent, again: 'yes' });
+      assert.match(replayed.html, /That took too long, or was done before/);
+      const shown = await first.get(at('/account/security'));
+      assert.match(shown.html, /<h3><bdi>U2F<\/bdi><\/h3>/);
+      assert.match(
+        await grantdPrints(server.folder, ['user', 'show', 'kurt']),
+        /^security key "U2F": added /m,
+      );
+
+      const thief = new Browser(server.url);
+      const own = passkeyFormOf(await thief.get(urlWith()));
+      const tried = await thief.post(own.action, { ...own.fields, passkey: key.get(own.options) });
+      assert.match(tried.html, /This security key is a second step/);
+      await logged({ event: 'sign_in_failed', page: 'login', reason: 'security_key_alone' });
+
+      const { browser, page } = await passwordOf(who, urlWith({ acr_values: 'phr' }));
+      assert.match(page.html, /Use your security key/);
+      const { action, options, fields } = passkeyFormOf(page);
+      const done = await browser.post(action, { ...fields, passkey: key.get(options, unverified) });
+      const { acr, amr } = await idTokenAfter(browser, done);
+      assert.deepEqual({ acr, amr }, { acr: 'phr', amr: ['pwd', 'pop', 'mfa'] });
+      const security = await browser.get(at('/account/security'));
+      assert.match(security.html, /With password and security key/);
+      const removed = await press(browser, security, { remove_passkey: key.id });
+      assert.match(removed.html, /The security key is removed/);
+      assert.ok(!isSecond((await passwordOf(who)).page), 'nothing is left to ask for');
+      const list = ['audit', 'list', '--subject', await subjectOf('kurt'), '--json'];
+      const events = JSON.parse(await grantdPrints(server.folder, list));
+      assert.deepEqual(
+        events.flatMap(({ type, reason }: { type: string; reason: string }) =>
+          /_factor_/.test(type) ? [`${type} ${reason}`] : [],
+        ),
+        ['person_factor_removed security_key', 'person_factor_added security_key'],
+      );
+    });
+
+    test('NIST SP 800-63B §4.1.2.1 a user with a security key changes factors only after using it', async () => {
+      const { who, browser: first } = await signedIn('kate');
+      const key = new Authenticator(server.url);
+      const form = passkeyFormOf(await first.get(at('/account/security')), 'add-security-key');
+      const passkey = key.create(form.options, { isVerified: false });
+      await first.post(form.action, { ...form.fields, passkey, passkey_name: 'U2F' });
+      assert.match((await first.get(at('/account/security'))).html, /id="add-passkey"/, 'it was just used');
+      await grantdPrints(server.folder, ['user', 'end-sessions', 'kate']);
+      const { browser, page } = await passwordOf(who, at('/account/security'));
+      assert.doesNotMatch(page.html, /id="add-passkey"|id="remove-passkey/);
+      const { action, options, fields } = passkeyFormOf(page);
+      const opened = await browser.post(action, {
+        ...fields,
+        passkey: key.get(options, { isVerified: false }),
+      });
+      assert.match(opened.html, /id="add-passkey"/);
     });
 
     test('a user sees the passkeys with their names and last use, and removes them; other browsers are signed out', async () => {
@@ -381,8 +448,8 @@ for (const database of ANY_DATABASE) {
           typeof lastUsedAt,
         ]),
         [
-          [{ name: 'Phone <1>', isBackedUp: false }, 'string'],
-          [{ name: 'Unknown browser', isBackedUp: false }, 'undefined'],
+          [{ name: 'Phone <1>', isSecurityKey: false, isBackedUp: false }, 'string'],
+          [{ name: 'Unknown browser', isSecurityKey: false, isBackedUp: false }, 'undefined'],
         ],
       );
       const elsewherePage = await browser.get(at('/account/security'));
@@ -544,7 +611,7 @@ for (const database of ANY_DATABASE) {
       assert.match(shown, /^recovery codes: 10 unused$/m);
       assert.equal(
         await grantdPrints(server.folder, ['user', 'reset-factors', 'una']),
-        'removed the passkeys, authenticator app and recovery codes of una, ended 2 sessions and revoked all their tokens',
+        'removed the passkeys, security keys, authenticator app and recovery codes of una, ended 2 sessions and revoked all their tokens',
       );
       assert.equal((await introspect(server.url, tokens.access_token)).active, false);
       for (const one of [browser, page.browser]) assert.ok(isLogin(await one.get(at('/account'))));

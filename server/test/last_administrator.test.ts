@@ -77,7 +77,15 @@ async function addAdministrator(
   assert.ok(person);
   const { subject } = person;
   const times = { createdAtMs: 1, countsFromMs: 0 };
-  const key = { publicKey: 'key', counter: 0, transports: [], isBackedUp: false, name: 'Key', ...times };
+  const key = {
+    publicKey: 'key',
+    counter: 0,
+    transports: [],
+    isBackedUp: false,
+    isSecurityKey: false,
+    name: 'Key',
+    ...times,
+  };
   if (passkey) assert.ok(await factors.addPasskey({ id: `passkey-${name}`, subject, ...key }));
   if (link !== undefined) {
     const identity = { provider: link.id, upstreamIssuer: link.issuer, upstreamSub: name, label: name };

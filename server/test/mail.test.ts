@@ -126,6 +126,7 @@ for (const database of DATABASES) {
           counter: 0,
           transports: [],
           isBackedUp: false,
+          isSecurityKey: false,
           name: 'Key',
         },
         ...{ createdAtMs: 1000, countsFromMs: 0 },

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import type { Attempts } from '../src/data/attempts.ts';
 import { type Asked, ConsentSweep, covers } from '../src/data/consents.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
+import type { Passkey } from '../src/data/factors.ts';
 import type { NewPerson, Person } from '../src/data/people.ts';
 import { MAX_SIGN_INS, SIGN_IN_KEPT_MS, type StoredSession } from '../src/data/sessions.ts';
 import type { WaysToSignIn } from '../src/data/ways_to_sign_in.ts';
@@ -47,7 +48,10 @@ function agreed(
 async function addLinkedPerson(
   { people, upstreamIdentities, factors }: OpenDatabase,
   name: string,
-  has: Partial<Pick<NewPerson, 'passwordHash' | 'directoryId'>> = {},
+  {
+    isSecurityKey = false,
+    ...has
+  }: Partial<Pick<NewPerson, 'passwordHash' | 'directoryId'> & Pick<Passkey, 'isSecurityKey'>> = {},
 ): Promise<{ readonly subject: string; readonly link: string; readonly passkey: string }> {
   const person = await people.add({ name, passwordHash: NO_PASSWORD, claims: {}, ...has });
   const { subject } = person ?? assert.fail();
@@ -56,7 +60,7 @@ async function addLinkedPerson(
   const linked = await upstreamIdentities.link(identity, subject, 1000);
   const isAdded = await factors.addPasskey({
     ...{ id: passkey, subject, publicKey: 'key', counter: 0, transports: [], isBackedUp: false },
-    ...{ name: 'Key', createdAtMs: 1000, countsFromMs: 0 },
+    ...{ isSecurityKey, name: 'Key', createdAtMs: 1000, countsFromMs: 0 },
   });
   assert.equal(isAdded, true);
   return { subject, link: linked?.id ?? assert.fail(), passkey };
@@ -487,6 +491,12 @@ for (const database of DATABASES) {
       assert.equal(await factors.removePasskey(subject, passkey, { ...all, links: [link] }), false);
       const frank = await addLinkedPerson(opened, 'frank');
       assert.ok(await upstreamIdentities.unlink(frank.link, frank.subject, 'any_link'));
+      const gina = await addLinkedPerson(opened, 'gina', { isSecurityKey: true });
+      assert.equal(
+        await upstreamIdentities.unlink(gina.link, gina.subject, all),
+        undefined,
+        'a key is no way',
+      );
     });
 
     test('of concurrent removals of the last link and the last passkey, one succeeds', async (t) => {

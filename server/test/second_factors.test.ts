@@ -22,7 +22,16 @@ const sealedCodes = (...digests: string[]) =>
 
 function passkeyOf(subject: string, id: string, counter = 0): Passkey {
   return {
-    ...{ id, subject, publicKey: 'key', counter, transports: ['internal'], isBackedUp: true, name: 'Phone' },
+    ...{
+      id,
+      subject,
+      publicKey: 'key',
+      counter,
+      transports: ['internal'],
+      isBackedUp: true,
+      isSecurityKey: false,
+      name: 'Phone',
+    },
     ...{ createdAtMs: 1000, countsFromMs: 0 },
   };
 }
@@ -39,7 +48,7 @@ for (const database of DATABASES) {
       assert.equal(await factors.addPasskey(passkeyOf('nobody', 'k2')), false);
       assert.deepEqual(await factors.passkey('k1'), passkey);
       assert.equal(await factors.usePasskey('k1', { counter: 0, isBackedUp: false, nowMs: 2000 }), true);
-      const used = { ...passkey, isBackedUp: false, lastUsedAtMs: 2000 };
+      const used = { ...passkey, isBackedUp: false, isSecurityKey: false, lastUsedAtMs: 2000 };
       assert.deepEqual(await factors.passkeysOf(subject), [used]);
       assert.deepEqual(await factors.of(subject), {
         ...NO_FACTORS,
@@ -107,7 +116,7 @@ for (const database of DATABASES) {
       assert.ok(one && other);
       const { subject } = await addPerson(one, 'alice');
       await one.factors.addPasskey(passkeyOf(subject, 'k1', 5));
-      const use = { counter: 6, isBackedUp: false, nowMs: 2000 };
+      const use = { counter: 6, isBackedUp: false, isSecurityKey: false, nowMs: 2000 };
       const uses = await Promise.all(
         [one, other, one, other].map(({ factors }) => factors.usePasskey('k1', use)),
       );
@@ -344,6 +353,64 @@ for (const database of ANY_DATABASE) {
       assert.equal(await outcomeOf('packed with certificates'), 'passkey_wrong');
       assert.equal(await outcomeOf('packed by itself'), 'added');
       assert.deepEqual(fetched, []);
+    });
+
+    test('WebAuthn §6.1 a key that does not verify its user is only a security key, as its challenge says', async (t) => {
+      const opened = await openDatabase(t, database);
+      const passkeys = new Passkeys({
+        ...{ issuer: ISSUER, rpId: 'id.example', rpName: 'Example', secret: SECRET },
+        ...{ factors: opened.factors, storage: opened.storage },
+        clock: () => START_MS,
+      });
+      const alice = await addPerson(opened, 'alice');
+      const create = async (
+        authenticator: Authenticator,
+        kind: 'passkey' | 'security_key',
+        deviation: Parameters<Authenticator['create']>[1] = {},
+      ) => {
+        const { sealed, options } = await passkeys.creationChallenge('form', alice, kind);
+        const response = authenticator.create(options as never, deviation);
+        return passkeys.create({ sealed, response, boundTo: 'form' }, alice, 'Key');
+      };
+      const key = new Authenticator(ISSUER, 5);
+      const unverified = { isVerified: false };
+      assert.deepEqual(await create(key, 'passkey', unverified), { refused: 'passkey_unverified' });
+      for (const deviation of [
+        { origin: 'https://evil.example' },
+        { rpId: 'evil.example' },
+        { type: 'webauthn.get' },
+      ]) {
+        const refused = await create(key, 'security_key', { ...unverified, ...deviation });
+        assert.deepEqual(refused, { refused: 'passkey_wrong' }, JSON.stringify(deviation));
+      }
+      const added = await create(key, 'security_key', unverified);
+      assert.ok('passkey' in added);
+      assert.equal((await opened.factors.passkey(key.id))?.isSecurityKey, true);
+      assert.equal(await opened.factors.hasPasskeys(), false, 'the sign-in page offers nothing');
+
+      const verify = async (
+        authenticator: Authenticator,
+        deviation: Parameters<Authenticator['get']>[1],
+        isSecond = true,
+      ) => {
+        const allowed = await opened.factors.passkeysOf(alice.subject);
+        const { sealed, options } = await passkeys.signInChallenge('form', allowed);
+        const response = authenticator.get(options as never, deviation);
+        const outcome = await passkeys.verify({ sealed, response, boundTo: 'form' }, { isSecond });
+        return 'refused' in outcome ? outcome.refused : options.userVerification;
+      };
+      assert.equal(await verify(key, unverified), 'discouraged');
+      assert.equal(await verify(key, {}), 'discouraged');
+      assert.equal(await verify(key, unverified, false), 'security_key_alone');
+      assert.equal(await verify(key, {}, false), 'security_key_alone', 'its kind counts, not its PIN');
+      assert.equal(await verify(key, { ...unverified, counter: 5 }), 'passkey_counter_wrong');
+      assert.equal(await verify(key, { ...unverified, origin: 'https://evil.example' }), 'passkey_wrong');
+      assert.equal(await verify(key, { ...unverified, rpId: 'evil.example' }), 'passkey_wrong');
+      const phone = new Authenticator(ISSUER);
+      assert.ok('passkey' in (await create(phone, 'passkey')));
+      assert.equal(await opened.factors.hasPasskeys(), true);
+      assert.equal(await verify(phone, unverified), 'passkey_unverified');
+      assert.equal(await verify(phone, {}), 'preferred');
     });
 
     test('WebAuthn §13.4.3 a challenge lives for five minutes', async (t) => {

@@ -1,4 +1,5 @@
 // How users sign in besides the password (factors, links to providers), and what too many attempts have locked.
+import type { Passkey } from '../data/factors.ts';
 import type { Person } from '../data/people.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import { LOCKED_STEPS, type Lock, Locks } from '../people/locks.ts';
@@ -34,6 +35,14 @@ const FACTORS = named(
         backed_up: flag('Whether the passkey is backed up, for example by a password manager.'),
       }),
       'The passkeys of the user.',
+    ),
+    security_keys: list(
+      object({
+        name: text('The name that the user chose.'),
+        added_at: time('When the user added the security key.'),
+        'last_used_at?': time('When the user last signed in with it.'),
+      }),
+      'The security keys of the user, which only follow a password.',
     ),
     'authenticator_app_added_at?': time('When the user set up an authenticator app.'),
     recovery_codes: count('Number of unused recovery codes.'),
@@ -95,16 +104,18 @@ async function factorsView(
   const times = [held.untilMs, totp?.countsFromMs ?? 0, ...passkeys.map(({ countsFromMs }) => countsFromMs)];
   const countFromMs = Math.max(...times);
   return {
-    passkeys: passkeys.map(({ name, createdAtMs, lastUsedAtMs, isBackedUp }) => ({
-      name,
-      added_at: timeOf(createdAtMs),
-      ...optionalTime('last_used_at', lastUsedAtMs),
-      backed_up: isBackedUp,
-    })),
+    passkeys: passkeys.flatMap((item) =>
+      item.isSecurityKey ? [] : [{ ...keyView(item), backed_up: item.isBackedUp }],
+    ),
+    security_keys: passkeys.filter(({ isSecurityKey }) => isSecurityKey).map(keyView),
     ...optionalTime('authenticator_app_added_at', totp?.createdAtMs),
     recovery_codes: recoveryCodes,
     ...optionalTime('count_from', countFromMs > clock() ? countFromMs : undefined),
   };
+}
+
+function keyView({ name, createdAtMs, lastUsedAtMs }: Passkey) {
+  return { name, added_at: timeOf(createdAtMs), ...optionalTime('last_used_at', lastUsedAtMs) };
 }
 
 function linkView({ upstreamIssuer, upstreamSub, linkedAtMs, ...identity }: UpstreamIdentity): LinkView {
@@ -143,7 +154,7 @@ export const FACTOR_OPERATIONS = {
     method: 'GET',
     path: '/users/{sub}/factors',
     scope: 'grantd:users:read',
-    summary: 'Show the factors of a user: passkeys, authenticator app and recovery codes',
+    summary: 'Show the factors of a user: passkeys, security keys, authenticator app and recovery codes',
     status: 200,
     output: FACTORS,
     perform: async (parts, { sub }) => ({
@@ -155,16 +166,16 @@ export const FACTOR_OPERATIONS = {
     path: '/users/{sub}/factors',
     scope: 'grantd:users:write',
     summary:
-      'Remove a user’s factors (passkeys, authenticator app and recovery codes), end their sessions and revoke all their tokens',
+      'Remove a user’s factors (passkeys, security keys, authenticator app and recovery codes), end their sessions and revoke all their tokens',
     status: 200,
     output: RESET_FACTORS,
     command: {
       line: 'user reset-factors <sub>',
       about:
-        'remove a user’s passkeys, authenticator app and recovery codes, end their sessions and revoke all their tokens. Afterwards, the user needs only the password to sign in and to add new factors',
+        'remove a user’s passkeys, security keys, authenticator app and recovery codes, end their sessions and revoke all their tokens. Afterwards, the user needs only the password to sign in and to add new factors',
       notes: '  grantd user reset-factors bob   # bob has lost his phone and his recovery codes',
       lines: ({ factors_removed: wereThere, sessions_ended: ended }, { username }) =>
-        `${wereThere ? 'removed the passkeys, authenticator app and recovery codes' : 'found no factors'} of ${username}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
+        `${wereThere ? 'removed the passkeys, security keys, authenticator app and recovery codes' : 'found no factors'} of ${username}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
     },
     prepare: (parts, { sub }) => changeable(parts, sub),
     async write(parts, person) {

@@ -320,11 +320,15 @@ function hourOfUse(startsAt: string): string {
 
 /** What a user signs in with besides the password. */
 function factorLines(factors: FactorsView): readonly string[] {
-  const { passkeys, authenticator_app_added_at: addedAt, recovery_codes: codes, count_from: from } = factors;
-  const lines = passkeys.map((one) => {
+  const { authenticator_app_added_at: addedAt, recovery_codes: codes, count_from: from } = factors;
+  const keyLine = (kind: string) => (one: FactorsView['security_keys'][number]) => {
     const use = one.last_used_at === undefined ? 'never used' : `last used ${one.last_used_at}`;
-    return `passkey ${JSON.stringify(one.name)}: added ${one.added_at}, ${use}`;
-  });
+    return `${kind} ${JSON.stringify(one.name)}: added ${one.added_at}, ${use}`;
+  };
+  const lines = [
+    ...factors.passkeys.map(keyLine('passkey')),
+    ...factors.security_keys.map(keyLine('security key')),
+  ];
   if (addedAt !== undefined) lines.push(`authenticator app: added ${addedAt}`);
   if (from !== undefined) lines.push(`changed with a recovery code: counts in full from ${from}`);
   return lines.length === 0 ? [] : [...lines, `recovery codes: ${codes} unused`];

@@ -6,7 +6,7 @@ import { type ProgramSecret, seal, unseal } from './secrets.ts';
 import { asRow, type ProgramTables, recorded, statements, type TableCall, table } from './tables.ts';
 import { hasWay, type WaysToSignIn } from './ways_to_sign_in.ts';
 
-/** A passkey (WebAuthn §4, discoverable credential) of a user. */
+/** A passkey (WebAuthn §4, discoverable credential) of a user, or a security key, which only follows a password (ADR 192). */
 export interface Passkey {
   /** The credential ID, as base64url. */
   readonly id: string;
@@ -19,6 +19,8 @@ export interface Passkey {
   readonly transports: readonly string[];
   /** Whether a copy exists on other devices or in the cloud. */
   readonly isBackedUp: boolean;
+  /** Whether it need not verify its user, and is only a second step. */
+  readonly isSecurityKey: boolean;
   /** The user’s name for it. */
   readonly name: string;
   readonly createdAtMs: number;
@@ -29,6 +31,7 @@ export interface Passkey {
 
 /** The factors of a user besides the password. */
 export interface FactorsOfPerson {
+  /** Also security keys. */
   readonly passkeys: number;
   readonly hasTotp: boolean;
   readonly recoveryCodes: number;
@@ -77,7 +80,10 @@ export interface SealedTotp {
   readonly sealed: string;
 }
 
-/** Maximum passkeys per user. */
+/** The `reason` of events about a factor. */
+type FactorKind = 'passkey' | 'security_key' | 'authenticator_app';
+
+/** Maximum passkeys and security keys per user. */
 export const MAX_PASSKEYS = 20;
 
 /**
@@ -87,7 +93,7 @@ export const MAX_PASSKEYS = 20;
 export interface Factors {
   of(subject: string): Promise<FactorsOfPerson>;
 
-  /** Whether any user has a passkey. */
+  /** Whether any user has a passkey that is a sign-in of its own. */
   hasPasskeys(): Promise<boolean>;
   /** Oldest first. */
   passkeysOf(subject: string): Promise<readonly Passkey[]>;
@@ -158,7 +164,7 @@ export const PASSKEYS = table('passkeys', {
   text: 'id subject public_key name',
   integer: 'counter created_at_ms counts_from_ms',
   words: 'transports',
-  bit: 'is_backed_up',
+  bit: 'is_backed_up is_security_key',
   'integer?': 'last_used_at_ms',
 });
 
@@ -220,7 +226,7 @@ const PEOPLE_SQL = statements({
 });
 
 const PASSKEYS_SQL = PASSKEYS.statements({
-  any: 'SELECT 1 AS found FROM grantd.passkeys WHERE issuer = :issuer LIMIT 1',
+  any: 'SELECT 1 AS found FROM grantd.passkeys WHERE issuer = :issuer AND is_security_key = 0 LIMIT 1',
   ofPerson: `SELECT ${PASSKEYS.list} FROM grantd.passkeys WHERE ${OF_PERSON} ORDER BY created_at_ms, id`,
   get: `SELECT ${PASSKEYS.list} FROM grantd.passkeys WHERE issuer = :issuer AND id = :id`,
   add: `
@@ -274,7 +280,7 @@ function holdCalls(subject: string, hold?: Hold): readonly TableCall[] {
 }
 
 export function factorsTable(tables: ProgramTables): Factors {
-  const factorAct = (type: ActType, subject: string, reason: 'passkey' | 'authenticator_app') => ({
+  const factorAct = (type: ActType, subject: string, reason: FactorKind | { readonly column: 'kind' }) => ({
     ...personAct(type, subject),
     reason,
   });
@@ -296,10 +302,11 @@ export function factorsTable(tables: ProgramTables): Factors {
     passkey: (id) => tables.first(PASSKEYS_SQL.get({ id }), PASSKEYS.recordOf),
     addPasskey(passkey, notice) {
       const { id, subject } = passkey;
+      const kind = passkey.isSecurityKey ? 'security_key' : 'passkey';
       return tables.changes(
         ...holdCalls(subject, holdUntilItCounts(passkey)),
         ...noticeCalls(notice, MAY_ADD_PASSKEY, { passkey: id }),
-        recorded(PASSKEYS_SQL.add(passkey), factorAct('person_factor_added', subject, 'passkey')),
+        recorded(PASSKEYS_SQL.add(passkey), factorAct('person_factor_added', subject, kind)),
       );
     },
     usePasskey: (id, { nowMs: lastUsedAtMs, ...use }) =>
@@ -307,13 +314,14 @@ export function factorsTable(tables: ProgramTables): Factors {
     removePasskey(subject, removed, ways, notice, hold) {
       const { condition, values } = hasWay(ways, removed);
       const remove = `
-        DELETE FROM grantd.passkeys WHERE ${OF_PERSON} AND id = :removed AND ${condition} RETURNING id`;
+        DELETE FROM grantd.passkeys WHERE ${OF_PERSON} AND id = :removed AND ${condition}
+        RETURNING CASE is_security_key WHEN 1 THEN 'security_key' ELSE 'passkey' END AS kind`;
       return tables.changes(
         ...holdCalls(subject, hold),
         ...noticeCalls(notice, `${PASSKEY} AND id = :removed) AND ${condition}`, values),
         recorded(
           PASSKEYS.dynamic(remove, { subject, ...values }),
-          factorAct('person_factor_removed', subject, 'passkey'),
+          factorAct('person_factor_removed', subject, { column: 'kind' }),
         ),
         CODES_SQL.removeLone({ subject }),
       );

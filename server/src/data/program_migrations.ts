@@ -459,6 +459,14 @@ const migrations = (dialect: Dialect): readonly Migration[] => [
     `,
     down: 'DROP TABLE grantd.personal_tokens',
   },
+  // Keys that do not verify their user. An earlier program takes them for passkeys, and refuses them for this.
+  {
+    expand: 'ALTER TABLE grantd.passkeys ADD COLUMN is_security_key bigint NOT NULL DEFAULT 0',
+    down: `
+    DELETE FROM grantd.passkeys WHERE is_security_key = 1;
+    ALTER TABLE grantd.passkeys DROP COLUMN is_security_key;
+    `,
+  },
 ];
 
 /** A script of PostgreSQL as SQLite takes it. */

@@ -16,7 +16,7 @@ export interface OpenWays {
 export interface WaysToSignIn {
   /** Whether the sign-in page asks this user for a password. It does not if the username leads to a provider. */
   readonly hasPasswords: boolean;
-  /** Whether browsers can use passkeys at this server. */
+  /** Whether browsers can use passkeys at this server. A security key is no way of its own. */
   readonly hasPasskeys: boolean;
   /** Whether a directory checks passwords. */
   readonly hasDirectory: boolean;
@@ -38,7 +38,7 @@ export function hasWay({ hasPasswords, hasPasskeys, hasDirectory, links }: WaysT
   const ways = [
     ...(hasPasswords ? [has('people', `password_hash <> '${NO_PASSWORD}'`)] : []),
     ...(hasPasswords && hasDirectory ? [has('people', 'directory_id IS NOT NULL')] : []),
-    ...(hasPasskeys ? [has('passkeys', 'id <> :removed')] : []),
+    ...(hasPasskeys ? [has('passkeys', 'id <> :removed AND is_security_key = 0')] : []),
     ...(links.length > 0 ? [has('upstream_identities', `id <> :removed AND id IN (${ids})`)] : []),
   ];
   return {

@@ -45,8 +45,10 @@ export const PAGE_REASONS = {
   passkey_challenge_used: 'The passkey signed a challenge that was already used.',
   passkey_unknown: 'No user has this passkey, or it was removed.',
   passkey_foreign: 'The passkey belongs to a different user than the one who is signing in.',
-  passkey_wrong:
-    'The passkey’s response is not valid: its origin, RP ID, signature or user verification is wrong.',
+  passkey_wrong: 'The passkey’s response is not valid: its origin, RP ID or signature is wrong.',
+  passkey_unverified:
+    'The authenticator did not verify its user, as a passkey needs. A security key without PIN cannot: it is only a second step.',
+  security_key_alone: 'A security key was used without a password before it.',
   passkey_counter_wrong:
     'The signature counter of the passkey is not higher than at its last use, so the passkey may be a copy.',
   passkeys_too_many: 'The user tried to add a passkey, but already has the maximum number.',

@@ -20,6 +20,8 @@ export const METHODS = {
   code: ['otp', 'mfa'],
   /** A key that the user has, after user presence and verification by the authenticator. */
   passkey: ['pop', 'user', 'mfa'],
+  /** A key that the user has, after something else. Its authenticator need not verify the user. */
+  securityKey: ['pop', 'mfa'],
 } as const;
 
 /**
@@ -66,10 +68,16 @@ export function amrShown(amr: readonly string[]): readonly string[] {
   return shown.includes(FEDERATED) ? [FEDERATED, ...shown.filter((item) => item !== FEDERATED)] : shown;
 }
 
+/** Whether the user has shown something that a security key can follow: a password, or a sign-in at a provider. */
+export function hasFirstStep(amr: readonly string[]): boolean {
+  return amr.includes(FEDERATED) || doneHere(amr).includes('pwd');
+}
+
 export function levelOf(amr: readonly string[]): Level {
   const done = doneHere(amr);
-  // Only with user verification is a key more than one factor.
-  if (done.includes('pop') && done.includes('user') && !done.includes(RECOVERY)) return PHISHING_RESISTANT;
+  // Only with user verification is a key more than one factor. Without, it needs another one (ADR 192).
+  if (done.includes('pop') && !done.includes(RECOVERY) && (done.includes('user') || hasFirstStep(amr)))
+    return PHISHING_RESISTANT;
   return done.includes('mfa') ? MULTI_FACTOR : PASSWORD;
 }
 
@@ -117,7 +125,7 @@ function levelOfPolicy(policy: SignInPolicy, reachable: Level): Level {
 
 /** The factors of a user at a server, at a time. */
 export interface FactorsNow extends Pick<FactorsOfPerson, 'passkeys' | 'hasTotp' | 'recoveryCodes'> {
-  /** Whether one of the passkeys counts, at a server whose users can use passkeys. */
+  /** Whether one of the passkeys or security keys counts, at a server whose users can use them. */
   readonly passkeyCounts: boolean;
   readonly totpCounts: boolean;
   /** What the factors reached before a user with a recovery code changed some. `PASSWORD` after a while. */

@@ -35,10 +35,11 @@ export interface MailParameters {
 
 export const FACTOR_CHANGES = [
   ...(['passkey_added', 'passkey_removed', 'totp_added', 'totp_removed', 'recovery_codes_made'] as const),
+  ...(['security_key_added', 'security_key_removed'] as const),
   ...(['factors_reset', 'provider_linked', 'provider_unlinked'] as const),
 ] as const;
 
-/** A change of how a user signs in. `passkey_…` have the name of the passkey, `provider_…` that of the provider. */
+/** A change of how a user signs in. `passkey_…` and `security_key_…` have its name, `provider_…` that of the provider. */
 export type FactorChange = (typeof FACTOR_CHANGES)[number];
 
 export type MailTemplate = keyof MailParameters;

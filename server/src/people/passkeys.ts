@@ -36,10 +36,12 @@ export type PasskeyRefusal =
   | 'passkey_challenge_used'
   | 'passkey_unknown'
   | 'passkey_wrong'
+  | 'passkey_unverified'
+  | 'security_key_alone'
   | 'passkey_counter_wrong'
   | 'passkeys_too_many';
 
-type Purpose = 'create' | 'get';
+type Purpose = 'create' | 'create_security_key' | 'get';
 
 interface Parts {
   readonly issuer: string;
@@ -69,16 +71,24 @@ export class Passkeys {
       challenge,
       timeout: CHALLENGE_MS,
       rpId: this.#parts.rpId,
-      userVerification: 'required',
+      userVerification: verificationFor(allowed),
       allowCredentials: allowed.map(descriptorOf),
     };
     return { sealed, options };
   }
 
-  /** Starts the creation of a passkey. */
-  async creationChallenge(boundTo: string, { subject, name, claims }: Person): Promise<Challenge> {
+  /** Starts the creation of a passkey, or of a security key, which need not verify its user. */
+  async creationChallenge(
+    boundTo: string,
+    { subject, name, claims }: Person,
+    kind: 'passkey' | 'security_key' = 'passkey',
+  ): Promise<Challenge> {
     const { rpId, rpName, factors } = this.#parts;
-    const { challenge, sealed } = await this.#challenge('create', boundTo);
+    const isSecurityKey = kind === 'security_key';
+    const { challenge, sealed } = await this.#challenge(
+      isSecurityKey ? 'create_security_key' : 'create',
+      boundTo,
+    );
     const options = {
       rp: { id: rpId, name: rpName },
       user: {
@@ -92,18 +102,25 @@ export class Passkeys {
       timeout: CHALLENGE_MS,
       attestation: 'none',
       excludeCredentials: (await factors.passkeysOf(subject)).map(descriptorOf),
-      authenticatorSelection: {
-        residentKey: 'required',
-        requireResidentKey: true,
-        userVerification: 'required',
-      },
+      authenticatorSelection: isSecurityKey
+        ? {
+            authenticatorAttachment: 'cross-platform',
+            residentKey: 'discouraged',
+            requireResidentKey: false,
+            userVerification: 'discouraged',
+          }
+        : { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
     };
     return { sealed, options };
   }
 
-  /** Verifies the answer to a sign-in (WebAuthn §7.2), and records the use of the passkey. */
+  /**
+   * Verifies the answer to a sign-in (WebAuthn §7.2), and records the use of the passkey.
+   * @param isSecond whether the user has shown something else before, so that a security key counts
+   */
   async verify(
     answer: PasskeyAnswer,
+    { isSecond = false }: { readonly isSecond?: boolean } = {},
   ): Promise<
     { readonly passkey: Passkey } | { readonly refused: PasskeyRefusal; readonly subject?: string }
   > {
@@ -115,6 +132,7 @@ export class Passkeys {
     const { issuer, rpId, factors, clock } = this.#parts;
     const { subject } = passkey;
     const { userHandle } = response?.response ?? {};
+    if (passkey.isSecurityKey && !isSecond) return { refused: 'security_key_alone', subject };
     if (
       userHandle !== undefined &&
       userHandle !== null &&
@@ -128,12 +146,15 @@ export class Passkeys {
         expectedChallenge: challenge.challenge,
         expectedOrigin: new URL(issuer).origin,
         expectedRPID: rpId,
-        requireUserVerification: true,
+        // Checked below, to say so.
+        requireUserVerification: false,
         // The counter is checked below, in the statement that stores it.
         credential: { id: passkey.id, publicKey: bytesOf(passkey.publicKey), counter: 0 },
       }),
     );
     if (verified?.verified !== true) return { refused: 'passkey_wrong', subject };
+    if (!verified.authenticationInfo.userVerified && !passkey.isSecurityKey)
+      return { refused: 'passkey_unverified', subject };
     if (!(await this.#use(challenge))) return { refused: 'passkey_challenge_used', subject };
     const { newCounter: counter, credentialBackedUp: isBackedUp } = verified.authenticationInfo;
     const isUsed = await factors.usePasskey(passkey.id, { counter, isBackedUp, nowMs: clock() });
@@ -141,18 +162,21 @@ export class Passkeys {
   }
 
   /**
-   * Verifies the answer to a creation (WebAuthn §7.1), and stores the passkey.
+   * Verifies the answer to a creation (WebAuthn §7.1), and stores the passkey or security key, as its challenge says.
    * @param countsFromMs when it begins to count; 0 unless it is added with a recovery code
+   * @param noticeOf the email about it
    */
   async create(
     answer: PasskeyAnswer,
     { subject }: Person,
     name: string,
     countsFromMs = 0,
-    notice?: Notice,
+    noticeOf: (isSecurityKey: boolean) => Promise<Notice | undefined> = async () => undefined,
   ): Promise<{ readonly passkey: Passkey } | { readonly refused: PasskeyRefusal }> {
-    const challenge = await this.#opened('create', answer);
+    const ofPasskey = await this.#opened('create', answer);
+    const challenge = ofPasskey ?? (await this.#opened('create_security_key', answer));
     if (challenge === undefined) return { refused: 'passkey_challenge_wrong' };
+    const isSecurityKey = ofPasskey === undefined;
     const response = responseOf(answer.response);
     if (response === undefined || !(await isVerifiable(response))) return { refused: 'passkey_wrong' };
     const { issuer, rpId, factors, clock } = this.#parts;
@@ -163,11 +187,12 @@ export class Passkeys {
         expectedChallenge: challenge.challenge,
         expectedOrigin: new URL(issuer).origin,
         expectedRPID: rpId,
-        requireUserVerification: true,
+        requireUserVerification: false,
         supportedAlgorithmIDs: [-8, -7, -257],
       }),
     );
     if (verified?.verified !== true) return { refused: 'passkey_wrong' };
+    if (!verified.registrationInfo.userVerified && !isSecurityKey) return { refused: 'passkey_unverified' };
     if (!(await this.#use(challenge))) return { refused: 'passkey_challenge_used' };
     const { credential, credentialBackedUp: isBackedUp } = verified.registrationInfo;
     const passkey: Passkey = {
@@ -177,11 +202,12 @@ export class Passkeys {
       counter: credential.counter,
       transports: transportsOf(response.response.transports),
       isBackedUp,
+      isSecurityKey,
       name: nameOfPasskey(name),
       createdAtMs: clock(),
       countsFromMs,
     };
-    if (await factors.addPasskey(passkey, notice)) return { passkey };
+    if (await factors.addPasskey(passkey, await noticeOf(isSecurityKey))) return { passkey };
     const { passkeys } = await factors.of(subject);
     return { refused: passkeys >= MAX_PASSKEYS ? 'passkeys_too_many' : 'passkey_wrong' };
   }
@@ -225,6 +251,13 @@ export function nameOfPasskey(text: string): string {
     .normalize('NFC')
     .replaceAll(/\p{C}/gu, '');
   return name.trim().slice(0, MAX_NAME).trim();
+}
+
+/** Security keys without PIN cannot verify their user. Without any of these, the user may have any passkey. */
+function verificationFor(allowed: readonly Passkey[]): 'required' | 'preferred' | 'discouraged' {
+  const keys = allowed.filter(({ isSecurityKey }) => isSecurityKey).length;
+  if (keys === 0) return 'required';
+  return keys === allowed.length ? 'discouraged' : 'preferred';
 }
 
 function descriptorOf({ id, transports }: Passkey) {

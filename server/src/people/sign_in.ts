@@ -185,15 +185,16 @@ async function checkPassword(
 }
 
 /** The methods of a step with a passkey, which may not count yet. */
-export function passkeyMethods({ countsFromMs }: Passkey, nowMs: number): readonly string[] {
-  return countsFromMs <= nowMs ? METHODS.passkey : byRecovery(METHODS.passkey);
+export function passkeyMethods({ countsFromMs, isSecurityKey }: Passkey, nowMs: number): readonly string[] {
+  const methods = isSecurityKey ? METHODS.securityKey : METHODS.passkey;
+  return countsFromMs <= nowMs ? methods : byRecovery(methods);
 }
 
 export type PasskeySignInRefusal = PasskeyRefusal | AdmissionRefusal | 'passkey_foreign' | 'passkey_waits';
 
 /**
  * Finds the user who signs in with a passkey. The directory of a user must still let them in.
- * @param only the user who must own it
+ * @param only the user who must own it, and has shown something before: only then does a security key count
  */
 export async function signInWithPasskey(
   passkeys: Passkeys | undefined,
@@ -204,7 +205,9 @@ export async function signInWithPasskey(
   | { readonly person: Person; readonly passkey: Passkey }
   | { readonly refused: PasskeySignInRefusal; readonly subject?: string }
 > {
-  const outcome = (await passkeys?.verify(answer)) ?? { refused: 'passkey_unknown' as const };
+  const outcome = (await passkeys?.verify(answer, { isSecond: only !== undefined })) ?? {
+    refused: 'passkey_unknown' as const,
+  };
   if ('refused' in outcome) return outcome;
   const { passkey } = outcome;
   const { subject } = passkey;

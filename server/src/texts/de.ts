@@ -53,6 +53,10 @@ export const DE: Texts = {
       too_many_sign_ins: 'Gerade melden sich zu viele Menschen gleichzeitig an.',
       another_person: 'Die Anwendung verlangt ein anderes Konto. Melden Sie sich mit diesem an.',
       passkey_refused: 'Dieser Passkey gilt hier nicht. Melden Sie sich anders an.',
+      passkey_unverified:
+        'Dieser Schlüssel hat nicht geprüft, ob Sie es sind, etwa mit einer PIN. Geben Sie zuerst Benutzername und Passwort ein.',
+      security_key_alone:
+        'Dieser Sicherheitsschlüssel ist ein zweiter Schritt. Geben Sie zuerst Benutzername und Passwort ein.',
       passkey_too_late:
         'Das hat zu lange gedauert oder ist schon geschehen. Versuchen Sie es noch einmal mit Ihrem Passkey.',
     },
@@ -132,11 +136,13 @@ export const DE: Texts = {
     signIn: 'Mit Passkey anmelden',
     notUsed: 'Es wurde kein Passkey verwendet. Versuchen Sie es noch einmal, oder melden Sie sich anders an.',
     title: 'Passkeys',
-    text: 'Melden Sie sich ohne Passwort an: mit Fingerabdruck, Gesicht, Bildschirmsperre oder Sicherheitsschlüssel.',
+    text: 'Melden Sie sich ohne Passwort an: mit Fingerabdruck, Gesicht, Bildschirmsperre oder einem Sicherheitsschlüssel mit PIN.',
     name: 'Name des Passkeys',
     defaultName: 'Passkey',
     add: 'Passkey hinzufügen',
-    notAdded: 'Es wurde kein Passkey hinzugefügt. Vielleicht hat dieses Gerät schon einen für dieses Konto.',
+    notAdded:
+      'Es wurde kein Passkey hinzugefügt. Vielleicht hat dieses Gerät schon einen für dieses Konto, oder es ist ein Sicherheitsschlüssel ohne PIN.',
+    asSecurityKey: 'Stattdessen als Sicherheitsschlüssel hinzufügen',
     needsScripts: 'Passkeys brauchen JavaScript.',
     lastUsed: (when) => `zuletzt verwendet: ${when}`,
     neverUsed: 'noch nie verwendet',
@@ -145,10 +151,25 @@ export const DE: Texts = {
     remove: (passkey) => html`<span class="unseen">${passkey} </span>Entfernen`,
   },
 
+  securityKeys: {
+    title: 'Sicherheitsschlüssel',
+    text: 'Einen solchen Schlüssel stecken Sie ein oder halten ihn an Ihr Gerät, nachdem Sie Ihr Passwort eingegeben haben. Er braucht keine PIN.',
+    name: 'Name des Sicherheitsschlüssels',
+    defaultName: 'Sicherheitsschlüssel',
+    add: 'Sicherheitsschlüssel hinzufügen',
+    notAdded:
+      'Es wurde kein Sicherheitsschlüssel hinzugefügt. Vielleicht gibt es ihn schon für dieses Konto.',
+    onlyOne: 'Nur zusammen mit Ihrem Passwort. Fügen Sie einen weiteren hinzu, falls Sie ihn verlieren.',
+  },
+
   second: {
     title: 'Bestätigen Sie, dass Sie es sind',
     signingInAs: 'Anmeldung als',
-    usePasskey: 'Passkey verwenden',
+    use: {
+      passkey: 'Passkey verwenden',
+      securityKey: 'Sicherheitsschlüssel verwenden',
+      both: 'Passkey oder Sicherheitsschlüssel verwenden',
+    },
     code: 'Code aus Ihrer Authenticator-App',
     submit: 'Weiter',
     useRecovery: 'Wiederherstellungscode verwenden',
@@ -160,9 +181,10 @@ export const DE: Texts = {
       code_used: 'Dieser Code wurde schon verwendet. Warten Sie auf den nächsten.',
       recovery_code_wrong: 'Dieser Wiederherstellungscode ist falsch oder wurde schon verwendet.',
       too_many_codes: 'Zu viele falsche Codes.',
-      passkey_refused: 'Dieser Passkey gilt nicht für dieses Konto.',
-      passkey_too_late:
-        'Das hat zu lange gedauert oder ist schon geschehen. Versuchen Sie es noch einmal mit Ihrem Passkey.',
+      passkey_refused: 'Dieser Passkey oder Sicherheitsschlüssel gilt nicht für dieses Konto.',
+      passkey_unverified:
+        'Dieser Schlüssel hat nicht geprüft, ob Sie es sind, etwa mit einer PIN. Verwenden Sie einen anderen Weg.',
+      passkey_too_late: 'Das hat zu lange gedauert oder ist schon geschehen. Versuchen Sie es noch einmal.',
       passkey_waits:
         'Dieser Passkey wurde mit einem Wiederherstellungscode hinzugefügt und gilt noch nicht. Verwenden Sie einen anderen.',
     },
@@ -205,12 +227,18 @@ export const DE: Texts = {
       passkey_added: 'Der Passkey ist hinzugefügt.',
       passkey_removed:
         'Der Passkey ist entfernt, und alle anderen Browser sind abgemeldet. Löschen Sie ihn auch auf Ihrem Gerät.',
+      security_key_added: 'Der Sicherheitsschlüssel ist hinzugefügt.',
+      security_key_removed:
+        'Der Sicherheitsschlüssel ist entfernt, und alle anderen Browser sind abgemeldet.',
       totp_added: 'Die Authenticator-App ist hinzugefügt.',
       totp_removed: 'Die Authenticator-App ist entfernt, und alle anderen Browser sind abgemeldet.',
       nothing_changed: 'Es hat sich nichts geändert.',
-      passkey_refused: 'Der Passkey konnte nicht hinzugefügt werden.',
+      passkey_refused: 'Der Passkey oder Sicherheitsschlüssel konnte nicht hinzugefügt werden.',
+      passkey_unverified:
+        'Der Schlüssel hat nicht geprüft, ob Sie es sind, etwa mit einer PIN. Deshalb kann er kein Passkey sein. Fügen Sie ihn stattdessen als Sicherheitsschlüssel hinzu.',
       passkey_too_late: 'Das hat zu lange gedauert oder ist schon geschehen. Versuchen Sie es noch einmal.',
-      passkeys_too_many: 'Sie haben die höchste Zahl von Passkeys. Entfernen Sie zuerst einen.',
+      passkeys_too_many:
+        'Sie haben die höchste Zahl von Passkeys und Sicherheitsschlüsseln. Entfernen Sie zuerst einen.',
       passkey_needed:
         'Sie haben keinen anderen Weg zur Anmeldung. Legen Sie zuerst ein Passwort fest, oder fügen Sie einen weiteren Passkey hinzu.',
       totp_exists: 'Sie haben schon eine Authenticator-App. Entfernen Sie sie zuerst.',
@@ -510,7 +538,13 @@ export const DE: Texts = {
         `${formats.number(count)} ${formats.plural(count, { one: 'früherer Eintrag', other: 'frühere Einträge' })}`,
     ),
     signedInBy: (ways, when) => html`Mit ${ways}, ${when}`,
-    ways: { fed: 'anderem Anbieter', pwd: 'Passwort', otp: 'Code', pop: 'Passkey' },
+    ways: {
+      fed: 'anderem Anbieter',
+      pwd: 'Passwort',
+      otp: 'Code',
+      pop: 'Passkey',
+      securityKey: 'Sicherheitsschlüssel',
+    },
     signInStatuses: {
       current: 'Dieser Browser',
       open: 'Angemeldet',
@@ -747,12 +781,14 @@ export const DE: Texts = {
     changes: {
       passkey_added: (name) => `Der Passkey „${name}“ wurde hinzugefügt.`,
       passkey_removed: (name) => `Der Passkey „${name}“ wurde entfernt.`,
+      security_key_added: (name) => `Der Sicherheitsschlüssel „${name}“ wurde hinzugefügt.`,
+      security_key_removed: (name) => `Der Sicherheitsschlüssel „${name}“ wurde entfernt.`,
       totp_added: () => 'Eine Authenticator-App wurde hinzugefügt.',
       totp_removed: () => 'Die Authenticator-App wurde entfernt.',
       recovery_codes_made: () =>
         'Neue Wiederherstellungscodes wurden erstellt. Die bisherigen gelten nicht mehr.',
       factors_reset: () =>
-        'Alle Passkeys, die Authenticator-App und die Wiederherstellungscodes wurden entfernt.',
+        'Alle Passkeys und Sicherheitsschlüssel, die Authenticator-App und die Wiederherstellungscodes wurden entfernt.',
       provider_linked: (name) => `Die Anmeldung über ${name} wurde hinzugefügt.`,
       provider_unlinked: (name) => `Die Anmeldung über ${name} wurde entfernt.`,
     },

@@ -532,7 +532,11 @@ export async function addPageClients(server: RunningServer): Promise<void> {
     const { subject } = await addPerson(database, username, cheapHash(password));
     await factors.addPasskey({
       ...{ id: 'k1', subject, publicKey: '', counter: 0, transports: [], isBackedUp: true },
-      ...{ name: LONG_NAME, createdAtMs: 1, countsFromMs: 0 },
+      ...{ isSecurityKey: false, name: LONG_NAME, createdAtMs: 1, countsFromMs: 0 },
+    });
+    await factors.addPasskey({
+      ...{ id: 'k2', subject, publicKey: '', counter: 0, transports: ['usb'], isBackedUp: false },
+      ...{ isSecurityKey: true, name: LONG_NAME, createdAtMs: 2, countsFromMs: 0 },
     });
     await factors.addTotp(subject, { sealed: '', createdAtMs: 1, countsFromMs: 0 }, 0);
     await factors.setRecoveryCodes(subject, [{ digest: 'digest', sealed: '' }], 1);

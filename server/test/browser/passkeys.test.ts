@@ -14,15 +14,19 @@ describe('passkeys in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
   const set = scene();
 
   /** Adds an authenticator with a screen lock, which holds passkeys, to the tab. Its user is always willing. */
-  async function authenticatorOf({ page, person }: Visit): Promise<[CDPSession, string]> {
+  async function authenticatorOf(
+    { page, person }: Visit,
+    isSecurityKey = false,
+  ): Promise<[CDPSession, string]> {
     const devtools = await person.newCDPSession(page);
     await devtools.send('WebAuthn.enable', { enableUI: false });
-    const options = { protocol: 'ctap2', ctap2Version: 'ctap2_1', transport: 'internal' } as const;
     const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
       options: {
-        ...options,
-        ...{ hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
-        automaticPresenceSimulation: true,
+        ...(isSecurityKey
+          ? ({ protocol: 'u2f', transport: 'usb' } as const)
+          : ({ protocol: 'ctap2', ctap2Version: 'ctap2_1', transport: 'internal' } as const)),
+        ...{ hasResidentKey: !isSecurityKey, hasUserVerification: !isSecurityKey },
+        ...{ isUserVerified: !isSecurityKey, automaticPresenceSimulation: true },
       },
     });
     return [devtools, authenticatorId];
@@ -68,6 +72,34 @@ describe('passkeys in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     await visit.person.clearCookies();
     // The authenticator chooses its passkey as soon as the page offers autofill.
     await visit.authorize({ prompt: 'consent' });
+    await visit.page.waitForSelector('#consent-allow');
+  });
+
+  test('a security key without PIN is no passkey, the page says so, and it is a second step', async () => {
+    const visit = await set().visitor();
+    await authenticatorOf(visit, true);
+    const who = await newUser('karl');
+    await visit.open('/account/security');
+    await visit.signIn(who);
+    await visit.page.click('#add-passkey');
+    const alert = visit.page.locator('form:has(#add-passkey) [role=alert]');
+    await alert.waitFor();
+    assert.match(
+      await alert.innerText(),
+      /or it is a security key without PIN\. Add it as a security key instead/,
+    );
+    assert.deepEqual(await accessibilityProblems(visit.page), []);
+    await alert.locator('a').click();
+    await visit.page.fill('#security-key-name', 'Blue key');
+    await visit.page.click('#add-security-key');
+    await visit.page.waitForSelector('#recovery-code-list');
+    await visit.page.click('#codes-saved');
+    await visit.page.waitForSelector('h3:has-text("Blue key")');
+
+    await visit.person.clearCookies();
+    await visit.authorize({ prompt: 'consent', acr_values: 'phr' });
+    await visit.signIn(who);
+    await visit.page.click('#passkey-submit:has-text("Use your security key")');
     await visit.page.waitForSelector('#consent-allow');
   });
 

@@ -189,9 +189,13 @@ export interface PasskeyFormFound {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-export function passkeyFormOf({ url, html }: Pick<Page, 'url' | 'html'>): PasskeyFormFound {
+/** @param button of the form. Default: the first form for passkeys */
+export function passkeyFormOf({ url, html }: Pick<Page, 'url' | 'html'>, button = ''): PasskeyFormFound {
+  const forms = html.matchAll(
+    /<form method="post" action="([^"]*)" data-passkey="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g,
+  );
   const [, action = '', challenge = '', fields = ''] =
-    /<form method="post" action="([^"]*)" data-passkey="([^"]*)"[^>]*>([\s\S]*?)<\/form>/.exec(html) ??
+    [...forms].find(([form]) => form.includes(`id="${button}`)) ??
     assert.fail(`the page has no form for passkeys: ${html}`);
   const hidden = [...fields.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
   const own = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, unescaped(value)]));

@@ -375,6 +375,7 @@ const CHALLENGE = { sealed: 'sealed', options: { challenge: 'Y2hhbGxlbmdl', rpId
 const NO_FACTORS: FactorsView = {
   ...FORM,
   passkeys: { list: [], challenge: CHALLENGE },
+  securityKeys: { list: [], challenge: CHALLENGE },
   totpSinceMs: undefined,
   recoveryCodes: 0,
   mayChange: true,
@@ -392,6 +393,7 @@ const FACTORS: FactorsView = {
         ...{ id: 'k1', subject: 's', publicKey: '', counter: 0, transports: [] },
         name: 'Phone',
         isBackedUp: true,
+        isSecurityKey: false,
         createdAtMs: NOW_MS - 3000 * HOUR_MS,
         lastUsedAtMs: NOW_MS - 2 * HOUR_MS,
         countsFromMs: 0,
@@ -400,8 +402,19 @@ const FACTORS: FactorsView = {
         ...{ id: 'k2', subject: 's', publicKey: '', counter: 4, transports: ['usb'] },
         name: 'Blue security key in the drawer of the desk',
         isBackedUp: false,
+        isSecurityKey: false,
         createdAtMs: NOW_MS - 30 * HOUR_MS,
         countsFromMs: 0,
+      },
+    ],
+  },
+  securityKeys: {
+    challenge: CHALLENGE,
+    list: [
+      {
+        ...{ id: 'k3', subject: 's', publicKey: '', counter: 4, transports: ['usb'] },
+        ...{ name: 'Old key', isBackedUp: false, isSecurityKey: true },
+        ...{ createdAtMs: NOW_MS - 40 * HOUR_MS, lastUsedAtMs: NOW_MS - 3 * HOUR_MS, countsFromMs: 0 },
       },
     ],
   },
@@ -795,6 +808,9 @@ const SAMPLES: readonly Sample[] = [
   sample('second_unchecked', secondPage, { ...SECOND, application: STRANGER }),
   sample('second_passkey', secondPage, {
     ...{ ...SECOND, challenge: CHALLENGE, takesCode: false, takesRecoveryCode: false },
+  }),
+  sample('second_security_key', secondPage, {
+    ...{ ...SECOND, challenge: CHALLENGE, keys: 'securityKey' },
   }),
   sample('second_passkey_lost', secondPage, {
     ...{ ...SECOND, challenge: CHALLENGE, takesCode: false, problem: 'passkey_waits' },

@@ -158,8 +158,8 @@ async function exportData(c: PageContext, needs: DataNeeds, session: BrowserSess
       })),
     }),
     ...(passkeys.length > 0 && {
-      passkeys: passkeys.map(({ name, isBackedUp, createdAtMs, lastUsedAtMs }) => ({
-        ...{ name, isBackedUp, createdAt: time(createdAtMs) },
+      passkeys: passkeys.map(({ name, isBackedUp, isSecurityKey, createdAtMs, lastUsedAtMs }) => ({
+        ...{ name, isSecurityKey, isBackedUp, createdAt: time(createdAtMs) },
         ...(lastUsedAtMs !== undefined && { lastUsedAt: time(lastUsedAtMs) }),
       })),
     }),

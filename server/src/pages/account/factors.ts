@@ -61,14 +61,25 @@ export async function factorsView(
     noticeIn(c, needs, session),
   ]);
   const mayChange = (await needs.missing.ofChange(session, 'factors')) === undefined;
-  const challenge =
+  const challengeFor = async (kind: 'passkey' | 'security_key') =>
     mayChange && list.length < MAX_PASSKEYS
-      ? await passkeys?.creationChallenge(formToken, session.person)
+      ? passkeys?.creationChallenge(formToken, session.person, kind)
       : undefined;
+  const challenge = await challengeFor('passkey');
+  const securityKeyChallenge = await challengeFor('security_key');
   return {
     action: urlOf(needs, '/account/factors', pendingOf(c)),
     formToken,
-    ...(passkeys !== undefined && { passkeys: { list, ...(challenge !== undefined && { challenge }) } }),
+    ...(passkeys !== undefined && {
+      passkeys: {
+        list: list.filter(({ isSecurityKey }) => !isSecurityKey),
+        ...(challenge !== undefined && { challenge }),
+      },
+      securityKeys: {
+        list: list.filter(({ isSecurityKey }) => isSecurityKey),
+        ...(securityKeyChallenge !== undefined && { challenge: securityKeyChallenge }),
+      },
+    }),
     totpSinceMs: totp?.createdAtMs,
     totpCountsFromMs: totp?.countsFromMs,
     recoveryCodes,
@@ -211,14 +222,17 @@ const addPasskey: ChangeFactors = async (c, needs, session, form) => {
   const { passkeys } = needs;
   if (answer === undefined || passkeys === undefined) return back(c, needs, session);
   const name = nameOfPasskey(form.get('passkey_name') ?? '') || defaultNameIn(c, needs);
-  const notice = await ownNotice(c, needs, session, { change: 'passkey_added', name });
   const countsFromMs = countsFrom(needs, session);
-  const outcome = await passkeys.create(answer, session.person, name, countsFromMs, notice);
+  const outcome = await passkeys.create(answer, session.person, name, countsFromMs, (isSecurityKey) =>
+    ownNotice(c, needs, session, { change: isSecurityKey ? 'security_key_added' : 'passkey_added', name }),
+  );
   if ('refused' in outcome) {
     refuse(c, needs, session, outcome.refused);
     return back(c, needs, session, problemOfPasskey(outcome.refused));
   }
-  return added(c, needs, session, METHODS.passkey, 'passkey_added');
+  return outcome.passkey.isSecurityKey
+    ? added(c, needs, session, METHODS.securityKey, 'security_key_added')
+    : added(c, needs, session, METHODS.passkey, 'passkey_added');
 };
 
 async function removePasskey(
@@ -229,25 +243,17 @@ async function removePasskey(
 ): Promise<Response> {
   const { subject } = session.person;
   const ways = await needs.waysOf(session.person);
-  const notice = await removalNotice(c, needs, session, id);
+  const passkey = (await needs.factors.passkeysOf(subject)).find((item) => item.id === id);
+  if (passkey === undefined) return removed(c, needs, session, false);
+  const { name, isSecurityKey } = passkey;
+  const change = isSecurityKey ? 'security_key_removed' : 'passkey_removed';
+  const notice = await ownNotice(c, needs, session, { change, name });
   if (await needs.factors.removePasskey(subject, id, ways, notice, holdOf(needs, session)))
-    return removed(c, needs, session, 'passkey_removed');
+    return removed(c, needs, session, change);
   const isThere = (await needs.factors.passkeysOf(subject)).some((item) => item.id === id);
   if (!isThere) return removed(c, needs, session, false);
   refuse(c, needs, session, 'passkey_needed');
   return back(c, needs, session, 'passkey_needed');
-}
-
-/** @returns `undefined` if the user has no such passkey, or gets no emails */
-async function removalNotice(
-  c: PageContext,
-  needs: FactorsNeeds,
-  session: BrowserSession,
-  passkeyId: string,
-): Promise<Notice | undefined> {
-  const passkeys = await needs.factors.passkeysOf(session.person.subject);
-  const passkey = passkeys.find(({ id }) => id === passkeyId);
-  return passkey && ownNotice(c, needs, session, { change: 'passkey_removed', name: passkey.name });
 }
 
 /**
@@ -270,7 +276,7 @@ function defaultNameIn(c: PageContext, needs: FactorsNeeds): string {
 }
 
 function problemOfPasskey(refused: PasskeyRefusal): FactorNotice {
-  if (refused === 'passkeys_too_many') return 'passkeys_too_many';
+  if (refused === 'passkeys_too_many' || refused === 'passkey_unverified') return refused;
   return refused === 'passkey_challenge_wrong' || refused === 'passkey_challenge_used'
     ? 'passkey_too_late'
     : 'passkey_refused';
@@ -340,7 +346,10 @@ async function back(
   notice?: FactorNotice,
 ): Promise<Response> {
   const pending = pendingOf(c);
-  if (pending !== undefined && (notice === 'passkey_added' || notice === 'totp_added'))
+  if (
+    pending !== undefined &&
+    (notice === 'passkey_added' || notice === 'security_key_added' || notice === 'totp_added')
+  )
     return c.redirect(urlOf(needs, '/authorize', pending), 303);
   const url = urlOf(needs, '/account/security', pending);
   if (notice === undefined) return c.redirect(url, 303);

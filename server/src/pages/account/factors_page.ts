@@ -23,11 +23,8 @@ export interface FactorsView {
   readonly action: string;
   readonly formToken: string;
   /** Absent if the server has no passkeys. */
-  readonly passkeys?: {
-    readonly list: readonly Passkey[];
-    /** Absent if the user may not add one now. */
-    readonly challenge?: Challenge;
-  };
+  readonly passkeys?: PasskeysShown;
+  readonly securityKeys?: PasskeysShown;
   readonly totpSinceMs: number | undefined;
   readonly recoveryCodes: number;
   /** When the app begins to count, if the user added it with a recovery code. */
@@ -44,11 +41,26 @@ export interface FactorsView {
   readonly nowMs: number;
 }
 
-const DONE = ['passkey_added', 'passkey_removed', 'totp_added', 'totp_removed', 'nothing_changed'] as const;
+interface PasskeysShown {
+  readonly list: readonly Passkey[];
+  /** Absent if the user may not add one now. */
+  readonly challenge?: Challenge;
+}
+
+const DONE = [
+  'passkey_added',
+  'passkey_removed',
+  'security_key_added',
+  'security_key_removed',
+  'totp_added',
+  'totp_removed',
+  'nothing_changed',
+] as const;
 
 export const FACTOR_NOTICES = [
   ...DONE,
   'passkey_refused',
+  'passkey_unverified',
   'passkey_too_late',
   'passkeys_too_many',
   'passkey_needed',
@@ -71,10 +83,12 @@ ${isNeeded ? html`<p id="factor-needed" class="caution">${icon('alert')}<span>${
  */
 export function factorsSections(view: FactorsView, texts: Texts): Html {
   const { factors: words } = texts;
-  const { passkeys, recoveryCodes, totpSinceMs } = view;
-  const hasFactor = totpSinceMs !== undefined || (passkeys?.list.length ?? 0) > 0;
+  const { passkeys, securityKeys, recoveryCodes, totpSinceMs } = view;
+  const keys = (passkeys?.list.length ?? 0) + (securityKeys?.list.length ?? 0);
+  const hasFactor = totpSinceMs !== undefined || keys > 0;
   return html`${view.mayChange ? '' : confirmForm(view, 'confirm-identity', texts)}
 ${passkeys === undefined ? '' : passkeySection(view, passkeys, texts)}
+${securityKeys === undefined ? '' : securityKeySection(view, securityKeys, texts)}
 <section aria-labelledby="totp">
 <h2 id="totp">${words.totp}</h2>
 <p class="note">${totpSinceMs === undefined ? words.totpText : texts.account.since(html`${texts.formats.date(totpSinceMs)}`)}</p>
@@ -99,37 +113,48 @@ export function showsUnsavedCodes({ hasUnsavedCodes, mayChange, isNeeded }: Fact
   return hasUnsavedCodes && mayChange && !isNeeded;
 }
 
-function passkeySection(
-  view: FactorsView,
-  { list, challenge }: NonNullable<FactorsView['passkeys']>,
-  texts: Texts,
-): Html {
-  const { passkeys: words, factors } = texts;
+function passkeySection(view: FactorsView, { list, challenge }: PasskeysShown, texts: Texts): Html {
+  const { passkeys: words } = texts;
   const name = html`<label for="passkey-name">${words.name}</label>
 <input id="passkey-name" name="passkey_name" maxlength="64" autocomplete="off" value="${newPasskeyName(view.userAgent, texts)}">`;
   return html`<section aria-labelledby="passkeys">
 <h2 id="passkeys">${words.title}</h2>
 <p class="note">${words.text}</p>
+${keyList(view, list, texts)}
 ${
-  list.length === 0
+  challenge === undefined
     ? ''
-    : html`<ul class="entries" role="list">
+    : html`<div class="fields">${passkeyForm({ ...view, challenge, button: { id: 'add-passkey', text: words.add, isPrimary: view.isNeeded }, fields: name, problem: html`${words.notAdded} <a href="#security-keys">${words.asSecurityKey}</a>` }, texts)}</div>
+<noscript><p class="note">${words.needsScripts}</p></noscript>`
+}
+</section>`;
+}
+
+/** Keys that the browser asks for after the password, and that need not verify their user: button `add-security-key`. */
+function securityKeySection(view: FactorsView, { list, challenge }: PasskeysShown, texts: Texts): Html {
+  const { securityKeys: words } = texts;
+  const name = html`<label for="security-key-name">${words.name}</label>
+<input id="security-key-name" name="passkey_name" maxlength="64" autocomplete="off" value="${words.defaultName}">`;
+  return html`<section aria-labelledby="security-keys">
+<h2 id="security-keys">${words.title}</h2>
+<p class="note">${words.text}</p>
+${keyList(view, list, texts)}
+${challenge === undefined ? '' : html`<div class="fields">${passkeyForm({ ...view, challenge, button: { id: 'add-security-key', text: words.add }, fields: name, problem: words.notAdded }, texts)}</div>`}
+</section>`;
+}
+
+function keyList(view: FactorsView, list: readonly Passkey[], texts: Texts): Html | '' {
+  if (list.length === 0) return '';
+  const { passkeys: words, factors } = texts;
+  return html`<ul class="entries" role="list">
 ${list.map(
   (item) => html`<li><span class="mark device">${icon('key')}</span>
 <div class="entry"><h3><bdi>${item.name}</bdi></h3>
 <p class="detail">${texts.account.since(html`${texts.formats.date(item.createdAtMs)}`)} · ${item.lastUsedAtMs === undefined ? words.neverUsed : words.lastUsed(texts.formats.past(item.lastUsedAtMs, view.nowMs))}</p>
-<p class="detail">${item.isBackedUp ? words.backedUp : words.notBackedUp}</p>
+<p class="detail">${item.isSecurityKey ? texts.securityKeys.onlyOne : item.isBackedUp ? words.backedUp : words.notBackedUp}</p>
 ${countsNote(item.countsFromMs, view, texts)}
 ${removal(view, idOf('remove-passkey', item.id), html`name="remove_passkey" value="${item.id}"`, words.remove(html`<bdi>${item.name}</bdi>`), factors)}</div></li>\n`,
-)}</ul>`
-}
-${
-  challenge === undefined
-    ? ''
-    : html`<div class="fields">${passkeyForm({ ...view, challenge, button: { id: 'add-passkey', text: words.add, isPrimary: view.isNeeded }, fields: name, problem: words.notAdded }, texts)}</div>
-<noscript><p class="note">${words.needsScripts}</p></noscript>`
-}
-</section>`;
+)}</ul>`;
 }
 
 /** That a factor does not count yet. */

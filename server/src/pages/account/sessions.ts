@@ -281,14 +281,17 @@ function signInEntry(
 
 /** What the user has shown, in words. */
 function waysOf(amr: readonly string[], { account: { ways }, formats }: Texts): string {
-  return formats.list(SHOWN_WAYS.filter((way) => amr.includes(way)).map((way) => ways[way]));
+  // Only a passkey verifies its user.
+  const key = amr.includes('user') ? 'pop' : 'securityKey';
+  const shown = SHOWN_WAYS.filter((way) => amr.includes(way));
+  return formats.list(shown.map((way) => ways[way === 'pop' ? key : way]));
 }
 
 const SHOWN_WAYS = ['fed', 'pwd', 'otp', 'pop'] as const;
 
 function failureOf(reason: string): keyof Texts['account']['signInFailures'] {
   if (reason === 'password_wrong' || reason === 'password_cut_off') return 'password';
-  if (reason.startsWith('passkey')) return 'passkey';
+  if (reason.startsWith('passkey') || reason === 'security_key_alone') return 'passkey';
   return reason.includes('code') ? 'code' : 'other';
 }
 

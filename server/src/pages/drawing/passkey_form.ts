@@ -91,7 +91,7 @@ interface PasskeyForm extends FormShown {
   readonly isAutofilled?: boolean;
   readonly fields?: Html;
   /** Shown if the browser answers with an error. Default: that no passkey was used. */
-  readonly problem?: string;
+  readonly problem?: string | Html;
 }
 
 /** A form that sends `passkey` and `passkey_challenge`. */

@@ -97,6 +97,8 @@ const PROBLEMS = {
   passkey_foreign: { problem: 'passkey_refused', status: 403 },
   passkey_wrong: { problem: 'passkey_refused', status: 403 },
   passkey_counter_wrong: { problem: 'passkey_refused', status: 403 },
+  passkey_unverified: { problem: 'passkey_unverified', status: 403 },
+  security_key_alone: { problem: 'security_key_alone', status: 403 },
   passkeys_too_many: { problem: 'passkey_refused', status: 403 },
   passkey_challenge_wrong: { problem: 'passkey_too_late', status: 403 },
   passkey_challenge_used: { problem: 'passkey_too_late', status: 403 },

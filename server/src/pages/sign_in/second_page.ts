@@ -21,6 +21,8 @@ export interface SecondView extends FormShown {
   readonly takesRecoveryCode: boolean;
   /** Absent if the user has no passkey, or the server has none. */
   readonly challenge?: Challenge;
+  /** What answers the challenge. Default: a passkey. */
+  readonly keys?: 'passkey' | 'securityKey' | 'both' | undefined;
   readonly application?: ApplicationShown;
   /** As on the sign-in page. */
   readonly lead?: Lead;
@@ -49,7 +51,7 @@ export function secondPage(view: SecondView, setting: PageSetting): Page {
 ${uncheckedNote(application, setting, texts)}
 ${problem === undefined ? '' : signInProblem(texts.second.problems[problem], view.secondsToWait, texts)}
 ${personLine(words.signingInAs, view.person, html`<a id="change-person" href="${view.changePerson}">${texts.signIn.notYou}</a>`)}
-${challenge === undefined ? '' : passkeyForm({ ...view, challenge, button: { id: 'passkey-submit', text: words.usePasskey, isPrimary: true } }, texts)}
+${challenge === undefined ? '' : passkeyForm({ ...view, challenge, button: { id: 'passkey-submit', text: words.use[view.keys ?? 'passkey'], isPrimary: true } }, texts)}
 ${challenge === undefined ? '' : html`<noscript><p class="note">${texts.passkeys.needsScripts}</p></noscript>`}
 ${takesCode ? codeForm(view, texts) : ''}
 ${takesRecoveryCode ? recoveryForm(view, texts) : ''}

@@ -1,8 +1,9 @@
 // The second step of a sign-in, or what a session lacks.
 import { type Level, PHISHING_RESISTANT } from '../../config/acr.ts';
+import type { Passkey } from '../../data/factors.ts';
 import type { Person } from '../../data/people.ts';
 import type { PageReason } from '../../log/page_events.ts';
-import { afterStep, byRecovery, METHODS } from '../../people/acr.ts';
+import { afterStep, byRecovery, hasFirstStep, METHODS } from '../../people/acr.ts';
 import type { CodeRefusal, SecondFactors } from '../../people/second_factors.ts';
 import { type PasskeySignInRefusal, passkeyMethods, signInWithPasskey } from '../../people/sign_in.ts';
 import { passkeyAnswer } from '../browser/forms.ts';
@@ -148,13 +149,19 @@ async function check(
   if (answer !== undefined) {
     const outcome = await signInWithPasskey(needs.passkeys, needs.signInParts, answer, person);
     if ('refused' in outcome) return outcome;
-    const { id, countsFromMs } = outcome.passkey;
+    const { id, countsFromMs, isSecurityKey } = outcome.passkey;
+    if (isSecurityKey && !takesSecurityKey(session)) return { refused: 'security_key_alone' };
     if (!takesRecovery && countsFromMs > clock()) return { refused: 'passkey_waits' };
-    // A passkey is a complete sign-in of its own.
     const methods = passkeyMethods(outcome.passkey, clock());
-    const amr = session === undefined ? [...METHODS.password, ...methods] : methods;
     const isStillThere = async () => (await factors.passkey(id)) !== undefined;
-    return { person, isRecovery: false, how: { amr, isStillThere } };
+    // A passkey is a complete sign-in of its own. A security key adds to an earlier one.
+    if (session === undefined || !isSecurityKey) {
+      const amr = session === undefined ? [...METHODS.password, ...methods] : methods;
+      return { person, isRecovery: false, how: { amr, isStillThere } };
+    }
+    const { signedInAtMs } = session;
+    const amr = afterStep(session.amr, methods);
+    return { person, isRecovery: false, how: { amr, isStillThere, signedInAtMs } };
   }
   const { totpCountsFromMs = 0 } = await factors.of(person.subject);
   const isTotpWaiting = totpCountsFromMs > clock();
@@ -178,6 +185,11 @@ async function check(
   return { person, isRecovery: recovery !== null, how };
 }
 
+/** Whether a security key can follow what the user has shown in a session, or else the password. */
+function takesSecurityKey(session: BrowserSession | undefined): boolean {
+  return session === undefined || hasFirstStep(session.amr);
+}
+
 /** Whether a code of the app is enough. One of an app that does not count yet stands for a recovery code. */
 function isCodeEnough({
   level,
@@ -191,7 +203,7 @@ async function renderSecond(
   c: PageContext,
   needs: SecondStepNeeds,
   page: PendingPage,
-  { person, level, takesRecovery }: Waiting,
+  { person, level, takesRecovery, session }: Waiting,
   refusal?: Refusal,
 ): Promise<Response> {
   const { formTokens, drawing, factors, passkeys } = needs;
@@ -201,7 +213,10 @@ async function renderSecond(
   const nowMs = needs.clock();
   const has = await factors.of(person.subject);
   const own = has.passkeys === 0 ? [] : await factors.passkeysOf(person.subject);
-  const accepted = own.filter(({ countsFromMs }) => takesRecovery || countsFromMs <= nowMs);
+  const accepted = own.filter(
+    ({ countsFromMs, isSecurityKey }) =>
+      (takesRecovery || countsFromMs <= nowMs) && (!isSecurityKey || takesSecurityKey(session)),
+  );
   const challenge = accepted.length === 0 ? undefined : await passkeys?.signInChallenge(formToken, accepted);
   const isTotpWaiting = (has.totpCountsFromMs ?? 0) > nowMs;
   const wait = refusal !== undefined && 'secondsToWait' in refusal ? refusal.secondsToWait : undefined;
@@ -213,6 +228,7 @@ async function renderSecond(
     takesCode: has.hasTotp && isCodeEnough({ level, takesRecovery, isTotpWaiting }),
     takesRecoveryCode: has.recoveryCodes > 0 && takesRecovery,
     ...(challenge !== undefined && { challenge }),
+    keys: keysAmong(accepted),
     lead: leadOf(page),
     ...(authorization !== undefined && {
       application: needs.drawing.application(authorization.client, setting.language),
@@ -226,6 +242,12 @@ async function renderSecond(
     formMayLeave: authorization !== undefined,
     ...(wait !== undefined && { headers: { 'retry-after': String(wait) } }),
   });
+}
+
+function keysAmong(accepted: readonly Pick<Passkey, 'isSecurityKey'>[]): SecondView['keys'] {
+  const hasKey = accepted.some(({ isSecurityKey }) => isSecurityKey);
+  if (!hasKey) return 'passkey';
+  return accepted.every(({ isSecurityKey }) => isSecurityKey) ? 'securityKey' : 'both';
 }
 
 function problemOf({ refused }: Refusal): SecondProblem {
