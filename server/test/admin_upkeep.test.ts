@@ -165,7 +165,8 @@ test('a reset of factors ends sessions and tokens; an administrator’s needs ev
   assert.equal(await admin.instance.factors.addTotp(subject, totp, 1), true);
   const shown = await admin.send('GET', `/admin/users/${subject}/factors`);
   assert.deepEqual(shown.body, {
-    ...{ passkeys: [], authenticator_app_added_at: '2026-01-01T00:00:00.000Z', recovery_codes: 0 },
+    ...{ passkeys: [], security_keys: [], recovery_codes: 0 },
+    authenticator_app_added_at: '2026-01-01T00:00:00.000Z',
   });
   const confirm = () => admin.send('POST', `/admin/users/${subject}/factors/confirm`);
   assert.deepEqual((await confirm()).body, { factors_confirmed: false });
@@ -187,7 +188,7 @@ test('a reset of factors ends sessions and tokens; an administrator’s needs ev
   const reset = await admin.send('DELETE', `/admin/users/${subject}/factors`);
   assert.deepEqual(reset.body, { factors_removed: true, sessions_ended: 0 });
   const after = await admin.send('GET', `/admin/users/${subject}/factors`);
-  assert.deepEqual(after.body, { passkeys: [], recovery_codes: 0 });
+  assert.deepEqual(after.body, { passkeys: [], security_keys: [], recovery_codes: 0 });
 
   const root = await admin.instance.people.byName('root');
   const token = await admin.tokenOf(['grantd:users:write']);

@@ -6,6 +6,7 @@ import {
   acrOf,
   afterStep,
   amrShown,
+  byRecovery,
   levelOf,
   METHODS,
   missingStep,
@@ -338,9 +339,23 @@ describe('what a sign-in lacks', () => {
     assert.equal(acrOf(METHODS.password, ['phr']), 'urn:grantd:acr:password');
   });
 
-  test('RFC 8176 §2 a key without user verification is not phishing-resistant', () => {
+  test('RFC 8176 §2 a key without user verification is phishing-resistant only after something else', () => {
     assert.equal(levelOf(['pop']), PASSWORD);
-    assert.equal(levelOf(['pwd', 'pop', 'mfa']), MULTI_FACTOR);
+    assert.equal(levelOf(METHODS.securityKey), MULTI_FACTOR);
+    assert.equal(levelOf(['pop', 'pwd', 'fed', ...METHODS.securityKey]), PHISHING_RESISTANT);
+    assert.equal(
+      levelOf(['pwd', 'pop', 'user', 'fed', ...METHODS.code]),
+      MULTI_FACTOR,
+      'not the provider’s key',
+    );
+    const withKey = afterStep(METHODS.password, METHODS.securityKey);
+    assert.deepEqual([withKey, acrOf(withKey)], [['pwd', 'pop', 'mfa'], 'phr']);
+    const afterRecovery = afterStep([...METHODS.password, ...byRecovery(METHODS.code)], METHODS.securityKey);
+    assert.deepEqual([afterRecovery, levelOf(afterRecovery)], [withKey, PHISHING_RESISTANT]);
+    const waiting = afterStep(METHODS.password, byRecovery(METHODS.securityKey));
+    assert.deepEqual([levelOf(waiting), amrShown(waiting)], [MULTI_FACTOR, ['pwd', 'mfa']]);
+    const withoutPassword = afterStep(byRecovery(METHODS.passkey), METHODS.securityKey);
+    assert.equal(levelOf(withoutPassword), MULTI_FACTOR, 'a key follows no passkey that waits');
   });
 
   test('methods that another provider passes on count for nothing here, and those of later steps do', () => {

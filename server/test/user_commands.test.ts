@@ -200,7 +200,7 @@ for (const database of ANY_DATABASE) {
       const { sub, sessions, consents, grants, created_at: createdAt, ...rest } = JSON.parse(text);
       assert.deepEqual(rest, {
         ...{ username: 'cleo', claims: {}, groups: [], has_password: true, acting: [], links: [], locks: [] },
-        factors: { passkeys: [], recovery_codes: 0 },
+        factors: { passkeys: [], security_keys: [], recovery_codes: 0 },
       });
       assert.match(sub, /^[\w-]{22}$/);
       assert.ok(Date.parse(createdAt) <= Date.now());
