@@ -88,8 +88,10 @@ const OF_PAGES: Readonly<Record<PageReason, string>> = {
   passkey_challenge_used: 'Der Passkey hat eine Aufgabe signiert, die schon benutzt war.',
   passkey_unknown: 'Kein Benutzer hat diesen Passkey, oder er wurde entfernt.',
   passkey_foreign: 'Der Passkey gehört einem anderen Benutzer als dem, der sich anmeldet.',
-  passkey_wrong:
-    'Die Antwort des Passkeys ist ungültig: etwa Herkunft, RP-ID, Signatur oder Prüfung des Benutzers.',
+  passkey_wrong: 'Die Antwort des Passkeys ist ungültig: Herkunft, RP-ID oder Signatur ist falsch.',
+  passkey_unverified:
+    'Der Authenticator hat seinen Benutzer nicht geprüft, was ein Passkey braucht. Ein Sicherheitsschlüssel ohne PIN kann das nicht: Er ist nur ein zweiter Schritt.',
+  security_key_alone: 'Ein Sicherheitsschlüssel wurde ohne vorheriges Passwort verwendet.',
   passkey_counter_wrong:
     'Der Zähler des Passkeys ist nicht höher als beim letzten Mal. Vielleicht ist der Passkey eine Kopie.',
   passkeys_too_many: 'Der Benutzer wollte einen Passkey hinzufügen, hat aber schon so viele wie möglich.',
