@@ -1,3 +1,4 @@
+// Long: each factor, with each way in which it is added, used, refused and removed.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
