@@ -355,7 +355,7 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual(fetched, []);
     });
 
-    test('WebAuthn §6.1 a key that does not verify its user is only a security key, as its challenge says', async (t) => {
+    test('WebAuthn §7.1 a key that does not verify its user is only a security key, as its challenge says', async (t) => {
       const opened = await openDatabase(t, database);
       const passkeys = new Passkeys({
         ...{ issuer: ISSUER, rpId: 'id.example', rpName: 'Example', secret: SECRET },
