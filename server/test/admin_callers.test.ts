@@ -53,6 +53,7 @@ const INPUTS: Inputs = {
   removeLink: ({ sub, link }) => ({ sub, link }),
   listLocks: ({ sub }) => ({ sub }),
   unlockUser: ({ sub }) => ({ sub }),
+  explainUser: ({ sub }) => ({ sub }),
   addClient: () => ({
     client_id: 'shop',
     redirect_uris: ['https://shop.example/back'],

@@ -197,6 +197,7 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['resetFactors', { path: user }],
     ['listLocks', { path: user }],
     ['unlockUser', { path: user }],
+    ['explainUser', { path: user }],
     ['listLinks', { path: user }],
     ['removeLink', { path: { ...user, link: await newLink(person.subject) } }],
     ['listMails', { query: '?failed=true' }],

@@ -79,7 +79,7 @@ const REMOVED_LINK = named(
   object({ provider: link.provider, label: link.label, sessions_ended: endedSessions }),
 );
 
-const LOCK = object({
+export const LOCK = object({
   step: oneOf(
     LOCKED_STEPS,
     'The step that is refused: the password, a code (of an authenticator app, or a recovery code), or a mailed link that is opened in another browser.',
@@ -125,14 +125,14 @@ function linkView({ upstreamIssuer, upstreamSub, linkedAtMs, ...identity }: Upst
   };
 }
 
-function lockView({ step, places, endsAtMs }: Lock): LockView {
+export function lockView({ step, places, endsAtMs }: Lock): LockView {
   return { step, places, ends_at: timeOf(endsAtMs) };
 }
 
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
 
 /** @throws {Refused} the secret, with which the servers count attempts, is not set, or another one is */
-async function locksIn({
+export async function locksIn({
   attempts,
   secret,
   requireSecretOfServers,

@@ -11,6 +11,7 @@ import { SCOPE_OPERATIONS } from './scopes.ts';
 import { SECRET_OPERATIONS } from './secrets.ts';
 import { SERVER_OPERATIONS } from './server.ts';
 import { SESSION_OPERATIONS } from './sessions.ts';
+import { SIGN_IN_OPERATIONS } from './sign_in_explanation.ts';
 import { STATE_OPERATIONS } from './state.ts';
 import { TOKEN_OPERATIONS } from './tokens.ts';
 import { USER_STREAMS } from './user_lines.ts';
@@ -28,6 +29,7 @@ export const OPERATIONS = {
   ...AUDIT_OPERATIONS,
   ...SERVER_OPERATIONS,
   ...FACTOR_OPERATIONS,
+  ...SIGN_IN_OPERATIONS,
   ...MAIL_OPERATIONS,
   ...SECRET_OPERATIONS,
   ...STATE_OPERATIONS,

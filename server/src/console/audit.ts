@@ -7,14 +7,13 @@ import type { Input } from '../admin/table.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
-import { reasonIn } from '../texts/reasons.ts';
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type ConsoleView, consoleFrame, nextLink, type Row, section, termList, urlOf } from './frame.ts';
 import { nextAfter } from './lists.ts';
 import { namesOf } from './names.ts';
 import { identifiersIn, type SentenceView, sentenceOf, TYPE_GROUPS } from './sentences.ts';
-import { ago, identifier } from './values.ts';
+import { ago, identifier, reasonLine } from './values.ts';
 
 const EVENTS_PER_PAGE = 50;
 
@@ -172,7 +171,7 @@ const CLIENTS_SEARCHED = 50;
  * The client with an identifier or a name. Also an unknown identifier, because events outlive their clients.
  * @throws {InvalidInput} several clients have the name
  */
-async function clientNamed({ call }: Visit, typed: string): Promise<string> {
+export async function clientNamed({ call }: Visit, typed: string): Promise<string> {
   const { items } = await call('listClients', { search: typed, limit: CLIENTS_SEARCHED });
   if (items.some(({ client_id: id }) => id === typed)) return typed;
   const named = items.filter(({ client_name: name }) => name?.toLowerCase() === typed.toLowerCase());
@@ -268,15 +267,6 @@ function eventRow(event: AuditEventView, view: SentenceView, texts: Texts): Html
 /** Why a sign-in failed, in words and as a code; nothing for other events, whose sentences say it. */
 function reasonOf({ type, reason = '' }: AuditEventView, texts: Texts): Html | '' {
   return type === 'sign_in_failed' || type === 'audit_restarted' ? reasonLine(reason, texts) : '';
-}
-
-/** A reason code in words, with the code beside it. Another text stands for itself. */
-export function reasonLine(code: string, texts: Texts): Html | '' {
-  if (code === '') return '';
-  const known = reasonIn(texts.language, code);
-  return known === undefined
-    ? html`<p class="reason"><bdi>${code}</bdi></p>`
-    : html`<p class="reason"><span lang="${known.language}">${known.text}</span> <code>${code}</code></p>`;
 }
 
 export interface EventPageView extends ConsoleView, SentenceView {

@@ -23,6 +23,7 @@ import {
   urlOf,
 } from './frame.ts';
 import { type Badge, badges, type ListRow, listOf, renderList, thingUrl, wishOf } from './lists.ts';
+import { showSupport } from './support.ts';
 
 /** Changes that are asked about first. */
 const ASKED = ['disable', 'end_sessions', 'revoke', 'end_grant'] as const;
@@ -46,6 +47,7 @@ export async function showUsers(visit: Visit): Promise<Response> {
       listOf(visit, 'users', users, (user) => rowOf(user, adminGroup)),
     );
   }
+  if (c.req.query('show') === 'sign_in') return showSupport(visit, sub);
   const user = await call('getUser', { sub });
   const ask = ASKED.find((one) => one === c.req.query('ask'));
   const { items: sessions } = await call('listSessions', { sub });
@@ -216,7 +218,8 @@ ${askLink(thingUrl(base, 'users', sub, { ask: 'end_grant', grant: id }), `end_gr
         ask('end_sessions'),
         ask('revoke'),
       ])}
-${isAdministrator && disabledAt === undefined ? html`<p class="note">${words.administratorStays}</p>\n` : ''}<p class="actions"><a href="${urlOf(base, 'audit', { user: sub })}">${words.eventsAbout}</a></p>`,
+${isAdministrator && disabledAt === undefined ? html`<p class="note">${words.administratorStays}</p>\n` : ''}<p class="actions"><a id="sign-in" href="${thingUrl(base, 'users', sub, { show: 'sign_in' })}">${words.support.link}</a>
+<a href="${urlOf(base, 'audit', { user: sub })}">${words.eventsAbout}</a></p>`,
     )}`,
   });
 }

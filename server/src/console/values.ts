@@ -2,6 +2,7 @@
 import { html } from 'hono/html';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
+import { reasonIn } from '../texts/reasons.ts';
 import { thingUrl } from './lists.ts';
 import type { Names } from './names.ts';
 
@@ -41,4 +42,13 @@ export function clientLink({ base, names }: NamingView, id: string): Html {
 
 export function groupLink({ base }: Pick<NamingView, 'base'>, name: string): Html {
   return html`<a href="${thingUrl(base, 'groups', name)}"><bdi>${name}</bdi></a>`;
+}
+
+/** A reason code in words, with the code beside it. Another text stands for itself. */
+export function reasonLine(code: string, texts: Texts): Html | '' {
+  if (code === '') return '';
+  const known = reasonIn(texts.language, code);
+  return known === undefined
+    ? html`<p class="reason"><bdi>${code}</bdi></p>`
+    : html`<p class="reason"><span lang="${known.language}">${known.text}</span> <code>${code}</code></p>`;
 }

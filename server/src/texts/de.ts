@@ -3,6 +3,7 @@ import { html } from 'hono/html';
 import type { Texts } from './en.ts';
 import { EVENT_TEXTS_DE } from './event_texts_de.ts';
 import { counted, Formats } from './formats.ts';
+import { SUPPORT_TEXTS_DE } from './support_texts_de.ts';
 
 const formats = new Formats('de', { justNow: 'gerade eben', on: (date) => `am ${date}` });
 
@@ -1118,6 +1119,7 @@ export const DE: Texts = {
       },
     },
     events: EVENT_TEXTS_DE,
+    support: SUPPORT_TEXTS_DE,
     audit: {
       lead: 'Wer was geändert hat, das Neueste zuerst.',
       filters: {

@@ -4,6 +4,7 @@ import { html } from 'hono/html';
 import { EVENT_TEXTS } from './event_texts_en.ts';
 import { counted, Formats } from './formats.ts';
 import type { Html } from './html.ts';
+import { SUPPORT_TEXTS } from './support_texts_en.ts';
 
 const formats = new Formats('en-GB', { justNow: 'just now', on: (date) => `on ${date}` });
 
@@ -1112,6 +1113,7 @@ export const EN = {
       },
     },
     events: EVENT_TEXTS,
+    support: SUPPORT_TEXTS,
     audit: {
       lead: 'Who changed what, the newest first.',
       filters: {

@@ -478,6 +478,16 @@ export const PAGES: readonly PageCase[] = [
     shows: '#target',
   },
   {
+    name: 'console: the sign-in of a user',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/users?search=alice');
+      await visit.page.click('.rows a');
+      await visit.page.click('#sign-in');
+    },
+    shows: '#verdict',
+  },
+  {
     name: 'console: an event',
     as: 'alice',
     open: async (visit) => {

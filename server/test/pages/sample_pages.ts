@@ -9,6 +9,7 @@ import { keysPage, rotatePage } from '../../src/console/keys.ts';
 import { listPage } from '../../src/console/lists.ts';
 import { overviewPage as consolePage } from '../../src/console/overview.ts';
 import { searchPage } from '../../src/console/search.ts';
+import { supportPage } from '../../src/console/support.ts';
 import { type ExplainedView, explainedPage, revokeTokenPage, tokensPage } from '../../src/console/tokens.ts';
 import { askUserPage, userPage } from '../../src/console/users.ts';
 import type { Sample as HistorySample } from '../../src/monitoring/history.ts';
@@ -1052,6 +1053,44 @@ const SAMPLES: readonly Sample[] = [
       },
       ...{ actor: 'client:photos/web', subject: 'xT2a9', client_id: 'photos/web', address: '192.0.2.7' },
       ...{ request_id: 'Vn3B0mXo7z4w9fTq2sLk1w', reason: 'authorization_code' },
+    },
+  }),
+  sample('console_support', supportPage, {
+    ...{ ...CONSOLE, ...KNOWN, current: 'users', typed: 'photos/web' },
+    said: {
+      ...{
+        sub: 'xT2a9',
+        username: 'bob',
+        can_sign_in: false,
+        email: 'bob@example.com',
+        email_verified: false,
+      },
+      obstacles: ['disabled', 'locked', 'no_way', 'client_disabled', 'not_in_groups', 'factor_needed'],
+      locks: [{ step: 'password', places: 2, ends_at: EPOCH }],
+      ways: [
+        { way: 'password', open: true, followed_by: 'second_factor' },
+        { way: 'passkey', open: true, followed_by: 'nothing' },
+        {
+          way: 'provider',
+          name: 'google',
+          label: 'bob@example.com',
+          open: false,
+          closed_by: 'not_configured',
+        },
+      ],
+      factors: { passkeys: 1, authenticator_app: true, recovery_codes: 8, count_from: EPOCH },
+      policy: 'second_factor',
+      policies: [
+        { of: 'server', policy: 'password' },
+        { of: 'group', name: 'staff', policy: 'second_factor' },
+      ],
+      attempts: [
+        {
+          ...{ at: EPOCH, outcome: 'refused', step: 'password', reason: 'password_wrong', methods: [] },
+          ...{ user_agent: '', address: '192.0.2.7', client_id: 'photos/web', request_id: 'r1' },
+        },
+        { at: EPOCH, outcome: 'signed_in', step: 'code', methods: ['pwd', 'otp', 'mfa'], user_agent: '' },
+      ],
     },
   }),
   sample('console_refused', refusedPage, { ...CONSOLE, current: 'clients', kind: 'not_found' }),

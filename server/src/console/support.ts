@@ -1,0 +1,154 @@
+// How a user signs in: what the next sign-in would be like, and why the last ones were refused (ADR 190).
+import { html } from 'hono/html';
+import type { AttemptView, SignInExplanation, WayView } from '../admin/sign_in_explanation.ts';
+import { named } from '../pages/drawing/application_shown.ts';
+import { browserText } from '../pages/drawing/browser_names.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import type { Texts } from '../texts/en.ts';
+import type { Html } from '../texts/html.ts';
+import { textsIn } from '../texts/texts.ts';
+import type { Visit } from './access.ts';
+import { clientNamed } from './audit.ts';
+import { type ConsoleView, consoleFrame, type Row, section, termList, urlOf } from './frame.ts';
+import { thingUrl } from './lists.ts';
+import { type Names, namesOf } from './names.ts';
+import { waysIn } from './sentences.ts';
+import { ago, clientLink, reasonLine } from './values.ts';
+
+/** `GET /console/users?sub=SUBJECT&show=sign_in`. With `client`, as if the user came from this client. */
+export async function showSupport(visit: Visit, sub: string): Promise<Response> {
+  const { c, call, setting, view, console: parts, session } = visit;
+  const typed = (c.req.query('client') ?? '').trim();
+  const client = typed === '' ? {} : { client_id: await clientNamed(visit, typed) };
+  const said = await call('explainUser', { sub, ...client });
+  const clientIds = [said.client?.client_id, ...said.attempts.map((one) => one.client_id)];
+  const names = await namesOf(parts.partsOf(session.person.subject), {
+    clientIds: clientIds.filter((id) => id !== undefined),
+  });
+  const shown = { ...view, said, names, typed, nowMs: parts.pages.clock() };
+  return renderPage(c, supportPage(shown, setting));
+}
+
+export interface SupportView extends ConsoleView {
+  readonly said: SignInExplanation;
+  readonly names: Names;
+  /** The client that was asked about. */
+  readonly typed: string;
+  readonly nowMs: number;
+}
+
+/** Field `client`. */
+export function supportPage(view: SupportView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { support: words } = texts.console;
+  const { base, said, typed } = view;
+  const { username, sub, can_sign_in: can, obstacles } = said;
+  const name = named(username);
+  return consoleFrame(view, setting, {
+    title: words.title(username),
+    trail: [[username, thingUrl(base, 'users', sub)]],
+    lead: words.lead,
+    body: html`<form method="get" action="${urlOf(base, 'users')}" class="search">
+<input type="hidden" name="sub" value="${sub}"><input type="hidden" name="show" value="sign_in">
+<label for="client">${words.forClient}</label>
+<div class="field"><input id="client" name="client" value="${typed}" maxlength="300" autocomplete="off" autocapitalize="none" spellcheck="false">
+<button id="show" type="submit">${words.show}</button></div>
+</form>
+<p class="sentence" id="verdict"><span class="badge ${can ? 'good' : 'bad'}">${can ? words.can(name) : words.cannot(name)}</span></p>
+${
+  obstacles.length === 0
+    ? ''
+    : html`<ul class="rows" role="list">
+${obstacles.map((one) => html`<li>${words.obstacles[one]} ${words.advice[one]}</li>\n`)}</ul>`
+}
+${section('how', words.policy, termList(rowsOf(view, texts)))}
+${section(
+  'ways',
+  words.ways,
+  html`<ul class="rows" role="list">
+${said.ways.map((way) => wayRow(way, texts))}</ul>`,
+)}
+${section(
+  'attempts',
+  words.attempts,
+  said.attempts.length === 0
+    ? html`<p class="empty">${words.noAttempts}</p>`
+    : html`<ul class="rows" role="list">
+${said.attempts.map((one) => attemptRow(one, view, texts))}</ul>
+<p class="note">${words.attemptsText}</p>`,
+)}`,
+  });
+}
+
+function rowsOf(view: SupportView, texts: Texts): readonly Row[] {
+  const { support: words } = texts.console;
+  const { formats } = texts;
+  const { locks, factors, policy, policies, email, email_verified: isVerified } = view.said;
+  const { passkeys, authenticator_app: hasApp, recovery_codes: codes, count_from: from } = factors;
+  const has = [
+    ...(passkeys === 0 ? [] : [words.passkeys(passkeys, formats.number(passkeys))]),
+    ...(hasApp ? [words.app] : []),
+    ...(codes === 0 ? [] : [words.codes(codes, formats.number(codes))]),
+  ];
+  return [
+    [
+      words.locks,
+      locks.length === 0
+        ? undefined
+        : html`${locks.map(({ step, places, ends_at: end }) => html`<div>${words.lock(words.lockedSteps[step], words.places(places, formats.number(places)), exact(end, texts))}</div>`)}`,
+    ],
+    [
+      words.policy,
+      html`${words.policyNames[policy]} <span class="detail">(${formats.list(
+        policies.map(
+          ({ of, name = '', policy: one }) => `${ofPolicy(of, name, texts)}: ${words.policyNames[one]}`,
+        ),
+      )})</span>`,
+    ],
+    [
+      words.factors,
+      html`${has.length === 0 ? words.noFactors : formats.list(has)}${from === undefined ? '' : html` ${words.countFrom(exact(from, texts))}`}`,
+    ],
+    [
+      words.email,
+      email === undefined
+        ? undefined
+        : html`<bdi>${email}</bdi> (${isVerified ? words.verified : words.unverified})`,
+    ],
+  ];
+}
+
+function ofPolicy(of: 'server' | 'group' | 'client', name: string, { console: { support } }: Texts): string {
+  return of === 'server' ? support.policyOf.server : `${support.policyOf[of]} ${name}`;
+}
+
+/** A time in the future, whose distance says less. */
+function exact(at: string, { formats }: Texts): Html {
+  return html`<time datetime="${at}">${formats.instant(Date.parse(at))}</time>`;
+}
+
+function wayRow({ way, name, label, closed_by: closedBy, followed_by: next }: WayView, texts: Texts): Html {
+  const { support: words } = texts.console;
+  const which = [name, label].filter((one) => one !== undefined);
+  return html`<li>${words.wayNames[way]}${which.map((one) => html` <bdi>${one}</bdi>`)}
+<p class="detail">${closedBy === undefined ? words.next[next ?? 'nothing'] : words.closed[closedBy]}</p></li>
+`;
+}
+
+function attemptRow(one: AttemptView, view: SupportView, texts: Texts): Html {
+  const { support: words } = texts.console;
+  const { at, reason, methods, step, request_id: request, client_id: clientId } = one;
+  const ways = waysIn(methods.join(' '), texts);
+  const place = one.address ?? one.network;
+  const what =
+    reason !== undefined
+      ? words.refusedAt[step]
+      : ways === undefined
+        ? words.signedIn
+        : words.signedInWith(ways);
+  return html`<li>${what}${reason === undefined ? '' : reasonLine(reason, texts)}
+<p class="detail">${ago(at, view.nowMs, texts)} <span>${browserText(one.user_agent, texts)}</span>${place === undefined ? '' : html` <bdi>${place}</bdi>`}${
+    clientId === undefined ? '' : html` <span>${clientLink(view, clientId)}</span>`
+  }${request === undefined ? '' : html` <a href="${urlOf(view.base, 'audit', { request })}">${words.request}</a>`}</p></li>
+`;
+}

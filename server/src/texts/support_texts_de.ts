@@ -1,0 +1,91 @@
+// What the console says about the sign-in of a user, in German.
+import { html } from 'hono/html';
+import type { SUPPORT_TEXTS } from './support_texts_en.ts';
+
+export const SUPPORT_TEXTS_DE: typeof SUPPORT_TEXTS = {
+  title: (name) => `So meldet sich ${name} an`,
+  link: 'So meldet sich dieser Benutzer an',
+  lead: 'Was der Benutzer jetzt sähe. Dafür meldet sich niemand als dieser Benutzer an.',
+  can: (name) => html`${name} kann sich anmelden.`,
+  cannot: (name) => html`${name} kann sich nicht anmelden.`,
+  forClient: 'Für eine Anwendung (Name oder ID)',
+  show: 'Anzeigen',
+  obstacles: {
+    disabled: 'Der Benutzer ist gesperrt.',
+    locked: 'Es gab zu viele falsche Versuche. Deshalb lehnt der Server manche Schritte eine Weile ab.',
+    no_way: 'Der Benutzer hat keinen Weg zur Anmeldung, den dieser Server annimmt.',
+    client_disabled: 'Die Anwendung ist gesperrt.',
+    not_in_groups: 'Die Anwendung ist für bestimmte Gruppen, und der Benutzer ist in keiner davon.',
+    factor_needed:
+      'Der Benutzer muss zuerst einen Faktor hinzufügen. Der Server bietet es bei der Anmeldung an.',
+  },
+  advice: {
+    disabled: 'Geben Sie den Benutzer frei.',
+    locked: 'Entsperren Sie den Benutzer, oder warten Sie.',
+    no_way:
+      'Setzen Sie ein Passwort, laden Sie den Benutzer noch einmal ein, oder lassen Sie ihn einen Link aus einer E-Mail benutzen.',
+    client_disabled: 'Geben Sie die Anwendung frei.',
+    not_in_groups: 'Nehmen Sie den Benutzer in eine der Gruppen auf.',
+    factor_needed: 'Nichts: Der Benutzer folgt den Seiten.',
+  },
+  locks: 'Gesperrt',
+  lock: (step, places, end) => html`${step}: von ${places} aus, bis ${end}`,
+  places: (count, shown) => (count === 1 ? 'einem Ort' : `${shown} Orten`),
+  lockedSteps: { password: 'Das Passwort', code: 'Einmalcodes', mailed_link: 'Links aus E-Mails' },
+  ways: 'Wege zur Anmeldung',
+  wayNames: {
+    password: 'Passwort',
+    directory: 'Passwort des Verzeichnisses',
+    passkey: 'Ein Passkey',
+    provider: 'Anbieter',
+  },
+  closed: {
+    no_password: 'Der Benutzer hat keines.',
+    address_of_provider:
+      'Danach fragt der Server nicht, denn der Name ist eine Adresse, deren Benutzer sich bei einem Anbieter anmelden.',
+    not_configured: 'Das ist auf diesem Server nicht eingerichtet.',
+    not_linked: 'Dort hat der Benutzer noch kein Konto.',
+  },
+  next: {
+    nothing: 'Reicht für die Anmeldung.',
+    second_factor: 'Danach folgt ein zweiter Faktor.',
+    new_factor: 'Danach muss der Benutzer einen Faktor hinzufügen.',
+    refused: 'Danach lehnt der Server ab, weil kein Faktor des Benutzers jetzt die Regel erfüllt.',
+  },
+  factors: 'Zweite Faktoren',
+  noFactors: 'Keine.',
+  passkeys: (count, shown) => (count === 1 ? 'ein Passkey' : `${shown} Passkeys`),
+  app: 'eine Authenticator-App',
+  codes: (count, shown) => (count === 1 ? 'ein Wiederherstellungscode' : `${shown} Wiederherstellungscodes`),
+  countFrom: (when) => html`Sie zählen ganz ${when}.`,
+  policy: 'Was eine Anmeldung braucht',
+  policyOf: {
+    server: 'Server-Regel',
+    group: (name) => html`Gruppe ${name}`,
+    client: (name) => html`Anwendung ${name}`,
+  },
+  policyNames: {
+    password: 'Ein Passwort reicht',
+    second_factor_if_enrolled: 'Zweiter Faktor, wenn der Benutzer einen hat',
+    second_factor: 'Zweiter Faktor',
+    phishing_resistant: 'Ein Passkey',
+  },
+  email: 'E-Mail-Adresse',
+  verified: 'bestätigt',
+  unverified: 'nicht bestätigt, deshalb bekommt der Benutzer keine E-Mails zum Konto',
+  attempts: 'Letzte Anmeldungen und Versuche',
+  attemptsText:
+    'Ablehnungen ohne Prüfung, etwa nach zu vielen Versuchen, und Ablehnungen einer Anwendung stehen nur im Log.',
+  noAttempts: 'Keine in den letzten 30 Tagen.',
+  signedInWith: (ways) => `Angemeldet mit ${ways}`,
+  signedIn: 'Angemeldet',
+  refusedAt: {
+    password: 'Abgelehnt beim Passwort',
+    directory: 'Abgelehnt vom Verzeichnis',
+    passkey: 'Abgelehnt beim Passkey',
+    code: 'Abgelehnt beim Code',
+    provider: 'Abgelehnt nach dem Anbieter',
+    other: 'Abgelehnt',
+  },
+  request: 'Ereignisse der Anfrage',
+};

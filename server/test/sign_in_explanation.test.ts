@@ -1,0 +1,169 @@
+// How a user can sign in, and why the last attempts were refused.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { call } from '../src/admin/in_process.ts';
+import type { Input } from '../src/admin/table.ts';
+import { localCalls } from '../src/cli/local_calls.ts';
+import { readConfiguration } from '../src/config/configuration.ts';
+import { sqliteDatabase } from '../src/data/sqlite_database.ts';
+import { NO_PASSWORD } from '../src/data/ways_to_sign_in.ts';
+import { openInstance } from '../src/instance/instance.ts';
+import { ATTEMPTS_OF_NAME, AttemptLimits, attemptName } from '../src/people/sign_in.ts';
+import { cheapHash } from './harness/cheap_hash.ts';
+
+const ISSUER = 'http://localhost:4000';
+const folder = mkdtempSync(join(tmpdir(), 'grantd-explanation-'));
+const database = sqliteDatabase(join(folder, 'grantd.db'));
+const configuration = readConfiguration({}, { GRANTD_ISSUER: ISSUER, GRANTD_SECRET: 's'.repeat(32) });
+let instance: Awaited<ReturnType<typeof openInstance>>;
+let calls: ReturnType<typeof localCalls>;
+
+before(async () => {
+  instance = await openInstance(configuration, database, ISSUER, 'server');
+  calls = localCalls({ ...instance.actingAs('cli'), configuration });
+});
+after(async () => {
+  await database.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function add(name: string, facts: { readonly passwordHash?: string; readonly claims?: object } = {}) {
+  const person = await instance.people.add({
+    ...{ name, passwordHash: cheapHash('correct horse') },
+    claims: {},
+    ...facts,
+  } as Parameters<typeof instance.people.add>[0]);
+  return person ?? assert.fail(name);
+}
+
+const explain = (input: Input<'explainUser'>) => call(calls, 'explainUser', input);
+
+async function passkeyOf(subject: string): Promise<void> {
+  const passkey = {
+    ...{ id: `passkey of ${subject}`, subject, name: 'Key', publicKey: '', counter: 0, transports: [] },
+    ...{ createdAtMs: 0, countsFromMs: 0, lastUsedAtMs: undefined, isBackedUp: false },
+  };
+  assert.ok(await instance.factors.addPasskey(passkey as never));
+}
+
+describe('the ways to sign in of a user', () => {
+  test('a password is enough without a policy, and a passkey always is', async () => {
+    const { subject } = await add('ann');
+    await passkeyOf(subject);
+    const said = await explain({ sub: subject });
+    assert.equal(said.can_sign_in, true);
+    assert.deepEqual(said.obstacles, []);
+    assert.deepEqual(said.ways, [
+      { way: 'password', open: true, followed_by: 'second_factor' },
+      { way: 'passkey', open: true, followed_by: 'nothing' },
+    ]);
+    assert.deepEqual(said.policies, [{ of: 'server', policy: 'second_factor_if_enrolled' }]);
+  });
+
+  test('a user without a password, passkey or link has none', async () => {
+    const { subject } = await add('invited', { passwordHash: NO_PASSWORD });
+    const said = await explain({ sub: subject });
+    assert.equal(said.can_sign_in, false);
+    assert.deepEqual(said.obstacles, ['no_way']);
+    assert.deepEqual(said.ways, [{ way: 'password', open: false, closed_by: 'no_password' }]);
+  });
+
+  test('a link to a provider that is not configured is closed', async () => {
+    const { subject } = await add('linked', { passwordHash: NO_PASSWORD });
+    const identity = {
+      provider: 'gone',
+      upstreamIssuer: 'https://idp.example',
+      upstreamSub: '1',
+      label: 'lin',
+    };
+    assert.ok(await instance.upstreamIdentities.link(identity, subject, Date.now()));
+    const [, link] = (await explain({ sub: subject })).ways;
+    assert.deepEqual(link, {
+      ...{ way: 'provider', name: 'gone', label: 'lin', open: false, closed_by: 'not_configured' },
+    });
+  });
+
+  test('the strictest policy of server, groups and client decides what follows', async () => {
+    const { subject } = await add('cleo', { claims: { email: 'cleo@example.com', email_verified: true } });
+    await instance.groups.add({ name: 'staff', description: '', signInPolicy: 'second_factor' }, Date.now());
+    await instance.groups.addMember({ subject, group: 'staff' }, Date.now());
+    await call(calls, 'addClient', {
+      ...{ client_id: 'vault', redirect_uris: ['https://vault.example/cb'] },
+      ...{ sign_in_policy: 'phishing_resistant', allowed_groups: ['staff', 'others'] },
+    } as Input<'addClient'>);
+    const plain = await explain({ sub: subject });
+    assert.equal(plain.policy, 'second_factor');
+    assert.deepEqual(plain.ways, [{ way: 'password', open: true, followed_by: 'new_factor' }]);
+    assert.deepEqual([plain.can_sign_in, plain.obstacles], [true, ['factor_needed']]);
+    assert.deepEqual([plain.email, plain.email_verified], ['cleo@example.com', true]);
+    const atVault = await explain({ sub: subject, client_id: 'vault' });
+    assert.deepEqual(atVault.policies.slice(1), [
+      { of: 'group', name: 'staff', policy: 'second_factor' },
+      { of: 'client', name: 'vault', policy: 'phishing_resistant' },
+    ]);
+    assert.equal(atVault.policy, 'phishing_resistant');
+    assert.deepEqual(atVault.client, {
+      client_id: 'vault',
+      allowed_groups: ['staff', 'others'],
+      may_use: true,
+    });
+
+    const stranger = await add('stranger');
+    await call(calls, 'disableClient', { client_id: 'vault' });
+    const refused = await explain({ sub: stranger.subject, client_id: 'vault' });
+    assert.equal(refused.can_sign_in, false);
+    assert.deepEqual(refused.obstacles, ['client_disabled', 'not_in_groups', 'factor_needed']);
+    await assert.rejects(explain({ sub: stranger.subject, client_id: 'none' }), /there is no client none/);
+  });
+
+  test('a disabled user and a locked one are told apart, with the end of the lock', async () => {
+    const { subject } = await add('dan');
+    const limits = new AttemptLimits(instance.attempts, instance.secret());
+    for (let attempt = 0; attempt <= ATTEMPTS_OF_NAME.attempts; attempt += 1)
+      await limits.begin({ name: attemptName('dan'), place: '192.0.2.7', most: ATTEMPTS_OF_NAME });
+    const locked = await explain({ sub: subject });
+    assert.deepEqual([locked.can_sign_in, locked.obstacles], [true, ['locked']]);
+    assert.deepEqual(
+      locked.locks.map(({ step, places }) => [step, places]),
+      [['password', 1]],
+    );
+    assert.ok(Date.parse(locked.locks[0]?.ends_at ?? '') > Date.now());
+    await call(calls, 'disableUser', { sub: subject });
+    const disabled = await explain({ sub: subject });
+    assert.deepEqual([disabled.can_sign_in, disabled.obstacles], [false, ['disabled', 'locked']]);
+    assert.ok(disabled.disabled_at);
+  });
+});
+
+test('the last attempts have their time, step, place and reason, the newest first', async () => {
+  const { subject, passwordHash } = await add('eve');
+  const nowMs = Date.now();
+  const session = {
+    ...{ id: 's1', subject, amr: ['pwd', 'otp', 'mfa'], userAgent: 'Firefox', network: '192.0.2.0/24' },
+    ...{ signedInAtMs: nowMs - 60_000, lastSeenAtMs: nowMs - 60_000 },
+  };
+  assert.ok(await instance.sessions.add(session, 'digest', nowMs + 60_000, { subject, passwordHash }));
+  const failed = {
+    subject,
+    reason: 'code_wrong',
+    clientId: 'shop',
+    userAgent: 'Firefox',
+    network: '192.0.2.0/24',
+  };
+  await instance.sessions.addFailedSignIn(failed, nowMs);
+  const { attempts } = await explain({ sub: subject });
+  assert.deepEqual(attempts, [
+    {
+      ...{ at: new Date(nowMs).toISOString(), outcome: 'refused', step: 'code', methods: [] },
+      ...{ reason: 'code_wrong', explanation: 'The code of the authenticator app is wrong.' },
+      ...{ user_agent: 'Firefox', network: '192.0.2.0/24', client_id: 'shop' },
+    },
+    {
+      ...{ at: new Date(nowMs - 60_000).toISOString(), outcome: 'signed_in', step: 'code' },
+      ...{ methods: ['pwd', 'otp', 'mfa'], user_agent: 'Firefox', network: '192.0.2.0/24' },
+    },
+  ]);
+});
