@@ -92,7 +92,7 @@ describe('the ways to sign in of a user', () => {
     await instance.groups.addMember({ subject, group: 'staff' }, Date.now());
     await call(calls, 'addClient', {
       ...{ client_id: 'vault', redirect_uris: ['https://vault.example/cb'] },
-      ...{ sign_in_policy: 'phishing_resistant', allowed_groups: ['staff', 'others'] },
+      ...{ sign_in_policy: 'phishing_resistant', allowed_groups: ['staff'] },
     } as Input<'addClient'>);
     const plain = await explain({ sub: subject });
     assert.equal(plain.policy, 'second_factor');
@@ -107,7 +107,7 @@ describe('the ways to sign in of a user', () => {
     assert.equal(atVault.policy, 'phishing_resistant');
     assert.deepEqual(atVault.client, {
       client_id: 'vault',
-      allowed_groups: ['staff', 'others'],
+      allowed_groups: ['staff'],
       may_use: true,
     });
 
