@@ -107,6 +107,7 @@ export {
 export {
   type ClientDocument,
   type ClientMetadata,
+  type IdentityAssertionPolicy,
   isFetched,
   isMemberName,
   type LocalizedMember,

@@ -324,6 +324,14 @@ for (const database of DATABASES) {
       assert.deepEqual(await of(() => storage.tokens.issue([acting], { clientGeneration: 0 })), [
         `token_issued ${acting.id} client:web web ${subject} token_exchange:shop`,
       ]);
+      const assertion = newToken('web', {
+        ...{ subject, ancestors: [ancestor], tokenType: 'N_A' },
+        ...{ resources: ['https://chat.example/'], scopes: ['chat.read', 'chat.write'] },
+      });
+      const upon = { clientGeneration: 0, leavesNoRow: true };
+      assert.deepEqual(await of(() => storage.tokens.issue([assertion], upon)), [
+        `identity_assertion_issued ${assertion.id} client:web web ${subject} https://chat.example/ chat.read chat.write`,
+      ]);
       // The row of a JWT of a trusted issuer is no token. What is obtained by the JWT names the issuer.
       const row = newToken('web', { tokenType: 'N_A', sessionId: 'asserted_1' });
       assert.deepEqual(await of(() => storage.tokens.issue([row], { clientGeneration: 0 })), []);

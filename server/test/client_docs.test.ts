@@ -78,7 +78,10 @@ test('docs/token_exchange.md and end_access.md: a token is exchanged, and ends w
   const environment = { GRANTD_PORT: String(await freePort()) };
   const command = (...words: string[]) => grantdPrints(folder, words, '', environment);
   const secrets: Record<string, string> = {};
-  for (const [, words = '', id = ''] of page.matchAll(/^ *\$ npx grantd (client add (\S+) .*)$/gm))
+  const [elsewhere = ''] = /^## Send a user's identity.*?(?=^## )/ms.exec(page) ?? [];
+  for (const [, words = '', id = ''] of page
+    .replace(elsewhere, '')
+    .matchAll(/^ *\$ npx grantd (client add (\S+) .*)$/gm))
     secrets[`${id.toUpperCase()}_SECRET`] = (await command(...words.split(' '))).split('\n').at(-1) ?? '';
   const server = await workbench.start(folder, ['--port', environment.GRANTD_PORT]);
 

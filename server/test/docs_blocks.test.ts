@@ -29,6 +29,12 @@ const RUN: readonly (readonly [page: string, test: string, ...languages: string[
   ['docs/admin_api.md', 'server/test/admin_docs.test.ts', 'sh'],
   ['docs/jwt_bearer.md', 'server/test/jwt_bearer.test.ts', 'sh', 'console'],
   ['docs/token_exchange.md', 'server/test/client_docs.test.ts', 'sh', 'console'],
+  [
+    'docs/token_exchange.md#send-a-users-identity-to-another-authorization-server',
+    'server/test/identity_assertions.test.ts',
+    'sh',
+    'console',
+  ],
   ['docs/end_access.md#a-service-is-compromised', 'server/test/client_docs.test.ts', 'sh'],
   ['docs/follow.md', 'server/test/follow_page.test.ts', 'console'],
   ['docs/library.md', 'examples/test/package.test.ts', 'sh', 'console'],

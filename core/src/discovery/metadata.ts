@@ -12,6 +12,7 @@ import {
   EXCHANGE_GRANT,
   GRANT_TYPES,
   type GrantType,
+  ID_JAG_TOKEN_TYPE,
   JWT_BEARER_GRANT,
   namesOf,
   requirementsOf,
@@ -79,6 +80,9 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
       grant_types_supported: grantTypes(context),
       ...(context.trustedIssuers?.acceptsIdentityAssertions && {
         authorization_grant_profiles_supported: ['urn:ietf:params:oauth:grant-profile:id-jag'],
+      }),
+      ...(context.tokenExchange && {
+        identity_chaining_requested_token_types_supported: [ID_JAG_TOKEN_TYPE],
       }),
       ...authentication(context, 'token', methods),
     }),

@@ -1,25 +1,40 @@
 // The grant of token exchange. § refers to RFC 8693.
-import { hmacSha256, sha256 } from '#crypto';
-import { accessFor, audienceOf, MAX_RESOURCES, mayUse } from '../clients/access.ts';
+import { hmacSha256 } from '#crypto';
+import { accessFor, audienceOf, MAX_RESOURCES } from '../clients/access.ts';
 import type { ClientContext, ForeignSubject } from '../clients/client.ts';
 import { isUnchecked } from '../clients/client.ts';
 import { confirmationOfAccessToken, type Proofs } from '../confirmation/confirmation.ts';
-import { ConfigurationError, invalidRequest, OAuthError, type ReasonCode } from '../http/errors.ts';
+import { ConfigurationError, invalidRequest, OAuthError } from '../http/errors.ts';
 import { type Form, requireParameter, selectScopes, valuesIn } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
-import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
-import { ENDING_KEYS, type EndingConcern, endingKey, endingText, isProven } from '../protocol/claims.ts';
-import { EXCHANGE_GRANT, type FurtherGrants, hasResource } from '../protocol/client_metadata.ts';
+import { secondsOf } from '../platform/environment.ts';
+import { ENDING_KEYS, type EndingConcern, endingKey, endingText } from '../protocol/claims.ts';
+import { EXCHANGE_GRANT, type FurtherGrants } from '../protocol/client_metadata.ts';
 import { functionOf, type KindsOf, requireKinds, wholeNumber } from '../protocol/option_kinds.ts';
-import { applicationOf, PERSONAL, recordOnlyClaims } from '../protocol/record_rules.ts';
-import type { Ancestor, ClientRecord, TokenKind } from '../protocol/records.ts';
+import { recordOnlyClaims } from '../protocol/record_rules.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { guardedCall } from '../storage/faults.ts';
 import type { Grant, IssuedTokens } from '../token/grant.ts';
 import type { FoundToken, Person } from '../tokens/context.ts';
-import { ACCESS_TOKEN_ID, grantClaimsOf, ID_TOKEN_DIGEST, mintAccessToken } from '../tokens/mint.ts';
-import { actingWith, confirmationOf, findToken, lifeOf, personOf, refusedIssuance } from '../tokens/state.ts';
-import { subjectIdentifier } from '../tokens/subject_identifier.ts';
+import { grantClaimsOf, mintAccessToken } from '../tokens/mint.ts';
+import { actingWith, refusedIssuance } from '../tokens/state.ts';
+import { ID_JAG, issueIdentityAssertion } from './identity_assertion.ts';
+import {
+  ancestorsOf,
+  endOf,
+  JWT,
+  notAllowed,
+  personFor,
+  presented,
+  refusedActor,
+  refusedSubject,
+  requireExchangeable,
+  requireProof,
+  TOKEN_TYPE,
+  unsupported,
+  withinSignIn,
+} from './subject_token.ts';
 
 export interface TokenExchangeOptions {
   /** How many tokens may lie before an exchanged one: those that it was obtained from, one after the other. Default: 5 */
@@ -78,19 +93,6 @@ export function tokenExchange(options: TokenExchangeOptions = {}): TokenExchange
   };
 }
 
-/**
- * Types of tokens (§3). The values are kinds of this server's tokens; a JWT is an access token here. An ID token stands
- * for the access token that was issued with it.
- */
-const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
-const ID_TOKEN = `${TOKEN_TYPE}id_token`;
-const JWT = `${TOKEN_TYPE}jwt`;
-const KINDS: Readonly<Record<string, TokenKind>> = {
-  [ID_TOKEN]: 'access_token',
-  [`${TOKEN_TYPE}access_token`]: 'access_token',
-  [JWT]: 'access_token',
-  [`${TOKEN_TYPE}refresh_token`]: 'refresh_token',
-};
 const ISSUED: readonly string[] = [`${TOKEN_TYPE}access_token`, JWT];
 
 function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOptions['hasConsented']>): Grant {
@@ -101,8 +103,19 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
           reason: 'exchange_not_allowed',
         });
 
+      const requireConsent = async (
+        subject: string,
+        scopes: readonly string[],
+        resources: readonly string[],
+      ) => {
+        if (client.metadata?.exchange_consent_required !== true) return;
+        if ((await hasConsented({ client, subject, scopes, resources })) !== true)
+          throw invalidRequest('the user has not consented to the client', 'exchange_consent_missing');
+      };
+
       // §2.1 read the request
       const wantedType = form.get('requested_token_type') ?? `${TOKEN_TYPE}access_token`;
+      if (wantedType === ID_JAG) return issueIdentityAssertion(context, client, form, proofs, requireConsent);
       const isOpaque = (client.accessTokenFormat ?? context.accessTokenFormat) === 'opaque';
       if (!ISSUED.includes(wantedType) || (isOpaque && wantedType === JWT)) throw unsupported();
       const [token, type] = [
@@ -144,11 +157,7 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
         ...(await targetsIn(context, form)),
       });
 
-      if (person !== undefined && client.metadata?.exchange_consent_required === true) {
-        const wanted = { client, subject: person.subject, scopes: access.scopes, resources: resources ?? [] };
-        if ((await hasConsented(wanted)) !== true)
-          throw invalidRequest('the user has not consented to the client', 'exchange_consent_missing');
-      }
+      if (person) await requireConsent(person.subject, access.scopes, resources ?? []);
 
       const audience = audienceOf(context, resources);
       foreign?.requireFor(audience);
@@ -186,27 +195,6 @@ function grantWith(mostHops: number, hasConsented: NonNullable<TokenExchangeOpti
   };
 }
 
-/**
- * Finds a live token of this server that the form presents.
- * @throws {OAuthError} `invalid_request` (§2.2.2): it is none, or of another type than the form says
- */
-async function presented(
-  context: ClientContext,
-  client: ClientRecord,
-  token: string,
-  type: string,
-  refusal: Refusal,
-): Promise<FoundToken> {
-  const kind = KINDS[type];
-  if (kind === undefined) throw unsupported();
-  const found = await (type === ID_TOKEN ? findIdToken(context, client, token) : findToken(context, token));
-  if ('reason' in found) throw refusal(found.reason);
-  if (found.record.kind !== kind) throw refusal('wrong_type');
-  const life = await lifeOf(context, found.record, found.claims);
-  if (!life.alive) throw refusal(life.reason);
-  return found;
-}
-
 /** Reads a JWT of a trusted issuer. @returns `undefined` if it is of none */
 function foreignSubject(
   context: ClientContext,
@@ -226,43 +214,6 @@ async function asSubject<T>(work: () => Promise<T>): Promise<T> {
     const { reason, value, cause } = error;
     throw new OAuthError('invalid_request', 'the subject_token is not valid', { reason, value, cause });
   }
-}
-
-/** Finds the access token with which an ID token was issued to the client. An ID token has no scopes (ADR 186). */
-async function findIdToken(
-  context: ClientContext,
-  client: ClientRecord,
-  token: string,
-): Promise<FoundToken | { readonly reason: ReasonCode }> {
-  const jwt = await context.jwt.verify(token);
-  const id = jwt.verified ? jwt.claims[ACCESS_TOKEN_ID] : undefined;
-  if (!jwt.verified || typeof id !== 'string') return { reason: 'wrong_type' };
-  const record = await context.storage.tokens.getByAccessToken(id);
-  const issued = record && recordOnlyClaims(record)[ID_TOKEN_DIGEST];
-  if (typeof issued !== 'string') return { reason: 'no_record' };
-  if (!equalInConstantTime(issued, await sha256(token))) return { reason: 'differs_from_issued' };
-  const isForClient = record?.clientId === client.id && jwt.claims.aud === client.id;
-  if (!isForClient || record.sessionId === undefined) return { reason: 'exchange_not_allowed' };
-  return { record: { ...record, scopes: [] }, claims: jwt.claims };
-}
-
-/**
- * A client exchanges its own tokens, access tokens for the API that it is, except personal ones, and those of clients that
- * an operator named. A refresh token is for its client alone. Others get the same response as for a dead one, which tells nothing about it.
- */
-function requireExchangeable(client: ClientRecord, { record, claims }: FoundToken): void {
-  const isOwn = record.clientId === client.id;
-  const isFor = client.resource && !claims[PERSONAL] && hasResource([claims.aud].flat(), client.resource);
-  const isNamed = client.metadata?.exchange_tokens_of?.includes(record.clientId) === true;
-  if (isOwn || (record.kind === 'access_token' && (isFor || isNamed))) return;
-  throw refusedSubject('exchange_not_allowed');
-}
-
-/** A bound token needs the proof of its key or certificate, unless an operator allows its exchange without. */
-function requireProof(client: ClientRecord, token: FoundToken, refusal: Refusal, { proven }: Proofs): void {
-  const bound = confirmationOf(token);
-  if (bound === undefined || client.metadata?.exchange_without_proof === true) return;
-  if (!isProven(bound, proven)) throw refusal('subject_token_bound');
 }
 
 /**
@@ -296,63 +247,10 @@ function isActorOf({ id, metadata }: ClientRecord, { record, claims }: FoundToke
   return isOwn && (record.subject === undefined || metadata?.exchange_user_actors === true);
 }
 
-/** When the first of the tokens ends, in seconds. A host's JWT can end before its record. */
-function endOf(tokens: readonly FoundToken[]): number {
-  return Math.min(
-    ...tokens.map(({ record, claims }) =>
-      Math.floor(Math.min(record.expiresAt, Number(claims.exp ?? Infinity))),
-    ),
-  );
-}
-
-function ancestorsOf({ record: { ancestors = [], kind, id, clientId } }: FoundToken): readonly Ancestor[] {
-  return [...ancestors, { kind, id, ...(applicationOf(ancestors) === undefined && { clientId }) }];
-}
-
-/** The user whom the token is about, as the client knows them. */
-async function personFor(
-  context: ClientContext,
-  client: ClientRecord,
-  token: FoundToken,
-): Promise<Person | undefined> {
-  const subject = personOf(token)?.subject;
-  if (subject === undefined) return undefined;
-  if (!(await mayUse(context, client, subject))) throw notAllowed('the user may not use the client');
-  return { subject, sub: await subjectIdentifier(context, client, subject) };
-}
-
 /** The scopes of the subject token, and those that the operator lets the client add. No refresh token comes of an exchange. */
 function scopesFor({ scopes, metadata }: ClientRecord, { record }: FoundToken): readonly string[] {
   const all = new Set([...record.scopes, ...(metadata?.exchange_scopes ?? [])]);
   return [...all].filter((scope) => scope !== 'offline_access' && scopes.includes(scope));
-}
-
-/**
- * Leaves out scopes for which the sign-in of the user is not enough.
- * @throws {OAuthError} `insufficient_user_authentication`: the request names one. What is needed is as in a challenge (RFC
- *   9470 §3), so that a service can challenge its caller
- */
-function withinSignIn(
-  { clock }: ClientContext,
-  { metadata = {} }: ClientRecord,
-  { claims: { acr, auth_time: signedInAt } }: FoundToken,
-  scopes: readonly string[],
-  asked = '',
-): readonly string[] {
-  const {
-    exchange_step_up_scopes: guarded = [],
-    default_acr_values: acrValues,
-    default_max_age: maxAge,
-  } = metadata;
-  const isOfClass = acrValues?.some((accepted) => accepted === acr) ?? true;
-  const isRecent =
-    maxAge === undefined || (typeof signedInAt === 'number' && secondsOf(clock()) - signedInAt <= maxAge);
-  if (isOfClass && isRecent) return scopes;
-  if (asked.split(' ').some((scope) => guarded.includes(scope) && scopes.includes(scope)))
-    throw new OAuthError('insufficient_user_authentication', 'a scope needs another sign-in of the user', {
-      ...{ status: 400, reason: isOfClass ? 'sign_in_too_old' : 'acr_unmet', acrValues, maxAge },
-    });
-  return scopes.filter((scope) => !guarded.includes(scope));
 }
 
 /**
@@ -399,25 +297,4 @@ async function endingKeysOf(
   const key = await secret.key('ending_key');
   const digests = await Promise.all(concerns.map((concern) => hmacSha256(key, endingText(concern))));
   return [...new Set([...earlier, ...digests.map(endingKey)])];
-}
-
-type Refusal = (reason: ReasonCode) => OAuthError;
-
-function refusedSubject(reason: ReasonCode): OAuthError {
-  return new OAuthError('invalid_request', 'the subject_token is not valid', { reason });
-}
-
-function refusedActor(reason: ReasonCode): OAuthError {
-  return new OAuthError('invalid_request', 'the actor_token is not valid', { reason });
-}
-
-function unsupported(): OAuthError {
-  return new OAuthError('invalid_request', 'the token type is not supported', {
-    reason: 'token_type_unsupported',
-  });
-}
-
-/** §2.2.2: also of a token that policy does not accept. */
-function notAllowed(description: string): OAuthError {
-  return invalidRequest(description, 'exchange_not_allowed');
 }

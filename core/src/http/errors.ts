@@ -372,6 +372,8 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
   exchange_too_deep: 'The token is the result of as many exchanges as the server allows.',
   subject_token_bound:
     'The token to be exchanged is bound to a key or certificate that the request does not prove (exchange_without_proof).',
+  assertion_audience_not_allowed:
+    'The client may obtain no identity assertion for this server or API (identity_assertions). Its issuer must be spelled exactly as there, and a request names one.',
   token_type_unsupported: 'The server does not exchange tokens of this type, or issue them.',
   device_pending: 'The device polls, and its user has not decided yet.',
   device_polls_early:

@@ -20,9 +20,15 @@ import { ancestorLives, assertionLife, codeLife, findToken, lifeOf } from '../to
 const OTHER_JWTS = {
   id_token: 'An ID token tells its client who signed in, and grants no access.',
   logout_token: 'A logout token tells a client that a session has ended.',
+  identity_assertion:
+    'An identity assertion is for another server, which gives access with it. It grants none here, and only its time ends it.',
 } as const;
 
 type OtherJwt = keyof typeof OTHER_JWTS;
+
+function isOtherJwt(type: string | undefined): type is OtherJwt {
+  return type !== undefined && Object.hasOwn(OTHER_JWTS, type);
+}
 
 /** Everything about a token, for the operator only. */
 export interface Explanation {
@@ -58,7 +64,7 @@ export async function explainToken(context: TokenContext, token: string): Promis
   const found = await findToken(context, token);
   if ('reason' in found) {
     const { type, hasGenericType: _, ...none } = found;
-    const isOther = type === 'id_token' || type === 'logout_token';
+    const isOther = isOtherJwt(type);
     return {
       ...dead(none.reason),
       kind: 'unknown',

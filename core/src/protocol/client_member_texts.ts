@@ -331,6 +331,10 @@ export const MEMBER_TEXTS: Readonly<Record<MemberName, MemberText>> = {
     about:
       'scopes that the client obtains by an exchange only if the sign-in of the user meets its default_acr_values and default_max_age. Otherwise the response says what is needed',
   },
+  identity_assertions: {
+    about:
+      'if the client may exchange tokens: the other authorization servers for which it obtains identity assertions about its users (docs/token_exchange.md), by issuer, with the client there and what it may have',
+  },
   set_by_operator: {
     about:
       'if the client registered itself: the members of its metadata that it cannot change. When an operator sets or unsets a member, the server adds it to this list',

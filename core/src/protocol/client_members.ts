@@ -167,6 +167,60 @@ function hasCredentials(uri: string): boolean {
   return url !== null && (url.username !== '' || url.password !== '');
 }
 
+/** The most servers for which a client may obtain identity assertions. */
+const MAX_SERVERS = 20;
+
+/** What a client may obtain for another authorization server: an identity assertion. */
+export interface IdentityAssertionPolicy {
+  /** The identifier of the client at the other server. */
+  readonly client_id: string;
+  /** The client of this server as which the other server signs users in. `sub` is as in its ID tokens. Default: the client. */
+  readonly signs_in_as?: string;
+  /** The most scopes of the other server. Without them, the assertion names none. */
+  readonly scopes?: readonly string[];
+  /** The most APIs of the other server, by URI. Without them, the assertion names none. */
+  readonly resources?: readonly string[];
+  /** The types of authorization details that it may name. Default: none */
+  readonly authorization_details_types?: readonly string[];
+  /** Whether it names the verified email address of the user. Default: `false` */
+  readonly email?: boolean;
+  /** The most seconds that it lives. Default: 300 */
+  readonly lifetime?: number;
+}
+
+const POLICY_MEMBERS: { readonly [Name in keyof Required<IdentityAssertionPolicy>]: Kind<unknown> } = {
+  client_id: visible(MAX_URI_LENGTH),
+  signs_in_as: visible(MAX_URI_LENGTH),
+  scopes: listOf(apiScope),
+  resources: listOf(resourceUri),
+  authorization_details_types: listOf(visible(128)),
+  email: trueOrFalse,
+  lifetime: seconds(1, 60 * 60),
+};
+
+/** By the issuer of the other server (RFC 8414 §2), in exactly this spelling. */
+const identityAssertions: Kind<{ readonly [issuer: string]: IdentityAssertionPolicy }> = {
+  expected: `an object of at most ${MAX_SERVERS} issuers of other servers, each with an object with client_id, and any of ${Object.keys(POLICY_MEMBERS).slice(1).join(', ')}`,
+  type: 'object',
+  placeholder: 'FILE',
+  fromText: () => undefined,
+  read(value) {
+    if (!isJsonObject(value) || Object.keys(value).length > MAX_SERVERS) return undefined;
+    const isRead = ([issuer, policy]: readonly [string, unknown]) =>
+      isWebUri(issuer) && !/[?#]/.test(issuer) && isPolicy(policy);
+    return Object.entries(value).every(isRead) ? (value as ReturnType<typeof this.read>) : undefined;
+  },
+};
+
+function isPolicy(value: unknown): boolean {
+  if (!isJsonObject(value) || value.client_id === undefined) return false;
+  return Object.entries(value).every(
+    ([name, item]) =>
+      Object.hasOwn(POLICY_MEMBERS, name) &&
+      POLICY_MEMBERS[name as keyof IdentityAssertionPolicy].read(item) !== undefined,
+  );
+}
+
 /** Algorithms that the server signs with. */
 const serverSigning = oneOf(...SIGNING_ALGORITHMS);
 /** Algorithms that clients sign with. EdDSA has two names. */
@@ -284,6 +338,7 @@ const METADATA_MEMBERS = {
   exchange_user_actors: operators(trueOrFalse, {}),
   exchange_consent_required: operators(trueOrFalse, {}),
   exchange_step_up_scopes: operators(listOf(apiScope, MAX_NAMES), {}),
+  identity_assertions: operators(identityAssertions, {}),
   set_by_operator: operators(listOf(visible(200), MAX_NAMES), {}),
   access_token_format: operators(oneOf(...TOKEN_FORMATS), { field: 'accessTokenFormat' }),
   access_token_lifetime: operators(seconds(1), {}),

@@ -195,6 +195,9 @@ export const JWT_BEARER_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 /** `typ` of identity assertions (Identity Assertion JWT Authorization Grant), in lower case. */
 export const ID_JAG_TYPE = 'oauth-id-jag+jwt';
 
+/** What a client requests to obtain one. */
+export const ID_JAG_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:id-jag';
+
 /** All grant types. The table in token/token.ts has the code of each, except of those that are options (ADR 171, ADR 182). */
 export const GRANTS = {
   authorization_code: { responseTypes: ['code'] },

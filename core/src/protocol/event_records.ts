@@ -106,6 +106,7 @@ export const EVENT_TYPES = [
   'code_revoked',
   'issued_before_revoked',
   'token_issued',
+  'identity_assertion_issued',
   'code_issued',
 ] as const;
 

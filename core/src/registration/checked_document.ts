@@ -39,6 +39,7 @@ import {
 /** What the check needs from the server: its abilities decide what clients may register. */
 type CheckContext = Pick<
   Context,
+  | 'issuer'
   | 'jwt'
   | 'storage'
   | 'profile'
@@ -167,6 +168,7 @@ async function completed(
 
 function capabilitiesOf(context: CheckContext) {
   const {
+    issuer,
     jwt,
     profile,
     requestObjectAlgorithms,
@@ -176,6 +178,7 @@ function capabilitiesOf(context: CheckContext) {
     pairwiseSecret,
   } = context;
   return {
+    issuer,
     profile,
     requestObjectAlgorithms,
     clientAssertionAlgorithms,

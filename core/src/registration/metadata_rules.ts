@@ -23,6 +23,7 @@ import {
   DEFAULT_CONTENT_ENCRYPTION,
   ENCRYPTED_RESPONSES,
   type EncryptedResponse,
+  EXCHANGE_GRANT,
   type GrantType,
   hasPairwiseSubjects,
   isSendableResource,
@@ -43,6 +44,8 @@ import { ClientMetadataError, type Registrant, responseTypesOf } from './client_
 /** What metadata may contain. It depends on who wrote it and on what the server can do. */
 export interface RegistrationPolicy {
   readonly registrant: Registrant;
+  /** Of the server. */
+  readonly issuer: string;
   /** The profile of the server. */
   readonly profile: ProfileName | undefined;
   /** Allowed scopes; `undefined` allows all. */
@@ -119,6 +122,21 @@ const requireStepUp: Rule = (document) => {
   const { exchange_step_up_scopes: scopes, default_acr_values: classes, default_max_age: maxAge } = document;
   if (scopes !== undefined && classes === undefined && maxAge === undefined)
     throw unfit('exchange_step_up_scopes', 'needs default_acr_values or default_max_age');
+};
+
+/** By the draft of identity assertions, no server is both ends. A pairwise identifier of this client means nothing there. */
+const requireOtherServers: Rule = (document, { issuer }) => {
+  const name = 'identity_assertions';
+  const policies = Object.entries(document[name] ?? {});
+  if (policies.length > 0 && !document.grant_types?.includes(EXCHANGE_GRANT))
+    throw unfit(name, `needs the grant type ${EXCHANGE_GRANT}`);
+  if (policies.some(([audience]) => audience === issuer))
+    throw unfit(name, 'expected other servers than this one');
+  if (
+    document.subject_type === 'pairwise' &&
+    policies.some(([, { signs_in_as: other }]) => other === undefined)
+  )
+    throw unfit(name, 'needs signs_in_as, because the client has pairwise subjects');
 };
 
 /** A client has `jwks` or `jwks_uri`, not both (RFC 7591 §2), and at least one if a member needs keys. */
@@ -318,6 +336,7 @@ const RULES: readonly Rule[] = [
   requireCertificates,
   requireApi,
   requireStepUp,
+  requireOtherServers,
   requireAuthentication,
   requirePkceOfPublicClients,
   requireKeys,

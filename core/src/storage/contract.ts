@@ -194,12 +194,14 @@ export type ContinuationOutcome = IssueOutcome | 'superseded' | 'already_used';
 /** Outcome of storing tokens upon a code. */
 export type RedemptionOutcome = IssueOutcome | 'already_redeemed' | 'already_used';
 
-/**
- * The generation of the client as the caller read it; absent means 0. Issuance is refused if it has been raised
- * since.
- */
 export interface IssueBasis {
+  /** As the caller read it; absent means 0. Issuance is refused if it has been raised since. */
   readonly clientGeneration?: number;
+  /**
+   * Set for identity assertions, which end only by their time: the store checks and records the issuance as of any token,
+   * and stores no row.
+   */
+  readonly leavesNoRow?: boolean;
 }
 
 /** The tokens of a store. These methods serve introspection, revocation and UserInfo. */

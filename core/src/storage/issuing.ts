@@ -1,7 +1,7 @@
 // Rules of issuance that all stores share.
 import { secondsOf } from '../platform/environment.ts';
 import { LONGEST_ID_TOKEN_LIFETIME } from '../protocol/client_metadata.ts';
-import type { EventFacts, EventOrigin } from '../protocol/event_records.ts';
+import type { EventFacts, EventOrigin, EventType } from '../protocol/event_records.ts';
 import {
   ASSERTED_SESSION,
   applicationOf,
@@ -199,12 +199,23 @@ export function markedUntil(principal: Principal, id: string, nowMs: number): nu
   return isAsserted ? endOfDay(secondsOf(nowMs)) + 2 * DAY : undefined;
 }
 
+interface Issuance extends EventFacts {
+  readonly type: EventType;
+}
+
 /** The event of an issuance. @returns `undefined` if there are no tokens */
-export function issuanceOf(tokens: readonly NewToken[], basis: TokenBasis): EventFacts | undefined {
-  const [first] = tokens.filter(({ tokenType }) => tokenType !== NO_TOKEN);
+export function issuanceOf(tokens: readonly NewToken[], basis: TokenBasis): Issuance | undefined {
+  const [first] = tokens;
   const target = tokens.map(({ id }) => id).join(' ');
-  const reason = first?.ancestors ? reasonOfDescendant(first) : basis;
-  return first && { target, clientId: first.clientId, subject: first.subject, reason };
+  if (first === undefined || first.tokenType === NO_TOKEN) return first && assertionIssued(first);
+  const reason = first.ancestors ? reasonOfDescendant(first) : basis;
+  return { type: 'token_issued', target, clientId: first.clientId, subject: first.subject, reason };
+}
+
+/** Only an identity assertion has ancestors. Its resource is the server that it is for. @returns `undefined` for rows of other issuers */
+function assertionIssued({ id, clientId, subject, ancestors, resources = [], scopes }: NewToken) {
+  const reason = [...resources, ...scopes].join(' ');
+  return ancestors && ({ type: 'identity_assertion_issued', target: id, clientId, subject, reason } as const);
 }
 
 /** What is obtained directly from an assertion has it as its only ancestor. An exchange also names the application. */

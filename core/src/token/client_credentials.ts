@@ -3,6 +3,7 @@ import { accessFor, audienceOf, resourcesWithDetails } from '../clients/access.t
 import { confirmationOfAccessToken } from '../confirmation/confirmation.ts';
 import { grantEnded } from '../http/errors.ts';
 import { formatScope, refusedScope, selectScopes, valuesIn } from '../http/form.ts';
+import { defined } from '../platform/environment.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import { isPersonalScope } from '../protocol/client_metadata.ts';
 import { mintAccessToken } from '../tokens/mint.ts';
@@ -19,12 +20,10 @@ export const clientCredentials: Grant = {
     const personal = wanted.filter(isPersonalScope);
     if (personal.length > 0) throw refusedScope('a scope requires a user', formatScope(personal));
 
-    const requested = valuesIn(form, 'resource');
     const { scopes, resources } = await accessFor(context, client, {
       scopes: wanted,
       mustFit: form.has('scope'),
-      ...(requested !== undefined && { resources: requested }),
-      ...(details !== undefined && { authorizationDetails: details }),
+      ...defined({ resources: valuesIn(form, 'resource'), authorizationDetails: details }),
     });
     const authorizationDetails = details && (await types?.granted({ details, clientId: client.id, scopes }));
     const audiences = authorizationDetails

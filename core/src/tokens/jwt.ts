@@ -8,7 +8,7 @@ import { fromBase64url } from '#crypto';
 import type { Signs, Verifies } from '../crypto/port.ts';
 import { isJsonObject, parseJson } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
-import { type AssertionAlgorithm, namesOf } from '../protocol/client_metadata.ts';
+import { type AssertionAlgorithm, ID_JAG_TYPE, namesOf } from '../protocol/client_metadata.ts';
 
 /** The header of a JWT before verification (RFC 7515 §4.1). */
 interface JwtHeader {
@@ -128,6 +128,7 @@ export const JWT_TYPES = {
   refresh_token: 'rt+jwt',
   id_token: 'JWT',
   logout_token: 'logout+jwt',
+  identity_assertion: ID_JAG_TYPE,
 } as const;
 
 /** For APIs that reject `at+jwt`. ID tokens have the same type, but no `jti`. */
@@ -153,7 +154,7 @@ const FOREIGN_TYPES: readonly string[] = [
   'oauth-authz-req+jwt',
   'client-authentication+jwt',
   'token-introspection+jwt',
-  'oauth-id-jag+jwt',
+  ID_JAG_TYPE,
   'statuslist+jwt',
   'dpop+jwt',
   'entity-statement+jwt',

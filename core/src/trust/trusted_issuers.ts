@@ -117,7 +117,7 @@ export interface TrustedIssuers {
   open(services: TrustServices): ForeignAssertions;
 }
 
-type TrustServices = Pick<ClientContext, 'clock' | 'storage'> & {
+type TrustServices = Pick<ClientContext, 'clock' | 'storage' | 'issuer'> & {
   readonly fetchDocument: FetchDocument | undefined;
 };
 
@@ -299,6 +299,9 @@ interface OpenIssuer extends ReadIssuer {
 
 function openIssuer(issuer: ReadIssuer, { clock, storage, ...services }: TrustServices): OpenIssuer {
   const { place, jwks, jwksUri, isSpiffe } = issuer;
+  // By the draft of identity assertions, no server accepts those that it issued itself.
+  if (issuer.issuer === services.issuer)
+    throw new ConfigurationError(`${place}.issuer`, 'another one than that of this server');
   if (issuer.grants.length > 0 && !storage.keepsAncestors)
     throw new ConfigurationError('storage', `tokens.keepsAncestors, because of ${place}.grants`);
   if (issuer.reuse === 'once' && issuer.rules.length > 0 && storage.oneTimeIdentifiers === undefined)

@@ -73,6 +73,7 @@ const MAPPINGS: Readonly<Record<EventType, Mapping>> = {
   subject_revoked: entity(DELETE, 'Tokens of a user'),
   grant_revoked: entity(DELETE, 'Grant'),
   token_issued: entity(CREATE, 'Token'),
+  identity_assertion_issued: entity(CREATE, 'Identity assertion'),
   token_revoked: entity(DELETE, 'Token'),
   family_revoked: entity(DELETE, 'Token family'),
   exchanges_revoked: entity(DELETE, 'Exchanged tokens of a client'),

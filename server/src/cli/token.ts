@@ -69,6 +69,7 @@ const KINDS = {
   authorization_code: 'authorization code',
   id_token: 'ID token',
   logout_token: 'logout token',
+  identity_assertion: 'identity assertion for another server',
   assertion: 'assertion of a trusted issuer',
   unknown: 'not a token that this server knows',
 } as const;
@@ -85,7 +86,7 @@ function kindOf({ kind, issuer, issuer_sub: sub }: RelatedToken | ExplanationVie
 
 function linesOf(token: ExplanationView): readonly string[] {
   const { kind, active, record, claims, user, unused_until: unusedUntil } = token;
-  const isOther = kind === 'id_token' || kind === 'logout_token';
+  const isOther = ['id_token', 'logout_token', 'identity_assertion'].includes(kind);
   const sub = record?.sub;
   const endsAt = isOther ? timeOf(Number(claims?.exp) * 1000) : (record?.expires_at ?? unusedUntil);
   return labelled({
@@ -100,7 +101,7 @@ function linesOf(token: ExplanationView): readonly string[] {
     client: record?.client_id,
     person: user === undefined ? sub : `${user} (sub ${sub})`,
     scopes: record?.scopes.join(' '),
-    ...(isOther && { client: String(claims?.aud), person: String(claims?.sub) }),
+    ...(isOther && { client: String(claims?.client_id ?? claims?.aud), person: String(claims?.sub) }),
     'bound to': boundTo(token),
     audience: [claims?.aud ?? record?.resources ?? []].flat().join(' ') || undefined,
     issued: record?.issued_at,

@@ -23,6 +23,7 @@ export type AuditEvent = EventRecord & { readonly actor: string };
 /** Events of types that clients cause themselves, and that name the client if no one else acts. */
 const OF_CLIENTS: ReadonlySet<EventType> = new Set([
   'token_issued',
+  'identity_assertion_issued',
   'code_issued',
   'token_revoked',
   'family_revoked',

@@ -48,7 +48,7 @@ function lostKey({ type, target, subject = '' }: EventRecord): string {
 
 /** Events whose effect is over, or was a token, session or link that the backup does not contain. */
 const PASSING: ReadonlySet<EventType> = new Set([
-  ...['token_issued', 'code_issued', 'signed_in', 'sign_in_failed'],
+  ...['token_issued', 'identity_assertion_issued', 'code_issued', 'signed_in', 'sign_in_failed'],
   ...['mailed_link_made', 'mailed_link_used', 'mail_retried', 'configuration_loaded', 'audit_restarted'],
   'person_unlocked',
 ] as const satisfies readonly EventType[]);

@@ -985,6 +985,7 @@ export const DE: Texts = {
       authorization_code: 'Autorisierungscode',
       id_token: 'ID-Token',
       logout_token: 'Abmeldetoken',
+      identity_assertion: 'Identitätsnachweis für einen anderen Server',
       assertion: 'Bestätigung eines Ausstellers, dem der Server vertraut',
       unknown: 'Kein Token dieses Servers',
     },

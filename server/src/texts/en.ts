@@ -980,6 +980,7 @@ export const EN = {
       authorization_code: 'Authorization code',
       id_token: 'ID token',
       logout_token: 'Logout token',
+      identity_assertion: 'Identity assertion for another server',
       assertion: 'Assertion of a trusted issuer',
       unknown: 'Not a token of this server',
     },

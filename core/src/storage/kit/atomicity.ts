@@ -179,6 +179,27 @@ export const atomicity: readonly KitCase[] = [
     },
   ),
 
+  kitCase('atomicity', 'what leaves no row is issued as a token is, and is not stored', async (stage) => {
+    if (stage.storage.tokens.keepsAncestors !== true) return;
+    const client = await stage.client();
+    const { access } = await stage.redeemed(await stage.grant());
+    const assertion = () =>
+      stage.accessToken({
+        ...{ clientId: client.id, tokenType: 'N_A', resources: ['https://chat.example/'] },
+        ancestors: [{ kind: access.kind, id: access.id }],
+      });
+    const issue = async (token: NewToken, expected: string, basis = basisOf(client)) => {
+      const outcome = await stage.storage.tokens.issue([token], { ...basis, leavesNoRow: true });
+      expectEqual(outcome, expected, 'issuing');
+      await stage.expectAbsent(token);
+    };
+    await issue(assertion(), 'issued');
+    await issue(assertion(), 'refused', { clientGeneration: (client.generation ?? 0) + 1 });
+    await issue({ ...assertion(), clientId: 'unknown' }, 'refused');
+    await stage.storage.tokens.revoke(access);
+    await issue(assertion(), 'refused');
+  }),
+
   kitCase('atomicity', 'revoking twice, or what is not stored, is no error', async (stage) => {
     const { code, refresh, access } = await stage.redeemed(await stage.grant());
     const { tokens, authorizationCodes } = stage.storage;

@@ -116,6 +116,12 @@ const METADATA: Required<ClientMetadata> = {
   exchange_user_actors: true,
   exchange_consent_required: true,
   exchange_step_up_scopes: ['z', 'a'],
+  identity_assertions: {
+    'https://chat.example/': {
+      ...{ client_id: 'f53', signs_in_as: 'chat', email: true, lifetime: 60 },
+      ...{ scopes: ['z', 'a'], resources: ['https://api.chat.example/'], authorization_details_types: ['z'] },
+    },
+  },
   kind: 'agent',
   access_token_lifetime: 300,
   brand_color: '#12aB0f',

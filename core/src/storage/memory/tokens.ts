@@ -260,13 +260,13 @@ export function memoryTokens(
       if (ended > 0) addEvent(handle, 'family_revoked', record.familyId ?? record.id);
     },
 
-    issue(tokens, { clientGeneration = 0 }) {
+    issue(tokens, { clientGeneration = 0, leavesNoRow = false }) {
       if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
       const { exchangeEnds } = tables();
       const isExchangeable = ({ clientId, subject = '', ancestors = [] }: NewToken) =>
         areAlive(ancestors, exchangeEnds.get(exchangeKey(clientId, subject))?.endedAtMs);
       if (!tokens.every(isExchangeable)) return 'refused';
-      issuing.insert(tokens);
+      if (!leavesNoRow) issuing.insert(tokens);
       return 'issued';
     },
 

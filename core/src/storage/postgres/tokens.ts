@@ -82,11 +82,11 @@ const generationOf = (kind: 'subject' | 'session' | 'grant', column: string) => 
        WHERE p.issuer_id = $1 AND p.kind = '${kind}' AND p.id = n.${column})`;
 
 /**
- * Stores tokens whose only basis is their client, at the generation `$3` that the caller read. They copy the
+ * Selects tokens whose only basis is their client, at the generation `$3` that the caller read. They copy the
  * generations that this statement sees; one that is raised meanwhile is ahead of them. OFFSET 0 keeps lookups of
  * single rows from becoming a join, since the planner cannot know how few tokens the parameter holds.
  */
-const STORE_UPON_CLIENT = `
+const ADMITTED_UPON_CLIENT = `
   WITH ${FRESH},
   admitted AS (
     SELECT n.*, c.generation AS client_generation, s.generation AS subject_generation,
@@ -109,11 +109,18 @@ const STORE_UPON_CLIENT = `
           AND (t.kind = 'refresh_token' OR t.issued_at_ms > coalesce((
             SELECT ended_at_ms FROM grantd.exchange_ends
             WHERE issuer_id = $1 AND client_id = n.client_id AND subject = n.subject), 0))`,
-      )}),
+      )})`;
+
+const STORE_UPON_CLIENT = `${ADMITTED_UPON_CLIENT},
   ${STORE},
   begun AS (${beginGrants('(SELECT * FROM stored WHERE ancestors IS NULL) first')}),
   recorded AS (${insertEvent('$4', { each: '(SELECT 1 FROM stored LIMIT 1) one' })})
   SELECT count(*) AS stored FROM stored`;
+
+/** Records the issuance of what leaves no row. */
+const RECORD_UPON_CLIENT = `${ADMITTED_UPON_CLIENT},
+  recorded AS (${insertEvent('$4', { each: '(SELECT 1 FROM admitted LIMIT 1) one' })})
+  SELECT count(*) AS stored FROM admitted`;
 
 /**
  * Stores tokens on the basis of the refresh token or code `$3`, if it is alive at `$4`, in milliseconds. They name no
@@ -234,6 +241,8 @@ const EXCHANGES_OF =
 export const TOKENS_SQL = {
   issue: STORE_UPON_CLIENT,
 
+  issueWithoutRow: RECORD_UPON_CLIENT,
+
   rotate: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN, '$8', 'superseded_at_ms = $4, successor_id = $7'),
 
   // Together with others that exchange, and apart from `revokeGrants`, which else would not see what is stored meanwhile.
@@ -297,7 +306,7 @@ function issuanceEvent(
   basis: TokenBasis,
 ): string | null {
   const facts = handle.recordsIssuance ? issuanceOf(tokens, basis) : undefined;
-  return facts === undefined ? null : auditedEventOf(handle, 'token_issued', facts, handle.originOf());
+  return facts === undefined ? null : auditedEventOf(handle, facts.type, facts, handle.originOf());
 }
 
 export async function postgresTokens(
@@ -312,14 +321,19 @@ export async function postgresTokens(
     return found?.kind === kind ? found : undefined;
   };
 
-  /** The common part of `rotate` and `issueFrom`. */
+  /** The common part of `rotate` and `issueFrom`. @param more parameters before the last one, the event */
   const continueFrom = async (
+    statement: PostgresCall[0],
     { id, grantId }: TokenRecord,
     tokens: readonly NewToken[],
-    store: PostgresCall,
+    once: OneTimeUse | undefined,
+    ...more: readonly string[]
   ): Promise<ContinuationOutcome> => {
-    const outcome = await primary.write([...principals.lockGrant(grantId), store], (results) =>
-      outcomeUponBasis(results.at(-1)),
+    const event = issuanceEvent(handle, tokens, 'refresh_token');
+    const given = [issuerId, asParameter(tokens), id, clock(), ...parametersOf(once), ...more, event];
+    const outcome = await primary.write(
+      [...principals.lockGrant(grantId), [statement, ...given]],
+      (results) => outcomeUponBasis(results.at(-1)),
     );
     if (outcome !== 'refused') return outcome;
     return reasonToRefuse(outcomeUpon(await find('refresh_token', id), tokens, clock()), id);
@@ -372,46 +386,23 @@ export async function postgresTokens(
       ]);
     },
 
-    async issue(tokens, { clientGeneration = 0 }) {
+    async issue(tokens, { clientGeneration = 0, leavesNoRow = false }) {
       const stored = asParameter(tokens);
+      const issue = leavesNoRow ? sql.issueWithoutRow : sql.issue;
       return primary.write(
         [
           ...tokens.flatMap(({ ancestors, clientId, subject }): readonly PostgresCall[] =>
             ancestors && subject !== undefined ? [[sql.shareExchanges, issuerId, clientId, subject]] : [],
           ),
-          ...principals.keep(tokens),
-          [sql.issue, issuerId, stored, clientGeneration, issuanceEvent(handle, tokens, 'client')],
+          ...principals.keep(leavesNoRow ? [] : tokens),
+          [issue, issuerId, stored, clientGeneration, issuanceEvent(handle, tokens, 'client')],
         ],
         (results) => outcomeOf(results.at(-1)),
       );
     },
 
-    async rotate(record, successor, tokens, once) {
-      const store: PostgresCall = [
-        sql.rotate,
-        issuerId,
-        asParameter(tokens),
-        record.id,
-        clock(),
-        ...parametersOf(once),
-        successor.id,
-        issuanceEvent(handle, tokens, 'refresh_token'),
-      ];
-      return continueFrom(record, tokens, store);
-    },
-
-    async issueFrom(record, tokens, once) {
-      const store: PostgresCall = [
-        sql.issueFrom,
-        issuerId,
-        asParameter(tokens),
-        record.id,
-        clock(),
-        ...parametersOf(once),
-        issuanceEvent(handle, tokens, 'refresh_token'),
-      ];
-      return continueFrom(record, tokens, store);
-    },
+    rotate: (record, successor, tokens, once) => continueFrom(sql.rotate, record, tokens, once, successor.id),
+    issueFrom: (record, tokens, once) => continueFrom(sql.issueFrom, record, tokens, once),
   };
 }
 

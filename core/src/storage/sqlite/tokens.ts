@@ -205,11 +205,11 @@ export function sqliteTokens(
       });
     },
 
-    issue(tokens, { clientGeneration = 0 }) {
+    issue(tokens, { clientGeneration = 0, leavesNoRow = false }) {
       return transaction((origin) => {
         if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
         if (!tokens.every((token) => !token.ancestors || isExchangeable(token))) return 'refused';
-        issuing.insert(tokens);
+        if (!leavesNoRow) issuing.insert(tokens);
         for (const token of tokens) if (!token.ancestors) grants.begin(token);
         issuing.record(tokens, 'client', origin);
         return 'issued';
@@ -335,7 +335,7 @@ export function sqliteIssuing(
     },
     record(tokens, basis, origin) {
       const facts = recordsIssuance && origin !== undefined ? issuanceOf(tokens, basis) : undefined;
-      if (facts !== undefined) events.add('token_issued', facts, origin);
+      if (facts !== undefined) events.add(facts.type, facts, origin);
     },
   };
 }
