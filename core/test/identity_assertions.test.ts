@@ -450,7 +450,6 @@ specification('Identity assertions for other servers', ON_MEMORY, (declare) => {
         [[POLICY]],
         [Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`https://${at}.example`, POLICY]))],
         [{ [ISSUER]: POLICY }],
-        [{ [CHAT]: POLICY }, { grant_types: ['client_credentials'] }],
         [{ [CHAT]: POLICY }, { subject_type: 'pairwise' }],
       ] as const)
         await assert.rejects(

@@ -221,7 +221,7 @@ for (const database of DATABASES)
       assert.deepEqual(shown.identity_assertions, JSON.parse(asHere(blocks('json')[1] ?? '')));
       assert.match(await command(here.folder, 'client', 'show', 'wiki'), /identity assertions +\{"/);
       const policy = { 'https://mail.example': { client_id: 'w', signs_in_as: 'mail' } };
-      writeFileSync(join(here.folder, 'secret.txt'), 'a secret of the other client');
+      writeFileSync(join(here.folder, 'secret.txt'), 'a secret of the other client', { mode: 0o600 });
       const state = {
         clients: {
           other: {

@@ -26,7 +26,7 @@ import {
   SIGNING_ALGORITHMS,
   TOKEN_FORMATS,
 } from './client_metadata.ts';
-import { type Kind, oneOf, seconds, text, trueOrFalse } from './option_kinds.ts';
+import { block, type Kind, oneOf, seconds, text, trueOrFalse } from './option_kinds.ts';
 import { isRegistrableRedirectUri } from './redirect_uri.ts';
 
 /** The type of a member's value. */
@@ -199,26 +199,26 @@ const POLICY_MEMBERS: { readonly [Name in keyof Required<IdentityAssertionPolicy
 };
 
 /** By the issuer of the other server (RFC 8414 §2), in exactly this spelling. */
-const identityAssertions: Kind<{ readonly [issuer: string]: IdentityAssertionPolicy }> = {
-  expected: `an object of at most ${MAX_SERVERS} issuers of other servers, each with an object with client_id, and any of ${Object.keys(POLICY_MEMBERS).slice(1).join(', ')}`,
-  type: 'object',
+type IdentityAssertionPolicies = { readonly [issuer: string]: IdentityAssertionPolicy };
+
+const identityAssertions: Kind<IdentityAssertionPolicies> = {
+  ...block(
+    `at most ${MAX_SERVERS} issuers of other servers, each with client_id and any of ${Object.keys(POLICY_MEMBERS).slice(1).join(', ')}`,
+    (value) => {
+      const entries = Object.entries(value);
+      const isFit = entries.every(
+        ([issuer, policy]) => isWebUri(issuer) && !/[?#]/.test(issuer) && isPolicy(policy),
+      );
+      return isFit && entries.length <= MAX_SERVERS ? (value as IdentityAssertionPolicies) : undefined;
+    },
+  ),
   placeholder: 'FILE',
-  fromText: () => undefined,
-  read(value) {
-    if (!isJsonObject(value) || Object.keys(value).length > MAX_SERVERS) return undefined;
-    const isRead = ([issuer, policy]: readonly [string, unknown]) =>
-      isWebUri(issuer) && !/[?#]/.test(issuer) && isPolicy(policy);
-    return Object.entries(value).every(isRead) ? (value as ReturnType<typeof this.read>) : undefined;
-  },
 };
 
 function isPolicy(value: unknown): boolean {
-  if (!isJsonObject(value) || value.client_id === undefined) return false;
-  return Object.entries(value).every(
-    ([name, item]) =>
-      Object.hasOwn(POLICY_MEMBERS, name) &&
-      POLICY_MEMBERS[name as keyof IdentityAssertionPolicy].read(item) !== undefined,
-  );
+  const kinds = new Map<string, Kind<unknown>>(Object.entries(POLICY_MEMBERS));
+  const isFit = ([name, item]: readonly [string, unknown]) => kinds.get(name)?.read(item) !== undefined;
+  return isJsonObject(value) && 'client_id' in value && Object.entries(value).every(isFit);
 }
 
 /** Algorithms that the server signs with. */
@@ -242,12 +242,16 @@ const responseMode = oneOf(...(Object.keys(RESPONSE_MODES) as readonly ResponseM
 // ── The members ───────────────────────────────────────────────────────────────────────────────────────────
 
 /** Defines a member that clients and operators can set. */
-function member<T, const F extends MemberFacts>(kind: MetadataKind<T>, facts: F): MetadataMember<T> & F {
+function member<T>(kind: MetadataKind<T>): MetadataMember<T>;
+function member<T, const F extends MemberFacts>(kind: MetadataKind<T>, facts: F): MetadataMember<T> & F;
+function member<T>(kind: MetadataKind<T>, facts?: MemberFacts): MetadataMember<T> {
   return { kind, setBy: 'client', ...facts };
 }
 
 /** Defines a member that only operators can set. */
-function operators<T, const F extends MemberFacts>(kind: MetadataKind<T>, facts: F): MetadataMember<T> & F {
+function operators<T>(kind: MetadataKind<T>): MetadataMember<T>;
+function operators<T, const F extends MemberFacts>(kind: MetadataKind<T>, facts: F): MetadataMember<T> & F;
+function operators<T>(kind: MetadataKind<T>, facts?: MemberFacts): MetadataMember<T> {
   return { kind, setBy: 'operator', ...facts };
 }
 
@@ -255,93 +259,93 @@ function operators<T, const F extends MemberFacts>(kind: MetadataKind<T>, facts:
 const METADATA_MEMBERS = {
   // RFC 7591 §2
   redirect_uris: member(listOf(returnUri), { field: 'redirectUris' }),
-  token_endpoint_auth_method: member(oneOf(...AUTHENTICATION_METHODS), {}),
+  token_endpoint_auth_method: member(oneOf(...AUTHENTICATION_METHODS)),
   grant_types: member(listOf(oneOf(...GRANT_TYPES)), { field: 'grantTypes' }),
   response_types: member(listOf(oneOf('code')), { isDerived: true }),
   client_name: member(visible(200), { field: 'name', isLocalizable: true }),
   client_uri: member(webUri, { isLocalizable: true, isDispensable: true }),
   logo_uri: member(webUri, { isLocalizable: true, isFetched: true, isDispensable: true }),
   scope: member(scope, { field: 'scopes' }),
-  strict_scopes: member(trueOrFalse, {}),
+  strict_scopes: member(trueOrFalse),
   contacts: member(listOf(visible(200)), { isDispensable: true }),
   policy_uri: member(webUri, { isLocalizable: true, isDispensable: true }),
   tos_uri: member(webUri, { isLocalizable: true, isDispensable: true }),
   jwks_uri: member(webUri, { isFetched: true }),
-  jwks: member(keySet, {}),
+  jwks: member(keySet),
   software_id: member(visible(200), { isDispensable: true }),
   software_version: member(visible(200), { isDispensable: true }),
 
   // OpenID Connect Dynamic Client Registration §2
-  application_type: member(oneOf('web', 'native'), {}),
+  application_type: member(oneOf('web', 'native')),
   sector_identifier_uri: member(webUri, { isFetched: true }),
-  subject_type: member(oneOf('public', 'pairwise'), {}),
+  subject_type: member(oneOf('public', 'pairwise')),
   id_token_signed_response_alg: member(serverSigning, { field: 'idTokenAlgorithm' }),
   id_token_encrypted_response_alg: member(keyManagement, { needsKeys: true, isProtection: true }),
-  id_token_encrypted_response_enc: member(contentEncryption, {}),
-  userinfo_signed_response_alg: member(serverSigning, {}),
+  id_token_encrypted_response_enc: member(contentEncryption),
+  userinfo_signed_response_alg: member(serverSigning),
   userinfo_encrypted_response_alg: member(keyManagement, { needsKeys: true, isProtection: true }),
-  userinfo_encrypted_response_enc: member(contentEncryption, {}),
+  userinfo_encrypted_response_enc: member(contentEncryption),
   request_object_signing_alg: member(clientSigning, { needsKeys: true, isDispensable: true }),
-  token_endpoint_auth_signing_alg: member(assertionSigning, {}),
-  default_max_age: member(seconds(0, MAX_AGE_SECONDS), {}),
-  require_auth_time: member(trueOrFalse, {}),
-  default_acr_values: member(listOf(visible(200)), {}),
+  token_endpoint_auth_signing_alg: member(assertionSigning),
+  default_max_age: member(seconds(0, MAX_AGE_SECONDS)),
+  require_auth_time: member(trueOrFalse),
+  default_acr_values: member(listOf(visible(200))),
   initiate_login_uri: member(webUri, { isDispensable: true }),
   request_uris: member(listOf(webUri), { isFetched: true, isDispensable: true }),
 
   // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, RFC 8705 §2.1.2, RFC 8705 §3.4, JARM §3, FAPI 2.0 Message Signing §5.3.3,
   // RFC 9396 §10, RFC 9701 §6
-  require_pushed_authorization_requests: member(trueOrFalse, {}),
+  require_pushed_authorization_requests: member(trueOrFalse),
   require_signed_request_object: member(trueOrFalse, { needsKeys: true }),
-  dpop_bound_access_tokens: member(trueOrFalse, {}),
-  tls_client_auth_subject_dn: member(visible(MAX_URI_LENGTH), {}),
-  tls_client_auth_san_dns: member(dnsName, {}),
-  tls_client_auth_san_uri: member(resourceUri, {}),
-  tls_client_auth_san_ip: member(ipAddress, {}),
-  tls_client_auth_san_email: member(emailAddress, {}),
-  tls_client_certificate_bound_access_tokens: member(trueOrFalse, {}),
-  response_modes: member(listOf(responseMode), {}),
-  authorization_signed_response_alg: member(serverSigning, {}),
+  dpop_bound_access_tokens: member(trueOrFalse),
+  tls_client_auth_subject_dn: member(visible(MAX_URI_LENGTH)),
+  tls_client_auth_san_dns: member(dnsName),
+  tls_client_auth_san_uri: member(resourceUri),
+  tls_client_auth_san_ip: member(ipAddress),
+  tls_client_auth_san_email: member(emailAddress),
+  tls_client_certificate_bound_access_tokens: member(trueOrFalse),
+  response_modes: member(listOf(responseMode)),
+  authorization_signed_response_alg: member(serverSigning),
   authorization_encrypted_response_alg: member(keyManagement, { needsKeys: true, isProtection: true }),
-  authorization_encrypted_response_enc: member(contentEncryption, {}),
-  authorization_details_types: member(listOf(visible(128), MAX_NAMES), {}),
-  introspection_signed_response_alg: member(serverSigning, {}),
+  authorization_encrypted_response_enc: member(contentEncryption),
+  authorization_details_types: member(listOf(visible(128), MAX_NAMES)),
+  introspection_signed_response_alg: member(serverSigning),
   introspection_encrypted_response_alg: member(keyManagement, { needsKeys: true, isProtection: true }),
-  introspection_encrypted_response_enc: member(contentEncryption, {}),
+  introspection_encrypted_response_enc: member(contentEncryption),
 
   // RP-Initiated Logout §3.1, Back-Channel Logout §2.2
   post_logout_redirect_uris: member(listOf(returnUri), { isDispensable: true }),
   backchannel_logout_uri: member(webUriWithoutFragment, { isFetched: true }),
-  backchannel_logout_session_required: member(trueOrFalse, {}),
+  backchannel_logout_session_required: member(trueOrFalse),
 
   // This server's own
   brand_color: member(color, { isDispensable: true }),
-  kind: operators(oneOf('agent'), {}),
-  profile: operators(oneOf(...PROFILE_NAMES), {}),
-  assertion_audience: operators(oneOf(...ASSERTION_AUDIENCES), {}),
-  assertion_lifetime: operators(seconds(1, 24 * 60 * 60), {}),
-  insecure_allow_missing_pkce: operators(trueOrFalse, {}),
-  id_token_user_claims: operators(trueOrFalse, {}),
-  ignore_unknown_token_type_hint: operators(trueOrFalse, {}),
-  insecure_redirect_uris: operators(trueOrFalse, {}),
-  consent_required: operators(trueOrFalse, {}),
-  allowed_groups: operators(listOf(visible(128), MAX_NAMES), {}),
-  sign_in_policy: operators(oneOf(...SIGN_IN_POLICIES), {}),
+  kind: operators(oneOf('agent')),
+  profile: operators(oneOf(...PROFILE_NAMES)),
+  assertion_audience: operators(oneOf(...ASSERTION_AUDIENCES)),
+  assertion_lifetime: operators(seconds(1, 24 * 60 * 60)),
+  insecure_allow_missing_pkce: operators(trueOrFalse),
+  id_token_user_claims: operators(trueOrFalse),
+  ignore_unknown_token_type_hint: operators(trueOrFalse),
+  insecure_redirect_uris: operators(trueOrFalse),
+  consent_required: operators(trueOrFalse),
+  allowed_groups: operators(listOf(visible(128), MAX_NAMES)),
+  sign_in_policy: operators(oneOf(...SIGN_IN_POLICIES)),
   resource: operators(resourceUri, { field: 'resource' }),
-  api_scopes: operators(listOf(apiScope, MAX_NAMES), {}),
-  apis: operators(listOf(resourceUri, MAX_NAMES), {}),
-  follow_all: operators(trueOrFalse, {}),
-  exchange_tokens_of: operators(listOf(visible(MAX_URI_LENGTH), MAX_NAMES), {}),
-  exchange_scopes: operators(listOf(apiScope, MAX_NAMES), {}),
-  exchange_impersonates: operators(trueOrFalse, {}),
-  exchange_without_proof: operators(trueOrFalse, {}),
-  exchange_user_actors: operators(trueOrFalse, {}),
-  exchange_consent_required: operators(trueOrFalse, {}),
-  exchange_step_up_scopes: operators(listOf(apiScope, MAX_NAMES), {}),
-  identity_assertions: operators(identityAssertions, {}),
-  set_by_operator: operators(listOf(visible(200), MAX_NAMES), {}),
+  api_scopes: operators(listOf(apiScope, MAX_NAMES)),
+  apis: operators(listOf(resourceUri, MAX_NAMES)),
+  follow_all: operators(trueOrFalse),
+  exchange_tokens_of: operators(listOf(visible(MAX_URI_LENGTH), MAX_NAMES)),
+  exchange_scopes: operators(listOf(apiScope, MAX_NAMES)),
+  exchange_impersonates: operators(trueOrFalse),
+  exchange_without_proof: operators(trueOrFalse),
+  exchange_user_actors: operators(trueOrFalse),
+  exchange_consent_required: operators(trueOrFalse),
+  exchange_step_up_scopes: operators(listOf(apiScope, MAX_NAMES)),
+  identity_assertions: operators(identityAssertions),
+  set_by_operator: operators(listOf(visible(200), MAX_NAMES)),
   access_token_format: operators(oneOf(...TOKEN_FORMATS), { field: 'accessTokenFormat' }),
-  access_token_lifetime: operators(seconds(1), {}),
+  access_token_lifetime: operators(seconds(1)),
   access_token_signed_response_alg: operators(serverSigning, { field: 'accessTokenAlgorithm' }),
   rotate_refresh_tokens: operators(trueOrFalse, { field: 'rotateRefreshTokens' }),
 } satisfies Readonly<Record<string, MetadataMember<unknown>>>;

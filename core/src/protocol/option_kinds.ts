@@ -409,13 +409,17 @@ function arrayOfTexts(text: string): readonly string[] | undefined {
 /** The kinds of a function's options; the type requires one for each name. */
 export type KindsOf<Options> = { readonly [Name in keyof Required<Options>]: Kind<unknown> };
 
-export const anyFunction: Kind<unknown> = functionOf();
+export const anyFunction: Kind<unknown> = /* @__PURE__ */ functionOf();
 
-export const anyValue: Kind<unknown> = hostValue('a value');
+export const anyValue: Kind<unknown> = /* @__PURE__ */ hostValue('a value');
 
-export const anyText: Kind<string> = text('TEXT', 'a text', () => true);
+export const anyText: Kind<string> = /* @__PURE__ */ text('TEXT', 'a text', () => true);
 
-export const anyTexts: Kind<unknown> = textOrList('TEXTS', 'a text or a list of texts', () => true);
+export const anyTexts: Kind<unknown> = /* @__PURE__ */ textOrList(
+  'TEXTS',
+  'a text or a list of texts',
+  () => true,
+);
 
 /**
  * Refuses options with unknown names and values of a wrong type.

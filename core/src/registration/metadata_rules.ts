@@ -23,7 +23,6 @@ import {
   DEFAULT_CONTENT_ENCRYPTION,
   ENCRYPTED_RESPONSES,
   type EncryptedResponse,
-  EXCHANGE_GRANT,
   type GrantType,
   hasPairwiseSubjects,
   isSendableResource,
@@ -124,19 +123,13 @@ const requireStepUp: Rule = (document) => {
     throw unfit('exchange_step_up_scopes', 'needs default_acr_values or default_max_age');
 };
 
-/** By the draft of identity assertions, no server is both ends. A pairwise identifier of this client means nothing there. */
-const requireOtherServers: Rule = (document, { issuer }) => {
-  const name = 'identity_assertions';
-  const policies = Object.entries(document[name] ?? {});
-  if (policies.length > 0 && !document.grant_types?.includes(EXCHANGE_GRANT))
-    throw unfit(name, `needs the grant type ${EXCHANGE_GRANT}`);
-  if (policies.some(([audience]) => audience === issuer))
-    throw unfit(name, 'expected other servers than this one');
-  if (
-    document.subject_type === 'pairwise' &&
-    policies.some(([, { signs_in_as: other }]) => other === undefined)
-  )
-    throw unfit(name, 'needs signs_in_as, because the client has pairwise subjects');
+/** No server is both ends (ADR 187). A pairwise identifier of this client means nothing there. */
+const requireOtherServers: Rule = ({ identity_assertions: policies = {}, ...document }, { issuer }) => {
+  if (Object.hasOwn(policies, issuer))
+    throw unfit('identity_assertions', 'expected other servers than this one');
+  const isKnown = Object.values(policies).every(({ signs_in_as: client }) => client !== undefined);
+  if (document.subject_type === 'pairwise' && !isKnown)
+    throw unfit('identity_assertions', 'needs signs_in_as, because of pairwise subjects');
 };
 
 /** A client has `jwks` or `jwks_uri`, not both (RFC 7591 §2), and at least one if a member needs keys. */

@@ -21,6 +21,20 @@ type Column<T, M extends keyof T> = ColumnUse & {
     ? { /** NULL if the record has no such member. */ readonly optional: true }
     : { readonly optional?: never });
 
+/** A table without the names that follow from the members. */
+type Unnamed<T> = {
+  readonly [M in keyof T]-?: Omit<Column<T, M>, 'name'> & { readonly name?: string };
+};
+
+/** Names the columns of a table as its members: `issued_at_ms` for `issuedAtMs`. */
+function named<T>(columns: Unnamed<T>): Columns<T> {
+  const entries = Object.entries<{ readonly name?: string }>(columns).map(([member, column]) => {
+    const name = member.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return [member, { name, ...column }];
+  });
+  return Object.fromEntries(entries);
+}
+
 type TypeOf<V> = [V] extends [string]
   ? 'text'
   : [V] extends [number]
@@ -60,113 +74,113 @@ type StoredToken = Omit<TokenRecord, 'digest' | 'notBeforeMs' | 'standing'> &
   Pick<NewToken, 'digest' | 'keepUntil'>;
 
 // ADR 60
-export const TOKENS: Columns<StoredToken> = {
-  id: { name: 'id', type: 'text' },
-  kind: { name: 'kind', type: 'text', repeated: true },
-  digest: { name: 'digest', type: 'text' },
-  clientId: { name: 'client_id', type: 'text', repeated: true },
-  scopes: { name: 'scopes', type: 'json', repeated: true },
-  tokenType: { name: 'token_type', type: 'text', optional: true, repeated: true },
+export const TOKENS = /* @__PURE__ */ named<StoredToken>({
+  id: { type: 'text' },
+  kind: { type: 'text', repeated: true },
+  digest: { type: 'text' },
+  clientId: { type: 'text', repeated: true },
+  scopes: { type: 'json', repeated: true },
+  tokenType: { type: 'text', optional: true, repeated: true },
   confirmation: { name: 'cnf', type: 'json', optional: true },
-  subject: { name: 'subject', type: 'text', optional: true },
-  claims: { name: 'claims', type: 'json', optional: true },
-  claimsRequest: { name: 'claims_request', type: 'json', optional: true },
-  resources: { name: 'resources', type: 'json', optional: true },
-  authorizationDetails: { name: 'authorization_details', type: 'json', optional: true },
-  issuedAtMs: { name: 'issued_at_ms', type: 'integer' },
-  expiresAt: { name: 'expires_at', type: 'integer' },
-  keepUntil: { name: 'keep_until', type: 'integer', unread: true },
-  keyId: { name: 'key_id', type: 'text', optional: true, repeated: true },
-  pairId: { name: 'pair_id', type: 'text', optional: true },
-  familyId: { name: 'family_id', type: 'text', optional: true },
-  grantId: { name: 'grant_id', type: 'text', optional: true },
-  sessionId: { name: 'session_id', type: 'text', optional: true },
-  ancestors: { name: 'ancestors', type: 'json', optional: true },
-  supersededAtMs: { name: 'superseded_at_ms', type: 'integer', optional: true, setLater: true },
-  successorId: { name: 'successor_id', type: 'text', optional: true, setLater: true },
-  revokedAtMs: { name: 'revoked_at_ms', type: 'integer', optional: true, setLater: true },
-};
+  subject: { type: 'text', optional: true },
+  claims: { type: 'json', optional: true },
+  claimsRequest: { type: 'json', optional: true },
+  resources: { type: 'json', optional: true },
+  authorizationDetails: { type: 'json', optional: true },
+  issuedAtMs: { type: 'integer' },
+  expiresAt: { type: 'integer' },
+  keepUntil: { type: 'integer', unread: true },
+  keyId: { type: 'text', optional: true, repeated: true },
+  pairId: { type: 'text', optional: true },
+  familyId: { type: 'text', optional: true },
+  grantId: { type: 'text', optional: true },
+  sessionId: { type: 'text', optional: true },
+  ancestors: { type: 'json', optional: true },
+  supersededAtMs: { type: 'integer', optional: true, setLater: true },
+  successorId: { type: 'text', optional: true, setLater: true },
+  revokedAtMs: { type: 'integer', optional: true, setLater: true },
+});
 
 type StoredCode = Omit<AuthorizationCodeRecord, 'notBeforeMs' | 'standing'> & {
   /** Seconds until which the row is kept. */
   readonly keepUntil: number;
 };
 
-export const AUTHORIZATION_CODES: Columns<StoredCode> = {
-  id: { name: 'id', type: 'text' },
-  clientId: { name: 'client_id', type: 'text' },
-  redirectUri: { name: 'redirect_uri', type: 'text' },
-  redirectUriGiven: { name: 'redirect_uri_given', type: 'flag' },
-  codeChallenge: { name: 'code_challenge', type: 'text', optional: true },
+export const AUTHORIZATION_CODES = /* @__PURE__ */ named<StoredCode>({
+  id: { type: 'text' },
+  clientId: { type: 'text' },
+  redirectUri: { type: 'text' },
+  redirectUriGiven: { type: 'flag' },
+  codeChallenge: { type: 'text', optional: true },
   confirmation: { name: 'cnf', type: 'json', optional: true },
-  scopes: { name: 'scopes', type: 'json' },
-  subject: { name: 'subject', type: 'text' },
-  grantId: { name: 'grant_id', type: 'text' },
-  sessionId: { name: 'session_id', type: 'text', optional: true },
-  nonce: { name: 'nonce', type: 'text', optional: true },
-  claims: { name: 'claims', type: 'json' },
-  claimsRequest: { name: 'claims_request', type: 'json', optional: true },
-  resources: { name: 'resources', type: 'json', optional: true },
-  authorizationDetails: { name: 'authorization_details', type: 'json', optional: true },
-  issuedAtMs: { name: 'issued_at_ms', type: 'integer' },
-  expiresAt: { name: 'expires_at', type: 'integer' },
-  keepUntil: { name: 'keep_until', type: 'integer', unread: true },
-  redeemedAtMs: { name: 'redeemed_at_ms', type: 'integer', optional: true, setLater: true },
-  revokedAtMs: { name: 'revoked_at_ms', type: 'integer', optional: true, setLater: true },
-};
+  scopes: { type: 'json' },
+  subject: { type: 'text' },
+  grantId: { type: 'text' },
+  sessionId: { type: 'text', optional: true },
+  nonce: { type: 'text', optional: true },
+  claims: { type: 'json' },
+  claimsRequest: { type: 'json', optional: true },
+  resources: { type: 'json', optional: true },
+  authorizationDetails: { type: 'json', optional: true },
+  issuedAtMs: { type: 'integer' },
+  expiresAt: { type: 'integer' },
+  keepUntil: { type: 'integer', unread: true },
+  redeemedAtMs: { type: 'integer', optional: true, setLater: true },
+  revokedAtMs: { type: 'integer', optional: true, setLater: true },
+});
 
-export const CLIENTS: Columns<ClientRecord> = {
-  id: { name: 'id', type: 'text' },
-  name: { name: 'name', type: 'text', optional: true },
-  secrets: { name: 'secrets', type: 'json', optional: true },
-  grantTypes: { name: 'grant_types', type: 'json' },
-  scopes: { name: 'scopes', type: 'json' },
-  redirectUris: { name: 'redirect_uris', type: 'json' },
-  resource: { name: 'resource', type: 'text', optional: true },
-  rotateRefreshTokens: { name: 'rotate_refresh_tokens', type: 'flag', optional: true },
-  accessTokenFormat: { name: 'access_token_format', type: 'text', optional: true },
-  accessTokenAlgorithm: { name: 'access_token_algorithm', type: 'text', optional: true },
-  idTokenAlgorithm: { name: 'id_token_algorithm', type: 'text', optional: true },
-  metadata: { name: 'metadata', type: 'json', optional: true },
-  registrationTokenDigest: { name: 'registration_token_digest', type: 'text', optional: true },
-  registeredAt: { name: 'registered_at', type: 'integer', optional: true },
-  documentValidAt: { name: 'document_valid_at', type: 'integer', optional: true },
-  usedUntil: { name: 'used_until', type: 'integer', optional: true, setLater: true },
-  generation: { name: 'generation', type: 'integer', optional: true, setLater: true },
-  revision: { name: 'revision', type: 'integer', optional: true, setLater: true },
-  registrationRevision: { name: 'registration_revision', type: 'integer', optional: true, setLater: true },
-  disabledAtMs: { name: 'disabled_at_ms', type: 'integer', optional: true, setLater: true },
-};
+export const CLIENTS = /* @__PURE__ */ named<ClientRecord>({
+  id: { type: 'text' },
+  name: { type: 'text', optional: true },
+  secrets: { type: 'json', optional: true },
+  grantTypes: { type: 'json' },
+  scopes: { type: 'json' },
+  redirectUris: { type: 'json' },
+  resource: { type: 'text', optional: true },
+  rotateRefreshTokens: { type: 'flag', optional: true },
+  accessTokenFormat: { type: 'text', optional: true },
+  accessTokenAlgorithm: { type: 'text', optional: true },
+  idTokenAlgorithm: { type: 'text', optional: true },
+  metadata: { type: 'json', optional: true },
+  registrationTokenDigest: { type: 'text', optional: true },
+  registeredAt: { type: 'integer', optional: true },
+  documentValidAt: { type: 'integer', optional: true },
+  usedUntil: { type: 'integer', optional: true, setLater: true },
+  generation: { type: 'integer', optional: true, setLater: true },
+  revision: { type: 'integer', optional: true, setLater: true },
+  registrationRevision: { type: 'integer', optional: true, setLater: true },
+  disabledAtMs: { type: 'integer', optional: true, setLater: true },
+});
 
 // ADR 15
-export const GRANTS: Columns<GrantRecord> = {
+export const GRANTS = /* @__PURE__ */ named<GrantRecord>({
   id: { name: 'grant_id', type: 'text' },
-  clientId: { name: 'client_id', type: 'text' },
-  subject: { name: 'subject', type: 'text' },
-  scopes: { name: 'scopes', type: 'json' },
-  sessionId: { name: 'session_id', type: 'text', optional: true },
-  createdAtMs: { name: 'created_at_ms', type: 'integer' },
-};
+  clientId: { type: 'text' },
+  subject: { type: 'text' },
+  scopes: { type: 'json' },
+  sessionId: { type: 'text', optional: true },
+  createdAtMs: { type: 'integer' },
+});
 
-export const SIGNING_KEYS: Columns<KeyRecord> = {
-  kid: { name: 'kid', type: 'text' },
-  algorithm: { name: 'algorithm', type: 'text' },
-  status: { name: 'status', type: 'text' },
-  publicJwk: { name: 'public_jwk', type: 'json' },
-  sealedPrivateKey: { name: 'sealed_private_key', type: 'text' },
-  createdAtMs: { name: 'created_at_ms', type: 'integer' },
-  retiredAtMs: { name: 'retired_at_ms', type: 'integer', optional: true, setLater: true },
-};
+export const SIGNING_KEYS = /* @__PURE__ */ named<KeyRecord>({
+  kid: { type: 'text' },
+  algorithm: { type: 'text' },
+  status: { type: 'text' },
+  publicJwk: { type: 'json' },
+  sealedPrivateKey: { type: 'text' },
+  createdAtMs: { type: 'integer' },
+  retiredAtMs: { type: 'integer', optional: true, setLater: true },
+});
 
-export const PENDING: Columns<PendingRow> = {
-  kind: { name: 'kind', type: 'text' },
-  id: { name: 'id', type: 'text' },
-  otherId: { name: 'other_id', type: 'text', optional: true },
-  clientId: { name: 'client_id', type: 'text' },
-  data: { name: 'data', type: 'json' },
-  version: { name: 'version', type: 'integer', setLater: true },
-  expiresAt: { name: 'expires_at', type: 'integer' },
-};
+export const PENDING = /* @__PURE__ */ named<PendingRow>({
+  kind: { type: 'text' },
+  id: { type: 'text' },
+  otherId: { type: 'text', optional: true },
+  clientId: { type: 'text' },
+  data: { type: 'json' },
+  version: { type: 'integer', setLater: true },
+  expiresAt: { type: 'integer' },
+});
 
 /** Columns of any table, in the order of its entries. */
 export type AnyColumns = Readonly<Record<string, AnyColumn>>;
