@@ -125,6 +125,16 @@ describe('sentences about events', () => {
         ],
       ],
       [
+        event('identity_assertion_issued', {
+          ...{ actor: 'client:web', subject: 'sub-alice', client_id: 'web' },
+          reason: 'https://chat.example chat:read',
+        }),
+        [
+          'The client Shop (web) got an identity assertion for alice for the server https://chat.example',
+          'Die Anwendung Shop (web) hat einen Identitätsnachweis für alice zur Vorlage bei https://chat.example erhalten',
+        ],
+      ],
+      [
         event('grant_revoked', { actor: 'user:sub-alice', subject: 'sub-alice', client_id: 'web' }),
         ['alice ended a grant of Shop (web)', 'alice hat einen erteilten Zugriff von Shop (web) beendet'],
       ],

@@ -137,6 +137,14 @@ const ofTarget = {
       other: reason === '' ? NOTHING : html` ${basisOf(reason, view, bases)}`,
     };
   },
+  /** The reason begins with the issuer of the other server, which has no spaces. */
+  assertion({ event: { subject, reason = '' }, view, texts }: Telling): Told {
+    const [server = ''] = reason.split(' ');
+    return {
+      ...(subject !== undefined && { it: texts.console.events.forUser(userLink(view, subject)) }),
+      other: html`<bdi>${server === '' ? '?' : server}</bdi>`,
+    };
+  },
   session({ event: { subject }, view, texts }: Telling): Told {
     return subject === undefined ? {} : { it: texts.console.events.ofUser(userLink(view, subject)) };
   },
@@ -229,6 +237,7 @@ const EVENTS: Readonly<Record<EventType, readonly [group: TypeGroup, told: (tell
   code_issued: ['tokens', ofTarget.issuance],
   token_issued: ['tokens', ofTarget.issuance],
   personal_token_made: ['tokens', ofTarget.user],
+  identity_assertion_issued: ['tokens', ofTarget.assertion],
   token_revoked: ['tokens', ofTarget.access],
   family_revoked: ['tokens', ofTarget.access],
   grant_revoked: ['tokens', ofTarget.access],

@@ -87,6 +87,8 @@ export const EVENT_TEXTS_DE: typeof EVENT_TEXTS = {
     issued_before_revoked: (actor, when, from) =>
       html`${actor} hat alle Token${from} widerrufen, die vor ${when} ausgestellt wurden`,
     token_issued: (actor, whose, from, how) => html`${actor} hat Token${whose}${from}${how} erhalten`,
+    identity_assertion_issued: (actor, whose, from, server) =>
+      html`${actor} hat${from} einen Identitätsnachweis${whose} zur Vorlage bei ${server} erhalten`,
     code_issued: (actor, whose, from) => html`${actor} hat einen Autorisierungscode${whose}${from} erhalten`,
   },
   ownSentences: {
@@ -155,6 +157,7 @@ export const EVENT_TEXTS_DE: typeof EVENT_TEXTS = {
     consent_withdrawn: 'Einwilligung zurückgenommen',
     code_issued: 'Autorisierungscode ausgestellt',
     token_issued: 'Token ausgestellt',
+    identity_assertion_issued: 'Identitätsnachweis ausgestellt',
     token_revoked: 'Token widerrufen',
     family_revoked: 'Erneuerungstoken und Nachfolger widerrufen',
     grant_revoked: 'Zugriff beendet',

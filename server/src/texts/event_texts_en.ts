@@ -84,6 +84,8 @@ const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
   issued_before_revoked: (actor, when, from) =>
     html`${actor} revoked all tokens that were issued before ${when}${from}`,
   token_issued: (actor, whose, from, how) => html`${actor} got tokens${whose}${from}${how}`,
+  identity_assertion_issued: (actor, whose, from, server) =>
+    html`${actor} got an identity assertion${whose} for the server ${server}${from}`,
   code_issued: (actor, whose, from) => html`${actor} got an authorization code${whose}${from}`,
 };
 
@@ -154,6 +156,7 @@ export const EVENT_TEXTS = {
     consent_withdrawn: 'Consent withdrawn',
     code_issued: 'Authorization code issued',
     token_issued: 'Tokens issued',
+    identity_assertion_issued: 'Identity assertion issued',
     token_revoked: 'Token revoked',
     family_revoked: 'Refresh token and successors revoked',
     grant_revoked: 'Grant ended',
