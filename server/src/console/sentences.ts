@@ -142,7 +142,7 @@ const ofTarget = {
     const [server = ''] = reason.split(' ');
     return {
       ...(subject !== undefined && { it: texts.console.events.forUser(userLink(view, subject)) }),
-      other: html`<bdi>${server === '' ? '?' : server}</bdi>`,
+      other: html`<bdi>${URL.canParse(server) ? server : '?'}</bdi>`,
     };
   },
   session({ event: { subject }, view, texts }: Telling): Told {
