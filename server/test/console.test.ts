@@ -1,131 +1,29 @@
 // The console of operators: who may use it, and what it does.
 // Long: every page of the console, in one signed-in browser.
 import assert from 'node:assert/strict';
-import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Claims } from '@grantd/core';
 import { Secret, TOTP } from 'otpauth';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
 import { auditBefore } from '../src/admin/audit.ts';
 import { call } from '../src/admin/in_process.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
-import { admissionByAddress } from '../src/config/client_address.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
-import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
-import { openConsole } from '../src/console/console.ts';
-import type { Database } from '../src/data/database.ts';
+import { ConfigurationRefused } from '../src/config/refused.ts';
+import { PAGES } from '../src/console/console.ts';
 import { postgresDatabase } from '../src/data/postgres_database.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
-import { openInstance } from '../src/instance/instance.ts';
-import { logTo, RequestLog } from '../src/log/log.ts';
-import { testMail } from '../src/mail/test_mail.ts';
-import { History } from '../src/monitoring/history.ts';
-import { openPages } from '../src/pages/pages.ts';
 import { refuseOpenAdministration } from '../src/serve/exposure.ts';
-import { requestListener } from '../src/serve/http_server.ts';
 import { Browser, hiddenFields, isLogin } from './harness/browser.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
 import { grantdPrints } from './harness/commands.ts';
+import { ISSUER, PASSWORD, startConsole } from './harness/console_server.ts';
 import { Workbench } from './harness/program.ts';
-
-const ISSUER = 'http://localhost:4000';
-const HOUR_MS = 60 * 60 * 1000;
-const PASSWORD = 'correct horse';
-
-async function startConsole(
-  options: Readonly<Record<string, string>> = {},
-  of: Database | undefined = undefined,
-) {
-  const folder = mkdtempSync(join(tmpdir(), 'grantd-console-'));
-  const configuration = readConfiguration(
-    {},
-    {
-      ...{ GRANTD_ISSUER: ISSUER, GRANTD_SECRET: 's'.repeat(32), GRANTD_TRUSTED_PROXIES: '127.0.0.1' },
-      ...{ GRANTD_CONSOLE: 'true', GRANTD_ADMIN_GROUP: 'admins', GRANTD_ADMIN_FROM: '127.0.0.1,10.0.0.0/8' },
-      GRANTD_CONSOLE_SIGN_IN_POLICY: 'password',
-      ...options,
-    },
-  );
-  const database = of ?? sqliteDatabase(join(folder, 'grantd.db'));
-  const instance = await openInstance(configuration, database, ISSUER, 'server');
-  const server = await instance.server();
-  const history = new History();
-  const clock = { skewSeconds: 0 };
-  const surroundings = {
-    ...{ configuration, server, isReady: async () => true, clock, history, testMail },
-    isAdmitted: admissionByAddress(configuration.settings, () => {}),
-  };
-  await assert.rejects(
-    openConsole(instance, surroundings),
-    new Refused('GRANTD_ADMIN_GROUP: there is no group admins: add it first with grantd group add "admins".'),
-  );
-  await instance.groups.add({ name: 'admins', description: '' }, Date.now());
-  const lines: string[] = [];
-  const requestLog = new RequestLog(logTo({ write: (line: string) => void lines.push(line) }));
-  const pages = openPages(instance, {
-    ...{ settings: configuration.settings, server, requestLog, operator: {} },
-    notifyClients: async () => new Map(),
-    ...{ mail: undefined, directory: undefined, openUpstream: undefined },
-    consoleFlow: await openConsole(instance, surroundings),
-  });
-  const http = createServer(requestListener({ server, requestLog, pages }));
-  await new Promise<void>((listening) => http.listen(0, '127.0.0.1', listening));
-  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
-
-  const addUser = async (name: string, groups: readonly string[] = [], claims: Claims = {}) => {
-    const person = await instance.people.add({ name, passwordHash: cheapHash(PASSWORD), claims });
-    assert.ok(person);
-    for (const group of groups)
-      await instance.groups.addMember({ subject: person.subject, group }, Date.now());
-    return person;
-  };
-  return {
-    ...{ url, instance, server, configuration, history, addUser },
-    log: () => lines.join(''),
-    async addClient(id: string, others: Readonly<Record<string, string>> = {}) {
-      const cli = { ...instance.actingAs('cli'), configuration };
-      const own = { redirect_uris: ['https://app.example/cb'], scope: 'openid offline_access' };
-      const members = { ...own, ...others };
-      return call(localCalls(cli), 'addClient', { ...members, client_id: id });
-    },
-    /** A browser with a session of the user, who signed in some time ago. */
-    async browserOf(name: string, signedInHoursAgo = 0, headers: Readonly<Record<string, string>> = {}) {
-      const person = await instance.people.byName(name);
-      assert.ok(person);
-      const secret = randomBytes(32).toString('base64url');
-      const session = {
-        ...{ id: randomBytes(16).toString('base64url'), subject: person.subject, amr: ['pwd'] },
-        ...{ userAgent: '', signedInAtMs: Date.now() - signedInHoursAgo * HOUR_MS, lastSeenAtMs: Date.now() },
-      };
-      const digest = createHash('sha256').update(secret).digest('base64url');
-      assert.ok(await instance.sessions.add(session, digest, Date.now() + HOUR_MS, person));
-      const browser = new Browser(url, headers);
-      browser.cookies.set('grantd_session', secret);
-      return browser;
-    },
-    async tokensOf(clientId: string, subject: string) {
-      const [issued] = await server.operator.issueTokens({ clientId, subject, refresh: true });
-      return { access: issued?.accessToken ?? '', refresh: issued?.refreshToken ?? '' };
-    },
-    async isActive(token: string) {
-      return (await server.operator.explainToken(token)).alive;
-    },
-    async close() {
-      http.closeAllConnections();
-      http.close();
-      await database.close();
-      rmSync(folder, { recursive: true });
-    },
-  };
-}
 
 let set: Awaited<ReturnType<typeof startConsole>>;
 before(async () => {
@@ -136,8 +34,8 @@ before(async () => {
 });
 after(() => set.close());
 
-const PATHS = ['', '/tokens', '/users', '/groups', '/clients', '/keys', '/audit', '/search'];
-const FORMS = ['/tokens', '/users', '/groups', '/clients', '/keys', '/search'];
+const PATHS = Object.keys(PAGES).map((name) => (name === 'overview' ? '' : `/${name}`));
+const FORMS = PATHS.filter((path) => !['', '/issuers'].includes(path));
 
 describe('who may use the console', () => {
   test('a visitor signs in first, and then sees it', async () => {
@@ -152,7 +50,7 @@ describe('who may use the console', () => {
   test('a sign-in leads back to the page with its query, and never to another site', async () => {
     const bob = await set.instance.people.byName('bob');
     for (const [asked, shown] of [
-      [`/users?sub=${bob?.subject}&ask=revoke`, `/users?sub=${bob?.subject}&ask=revoke`],
+      [`/users?sub=${bob?.subject}&ask=end_access`, `/users?sub=${bob?.subject}&ask=end_access`],
       ['/clients?search=%2F%2Fevil.example%5C%0d', '/clients?search=%2F%2Fevil.example%5C%0d'],
       ['/audit?target=x&notice=made-up', '/audit'],
       [`/users?search=${'x'.repeat(600)}`, ''],
@@ -177,7 +75,7 @@ describe('who may use the console', () => {
       assert.equal(page.status, 403, path);
       assert.match(page.html, /Ask an administrator to add you to the group/);
     }
-    assert.equal((await browser.post(`${set.url}/console/users`, { do: 'revoke' })).status, 403);
+    assert.equal((await browser.post(`${set.url}/console/users`, { do: 'end_access' })).status, 403);
   });
 
   test('whoever leaves the group is out with the next request', async () => {
@@ -260,7 +158,7 @@ describe('who may use the console', () => {
     const events = await set.instance.storage.eventsAfter(0, 1000);
     for (const fields of [{}, { form_token: 'made up' }, { form_token: foreign }]) {
       for (const [path, change] of [
-        ['/users', { sub: subject, do: 'revoke' }],
+        ['/users', { sub: subject, do: 'end_access' }],
         ['/clients', { id: 'app', do: 'disable' }],
         ['/groups', { name: 'forged', description: '', do: 'add' }],
         ['/groups', { name: 'admins', username: 'bob', do: 'join' }],
@@ -505,8 +403,11 @@ describe('users and clients', () => {
     const { access } = await set.tokensOf('app', subject);
     const theirs = await set.browserOf('frank');
     const browser = await set.browserOf('alice');
-    const asked = await browser.get(`${set.url}/console/users?sub=${subject}&ask=revoke`);
-    assert.match((await browser.submit(asked, { do: 'revoke' })).html, /All tokens are revoked\./);
+    const asked = await browser.get(`${set.url}/console/users?sub=${subject}&ask=end_access`);
+    assert.match(
+      (await browser.submit(asked, { do: 'end_access' })).html,
+      /All access of the user has ended\./,
+    );
     const { events } = await auditBefore(set.instance, undefined, { type: 'subject_revoked' }, { most: 100 });
     const alice = await set.instance.people.byName('alice');
     assert.deepEqual([events[0]?.target, events[0]?.actor], [subject, `console:${alice?.subject}`]);
@@ -587,44 +488,39 @@ describe('groups', () => {
   test('a group is added, gets a member, loses it after a question, and is removed', async () => {
     const { subject } = await set.addUser('judy');
     const browser = await set.browserOf('alice');
-    let list = await browser.get(`${set.url}/console/groups`);
-    const add = (name: string) =>
-      browser.post(`${set.url}/console/groups`, {
-        ...hiddenFields(list),
-        name,
-        description: 'On call',
-        do: 'add',
-      });
-    const group = await add(' ops ');
-    assert.match(group.html, /The group is added\./);
-    assert.match((await add('OPS')).html, /A group has this name/);
-    assert.match((await add('')).html, /The name must have/);
-    const join = (username: string) =>
-      browser.post(`${set.url}/console/groups`, { ...hiddenFields(list), name: 'ops', username, do: 'join' });
-    assert.match((await join('nobody')).html, /There is no user with this name\./);
+    const at = (query: string) => browser.get(`${set.url}/console/groups?${query}`);
+    const add = async (name: string) =>
+      browser.submit(await at('ask=add'), { name, description: 'On call', do: 'add' });
+    assert.match((await add(' ops ')).html, /The group is added\./);
+    const taken = await add('OPS');
+    assert.equal(taken.status, 409);
+    assert.match(taken.html, /Group OPS already exists/);
+    assert.match(taken.html, /value="OPS"/, 'what was typed is there again');
+    assert.equal((await add('')).status, 400);
+    const join = async (username: string) =>
+      browser.submit(await at('name=ops&ask=join'), { username, do: 'join' });
+    assert.match((await join('nobody')).html, /id="field-username-problem"[\s\S]*no user with this name/i);
     assert.match((await join('judy')).html, /The user is now a member\./);
-    list = await browser.get(list.url);
     assert.match((await join('judy')).html, /Nothing has changed\./);
     assert.deepEqual((await set.instance.people.bySubject(subject))?.groups, ['ops']);
-    const form = await browser.get(`${set.url}/console/groups?name=ops`);
-    const change = (policy: string) =>
-      browser.post(`${set.url}/console/groups`, {
-        ...hiddenFields(list),
-        ...{ name: 'ops', description: 'On call', policy, do: 'change' },
-        shown: JSON.parse(`"${/name="shown" value="([^"]*)"/.exec(form.html)?.[1] ?? ''}"`).replaceAll(
-          '&quot;',
-          '"',
-        ),
-      });
+    const form = await at('name=ops&ask=edit');
+    const change = (policy: string, more = {}) =>
+      browser.submit(form, { description: 'On call', sign_in_policy: policy, do: 'edit', ...more });
     assert.match((await change('')).html, /Nothing has changed\./);
-    const changed = await change('second_factor_if_enrolled');
+    const question = await change('second_factor_if_enrolled');
+    assert.match(question.html, /This can end access[\s\S]*Sign-in policy[\s\S]*second_factor_if_enrolled/);
+    const changed = await browser.submit(question, { do: 'edit' });
     assert.match(changed.html, /The group is changed\./);
-    assert.match(changed.html, /<option value="second_factor_if_enrolled" selected>/);
-    const late = await change('second_factor');
+    assert.match(changed.html, /<dt>Sign-in policy<\/dt><dd>Second factor, if the user has one<\/dd>/);
+    const late = await change('second_factor', { confirmed: 'yes' });
     assert.equal(late.status, 409);
+    assert.match(late.html, /Stored now: <code>Second factor, if the user has one<\/code>/);
     assert.equal((await set.instance.groups.byName('ops'))?.signInPolicy, 'second_factor_if_enrolled');
+    const over = { description: 'On call', sign_in_policy: 'second_factor', confirmed: 'yes', do: 'edit' };
+    assert.match((await browser.submit(late, over)).html, /The group is changed\./);
+    assert.equal((await set.instance.groups.byName('ops'))?.signInPolicy, 'second_factor');
     const asked = await browser.get(`${set.url}/console/groups?name=ops&ask=leave&sub=${subject}`);
-    assert.match(asked.html, /Remove judy from ops\?/);
+    assert.match(asked.html, /Remove a member from ops\?[\s\S]*<bdi>judy<\/bdi>/);
     assert.match((await browser.submit(asked, { do: 'leave' })).html, /The user is no longer a member\./);
     const removal = await browser.get(`${set.url}/console/groups?name=ops&ask=remove`);
     const removed = await browser.submit(removal, { do: 'remove' });
@@ -810,7 +706,7 @@ test('PostgreSQL: the pages show and change the same', { skip: POSTGRES_ABSENCE 
     (await browser.submit(await at('/keys?ask=RS256'), { do: 'rotate' })).html,
     /New keys sign now/,
   );
-  const list = hiddenFields(await at('/groups'));
+  const list = hiddenFields(await at('/groups?ask=add'));
   const added = { ...list, name: 'ops', description: '', do: 'add' };
   assert.match((await browser.post(`${other.url}/console/groups`, added)).html, /The group is added/);
   assert.match((await at('/audit?type=group_added')).html, /<bdi>alice<\/bdi><\/a> added the group/);

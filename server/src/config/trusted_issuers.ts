@@ -46,7 +46,7 @@ export type FindLink = (provider: string, issuer: string, sub: string) => Promis
 /** The issuers of a file. */
 export interface IssuersOfFile {
   /** What the file says, with the files that it names, to tell whether they have changed. */
-  readonly written: unknown;
+  readonly written: readonly (readonly [name: string, entry: Readonly<Record<string, unknown>>])[];
   /**
    * Makes the option of the library.
    * @throws {ConfigurationRefused} an issuer has another form than expected
@@ -76,7 +76,7 @@ export function readTrustedIssuers(
     ([name, entry]) => [name, readIssuer(entry, place + name, dirname(path))] as const,
   );
   return {
-    written: issuers.map(([name, { written }]) => [name, written]),
+    written: issuers.map(([name, { written }]) => [name, written] as const),
     withLinks(findLink) {
       try {
         return trustedIssuers(

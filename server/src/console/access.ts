@@ -3,6 +3,7 @@ import { type AdminCalls, inProcess } from '../admin/in_process.ts';
 import type { AdminParts } from '../admin/operation.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import type { Document, Input, OperationId } from '../admin/table.ts';
+import type { IssuersOfFile } from '../config/trusted_issuers.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import type { History } from '../monitoring/history.ts';
 import type { SealedValues } from '../pages/browser/cookies.ts';
@@ -22,6 +23,7 @@ import {
   refusedPage,
   toConsole,
 } from './frame.ts';
+import type { ShownOnce } from './kept_secrets.ts';
 
 /** What the console needs of the other pages. */
 export interface PagesOfConsole {
@@ -41,12 +43,15 @@ export interface ConsoleParts {
   readonly pages: PagesOfConsole;
   readonly adminGroup: string;
   readonly issuer: string;
+  /** The file of trusted issuers; empty without the option. */
+  readonly trusted: { readonly path?: string; readonly issuers?: IssuersOfFile['written'] };
   readonly clock: Pick<ClockWatch, 'skewSeconds'>;
   readonly isReady: () => Promise<boolean>;
   /** What this server has counted in the last hour; `undefined` if the console was off at its start. */
   readonly history: Pick<History, 'samples'> | undefined;
   /** Seals a pasted token for the next form, so that no page contains it. */
   readonly tokens: SealedValues;
+  readonly shownOnce: ShownOnce;
   /** The parts of operations, whose changes are recorded with the operator as actor. */
   partsOf(subject: string): Omit<AdminParts, 'requireVersion'>;
 }

@@ -13,6 +13,7 @@ import { type ConsoleView, consoleFrame, nextLink, type Row, section, termList, 
 import { nextAfter } from './lists.ts';
 import { namesOf } from './names.ts';
 import { identifiersIn, type SentenceView, sentenceOf, TYPE_GROUPS } from './sentences.ts';
+import { auditActs } from './upkeep_acts.ts';
 import { ago, identifier, reasonLine } from './values.ts';
 
 const EVENTS_PER_PAGE = 50;
@@ -237,6 +238,7 @@ ${isFiltered ? html`<a id="all" class="button" href="${urlOf(base, 'audit')}">${
 <nav class="ranges" aria-label="${words.ranges.label}">${(Object.keys(RANGES) as (keyof typeof RANGES)[]).map(rangeLink)}</nav>
 ${events.length === 0 ? html`<p class="empty">${texts.console.nothingFound}</p>` : eventList(events, view, texts)}
 ${nextLink(view.next, texts)}
+${auditActs(view, texts)}
 ${
   events.length === 0
     ? ''

@@ -1,68 +1,198 @@
 import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
 import { CLIENT_KINDS } from '../admin/clients.ts';
+import type { Document } from '../admin/table.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
-import { textsIn } from '../texts/texts.ts';
-import { perform, type Visit } from './access.ts';
+import type { Texts } from '../texts/en.ts';
+import { type Html, icon } from '../texts/html.ts';
+import { languages, textsIn } from '../texts/texts.ts';
+import type { Visit } from './access.ts';
+import { type Act, type Acts, actLink, actText, type Given } from './acts.ts';
+import { CLIENT_PARTS, NEW_CLIENTS } from './client_forms.ts';
+import type { FormSpec } from './fields.ts';
+import { labelOf } from './forms.ts';
 import {
   actionForm,
-  askLink,
   type ConsoleView,
   consoleFrame,
-  question,
-  questionFrame,
   type Row,
   section,
   termList,
   timeOf,
   urlOf,
 } from './frame.ts';
-import { type Badge, badges, type ListRow, listOf, renderList, thingUrl, wishOf } from './lists.ts';
+import { type Badge, badges, type ListRow, type ListView, listBody, listOf, wishOf } from './lists.ts';
+import { SECRET_SCRIPTS, secretSection, submitSaved } from './shown_once.ts';
+import { TRY_STYLE, trySection } from './try_it.ts';
 
-/** Changes that are asked about first. */
-const ASKED = ['disable', 'revoke'] as const;
+/** More groups and APIs than fit on a page are typed. */
+const MAX_CHOICES = 200;
 
-type Asked = (typeof ASKED)[number];
-
-/** `GET /console/clients`: the list. With `id`, one client; with `ask` too, the question before a change. */
-export async function showClients(visit: Visit): Promise<Response> {
-  const { c, call, setting, view } = visit;
-  const id = c.req.query('id');
-  if (id === undefined)
-    return renderList(
-      visit,
-      listOf(visit, 'clients', await call('listClients', wishOfClients(visit)), rowOf),
-    );
-  const client = await call('getClient', { client_id: id });
-  const ask = ASKED.find((one) => one === c.req.query('ask'));
-  if (ask === undefined) return renderPage(c, clientPage({ ...view, client }, setting));
-  const { active = 0 } = await call('revokeAll', { client_id: id, dry_run: true });
-  return renderPage(c, askClientPage({ ...view, id, ask, active }, setting));
+/** The groups and APIs that a client can name. */
+async function choicesOf({ call }: Visit): Promise<NonNullable<FormSpec['choices']>> {
+  const [groups, clients] = await Promise.all([
+    call('listGroups', { limit: MAX_CHOICES }),
+    call('listClients', { limit: MAX_CHOICES, kind: 'operator' }),
+  ]);
+  const apis = clients.items.flatMap(({ resource }) => (resource === undefined ? [] : [resource]));
+  return {
+    ...(groups.next_cursor === undefined && { allowed_groups: groups.items.map(({ name }) => name) }),
+    ...(clients.next_cursor === undefined && { apis }),
+  };
 }
 
-/** `POST /console/clients`: does what `do` says with the client in `id`. */
-export async function submitClients(visit: Visit): Promise<Response> {
-  const { call, form, view } = visit;
-  const id = form.get('id') ?? '';
-  return perform(
-    visit,
-    {
-      async disable() {
-        await call('disableClient', { client_id: id });
-        return 'client_disabled';
-      },
-      async enable() {
-        await call('enableClient', { client_id: id });
-        return 'client_enabled';
-      },
-      async revoke() {
-        await call('revokeAll', { client_id: id });
-        return 'tokens_revoked';
-      },
+/** Members whose change can end tokens, or keep users out. */
+const CAN_END = [
+  ...['allowed_groups', 'sign_in_policy', 'subject_type', 'sector_identifier_uri', 'redirect_uris'],
+  ...['grant_types', 'token_endpoint_auth_method', 'scope', 'resource', 'api_scopes', 'apis', 'profile'],
+];
+
+const OF_CLIENT = { client_id: 'id' };
+
+/** Shows a generated secret on the page that follows. */
+const keepSecret: Act['after'] = async (
+  { console: { shownOnce }, session },
+  { client_id: id, client_secret: secret }: Document<'rotateClientSecret'>,
+) => {
+  if (secret !== undefined) await shownOnce.keep(session.id, placeOf(id), secret);
+};
+
+function placeOf(id: string): string {
+  return `client ${id}`;
+}
+
+const TOKEN_PLACE = 'registration token';
+
+const activeTokens: Act['facts'] = async ({ call }, { id = '' }, { console: words, formats }) => {
+  const { active = 0 } = await call('revokeAll', { client_id: id, dry_run: true });
+  return [[words.activeTokens, formats.number(active)]];
+};
+
+/** An act for each kind of client. */
+const ADDING = Object.entries(NEW_CLIENTS).map(([kind, { first, values, members }]): [string, Act] => [
+  `add_${kind}`,
+  {
+    operation: 'addClient',
+    async form(visit) {
+      const choices = await choicesOf(visit);
+      const others = Object.keys(CLIENT_PARTS.all).filter((name) => !first.includes(name));
+      return {
+        spec: { first: ['client_id', ...first], without: others, required: first.filter(isNeeded), choices },
+        values,
+      };
     },
-    thingUrl(view.base, 'clients', id),
-  );
+    asks: () => true,
+    input: (typed) => ({ ...members, ...typed }),
+    after: keepSecret,
+    done: 'client_added',
+    next: ({ client_id: id }: Document<'addClient'>) => ({ id }),
+  },
+]);
+
+/** Without them, a client of its kind cannot do anything. */
+function isNeeded(member: string): boolean {
+  return ['redirect_uris', 'resource'].includes(member);
+}
+
+export const CLIENTS: Acts = {
+  page: 'clients',
+  nameOf: async (_, { id = '' }) => id,
+  acts: {
+    ...Object.fromEntries(ADDING),
+    edit: {
+      operation: 'updateClient',
+      of: OF_CLIENT,
+      stored: 'getClient',
+      async form(visit, { id = '' }) {
+        const [choices, client] = await Promise.all([
+          choicesOf(visit),
+          visit.call('getClient', { client_id: id }),
+        ]);
+        const spec = { first: CLIENT_PARTS.first, parts: CLIENT_PARTS.parts, tags: languages(), choices };
+        return { spec: { ...spec, without: client.registered_itself ? [] : ['set_by_operator'] } };
+      },
+      asks: (values) => CAN_END.some((member) => Object.hasOwn(values, member)),
+      after: keepSecret,
+      done: 'client_changed',
+    },
+    rotate_secret: {
+      operation: 'rotateClientSecret',
+      of: OF_CLIENT,
+      form: { first: ['overlap'], secret: ['client_secret'] },
+      after: keepSecret,
+      done: 'secret_rotated',
+    },
+    disable: {
+      ...{ operation: 'disableClient', of: OF_CLIENT, asks: true, canUndo: true, facts: activeTokens },
+      done: 'client_disabled',
+    },
+    enable: { operation: 'enableClient', of: OF_CLIENT, done: 'client_enabled' },
+    revoke: {
+      operation: 'revokeAll',
+      of: OF_CLIENT,
+      asks: true,
+      facts: activeTokens,
+      done: 'tokens_revoked',
+    },
+    remove: {
+      operation: 'removeClient',
+      of: OF_CLIENT,
+      asks: true,
+      facts: activeTokens,
+      done: 'client_removed',
+      next: () => ({}),
+    },
+    registration_token: {
+      operation: 'newRegistrationToken',
+      form: { first: ['lifetime', 'once'] },
+      after: async ({ console: { shownOnce }, session }, { token }: Document<'newRegistrationToken'>) =>
+        shownOnce.keep(session.id, TOKEN_PLACE, token),
+      done: 'registration_token_made',
+    },
+    remove_unused: {
+      operation: 'removeUnusedClients',
+      async form({ call, console: { pages } }) {
+        const since = new Date(pages.clock() - UNUSED_MS).toISOString();
+        const { items } = await call('listUnusedClients', { unused_since: since });
+        const ids = items.slice(0, MAX_REMOVED).map(({ client_id: id }) => id);
+        return {
+          spec: { first: ['client_ids', 'unused_since'], choices: { client_ids: ids } },
+          values: { unused_since: since },
+        };
+      },
+      asks: () => true,
+      done: ({ removed }: Document<'removeUnusedClients'>) =>
+        removed.length === 0 ? 'nothing_changed' : 'clients_removed',
+    },
+  },
+};
+
+/** Milliseconds for which a client that registered itself may be unused before the form offers its removal. */
+const UNUSED_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** As many as the operation takes. */
+const MAX_REMOVED = 500;
+
+/** `GET /console/clients`: the list, with `add` the kinds of clients; with `id` one client; with `ask` a form or question. */
+export async function showClients(visit: Visit): Promise<Response> {
+  const { c, call, console: parts, session, setting, view } = visit;
+  const { id, add } = c.req.query();
+  const secret = await parts.shownOnce.find(session.id, id === undefined ? TOKEN_PLACE : placeOf(id));
+  if (id === undefined && add !== undefined) return renderPage(c, newClientPage(view, setting));
+  if (id === undefined) {
+    const list = listOf(visit, 'clients', await call('listClients', wishOfClients(visit)), rowOf);
+    return renderPage(c, clientsPage({ ...list, ...(secret !== undefined && { secret }) }, setting));
+  }
+  const client = await call('getClient', { client_id: id });
+  const shown = { client, issuer: parts.issuer, ...(secret !== undefined && { secret }) };
+  return renderPage(c, clientPage({ ...view, ...shown }, setting));
+}
+
+/** `POST /console/clients`: forgets a secret that the administrator has stored. */
+export async function submitClients(visit: Visit): Promise<Response> {
+  const id = visit.form.get('id') ?? '';
+  return submitSaved(visit, id === '' ? TOKEN_PLACE : placeOf(id), id === '' ? {} : { id });
 }
 
 /** A kind that does not exist counts as none. */
@@ -96,43 +226,98 @@ function textOf(value: unknown): string {
     : JSON.stringify(value);
 }
 
-export interface ClientView extends ConsoleView {
-  readonly client: Client;
+export interface ClientsView extends ListView {
+  /** A token for registrations that was just made. */
+  readonly secret?: string;
 }
 
-/** One client: links `ask-disable` and `ask-revoke`, button `enable`. */
+/** `/console/clients`: the list, links `add-client`, `ask-registration_token` and `ask-remove_unused`. */
+export function clientsPage({ secret, ...view }: ClientsView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { console: words } = texts;
+  const { base } = view;
+  return consoleFrame(view, setting, {
+    title: words.pages.clients,
+    primary: html`<a id="add-client" class="button" href="${urlOf(base, 'clients', { add: 'yes' })}">${words.addClient}</a>`,
+    style: TRY_STYLE,
+    ...(secret !== undefined && { scripts: SECRET_SCRIPTS }),
+    body: html`${secret === undefined ? '' : secretSection(view, setting.language, secret, {})}${listBody(view, texts)}
+${section(
+  'self-registered',
+  words.selfRegistration,
+  html`<p class="actions">${['registration_token', 'remove_unused'].map((name) => actLink(CLIENTS, name, base, {}, texts))}</p>`,
+)}`,
+  });
+}
+
+/** The kinds of clients to add: a link `ask-add_KIND` for each. */
+export function newClientPage(view: ConsoleView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { console: words } = texts;
+  return consoleFrame(view, setting, {
+    title: words.addClient,
+    lead: words.whichClient,
+    style: TRY_STYLE,
+    body: html`<ul class="rows" role="list">
+${Object.keys(NEW_CLIENTS).map((kind) => newClientRow(kind, view.base, texts))}</ul>`,
+  });
+}
+
+function newClientRow(kind: string, base: string, texts: Texts): Html {
+  const about: Readonly<Record<string, string>> = texts.console.clientUses;
+  return html`<li class="row"><div><p>${actText('clients', `add_${kind}`, texts).title('')}</p>
+<p class="detail">${about[kind]}</p></div>${actLink(CLIENTS, `add_${kind}`, base, {}, texts, { unseen: kind })}</li>\n`;
+}
+
+export interface ClientView extends ConsoleView {
+  readonly client: Client;
+  readonly issuer: string;
+  /** A secret that was just made. */
+  readonly secret?: string;
+}
+
+/** One client: links and buttons for its acts. */
 export function clientPage(view: ClientView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, client } = view;
+  const { base, client, issuer, secret } = view;
   const {
     client_id: id,
     type,
     disabled_at: disabledAt,
     document_valid_at: documentValidAt,
     secrets = [],
-    registered_itself: _,
+    registered_itself: isSelfRegistered,
     ...metadata
   } = client;
   const members = Object.entries(metadata).map(
-    ([name, value]): Row => [name, html`<bdi>${textOf(value)}</bdi>`],
+    ([name, value]): Row => [
+      html`${labelOf(name, texts)} <code class="raw">${name}</code>`,
+      html`<bdi>${textOf(value)}</bdi>`,
+    ],
   );
-  const ask = (what: Asked) =>
-    askLink(thingUrl(base, 'clients', id, { ask: what }), what, words.clientChanges[what].yes);
+  const given: Given = { id };
+  const act = (name: string) => actLink(CLIENTS, name, base, given, texts);
+  const isUnchecked = isSelfRegistered || documentValidAt !== undefined;
   return consoleFrame(view, setting, {
     title: id,
     heading: named(id),
     badges: badges(badgesOf(client), texts),
-    body: html`${section(
+    style: TRY_STYLE,
+    ...(secret !== undefined && { scripts: SECRET_SCRIPTS }),
+    body: html`${secret === undefined ? '' : secretSection(view, setting.language, secret, given)}${section(
       'client',
       words.client,
-      termList([
-        [words.clientType, words.clientTypes[type]],
-        [words.disabledSince, timeOf(disabledAt, texts)],
-        [words.documentHost, documentValidAt && named(URL.parse(id)?.host ?? id)],
-        [words.documentValidAt, timeOf(documentValidAt, texts)],
-        ...members,
-      ]),
+      html`${isUnchecked ? html`<p class="caution">${icon('alert')}<span>${isSelfRegistered ? words.uncheckedClient : words.documentClient}</span></p>\n` : ''}${termList(
+        [
+          [words.clientType, words.clientTypes[type]],
+          [words.disabledSince, timeOf(disabledAt, texts)],
+          [words.documentHost, documentValidAt && named(URL.parse(id)?.host ?? id)],
+          [words.documentValidAt, timeOf(documentValidAt, texts)],
+          ...members,
+        ],
+      )}
+<p class="actions">${act('edit')}</p>`,
     )}${
       secrets.length === 0
         ? ''
@@ -141,45 +326,24 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
             words.secrets,
             html`<ul class="rows" role="list">
 ${secrets.map(
-  (secret) =>
+  (one) =>
     html`<li>${termList([
-      [words.createdAt, timeOf(secret.created_at, texts)],
-      [words.endsAt, timeOf(secret.ends_at, texts)],
-      [words.lastUsed, timeOf(secret.last_used_at, texts)],
+      [words.createdAt, timeOf(one.created_at, texts)],
+      [words.endsAt, timeOf(one.ends_at, texts)],
+      [words.lastUsed, timeOf(one.last_used_at, texts)],
     ])}</li>\n`,
-)}</ul>`,
+)}</ul>
+<p class="actions">${act('rotate_secret')}</p>`,
           )
-    }${section(
+    }${trySection(client, issuer, texts)}${section(
       'actions',
       words.actions,
       html`${actionForm(view, { id }, [
-        disabledAt === undefined
-          ? ask('disable')
-          : html`<button id="enable" type="submit" name="do" value="enable">${words.enable}</button>\n`,
-        ask('revoke'),
+        act(disabledAt === undefined ? 'disable' : 'enable'),
+        act('revoke'),
+        act('remove'),
       ])}
 <p class="actions"><a href="${urlOf(base, 'audit', { client: id })}">${words.eventsAbout}</a></p>`,
     )}`,
-  });
-}
-
-interface AskClientView extends ConsoleView {
-  readonly id: string;
-  readonly ask: Asked;
-  /** Number of active tokens. */
-  readonly active: number;
-}
-
-/** The question before a change of a client: button `console-yes`, link `console-no`. */
-export function askClientPage(view: AskClientView, setting: PageSetting): Page {
-  const texts = textsIn(setting.language);
-  const { console: words } = texts;
-  const { base, id, ask, active } = view;
-  const { title, text, yes } = words.clientChanges[ask];
-  return questionFrame(setting, {
-    title: title(id),
-    body: html`<p>${text}</p>
-${termList([[words.activeTokens, texts.formats.number(active)]])}
-${question(view, { action: `${base}/clients`, does: ask, fields: { id }, yes, back: thingUrl(base, 'clients', id) }, texts)}`,
   });
 }

@@ -5,8 +5,11 @@ import type { MiddlewareHandler } from 'hono';
 import { Caller } from '../admin/caller.ts';
 import { requireAdminGroup } from '../admin/groups.ts';
 import type { OperationParts, SentTest } from '../admin/operation.ts';
+import type { OperationId } from '../admin/table.ts';
 import type { admissionByAddress } from '../config/client_address.ts';
 import type { Configuration } from '../config/configuration.ts';
+import { readTrustedIssuers } from '../config/trusted_issuers.ts';
+import { AnsweredRequests } from '../data/answered_requests.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import { actingAs, askedStorage } from '../data/tables.ts';
 import type { Instance } from '../instance/instance.ts';
@@ -14,32 +17,46 @@ import { SealedValues } from '../pages/browser/cookies.ts';
 import type { PageEnvironment } from '../pages/browser/request.ts';
 import type { Flow } from '../pages/steps/routes.ts';
 import { type ConsoleParts, type PagesOfConsole, page, type Visit } from './access.ts';
+import { type Acts, showAct, submitAct } from './acts.ts';
 import { downloadAudit, showAudit } from './audit.ts';
 import { showFigures, showLibrary } from './charts.ts';
-import { showClients, submitClients } from './clients.ts';
+import { CLIENTS, showClients, submitClients } from './clients.ts';
 import type { ConsolePageName } from './frame.ts';
-import { showGroups, submitGroups } from './groups.ts';
+import { GROUPS, showGroups } from './groups.ts';
+import { showIssuers } from './issuers.ts';
+import { ShownOnce } from './kept_secrets.ts';
 import { showKeys, submitKeys } from './keys.ts';
+import { MAILS, showMails } from './mails.ts';
 import { showOverview } from './overview.ts';
+import { SCOPES, showScopes } from './scopes.ts';
 import { showSearch, submitSearch } from './search.ts';
+import { SECRETS, showSecrets, submitSecrets } from './secrets.ts';
 import { showTokens, submitTokens } from './tokens.ts';
-import { showUsers, submitUsers } from './users.ts';
+import { AUDIT, TOKENS } from './upkeep_acts.ts';
+import { showUsers, USERS } from './users.ts';
 
 interface ConsolePage {
   readonly show: (visit: Visit) => Promise<Response>;
-  /** Does what the forms of the page send. */
+  readonly acts?: Acts;
+  /** Does what the other forms of the page send. */
   readonly submit?: (visit: Visit) => Promise<Response>;
+  /** Operations of the other forms. */
+  readonly performs?: readonly OperationId[];
 }
 
 /** Every page. `NAVIGATION` has those of the navigation. */
-const PAGES: Readonly<Record<ConsolePageName, ConsolePage>> = {
+export const PAGES: Readonly<Record<ConsolePageName, ConsolePage>> = {
   overview: { show: showOverview },
-  tokens: { show: showTokens, submit: submitTokens },
-  users: { show: showUsers, submit: submitUsers },
-  groups: { show: showGroups, submit: submitGroups },
-  clients: { show: showClients, submit: submitClients },
-  keys: { show: showKeys, submit: submitKeys },
-  audit: { show: showAudit },
+  tokens: { show: showTokens, acts: TOKENS, submit: submitTokens, performs: ['explainToken', 'revokeToken'] },
+  users: { show: showUsers, acts: USERS },
+  groups: { show: showGroups, acts: GROUPS },
+  clients: { show: showClients, acts: CLIENTS, submit: submitClients },
+  scopes: { show: showScopes, acts: SCOPES },
+  issuers: { show: showIssuers },
+  keys: { show: showKeys, submit: submitKeys, performs: ['rotateKeys'] },
+  secrets: { show: showSecrets, acts: SECRETS, submit: submitSecrets },
+  mails: { show: showMails, acts: MAILS },
+  audit: { show: showAudit, acts: AUDIT },
   search: { show: showSearch, submit: submitSearch },
 };
 
@@ -67,13 +84,22 @@ export async function openConsole(
   { configuration, server, isReady, isAdmitted, clock, history, testMail }: Surroundings,
 ): Promise<(pages: PagesOfConsole) => Flow> {
   await requireAdminGroup(instance, configuration);
+  const path = configuration.settings.trustedIssuers;
+  const issuers = readTrustedIssuers(configuration, process.env)?.written;
+  const trusted = path !== undefined && issuers !== undefined ? { path, issuers } : {};
   const { adminGroup = '' } = configuration.settings;
   const actorOf = (subject: string) => `console:${subject}` as const;
 
   return (pages) => {
     const parts: ConsoleParts = {
-      ...{ pages, adminGroup, issuer: instance.issuer, clock, isReady, history },
+      ...{ pages, adminGroup, issuer: instance.issuer, trusted, clock, isReady, history },
       tokens: new SealedValues(instance.secret(), 'console_token'),
+      shownOnce: new ShownOnce(
+        new AnsweredRequests({
+          ...{ apiRequests: instance.apiRequests, secret: instance.secret(), clock: instance.clock },
+          use: 'console_token',
+        }),
+      ),
       partsOf(subject) {
         const acting = instance.actingAs(actorOf(subject));
         return {
@@ -95,10 +121,24 @@ export async function openConsole(
     return {
       mount(routes) {
         for (const path of ['/console', '/console/*']) routes.before(path, admit);
-        for (const [name, { show, submit }] of Object.entries(PAGES) as [ConsolePageName, ConsolePage][]) {
+        for (const [name, { show, acts, submit }] of Object.entries(PAGES) as [
+          ConsolePageName,
+          ConsolePage,
+        ][]) {
           const path = name === 'overview' ? '/console' : `/console/${name}`;
-          if (submit === undefined) routes.page(path, page(parts, name, show));
-          else routes.form(path, page(parts, name, show), page(parts, name, submit));
+          const shown = page(
+            parts,
+            name,
+            async (visit) => (acts && (await showAct(visit, acts))) ?? show(visit),
+          );
+          const isAct = ({ form }: Visit) =>
+            acts !== undefined && Object.hasOwn(acts.acts, form.get('do') ?? '');
+          const submitted = (visit: Visit) =>
+            acts !== undefined && (submit === undefined || isAct(visit))
+              ? submitAct(visit, acts)
+              : (submit ?? show)(visit);
+          if (submit === undefined && acts === undefined) routes.page(path, shown);
+          else routes.form(path, shown, page(parts, name, submitted));
         }
         routes.page('/console/figures', page(parts, 'overview', showFigures));
         routes.page('/console/uplot.js', showLibrary);

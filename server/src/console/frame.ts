@@ -34,6 +34,8 @@ export interface ConsoleView {
   /** URL of the sign-out page. */
   readonly signOut: string;
   readonly notice?: ConsoleNotice;
+  /** What the operation of the last change warns of, in English. */
+  readonly warnings?: readonly string[];
 }
 
 interface FrameNeeds {
@@ -53,13 +55,14 @@ export async function consoleView(
   const opened = sealed === undefined ? undefined : await notices.open(sealed);
   const isOwn = isJsonObject(opened) && opened.sessionId === session.id;
   const notice = isOwn && isNotice(opened.console) ? opened.console : undefined;
+  const warnings = isOwn && Array.isArray(opened.warnings) ? opened.warnings.map(String) : [];
   return {
     base: `${basePath}/console`,
     ...{ current, health },
     formToken: await formTokens.make(c, 'console', session.id),
     person: personShown(session.person),
     signOut: `${basePath}/logout`,
-    ...(notice !== undefined && { notice }),
+    ...(notice !== undefined && { notice, warnings }),
   };
 }
 
@@ -74,8 +77,9 @@ export async function toConsole(
   session: BrowserSession,
   url: string,
   notice: ConsoleNotice,
+  warnings: readonly string[] = [],
 ): Promise<Response> {
-  const sealed = await notices.seal({ console: notice, sessionId: session.id });
+  const sealed = await notices.seal({ console: notice, sessionId: session.id, warnings });
   return c.redirect(`${url}${url.includes('?') ? '&' : '?'}notice=${sealed}`, 303);
 }
 
@@ -121,6 +125,7 @@ ${crumbs(view, content, texts)}
 ${primary === undefined ? '' : html`<div class="act">${primary}</div>`}${lead === undefined ? '' : html`\n<p class="lead">${lead}</p>`}
 </header>
 ${view.notice === undefined ? '' : html`<p role="status" id="notice" class="notice">${icon('done')}<span>${texts.console.notices[view.notice]}</span></p>`}
+${(view.warnings ?? []).map((warning) => html`<p class="caution" lang="en">${icon('alert')}<span><bdi>${warning}</bdi></span></p>\n`)}
 ${body}
 <script>${raw(FRAME_SCRIPT)}</script>`,
   };
@@ -165,10 +170,10 @@ export const FRAME_SCRIPT = `addEventListener('keydown', (event) => {
 
 /** The pages of the navigation, in groups. */
 const NAVIGATION: readonly (readonly [keyof Texts['console']['pageGroups'], ...ConsolePageName[]])[] = [
-  ['server', 'overview'],
+  ['server', 'overview', 'mails'],
   ['people', 'users', 'groups'],
-  ['applications', 'clients'],
-  ['tokens', 'tokens', 'keys'],
+  ['applications', 'clients', 'scopes', 'issuers'],
+  ['tokens', 'tokens', 'keys', 'secrets'],
   ['history', 'audit'],
 ];
 
@@ -267,7 +272,7 @@ export function problemLine(text: string): Html {
 }
 
 /** A term with its value. Without a value it is not shown. */
-export type Row = readonly [term: string, value: Html | string | undefined];
+export type Row = readonly [term: Html | string, value: Html | string | undefined];
 
 export function termList(rows: readonly Row[]): Html {
   return html`<dl class="profile">
@@ -317,16 +322,20 @@ export function askLink(url: string, what: string, label: string): Html {
   return html`<a id="ask-${what}" class="button ending" href="${url}">${label}</a>\n`;
 }
 
-export function hiddenFields({ formToken }: ConsoleView, fields: Readonly<Record<string, string>>): Html {
+/** @param fields with their values, or pairs if a name can have several */
+export function hiddenFields({ formToken }: ConsoleView, fields: Fields): Html {
+  const pairs = Array.isArray(fields) ? fields : Object.entries(fields);
   return html`<input type="hidden" name="form_token" value="${formToken}">
-${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}`;
+${pairs.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}`;
 }
+
+type Fields = Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[];
 
 interface QuestionShown {
   readonly action: string;
   /** Sent as the field `do`. */
   readonly does: string;
-  readonly fields: Readonly<Record<string, string>>;
+  readonly fields: Fields;
   readonly yes: string;
   /** URL to return to. */
   readonly back: string;

@@ -1,27 +1,19 @@
-import { SIGN_IN_POLICIES } from '@grantd/core';
 import { html } from 'hono/html';
-import { MAX_DESCRIPTION } from '../admin/groups.ts';
-import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import { InvalidInput } from '../admin/operation_refused.ts';
+import { object, text } from '../admin/schema.ts';
 import type { Document } from '../admin/table.ts';
-import type { User } from '../admin/users.ts';
-import { trimmed } from '../data/names.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
-import { perform, type Visit } from './access.ts';
+import type { Visit } from './access.ts';
+import { type Acts, actLink } from './acts.ts';
 import {
   actionForm,
-  askLink,
-  type ConsoleNotice,
   type ConsoleView,
   consoleFrame,
-  hiddenFields,
   nextLink,
-  problemLine,
-  question,
-  questionFrame,
   section,
   termList,
   timeOf,
@@ -34,88 +26,94 @@ import {
   listBody,
   listOf,
   nextAfter,
+  thingLinks,
   thingUrl,
   wishOf,
 } from './lists.ts';
 import { rowOf as rowOfUser } from './users.ts';
 
-/** `GET /console/groups`: the list. With `name`, one group; with `ask` too, the question before a change. */
-export async function showGroups(visit: Visit): Promise<Response> {
-  const { c, call, setting, view } = visit;
-  const name = c.req.query('name');
-  if (name === undefined) return renderPage(c, groupsPage(await groupsOf(visit), setting));
-  const { ask, sub = '' } = c.req.query();
-  if (ask !== 'remove' && ask !== 'leave')
-    return renderPage(c, groupPage(await groupOf(visit, name), setting));
-  const group = await call('getGroup', { group: name });
-  if (ask === 'remove') await call('removeGroup', { group: group.name, dry_run: true });
-  const member = ask === 'leave' ? { member: await call('getUser', { sub }) } : {};
-  return renderPage(c, askGroupPage({ ...view, group, ask, ...member }, setting));
+const ABOUT = ['description', 'sign_in_policy'];
+
+/** Also used by the page of a user. @throws {InvalidInput} there is no such user */
+export async function subOf({ call }: Pick<Visit, 'call'>, username: unknown): Promise<string> {
+  const [user] = (await call('listUsers', { username: String(username) })).items;
+  if (user === undefined) throw new InvalidInput('username', 'there is no user with this name');
+  return user.sub;
 }
 
-/** `POST /console/groups`: adds the group in `name`, or does what `do` says with it. */
-export async function submitGroups(visit: Visit): Promise<Response> {
-  const { c, call, versioned, setting, form, view } = visit;
-  const typedName = form.get('name') ?? '';
-  const does = form.get('do');
-  if (does === 'add') {
-    const typed = { name: trimmed(typedName), description: (form.get('description') ?? '').trim() };
-    const problem = await problemOf(() => call('addGroup', typed));
-    if (problem !== undefined)
-      return renderPage(c, groupsPage({ ...(await groupsOf(visit)), typed, problem }, setting));
-    return perform(visit, { add: async () => 'group_added' }, thingUrl(view.base, 'groups', typed.name));
-  }
-  const group = await call('getGroup', { group: typedName });
-  const { name } = group;
-  const username = trimmed(form.get('username') ?? '');
-  const [joining] = does === 'join' && username !== '' ? (await call('listUsers', { username })).items : [];
-  if (does === 'join' && joining === undefined)
-    return renderPage(c, groupPage({ ...(await groupOf(visit, name)), username }, setting));
-  const changes: Readonly<Record<string, () => Promise<ConsoleNotice>>> = {
-    async join() {
-      const { changed } = await call('addMember', { group: name, sub: joining?.sub ?? '' });
-      return changed ? 'member_added' : 'nothing_changed';
+export const GROUPS: Acts = {
+  page: 'groups',
+  nameOf: async (_, { name = '' }) => name,
+  acts: {
+    add: {
+      operation: 'addGroup',
+      form: { first: ['name', ...ABOUT] },
+      done: 'group_added',
+      next: ({ name }: Document<'addGroup'>) => ({ name }),
     },
-    async leave() {
-      const { changed } = await call('removeMember', { group: name, sub: form.get('sub') ?? '' });
-      return changed ? 'member_removed' : 'nothing_changed';
+    edit: {
+      operation: 'updateGroup',
+      of: { group: 'name' },
+      stored: 'getGroup',
+      form: { first: ABOUT },
+      asks: ({ sign_in_policy: policy }) => policy !== undefined,
+      done: 'group_changed',
     },
-    async change() {
-      const policy = SIGN_IN_POLICIES.find((one) => one === form.get('policy')) ?? null;
-      const description = (form.get('description') ?? '').trim();
-      if (description === group.description && policy === (group.sign_in_policy ?? null))
-        return 'nothing_changed';
-      // A form that shows something else changes nothing.
-      const shown = form.get('shown') ?? '';
-      await versioned('updateGroup', { group: name, description, sign_in_policy: policy }, shown);
-      return 'group_changed';
+    remove: {
+      operation: 'removeGroup',
+      of: { group: 'name' },
+      asks: true,
+      async facts({ call }, { name: group = '' }, { console: words, formats }) {
+        const { members } = await call('removeGroup', { group, dry_run: true });
+        return [[words.members, formats.number(members)]];
+      },
+      done: 'group_removed',
+      next: () => ({}),
     },
-    async remove() {
-      await call('removeGroup', { group: name });
-      return 'group_removed';
+    join: {
+      operation: 'addMember',
+      of: { group: 'name' },
+      form: async () => ({
+        schema: object({ username: text(undefined, { minLength: 1, maxLength: 128 }) }),
+        spec: { first: ['username'] },
+      }),
+      input: async ({ username }, _, visit) => ({ sub: await subOf(visit, username) }),
+      done: ({ changed }: Document<'addMember'>) => (changed ? 'member_added' : 'nothing_changed'),
     },
-  };
-  return perform(
-    visit,
-    changes,
-    does === 'remove' ? urlOf(view.base, 'groups') : thingUrl(view.base, 'groups', name),
+    leave: {
+      operation: 'removeMember',
+      of: { group: 'name', sub: 'sub' },
+      asks: true,
+      canUndo: true,
+      async facts({ call }, { name: group = '', sub = '' }, { console: words, formats }) {
+        const [{ username }, { clients }] = await Promise.all([
+          call('getUser', { sub }),
+          call('getGroup', { group }),
+        ]);
+        return [
+          [words.user, html`<bdi>${username}</bdi>`],
+          [words.clientsFor, clients.length === 0 ? undefined : html`<bdi>${formats.list(clients)}</bdi>`],
+        ];
+      },
+      done: ({ changed }: Document<'removeMember'>) => (changed ? 'member_removed' : 'nothing_changed'),
+      next: (_, { name = '' }) => ({ name }),
+    },
+  },
+};
+
+/** `GET /console/groups`: the list. With `name`, one group; with `ask` too, a form or question. */
+export async function showGroups(visit: Visit): Promise<Response> {
+  const { c, setting } = visit;
+  const name = c.req.query('name');
+  return renderPage(
+    c,
+    name === undefined
+      ? groupsPage(await groupsOf(visit), setting)
+      : groupPage(await groupOf(visit, name), setting),
   );
 }
 
-type AddProblem = 'taken' | 'invalid';
-
-async function problemOf(add: () => Promise<unknown>): Promise<AddProblem | undefined> {
-  try {
-    await add();
-    return undefined;
-  } catch (error) {
-    if (error instanceof InvalidInput) return 'invalid';
-    if (error instanceof OperationRefused && error.kind === 'conflict') return 'taken';
-    throw error;
-  }
-}
-
-async function groupsOf(visit: Visit): Promise<GroupsView> {
+async function groupsOf(visit: Visit): Promise<ListView> {
   const {
     call,
     setting,
@@ -123,8 +121,7 @@ async function groupsOf(visit: Visit): Promise<GroupsView> {
   } = visit;
   const texts = textsIn(setting.language);
   const page = await call('listGroups', wishOf(visit));
-  const list = listOf(visit, 'groups', page, (one) => rowOf(one, adminGroup, texts));
-  return { ...list, typed: { name: '', description: '' } };
+  return listOf(visit, 'groups', page, (one) => rowOf(one, adminGroup, texts));
 }
 
 /** A group as a row of a list. */
@@ -143,17 +140,16 @@ export function rowOf(
 async function groupOf(visit: Visit, name: string): Promise<GroupView> {
   const {
     call,
-    versioned,
     view,
     session,
     console: { adminGroup },
   } = visit;
-  const { document: group, version } = await versioned('getGroup', { group: name });
+  const group = await call('getGroup', { group: name });
   const { search: _, ...wish } = wishOf(visit);
   const members = await call('listUsers', { ...wish, group: group.name });
   const after = nextAfter(members);
   return {
-    ...{ ...view, group, version },
+    ...{ ...view, group },
     members: members.items.map((member) => rowOfUser(member, '')),
     isOfAdministrators: group.name === adminGroup,
     own: session.person.subject,
@@ -161,65 +157,37 @@ async function groupOf(visit: Visit, name: string): Promise<GroupView> {
   };
 }
 
-export interface GroupsView extends ListView {
-  readonly typed: { readonly name: string; readonly description: string };
-  /** Why the group in `typed` was not added. */
-  readonly problem?: AddProblem;
-}
-
-/** `/console/groups`: the list, and fields `name` and `description` with button `add-group`. */
-export function groupsPage(view: GroupsView, setting: PageSetting): Page {
+/** `/console/groups`: the list, and link `ask-add`. */
+export function groupsPage(view: ListView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
-  const { console: words } = texts;
-  const { typed, problem } = view;
-  const invalid = problem === undefined ? '' : html` aria-describedby="problem" aria-invalid="true"`;
   return consoleFrame(view, setting, {
-    title: words.pages.groups,
-    isProblem: problem !== undefined,
-    ...(problem !== undefined && { status: problem === 'taken' ? 409 : 400 }),
-    body: html`${listBody(view, texts)}
-${section(
-  'new-group',
-  words.newGroup,
-  html`<form method="post" action="${urlOf(view.base, 'groups')}" class="fields">
-${hiddenFields(view, {})}${problem === undefined ? '' : problemLine(words.groupProblems[problem])}
-<label for="name">${words.groupName}</label>
-<input id="name" name="name" value="${typed.name}" autocomplete="off" spellcheck="false" required${invalid}>
-<label for="description">${words.description}</label>
-<input id="description" name="description" value="${typed.description}" autocomplete="off">
-<button id="add-group" type="submit" name="do" value="add">${words.addGroup}</button>
-</form>`,
-)}`,
+    title: texts.console.pages.groups,
+    primary: actLink(GROUPS, 'add', view.base, {}, texts),
+    body: listBody(view, texts),
   });
 }
 
 export interface GroupView extends ConsoleView {
   readonly group: Document<'getGroup'>;
-  /** Sent back, so that the form changes only what it shows. */
-  readonly version: string;
   readonly members: readonly ListRow[];
   readonly isOfAdministrators: boolean;
   /** Subject of the user who looks at it. */
   readonly own: string;
   /** URL of the next members. */
   readonly next?: string;
-  /** A name that no user has. */
-  readonly username?: string;
 }
 
-/** One group: field `username`, button `join`, fields `description` and `policy`, button `save`, links `ask-remove` and `ask-leave-SUB`. */
+/** One group: links `ask-join`, `ask-edit`, `ask-remove` and `ask-leave-SUB`. */
 export function groupPage(view: GroupView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, group, isOfAdministrators, username } = view;
-  const { clients } = group;
-  const invalid = username === undefined ? '' : html` aria-describedby="problem" aria-invalid="true"`;
+  const { base, group, isOfAdministrators } = view;
+  const { clients, name } = group;
+  const act = (one: string) => actLink(GROUPS, one, base, { name }, texts);
   return consoleFrame(view, setting, {
     title: group.name,
     heading: named(group.name),
     badges: badges(isOfAdministrators ? ['administrators'] : [], texts),
-    isProblem: username !== undefined,
-    ...(username !== undefined && { status: 404 }),
     body: html`${section(
       'group',
       words.group,
@@ -227,95 +195,28 @@ export function groupPage(view: GroupView, setting: PageSetting): Page {
         [words.description, group.description && html`<bdi>${group.description}</bdi>`],
         [words.signInPolicy, group.sign_in_policy && words.policies[group.sign_in_policy]],
         [words.createdAt, timeOf(group.created_at, texts)],
-        [
-          words.clientsFor,
-          clients.length === 0
-            ? undefined
-            : html`<span class="listed">${clients.map((id) => html`<a href="${thingUrl(base, 'clients', id)}"><bdi>${id}</bdi></a> `)}</span>`,
-        ],
+        [words.clientsFor, thingLinks(base, 'clients', clients)],
       ]),
-    )}${section('members', `${words.members} (${texts.formats.number(group.members)})`, membersOf(view, texts))}${section(
-      'new-member',
-      words.newMember,
-      html`${isOfAdministrators ? html`<p class="note">${words.administratorsText}</p>\n` : ''}<form method="post" action="${urlOf(base, 'groups')}" class="fields">
-${hiddenFields(view, { name: group.name })}${username === undefined ? '' : problemLine(words.noSuchUser)}
-<label for="username">${words.username}</label>
-<input id="username" name="username" value="${username ?? ''}" autocomplete="off" autocapitalize="none" spellcheck="false" required${invalid}>
-<button id="join" type="submit" name="do" value="join">${words.addMember}</button>
-</form>`,
-    )}${section('change', words.changeGroup, changeForm(view, texts))}${section(
+    )}${section(
+      'members',
+      `${words.members} (${texts.formats.number(group.members)})`,
+      html`${isOfAdministrators ? html`<p class="note">${words.administratorsText}</p>\n` : ''}${membersOf(view, texts)}
+<p class="actions">${act('join')}</p>`,
+    )}${section(
       'actions',
       words.actions,
-      html`${
-        isOfAdministrators
-          ? ''
-          : actionForm(view, { name: group.name }, [
-              askLink(
-                thingUrl(base, 'groups', group.name, { ask: 'remove' }),
-                'remove',
-                words.groupChanges.remove.yes,
-              ),
-            ])
-      }<p class="actions"><a href="${urlOf(base, 'audit', { target: group.name })}">${words.eventsAbout}</a></p>`,
+      html`${actionForm(view, { name }, [act('edit'), ...(isOfAdministrators ? [] : [act('remove')])])}<p class="actions"><a href="${urlOf(base, 'audit', { target: group.name })}">${words.eventsAbout}</a></p>`,
     )}`,
   });
-}
-
-function changeForm(view: GroupView, { console: words }: Texts): Html {
-  const { base, group, version } = view;
-  return html`<form method="post" action="${urlOf(base, 'groups')}" class="fields">
-${hiddenFields(view, { name: group.name, shown: version })}<label for="description">${words.description}</label>
-<input id="description" name="description" value="${group.description}" maxlength="${String(MAX_DESCRIPTION)}" autocomplete="off">
-<label for="policy">${words.signInPolicy}</label>
-<select id="policy" name="policy" aria-describedby="policy-text">
-<option value="">${words.policies.none}</option>
-${SIGN_IN_POLICIES.map((policy) => html`<option value="${policy}"${policy === group.sign_in_policy ? html` selected` : ''}>${words.policies[policy]}</option>\n`)}</select>
-<p class="note" id="policy-text">${words.policyText}</p>
-<button id="save" type="submit" name="do" value="change">${words.saveGroup}</button>
-</form>`;
 }
 
 function membersOf({ base, group, members, isOfAdministrators, own, next }: GroupView, texts: Texts): Html {
   const { console: words } = texts;
   if (members.length === 0) return html`<p class="empty">${words.none}</p>`;
   const leave = ({ key, name }: ListRow) =>
-    html`<a id="ask-leave-${key}" class="button ending" href="${thingUrl(base, 'groups', group.name, { ask: 'leave', sub: key })}">${words.groupChanges.leave.yes}<span class="unseen"> ${name}</span></a>`;
+    actLink(GROUPS, 'leave', base, { name: group.name, sub: key }, texts, { id: key, unseen: name });
   const isOwn = ({ key }: ListRow) => isOfAdministrators && key === own;
   return html`<ul class="rows" role="list">
 ${members.map((member) => html`<li class="row"><div><a href="${thingUrl(base, 'users', member.key)}"><bdi>${member.name}</bdi></a>${badges(member.badges, texts)}${isOwn(member) ? html`<p class="detail">${words.administratorItself}</p>` : ''}</div>${isOwn(member) ? '' : leave(member)}</li>\n`)}</ul>
 ${nextLink(next, texts)}`;
-}
-
-interface AskGroupView extends ConsoleView {
-  readonly group: Document<'getGroup'>;
-  readonly ask: 'remove' | 'leave';
-  /** The member who leaves. */
-  readonly member?: Pick<User, 'sub' | 'username'>;
-}
-
-/** The question before a change of a group: button `console-yes`, link `console-no`. */
-export function askGroupPage(view: AskGroupView, setting: PageSetting): Page {
-  const texts = textsIn(setting.language);
-  const { console: words } = texts;
-  const { base, group, ask, member } = view;
-  const { clients } = group;
-  const { title, text, yes } = words.groupChanges[ask];
-  return questionFrame(setting, {
-    title: title(group.name, member?.username ?? ''),
-    body: html`<p>${text}</p>
-${termList([
-  [words.members, member === undefined ? texts.formats.number(group.members) : undefined],
-  [words.clientsFor, clients.length === 0 ? undefined : html`<bdi>${texts.formats.list(clients)}</bdi>`],
-])}
-${question(
-  view,
-  {
-    ...{ action: urlOf(base, 'groups'), does: ask, yes },
-    fields: { name: group.name, ...(member && { sub: member.sub }) },
-    back: thingUrl(base, 'groups', group.name),
-    canUndo: ask === 'leave',
-  },
-  texts,
-)}`,
-  });
 }

@@ -2,12 +2,10 @@
 import { html } from 'hono/html';
 import { CLIENT_KINDS } from '../admin/clients.ts';
 import { cursorOf, type Page, readCursor } from '../admin/operation.ts';
-import { type Page as HtmlPage, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
-import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { type ConsoleView, consoleFrame, nextLink, urlOf } from './frame.ts';
+import { type ConsoleView, nextLink, urlOf } from './frame.ts';
 
 /** Each list: the parameter that names one of its things, and the text above its search. */
 const LISTS = {
@@ -89,19 +87,14 @@ export function thingUrl(
   return urlOf(base, list, { [LISTS[list].parameter]: key, ...parameters });
 }
 
-export function renderList({ c, setting }: Pick<Visit, 'c' | 'setting'>, view: ListView): Promise<Response> {
-  return renderPage(c, listPage(view, setting));
+/** Links to things of a list; `undefined` without any. */
+export function thingLinks(base: string, list: ListName, keys: readonly string[]): Html | undefined {
+  return keys.length === 0
+    ? undefined
+    : html`<span class="listed">${keys.map((key) => html`<a href="${thingUrl(base, list, key)}"><bdi>${key}</bdi></a> `)}</span>`;
 }
 
-/** `/console/users` and the other lists: field `search`, link `next`. */
-export function listPage(view: ListView, setting: PageSetting): HtmlPage {
-  const texts = textsIn(setting.language);
-  return consoleFrame(view, setting, {
-    title: texts.console.pages[view.current],
-    body: listBody(view, texts),
-  });
-}
-
+/** A list: field `search`, link `next`. */
 export function listBody({ base, current, rows, search, kind, next }: ListView, texts: Texts): Html {
   const { console: words } = texts;
   const { kinds } = LISTS[current];

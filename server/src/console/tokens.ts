@@ -23,6 +23,7 @@ import {
 } from './frame.ts';
 import { type SentenceView, sentenceOf } from './sentences.ts';
 import { familyPicture } from './token_picture.ts';
+import { tokenActs } from './upkeep_acts.ts';
 import { ago } from './values.ts';
 
 /** Identifiers in events have at most so many characters. A whole token belongs into the form, not into a URL. */
@@ -106,7 +107,8 @@ export function tokensPage(view: TokensView, setting: PageSetting): Page {
     lead: words.tokensText,
     isProblem: view.problem !== undefined,
     ...(view.problem !== undefined && { status: 400 }),
-    body: tokenForm(view, texts),
+    body: html`${tokenForm(view, texts)}
+${tokenActs(view, texts)}`,
   });
 }
 

@@ -1,36 +1,232 @@
 import { html } from 'hono/html';
+import type { FactorsView, LinkView, LockView } from '../admin/factors.ts';
 import { OperationRefused } from '../admin/operation_refused.ts';
+import { flag, object, text } from '../admin/schema.ts';
 import type { ActingView, ConsentView, GrantView, SessionView } from '../admin/sessions.ts';
+import type { Document } from '../admin/table.ts';
 import type { User } from '../admin/users.ts';
 import { hourOfUse, named } from '../pages/drawing/application_shown.ts';
 import { browserText } from '../pages/drawing/browser_names.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
-import { textsIn } from '../texts/texts.ts';
-import { perform, type Visit } from './access.ts';
+import { languages, textsIn } from '../texts/texts.ts';
+import type { Visit } from './access.ts';
+import { type Act, type Acts, actLink, type Given } from './acts.ts';
 import {
   actionForm,
-  askLink,
   type ConsoleView,
   codes,
   consoleFrame,
-  question,
-  questionFrame,
   type Row,
   section,
   termList,
   timeOf,
   urlOf,
 } from './frame.ts';
-import { type Badge, badges, type ListRow, listOf, renderList, thingUrl, wishOf } from './lists.ts';
+import {
+  type Badge,
+  badges,
+  type ListRow,
+  type ListView,
+  listBody,
+  listOf,
+  thingUrl,
+  wishOf,
+} from './lists.ts';
 import { showSupport } from './support.ts';
 
-/** Changes that are asked about first. */
-const ASKED = ['disable', 'end_sessions', 'revoke', 'end_grant'] as const;
+/** Standard claims with a field of their own (OpenID Connect Core §5.1). */
+const CLAIMS = {
+  ...{ email: text(), email_verified: flag(), name: text(), given_name: text(), family_name: text() },
+  ...{ phone_number: text(), phone_number_verified: flag(), nickname: text(), birthdate: text() },
+  ...{ locale: text(), zoneinfo: text(), picture: text(), profile: text(), website: text() },
+};
 
-type Asked = (typeof ASKED)[number];
+const SHOWN_FIRST = ['email', 'email_verified', 'name'].map((name) => `claims.${name}`);
 
-/** `GET /console/users`: the list. With `sub`, one user; with `ask` too, the question before a change. */
+const PERSON = {
+  parts: {
+    profile: Object.keys(CLAIMS)
+      .map((name) => `claims.${name}`)
+      .filter((name) => !SHOWN_FIRST.includes(name)),
+  },
+  inner: { claims: CLAIMS },
+  labels: { 'claims.profile': 'profile_page' },
+} as const;
+
+/** More groups than fit on a page are typed. */
+const MAX_CHOICES = 200;
+
+async function groupChoices({ call }: Visit, except: readonly string[] = []) {
+  const { items, next_cursor: next } = await call('listGroups', { limit: MAX_CHOICES });
+  return next === undefined
+    ? items.map(({ name }) => name).filter((name) => !except.includes(name))
+    : undefined;
+}
+
+/** What ends with a change: numbers of active tokens and sessions. */
+const endings: Act['facts'] = async ({ call }, { sub = '' }, { console: words, formats }) => {
+  const [{ active = 0 }, { items: sessions }] = await Promise.all([
+    call('revokeAll', { sub, dry_run: true }),
+    call('listSessions', { sub }),
+  ]);
+  return [
+    [words.activeTokens, formats.number(active)],
+    [words.sessions, formats.number(sessions.length)],
+  ];
+};
+
+const OF_USER = { sub: 'sub' };
+
+export const USERS: Acts = {
+  page: 'users',
+  nameOf: async ({ call }, { sub }) => (sub === undefined ? '' : (await call('getUser', { sub })).username),
+  acts: {
+    add: {
+      operation: 'addUser',
+      async form(visit) {
+        const groups = await groupChoices(visit);
+        const first = ['username', 'password', ...SHOWN_FIRST, 'groups'];
+        return {
+          spec: {
+            ...PERSON,
+            ...{
+              first,
+              secret: ['password'],
+              required: ['password'],
+              without: ['invitation.email', 'invitation.language'],
+            },
+            ...(groups !== undefined && { choices: { groups } }),
+          },
+        };
+      },
+      done: 'user_added',
+      next: ({ user }: Document<'addUser'>) => ({ sub: user.sub }),
+    },
+    invite: {
+      operation: 'addUser',
+      form: async () => ({
+        spec: {
+          ...PERSON,
+          first: ['username', 'invitation.email', 'invitation.language', 'claims.name'],
+          without: ['password', 'groups', 'claims.email', 'claims.email_verified'],
+          choices: { 'invitation.language': languages() },
+          required: ['invitation.email'],
+        },
+      }),
+      done: 'user_invited',
+      next: ({ user }: Document<'addUser'>) => ({ sub: user.sub }),
+    },
+    edit: {
+      operation: 'updateUser',
+      of: OF_USER,
+      stored: 'getUser',
+      form: { ...PERSON, first: ['username', ...SHOWN_FIRST] },
+      done: 'user_changed',
+    },
+    set_password: {
+      operation: 'setPassword',
+      of: OF_USER,
+      form: { first: ['password'], secret: ['password'] },
+      done: 'password_set',
+    },
+    disable: {
+      ...{ operation: 'disableUser', of: OF_USER, asks: true, canUndo: true, facts: endings },
+      done: 'user_disabled',
+    },
+    enable: { operation: 'enableUser', of: OF_USER, done: 'user_enabled' },
+    end_sessions: {
+      ...{ operation: 'endSessions', of: OF_USER, asks: true, facts: endings, done: 'sessions_ended' },
+    },
+    end_access: { operation: 'endAccess', of: OF_USER, asks: true, facts: endings, done: 'access_ended' },
+    end_grant: {
+      operation: 'revokeAll',
+      also: ['sub', 'grant'],
+      asks: true,
+      async facts(visit, { sub = '', grant }, { console: words, formats }) {
+        const { id, client_id: clientId, scopes } = await requireGrant(visit, sub, grant);
+        const { active = 0 } = await visit.call('revokeAll', { grant_id: id, dry_run: true });
+        return [
+          [words.client, html`<bdi>${clientId}</bdi>`],
+          [words.scopes, codes(scopes)],
+          [words.activeTokens, formats.number(active)],
+        ];
+      },
+      input: async (_, { sub = '', grant }, visit) => ({
+        grant_id: (await requireGrant(visit, sub, grant)).id,
+      }),
+      done: 'grant_ended',
+      next: (_, { sub = '' }) => ({ sub }),
+    },
+    end_client: {
+      operation: 'revokeAll',
+      of: { sub: 'sub', client_id: 'client' },
+      asks: true,
+      facts: async (_, { client = '' }, { console: words }) => [[words.client, html`<bdi>${client}</bdi>`]],
+      done: ({ revoked }: Document<'revokeAll'>) => (revoked ? 'grant_ended' : 'nothing_changed'),
+      next: (_, { sub = '' }) => ({ sub }),
+    },
+    reset_factors: {
+      ...{ operation: 'resetFactors', of: OF_USER, asks: true, facts: endings, done: 'factors_removed' },
+    },
+    confirm_factors: {
+      operation: 'confirmFactors',
+      of: OF_USER,
+      asks: true,
+      done: ({ factors_confirmed: isConfirmed }: Document<'confirmFactors'>) =>
+        isConfirmed ? 'factors_confirmed' : 'nothing_changed',
+    },
+    unlink: {
+      operation: 'removeLink',
+      of: { sub: 'sub', link: 'link' },
+      asks: true,
+      async facts({ call }, { sub = '', link }, { console: words }) {
+        const found = (await call('listLinks', { sub })).items.find(({ id }) => id === link);
+        if (found === undefined) throw new OperationRefused('not_found', 'the user has no such link');
+        return [
+          [words.provider, html`<bdi>${found.provider}</bdi>`],
+          [words.accountThere, html`<bdi>${found.label}</bdi>`],
+        ];
+      },
+      done: 'link_removed',
+      next: (_, { sub = '' }) => ({ sub }),
+    },
+    unlock: { operation: 'unlockUser', of: OF_USER, done: 'user_unlocked' },
+    join: {
+      operation: 'addMember',
+      of: OF_USER,
+      async form(visit, { sub = '' }) {
+        const { groups } = await visit.call('getUser', { sub });
+        const group = await groupChoices(visit, groups);
+        return {
+          schema: object({ group: text(undefined, { minLength: 1, maxLength: 128 }) }),
+          spec: { first: ['group'], ...(group !== undefined && { choices: { group } }) },
+        };
+      },
+      done: ({ changed }: Document<'addMember'>) => (changed ? 'member_added' : 'nothing_changed'),
+    },
+    leave: {
+      operation: 'removeMember',
+      of: { sub: 'sub', group: 'group' },
+      asks: true,
+      canUndo: true,
+      facts: async (_, { group = '' }, { console: words }) => [[words.group, html`<bdi>${group}</bdi>`]],
+      done: ({ changed }: Document<'removeMember'>) => (changed ? 'member_removed' : 'nothing_changed'),
+      next: (_, { sub = '' }) => ({ sub }),
+    },
+    remove: {
+      operation: 'removeUser',
+      of: OF_USER,
+      asks: true,
+      facts: endings,
+      done: 'user_removed',
+      next: () => ({}),
+    },
+  },
+};
+
+/** `GET /console/users`: the list. With `sub`, one user; with `ask` too, a form or question. */
 export async function showUsers(visit: Visit): Promise<Response> {
   const {
     c,
@@ -42,30 +238,27 @@ export async function showUsers(visit: Visit): Promise<Response> {
   const sub = c.req.query('sub');
   if (sub === undefined) {
     const users = await call('listUsers', wishOf(visit));
-    return renderList(
-      visit,
-      listOf(visit, 'users', users, (user) => rowOf(user, adminGroup)),
-    );
+    const list = listOf(visit, 'users', users, (user) => rowOf(user, adminGroup));
+    return renderPage(c, usersPage(list, setting));
   }
   if (c.req.query('show') === 'sign_in') return showSupport(visit, sub);
   const user = await call('getUser', { sub });
-  const ask = ASKED.find((one) => one === c.req.query('ask'));
-  const { items: sessions } = await call('listSessions', { sub });
-  if (ask !== undefined) {
-    const grant = ask === 'end_grant' ? await requireGrant(visit, sub, c.req.query('grant')) : undefined;
-    const target = grant === undefined ? { sub } : { grant_id: grant.id };
-    const { active = 0 } = await call('revokeAll', { ...target, dry_run: true });
-    const question = { user, ask, active, sessions: sessions.length, ...(grant && { grant }) };
-    return renderPage(c, askUserPage({ ...view, ...question }, setting));
-  }
-  const [{ items: consents }, { items: grants }, { items: acting }] = await Promise.all([
+  const [sessions, consents, grants, acting, links, locks, factors] = await Promise.all([
+    call('listSessions', { sub }),
     call('listConsents', { sub }),
     call('listGrants', { sub }),
     call('listActing', { sub }),
+    call('listLinks', { sub }),
+    call('listLocks', { sub }),
+    call('getFactors', { sub }),
   ]);
-  const isAdministrator = user.groups.includes(adminGroup);
-  const nowMs = visit.console.pages.clock();
-  const shown = { user, isAdministrator, sessions, consents, grants, acting, nowMs };
+  const shown = {
+    ...{ user, factors, nowMs: visit.console.pages.clock() },
+    ...{ sessions: sessions.items, consents: consents.items, grants: grants.items, acting: acting.items },
+    ...{ links: links.items, locks: locks.items },
+    isAdministrator: user.groups.includes(adminGroup),
+    isOwn: sub === visit.session.person.subject,
+  };
   return renderPage(c, userPage({ ...view, ...shown }, setting));
 }
 
@@ -74,39 +267,6 @@ async function requireGrant({ call }: Visit, sub: string, id: string | undefined
   const grant = (await call('listGrants', { sub })).items.find((one) => one.id === id);
   if (grant === undefined) throw new OperationRefused('not_found', 'the user has no such grant');
   return grant;
-}
-
-/** `POST /console/users`: does what `do` says with the user in `sub`. */
-export async function submitUsers(visit: Visit): Promise<Response> {
-  const { call, form, view } = visit;
-  const sub = form.get('sub') ?? '';
-  return perform(
-    visit,
-    {
-      async disable() {
-        await call('disableUser', { sub });
-        return 'user_disabled';
-      },
-      async enable() {
-        await call('enableUser', { sub });
-        return 'user_enabled';
-      },
-      async end_sessions() {
-        await call('endSessions', { sub });
-        return 'sessions_ended';
-      },
-      async revoke() {
-        await call('revokeAll', { sub });
-        return 'tokens_revoked';
-      },
-      async end_grant() {
-        const grant = await requireGrant(visit, sub, form.get('grant') ?? '');
-        await call('revokeAll', { grant_id: grant.id });
-        return 'grant_ended';
-      },
-    },
-    thingUrl(view.base, 'users', sub),
-  );
 }
 
 /** A user as a row of a list. */
@@ -126,32 +286,45 @@ function badgesOf({ disabled_at: disabledAt }: User, isAdministrator: boolean): 
   ];
 }
 
+/** `/console/users`: the list, links `ask-add` and `ask-invite`. */
+export function usersPage(view: ListView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const acts = ['add', 'invite'].map((name) => actLink(USERS, name, view.base, {}, texts));
+  return consoleFrame(view, setting, {
+    title: texts.console.pages.users,
+    primary: html`<div class="actions">${acts}</div>`,
+    body: listBody(view, texts),
+  });
+}
+
 export interface UserView extends ConsoleView {
   readonly user: User;
   readonly isAdministrator: boolean;
+  /** Whether the administrator looks at themselves. */
+  readonly isOwn: boolean;
   readonly sessions: readonly SessionView[];
   readonly consents: readonly ConsentView[];
   readonly grants: readonly GrantView[];
   readonly acting: readonly ActingView[];
+  readonly links: readonly LinkView[];
+  readonly locks: readonly LockView[];
+  readonly factors: FactorsView;
   readonly nowMs: number;
 }
 
-/** One user: links `ask-disable`, `ask-end_sessions`, `ask-revoke` and `ask-end_grant`, button `enable`. */
+/** One user: a link or button for each act. */
 export function userPage(view: UserView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, user, isAdministrator, sessions, consents, grants, acting, nowMs } = view;
+  const { base, user, isAdministrator, isOwn, sessions, consents, grants, acting, nowMs } = view;
   const { sub, disabled_at: disabledAt } = user;
   const claims: readonly Row[] = Object.entries(user.claims).map(([name, value]) => [
     name,
     html`<bdi>${typeof value === 'string' ? value : JSON.stringify(value)}</bdi>`,
   ]);
-  const ask = (what: Asked) =>
-    askLink(thingUrl(base, 'users', sub, { ask: what }), what, words.userChanges[what].yes);
-  const list = (rows: readonly Html[]) =>
-    rows.length === 0
-      ? html`<p class="empty">${words.none}</p>`
-      : html`<ul class="rows" role="list">\n${rows}</ul>`;
+  const act = (name: string) => actLink(USERS, name, base, { sub }, texts);
+  const rowAct = (name: string, given: Given, id: string, unseen = '') =>
+    actLink(USERS, name, base, { sub, ...given }, texts, { id, unseen });
   const client = (id: string) => html`<a href="${thingUrl(base, 'clients', id)}"><bdi>${id}</bdi></a>`;
   return consoleFrame(view, setting, {
     title: user.username,
@@ -160,63 +333,76 @@ export function userPage(view: UserView, setting: PageSetting): Page {
     body: html`${section(
       'user',
       words.user,
-      termList([
+      html`${termList([
         [words.subject, html`<code>${sub}</code>`],
         [words.createdAt, timeOf(user.created_at, texts)],
         [words.disabledSince, timeOf(disabledAt, texts)],
-        [words.groups, groupLinks(base, user.groups)],
         ...claims,
-      ]),
+      ])}
+<p class="actions">${act('edit')}</p>`,
     )}${section(
+      'user-groups',
+      words.groups,
+      html`${listOrNone(
+        user.groups.map(
+          (name) =>
+            html`<li class="row"><div><a href="${thingUrl(base, 'groups', name)}"><bdi>${name}</bdi></a></div>${rowAct('leave', { group: name }, name, name)}</li>\n`,
+        ),
+        texts,
+      )}
+<p class="actions">${act('join')}</p>`,
+    )}${signInSection(view, texts)}${section(
       'sessions',
       words.sessions,
-      list(
+      html`${listOrNone(
         sessions.map(
           (one) =>
             html`<li>${browserText(one.user_agent, texts)}<p class="detail">${texts.account.signedIn(timeOf(one.signed_in_at, texts) ?? html``)}</p></li>\n`,
         ),
-      ),
+        texts,
+      )}
+<p class="actions">${act('end_sessions')}</p>`,
     )}${section(
       'grants',
       words.grants,
-      list(
+      listOrNone(
         grants.map(
           ({ id, client_id: clientId, scopes, created_at: createdAt }) =>
             html`<li class="row"><div>${client(clientId)}
 <p class="detail">${words.created(timeOf(createdAt, texts) ?? html``)}</p>${codes(scopes) ?? ''}</div>
-${askLink(thingUrl(base, 'users', sub, { ask: 'end_grant', grant: id }), `end_grant-${id}`, words.endGrant)}</li>\n`,
+${rowAct('end_grant', { grant: id }, id, clientId)}</li>\n`,
         ),
+        texts,
       ),
     )}${section(
       'acting',
       words.acting,
-      list(
+      listOrNone(
         acting.map(
           ({ client_id: clientId, applications, scopes, agent, active, last_used_at: lastUsedAt }) =>
-            html`<li>${client(clientId)}${agent ? html` <span class="badge">${texts.account.agent}</span>` : ''}${active ? '' : html` <span class="badge">${words.inactive}</span>`}
-<p class="detail">${applications.length === 0 ? '' : html`${texts.account.through(html`${applications.map((id, at) => html`${at === 0 ? '' : ', '}${client(id)}`)}`)} · `}${hourOfUse(Date.parse(lastUsedAt), nowMs, texts)}</p>${codes(scopes) ?? ''}</li>\n`,
+            html`<li class="row"><div>${client(clientId)}${agent ? html` <span class="badge">${texts.account.agent}</span>` : ''}${active ? '' : html` <span class="badge">${words.inactive}</span>`}
+<p class="detail">${applications.length === 0 ? '' : html`${texts.account.through(html`${applications.map((id, at) => html`${at === 0 ? '' : ', '}${client(id)}`)}`)} · `}${hourOfUse(Date.parse(lastUsedAt), nowMs, texts)}</p>${codes(scopes) ?? ''}</div>
+${active ? rowAct('end_client', { client: clientId }, clientId, clientId) : ''}</li>\n`,
         ),
+        texts,
       ),
     )}${section(
       'consents',
       words.consents,
-      list(
+      listOrNone(
         consents.map(
           ({ client_id: clientId, entries }) =>
             html`<li>${client(clientId)}${codes([...new Set(entries.flatMap(({ scopes }) => scopes))]) ?? ''}</li>\n`,
         ),
+        texts,
       ),
     )}${section(
       'actions',
       words.actions,
       html`${actionForm(view, { sub }, [
-        ...(disabledAt === undefined
-          ? isAdministrator
-            ? []
-            : [ask('disable')]
-          : [html`<button id="enable" type="submit" name="do" value="enable">${words.enable}</button>\n`]),
-        ask('end_sessions'),
-        ask('revoke'),
+        ...(disabledAt === undefined ? (isAdministrator ? [] : [act('disable')]) : [act('enable')]),
+        act('end_access'),
+        ...(isOwn ? [] : [act('remove')]),
       ])}
 ${isAdministrator && disabledAt === undefined ? html`<p class="note">${words.administratorStays}</p>\n` : ''}<p class="actions"><a id="sign-in" href="${thingUrl(base, 'users', sub, { show: 'sign_in' })}">${words.support.link}</a>
 <a href="${urlOf(base, 'audit', { user: sub })}">${words.eventsAbout}</a></p>`,
@@ -224,45 +410,59 @@ ${isAdministrator && disabledAt === undefined ? html`<p class="note">${words.adm
   });
 }
 
-function groupLinks(base: string, groups: readonly string[]): Html | undefined {
-  return groups.length === 0
-    ? undefined
-    : html`<span class="listed">${groups.map((name) => html`<a href="${thingUrl(base, 'groups', name)}"><bdi>${name}</bdi></a> `)}</span>`;
-}
-
-interface AskUserView extends ConsoleView {
-  readonly user: Pick<User, 'sub' | 'username'>;
-  readonly ask: Asked;
-  /** The grant to end. */
-  readonly grant?: GrantView;
-  /** Number of active tokens. */
-  readonly active: number;
-  readonly sessions: number;
-}
-
-/** The question before a change of a user: button `console-yes`, link `console-no`. */
-export function askUserPage(view: AskUserView, setting: PageSetting): Page {
-  const texts = textsIn(setting.language);
+/** How the user signs in: password, factors, links to providers, and what too many attempts have locked. */
+function signInSection({ base, user, factors, links, locks, isOwn, ...view }: UserView, texts: Texts): Html {
   const { console: words } = texts;
-  const { base, user, ask, grant, active, sessions } = view;
-  const { title, text, yes } = words.userChanges[ask];
-  return questionFrame(setting, {
-    title: title(user.username),
-    body: html`<p>${text}</p>
-${termList([
-  [words.client, grant && html`<bdi>${grant.client_id}</bdi>`],
-  [words.scopes, grant && codes(grant.scopes)],
-  [words.activeTokens, texts.formats.number(active)],
-  [words.sessions, grant === undefined ? texts.formats.number(sessions) : undefined],
-])}
-${question(
-  view,
-  {
-    ...{ action: urlOf(base, 'users'), does: ask, yes },
-    fields: { sub: user.sub, ...(grant && { grant: grant.id }) },
-    back: thingUrl(base, 'users', user.sub),
-  },
-  texts,
-)}`,
-  });
+  const { sub } = user;
+  const {
+    passkeys,
+    security_keys: securityKeys,
+    authenticator_app_added_at: appAddedAt,
+    recovery_codes: codesLeft,
+    count_from: countFrom,
+  } = factors;
+  const hasFactors = passkeys.length + securityKeys.length > 0 || appAddedAt !== undefined || codesLeft > 0;
+  const act = (name: string) => actLink(USERS, name, base, { sub }, texts);
+  const ownActs = [
+    act('set_password'),
+    ...(countFrom === undefined ? [] : [act('confirm_factors')]),
+    ...(hasFactors ? [act('reset_factors')] : []),
+  ];
+  return section(
+    'ways-in',
+    words.signIn,
+    html`${termList([
+      [words.password, user.has_password ? words.present : words.absent],
+      [words.passkeys, namesOf(passkeys)],
+      [texts.securityKeys.title, namesOf(securityKeys)],
+      [words.authenticatorApp, appAddedAt && words.created(timeOf(appAddedAt, texts) ?? html``)],
+      [words.recoveryCodes, codesLeft === 0 ? undefined : texts.formats.number(codesLeft)],
+      [words.countFrom, timeOf(countFrom, texts)],
+      ...locks.map(
+        ({ step, ends_at: endsAt }): Row => [
+          words.locks[step],
+          words.lockedUntil(timeOf(endsAt, texts) ?? html``),
+        ],
+      ),
+    ])}
+${links.map(
+  ({ id, provider, label }) =>
+    html`<div class="row"><div><bdi>${provider}</bdi>: <bdi>${label}</bdi></div>${isOwn ? '' : actLink(USERS, 'unlink', base, { sub, link: id }, texts, { id, unseen: label })}</div>\n`,
+)}${isOwn ? html`<p class="note">${words.ownSignIn}</p>\n` : ''}${actionForm({ base, ...view }, { sub }, [
+  ...(isOwn ? [] : ownActs),
+  ...(locks.length === 0 ? [] : [act('unlock')]),
+])}`,
+  );
+}
+
+function namesOf(keys: readonly { readonly name: string }[]): Html | undefined {
+  return keys.length === 0
+    ? undefined
+    : html`${keys.map(({ name }, at) => html`${at === 0 ? '' : ', '}<bdi>${name}</bdi>`)}`;
+}
+
+function listOrNone(rows: readonly Html[], { console: words }: Texts): Html {
+  return rows.length === 0
+    ? html`<p class="empty">${words.none}</p>`
+    : html`<ul class="rows" role="list">\n${rows}</ul>`;
 }

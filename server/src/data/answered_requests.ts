@@ -31,6 +31,8 @@ export interface ApiRequests {
   finish(keyDigest: string, attempt: string, sealed: string, expiresAtMs: number): Promise<void>;
   /** Frees the key of an attempt that has changed nothing. */
   forget(keyDigest: string, attempt: string): Promise<void>;
+  /** Frees the key, whatever is stored under it. */
+  drop(keyDigest: string): Promise<void>;
 }
 
 export const REQUESTS = table(
@@ -54,6 +56,7 @@ const SQL = REQUESTS.statements({
     UPDATE grantd.api_requests SET sealed = :sealed, expires_at_ms = :expiresAtMs
     WHERE ${ONE} AND attempt = :attempt`,
   forget: `DELETE FROM grantd.api_requests WHERE ${ONE} AND attempt = :attempt`,
+  drop: `DELETE FROM grantd.api_requests WHERE ${ONE}`,
 });
 
 export function apiRequestsTable(tables: ProgramTables): ApiRequests {
@@ -74,6 +77,7 @@ export function apiRequestsTable(tables: ProgramTables): ApiRequests {
     finish: (keyDigest, attempt, sealed, expiresAtMs) =>
       tables.run(SQL.finish({ keyDigest, attempt, sealed, expiresAtMs })),
     forget: (keyDigest, attempt) => tables.run(SQL.forget({ keyDigest, attempt })),
+    drop: (keyDigest) => tables.run(SQL.drop({ keyDigest })),
   };
 }
 
@@ -156,6 +160,11 @@ export class AnsweredRequests<Answer> {
     const { apiRequests, clock } = this.#parts;
     const stored = await apiRequests.find(keyDigest, clock());
     return stored && this.#repeated(stored, keyDigest, requestDigest);
+  }
+
+  /** Frees a key. Only for values that their process has stored. */
+  async drop(keyDigest: string): Promise<void> {
+    await this.#parts.apiRequests.drop(keyDigest);
   }
 
   async #repeated(

@@ -1,8 +1,10 @@
 // Long: every text in one language, so that a translator has one file.
 import { html } from 'hono/html';
+import { ACTS_DE, FORMS_DE } from './acts_de.ts';
 import type { Texts } from './en.ts';
 import { EVENT_TEXTS_DE } from './event_texts_de.ts';
 import { counted, Formats } from './formats.ts';
+import { LABELS_DE } from './labels_de.ts';
 import { SUPPORT_TEXTS_DE } from './support_texts_de.ts';
 
 const formats = new Formats('de', { justNow: 'gerade eben', on: (date) => `am ${date}` });
@@ -865,7 +867,11 @@ export const DE: Texts = {
     },
   },
 
+  labels: LABELS_DE,
+
   console: {
+    acts: ACTS_DE,
+    forms: FORMS_DE,
     title: 'Verwaltung',
     pages: {
       overview: 'Überblick',
@@ -873,7 +879,11 @@ export const DE: Texts = {
       users: 'Benutzer',
       groups: 'Gruppen',
       clients: 'Anwendungen',
+      scopes: 'Berechtigungen',
+      issuers: 'Vertraute Aussteller',
       keys: 'Schlüssel',
+      secrets: 'Geheimnisse des Servers',
+      mails: 'E-Mails',
       audit: 'Protokoll',
       search: 'Suche',
     },
@@ -1023,77 +1033,95 @@ export const DE: Texts = {
     searchGroups: 'Teil eines Namens oder einer Beschreibung',
     memberCount: (members, shown) => (members === 1 ? '1 Mitglied' : `${shown} Mitglieder`),
     group: 'Gruppe',
-    groupName: 'Name (später nicht änderbar)',
     signInPolicy: 'Regel für Anmeldungen',
     description: 'Beschreibung',
-    newGroup: 'Neue Gruppe',
-    addGroup: 'Gruppe anlegen',
-    changeGroup: 'Gruppe ändern',
-    saveGroup: 'Speichern',
     policies: {
       none: 'Wie der Server es verlangt',
       second_factor_if_enrolled: 'Zweiter Faktor, wenn der Benutzer einen hat',
       second_factor: 'Zweiter Faktor',
       phishing_resistant: 'Ein Passkey',
     },
-    policyText:
-      'Mitglieder brauchen das bei jeder Anmeldung, wenn es strenger ist als die Regel des Servers und der Anwendung.',
-    groupProblems: {
-      taken: 'Eine Gruppe heißt schon so oder sehr ähnlich. Wählen Sie einen anderen Namen.',
-      invalid:
-        'Der Name braucht 1 bis 128 sichtbare Zeichen, ohne Leerzeichen am Rand. Die Beschreibung hat höchstens 500.',
-    },
     clientsFor: 'Anwendungen für diese Gruppe',
     members: 'Mitglieder',
-    newMember: 'Neues Mitglied',
     username: 'Benutzername',
-    addMember: 'Aufnehmen',
-    noSuchUser: 'Es gibt keinen Benutzer mit diesem Namen.',
     administratorsText: 'Mitglieder können in dieser Konsole sofort alles tun.',
     administratorItself: 'Das sind Sie. Nur jemand anderes aus der Gruppe kann Sie entfernen.',
     administratorStays:
       'Um jemanden aus der Verwaltung zu sperren, entfernen Sie ihn zuerst aus deren Gruppe.',
-    groupChanges: {
-      remove: {
-        title: (group, _) => `Die Gruppe ${group} entfernen?`,
-        text: 'Alle Mitgliedschaften enden. Das lässt sich nicht rückgängig machen. Es geht nicht, solange eine Anwendung für die Gruppe ist.',
-        yes: 'Gruppe entfernen',
-      },
-      leave: {
-        title: (group, name) => `${name} aus ${group} entfernen?`,
-        text: 'Der Benutzer verliert die Anwendungen, die er nur als Mitglied benutzen darf. Seine Token für diese Anwendungen gelten sofort nicht mehr.',
-        yes: 'Entfernen',
-      },
-    },
     searchUsers: 'Teil eines Benutzernamens, Namens, einer E-Mail-Adresse oder Telefonnummer',
     subject: 'Benutzerkennung',
     sessions: 'Sitzungen',
     consents: 'Einwilligungen',
     grants: 'Erteilte Zugriffe',
     acting: 'Dienste und Agenten, die für die Person handeln',
-    endGrant: 'Beenden',
-    userChanges: {
-      disable: {
-        title: (name) => `${name} sperren?`,
-        text: 'Der Benutzer kann sich nicht mehr anmelden. Alle Sitzungen enden, und alle Token gelten sofort nicht mehr.',
-        yes: 'Sperren',
-      },
-      end_sessions: {
-        title: (name) => `Alle Sitzungen von ${name} beenden?`,
-        text: 'Der Benutzer wird in jedem Browser abgemeldet. Token dieser Sitzungen gelten sofort nicht mehr. Token für die Zeit der Abwesenheit gelten weiter.',
-        yes: 'Sitzungen beenden',
-      },
-      revoke: {
-        title: (name) => `Alle Token von ${name} widerrufen?`,
-        text: 'Alle Token des Benutzers gelten sofort nicht mehr, und alle Sitzungen enden. Der Benutzer kann sich wieder anmelden.',
-        yes: 'Alle Token widerrufen',
-      },
-      end_grant: {
-        title: (name) => `Diesen Zugriff von ${name} beenden?`,
-        text: 'Alle Token dieses Zugriffs gelten sofort nicht mehr. Der Benutzer kann den Zugriff wieder erteilen.',
-        yes: 'Zugriff beenden',
-      },
+    provider: 'Anbieter',
+    accountThere: 'Konto dort',
+    signIn: 'Anmeldung',
+    password: 'Passwort',
+    present: 'Vorhanden',
+    absent: 'Keines',
+    passkeys: 'Passkeys dieser Person',
+    authenticatorApp: 'Authenticator-App',
+    recoveryCodes: 'Unbenutzte Wiederherstellungscodes',
+    countFrom: 'Änderungen der Faktoren gelten ab',
+    locks: {
+      password: 'Passwort',
+      code: 'Code der App oder Wiederherstellungscode',
+      mailed_link: 'Link in einer E-Mail',
     },
+    lockedUntil: (when) => html`abgelehnt bis ${when}`,
+    ownSignIn: 'Wie Sie sich anmelden, ändern Sie auf den Seiten Ihres Kontos.',
+    addClient: 'Anwendung hinzufügen',
+    whichClient: 'Was möchten Sie anbinden?',
+    clientUses: {
+      web: 'Benutzer melden sich dort an. Ihr eigener Server bewahrt ein Geheimnis, etwa eine Anwendung mit Express, Rails oder Django.',
+      spa: 'Benutzer melden sich dort an. Ihr ganzer Code läuft im Browser, etwa mit React oder Vue.',
+      native: 'Benutzer melden sich dort auf einem Telefon, einem Rechner oder in einer Kommandozeile an.',
+      machine: 'Ein Auftrag, Hintergrunddienst oder Backend, das APIs ohne Benutzer aufruft.',
+      api: 'Ein Resource-Server, der Access-Token von Anwendungen bekommt.',
+      agent: 'Ein Dienst, der für Benutzer handelt und selbst entscheidet, was er als Nächstes tut.',
+    },
+    uncheckedClient:
+      'Diese Anwendung hat sich selbst registriert, und niemand hat sie geprüft. Sie kann ihre Metadaten selbst ändern, außer dem, was Sie hier festlegen.',
+    documentClient:
+      'Die Metadaten dieser Anwendung stammen aus ihrem eigenen Dokument, und niemand hat sie geprüft. Die nächste Fassung des Dokuments ersetzt sie, außer dem, was Sie hier festlegen.',
+    selfRegistration: 'Anwendungen, die sich selbst registrieren',
+    scopesText: 'Was Benutzer über Berechtigungen lesen, wenn eine Anwendung um Zugriff bittet.',
+    mailsText: 'E-Mails, die auf den Versand warten oder gescheitert sind, die neuesten zuerst.',
+    mailStates: { waiting: 'Wartet', failed: 'Gescheitert' },
+    attempts: (attempts, shown) => (attempts === 1 ? '1 Versuch' : `${shown} Versuche`),
+    secretsText:
+      'Die Geheimnisse, die gespeicherte Daten schützen, mit ihren Fingerabdrücken, und was von jedem abhängt. Die Geheimnisse selbst werden nie angezeigt.',
+    secretUses: {
+      'used for new values': 'Für neue Daten',
+      accepted: 'Noch gültig',
+      'not known': 'Unbekannt',
+      missing: 'Fehlt',
+    },
+    signingKeys: 'Signaturschlüssel',
+    authenticatorApps: 'Authenticator-Apps',
+    pairwiseSecret: 'Paarweise Kennungen der Benutzer',
+    auditSeal: 'Siegel des Protokolls',
+    issuersText: 'Andere Server, deren JWTs Anwendungen authentifizieren oder als Grants gelten.',
+    noIssuers: 'Keine. Die Option trustedIssuers nennt eine Datei mit Ausstellern.',
+    issuersFile: (path) =>
+      html`Sie stehen in der Datei ${path}, so wie dieser Server sie geladen hat. Um sie zu ändern, bearbeiten Sie die Datei und laden jeden Server neu (SIGHUP).`,
+    issuerKind: 'Art',
+    keySource: 'Schlüssel des Ausstellers',
+    keySources: {
+      file: 'aus der Datei',
+      uri: 'von',
+      discovery: 'über seine Metadaten gefunden',
+      here: 'in der Datei der Aussteller selbst',
+    },
+    linkedProvider: 'Benutzer, verknüpft über den Anbieter',
+    algorithms: 'Algorithmen',
+    reuse: 'Ein JWT gilt',
+    longestLifetime: 'Längste Gültigkeit in Sekunden',
+    authenticates: 'Authentifiziert Anwendungen',
+    grantsFor: 'JWTs sind Grants für',
+    auditActs: 'Das Protokoll selbst',
+    massRevocation: 'Viele Token widerrufen',
     searchClients: 'Teil einer Client-ID oder eines Namens',
     clientKind: 'Hinzugefügt',
     clientKinds: {
@@ -1107,18 +1135,6 @@ export const DE: Texts = {
     documentValidAt: 'Dokument zuletzt gültig',
     clientTypes: { confidential: 'Vertraulich', public: 'Öffentlich' },
     secrets: 'Geheimnisse',
-    clientChanges: {
-      disable: {
-        title: (id) => `${id} sperren?`,
-        text: 'Die Anwendung bekommt keine Token mehr, und alle ihre Token gelten sofort nicht mehr.',
-        yes: 'Sperren',
-      },
-      revoke: {
-        title: (id) => `Alle Token von ${id} widerrufen?`,
-        text: 'Alle Token der Anwendung gelten sofort nicht mehr. Die Anwendung kann neue bekommen.',
-        yes: 'Alle Token widerrufen',
-      },
-    },
     events: EVENT_TEXTS_DE,
     support: SUPPORT_TEXTS_DE,
     audit: {
@@ -1154,6 +1170,38 @@ export const DE: Texts = {
         '(JSON Lines, höchstens 10.000 in einer Datei). Gibt es mehr, dann steht in der letzten Zeile die URL der nächsten Datei. Der Befehl grantd audit export gibt alle aus.',
     },
     notices: {
+      client_added: 'Die Anwendung ist hinzugefügt. Probieren Sie sie mit den Angaben unten aus.',
+      client_changed: 'Die Anwendung ist geändert.',
+      client_removed: 'Die Anwendung ist entfernt.',
+      clients_removed: 'Die unbenutzten Anwendungen sind entfernt.',
+      secret_rotated: 'Die Anwendung hat ein neues Geheimnis.',
+      secret_saved: 'Das Geheimnis wird nicht mehr angezeigt.',
+      registration_token_made: 'Das Registrierungstoken ist erstellt.',
+      scope_added: 'Die Texte der Berechtigung sind hinzugefügt.',
+      scope_changed: 'Die Texte der Berechtigung sind geändert.',
+      scope_removed: 'Die Texte der Berechtigung sind entfernt.',
+      mail_due: 'Ein laufender Server versucht erneut, die E-Mail zu senden.',
+      mail_sent: 'Der SMTP-Server hat die Test-E-Mail angenommen.',
+      server_secret_rotated:
+        'Das neue Geheimnis steht in der Datei. Laden Sie jetzt jeden Server neu, oder starten Sie ihn neu.',
+      server_secret_by_option:
+        'Hier hat sich nichts geändert, weil eine Option das Geheimnis festlegt. Ändern Sie die Option selbst.',
+      server_secrets_dropped:
+        'Die alten Geheimnisse sind entfernt. Laden Sie jeden Server neu, oder starten Sie ihn neu.',
+      audit_verified: 'Alle Ereignisse sind so, wie sie festgehalten wurden.',
+      audit_broken: 'Ereignisse wurden geändert oder entfernt, seit sie festgehalten wurden.',
+      audit_restarted: 'Eine neue Kette beginnt.',
+      user_added: 'Der Benutzer ist hinzugefügt.',
+      user_invited: 'Der Benutzer ist eingeladen. Eine E-Mail mit einem Link ist unterwegs.',
+      user_changed: 'Der Benutzer ist geändert.',
+      user_removed: 'Der Benutzer ist entfernt.',
+      user_unlocked: 'Der Benutzer kann sich wieder anmelden.',
+      password_set: 'Das Passwort ist festgelegt. Alle Sitzungen und Token des Benutzers sind beendet.',
+      access_ended: 'Alle Zugriffe des Benutzers sind beendet.',
+      factors_removed:
+        'Die zweiten Faktoren sind entfernt. Alle Sitzungen und Token des Benutzers sind beendet.',
+      factors_confirmed: 'Die Faktoren gelten jetzt.',
+      link_removed: 'Die Verknüpfung ist entfernt.',
       token_revoked: 'Das Token ist widerrufen.',
       tokens_revoked: 'Alle Token sind widerrufen.',
       user_disabled: 'Der Benutzer ist gesperrt.',

@@ -1,9 +1,11 @@
 // Long: every text in one language, so that a translator has one file.
 import type { RefusalReason } from '@grantd/core';
 import { html } from 'hono/html';
+import { ACTS_EN, FORMS_EN } from './acts_en.ts';
 import { EVENT_TEXTS } from './event_texts_en.ts';
 import { counted, Formats } from './formats.ts';
 import type { Html } from './html.ts';
+import { LABELS_EN } from './labels_en.ts';
 import { SUPPORT_TEXTS } from './support_texts_en.ts';
 
 const formats = new Formats('en-GB', { justNow: 'just now', on: (date) => `on ${date}` });
@@ -861,7 +863,11 @@ export const EN = {
   },
 
   /** The console of operators. */
+  labels: LABELS_EN,
+
   console: {
+    acts: ACTS_EN,
+    forms: FORMS_EN,
     title: 'Console',
     pages: {
       overview: 'Overview',
@@ -869,7 +875,11 @@ export const EN = {
       users: 'Users',
       groups: 'Groups',
       clients: 'Clients',
+      scopes: 'Scopes',
+      issuers: 'Trusted issuers',
       keys: 'Keys',
+      secrets: 'Server secrets',
+      mails: 'Emails',
       audit: 'Audit trail',
       search: 'Search',
     },
@@ -1018,76 +1028,90 @@ export const EN = {
     searchGroups: 'Part of a name or description',
     memberCount: (members: number, shown: string) => (members === 1 ? '1 member' : `${shown} members`),
     group: 'Group',
-    groupName: 'Name (cannot be changed later)',
     signInPolicy: 'Sign-in policy',
     description: 'Description',
-    newGroup: 'New group',
-    addGroup: 'Add group',
-    changeGroup: 'Change group',
-    saveGroup: 'Save',
     policies: {
       none: 'As the server requires',
       second_factor_if_enrolled: 'Second factor, if the user has one',
       second_factor: 'Second factor',
       phishing_resistant: 'A passkey',
     },
-    policyText:
-      'Members need this for every sign-in, if it is stricter than the policy of the server and the client.',
-    groupProblems: {
-      taken: 'A group has this name, or one that looks like it. Choose another one.',
-      invalid:
-        'The name must have 1 to 128 visible characters, and no space at its ends. The description has at most 500.',
-    },
     clientsFor: 'Clients for this group',
     members: 'Members',
-    newMember: 'New member',
     username: 'Username',
-    addMember: 'Add member',
-    noSuchUser: 'There is no user with this name.',
     administratorsText: 'Members can do everything in this console, at once.',
     administratorItself: 'This is you. Only another administrator can remove you.',
     administratorStays: 'To disable an administrator, first remove them from their group.',
-    groupChanges: {
-      remove: {
-        title: (group: string, _: string) => `Remove the group ${group}?`,
-        text: 'All memberships end. This cannot be undone. It is not possible while a client is for the group.',
-        yes: 'Remove group',
-      },
-      leave: {
-        title: (group: string, name: string) => `Remove ${name} from ${group}?`,
-        text: 'The user loses the clients that they may use only as a member. Their tokens for these clients stop working at once.',
-        yes: 'Remove',
-      },
-    },
     searchUsers: 'Part of a username, name, email address or phone number',
     subject: 'Subject',
     sessions: 'Sessions',
     consents: 'Consents',
     grants: 'Grants',
     acting: 'Services and agents that act for the user',
-    endGrant: 'End',
-    userChanges: {
-      disable: {
-        title: (name: string) => `Disable ${name}?`,
-        text: 'The user can no longer sign in. All sessions end, and all tokens stop working at once.',
-        yes: 'Disable',
-      },
-      end_sessions: {
-        title: (name: string) => `End all sessions of ${name}?`,
-        text: 'The user is signed out of every browser. Tokens of these sessions stop working at once. Tokens for use while away stay active.',
-        yes: 'End sessions',
-      },
-      revoke: {
-        title: (name: string) => `Revoke all tokens of ${name}?`,
-        text: 'All tokens of the user stop working at once, and all sessions end. The user can sign in again.',
-        yes: 'Revoke all tokens',
-      },
-      end_grant: {
-        title: (name: string) => `End this grant of ${name}?`,
-        text: 'All tokens of the grant stop working at once. The user can grant access again.',
-        yes: 'End grant',
-      },
+    provider: 'Provider',
+    accountThere: 'Account there',
+    signIn: 'Sign-in',
+    password: 'Password',
+    present: 'Set',
+    absent: 'None',
+    passkeys: 'Passkeys',
+    authenticatorApp: 'Authenticator app',
+    recoveryCodes: 'Unused recovery codes',
+    countFrom: 'Changes of factors count from',
+    locks: { password: 'Password', code: 'Code', mailed_link: 'Link in an email' },
+    lockedUntil: (when: Html) => html`refused until ${when}`,
+    ownSignIn: 'You change how you sign in on the pages of your account.',
+    addClient: 'Add a client',
+    whichClient: 'What do you want to connect?',
+    clientUses: {
+      web: 'Users sign in to it. Its own server keeps a secret, for example an application with Express, Rails or Django.',
+      spa: 'Users sign in to it. All its code runs in the browser, for example with React or Vue.',
+      native: 'Users sign in to it on a phone, a computer or a command line.',
+      machine: 'A job, daemon or backend that calls APIs without a user.',
+      api: 'A resource server, which gets access tokens from applications.',
+      agent: 'A service that acts for users and decides by itself what to do next.',
     },
+    uncheckedClient:
+      'This client registered itself, and no one has checked it. It can change its own metadata, except what you set here.',
+    documentClient:
+      'The metadata of this client comes from its own document, and no one has checked it. The next version of the document replaces it, except what you set here.',
+    selfRegistration: 'Clients that register themselves',
+    scopesText: 'What users read about scopes when a client asks for access.',
+    mailsText: 'Emails that wait to be sent or have failed, the newest first.',
+    mailStates: { waiting: 'Waiting', failed: 'Failed' },
+    attempts: (attempts: number, shown: string) => (attempts === 1 ? '1 attempt' : `${shown} attempts`),
+    secretsText:
+      'The secrets that protect stored data, by their fingerprints, and what depends on each. Their texts are never shown.',
+    secretUses: {
+      'used for new values': 'Used for new data',
+      accepted: 'Accepted',
+      'not known': 'Not known',
+      missing: 'Missing',
+    },
+    signingKeys: 'Signing keys',
+    authenticatorApps: 'Authenticator apps',
+    pairwiseSecret: 'Pairwise identifiers of users',
+    auditSeal: 'Seal of the audit trail',
+    issuersText: 'Other servers whose JWTs authenticate clients, or are grants.',
+    noIssuers: 'None. The option trustedIssuers names a file of issuers.',
+    issuersFile: (path: Html) =>
+      html`They are in the file ${path}, as this server has loaded it. To change them, edit the file and reload every server (SIGHUP).`,
+    issuerKind: 'Kind',
+    keySource: 'Its keys',
+    keySources: {
+      file: 'from the file',
+      uri: 'from',
+      discovery: 'found by its metadata',
+      here: 'in the file of the issuers itself',
+    },
+    linkedProvider: 'Users linked through the provider',
+    algorithms: 'Algorithms',
+    reuse: 'A JWT works',
+    longestLifetime: 'Longest lifetime in seconds',
+    authenticates: 'Authenticates clients',
+    grantsFor: 'JWTs are grants for',
+    auditActs: 'The trail itself',
+    massRevocation: 'Revoke many tokens',
     searchClients: 'Part of a client ID or name',
     clientKind: 'Added',
     clientKinds: {
@@ -1101,18 +1125,6 @@ export const EN = {
     documentValidAt: 'Document last valid',
     clientTypes: { confidential: 'Confidential', public: 'Public' },
     secrets: 'Secrets',
-    clientChanges: {
-      disable: {
-        title: (id: string) => `Disable ${id}?`,
-        text: 'The client gets no more tokens, and all its tokens stop working at once.',
-        yes: 'Disable',
-      },
-      revoke: {
-        title: (id: string) => `Revoke all tokens of ${id}?`,
-        text: 'All tokens of the client stop working at once. The client can get new ones.',
-        yes: 'Revoke all tokens',
-      },
-    },
     events: EVENT_TEXTS,
     support: SUPPORT_TEXTS,
     audit: {
@@ -1148,6 +1160,35 @@ export const EN = {
         '(JSON Lines, at most 10,000 in one file). If there are more, the last line has the URL of the next file. The command grantd audit export prints all.',
     },
     notices: {
+      client_added: 'The client is added. Try it with the settings below.',
+      client_changed: 'The client is changed.',
+      client_removed: 'The client is removed.',
+      clients_removed: 'The unused clients are removed.',
+      secret_rotated: 'The client has a new secret.',
+      secret_saved: 'The secret is not shown any more.',
+      registration_token_made: 'The registration token is made.',
+      scope_added: 'The texts of the scope are added.',
+      scope_changed: 'The texts of the scope are changed.',
+      scope_removed: 'The texts of the scope are removed.',
+      mail_due: 'A running server tries again to send the email.',
+      mail_sent: 'The SMTP server has accepted the test email.',
+      server_secret_rotated: 'The new secret is in the file. Reload or restart every server now.',
+      server_secret_by_option:
+        'Nothing has changed here, because an option sets the secret. Change the option yourself.',
+      server_secrets_dropped: 'The old secrets are dropped. Reload or restart every server.',
+      audit_verified: 'All events are as they were recorded.',
+      audit_broken: 'Events were changed or removed since they were recorded.',
+      audit_restarted: 'A new chain begins.',
+      user_added: 'The user is added.',
+      user_invited: 'The user is invited. An email with a link is on its way.',
+      user_changed: 'The user is changed.',
+      user_removed: 'The user is removed.',
+      user_unlocked: 'The user can sign in again.',
+      password_set: 'The password is set. All sessions and tokens of the user have ended.',
+      access_ended: 'All access of the user has ended.',
+      factors_removed: 'The second factors are removed. All sessions and tokens of the user have ended.',
+      factors_confirmed: 'The factors count now.',
+      link_removed: 'The link is removed.',
       token_revoked: 'The token is revoked.',
       tokens_revoked: 'All tokens are revoked.',
       user_disabled: 'The user is disabled.',

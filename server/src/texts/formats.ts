@@ -53,6 +53,11 @@ export class Formats {
     return new Intl.ListFormat(this.#language, { type: 'conjunction' }).format(items);
   }
 
+  /** `German` for `de`. */
+  languageName(tag: string): string {
+    return new Intl.DisplayNames([this.#language], { type: 'language' }).of(tag) ?? tag;
+  }
+
   /** `12 March 2026`. */
   date(atMs: number): string {
     return new Intl.DateTimeFormat(this.#language, { dateStyle: 'long', timeZone: 'UTC' }).format(atMs);

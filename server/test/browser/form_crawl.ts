@@ -64,6 +64,7 @@ const VALUES: Fields = {
   current_password: 'correct horse',
   new_password: 'quartz falcon kettle',
   email: 'new@example.com',
+  'invitation.email': 'new@example.com',
   code: '000000',
   recovery_code: 'none',
   user_code: 'BCDF-GHJK',
@@ -73,7 +74,21 @@ const VALUES: Fields = {
   description: 'On call',
   token: 'none',
   q: 'nothing has this name',
+  client_id: 'crew',
+  redirect_uris: 'https://crew.example/callback',
+  resource: 'https://crew.example/api',
+  scope: 'crew:read',
+  'texts.name': 'Read the crew',
+  address: 'new@example.com',
+  issued_before: '2000-01-01 00:00',
+  trusted_issuer: 'https://issuer.example',
+  trusted_sub: 'U-1',
+  reason: 'a test',
+  unused_since: '2000-01-01 00:00',
 };
+
+/** Buttons after which the server needs a reload, because its secrets have changed. */
+const NEVER_PRESSED = ['/console/secrets console-yes'];
 
 /** Goes a way from the beginning. @returns all its pages */
 export async function walk(world: World, way: readonly string[]): Promise<readonly [Page, ...Page[]]> {
@@ -117,6 +132,8 @@ export function buttonsOf(page: Shown, world: World): readonly Button[] {
     const action = new URL(unescaped(path), page.url);
     if (action.origin !== new URL(world.url).origin) return [];
     const isOfPasskey = attributes.includes('data-passkey');
+    // A form of an operation has many fields. Only those that it needs are typed, and the others stay as they are.
+    const isOfOperation = attributes.includes('class="form"');
     const inputs = [...inner.matchAll(/<(input|textarea|select)\b([^>]*)>/g)].map(
       ([, tag = '', text = '']) => ({
         tag,
@@ -124,14 +141,16 @@ export function buttonsOf(page: Shown, world: World): readonly Button[] {
         type: attributeOf(text, 'type') ?? 'text',
         value: attributeOf(text, 'value') ?? '',
         isFixed: text.includes(' readonly'),
+        isRequired: text.includes(' required'),
       }),
     );
     const hidden: Record<string, string> = {};
     const typed: Record<string, string> = {};
-    for (const { tag, name, type, value, isFixed } of inputs) {
+    for (const { tag, name, type, value, isFixed, isRequired } of inputs) {
       if (name === undefined) continue;
       if (type === 'hidden' || isFixed) hidden[name] = value;
       else if (tag === 'select') hidden[name] = selectedOf(inner, name);
+      else if (isOfOperation && !isRequired) Object.assign(hidden, asShown(inner, name, type, value));
       else typed[name] = type === 'checkbox' ? value : typedInto(world, name, page);
     }
     const ceremony = isOfPasskey ? answerOf(world, { ...page, html: whole }) : {};
@@ -162,6 +181,21 @@ export function kindOfId(id: string, field: Fields, path: string): string {
 function attributeOf(text: string, name: string): string | undefined {
   const [, value] = new RegExp(` ${name}="([^"]*)"`).exec(` ${text}`) ?? [];
   return value === undefined ? undefined : unescaped(value);
+}
+
+/** What a browser sends of a field that was not changed. */
+function asShown(inner: string, name: string, type: string, value: string): Fields {
+  if (type !== 'checkbox') {
+    const [, content] =
+      new RegExp(`<textarea[^>]* name="${name}"[^>]*>\\n?([\\s\\S]*?)</textarea>`).exec(inner) ?? [];
+    return { [name]: content === undefined ? value : unescaped(content) };
+  }
+  const boxes = inner.matchAll(/<input [^>]*type="checkbox"[^>]*>/g);
+  const checked = [...boxes].find(
+    ([box]) =>
+      box.includes(` name="${name}"`) && box.includes(` value="${value}"`) && box.includes(' checked'),
+  );
+  return checked === undefined ? {} : { [name]: value };
 }
 
 function selectedOf(inner: string, name: string): string {
@@ -219,7 +253,7 @@ export async function crawl(
       const world = await entrance.open();
       const page = await follow(world, way);
       for (const { kind, isOfPasskey } of buttonsOf(page, world)) {
-        if (seen.has(kind)) continue;
+        if (seen.has(kind) || NEVER_PRESSED.includes(kind)) continue;
         seen.add(kind);
         const isWanted = only?.includes(kind) ?? !pressed.some((earlier) => earlier.kind === kind);
         const one = { entrance, way, kind, isOfPasskey };

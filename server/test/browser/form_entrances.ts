@@ -266,9 +266,52 @@ function entrancesOf(
       async open() {
         const world = await signedIn(at('/console'), true);
         await grantdPrints(server.folder, ['client', 'enable', 'a-client']);
-        const issued = ['token', 'issue', '--client=demo-web', '--user=alice'];
+        const scope = `crew:${world.values.username}`;
+        await grantdPrints(server.folder, ['scope', 'add', scope, '--name', 'Read the crew']);
+        const issued = ['token', 'issue', '--client=demo-web', `--user=${world.values.username}`];
         const token = (await grantdPrints(server.folder, issued)).trim();
         return { ...world, values: { ...world.values, name: `crew of ${world.values.username}`, token } };
+      },
+    },
+    {
+      name: 'a new user',
+      only: ['/console/users save-add'],
+      async open() {
+        const world = await signedIn(at('/console/users?ask=add'), true);
+        return { ...world, values: { ...world.values, username: `new ${world.values.username}` } };
+      },
+    },
+    {
+      name: 'a new client',
+      only: ['console-yes', 'secret-saved'].map((id) => `/console/clients ${id}`),
+      longestWay: 2,
+      async open() {
+        const world = await signedIn(at('/console/clients?ask=add_machine'), true);
+        return { ...world, values: { ...world.values, client_id: `of-${world.values.username}` } };
+      },
+    },
+    {
+      name: 'a user who is locked out',
+      only: ['/console/users enable', '/console/users unlock'],
+      async open() {
+        const locked = await newWorld(at('/account'));
+        const wrong = { ...locked, values: { ...locked.values, password: 'wrong' } };
+        for (let attempt = 1; attempt <= 10; attempt++) await follow(wrong, [LOGIN]);
+        const { subject, name } = await personOf(locked);
+        await grantdPrints(server.folder, ['user', 'disable', name]);
+        return signedIn(at(`/console/users?sub=${subject}`), true);
+      },
+    },
+    {
+      name: 'an email that has failed',
+      only: ['/console/mails retry-*'],
+      async open() {
+        const world = await signedIn(at('/console/mails'), true);
+        await withDatabaseOf(server, async ({ mails }) => {
+          const mail = { recipient: 'failed@example.com', template: 'reset', language: 'en', sealed: '' };
+          await mails.fail(await mails.add(mail, Date.now()), Date.now(), 'no such host');
+        });
+        return world;
       },
     },
     {

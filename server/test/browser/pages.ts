@@ -1,3 +1,4 @@
+// Long: every page once, with the way to it.
 import { join } from 'node:path';
 import { cheapHash } from '../harness/cheap_hash.ts';
 import { addClient } from '../harness/clients.ts';
@@ -414,7 +415,7 @@ export const PAGES: readonly PageCase[] = [
     open: async (visit) => {
       await visit.open('/console/users?search=alice');
       await visit.page.click('.rows a');
-      await visit.page.click('#ask-revoke');
+      await visit.page.click('#ask-end_access');
     },
     shows: '#console-yes',
   },
@@ -431,16 +432,89 @@ export const PAGES: readonly PageCase[] = [
     shows: '#ask-disable',
   },
   {
+    name: 'console: kinds of clients',
+    as: 'alice',
+    open: (visit) => visit.open('/console/clients?add=yes'),
+    shows: '#ask-add_spa',
+  },
+  {
+    name: 'console: a change of a client',
+    as: 'alice',
+    open: (visit) => visit.open('/console/clients?id=long&ask=edit'),
+    shows: '#save-edit',
+  },
+  {
+    name: 'console: scopes',
+    as: 'alice',
+    open: (visit) => visit.open('/console/scopes'),
+    shows: 'a[href$="/console/scopes"][aria-current]',
+  },
+  {
+    name: 'console: a new scope',
+    as: 'alice',
+    open: (visit) => visit.open('/console/scopes?ask=add'),
+    shows: '#field-texts-name',
+  },
+  {
+    name: 'console: trusted issuers',
+    as: 'alice',
+    open: (visit) => visit.open('/console/issuers'),
+    shows: 'a[href$="/console/issuers"][aria-current]',
+  },
+  {
+    name: 'console: server secrets',
+    as: 'alice',
+    open: (visit) => visit.open('/console/secrets'),
+    shows: '#ask-rotate',
+  },
+  {
+    name: 'console: emails',
+    as: 'alice',
+    open: (visit) => visit.open('/console/mails'),
+    shows: '#ask-test',
+  },
+  {
+    name: 'console: a new client with its secret',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/clients?id=long&ask=rotate_secret');
+      await visit.page.click('#save-rotate_secret');
+    },
+    shows: '#secret-saved',
+  },
+  {
     name: 'console: groups',
     as: 'alice',
     open: (visit) => visit.open('/console/groups'),
-    shows: '#add-group',
+    shows: '#ask-add',
+  },
+  {
+    name: 'console: a form with mistakes',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/users?ask=add');
+      await visit.page.fill('#field-username', LONG_NAME);
+      await visit.page.locator('details.part').last().locator('summary').click();
+      await visit.page.fill('#field-claims', '{"a": 1,}');
+      await visit.page.click('#save-add');
+    },
+    shows: '#field-claims-problem',
+  },
+  {
+    name: 'console: a change of a user',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/users?search=alice');
+      await visit.page.click('.rows a');
+      await visit.page.click('#ask-edit');
+    },
+    shows: '#save-edit',
   },
   {
     name: 'console: the group of administrators',
     as: 'alice',
     open: (visit) => visit.open('/console/groups?name=admins'),
-    shows: '#join',
+    shows: '#ask-join',
   },
   {
     name: 'console: the removal of a group',

@@ -35,12 +35,14 @@ export class Browser {
     return this.#load(url, { method: 'GET' });
   }
 
-  async post(url: string, fields: Readonly<Record<string, string>>): Promise<Page> {
-    return this.#load(url, { method: 'POST', body: new URLSearchParams(fields) });
+  /** @param fields with several values if it is a list */
+  async post(url: string, fields: Readonly<Record<string, string | readonly string[]>>): Promise<Page> {
+    const pairs = Object.entries(fields).flatMap(([name, value]) => [value].flat().map((one) => [name, one]));
+    return this.#load(url, { method: 'POST', body: new URLSearchParams(pairs) });
   }
 
   /** Submits a page's form with its hidden fields. */
-  async submit(page: Page, fields: Readonly<Record<string, string>>): Promise<Page> {
+  async submit(page: Page, fields: Readonly<Record<string, string | readonly string[]>>): Promise<Page> {
     return this.post(new URL(formAction(page), page.url).href, { ...hiddenFields(page), ...fields });
   }
 
@@ -78,7 +80,7 @@ export class Browser {
 }
 
 export function formAction({ html }: Page): string {
-  const action = /<form method="post" action="([^"]*)">/.exec(html)?.[1];
+  const action = /<form method="post" action="([^"]*)"(?! role="search")/.exec(html)?.[1];
   assert.ok(action, `the page has no form: ${html}`);
   return unescaped(action);
 }

@@ -1,17 +1,25 @@
 // Long: every page once, with what it shows.
 import { EVENT_TYPES } from '@grantd/core';
 import type { AuditEventView } from '../../src/admin/audit.ts';
+import { CLIENT_CHANGE } from '../../src/admin/client_documents.ts';
+import type { Schema } from '../../src/admin/schema.ts';
+import { USER_OPERATIONS } from '../../src/admin/users.ts';
+import { type ActFormView, actFormPage, questionPage } from '../../src/console/acts.ts';
 import { auditPage, eventPage } from '../../src/console/audit.ts';
-import { askClientPage, clientPage } from '../../src/console/clients.ts';
+import { clientPage, clientsPage, newClientPage } from '../../src/console/clients.ts';
+import { type FormSpec, fieldsOf, type ShownProblem, typedOf } from '../../src/console/fields.ts';
 import { refusedPage } from '../../src/console/frame.ts';
-import { askGroupPage, groupPage, groupsPage } from '../../src/console/groups.ts';
+import { groupPage, groupsPage } from '../../src/console/groups.ts';
+import { issuersPage } from '../../src/console/issuers.ts';
 import { keysPage, rotatePage } from '../../src/console/keys.ts';
-import { listPage } from '../../src/console/lists.ts';
+import { mailsPage } from '../../src/console/mails.ts';
 import { overviewPage as consolePage } from '../../src/console/overview.ts';
+import { scopesPage } from '../../src/console/scopes.ts';
 import { searchPage } from '../../src/console/search.ts';
+import { secretsPage } from '../../src/console/secrets.ts';
 import { supportPage } from '../../src/console/support.ts';
 import { type ExplainedView, explainedPage, revokeTokenPage, tokensPage } from '../../src/console/tokens.ts';
-import { askUserPage, userPage } from '../../src/console/users.ts';
+import { userPage, usersPage } from '../../src/console/users.ts';
 import type { Sample as HistorySample } from '../../src/monitoring/history.ts';
 import { applicationsPage, endAccessPage } from '../../src/pages/account/applications.ts';
 import { accountRemovedPage, dataPage } from '../../src/pages/account/data.ts';
@@ -103,6 +111,11 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'amr',
   'lead',
   'badges',
+  'act',
+  'page',
+  'state',
+  'use',
+  'step',
 ]);
 
 /** A time in a document of the server. */
@@ -111,7 +124,8 @@ const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 function written<V>(value: V, write: Write, photos = PHOTOS): V {
   const change = (one: unknown, member = ''): unknown => {
     if (typeof one === 'string') return OWN_MEMBERS.has(member) || TIME.test(one) ? one : write(one);
-    if (member === 'look') return one; // the server has checked it
+    // The server has checked the look, and has the schemas.
+    if (['look', 'schema', 'spec'].includes(member)) return one;
     if (Array.isArray(one)) return one.map((element) => change(element, member));
     if (typeof one !== 'object' || one === null) return one;
     const shown = one === PHOTOS ? photos : one;
@@ -566,6 +580,38 @@ const CONSOLE_USER = {
   ...{ claims: { name: 'Bob Builder', email: 'bob@example.com' }, groups: ['staff'] },
 };
 
+const CONSOLE_SIGN_IN = {
+  factors: {
+    passkeys: [{ name: 'Phone', added_at: EPOCH, backed_up: true }],
+    security_keys: [{ name: 'Key ring', added_at: EPOCH }],
+    ...{ authenticator_app_added_at: EPOCH, recovery_codes: 8, count_from: EPOCH },
+  },
+  links: [
+    {
+      ...{ id: 'link-1', provider: 'company', issuer: 'https://idp.example', upstream_sub: 'U-1' },
+      ...{ label: 'bob@idp.example', linked_at: EPOCH },
+    },
+  ],
+  locks: [{ step: 'password' as const, places: 2, ends_at: EPOCH }],
+};
+
+/** A form with what makes its fields, because samples change texts and nothing else. */
+interface FormSample extends Omit<ActFormView, 'fields' | 'typed' | 'problems' | 'stored'> {
+  readonly schema: Schema;
+  readonly spec: FormSpec;
+  readonly values: object;
+  readonly now?: object;
+  readonly wrong: Readonly<Record<string, ShownProblem>>;
+}
+
+function formSample({ schema, values, now, wrong, ...view }: FormSample, setting: PageSetting): Page {
+  const { spec } = view;
+  const fields = fieldsOf(schema, spec, values);
+  const shown = { fields, typed: typedOf(fields, values, spec), problems: new Map(Object.entries(wrong)) };
+  const stored = now === undefined ? {} : { stored: new Map(Object.entries(now)) };
+  return actFormPage({ ...view, ...shown, ...stored }, setting);
+}
+
 const EXCHANGED_TOKEN = {
   ...{ id: 'PEDuVFW2P9zSRr_Y8fYyPA', client_id: 'photos/web', sub: 'xT2a9' },
   ...{ scopes: ['openid', 'photos:read'], issued_at: new Date(NOW_MS - 3 * DAY_MS).toISOString() },
@@ -945,7 +991,7 @@ const SAMPLES: readonly Sample[] = [
       groups: { rows: [], count: 0, hasMore: false },
     },
   }),
-  sample('console_users', listPage, {
+  sample('console_users', usersPage, {
     ...{ ...CONSOLE, current: 'users', search: 'b', next: '/console/users?after=bob' },
     rows: [
       { key: 'xT2a8', name: 'barbara', details: ['Barbara Baker'], badges: ['administrators'] },
@@ -956,8 +1002,8 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, notice: 'user_enabled' },
     sessions: [{ id: 's1', user_agent: '', signed_in_at: EPOCH, last_seen_at: EPOCH }],
     consents: [],
-    isAdministrator: false,
-    nowMs: NOW_MS,
+    ...{ isAdministrator: false, isOwn: false, nowMs: NOW_MS },
+    ...CONSOLE_SIGN_IN,
     grants: [CONSOLE_GRANT],
     acting: [
       {
@@ -968,71 +1014,192 @@ const SAMPLES: readonly Sample[] = [
     ],
   }),
   sample('console_administrator', userPage, {
-    ...{ ...CONSOLE, current: 'users', user: { ...CONSOLE_USER, groups: ['admins'] }, isAdministrator: true },
-    ...{ sessions: [], consents: [], grants: [], acting: [], nowMs: NOW_MS },
+    ...{ ...CONSOLE, current: 'users', isAdministrator: true },
+    user: { ...CONSOLE_USER, groups: ['admins'], disabled_at: EPOCH },
+    ...{ sessions: [], consents: [], grants: [], acting: [], nowMs: NOW_MS, isOwn: true },
+    ...{ links: [], locks: [], factors: { passkeys: [], security_keys: [], recovery_codes: 0 } },
   }),
-  sample('console_end_grant', askUserPage, {
-    ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, ask: 'end_grant', grant: CONSOLE_GRANT },
-    ...{ active: 2, sessions: 1 },
+  sample('console_end_grant', questionPage, {
+    ...{ ...CONSOLE, current: 'users', page: 'users', act: 'end_grant', name: 'bob' },
+    ...{ given: { sub: 'xT2a9', grant: 'g1' }, facts: [['Active tokens', '2']] },
+  }),
+  sample('console_add_user', formSample, {
+    ...{ ...CONSOLE, current: 'users', page: 'users', act: 'add', name: '', given: {} },
+    schema: USER_OPERATIONS.addUser.body ?? {},
+    spec: {
+      first: ['username', 'password', 'groups'],
+      secret: ['password'],
+      choices: { groups: ['admins', 'staff'] },
+    },
+    values: { username: 'carol', claims: { name: 'Carol' } },
+    wrong: {
+      username: { reason: 'refused', detail: 'expected visible characters' },
+      claims: { reason: 'no_json', at: [2, 5] },
+    },
+  }),
+  sample('console_change_client', formSample, {
+    ...{ ...CONSOLE, current: 'users', page: 'users', act: 'edit', name: 'bob' },
+    ...{ given: { sub: 'xT2a9' }, version: '"1"', isOutdated: true },
+    schema: CLIENT_CHANGE,
+    spec: { first: ['client_name', 'redirect_uris'], tags: ['de'] },
+    values: {
+      client_name: 'Photos',
+      redirect_uris: ['https://photos.example/cb'],
+      grant_types: ['authorization_code'],
+    },
+    now: { client_name: 'Pictures', consent_required: false },
+    wrong: {},
   }),
   sample('console_groups', groupsPage, {
-    ...{
-      ...CONSOLE,
-      current: 'groups',
-      search: '',
-      typed: { name: 'Staff', description: '' },
-      problem: 'taken',
-    },
+    ...{ ...CONSOLE, current: 'groups', search: '' },
     rows: [
       { key: 'admins', name: 'admins', details: ['2 members'], badges: ['administrators'] },
       { key: 'staff', name: 'staff', details: ['240 members', 'Everyone on the payroll'] },
     ],
   }),
   sample('console_group', groupPage, {
-    ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, version: '"1"', own: 'xT2a1' },
-    ...{ isOfAdministrators: true, username: 'carlo', next: '/console/groups?name=admins&after=bob' },
+    ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, own: 'xT2a1' },
+    ...{ isOfAdministrators: true, next: '/console/groups?name=admins&after=bob' },
     members: [
       { key: 'xT2a1', name: 'alice' },
       { key: 'xT2a9', name: 'bob', badges: ['disabled'] },
     ],
   }),
-  sample('console_remove_group', askGroupPage, {
-    ...{ ...CONSOLE, current: 'groups', group: { ...CONSOLE_GROUP, clients: [] }, ask: 'remove' },
+  sample('console_group_of_users', groupPage, {
+    ...{ ...CONSOLE, current: 'groups', own: 'xT2a1', isOfAdministrators: false, members: [] },
+    group: { ...CONSOLE_GROUP, name: 'staff', clients: [] },
   }),
-  sample('console_remove_member', askGroupPage, {
-    ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, ask: 'leave' },
-    member: CONSOLE_USER,
+  sample('console_change_group', questionPage, {
+    ...{
+      ...CONSOLE,
+      current: 'groups',
+      page: 'groups',
+      act: 'edit',
+      name: 'staff',
+      given: { name: 'staff' },
+    },
+    ...{
+      facts: [['Sign-in policy', 'nothing → a passkey']],
+      typed: [['sign_in_policy', 'phishing_resistant']],
+    },
   }),
   sample('console_keys', keysPage, { ...CONSOLE, current: 'keys', keys: CONSOLE_KEYS, nowMs: NOW_MS }),
   sample('console_rotate_key', rotatePage, {
     ...{ ...CONSOLE, current: 'keys', keys: CONSOLE_KEYS.slice(0, 1), rotated: 'ES256', waitSeconds: 240 },
   }),
-  sample('console_disable_user', askUserPage, {
-    ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, ask: 'disable', active: 2, sessions: 1 },
+  sample('console_disable_user', questionPage, {
+    ...{ ...CONSOLE, current: 'users', page: 'users', act: 'disable', name: 'bob', given: { sub: 'xT2a9' } },
+    ...{
+      facts: [
+        ['Active tokens', '2'],
+        ['Sessions', '1'],
+      ],
+    },
   }),
-  sample('console_clients', listPage, {
-    ...{ ...CONSOLE, current: 'clients', search: '' },
+  sample('console_clients', clientsPage, {
+    ...{ ...CONSOLE, current: 'clients', search: '', secret: 'eyJhbGciOiJIUzI1NiJ9.e30.c' },
     rows: [
       { key: 'orders', name: 'orders', details: ['Orders API'] },
       { key: 'photos/web', name: 'photos/web', details: ['Photos'], badges: ['self_registered', 'disabled'] },
     ],
   }),
+  sample('console_add_client', newClientPage, { ...CONSOLE, current: 'clients' }),
+  sample('console_client_added', clientPage, {
+    ...{
+      ...CONSOLE,
+      current: 'clients',
+      notice: 'client_added',
+      warnings: ['photos cannot get the scope read'],
+    },
+    ...{ issuer: 'https://login.example.com', secret: 'Yk0S3u7rC2u5u1Wq8cHn4A' },
+    client: {
+      ...{ client_id: 'photos', type: 'confidential', registered_itself: false, client_name: 'Photos' },
+      ...{ grant_types: ['authorization_code', 'client_credentials'], scope: 'openid email' },
+      ...{ redirect_uris: ['https://photos.example/cb'], resource: 'https://photos.example/api' },
+      secrets: [{ created_at: EPOCH }],
+    },
+  }),
   sample('console_client', clientPage, {
-    ...{ ...CONSOLE, current: 'clients' },
+    ...{ ...CONSOLE, current: 'clients', issuer: 'https://login.example.com' },
     client: {
       ...{ client_id: 'web', type: 'public', registered_itself: true, client_name: 'Photos' },
       ...{ disabled_at: EPOCH, secrets: [{ created_at: EPOCH }] },
     },
   }),
   sample('console_client_by_document', clientPage, {
-    ...{ ...CONSOLE, current: 'clients' },
+    ...{ ...CONSOLE, current: 'clients', issuer: 'https://login.example.com' },
     client: {
       ...{ client_id: 'https://editor.example/oauth/client.json', type: 'public', registered_itself: false },
       ...{ client_name: 'Editor', document_valid_at: EPOCH },
     },
   }),
-  sample('console_revoke_client', askClientPage, {
-    ...{ ...CONSOLE, current: 'clients', id: 'web', ask: 'revoke', active: 2 },
+  sample('console_revoke_client', questionPage, {
+    ...{ ...CONSOLE, current: 'clients', page: 'clients', act: 'revoke', name: 'web', given: { id: 'web' } },
+    facts: [['Active tokens', '2']],
+  }),
+  sample('console_scopes', scopesPage, {
+    ...{ ...CONSOLE, current: 'scopes', next: '/console/scopes?after=x' },
+    scopes: [
+      {
+        scope: 'photos:read',
+        api: 'photos',
+        texts: { name: 'See your photos', 'name#de': 'Ihre Fotos sehen' },
+      },
+      { scope: 'email', texts: { name: 'Your email address' } },
+    ],
+  }),
+  sample('console_issuers', issuersPage, {
+    ...{ ...CONSOLE, current: 'issuers', path: 'issuers.json' },
+    issuers: [
+      [
+        'github',
+        {
+          ...{ kind: 'github', max_lifetime: 3600 },
+          issuer: 'https://token.actions.githubusercontent.com',
+          clients: [{ client: 'deploy', claims: { sub: 'repo:acme/shop:ref:refs/heads/main' } }],
+        },
+      ],
+    ],
+  }),
+  sample('console_no_issuers', issuersPage, { ...CONSOLE, current: 'issuers' }),
+  sample('console_secrets', secretsPage, {
+    ...{ ...CONSOLE, current: 'secrets' },
+    secrets: [
+      {
+        ...({
+          secret: '1hqWc4Wb',
+          use: 'used for new values',
+          clients: ['photos'],
+          signing_keys: ['k1'],
+        } as const),
+        ...{ pairwise_secret: true, authenticator_apps: 2, audit_trail: true },
+      },
+    ],
+  }),
+  sample('console_mails', mailsPage, {
+    ...{ ...CONSOLE, current: 'mails' },
+    mails: [
+      {
+        ...({
+          id: 'm1',
+          template: 'reset',
+          recipient: 'bob@example.com',
+          state: 'failed',
+          attempts: 8,
+        } as const),
+        ...{ created_at: EPOCH, failed_at: EPOCH, last_error: 'connection refused' },
+      },
+      {
+        ...({
+          id: 'm2',
+          template: 'invite',
+          recipient: 'al@example.com',
+          state: 'waiting',
+          attempts: 1,
+        } as const),
+        ...{ created_at: EPOCH, due_at: EPOCH },
+      },
+    ],
   }),
   sample('console_audit', auditPage, {
     ...{ ...CONSOLE, ...KNOWN, current: 'audit' },

@@ -1,0 +1,416 @@
+// What administrators can do on a page of the console: each act performs one operation, by a button, after a question or
+// with a form. A page declares its acts; everything else follows from the operations (ADR 189).
+import { html } from 'hono/html';
+import type { Versioned } from '../admin/in_process.ts';
+import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import type { Schema } from '../admin/schema.ts';
+import { type AnyOperation, OPERATIONS, type OperationId } from '../admin/table.ts';
+import { Refused } from '../config/refused.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import type { Texts } from '../texts/en.ts';
+import { type Html, icon } from '../texts/html.ts';
+import { textsIn } from '../texts/texts.ts';
+import type { Visit } from './access.ts';
+import {
+  type FormSpec,
+  fieldsOf,
+  ownValue,
+  type Problems,
+  problemsAt,
+  readChange,
+  readNew,
+  shownOf,
+  typedOf,
+} from './fields.ts';
+import { FORM_STYLE, type FormShown, formFields, labelOf, problemSummary } from './forms.ts';
+import {
+  type ConsoleNotice,
+  type ConsolePageName,
+  type ConsoleView,
+  consoleFrame,
+  hiddenFields,
+  question,
+  questionFrame,
+  type Row,
+  termList,
+  toConsole,
+  urlOf,
+} from './frame.ts';
+
+/** Parameters of a URL, which name the thing that an act is about. */
+export type Given = Readonly<Record<string, string>>;
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** A form that is not the body of its operation. */
+export interface OwnForm {
+  /** Default: the body of the operation. */
+  readonly schema?: Schema;
+  readonly spec: FormSpec;
+  /** What the fields contain at first. */
+  readonly values?: object;
+}
+
+export interface Act {
+  readonly operation: OperationId;
+  /** Parameters of the operation, by the parameter of the URL that has their value. */
+  readonly of?: Readonly<Record<string, string>>;
+  /** Further parameters of the URL. */
+  readonly also?: readonly string[];
+  /** The form. Without it, the act is a question or a button. */
+  readonly form?: FormSpec | ((visit: Visit, given: Given) => Promise<OwnForm>);
+  /** The operation that shows what the form changes, with its version. */
+  readonly stored?: OperationId;
+  /** The part of its document that the form changes. Default: all of it. */
+  readonly shows?: (document: never) => object;
+  /** Whether another act can undo it. */
+  readonly canUndo?: true;
+  /** Whether a question comes first; for a form, which changes are asked about. */
+  readonly asks?: boolean | ((values: Values) => boolean);
+  /** What the question shows. */
+  readonly facts?: (visit: Visit, given: Given, texts: Texts, values: Values) => Promise<readonly Row[]>;
+  /** Makes the input, from the parameters and what was typed. Default: both together. */
+  readonly input?: (values: Values, given: Given, visit: Visit) => object | Promise<object>;
+  readonly done: ConsoleNotice | ((document: never) => ConsoleNotice);
+  /** Parameters of the page that follows. Default: those of the act. */
+  readonly next?: (document: never, given: Given) => Given;
+  /** What the next page says besides, in English. Default: the warnings of the document. */
+  readonly warns?: (document: never) => readonly string[];
+  /** Does something with the response before the next page. */
+  readonly after?: (visit: Visit, document: never, given: Given) => Promise<void>;
+}
+
+/** The acts of a page. */
+export interface Acts {
+  readonly page: ConsolePageName;
+  /** What a title calls the thing. */
+  readonly nameOf: (visit: Visit, given: Given) => Promise<string>;
+  readonly acts: Readonly<Record<string, Act>>;
+}
+
+/** What the texts say about an act. */
+interface ActText {
+  readonly title: (name: string) => string;
+  readonly text?: string;
+  readonly yes: string;
+}
+
+export function actText(page: ConsolePageName, name: string, { console: { acts } }: Texts): ActText {
+  const all: Readonly<Record<string, Readonly<Record<string, ActText>>>> = acts;
+  const text = all[page]?.[name];
+  if (text === undefined) throw new Error(`no text for the act ${name} of ${page}`);
+  return text;
+}
+
+/** A link or button that begins an act: link `ask-ACT`, or button `ACT`. */
+export function actLink(
+  { page, acts }: Acts,
+  name: string,
+  base: string,
+  given: Given,
+  texts: Texts,
+  more: { readonly id?: string; readonly unseen?: string } = {},
+): Html {
+  const { asks, form } = acts[name] ?? {};
+  const label = html`${actText(page, name, texts).yes}${more.unseen === undefined ? '' : html`<span class="unseen"> ${more.unseen}</span>`}`;
+  const id = more.id === undefined ? name : `${name}-${encodeURIComponent(more.id)}`;
+  if (asks !== true && form === undefined)
+    return html`<button id="${id}" type="submit" name="do" value="${name}">${label}</button>\n`;
+  const url = urlOf(base, page, { ...given, ask: name });
+  return html`<a id="ask-${id}" class="button${asks === true ? ' ending' : ''}" href="${url}">${label}</a>\n`;
+}
+
+// ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** `GET` with `ask`: the form of an act, or the question before it. @returns `undefined` if there is no such act */
+export async function showAct(visit: Visit, own: Acts): Promise<Response | undefined> {
+  const query = visit.c.req.query();
+  const found = actIn(own, query.ask);
+  if (found === undefined) return undefined;
+  const [name, act] = found;
+  const given = givenIn(act, new URLSearchParams(query));
+  if (act.form === undefined) return act.asks === true ? renderQuestion(visit, own, name, given) : undefined;
+  const opened = await open(visit, act, given);
+  return renderForm(visit, own, name, given, opened, { typed: opened.typed, problems: new Map() });
+}
+
+/** `POST`: does what the field `do` names. */
+export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
+  const {
+    c,
+    console: { pages },
+    session,
+    form,
+    view,
+  } = visit;
+  const [name = '', act] = actIn(own, form.get('do')) ?? [];
+  if (act === undefined) return toConsole(c, pages, session, urlOf(view.base, own.page), 'nothing_changed');
+  const given = givenIn(act, form);
+  if (act.form === undefined) return perform(visit, own, act, given, {});
+  const opened = await open(visit, act, given);
+  const { fields, spec, stored } = opened;
+  const sent =
+    stored === undefined ? readNew(fields, form, spec) : readChange(fields, form, stored.document, spec);
+  const again = (problems: Problems, more: Partial<Again> = {}) =>
+    renderForm(visit, own, name, given, opened, { typed: form, problems, ...more });
+  if (sent.problems.size > 0) return again(sent.problems, { status: 400 });
+  if (stored !== undefined && Object.keys(sent.input).length === 0)
+    return toConsole(c, pages, session, urlOf(view.base, own.page, given), 'nothing_changed');
+  const { asks } = act;
+  const isAsked = typeof asks === 'function' && asks(sent.input) && form.get('confirmed') !== 'yes';
+  try {
+    if (isAsked) return await renderConfirmation(visit, own, name, given, opened, sent.input);
+    return await perform(visit, own, act, given, sent.input);
+  } catch (error) {
+    if (error instanceof InvalidInput) return again(problemsAt(fields, error.errors), { status: 400 });
+    if (error instanceof OperationRefused && error.kind === 'outdated' && stored !== undefined)
+      return again(new Map(), { status: 409, isOutdated: true });
+    if (error instanceof OperationRefused && error.kind !== 'not_found')
+      return again(new Map([['', { reason: 'refused', detail: error.problem }]]), {
+        status: error.kind === 'forbidden' ? 403 : 409,
+      });
+    if (error instanceof Refused && !(error instanceof OperationRefused))
+      return again(new Map([['', { reason: 'refused', detail: error.message }]]), { status: 409 });
+    throw error;
+  }
+}
+
+function actIn({ acts }: Acts, name: string | null | undefined): readonly [string, Act] | undefined {
+  const act = name != null && Object.hasOwn(acts, name) ? acts[name] : undefined;
+  return act && [name ?? '', act];
+}
+
+/** The parameters of an act that have a value. */
+function givenIn({ of = {}, also = [] }: Act, parameters: URLSearchParams): Given {
+  const names = [...new Set([...Object.values(of), ...also])];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = parameters.get(name) ?? '';
+      return value === '' ? [] : [[name, value]];
+    }),
+  );
+}
+
+function parametersOf({ of = {} }: Act, given: Given): Values {
+  const entries = Object.entries(of).map(([member, name]) => [member, given[name]] as const);
+  const missing = entries.find(([member, value]) => value === undefined && member !== 'api');
+  if (missing !== undefined) throw new InvalidInput(missing[0], 'expected a value');
+  return Object.fromEntries(entries);
+}
+
+interface Opened extends Omit<FormShown, 'problems' | 'stored'> {
+  readonly stored?: Versioned<object>;
+}
+
+/** Reads what the form of an act needs. */
+async function open(visit: Visit, act: Act, given: Given): Promise<Opened> {
+  const { form, operation, stored: read } = act;
+  const found = read && (await visit.versioned(read, parametersOf(act, given) as never));
+  const stored = found && {
+    version: found.version,
+    document: act.shows?.(found.document as never) ?? Object(found.document ?? {}),
+  };
+  const { document } = stored ?? {};
+  const own = typeof form === 'function' ? await form(visit, given) : undefined;
+  const table: Readonly<Record<string, AnyOperation>> = OPERATIONS;
+  const spec = own?.spec ?? (typeof form === 'object' ? form : { first: [] });
+  const schema = own?.schema ?? table[operation]?.body ?? {};
+  const fields = fieldsOf(schema, spec, document);
+  const typed = typedOf(fields, own?.values ?? document ?? {}, spec);
+  return { fields, spec, typed, ...(stored !== undefined && { stored }) };
+}
+
+async function perform(
+  visit: Visit,
+  { page }: Acts,
+  act: Act,
+  given: Given,
+  values: Values,
+): Promise<Response> {
+  const {
+    c,
+    versioned,
+    console: { pages },
+    session,
+    form,
+    view,
+  } = visit;
+  const parameters = parametersOf(act, given);
+  const input = act.input ? await act.input(values, given, visit) : values;
+  const version = act.stored === undefined ? '*' : (form.get('shown') ?? '');
+  const { document } = await versioned(act.operation, { ...parameters, ...input } as never, version);
+  await act.after?.(visit, document as never, given);
+  const next = act.next?.(document as never, given) ?? given;
+  const notice = typeof act.done === 'function' ? act.done(document as never) : act.done;
+  return toConsole(
+    c,
+    pages,
+    session,
+    urlOf(view.base, page, next),
+    notice,
+    act.warns?.(document as never) ?? warningsIn(document),
+  );
+}
+
+function warningsIn(document: unknown): readonly string[] {
+  const { warnings = [] } = Object(document ?? {});
+  return Array.isArray(warnings) ? warnings.map(String) : [];
+}
+
+// ── Pages ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Again {
+  readonly typed: URLSearchParams;
+  readonly problems: Problems;
+  readonly status?: 400 | 403 | 409;
+  /** Whether something else is stored than what the form had shown. */
+  readonly isOutdated?: boolean;
+}
+
+async function renderForm(
+  visit: Visit,
+  own: Acts,
+  name: string,
+  given: Given,
+  { fields, spec, stored }: Opened,
+  { isOutdated = false, status, ...shown }: Again,
+): Promise<Response> {
+  const { c, setting, view } = visit;
+  const differing = fields.flatMap((field) => {
+    const value = stored && ownValue(field, stored.document, spec);
+    const isSame = shownOf(field, value).join('\n') === shown.typed.getAll(field.name).join('\n');
+    return isSame ? [] : [[field.name, value] as const];
+  });
+  const page: ActFormView = {
+    ...view,
+    ...{ page: own.page, act: name, given, isOutdated, fields, spec, ...shown },
+    name: await own.nameOf(visit, given),
+    ...(status !== undefined && { status }),
+    ...(stored !== undefined && { version: stored.version }),
+    ...(isOutdated && { stored: new Map(differing) }),
+  };
+  return renderPage(c, actFormPage(page, setting));
+}
+
+export interface ActFormView extends ConsoleView, FormShown {
+  readonly page: ConsolePageName;
+  readonly act: string;
+  readonly given: Given;
+  /** What the title calls the thing. */
+  readonly name: string;
+  readonly status?: 400 | 403 | 409;
+  /** Of what is stored. A change is for this version only. */
+  readonly version?: string;
+  readonly isOutdated?: boolean;
+}
+
+/** The form of an act: button `save-ACT`, link `form-cancel`. */
+export function actFormPage(view: ActFormView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { forms: words } = texts.console;
+  const { base, page, act, given, name, status, version, isOutdated = false, problems } = view;
+  const { title, text, yes } = actText(page, act, texts);
+  const hidden = { ...given, ...(version !== undefined && { shown: version }) };
+  return consoleFrame(view, setting, {
+    title: title(name),
+    ...(Object.keys(given).length > 0 && { trail: [[name, urlOf(base, page, given)]] as const }),
+    ...(text !== undefined && { lead: text }),
+    ...(status !== undefined && { status, isProblem: true }),
+    style: FORM_STYLE,
+    body: html`${
+      isOutdated
+        ? html`<div role="alert" id="problem" class="problem">${icon('alert')}<div><p>${words.outdated}</p></div></div>\n`
+        : problems.size > 0
+          ? problemSummary(words.wrong, view, texts)
+          : ''
+    }<form method="post" action="${urlOf(base, page)}" class="form" novalidate>
+${hiddenFields(view, hidden)}${formFields(view, texts)}<div class="actions">
+<button id="save-${act}" type="submit" class="primary" name="do" value="${act}">${isOutdated ? words.saveOver : yes}</button>
+<a id="form-cancel" class="button" href="${urlOf(base, page, given)}">${texts.console.no}</a>
+</div>
+</form>`,
+  });
+}
+
+async function renderQuestion(visit: Visit, own: Acts, name: string, given: Given): Promise<Response> {
+  const { c, setting, view } = visit;
+  const act = own.acts[name];
+  const facts = (await act?.facts?.(visit, given, textsIn(setting.language), {})) ?? [];
+  const shown = { page: own.page, act: name, given, name: await own.nameOf(visit, given), facts };
+  return renderPage(c, questionPage({ ...view, ...shown, canUndo: act?.canUndo === true }, setting));
+}
+
+/** The question before a change that a form makes, with what it changes. */
+async function renderConfirmation(
+  visit: Visit,
+  own: Acts,
+  name: string,
+  given: Given,
+  { fields, spec, stored }: Opened,
+  values: Values,
+): Promise<Response> {
+  const { c, setting, view, form } = visit;
+  const texts = textsIn(setting.language);
+  const { forms: words } = texts.console;
+  const changes = fields.flatMap((field): readonly Row[] => {
+    const before = stored === undefined ? [] : shownOf(field, ownValue(field, stored.document, spec));
+    const after = form.getAll(field.name);
+    if (field.kind === 'secret' || before.join('\n').trim() === after.join('\n').replaceAll('\r', '').trim())
+      return [];
+    const said = (values: readonly string[]) =>
+      values.join('') === '' ? html`<em>${words.nothing}</em>` : html`<code>${values.join(', ')}</code>`;
+    return [
+      [
+        labelOf(field.name, texts, spec),
+        stored === undefined ? said(after) : html`${said(before)} → ${said(after)}`,
+      ],
+    ];
+  });
+  const facts = (await own.acts[name]?.facts?.(visit, given, texts, values)) ?? [];
+  const typed = [...form].filter(([field]) => !['form_token', 'do', 'confirmed'].includes(field));
+  const shown: QuestionView = {
+    ...view,
+    ...{
+      page: own.page,
+      act: name,
+      given,
+      name: await own.nameOf(visit, given),
+      facts: [...changes, ...facts],
+    },
+    canUndo: true,
+    typed: [...typed, ['confirmed', 'yes']],
+  };
+  return renderPage(c, questionPage(shown, setting));
+}
+
+export interface QuestionView extends ConsoleView {
+  readonly page: ConsolePageName;
+  readonly act: string;
+  readonly given: Given;
+  readonly name: string;
+  readonly facts: readonly Row[];
+  readonly canUndo?: boolean;
+  /** What a form has sent before the question. */
+  readonly typed?: readonly (readonly [string, string])[];
+}
+
+/** The question before an act: button `console-yes`, link `console-no`. */
+export function questionPage(view: QuestionView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { base, page, act, given, name, facts, typed, canUndo = false } = view;
+  const { title, text, yes } = actText(page, act, texts);
+  const lead = typed === undefined ? text : texts.console.forms.check;
+  return questionFrame(setting, {
+    title: title(name),
+    body: html`${lead === undefined ? '' : html`<p>${lead}</p>\n`}${facts.length === 0 ? '' : termList(facts)}
+${question(
+  view,
+  {
+    ...{ action: urlOf(base, page), does: act, yes, fields: typed ?? Object.entries(given) },
+    canUndo,
+    back: urlOf(base, page, typed === undefined ? given : { ...given, ask: act }),
+  },
+  texts,
+)}`,
+  });
+}

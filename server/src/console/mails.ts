@@ -1,0 +1,60 @@
+import { html } from 'hono/html';
+import type { MailView } from '../admin/mails.ts';
+import type { Document } from '../admin/table.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import { textsIn } from '../texts/texts.ts';
+import type { Visit } from './access.ts';
+import { type Acts, actLink } from './acts.ts';
+import { actionForm, type ConsoleView, consoleFrame, timeOf } from './frame.ts';
+
+export const MAILS: Acts = {
+  page: 'mails',
+  nameOf: async () => '',
+  acts: {
+    retry: { operation: 'retryMail', of: { mail: 'mail' }, done: 'mail_due', next: () => ({}) },
+    test: {
+      operation: 'testMail',
+      form: { first: ['address'], labels: { address: 'recipient' } },
+      done: 'mail_sent',
+      warns: ({ server, tls, answer }: Document<'testMail'>) => [`${server}, ${tls}: ${answer}`],
+    },
+  },
+};
+
+/** `GET /console/mails`: emails that wait to be sent or have failed; with `ask` a form. */
+export async function showMails(visit: Visit): Promise<Response> {
+  const { c, call, setting, view } = visit;
+  const { items: mails } = await call('listMails', {});
+  return renderPage(c, mailsPage({ ...view, mails }, setting));
+}
+
+export interface MailsView extends ConsoleView {
+  readonly mails: readonly MailView[];
+}
+
+/** `/console/mails`: link `ask-test`, and for each failed email the button `retry-ID`. */
+export function mailsPage({ mails, ...view }: MailsView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { console: words } = texts;
+  const retry = ({ id, recipient }: MailView) =>
+    actionForm(view, { mail: id }, [
+      actLink(MAILS, 'retry', view.base, { mail: id }, texts, { id, unseen: recipient }),
+    ]);
+  return consoleFrame(view, setting, {
+    title: words.pages.mails,
+    lead: words.mailsText,
+    primary: actLink(MAILS, 'test', view.base, {}, texts),
+    body:
+      mails.length === 0
+        ? html`<p class="empty">${words.none}</p>`
+        : html`<ul class="rows" role="list">
+${mails.map(
+  (
+    mail,
+  ) => html`<li class="row"><div><bdi>${mail.recipient}</bdi> <span class="badge${mail.state === 'failed' ? ' bad' : ''}">${words.mailStates[mail.state]}</span>
+<p class="detail"><code>${mail.template}</code> <span>${words.created(timeOf(mail.created_at, texts) ?? html``)}</span> <span>${words.attempts(mail.attempts, texts.formats.number(mail.attempts))}</span></p>${
+    mail.last_error === undefined ? '' : html`<p class="detail" lang="en"><bdi>${mail.last_error}</bdi></p>`
+  }</div>${mail.state === 'failed' ? retry(mail) : ''}</li>\n`,
+)}</ul>`,
+  });
+}

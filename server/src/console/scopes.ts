@@ -1,0 +1,100 @@
+import { html } from 'hono/html';
+import type { ScopeView } from '../admin/scopes.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import { DEFAULT_LANGUAGE, languages, textsIn } from '../texts/texts.ts';
+import type { Visit } from './access.ts';
+import { type Acts, actLink } from './acts.ts';
+import { labelOf } from './forms.ts';
+import { type ConsoleView, consoleFrame, nextLink, type Row, termList, urlOf } from './frame.ts';
+import { nextAfter, thingUrl, wishOf } from './lists.ts';
+
+const OF_SCOPE = { scope: 'scope', api: 'api' };
+
+const MAX_APIS = 200;
+
+const otherLanguages = () => languages().filter((one) => one !== DEFAULT_LANGUAGE);
+
+export const SCOPES: Acts = {
+  page: 'scopes',
+  nameOf: async (_, { scope = '' }) => scope,
+  acts: {
+    add: {
+      operation: 'addScopeTexts',
+      async form({ call }) {
+        const { items, next_cursor: next } = await call('listClients', { limit: MAX_APIS, kind: 'operator' });
+        const api = items.flatMap(({ client_id: id, resource }) => (resource === undefined ? [] : [id]));
+        return {
+          spec: {
+            first: ['scope', 'api', 'texts.name', 'texts.description'],
+            ...{ tags: otherLanguages(), labels: { scope: 'scope_name' }, required: ['texts.name'] },
+            ...(next === undefined && { choices: { api } }),
+          },
+        };
+      },
+      done: 'scope_added',
+      next: () => ({}),
+    },
+    edit: {
+      operation: 'updateScopeTexts',
+      of: OF_SCOPE,
+      stored: 'getScopeTexts',
+      shows: ({ texts }: ScopeView) => texts,
+      form: async () => ({ spec: { first: ['name', 'description'], tags: otherLanguages() } }),
+      done: 'scope_changed',
+      next: () => ({}),
+    },
+    remove: {
+      operation: 'removeScopeTexts',
+      of: OF_SCOPE,
+      asks: true,
+      facts: async (_, { api }, { labels }) => [[labels.api, api && html`<bdi>${api}</bdi>`]],
+      done: 'scope_removed',
+      next: () => ({}),
+    },
+  },
+};
+
+/** `GET /console/scopes`: the scopes with texts; with `ask` a form or question. */
+export async function showScopes(visit: Visit): Promise<Response> {
+  const { c, call, setting, view } = visit;
+  const { search: _, ...wish } = wishOf(visit);
+  const page = await call('listScopeTexts', wish);
+  const after = nextAfter(page);
+  const next = after === undefined ? {} : { next: urlOf(view.base, 'scopes', { after }) };
+  return renderPage(c, scopesPage({ ...view, scopes: page.items, ...next }, setting));
+}
+
+export interface ScopesView extends ConsoleView {
+  readonly scopes: readonly ScopeView[];
+  /** URL of the next page. */
+  readonly next?: string;
+}
+
+/** `/console/scopes`: links `ask-add`, and for each scope `ask-edit-SCOPE` and `ask-remove-SCOPE`. */
+export function scopesPage({ scopes, next, ...view }: ScopesView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { console: words } = texts;
+  const { base } = view;
+  return consoleFrame(view, setting, {
+    title: words.pages.scopes,
+    lead: words.scopesText,
+    primary: actLink(SCOPES, 'add', base, {}, texts),
+    body: html`${
+      scopes.length === 0
+        ? html`<p class="empty">${words.none}</p>`
+        : html`<ul class="rows" role="list">
+${scopes.map(({ scope, api, texts: own }) => {
+  const given = { scope, ...(api !== undefined && { api }) };
+  const act = (name: string) =>
+    actLink(SCOPES, name, base, given, texts, { id: `${scope} ${api ?? ''}`, unseen: scope });
+  const rows = Object.entries(own).map(
+    ([name, text]): Row => [labelOf(name, texts), html`<bdi>${text}</bdi>`],
+  );
+  return html`<li><code>${scope}</code>${api === undefined ? '' : html` <a href="${thingUrl(base, 'clients', api)}"><bdi>${api}</bdi></a>`}
+${termList(rows)}
+<p class="actions">${act('edit')}${act('remove')}</p></li>\n`;
+})}</ul>`
+    }
+${nextLink(next, texts)}`,
+  });
+}

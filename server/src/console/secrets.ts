@@ -1,0 +1,87 @@
+import { html } from 'hono/html';
+import type { SecretView } from '../admin/secrets.ts';
+import type { Document } from '../admin/table.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import { textsIn } from '../texts/texts.ts';
+import type { Visit } from './access.ts';
+import { type Acts, actLink } from './acts.ts';
+import { type ConsoleView, consoleFrame, termList } from './frame.ts';
+import { thingLinks } from './lists.ts';
+import { SECRET_SCRIPTS, secretSection, submitSaved } from './shown_once.ts';
+import { TRY_STYLE } from './try_it.ts';
+
+const PLACE = 'server secret';
+
+export const SECRETS: Acts = {
+  page: 'secrets',
+  nameOf: async () => '',
+  acts: {
+    rotate: {
+      operation: 'rotateSecrets',
+      form: { first: ['generate'] },
+      asks: () => true,
+      async after({ console: { shownOnce }, session }, { secret }: Document<'rotateSecrets'>) {
+        if (secret !== undefined) await shownOnce.keep(session.id, PLACE, secret);
+      },
+      done: ({ file }: Document<'rotateSecrets'>) =>
+        file === undefined ? 'server_secret_by_option' : 'server_secret_rotated',
+      warns: ({ file, source }: Document<'rotateSecrets'>) =>
+        [file ?? source ?? ''].filter((one) => one !== ''),
+    },
+    drop: {
+      operation: 'dropSecrets',
+      form: { first: ['force'] },
+      asks: () => true,
+      done: ({ file }: Document<'dropSecrets'>) =>
+        file === undefined ? 'server_secret_by_option' : 'server_secrets_dropped',
+      warns: ({ file, source }: Document<'dropSecrets'>) =>
+        [file ?? source ?? ''].filter((one) => one !== ''),
+    },
+  },
+};
+
+/** `GET /console/secrets`: the secrets of the server by their fingerprints; with `ask` a form. */
+export async function showSecrets(visit: Visit): Promise<Response> {
+  const { c, call, console: parts, session, setting, view } = visit;
+  const { items: secrets } = await call('listSecrets', {});
+  const secret = await parts.shownOnce.find(session.id, PLACE);
+  return renderPage(c, secretsPage({ ...view, secrets, ...(secret !== undefined && { secret }) }, setting));
+}
+
+export async function submitSecrets(visit: Visit): Promise<Response> {
+  return submitSaved(visit, PLACE, {});
+}
+
+export interface SecretsView extends ConsoleView {
+  readonly secrets: readonly SecretView[];
+  /** A secret that was just made, for an option. */
+  readonly secret?: string;
+}
+
+/** `/console/secrets`: links `ask-rotate` and `ask-drop`. */
+export function secretsPage({ secrets, secret, ...view }: SecretsView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { console: words, formats } = texts;
+  const act = (name: string) => actLink(SECRETS, name, view.base, {}, texts);
+  const number = (count: number) => (count === 0 ? undefined : formats.number(count));
+  return consoleFrame(view, setting, {
+    title: words.pages.secrets,
+    lead: words.secretsText,
+    style: TRY_STYLE,
+    ...(secret !== undefined && { scripts: SECRET_SCRIPTS }),
+    body: html`${secret === undefined ? '' : secretSection(view, setting.language, secret, {})}<ul class="rows" role="list">
+${secrets.map(
+  (
+    one,
+  ) => html`<li><code>${one.secret}</code> <span class="badge${one.use === 'missing' ? ' bad' : ''}">${words.secretUses[one.use]}</span>
+${termList([
+  [words.pages.clients, thingLinks(view.base, 'clients', one.clients)],
+  [words.signingKeys, number(one.signing_keys.length)],
+  [words.authenticatorApps, number(one.authenticator_apps)],
+  [words.pairwiseSecret, one.pairwise_secret ? words.forms.yes : undefined],
+  [words.auditSeal, one.audit_trail ? words.forms.yes : undefined],
+])}</li>\n`,
+)}</ul>
+<p class="actions">${act('rotate')}${act('drop')}</p>`,
+  });
+}

@@ -1,0 +1,293 @@
+import type { ACTS_EN, FORMS_EN } from './acts_en.ts';
+
+export const ACTS_DE: typeof ACTS_EN = {
+  groups: {
+    add: { title: () => 'Gruppe hinzufügen', yes: 'Gruppe hinzufügen' },
+    edit: { title: (name) => `${name} ändern`, yes: 'Gruppe ändern' },
+    remove: {
+      title: (name) => `Gruppe ${name} entfernen?`,
+      text: 'Alle Mitgliedschaften enden. Das lässt sich nicht rückgängig machen. Es geht nicht, solange eine Anwendung für die Gruppe ist.',
+      yes: 'Gruppe entfernen',
+    },
+    join: { title: (name) => `Mitglied zu ${name} hinzufügen`, yes: 'Mitglied hinzufügen' },
+    leave: {
+      title: (name) => `Mitglied aus ${name} entfernen?`,
+      text: 'Der Benutzer verliert die Anwendungen, die er nur als Mitglied benutzen darf. Seine Token für diese Anwendungen gelten sofort nicht mehr.',
+      yes: 'Entfernen',
+    },
+  },
+  users: {
+    add: { title: () => 'Benutzer hinzufügen', yes: 'Benutzer hinzufügen' },
+    invite: {
+      title: () => 'Benutzer einladen',
+      text: 'Der Benutzer erhält eine E-Mail mit einem Link, um ein Passwort zu wählen.',
+      yes: 'Benutzer einladen',
+    },
+    edit: {
+      title: (name) => `${name} ändern`,
+      text: 'Anwendungen sehen die Änderung mit ihrer nächsten Anfrage an UserInfo.',
+      yes: 'Benutzer ändern',
+    },
+    set_password: {
+      title: (name) => `Passwort von ${name} festlegen`,
+      text: 'Alle Sitzungen des Benutzers enden, und alle Token gelten sofort nicht mehr.',
+      yes: 'Passwort festlegen',
+    },
+    disable: {
+      title: (name) => `${name} sperren?`,
+      text: 'Der Benutzer kann sich nicht mehr anmelden. Alle Sitzungen enden, und alle Token gelten sofort nicht mehr.',
+      yes: 'Sperren',
+    },
+    enable: { title: (name) => `${name} entsperren`, yes: 'Entsperren' },
+    end_sessions: {
+      title: (name) => `Alle Sitzungen von ${name} beenden?`,
+      text: 'Der Benutzer wird in jedem Browser abgemeldet. Token dieser Sitzungen gelten sofort nicht mehr. Token für die Zeit der Abwesenheit gelten weiter.',
+      yes: 'Sitzungen beenden',
+    },
+    end_access: {
+      title: (name) => `Alle Zugriffe von ${name} beenden?`,
+      text: 'Alle Sitzungen enden, und alle Token gelten sofort nicht mehr, auch die für die Zeit der Abwesenheit. Der Benutzer kann sich wieder anmelden.',
+      yes: 'Alle Zugriffe beenden',
+    },
+    end_grant: {
+      title: (name) => `Diesen Zugriff von ${name} beenden?`,
+      text: 'Alle Token dieses Zugriffs gelten sofort nicht mehr. Der Benutzer kann den Zugriff wieder erteilen.',
+      yes: 'Beenden',
+    },
+    end_client: {
+      title: (name) => `Zugriff einer Anwendung für ${name} beenden?`,
+      text: 'Alle Token, die die Anwendung für den Benutzer hat, gelten sofort nicht mehr. Ihre Token für andere Benutzer bleiben gültig.',
+      yes: 'Zugriff beenden',
+    },
+    reset_factors: {
+      title: (name) => `Alle zweiten Faktoren von ${name} entfernen?`,
+      text: 'Passkeys, Authenticator-App und Wiederherstellungscodes werden entfernt. Alle Sitzungen enden, und alle Token gelten sofort nicht mehr. Der Benutzer braucht danach nur das Passwort, um sich anzumelden und neue Faktoren hinzuzufügen.',
+      yes: 'Zweite Faktoren entfernen',
+    },
+    confirm_factors: {
+      title: (name) => `Die neuen Faktoren von ${name} sofort gelten lassen?`,
+      text: 'Der Benutzer hat Faktoren mit einem Wiederherstellungscode geändert, deshalb wartet die Änderung. Vergewissern Sie sich zuerst, dass es der Benutzer war.',
+      yes: 'Gelten lassen',
+    },
+    unlink: {
+      title: (name) => `Diese Verknüpfung von ${name} entfernen?`,
+      text: 'Der Benutzer kann sich mit diesem Konto nicht mehr anmelden. Die Sitzungen, die darüber begonnen haben, enden.',
+      yes: 'Verknüpfung entfernen',
+    },
+    unlock: { title: (name) => `Anmeldung von ${name} wieder zulassen`, yes: 'Anmeldung zulassen' },
+    join: { title: (name) => `${name} zu einer Gruppe hinzufügen`, yes: 'Zu einer Gruppe hinzufügen' },
+    leave: {
+      title: (name) => `${name} aus dieser Gruppe entfernen?`,
+      text: 'Der Benutzer verliert die Anwendungen, die er nur als Mitglied benutzen darf. Seine Token für diese Anwendungen gelten sofort nicht mehr.',
+      yes: 'Aus der Gruppe entfernen',
+    },
+    remove: {
+      title: (name) => `${name} entfernen?`,
+      text: 'Die Daten des Benutzers werden endgültig gelöscht. Alle Sitzungen enden, und alle Token gelten sofort nicht mehr.',
+      yes: 'Benutzer entfernen',
+    },
+  },
+  clients: {
+    add_web: {
+      title: () => 'Webanwendung hinzufügen',
+      text: 'Sie läuft auf einem Server, der ein Geheimnis bewahren kann.',
+      yes: 'Webanwendung hinzufügen',
+    },
+    add_spa: {
+      title: () => 'Single-Page-Anwendung hinzufügen',
+      text: 'Sie läuft im Browser und hat deshalb kein Geheimnis.',
+      yes: 'Single-Page-Anwendung hinzufügen',
+    },
+    add_native: {
+      title: () => 'Native Anwendung hinzufügen',
+      text: 'Sie läuft auf dem Gerät des Benutzers und hat deshalb kein Geheimnis.',
+      yes: 'Native Anwendung hinzufügen',
+    },
+    add_machine: {
+      title: () => 'Dienst hinzufügen',
+      text: 'Er ruft APIs für sich selbst auf, ohne Benutzer.',
+      yes: 'Dienst hinzufügen',
+    },
+    add_api: {
+      title: () => 'API hinzufügen',
+      text: 'Sie nimmt Access-Token an und fragt diesen Server, ob sie gelten.',
+      yes: 'API hinzufügen',
+    },
+    add_agent: {
+      title: () => 'Agenten hinzufügen',
+      text: 'Er handelt für Benutzer, mit Token, die er eintauscht. Benutzer sehen, dass er ein Agent ist. Der Server braucht die Option tokenExchange.',
+      yes: 'Agenten hinzufügen',
+    },
+    edit: {
+      title: (name) => `${name} ändern`,
+      text: 'Token der Anwendung gelten weiter, außer denen von Benutzern, die sie nicht mehr benutzen dürfen.',
+      yes: 'Anwendung ändern',
+    },
+    rotate_secret: {
+      title: (name) => `Neues Geheimnis für ${name}`,
+      text: 'Die nächste Seite zeigt das neue Geheimnis einmal. Das alte gilt noch eine Weile. Eine Anwendung hat höchstens zwei gültige Geheimnisse, ein noch älteres endet deshalb sofort.',
+      yes: 'Geheimnis erneuern',
+    },
+    disable: {
+      title: (name) => `${name} sperren?`,
+      text: 'Die Anwendung bekommt keine Token mehr, und alle ihre Token gelten sofort nicht mehr.',
+      yes: 'Sperren',
+    },
+    enable: { title: (name) => `${name} entsperren`, yes: 'Entsperren' },
+    revoke: {
+      title: (name) => `Alle Token von ${name} widerrufen?`,
+      text: 'Alle Token der Anwendung gelten sofort nicht mehr. Die Anwendung kann neue bekommen.',
+      yes: 'Alle Token widerrufen',
+    },
+    remove: {
+      title: (name) => `${name} entfernen?`,
+      text: 'Die Anwendung wird endgültig gelöscht, und alle ihre Token gelten sofort nicht mehr.',
+      yes: 'Anwendung entfernen',
+    },
+    registration_token: {
+      title: () => 'Registrierungstoken erstellen',
+      text: 'Damit registrieren sich Anwendungen selbst, wenn der Server die Option registration: token hat. Die nächste Seite zeigt es einmal.',
+      yes: 'Registrierungstoken erstellen',
+    },
+    remove_unused: {
+      title: () => 'Unbenutzte Anwendungen entfernen',
+      text: 'Diese Anwendungen haben sich selbst registriert und wurden seit 30 Tagen nicht benutzt. Solche, die inzwischen benutzt werden, bleiben.',
+      yes: 'Unbenutzte Anwendungen entfernen',
+    },
+  },
+  scopes: {
+    add: {
+      title: () => 'Berechtigung beschreiben',
+      text: 'Die Seite der Einwilligung zeigt Benutzern dann diese Texte statt des Namens der Berechtigung.',
+      yes: 'Berechtigung beschreiben',
+    },
+    edit: { title: (name) => `Texte von ${name} ändern`, yes: 'Texte ändern' },
+    remove: {
+      title: (name) => `Texte von ${name} entfernen?`,
+      text: 'Benutzer sehen dann nur den Namen der Berechtigung. Anwendungen können sie weiter verwenden.',
+      yes: 'Texte entfernen',
+    },
+  },
+  tokens: {
+    revoke_before: {
+      title: () => 'Alle Token aus der Zeit davor widerrufen',
+      text: 'Jedes Token jeder Anwendung, das vor diesem Zeitpunkt ausgestellt wurde, gilt sofort nicht mehr.',
+      yes: 'Alte Token widerrufen',
+    },
+    revoke_trusted: {
+      title: () => 'Eine Kennung eines vertrauten Ausstellers beenden',
+      text: 'Alles endet, was Anwendungen mit JWTs des Ausstellers über diese Kennung bekommen haben. Früher ausgestellte JWTs werden abgelehnt.',
+      yes: 'Kennung eines Ausstellers beenden',
+    },
+  },
+  mails: {
+    retry: { title: () => 'Erneut versuchen', yes: 'Erneut versuchen' },
+    test: {
+      title: () => 'Test-E-Mail senden',
+      text: 'Die E-Mail geht sofort an den SMTP-Server. Das Ergebnis zeigt, was dieser Server antwortet.',
+      yes: 'Test-E-Mail senden',
+    },
+  },
+  secrets: {
+    rotate: {
+      title: () => 'Neues Geheimnis des Servers hinzufügen',
+      text: 'Das neue Geheimnis schützt alle neuen Daten. Die älteren gelten weiter für die Daten, die sie schützen. Laden Sie danach sofort jeden Server neu, oder starten Sie ihn neu.',
+      yes: 'Neues Geheimnis hinzufügen',
+    },
+    drop: {
+      title: () => 'Alle Geheimnisse des Servers außer dem neuesten entfernen',
+      text: 'Was von den entfernten Geheimnissen abhängt, funktioniert nicht mehr.',
+      yes: 'Alte Geheimnisse entfernen',
+    },
+  },
+  audit: {
+    verify: { title: () => 'Prüfen', yes: 'Protokoll prüfen' },
+    restart: {
+      title: () => 'Neue Kette des Protokolls beginnen',
+      text: 'Alle Ereignisse werden angenommen, wie sie jetzt sind. Tun Sie das nur, wenn eine Prüfung fehlgeschlagen ist und Sie wissen, warum.',
+      yes: 'Neue Kette beginnen',
+    },
+  },
+};
+
+export const FORMS_DE: typeof FORMS_EN = {
+  wrong: 'Etwas stimmt nicht. Nichts wurde geändert.',
+  outdated:
+    'Jemand anderes hat dies geändert, seit Sie das Formular geöffnet haben. Nichts wurde geändert. Jedes abweichende Feld zeigt, was jetzt gespeichert ist.',
+  check: 'Das kann Zugriffe beenden. Prüfen Sie, was sich ändert:',
+  storedNow: 'Jetzt gespeichert:',
+  nothing: 'nichts',
+  saveOver: 'Trotzdem speichern',
+  choose: 'Bitte wählen …',
+  byDefault: 'Voreinstellung',
+  yes: 'Ja',
+  no: 'Nein',
+  onePerLine: 'Ein Wert pro Zeile.',
+  place: (line, column) => `Zeile ${line}, Spalte ${column}.`,
+  parts: {
+    profile: 'Angaben zur Person',
+    users: 'Benutzer und Anmeldung',
+    about: 'Über die Anwendung',
+    apis: 'APIs und Berechtigungen',
+    tokens: 'Token der Anwendung',
+    exchange: 'Token-Austausch',
+    authentication: 'Schlüssel und Zertifikate der Anwendung',
+    requests: 'Autorisierungsanfragen',
+    cryptography: 'Signaturen und Verschlüsselung',
+    more: 'Weitere Einstellungen',
+  },
+  discovery: 'Discovery-URL',
+  tryTitle: 'Ausprobieren',
+  tryUses: {
+    web: 'Auf dem Server der Anwendung',
+    spa: 'Eine Seite, die anmeldet und den Benutzer zeigt',
+    native: 'In der Anwendung auf dem Gerät',
+    machine: 'Ein Access-Token holen',
+    api: 'Fragen, ob ein Access-Token gilt',
+    agent: 'Das Token eines Benutzers eintauschen',
+  },
+  secretTitle: 'Bewahren Sie dieses Geheimnis jetzt auf',
+  secretOnce:
+    'Es wird später nie wieder angezeigt. Auf dieser Seite bleibt es, nur für Sie, bis Sie bestätigen, dass Sie es aufbewahrt haben, höchstens aber einen Tag.',
+  secretSaved: 'Ich habe es aufbewahrt',
+  values: {
+    none: 'Keine: öffentlicher Client',
+    client_secret_basic: 'Geheimnis, im Header (client_secret_basic)',
+    client_secret_post: 'Geheimnis, im Formular (client_secret_post)',
+    public: 'Für alle Anwendungen gleich',
+    pairwise: 'Für jeden Sektor verschieden (pairwise)',
+    agent: 'Agent (handelt für Benutzer)',
+    web: 'Webanwendung',
+    native: 'Anwendung auf dem Gerät des Benutzers',
+  },
+  problems: {
+    missing: 'Hier wird ein Wert gebraucht.',
+    no_integer: 'Geben Sie eine ganze Zahl ein.',
+    no_time: 'Geben Sie einen Zeitpunkt wie 2026-01-31 12:00 (UTC) ein.',
+    no_json: 'Das ist kein JSON.',
+    no_object: 'Das muss ein JSON-Objekt wie {"key": "value"} sein.',
+    refused: 'Der Server lehnt das ab:',
+  },
+  hints: {
+    sign_in_policy: 'Was eine Anmeldung braucht, falls das strenger ist als die Vorgabe des Servers.',
+    email:
+      'Eine neue Adresse ist unbestätigt. Speichern Sie sie zuerst, dann können Sie sie als bestätigt kennzeichnen.',
+    claims: 'Ein JSON-Objekt. Anwendungen sehen, was ihre Scopes erlauben.',
+    username: 'Damit meldet sich der Benutzer an.',
+    client_id: 'Die Anwendung sendet sie mit ihren Anfragen. Sie lässt sich später nicht ändern.',
+    client_name: 'Benutzer sehen ihn, wenn die Anwendung um Zugriff bittet.',
+    redirect_uris: 'Wohin der Browser nach einer Anmeldung zurückkehren darf.',
+    post_logout_redirect_uris: 'Wohin der Browser nach einer Abmeldung zurückkehren darf.',
+    scope: 'Durch Leerzeichen getrennt. Die Anwendung kann diese bekommen und keine anderen.',
+    allowed_groups: 'Nur Mitglieder können die Anwendung benutzen. Ohne Auswahl können es alle.',
+    apis: 'Die APIs, für die die Anwendung Access-Token bekommt.',
+    resource: 'Der Empfänger (aud) ihrer Access-Token, etwa https://api.example.com.',
+    api_scopes: 'Die Scopes, die zu dieser API gehören.',
+    overlap: 'Wie lange beide Geheimnisse gelten. Ohne Angabe ein Tag, höchstens 90 Tage.',
+    generate:
+      'Für Server, deren Geheimnis eine Option ist: zeigt einmal ein neues Geheimnis und ändert nichts.',
+    reason: 'Das Protokoll hält ihn fest.',
+    issued_before: 'Ein Zeitpunkt wie 2026-01-31 12:00 (UTC), nicht in der Zukunft.',
+    api: 'Für eine Berechtigung, die zu einer API gehört. Leer bei denen dieses Servers, etwa email.',
+  },
+};

@@ -1,0 +1,291 @@
+/** What administrators can do in the console: the title of its form or question, what it means, and its button. */
+export const ACTS_EN = {
+  groups: {
+    add: { title: (_: string) => 'Add a group', yes: 'Add group' },
+    edit: { title: (name: string) => `Change ${name}`, yes: 'Change group' },
+    remove: {
+      title: (name: string) => `Remove the group ${name}?`,
+      text: 'All memberships end. This cannot be undone. It is not possible while a client is for the group.',
+      yes: 'Remove group',
+    },
+    join: { title: (name: string) => `Add a member to ${name}`, yes: 'Add member' },
+    leave: {
+      title: (name: string) => `Remove a member from ${name}?`,
+      text: 'The user loses the clients that they may use only as a member. Their tokens for these clients stop working at once.',
+      yes: 'Remove',
+    },
+  },
+  users: {
+    add: { title: (_: string) => 'Add a user', yes: 'Add user' },
+    invite: {
+      title: (_: string) => 'Invite a user',
+      text: 'The user gets an email with a link to choose a password.',
+      yes: 'Invite user',
+    },
+    edit: {
+      title: (name: string) => `Change ${name}`,
+      text: 'Applications see the change with their next request to UserInfo.',
+      yes: 'Change user',
+    },
+    set_password: {
+      title: (name: string) => `Set the password of ${name}`,
+      text: 'All sessions of the user end, and all tokens stop working at once.',
+      yes: 'Set password',
+    },
+    disable: {
+      title: (name: string) => `Disable ${name}?`,
+      text: 'The user can no longer sign in. All sessions end, and all tokens stop working at once.',
+      yes: 'Disable',
+    },
+    enable: { title: (name: string) => `Enable ${name}`, yes: 'Enable' },
+    end_sessions: {
+      title: (name: string) => `End all sessions of ${name}?`,
+      text: 'The user is signed out of every browser. Tokens of these sessions stop working at once. Tokens for use while away stay active.',
+      yes: 'End sessions',
+    },
+    end_access: {
+      title: (name: string) => `End all access of ${name}?`,
+      text: 'All sessions end, and all tokens stop working at once, also those for use while away. The user can sign in again.',
+      yes: 'End all access',
+    },
+    end_grant: {
+      title: (name: string) => `End this grant of ${name}?`,
+      text: 'All tokens of the grant stop working at once. The user can grant access again.',
+      yes: 'End',
+    },
+    end_client: {
+      title: (name: string) => `End the access of one client for ${name}?`,
+      text: 'All tokens that the client has for the user stop working at once. Its tokens for other users stay active.',
+      yes: 'End access',
+    },
+    reset_factors: {
+      title: (name: string) => `Remove all second factors of ${name}?`,
+      text: 'Passkeys, the authenticator app and recovery codes are removed. All sessions end, and all tokens stop working at once. The user then needs only the password to sign in, and to add new factors.',
+      yes: 'Remove second factors',
+    },
+    confirm_factors: {
+      title: (name: string) => `Let the new factors of ${name} count at once?`,
+      text: 'The user has changed factors with a recovery code, so the change waits. Make sure first that it was the user.',
+      yes: 'Let them count',
+    },
+    unlink: {
+      title: (name: string) => `Remove this link of ${name}?`,
+      text: 'The user can no longer sign in with this account. The sessions that came through it end.',
+      yes: 'Remove link',
+    },
+    unlock: { title: (name: string) => `Unlock ${name}`, yes: 'Unlock' },
+    join: { title: (name: string) => `Add ${name} to a group`, yes: 'Add to a group' },
+    leave: {
+      title: (name: string) => `Remove ${name} from this group?`,
+      text: 'The user loses the clients that they may use only as a member. Their tokens for these clients stop working at once.',
+      yes: 'Remove from the group',
+    },
+    remove: {
+      title: (name: string) => `Remove ${name}?`,
+      text: 'The data of the user is deleted for ever. All sessions end, and all tokens stop working at once.',
+      yes: 'Remove user',
+    },
+  },
+  clients: {
+    add_web: {
+      title: (_: string) => 'Add a web application',
+      text: 'It runs on a server, which can keep a secret.',
+      yes: 'Add web application',
+    },
+    add_spa: {
+      title: (_: string) => 'Add a single-page application',
+      text: 'It runs in the browser, so it has no secret.',
+      yes: 'Add single-page application',
+    },
+    add_native: {
+      title: (_: string) => 'Add a native application',
+      text: 'It runs on the user’s device, so it has no secret.',
+      yes: 'Add native application',
+    },
+    add_machine: {
+      title: (_: string) => 'Add a service',
+      text: 'It calls APIs for itself, without a user.',
+      yes: 'Add service',
+    },
+    add_api: {
+      title: (_: string) => 'Add an API',
+      text: 'It accepts access tokens, and asks this server whether they are active.',
+      yes: 'Add API',
+    },
+    add_agent: {
+      title: (_: string) => 'Add an agent',
+      text: 'It acts for users with tokens that it exchanges. Users see that it is an agent. The server needs the option tokenExchange.',
+      yes: 'Add agent',
+    },
+    edit: {
+      title: (name: string) => `Change ${name}`,
+      text: 'Tokens of the client stay valid, except those of users who may no longer use it.',
+      yes: 'Change client',
+    },
+    rotate_secret: {
+      title: (name: string) => `Give ${name} a new secret`,
+      text: 'The next page shows the new secret once. The old one still works for a while. A client has two working secrets at most, so an even older one ends at once.',
+      yes: 'Rotate secret',
+    },
+    disable: {
+      title: (name: string) => `Disable ${name}?`,
+      text: 'The client gets no more tokens, and all its tokens stop working at once.',
+      yes: 'Disable',
+    },
+    enable: { title: (name: string) => `Enable ${name}`, yes: 'Enable' },
+    revoke: {
+      title: (name: string) => `Revoke all tokens of ${name}?`,
+      text: 'All tokens of the client stop working at once. The client can get new ones.',
+      yes: 'Revoke all tokens',
+    },
+    remove: {
+      title: (name: string) => `Remove ${name}?`,
+      text: 'The client is deleted for ever, and all its tokens stop working at once.',
+      yes: 'Remove client',
+    },
+    registration_token: {
+      title: (_: string) => 'Make a registration token',
+      text: 'Clients register themselves with it, if the server has the option registration: token. The next page shows it once.',
+      yes: 'Make a registration token',
+    },
+    remove_unused: {
+      title: (_: string) => 'Remove clients that are not used',
+      text: 'These clients registered themselves and have not been used for 30 days. Those that are used in the meantime stay.',
+      yes: 'Remove unused clients',
+    },
+  },
+  scopes: {
+    add: {
+      title: (_: string) => 'Describe a scope',
+      text: 'The consent page then shows these texts to users instead of the name of the scope.',
+      yes: 'Describe a scope',
+    },
+    edit: { title: (name: string) => `Change the texts of ${name}`, yes: 'Change texts' },
+    remove: {
+      title: (name: string) => `Remove the texts of ${name}?`,
+      text: 'Users then see only the name of the scope. Clients can still use it.',
+      yes: 'Remove texts',
+    },
+  },
+  tokens: {
+    revoke_before: {
+      title: (_: string) => 'Revoke all tokens from before a time',
+      text: 'Every token of every client that was issued before this time stops working at once.',
+      yes: 'Revoke old tokens',
+    },
+    revoke_trusted: {
+      title: (_: string) => 'End a subject of a trusted issuer',
+      text: 'Everything that clients obtained with JWTs of the issuer about this subject ends. JWTs that were made before are refused.',
+      yes: 'End a subject of an issuer',
+    },
+  },
+  mails: {
+    retry: { title: (_: string) => 'Try again', yes: 'Try again' },
+    test: {
+      title: (_: string) => 'Send a test email',
+      text: 'The email goes to the SMTP server at once. The result shows what that server answers.',
+      yes: 'Send a test email',
+    },
+  },
+  secrets: {
+    rotate: {
+      title: (_: string) => 'Add a new server secret',
+      text: 'The new secret protects all new data. The older ones stay valid for the data that they protect. Reload or restart every server at once afterwards.',
+      yes: 'Add a new secret',
+    },
+    drop: {
+      title: (_: string) => 'Drop all server secrets except the newest',
+      text: 'What depends on the dropped secrets stops working.',
+      yes: 'Drop old secrets',
+    },
+  },
+  audit: {
+    verify: { title: (_: string) => 'Verify', yes: 'Verify the audit trail' },
+    restart: {
+      title: (_: string) => 'Begin a new chain of the audit trail',
+      text: 'All events are accepted as they are now. Do this only after a check has failed and you know why.',
+      yes: 'Begin a new chain',
+    },
+  },
+};
+
+/** Texts of all forms of the console. */
+export const FORMS_EN = {
+  wrong: 'Something is wrong. Nothing was changed.',
+  outdated:
+    'Someone else has changed this since you opened the form. Nothing was changed. Each field that differs shows what is stored now.',
+  check: 'This can end access. Check what changes:',
+  storedNow: 'Stored now:',
+  nothing: 'nothing',
+  saveOver: 'Save over it',
+  choose: 'Choose …',
+  byDefault: 'Default',
+  yes: 'Yes',
+  no: 'No',
+  onePerLine: 'One per line.',
+  place: (line: string, column: string) => `Line ${line}, column ${column}.`,
+  parts: {
+    profile: 'Profile',
+    users: 'Users and sign-in',
+    about: 'About the client',
+    apis: 'APIs and scopes',
+    tokens: 'Tokens',
+    exchange: 'Token exchange',
+    authentication: 'Keys and certificates of the client',
+    requests: 'Authorization requests',
+    cryptography: 'Signatures and encryption',
+    more: 'More settings',
+  },
+  discovery: 'Discovery URL',
+  tryTitle: 'Try it',
+  tryUses: {
+    web: 'On the server of the application',
+    spa: 'A page that signs in and shows the user',
+    native: 'In the application on the device',
+    machine: 'Get an access token',
+    api: 'Ask whether an access token is active',
+    agent: 'Exchange the token of a user',
+  },
+  secretTitle: 'Store this secret now',
+  secretOnce:
+    'It is never shown again later. It stays on this page, for you alone, until you say that you have stored it, and for a day at most.',
+  secretSaved: 'I have stored it',
+  values: {
+    none: 'None: a public client',
+    client_secret_basic: 'Secret, in the header (client_secret_basic)',
+    client_secret_post: 'Secret, in the form (client_secret_post)',
+    public: 'The same for all clients',
+    pairwise: 'Different for each sector (pairwise)',
+    agent: 'Agent',
+    web: 'Web application',
+    native: 'Application on the user’s device',
+  },
+  problems: {
+    missing: 'A value is needed here.',
+    no_integer: 'Enter a whole number.',
+    no_time: 'Enter a time such as 2026-01-31 12:00 (UTC).',
+    no_json: 'This is not JSON.',
+    no_object: 'This must be a JSON object such as {"key": "value"}.',
+    refused: 'The server refuses this:',
+  },
+  hints: {
+    sign_in_policy: 'What a sign-in needs, if that is stricter than the server requires.',
+    email: 'A new address is unverified. Save it first, then you can mark it as verified.',
+    claims: 'A JSON object. Applications see what their scopes permit.',
+    username: 'The user signs in with it.',
+    client_id: 'The client sends it with its requests. It cannot be changed later.',
+    client_name: 'Users see it when the client asks for access.',
+    redirect_uris: 'Where the browser may return after a sign-in.',
+    post_logout_redirect_uris: 'Where the browser may return after a sign-out.',
+    scope: 'Separated by spaces. The client can get these and no others.',
+    allowed_groups: 'Only members can use the client. Without any, everyone can.',
+    apis: 'The APIs for which the client gets access tokens.',
+    resource: 'The audience of its access tokens, such as https://api.example.com.',
+    api_scopes: 'The scopes that belong to this API.',
+    overlap: 'How long both secrets work. By default one day, at most 90 days.',
+    generate: 'For servers whose secret is an option: shows a new secret once, and changes nothing.',
+    reason: 'The audit trail records it.',
+    issued_before: 'A time such as 2026-01-31 12:00 (UTC), not in the future.',
+    api: 'For a scope that belongs to an API. Leave it empty for scopes of this server, such as email.',
+  },
+};

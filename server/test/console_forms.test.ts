@@ -1,0 +1,332 @@
+// The forms of the console: which operations they reach, and what they do with what is typed.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { call } from '../src/admin/in_process.ts';
+import { ALL_OPERATIONS } from '../src/admin/table.ts';
+import { localCalls } from '../src/cli/local_calls.ts';
+import { PAGES } from '../src/console/console.ts';
+import { jsonProblem } from '../src/console/json_problem.ts';
+import { documentOf } from '../src/pages/drawing/layout.ts';
+import { type Browser, hiddenFields, unescaped } from './harness/browser.ts';
+import { startConsole } from './harness/console_server.ts';
+import { samplePages } from './pages/sample_pages.ts';
+
+/** Operations that change something, or look like it, and have no form. */
+const WITHOUT_FORM: Readonly<Record<string, string>> = {
+  planState: 'reads a whole file, which belongs to a repository: grantd apply --dry-run',
+  applyState: 'applies a whole file, which belongs to a repository: grantd apply',
+  importUsers: 'streams a file of any size: grantd user import',
+};
+
+describe('operations', () => {
+  test('each operation that changes something has a form of the console, or a reason why not', () => {
+    const reached = new Set<string>(
+      Object.values(PAGES).flatMap(({ acts, performs = [] }) => [
+        ...performs,
+        ...Object.values(acts?.acts ?? {}).map(({ operation }) => operation),
+      ]),
+    );
+    const changing = ALL_OPERATIONS.filter(([, { method }]) => method !== 'GET').map(([id]) => id);
+    const missing = changing.filter((id) => !reached.has(id) && WITHOUT_FORM[id] === undefined);
+    assert.deepEqual(missing, []);
+    assert.deepEqual(
+      Object.keys(WITHOUT_FORM).filter((id) => reached.has(id) || !changing.includes(id)),
+      [],
+    );
+  });
+
+  test('a page has a link or a button for each act', async () => {
+    const pages = await Promise.all(
+      [...samplePages('en').values()].map(async (page) => String(await documentOf(page))),
+    );
+    const html = pages.map(unescaped).join('\n');
+    const linked = (page: string, act: string) => {
+      const links = [...html.matchAll(/href="(\/console\/[^"]*)"/g)].map(
+        ([, url = '']) => new URL(url, 'http://x'),
+      );
+      const forms = [...html.matchAll(/<form method="post" action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)];
+      return (
+        links.some(
+          ({ pathname, searchParams }) => pathname === `/console/${page}` && searchParams.get('ask') === act,
+        ) ||
+        forms.some(
+          ([, action = '', inner = '']) => action === `/console/${page}` && inner.includes(`value="${act}"`),
+        )
+      );
+    };
+    const unlinked = Object.entries(PAGES).flatMap(([page, { acts }]) =>
+      Object.keys(acts?.acts ?? {}).flatMap((act) => (linked(page, act) ? [] : [`${page}: ${act}`])),
+    );
+    assert.deepEqual(unlinked, []);
+  });
+});
+
+test('the place of a mistake in JSON is a line and a column', () => {
+  for (const [text, place] of [
+    ['{"a": 1}', undefined],
+    ['[1, "b", null, {"c": [-1.5e3]}]\n', undefined],
+    ['{\n  "a": 1,\n}', [3, 1]],
+    ['{"a" 1}', [1, 6]],
+    ["{'a': 1}", [1, 2]],
+    ['{"a": [1, 2}', [1, 12]],
+    ['{"a": 01}', [1, 7]],
+    ['{"a": "b', [1, 7]],
+    ['{"a": 1} x', [1, 10]],
+    ['', [1, 1]],
+    ['{"a": tru}', [1, 7]],
+  ] as const) {
+    assert.deepEqual(jsonProblem(text), place, text);
+    if (place === undefined) JSON.parse(text);
+    else assert.throws(() => JSON.parse(text), text);
+  }
+});
+
+describe('forms', () => {
+  let set: Awaited<ReturnType<typeof startConsole>>;
+  let browser: Browser;
+  before(async () => {
+    set = await startConsole();
+    await set.addUser('alice', ['admins']);
+    browser = await set.browserOf('alice');
+  });
+  after(() => set.close());
+
+  const at = (path: string) => browser.get(`${set.url}/console/${path}`);
+  const commands = () => localCalls({ ...set.instance.actingAs('cli'), configuration: set.configuration });
+  const userOf = async (name: string) => (await call(commands(), 'listUsers', { username: name })).items[0];
+
+  test('each form opens, in both languages, and has no secret', async () => {
+    const { subject } = await set.addUser('oscar', ['admins']);
+    await set.addClient('opened');
+    await call(commands(), 'addScopeTexts', { scope: 'email', texts: { name: 'Your address' } });
+    const reader = await set.browserOf('alice');
+    const given = `name=admins&sub=${subject}&id=opened&scope=email`;
+    for (const [page, { acts }] of Object.entries(PAGES))
+      for (const [act, { form }] of Object.entries(acts?.acts ?? {})) {
+        if (form === undefined) continue;
+        for (const language of ['en', 'de']) {
+          const url = `${set.url}/console/${page}?${given}&ask=${act}&ui_language=${language}`;
+          const shown = await reader.get(url);
+          assert.equal(shown.status, 200, `${page} ${act} ${shown.html.slice(-2000)}`);
+          assert.ok(shown.html.includes(`id="save-${act}"`), `${page} ${act}`);
+          assert.doesNotMatch(shown.html, /type="password"[^>]* value=/);
+        }
+      }
+  });
+
+  test('a user is added, changed and invited, with mistakes at their fields', async () => {
+    const form = await at('users?ask=add');
+    const add = (fields: Readonly<Record<string, string>>) => browser.submit(form, { do: 'add', ...fields });
+    const typed = { username: 'peggy', 'claims.email': 'peggy@example.com', claims: '{\n "a": 1,\n}' };
+    const wrong = await add({ ...typed, password: 'correct horse' });
+    assert.equal(wrong.status, 400);
+    assert.match(wrong.html, /id="field-claims-problem"[\s\S]*This is not JSON\. Line 3, column 1\./);
+    assert.match(
+      wrong.html,
+      /<textarea id="field-claims"[^>]* aria-describedby="field-claims-problem[^>]* aria-invalid="true" autofocus>/,
+    );
+    assert.match(wrong.html, /<a href="#field-claims">Other claims<\/a>/);
+    assert.match(wrong.html, /value="peggy@example\.com"/, 'what was typed is there');
+    assert.ok(!wrong.html.includes('correct horse'), 'but no password');
+    const short = await add({ ...typed, claims: '', password: 'short' });
+    assert.match(short.html, /id="field-password-problem"[\s\S]*at least 8 characters/);
+    assert.match(
+      (await add({ ...typed, claims: '' })).html,
+      /id="field-password-problem"[\s\S]*A value is needed here/,
+    );
+    const bad = await add({ ...typed, 'claims.email': 'peggy', claims: '', password: 'correct horse' });
+    assert.match(bad.html, /id="field-claims-email-problem"/);
+    const added = await add({ ...typed, claims: '{"desk": 7, "floor": 2}', password: 'correct horse' });
+    assert.match(added.html, /The user is added\./);
+    const before = await userOf('peggy');
+    assert.deepEqual(before?.claims, { email: 'peggy@example.com', desk: 7, floor: 2 });
+
+    const edit = await at(`users?sub=${before?.sub}&ask=edit`);
+    assert.match(edit.html, /&quot;desk&quot;: 7/);
+    const change = {
+      ...{
+        do: 'edit',
+        username: 'peggy',
+        'claims.email': 'peggy@example.com',
+        'claims.email_verified': 'yes',
+      },
+      ...{ 'claims.name': 'Peggy', claims: '{"desk": 8}' },
+    };
+    assert.match((await browser.submit(edit, change)).html, /The user is changed\./);
+    const changed = { email: 'peggy@example.com', email_verified: true, name: 'Peggy', desk: 8 };
+    assert.deepEqual((await userOf('peggy'))?.claims, changed);
+    const outdated = await browser.submit(edit, { ...change, 'claims.name': 'Pegs', again: 'later' });
+    assert.equal(outdated.status, 409);
+    assert.match(outdated.html, /id="field-claims-name-stored"[^>]*>Stored now: <code>Peggy<\/code>/);
+    assert.deepEqual((await userOf('peggy'))?.claims, changed);
+    await browser.submit(outdated, { ...change, 'claims.name': 'Pegs' });
+    assert.equal((await userOf('peggy'))?.claims.name, 'Pegs');
+
+    const invitation = { do: 'invite', username: 'quentin', 'invitation.email': 'q@example.com' };
+    const invited = await browser.submit(await at('users?ask=invite'), invitation);
+    assert.match(invited.html, /The user is invited\.[\s\S]*the email waits until a server/);
+    assert.equal((await set.instance.mails.list(false, 10))[0]?.recipient, 'q@example.com');
+  });
+
+  test('a client is added after a summary, and its secret is shown until it is stored', async () => {
+    const form = await at('clients?ask=add_web');
+    const fields = {
+      ...{ client_id: 'site', client_name: 'Site', redirect_uris: 'https://site.example/cb' },
+      ...{ post_logout_redirect_uris: '', scope: 'openid email' },
+    };
+    const summary = await browser.submit(form, { ...fields, do: 'add_web' });
+    assert.match(summary.html, /Redirect URIs<\/dt><dd><code>https:\/\/site\.example\/cb/);
+    const added = await browser.submit(summary, { do: 'add_web' });
+    assert.match(added.html, /The client is added\./);
+    const [, secret = ''] = /<code id="new-secret">([^<]+)</.exec(added.html) ?? [];
+    assert.ok(secret.length > 20);
+    assert.ok(!added.url.includes(secret));
+    const other = await set.browserOf('alice');
+    assert.ok(
+      !(await other.get(`${set.url}/console/clients?id=site`)).html.includes(secret),
+      'another session',
+    );
+    assert.ok((await at('clients?id=site')).html.includes(secret), 'it stays');
+    const client = await set.instance.storage.clients.get('site');
+    assert.equal(await set.server.operator.isClientSecret(secret, client?.secrets ?? []), true);
+    const saved = await browser.submit(await at('clients?id=site'), { id: 'site', do: 'secret_saved' });
+    assert.match(saved.html, /The secret is not shown any more\./);
+    assert.ok(!(await at('clients?id=site')).html.includes(secret));
+    assert.ok(!set.log().includes(secret));
+
+    const rotated = await browser.submit(await at('clients?id=site&ask=rotate_secret'), {
+      ...{ do: 'rotate_secret', overlap: '3600', client_secret: '' },
+    });
+    assert.match(rotated.html, /The client has a new secret\.[\s\S]*id="new-secret"/);
+    assert.equal((await set.instance.storage.clients.get('site'))?.secrets?.length, 2);
+  });
+
+  test('each kind of client is added, and its page says how to try it', async () => {
+    await call(commands(), 'addClient', {
+      client_id: 'notes',
+      resource: 'https://notes.example',
+      api_scopes: ['notes:read'],
+    });
+    for (const [kind, fields, tries] of [
+      ['spa', { redirect_uris: 'https://spa.example/' }, /oauth4webapi[\s\S]*https:\/\/spa\.example\//],
+      ['native', { redirect_uris: 'http://127.0.0.1/cb' }, /oidc\.None\(\)/],
+      ['machine', { apis: 'https://notes.example', scope: 'notes:read' }, /grant_type=client_credentials/],
+      ['api', { resource: 'https://api.example', api_scopes: 'api:read\napi:write' }, /token\/introspect/],
+    ] as const) {
+      const form = await at(`clients?ask=add_${kind}`);
+      const summary = await browser.submit(form, { client_id: `my-${kind}`, ...fields, do: `add_${kind}` });
+      const page = await browser.submit(summary, { do: `add_${kind}` });
+      assert.match(page.html, /The client is added\./, kind);
+      assert.match(unescaped(page.html), tries, kind);
+    }
+    const spa = await call(commands(), 'getClient', { client_id: 'my-spa' });
+    assert.deepEqual([spa.type, spa.token_endpoint_auth_method], ['public', 'none']);
+    const api = await call(commands(), 'getClient', { client_id: 'my-api' });
+    assert.deepEqual(api.api_scopes, ['api:read', 'api:write']);
+  });
+
+  test('every member of a client can be changed, and a change that can end access is asked about', async () => {
+    await set.addClient('edited', { client_name: 'Before' });
+    const form = await at('clients?id=edited&ask=edit');
+    const typed = { ...fieldsIn(form.html), do: 'edit' };
+    assert.match((await browser.submit(form, typed)).html, /Nothing has changed\./);
+    const named = { ...typed, client_name: 'After', 'client_name#de': 'Danach', consent_required: 'no' };
+    assert.match((await browser.submit(form, named)).html, /The client is changed\./);
+    const client = await call(commands(), 'getClient', { client_id: 'edited' });
+    assert.deepEqual(
+      [client.client_name, client['client_name#de'], client.consent_required],
+      ['After', 'Danach', false],
+    );
+    const next = await at('clients?id=edited&ask=edit');
+    const scope = { ...fieldsIn(next.html), scope: 'openid', do: 'edit' };
+    const question = await browser.submit(next, scope);
+    assert.match(
+      question.html,
+      /This can end access[\s\S]*<code>openid offline_access<\/code> → <code>openid<\/code>/,
+    );
+    const hidden = { ...hiddenIn(question.html), do: 'edit' };
+    assert.match((await browser.submit(question, hidden)).html, /The client is changed\./);
+    assert.equal((await call(commands(), 'getClient', { client_id: 'edited' })).scope, 'openid');
+    const last = await at('clients?id=edited&ask=edit');
+    const wrong = await browser.submit(last, { ...fieldsIn(last.html), jwks_uri: 'ftp://x', do: 'edit' });
+    assert.equal(wrong.status, 400);
+    assert.match(wrong.html, /<details class="part" open>[\s\S]*id="field-jwks_uri-problem"/);
+  });
+
+  test('texts of a scope are added, changed and removed in both languages', async () => {
+    const add = { do: 'add', scope: 'profile', 'texts.name': 'Your profile', 'texts.name#de': 'Ihr Profil' };
+    const added = await browser.submit(await at('scopes?ask=add'), add);
+    assert.match(added.html, /The texts of the scope are added\.[\s\S]*Ihr Profil/);
+    const change = {
+      do: 'edit',
+      scope: 'profile',
+      name: 'Your profile',
+      'name#de': '',
+      description: 'Name and picture',
+    };
+    await browser.submit(await at('scopes?ask=edit&scope=profile'), change);
+    const { texts } = await call(commands(), 'getScopeTexts', { scope: 'profile' });
+    assert.deepEqual(texts, { name: 'Your profile', description: 'Name and picture' });
+    const question = await at('scopes?ask=remove&scope=profile');
+    assert.match((await browser.submit(question, { do: 'remove', scope: 'profile' })).html, /are removed\./);
+  });
+
+  test('the audit trail is verified, and old tokens are counted before they are revoked', async () => {
+    // Nothing has sealed this trail yet.
+    const verify = async () =>
+      browser.submit(await at('audit'), { do: 'verify', again: crypto.randomUUID() });
+    assert.match((await verify()).html, /Events were changed or removed[\s\S]*head_missing/);
+    const restart = await browser.submit(await at('audit?ask=restart'), {
+      do: 'restart',
+      reason: 'first chain',
+    });
+    assert.match((await browser.submit(restart, { do: 'restart' })).html, /A new chain begins\./);
+    assert.match((await verify()).html, /All events are as they were recorded\.[\s\S]*head: /);
+    const { subject } = await set.addUser('ruth');
+    await set.addClient('app');
+    const { access } = await set.tokensOf('app', subject);
+    const time = new Date(Date.now()).toISOString();
+    const form = await at('tokens?ask=revoke_before');
+    const question = await browser.submit(form, { do: 'revoke_before', issued_before: time });
+    assert.match(question.html, /<dt>Active tokens<\/dt><dd>2<\/dd>/);
+    assert.equal(await set.isActive(access), true);
+    assert.match((await browser.submit(question, { do: 'revoke_before' })).html, /All tokens are revoked\./);
+    assert.equal(await set.isActive(access), false);
+    const late = await browser.submit(form, { do: 'revoke_before', issued_before: '2999-01-01 00:00' });
+    assert.equal(late.status, 400);
+    assert.match(late.html, /id="field-issued_before-problem"/);
+  });
+});
+
+/** The hidden fields of a page, of which a name can have several. */
+function hiddenIn(html: string): Record<string, string[]> {
+  const fields: Record<string, string[]> = {};
+  for (const [, name = '', value = ''] of html.matchAll(
+    /<input type="hidden" name="([^"]*)" value="([^"]*)">/g,
+  ))
+    fields[name] = [...(name === 'form_token' ? [] : (fields[name] ?? [])), unescaped(value)];
+  return fields;
+}
+
+/** What a browser sends of the form of an act, if nothing is changed. */
+function fieldsIn(html: string): Record<string, string | string[]> {
+  const [, form = ''] = /<form method="post"[^>]*class="form"[^>]*>([\s\S]*?)<\/form>/.exec(html) ?? [];
+  const fields: Record<string, string | string[]> = {};
+  for (const [, name = '', value = ''] of form.matchAll(
+    /<input id="[^"]*" name="([^"]*)"(?: type="number"[^>]*?)? value="([^"]*)"/g,
+  ))
+    fields[name] = unescaped(value);
+  for (const [, name = '', value = ''] of form.matchAll(
+    /<textarea id="[^"]*" name="([^"]*)"[^>]*>\n?([\s\S]*?)<\/textarea>/g,
+  ))
+    fields[name] = unescaped(value);
+  for (const [, name = '', value = ''] of form.matchAll(
+    /name="([^"]*)" type="checkbox" value="([^"]*)" checked/g,
+  ))
+    fields[name] = [fields[name] ?? [], unescaped(value)].flat();
+  for (const [, name = '', inner = ''] of form.matchAll(
+    /<select id="[^"]*" name="([^"]*)"[^>]*>([\s\S]*?)<\/select>/g,
+  ))
+    fields[name] = unescaped(/<option value="([^"]*)" selected/.exec(inner)?.[1] ?? '');
+  return { ...hiddenFields({ html } as never), ...fields };
+}
