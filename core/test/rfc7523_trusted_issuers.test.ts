@@ -561,6 +561,8 @@ test('wrong options are refused by name', () => {
       'repo:*',
       'repo:*/shop:ref:refs/heads/main',
       'spiffe://*/x',
+      'spiffe://acme.example/*',
+      'https://ci.example/*',
       ':/:*',
       '',
       [],

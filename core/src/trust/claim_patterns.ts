@@ -30,8 +30,9 @@ export function patternsOf(patterns: unknown, place: string, needsSub = true): (
   );
 }
 
+/** The scheme of a URL names nothing. */
 function namedParts(pattern: string): number {
-  const parts = partsOf(pattern);
+  const parts = partsOf(pattern.replace(/^[a-z][a-z\d+.-]*:\/\//i, ''));
   return parts.slice(0, parts.indexOf('*')).filter((part) => !/^[:/]?$/.test(part)).length;
 }
 
