@@ -27,7 +27,7 @@ export async function* usersOf(source: Source): AsyncGenerator<NumberedLine> {
   try {
     for await (const item of numberedUsers(source)) if (item.line >= source.fromLine) yield item;
   } catch (error) {
-    if (error instanceof Refused) throw new Refused(`${source.file}: ${error.message}`, { cause: error });
+    if (error instanceof Refused) throw new Refused(`${source.file}: ${error.message}`);
     throw error;
   }
 }

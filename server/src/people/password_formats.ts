@@ -162,7 +162,7 @@ export function readPasswordHash(text: string): PasswordHash | UnusableHash {
   if (TOO_WEAK.test(text))
     return {
       problem:
-        'a stronger hash: this one is of MD5 or has no salt, so that a reader finds most passwords at once. Import the user without it, and let the user choose a password',
+        'a stronger hash: MD5 and hashes without a salt reveal most passwords to a reader of the database. Import the user without the hash, and let the user choose a password',
     };
   return { problem: PASSWORD_HASH_FORMATS };
 }
