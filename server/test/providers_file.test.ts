@@ -23,6 +23,10 @@ const pemOf = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' });
 
 const SECRET = { client_id: 'grantd', client_secret: { env: 'PROVIDER_SECRET' } };
 const GENERIC = { ...SECRET, name: 'Staff', issuer: 'https://sso.example' };
+const APPLE = {
+  ...{ kind: 'apple', client_id: 'login', team_id: 'TEAM123456', private_key_id: 'ABCDE12345' },
+  private_key: { env: 'PROVIDER_SECRET' },
+};
 const TENANT = '72f988bf-86f1-41af-91ab-2d7cd011db47';
 
 describe('the file of the option providers', () => {
@@ -145,6 +149,13 @@ describe('the file of the option providers', () => {
       { a: { ...SECRET, kind: 'github', private_key: { file: 'key.pem' } } },
       /a\.private_key: expected client_secret/,
     ],
+    [{ a: { ...GENERIC, team_id: 'TEAM123456' } }, /a\.team_id: expected only with "kind": "apple"/],
+    [{ a: { ...SECRET, kind: 'apple' } }, /a\.client_secret: expected private_key instead/],
+    [{ a: APPLE }, /a\.private_key: expected a private key as PEM/],
+    [{ a: { ...APPLE, team_id: 'team' } }, /a\.team_id: expected the ID of your team at Apple/],
+    [{ a: { ...APPLE, team_id: undefined } }, /a\.team_id: required/],
+    [{ a: { ...APPLE, private_key_id: undefined } }, /a\.private_key_id: required/],
+    [{ a: { ...APPLE, private_key: undefined } }, /a\.private_key: required, because the server signs/],
     [{ a: { ...GENERIC, scopes: ['email'] } }, /a\.scopes: expected openid among them/],
     [{ a: { ...GENERIC, claims: { name: 1 } } }, /a\.claims: expected the provider’s claim/],
     [

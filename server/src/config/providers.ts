@@ -45,7 +45,12 @@ export interface Provider {
 
 export type ProviderCredential =
   | { readonly secret: string }
-  | { readonly privateKey: KeyObject; readonly keyId: string | undefined };
+  | {
+      readonly privateKey: KeyObject;
+      readonly keyId: string | undefined;
+      /** Of Apple, whose client secret is a JWT of this team. */
+      readonly teamId?: string;
+    };
 
 /** A ready-made setting. */
 interface Kind {
@@ -74,6 +79,12 @@ const KINDS = {
     issuer: () => 'https://github.com',
     scopes: ['read:user', 'user:email'],
     claims: { preferred_username: 'login', picture: 'avatar_url' },
+  },
+  apple: {
+    protocol: 'openid',
+    name: 'Apple',
+    issuer: () => 'https://appleid.apple.com',
+    scopes: ['openid', 'name', 'email'],
   },
 } as const satisfies Readonly<Record<string, Kind>>;
 
@@ -189,6 +200,7 @@ const MEMBERS = [
   'name',
   'issuer',
   'tenant',
+  'team_id',
   'client_id',
   'client_secret',
   'private_key',
@@ -229,7 +241,10 @@ function readProvider(id: string, entry: unknown, origin: Origin): Provider {
       place,
       'client_id',
     ),
-    credential: credentialOf(members, read, origin, protocol),
+    credential:
+      kindName === 'apple'
+        ? appleCredentialOf(members, read, origin)
+        : credentialOf(members, read, origin, protocol),
     scopes: scopesOf(kind, read, place),
     claims: { ...ownClaims(kind, mapping), ...mapping },
     trustedDomains: read('trusted_domains', `${DOMAINS}, or ["*"]`, isTrustedDomains) ?? [],
@@ -332,6 +347,8 @@ function credentialOf(
   protocol: ProviderProtocol,
 ): ProviderCredential {
   const { place } = origin;
+  if (members.team_id !== undefined)
+    throw new ConfigurationRefused(`${place}.team_id: expected only with "kind": "apple"`);
   const secret = read('client_secret', REFERENCE_FORM, isReference);
   const key = read('private_key', REFERENCE_FORM, isReference);
   const keyId = read('private_key_id', 'the key’s ID at the provider', isText);
@@ -352,6 +369,32 @@ function credentialOf(
     privateKey: privateKeyOf(textOf(required(key, place, 'private_key'), 'private_key', origin), place),
     keyId,
   };
+}
+
+/** Apple's client secrets are JWTs, which the server signs itself. */
+function appleCredentialOf(
+  members: Readonly<Record<string, unknown>>,
+  read: Read,
+  origin: Origin,
+): ProviderCredential {
+  const { place } = origin;
+  const why = ', because the server signs its client secrets with it';
+  if (members.client_secret !== undefined)
+    throw new ConfigurationRefused(`${place}.client_secret: expected private_key instead${why}`);
+  const isId = (value: unknown): value is string => typeof value === 'string' && /^[A-Z0-9]{10}$/.test(value);
+  const teamId = read('team_id', 'the ID of your team at Apple, of ten characters', isId);
+  const keyId = read('private_key_id', 'the ID of the key at Apple, of ten characters', isId);
+  const ids = {
+    keyId: required(keyId, place, 'private_key_id'),
+    teamId: required(teamId, place, 'team_id'),
+  };
+  const pem = required(read('private_key', REFERENCE_FORM, isReference), place, 'private_key', why);
+  const privateKey = privateKeyOf(textOf(pem, 'private_key', origin), place);
+  if (privateKey.asymmetricKeyType !== 'ec')
+    throw new ConfigurationRefused(
+      `${place}.private_key: expected the file AuthKey_….p8 of Apple: EC with P-256`,
+    );
+  return { privateKey, ...ids };
 }
 
 /** @throws {ConfigurationRefused} the secret is missing, or others can read its file */

@@ -151,7 +151,7 @@ export class Upstream {
         : { person: owner, identity: link };
     }
     if (!mayCreate(provider, claims)) return { unlinked: identity };
-    const created = await this.#create(provider, identity, claims, isReserved);
+    const created = await this.#create(provider, identity, claims, isReserved, hidesAddress(user));
     return created ?? (await this.#linked(identity)) ?? { unlinked: identity };
   }
 
@@ -183,9 +183,10 @@ export class Upstream {
     identity: NewIdentity,
     { preferred_username: preferred, ...claims }: Claims,
     isReserved: (name: string) => Promise<boolean>,
+    isHidden: boolean,
   ): Promise<Resolved | undefined> {
     const { identities, clock } = this.#parts;
-    for (const name of namesFor(provider, preferred, claims)) {
+    for (const name of namesFor(provider, preferred, isHidden ? {} : claims)) {
       if (await isReserved(name)) continue;
       const claimsEmail = claims.email_verified === true;
       const person = { name, passwordHash: NO_PASSWORD, claims, claimsEmail };
@@ -288,6 +289,11 @@ function isClaimValue(value: unknown): boolean {
   if (Array.isArray(value))
     return value.length <= 100 && value.every((item) => typeof item === 'string' && isClaimValue(item));
   return typeof value === 'boolean' || typeof value === 'number';
+}
+
+/** Whether the address is one that Apple has made up for this server. No user would recognise it as a name. */
+function hidesAddress({ claims: { is_private_email: isPrivate } }: UpstreamUser): boolean {
+  return isPrivate === true || isPrivate === 'true';
 }
 
 function mayCreate({ createUsers }: Provider, { email, email_verified: isVerified }: Claims): boolean {

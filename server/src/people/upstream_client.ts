@@ -4,6 +4,7 @@ import { isJsonObject } from '@grantd/core/options';
 import { JWKSNoMatchingKey, JWSSignatureVerificationFailed } from 'jose/errors';
 import { createRemoteJWKSet, customFetch as joseFetch } from 'jose/jwks/remote';
 import { compactVerify } from 'jose/jws/compact/verify';
+import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
 import * as openid from 'openid-client';
 import type { Provider } from '../config/providers.ts';
@@ -138,6 +139,8 @@ export class UpstreamClient {
       code_challenge: await openid.calculatePKCECodeChallenge(request.verifier),
       code_challenge_method: 'S256',
       ...(isOpenid && { nonce: request.nonce, ui_locales: language }),
+      // Apple gives names and addresses only with this mode.
+      ...(this.#provider.kind === 'apple' && { response_mode: 'form_post' }),
       ...(isOpenid && maxAge !== undefined && { max_age: String(maxAge) }),
       // With `max_age`, the provider must say when the user signed in (OpenID Connect Core §2).
       ...(isOpenid && again && { prompt: 'login', max_age: '0' }),
@@ -166,6 +169,7 @@ export class UpstreamClient {
     const discovered = await this.#ready();
     const { configure, keys, metadata } = discovered;
     const isOpenid = this.#provider.protocol === 'openid';
+    const suggested = this.#provider.kind === 'apple' ? takeAppleName(callback) : {};
     const finished = this.#ask(async () => {
       const configuration = configure();
       const tokens = await openid.authorizationCodeGrant(configuration, callback, {
@@ -189,7 +193,7 @@ export class UpstreamClient {
         sub: claims.sub,
         sid: typeof claims.sid === 'string' ? claims.sid : undefined,
         provedAtMs: provedAtMs === undefined ? undefined : Math.min(provedAtMs, this.#clock()),
-        claims: this.#merged(userInfo, claims),
+        claims: { ...suggested, ...this.#merged(userInfo, claims) },
         ...(missing && { missing }),
       };
     });
@@ -291,7 +295,9 @@ export class UpstreamClient {
       const authentication =
         'secret' in credential
           ? secretMethod(metadata)(credential.secret)
-          : openid.PrivateKeyJwt(privateKeyOf(credential, metadata));
+          : credential.teamId !== undefined
+            ? appleSecret(this.#provider, { ...credential, teamId: credential.teamId }, this.#clock)
+            : openid.PrivateKeyJwt(privateKeyOf(credential, metadata));
       const configure = () => {
         const tolerance = { [openid.clockTolerance]: CLOCK_TOLERANCE };
         const configuration = new openid.Configuration(metadata, clientId, tolerance, authentication);
@@ -396,6 +402,7 @@ const OUTAGES: ReadonlySet<string> = new Set(['server_error', 'temporarily_unava
 /** Errors of providers at which the user did not sign in, or did not agree. */
 const DENIALS: ReadonlySet<string> = new Set([
   'access_denied',
+  'user_cancelled_authorize',
   'account_selection_required',
   'consent_required',
   'interaction_required',
@@ -555,6 +562,57 @@ function algorithmsOf({
 function secretMethod({ token_endpoint_auth_methods_supported: methods }: openid.ServerMetadata) {
   const isBasic = methods === undefined || methods.includes('client_secret_basic');
   return isBasic ? openid.ClientSecretBasic : openid.ClientSecretPost;
+}
+
+/** Seconds for which a client secret for Apple is valid. Each token request gets a new one. */
+const APPLE_SECRET_LIFETIME = 5 * 60;
+
+/** Apple's client secret: a JWT, signed with the key of the team. */
+function appleSecret(
+  { issuer, clientId }: Pick<Provider, 'issuer' | 'clientId'>,
+  {
+    privateKey,
+    keyId = '',
+    teamId,
+  }: { readonly privateKey: KeyObject; readonly keyId: string | undefined; readonly teamId: string },
+  clock: () => number,
+): openid.ClientAuth {
+  return async (_, __, body) => {
+    const now = Math.floor(clock() / 1000);
+    const secret = await new SignJWT({})
+      .setProtectedHeader({ alg: 'ES256', kid: keyId })
+      .setIssuer(teamId)
+      .setSubject(clientId)
+      .setAudience(issuer)
+      .setIssuedAt(now)
+      .setExpirationTime(now + APPLE_SECRET_LIFETIME)
+      .sign(privateKey);
+    body.set('client_id', clientId);
+    body.set('client_secret', secret);
+  };
+}
+
+/**
+ * Takes the parameter `user` out of a response of Apple, which sends it at the first sign-in only. It is not signed, so
+ * nothing but the name counts, which users also choose freely at Apple.
+ */
+function takeAppleName(callback: URL): Claims {
+  const text = callback.searchParams.get('user');
+  callback.searchParams.delete('user');
+  let user: unknown;
+  try {
+    user = JSON.parse(text ?? '');
+  } catch {
+    return {};
+  }
+  const name = isJsonObject(user) && isJsonObject(user.name) ? user.name : {};
+  const partOf = (value: unknown) =>
+    typeof value === 'string' ? value.replaceAll(/\p{C}/gu, '').trim() : '';
+  const [given, family] = [partOf(name.firstName), partOf(name.lastName)];
+  const whole = [given, family].filter((part) => part !== '').join(' ');
+  return Object.fromEntries(
+    Object.entries({ name: whole, given_name: given, family_name: family }).filter(([, part]) => part !== ''),
+  );
 }
 
 function privateKeyOf(

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,8 +20,16 @@ writeFileSync(
       ...{ name: 'Company', issuer: provider.url, client_id: 'login', client_secret: { file: 'secret' } },
       create_users: true,
     },
+    apple: {
+      ...{ kind: 'apple', issuer: provider.url, client_id: 'login', team_id: 'TEAM123456' },
+      ...{ private_key_id: 'ABCDE12345', private_key: { file: 'apple.p8' }, create_users: true },
+    },
   }),
 );
+const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+writeFileSync(join(folder, 'apple.p8'), String(privateKey.export({ type: 'pkcs8', format: 'pem' })), {
+  mode: 0o600,
+});
 after(async () => {
   await provider.close();
   rmSync(folder, { recursive: true });
@@ -44,6 +53,21 @@ describe('other providers in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     assert.ok(seen.origins.has(provider.url));
     assert.deepEqual(seen.complaints, [], 'the policy of no page stops the way');
     assert.equal(await visit.session(), undefined);
+  });
+
+  test('a user comes back from another site that answers by a form, as Apple does', async () => {
+    provider.user = { sub: 'una-1', email: 'una@example.com', email_verified: 'true' };
+    provider.posted = { user: JSON.stringify({ name: { firstName: 'Una', lastName: 'Uhl' } }) };
+    const visit = await set().visitor();
+    const seen = watch(visit.person);
+    await visit.authorize();
+    await visit.page.click('#provider-apple');
+    await visit.page.click('#consent-allow');
+    assert.ok((await visit.arrivalAt(set().redirectUri)).has('code'));
+    assert.ok(seen.origins.has(provider.url));
+    assert.deepEqual(seen.complaints, []);
+    await visit.open('/account');
+    assert.match((await visit.page.textContent('.profile')) ?? '', /Una Uhl/);
   });
 
   test('a user connects an account from the page for security, and signs in with it', async () => {

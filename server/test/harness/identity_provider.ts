@@ -30,6 +30,8 @@ export class IdentityProvider {
   outage: number | undefined;
   /** The user of every browser that comes here. */
   user: Claims = {};
+  /** Further fields of answers as forms. */
+  posted: Readonly<Record<string, string>> = {};
   /** Members that replace those of the metadata. */
   metadata: Claims = {};
   /** Paths of all requests, oldest first. */
@@ -124,8 +126,12 @@ export class IdentityProvider {
     this.paths.push(asked.pathname);
     const redirect = (to: URL) => response.writeHead(302, { location: to.href }).end();
     switch (asked.pathname) {
-      case '/authorize':
-        return void redirect(this.answer(asked, this.user));
+      case '/authorize': {
+        const answer = this.answer(asked, this.user);
+        return void (asked.searchParams.get('response_mode') === 'form_post'
+          ? response.writeHead(200, { 'content-type': 'text/html' }).end(formOf(answer, this.posted))
+          : redirect(answer));
+      }
       case '/logout': {
         const back = new URL(asked.searchParams.get('post_logout_redirect_uri') ?? '');
         back.search = String(new URLSearchParams({ state: asked.searchParams.get('state') ?? '' }));
@@ -193,6 +199,14 @@ export class IdentityProvider {
     );
     return [{ ...answer, id_token: idToken }, 200];
   }
+}
+
+/** A page that sends an answer as a form at once (OAuth 2.0 Form Post Response Mode). */
+function formOf(answer: URL, further: Readonly<Record<string, string>>): string {
+  const fields = [...answer.searchParams, ...Object.entries(further)].map(
+    ([name, value]) => `<input type="hidden" name="${name}" value='${value}'>`,
+  );
+  return `<form method="post" action="${answer.origin}${answer.pathname}">${fields.join('')}</form><script>document.forms[0].submit()</script>`;
 }
 
 function seconds(): number {

@@ -185,6 +185,7 @@ const PROVIDER_PROBLEMS: readonly ProviderProblem[] = [
 const PROVIDERS: readonly ProviderButton[] = [
   { id: 'google', kind: 'google', name: 'Google', action: '/upstream/google/sign_in' },
   { id: 'entra', kind: 'microsoft', name: 'Microsoft', action: '/upstream/entra/sign_in' },
+  { id: 'apple', kind: 'apple', name: 'Apple', action: '/upstream/apple/sign_in' },
   { id: 'github', kind: 'github', name: 'GitHub', action: '/upstream/github/sign_in' },
   { id: 'staff', kind: 'generic', name: 'Musterstadt', action: '/upstream/staff/sign_in' },
 ];

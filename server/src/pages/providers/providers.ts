@@ -1,5 +1,4 @@
 // Sign-in through identity providers: to the provider and back.
-import { queryOf } from '@grantd/core';
 import type { MiddlewareHandler } from 'hono';
 import type { Provider } from '../../config/providers.ts';
 import { trimmed } from '../../data/names.ts';
@@ -13,7 +12,13 @@ import type { UpstreamUser } from '../../people/upstream_client.ts';
 import type { KnownBrowsers } from '../browser/cookies.ts';
 import type { FormTokens } from '../browser/forms.ts';
 import { clientIdOf, isAgain, type PendingPage, type PendingRequest } from '../browser/pending.ts';
-import { type PageContext, type PageEnvironment, PageProblem, requestIdOf } from '../browser/request.ts';
+import {
+  bodyOf,
+  type PageContext,
+  type PageEnvironment,
+  PageProblem,
+  requestIdOf,
+} from '../browser/request.ts';
 import { type BrowserSession, type HowSignedIn, signInName } from '../browser/sessions.ts';
 import { type ProviderButton, providerName } from '../drawing/providers_shown.ts';
 import type { AuthorizationSteps } from '../steps/authorization.ts';
@@ -30,7 +35,7 @@ import {
   toPending,
 } from './links.ts';
 import { providerLogoutUrl, receiveLogout, showSignedOut } from './logout.ts';
-import type { ProviderSignIn } from './under_way.ts';
+import { ANSWER, type ProviderSignIn } from './under_way.ts';
 import {
   answerProviderError,
   begin,
@@ -59,7 +64,8 @@ export function providersFlow(needs: ProvidersNeeds) {
   return {
     mount(routes: PageRoutes) {
       routes.post('/upstream/:provider/sign_in', submitProvider(needs));
-      routes.page('/upstream/:provider/callback', needs.answers(sentAnswer(needs)), receiveAnswer(needs));
+      routes.before('/upstream/:provider/callback', needs.answers(sentAnswer(needs)));
+      routes.form('/upstream/:provider/callback', receiveAnswer(needs), receivePostedAnswer(needs));
       routes.form('/upstream/:provider/connect', showConnect(needs), submitConnect(needs));
       routes.page('/upstream/:provider/signed_out', showSignedOut(needs));
       routes.post('/upstream/:provider/unlink', submitUnlink(needs));
@@ -142,8 +148,8 @@ async function beginAtHome(
   return beginSignIn(c, needs, connected, page, trimmed(address));
 }
 
-function isOffered({ protocol }: Provider, page: PendingPage): boolean {
-  return protocol === 'openid' || !isAgainNeeded(page);
+function isOffered({ protocol, kind }: Provider, page: PendingPage): boolean {
+  return (protocol === 'openid' && kind !== 'apple') || !isAgainNeeded(page);
 }
 
 /** `GET /upstream/PROVIDER/callback`: the authorization response of the provider (RFC 6749 §4.1.2). */
@@ -158,7 +164,7 @@ function receiveAnswer(needs: ProvidersNeeds) {
     let user: UpstreamUser;
     try {
       const callback = new URL(`${urlOf(needs, provider)}/callback`);
-      callback.search = queryOf(c.get('plain'));
+      callback.search = String(await needs.underWay.answerIn(c));
       user = await client.finish(callback, begun.request);
     } catch (error) {
       return answerProviderError(c, needs, provider, begun.pending, error);
@@ -167,6 +173,46 @@ function receiveAnswer(needs: ProvidersNeeds) {
       ? signIn(c, needs, connected, begun, user)
       : connect(c, needs, connected, begun, user);
   };
+}
+
+/** Characters of the longest answer that fits into a URL, sealed. */
+const MAX_POSTED_ANSWER = 4096;
+
+/**
+ * `POST /upstream/PROVIDER/callback`: the response as a form of the provider (OAuth 2.0 Form Post Response Mode), whose
+ * site the browser’s cookies are not sent from. Comes back as `GET`, which they are sent with. Says nothing about the
+ * browser, so another one cannot use it.
+ */
+function receivePostedAnswer(needs: ProvidersNeeds) {
+  return async (c: PageContext): Promise<Response> => {
+    const connected = connectedIn(c, needs);
+    if (connected === undefined) return needs.drawing.problem(c, { problem: 'not_found' }, 404);
+    const { provider } = connected;
+    if (provider.kind !== 'apple') {
+      c.header('allow', 'GET, HEAD');
+      return needs.drawing.problem(c, { problem: 'method_not_allowed' }, 405);
+    }
+    const sent = new URLSearchParams(bodyOf(c));
+    const kept = new URLSearchParams();
+    for (const name of ['state', 'code', 'error', 'iss', 'user']) {
+      const value = sent.get(name);
+      if (value !== null) kept.set(name, value);
+    }
+    if (String(kept).length > MAX_POSTED_ANSWER) kept.delete('user');
+    if (String(kept).length > MAX_POSTED_ANSWER || !isForm(c))
+      return refuse(c, needs, provider, 'provider_answer_foreign');
+    const answer = await needs.underWay.sealAnswer(provider.id, kept);
+    c.header('cache-control', 'no-store');
+    c.header('referrer-policy', 'no-referrer');
+    return c.redirect(`${needs.drawing.basePath}/upstream/${provider.id}/callback?${ANSWER}=${answer}`, 303);
+  };
+}
+
+function isForm(c: PageContext): boolean {
+  return (
+    c.req.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ===
+    'application/x-www-form-urlencoded'
+  );
 }
 
 /** The answer of a provider. After a second press at the provider, it comes twice, with two codes. */

@@ -1,4 +1,5 @@
 // Sign-ins at providers that a browser has under way, sealed in its cookies.
+import { queryOf } from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
 import type { NewIdentity } from '../../data/upstream_identities.ts';
 import type { Upstream } from '../../people/upstream.ts';
@@ -12,6 +13,12 @@ export const RETRY_AFTER_SECONDS = 10;
 
 /** Time to sign in at the provider, in milliseconds. */
 const MAX_FLOW_MS = 15 * 60 * 1000;
+
+/** The parameter with a sealed answer. */
+export const ANSWER = 'answer';
+
+/** Time for a redirect, in milliseconds. */
+const MAX_REDIRECT_MS = 2 * 60 * 1000;
 
 /** For how long an answer that comes too late still leads back to what the user wanted to do, in seconds. */
 const FLOW_KEPT = 4 * 60 * 60;
@@ -69,12 +76,33 @@ export class SignInsUnderWay {
     return true;
   }
 
+  /**
+   * Seals an answer that comes by a form of another site, because a browser does not send its cookies with it. The same
+   * browser brings it back by a redirect (ADR 193).
+   */
+  sealAnswer(provider: string, parameters: URLSearchParams): Promise<string> {
+    const { values, clock } = this.#needs;
+    return values.seal({ answerOf: provider, parameters: String(parameters), atMs: clock() });
+  }
+
+  /** The parameters of an answer: those of the URL, or what a form has sent a moment ago. */
+  async answerIn(c: PageContext): Promise<URLSearchParams> {
+    const sealed = c.req.query(ANSWER);
+    if (sealed === undefined) return new URLSearchParams(queryOf(c.get('plain')));
+    const { values, clock } = this.#needs;
+    const answer = await values.open(sealed);
+    if (!isJsonObject(answer) || answer.answerOf !== c.req.param('provider')) return new URLSearchParams();
+    const { parameters, atMs } = answer;
+    const isRecent = typeof atMs === 'number' && atMs + MAX_REDIRECT_MS > clock();
+    return new URLSearchParams(isRecent && typeof parameters === 'string' ? parameters : '');
+  }
+
   /** The sign-in that this browser began, and that the request answers. */
   async find(
     c: PageContext,
   ): Promise<{ readonly begun: ProviderSignIn; readonly sealed: string } | undefined> {
     const { cookies, values } = this.#needs;
-    const state = c.req.query('state') ?? '';
+    const state = (await this.answerIn(c)).get('state') ?? '';
     if (!/^[\w-]{16,128}$/.test(state)) return undefined;
     const sealed = cookies.get(c, cookieOf(state));
     const begun = sealed === undefined ? undefined : signInOf(await values.open(sealed));
