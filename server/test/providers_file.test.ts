@@ -90,7 +90,12 @@ describe('the file of the option providers', () => {
     });
     const { claims, ...others } = staff ?? assert.fail();
     assert.deepEqual(others, {
-      ...{ id: 'staff', protocol: 'openid', names: { name: 'Staff', 'name#de': 'Personal' } },
+      ...{
+        id: 'staff',
+        kind: 'generic',
+        protocol: 'openid',
+        names: { name: 'Staff', 'name#de': 'Personal' },
+      },
       ...{ issuer: 'https://sso.example', clientId: 'grantd', credential: { secret: 'from the file' } },
       ...{ scopes: ['openid'], trustedDomains: ['example.com'], createUsers: ['example.com'] },
       ...{ domains: ['example.com'], passAmr: true, signsOut: false, parameters: { hd: 'example.com' } },

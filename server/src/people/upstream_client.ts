@@ -4,10 +4,10 @@ import { isJsonObject } from '@grantd/core/options';
 import { JWKSNoMatchingKey, JWSSignatureVerificationFailed } from 'jose/errors';
 import { createRemoteJWKSet, customFetch as joseFetch } from 'jose/jwks/remote';
 import { compactVerify } from 'jose/jws/compact/verify';
-import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
 import * as openid from 'openid-client';
 import type { Provider } from '../config/providers.ts';
+import { appleName, appleSecret } from './apple.ts';
 
 /** The provider did not answer, or says that it cannot. Never means that it refused the user. */
 export class ProviderUnavailable extends Error {
@@ -169,7 +169,7 @@ export class UpstreamClient {
     const discovered = await this.#ready();
     const { configure, keys, metadata } = discovered;
     const isOpenid = this.#provider.protocol === 'openid';
-    const suggested = this.#provider.kind === 'apple' ? takeAppleName(callback) : {};
+    const suggested = this.#provider.kind === 'apple' ? appleName(callback) : {};
     const finished = this.#ask(async () => {
       const configuration = configure();
       const tokens = await openid.authorizationCodeGrant(configuration, callback, {
@@ -562,57 +562,6 @@ function algorithmsOf({
 function secretMethod({ token_endpoint_auth_methods_supported: methods }: openid.ServerMetadata) {
   const isBasic = methods === undefined || methods.includes('client_secret_basic');
   return isBasic ? openid.ClientSecretBasic : openid.ClientSecretPost;
-}
-
-/** Seconds for which a client secret for Apple is valid. Each token request gets a new one. */
-const APPLE_SECRET_LIFETIME = 5 * 60;
-
-/** Apple's client secret: a JWT, signed with the key of the team. */
-function appleSecret(
-  { issuer, clientId }: Pick<Provider, 'issuer' | 'clientId'>,
-  {
-    privateKey,
-    keyId = '',
-    teamId,
-  }: { readonly privateKey: KeyObject; readonly keyId: string | undefined; readonly teamId: string },
-  clock: () => number,
-): openid.ClientAuth {
-  return async (_, __, body) => {
-    const now = Math.floor(clock() / 1000);
-    const secret = await new SignJWT({})
-      .setProtectedHeader({ alg: 'ES256', kid: keyId })
-      .setIssuer(teamId)
-      .setSubject(clientId)
-      .setAudience(issuer)
-      .setIssuedAt(now)
-      .setExpirationTime(now + APPLE_SECRET_LIFETIME)
-      .sign(privateKey);
-    body.set('client_id', clientId);
-    body.set('client_secret', secret);
-  };
-}
-
-/**
- * Takes the parameter `user` out of a response of Apple, which sends it at the first sign-in only. It is not signed, so
- * nothing but the name counts, which users also choose freely at Apple.
- */
-function takeAppleName(callback: URL): Claims {
-  const text = callback.searchParams.get('user');
-  callback.searchParams.delete('user');
-  let user: unknown;
-  try {
-    user = JSON.parse(text ?? '');
-  } catch {
-    return {};
-  }
-  const name = isJsonObject(user) && isJsonObject(user.name) ? user.name : {};
-  const partOf = (value: unknown) =>
-    typeof value === 'string' ? value.replaceAll(/\p{C}/gu, '').trim() : '';
-  const [given, family] = [partOf(name.firstName), partOf(name.lastName)];
-  const whole = [given, family].filter((part) => part !== '').join(' ');
-  return Object.fromEntries(
-    Object.entries({ name: whole, given_name: given, family_name: family }).filter(([, part]) => part !== ''),
-  );
 }
 
 function privateKeyOf(
