@@ -172,6 +172,8 @@ const ACTS: readonly string[] = ['decision', 'do', 'act', 'account'];
 
 /** The `id` of a button without the name of a thing at its end, which is in the button’s value or in the path too. */
 export function kindOfId(id: string, field: Fields, path: string): string {
+  // Forms of operations all work alike.
+  if (id === `save-${field.do}`) return 'save-*';
   const values = Object.entries(field).flatMap(([name, value]) => (ACTS.includes(name) ? [] : [value]));
   const ends = [...values, ...path.split('/')].map((one) => `-${encodeURIComponent(one)}`);
   const end = ends.find((one) => one !== '-' && id.endsWith(one));
@@ -228,13 +230,17 @@ function answerOf({ authenticator, url }: World, page: Shown): Fields {
   };
 }
 
-/** Links to other pages of the site, and to questions before a change. */
+/**
+ * Links to other pages of the site. Of the forms and questions of a page, which all work alike, one of each kind is
+ * enough.
+ */
 function linksOn(page: Page): readonly { readonly kind: string; readonly url: string }[] {
-  const links = [...page.html.matchAll(/<a [^>]*href="([^"]*)"/g)].map(([, link = '']) => unescaped(link));
-  return links.flatMap((link) => {
-    const { origin, pathname, searchParams, href } = new URL(link, page.url);
+  const links = [...page.html.matchAll(/<a ([^>]*)href="([^"]*)"/g)];
+  return links.flatMap(([, attributes = '', link = '']) => {
+    const { origin, pathname, searchParams, href } = new URL(unescaped(link), page.url);
     if (origin !== new URL(page.url).origin || searchParams.has('ui_language')) return [];
-    const names = [...searchParams].map(([name, value]) => (name === 'ask' ? `ask=${value}` : name));
+    const asked = attributes.includes(' ending') ? 'ask=question' : 'ask=form';
+    const names = [...searchParams.keys()].map((name) => (name === 'ask' ? asked : name));
     return [{ kind: `> ${pathname} ${names.sort()}`, url: href }];
   });
 }

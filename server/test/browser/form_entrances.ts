@@ -275,7 +275,7 @@ function entrancesOf(
     },
     {
       name: 'a new user',
-      only: ['/console/users save-add'],
+      only: ['/console/users save-*'],
       async open() {
         const world = await signedIn(at('/console/users?ask=add'), true);
         return { ...world, values: { ...world.values, username: `new ${world.values.username}` } };
