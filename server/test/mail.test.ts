@@ -68,7 +68,7 @@ function process(
   const links = new LinkBook({ links: mailedLinks, issuer: ISSUER, clock });
   const queue = new MailQueue({ mails, secret: new ServerSecret<ProgramSecretUse>('s'.repeat(32)), clock });
   const deliverer = new MailDeliverer({
-    ...{ queue, links, people, storage, smtp, clock },
+    ...{ queue, links, people, storage, smtp, clock, codes: undefined },
     passwords: new OwnPasswords({ providers: [], identities }),
     operator: { name: 'Example' },
     report: ({ type, code }) => reports.push(code === undefined ? type : `${type} ${code}`),
@@ -478,7 +478,12 @@ describe('an email', () => {
       for (const template of Object.keys(templates) as (keyof typeof templates)[]) {
         const hasLink = templates[template].action !== undefined;
         const links = hasLink ? [{ url: 'https://id.example/link?token=x&y' }] : [];
-        const view = { template, username: '<b>bob</b>', links, validSeconds: 1800, value: 'x@example.com' };
+        const code = template === 'code' && {
+          code: '012345',
+          request: { userAgent: '<b>', network: '<b>192.0.2.0/24', atMs: 0 },
+        };
+        const greeted = { template, username: '<b>bob</b>', validSeconds: 1800, value: 'x@example.com' };
+        const view = { ...greeted, links, ...code };
         const { subject, text, html } = await renderMail(view, language, operator);
         assert.match(subject, /Example & <Sons>/);
         if (hasLink) assert.match(text, /https:\/\/id\.example\/link\?token=x&y\n/);
@@ -486,6 +491,11 @@ describe('an email', () => {
         if (hasLink) assert.match(html, /href="https:\/\/id\.example\/link\?token=x&amp;y"/);
         assert.doesNotMatch(html, /<b>|<Sons>|<img|<script|url\(|src=/);
         if (hasLink) assert.match(html, /#7a1f5c/);
+        if (code === false) continue;
+        assert.match(text, /^ {4}012345$/m);
+        assert.match(html, />012345</);
+        for (const shown of [text, html]) assert.match(shown, /192\.0\.2\.0\/24/);
+        assert.doesNotMatch(subject, /\d/);
       }
     }
   });

@@ -499,6 +499,18 @@ export const OPTIONS = {
     'Domains whose email addresses may sign up. Subdomains are not included.',
     'all',
   ),
+  emailCode: option(
+    'Users',
+    oneOf('off', 'also', 'first'),
+    'Whether the server emails users a code of six digits with which they sign in instead of a password. also: the sign-in page has a second button for it; first: the page asks for the password only on request. A code counts as much as a password, so a second factor is still asked for (docs/sign_in.md).',
+    'off',
+  ),
+  insecureEmailCodeForAdministrators: option(
+    'Users',
+    trueOrFalse,
+    'Whether members of adminGroup get codes by email too. Then everyone who reads the mailbox of an administrator can sign in as this administrator.',
+    false,
+  ),
   passwordMinLength: option(
     'Users',
     wholeNumber(8, 128),

@@ -164,10 +164,10 @@ export function mailsTable(tables: ProgramTables): Mails {
   };
 }
 
-/** What a mailed link is for. */
-export type LinkPurpose = 'reset' | 'invite' | 'verify' | 'sign_up';
+/** What a mailed link is for. `code` is none, but six digits that sign a user in. */
+export type LinkPurpose = 'reset' | 'invite' | 'verify' | 'sign_up' | 'code';
 
-const PURPOSES: readonly LinkPurpose[] = ['reset', 'invite', 'verify', 'sign_up'];
+const PURPOSES: readonly LinkPurpose[] = ['reset', 'invite', 'verify', 'sign_up', 'code'];
 
 /** A single-use link that was mailed. The database has a digest of its token. */
 export interface MailedLink {

@@ -54,6 +54,9 @@ export const PAGE_REASONS = {
   passkeys_too_many: 'The user tried to add a passkey, but already has the maximum number.',
   passkey_needed: 'The user tried to remove a passkey, but they have no other way to sign in.',
   code_wrong: 'The code of the authenticator app is wrong.',
+  email_code_wrong:
+    'The code by email is wrong, has expired, was used or replaced, or belongs to another browser, or there is no such user.',
+  email_code_guessed: 'There were five wrong codes for one code by email, so it no longer counts.',
   code_used: 'The code of the authenticator app was already used.',
   totp_exists: 'The user tried to add an authenticator app, but already has one.',
   totp_offer_wrong:
@@ -136,6 +139,7 @@ export type PageReason = keyof typeof PAGE_REASONS;
 export type PageName =
   | Extract<ServerEvent['operation'], 'authorization' | 'logout'>
   | 'login'
+  | 'code'
   | 'second'
   | 'select'
   | 'denied'
@@ -159,6 +163,7 @@ export interface PageEvent {
     | 'session_ended'
     | 'consent_given'
     | 'consent_withdrawn'
+    | 'code_requested'
     | 'reset_requested'
     | 'password_reset'
     | 'password_changed'

@@ -5,6 +5,7 @@ import type { People, Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import type { Brand } from '../pages/drawing/brand.ts';
+import type { EmailCodes } from '../people/email_codes.ts';
 import {
   FACTOR_CHANGES,
   isAddress,
@@ -50,6 +51,8 @@ interface Parts {
   readonly people: Pick<People, 'byName' | 'bySubject' | 'byVerifiedEmail'>;
   readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
   readonly passwords: Pick<OwnPasswords, 'mayReset'>;
+  /** `undefined` if the server sends no codes. */
+  readonly codes: Pick<EmailCodes, 'make'> | undefined;
   readonly operator: Brand;
   /** `undefined` in the demo, whose emails go to a page. */
   readonly smtp: Smtp | undefined;
@@ -159,6 +162,7 @@ export class MailDeliverer {
       if (mail.createdAtMs + REQUEST_VALID_FOR_MS < this.#clock()) return undefined;
       return template === 'reset' ? this.#reset(to, browser) : this.#signUp(to, browser);
     }
+    if (template === 'code') return this.#code(mail, parameters);
     if (!isAddress(to)) return undefined;
     if (template === 'account_removed')
       return { to, view: { template, username: String(parameters.username) } };
@@ -217,6 +221,22 @@ export class MailDeliverer {
     };
   }
 
+  /** The email names the request, so that its reader can tell whether it is their own. */
+  async #code(
+    { recipient, createdAtMs }: StoredMail,
+    { id, browser, knownBrowser, application, userAgent, network }: Readonly<Record<string, unknown>>,
+  ): Promise<Addressed | undefined> {
+    if (createdAtMs + LINK_LIFETIMES_MS.code < this.#clock()) return undefined;
+    if (typeof id !== 'string' || typeof browser !== 'string') return undefined;
+    const known = typeof knownBrowser === 'string' ? { knownBrowser } : {};
+    const made = await this.#parts.codes?.make(recipient, { id, browser, ...known });
+    if (made === undefined) return undefined;
+    const { person, address: to, code } = made;
+    const request = { userAgent: String(userAgent), network, atMs: createdAtMs };
+    const view = { template: 'code', username: person.name, value: application, code, request } as const;
+    return { to, view: { ...view, value: String(application ?? ''), validSeconds: validSeconds('code') } };
+  }
+
   /** The users with this verified address, or else the user with this name. */
   async #usersOf(typed: string): Promise<readonly Person[]> {
     const { people } = this.#parts;
@@ -244,6 +264,7 @@ export class MailDeliverer {
 const TEMPLATES: readonly MailTemplate[] = [
   'reset',
   'sign_up',
+  'code',
   'verify',
   'invite',
   'password_changed',

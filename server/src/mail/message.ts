@@ -1,5 +1,6 @@
 import { html, raw } from 'hono/html';
 import { type Brand, isColor, textOn } from '../pages/drawing/brand.ts';
+import { browserText } from '../pages/drawing/browser_names.ts';
 import type { FactorChange, RenderedMail } from '../people/mailing.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
@@ -17,7 +18,11 @@ export interface MailView {
   /** Who is greeted. */
   readonly username?: string;
   readonly links?: readonly MailLink[];
-  /** How long the links are valid. */
+  /** The digits to type. */
+  readonly code?: string;
+  /** What asked for the code. */
+  readonly request?: { readonly userAgent: string; readonly network: unknown; readonly atMs: number };
+  /** How long the links, or the code, are valid. */
   readonly validSeconds?: number;
   /** A further value that the text names, such as the new address. */
   readonly value?: string;
@@ -38,16 +43,23 @@ export async function renderMail(view: MailView, language: Language, operator: B
     words.text(operator.name, view.change === undefined ? value : mails.changes[view.change](value)),
     ...(view.isByRecovery === true ? [mails.byRecovery] : []),
   ];
+  const { code, request } = view;
   const links = (view.links ?? []).map(({ url, account }) => ({
     url,
     label: labelOf(words.action, account, mails.actionFor),
   }));
   const after = [
-    ...(view.validSeconds === undefined ? [] : [mails.linkValid(texts.formats.duration(view.validSeconds))]),
+    ...(view.validSeconds === undefined
+      ? []
+      : [
+          (code === undefined ? mails.linkValid : mails.codeValid)(texts.formats.duration(view.validSeconds)),
+        ]),
+    ...(request === undefined ? [] : [requestText(request, texts)]),
     ...(words.note === undefined ? [] : [words.note]),
   ];
   const text = [
     ...before,
+    ...(code === undefined ? [] : [`    ${code}`]),
     ...links.map(({ label, url }) => `${label}:\n${url}`),
     ...after,
     `-- \n${mails.automatic(operator.name)}`,
@@ -55,8 +67,16 @@ export async function renderMail(view: MailView, language: Language, operator: B
   return {
     subject: words.subject(operator.name),
     text: `${text.join('\n\n')}\n`,
-    html: String(await documentOf({ before, links, after }, texts, operator)),
+    html: String(await documentOf({ before, code, links, after }, texts, operator)),
   };
+}
+
+function requestText({ userAgent, network, atMs }: NonNullable<MailView['request']>, texts: Texts): string {
+  const { mails, formats } = texts;
+  const [browser, time] = [browserText(userAgent, texts), formats.instant(atMs)];
+  return typeof network === 'string'
+    ? mails.codeRequestFrom(browser, network, time)
+    : mails.codeRequest(browser, time);
 }
 
 function labelOf(
@@ -70,6 +90,7 @@ function labelOf(
 
 interface Parts {
   readonly before: readonly string[];
+  readonly code: string | undefined;
   readonly links: readonly { readonly label: string; readonly url: string }[];
   readonly after: readonly string[];
 }
@@ -80,12 +101,13 @@ const STYLE = {
   text: 'margin:0 0 16px',
   small: 'margin:24px 0 0;padding-top:16px;border-top:1px solid #84878f;font-size:14px',
   address: 'font-size:14px;word-break:break-all',
+  code: 'margin:0 0 16px;font-size:28px;font-weight:600;letter-spacing:4px',
 };
 
 const DEFAULT_COLOR = '#1d5f63';
 
 function documentOf(
-  { before, links, after }: Parts,
+  { before, code, links, after }: Parts,
   { language, mails }: Texts,
   { name, color }: Brand,
 ): Html {
@@ -98,7 +120,7 @@ function documentOf(
 <body style="${raw(STYLE.body)}">
 <div style="max-width:36rem;margin:0 auto">
 <p style="margin:0 0 24px;font-size:18px;font-weight:600">${name}</p>
-${before.map(paragraph)}${links.map(
+${before.map(paragraph)}${code === undefined ? '' : html`<p style="${STYLE.code}">${code}</p>\n`}${links.map(
   ({ label, url }) => html`<p style="${STYLE.text}"><a href="${url}" style="${button}">${label}</a></p>
 <p style="${STYLE.text};${STYLE.address}">${mails.linkHint}<br><a href="${url}">${url}</a></p>
 `,

@@ -17,6 +17,7 @@ import type { RequestLog } from '../log/log.ts';
 import { Administrators } from '../people/administrators.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { DirectorySignIn } from '../people/directory.ts';
+import type { EmailCodes } from '../people/email_codes.ts';
 import { AccessEnding } from '../people/groups.ts';
 import type { LinkBook, MailQueue } from '../people/mailing.ts';
 import { MissingSteps } from '../people/missing_steps.ts';
@@ -41,6 +42,7 @@ import {
   KnownBrowsers,
   LanguageChoice,
   OpenedLink,
+  RequestedCodes,
   SealedValues,
 } from './browser/cookies.ts';
 import {
@@ -87,7 +89,9 @@ interface Surroundings {
   readonly operator: Operator;
   readonly notifyClients: NotifyClients;
   /** `undefined` if the server sends no emails. */
-  readonly mail: { readonly queue: MailQueue; readonly links: LinkBook } | undefined;
+  readonly mail:
+    | { readonly queue: MailQueue; readonly links: LinkBook; readonly codes: EmailCodes | undefined }
+    | undefined;
   /** `undefined` if all users are local. */
   readonly directory: Directory | undefined;
   /** The pages of the console; `undefined` if it is off. */
@@ -179,6 +183,7 @@ export function openPages(
   const { signInPolicy, consoleSignInPolicy, recoveryHold, signUpDomains } = settings;
   const missing = new MissingSteps({
     ...{ passwords, groups, signInPolicy, consoleSignInPolicy, clock, factors: instance.factors },
+    emailCodeOpensConsole: settings.insecureEmailCodeForAdministrators,
     hasPasskeys: passkeys !== undefined,
   });
   const signInParts = {
@@ -278,6 +283,10 @@ export function openPages(
       ...{ ...pages, authorization, missing, visitors, knownBrowsers, signInParts, providers },
       ...{ factors, passkeys, secondFactors, notifyClients, isSignUpOpen },
       ...{ halfSignIns: new HalfSignIns(cookies, secret, clock), sendsMail: mail !== undefined },
+      emailCode: mail?.codes && {
+        ...{ emailCodes: mail.codes, queue: mail.queue, isFirst: settings.emailCode === 'first' },
+        requestedCodes: new RequestedCodes(cookies, secret, clock),
+      },
     }),
     server.device &&
       deviceFlow({ ...pages, devices: server.device, visits, visitors, authorization, limits }),

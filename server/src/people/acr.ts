@@ -16,6 +16,8 @@ function levelOfAcr(acr: string): Level | undefined {
 /** Authentication methods of each step (RFC 8176 §2). */
 export const METHODS = {
   password: ['pwd'],
+  /** No registered value says it (RFC 8176 §2): `otp` would look like the code of an app, which is a further factor. */
+  emailCode: ['email'],
   /** Codes of an app and recovery codes are one-time passwords. */
   code: ['otp', 'mfa'],
   /** A key that the user has, after user presence and verification by the authenticator. */
@@ -68,9 +70,17 @@ export function amrShown(amr: readonly string[]): readonly string[] {
   return shown.includes(FEDERATED) ? [FEDERATED, ...shown.filter((item) => item !== FEDERATED)] : shown;
 }
 
-/** Whether the user has shown something that a security key can follow: a password, or a sign-in at a provider. */
+/** Of the lowest level: a code by email replaces the password, and is worth as much (ADR 159). */
+const FIRST_FACTORS: readonly string[] = [...METHODS.password, ...METHODS.emailCode];
+
+/** Whether the user has signed in here with a code by email instead of a password. */
+export function usesEmailCode(amr: readonly string[]): boolean {
+  return METHODS.emailCode.some((method) => doneHere(amr).includes(method));
+}
+
+/** Whether the user has shown something that a security key can follow: a first factor, or a sign-in at a provider. */
 export function hasFirstStep(amr: readonly string[]): boolean {
-  return amr.includes(FEDERATED) || doneHere(amr).includes('pwd');
+  return amr.includes(FEDERATED) || FIRST_FACTORS.some((method) => doneHere(amr).includes(method));
 }
 
 export function levelOf(amr: readonly string[]): Level {
@@ -88,7 +98,7 @@ export function levelOf(amr: readonly string[]): Level {
  */
 export function acrOf(amr: readonly string[], requested: readonly string[] = []): string | undefined {
   const level = levelOf(amr);
-  if (level === PASSWORD && !doneHere(amr).includes('pwd')) return undefined;
+  if (level === PASSWORD && !FIRST_FACTORS.some((method) => doneHere(amr).includes(method))) return undefined;
   const met = requested.find((acr) => (levelOfAcr(acr) ?? Number.POSITIVE_INFINITY) <= level);
   return met ?? ACRS.findLast((acr) => acr.level <= level)?.acr;
 }

@@ -1,6 +1,7 @@
 import type { Attempts } from '../data/attempts.ts';
 import type { Person } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
+import { CODES_OF_USER, emailCodeCountName } from './email_codes.ts';
 import { verifiedAddressOf } from './mailing.ts';
 import { CODE_LIMITS, codeCountName } from './second_factors.ts';
 import {
@@ -77,9 +78,7 @@ export class Locks {
 
   /** Forgets all attempts for a user, wherever they came from. */
   async unlock(person: LockedPerson): Promise<void> {
-    await this.#limits.forgetAll(
-      countsFor(person).map(({ name }) => name),
-      person.subject,
-    );
+    const ofCodes = CODES_OF_USER.map((_, index) => emailCodeCountName(person.subject, index));
+    await this.#limits.forgetAll([...countsFor(person).map(({ name }) => name), ...ofCodes], person.subject);
   }
 }

@@ -11,6 +11,7 @@ export const LINK_LIFETIMES_MS: Readonly<Record<LinkPurpose, number>> = {
   verify: 24 * 60 * 60 * 1000,
   sign_up: 60 * 60 * 1000,
   invite: 7 * 24 * 60 * 60 * 1000,
+  code: 10 * 60 * 1000,
 };
 
 /** The emails that the server sends, and what each needs to know. */
@@ -18,6 +19,15 @@ export interface MailParameters {
   /** A request by a visitor. Whether it leads to an email is decided when it is due, not when it is made. */
   readonly reset: { readonly browser: string };
   readonly sign_up: { readonly browser: string };
+  /** As `reset`, with the request that the email names. */
+  readonly code: {
+    readonly id: string;
+    readonly browser: string;
+    readonly knownBrowser?: string | undefined;
+    readonly userAgent: string;
+    readonly network?: string;
+    readonly application?: string;
+  };
   readonly verify: Record<never, never>;
   readonly invite: Record<never, never>;
   readonly password_changed: Record<never, never>;
@@ -229,6 +239,6 @@ export function isAddress(text: string): boolean {
   return text.length <= MAX_ADDRESS && ADDRESS.test(text);
 }
 
-function digestOf(secret: string): string {
+export function digestOf(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url');
 }

@@ -15,6 +15,7 @@ import {
   NO_ACR,
   reachableLevel,
   strictestOf,
+  usesEmailCode,
 } from './acr.ts';
 import type { OwnPasswords } from './own_passwords.ts';
 
@@ -28,6 +29,8 @@ interface Needs {
   readonly signInPolicy: SignInPolicy;
   /** Applies to the console together with `signInPolicy`. */
   readonly consoleSignInPolicy: SignInPolicy;
+  /** Whether a code by email, instead of the password, opens the console. */
+  readonly emailCodeOpensConsole: boolean;
   readonly clock: () => number;
 }
 
@@ -67,12 +70,21 @@ export class MissingSteps {
     return missingForChange(change, has, { amr, ageMs: atMs - signedInAtMs });
   }
 
+  /** Whether a page takes the first step of a sign-in. A user may have become an administrator after it. */
+  takes({ amr }: Pick<SignedIn, 'amr'>, { page }: { readonly page: string }): boolean {
+    return page !== 'console' || this.#needs.emailCodeOpensConsole || !usesEmailCode(amr);
+  }
+
   /** Whether a visit to an account page needs another sign-in, and not only a further step. */
   async needsSignIn(
     session: SignedIn,
-    { isFresh, change }: { readonly isFresh?: true; readonly change?: AccountChange },
+    {
+      isFresh,
+      change,
+      page,
+    }: { readonly isFresh?: true; readonly change?: AccountChange; readonly page: string },
   ): Promise<boolean> {
-    if (isFresh === true && !this.isFresh(session)) return true;
+    if ((isFresh === true && !this.isFresh(session)) || !this.takes(session, { page })) return true;
     return change !== undefined && (await this.ofChange(session, change))?.step === 'sign_in';
   }
 

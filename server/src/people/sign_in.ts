@@ -320,6 +320,11 @@ export async function linksToWait(limits: AttemptLimits, subject: string): Promi
   return reached?.secondsToWait ?? 0;
 }
 
+/** The failures of an address with what is no password. They count together with those with one. */
+export function failuresAt(place: string): Count {
+  return { name: ANY_NAME, place, most: FAILURES_OF_ADDRESS };
+}
+
 /** Stand for all names. No name has a line break. */
 const ANY_NAME = 'any name\n';
 const RECORDED = 'recorded\n';

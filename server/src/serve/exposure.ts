@@ -147,13 +147,23 @@ export function refuseContradictoryMail({ settings, sourceOf }: Configuration): 
   const refuse = (option: OptionName, expected: string): never => {
     throw new ConfigurationRefused(`${sourceOf(option)}: expected ${expected}`);
   };
-  const { smtpUrl, mailFrom, signUp, signUpDomains, demo } = settings;
+  const { smtpUrl, mailFrom, signUp, signUpDomains, demo, emailCode } = settings;
   if (smtpUrl !== undefined && mailFrom === undefined)
     refuse('smtpUrl', `${sourceOf('mailFrom')} with it, the sender of the emails`);
   if (mailFrom !== undefined && smtpUrl === undefined)
     refuse('mailFrom', `${sourceOf('smtpUrl')} with it, the server that sends the emails`);
   if (signUp === 'open' && smtpUrl === undefined && !demo)
     refuse('signUp', `${sourceOf('smtpUrl')} with it, because addresses are verified by email`);
+  if (emailCode !== 'off' && smtpUrl === undefined && !demo)
+    refuse('emailCode', `${sourceOf('smtpUrl')} with it, the server that sends the codes`);
+  if (
+    settings.insecureEmailCodeForAdministrators &&
+    (emailCode === 'off' || settings.adminGroup === undefined)
+  )
+    refuse(
+      'insecureEmailCodeForAdministrators',
+      `${sourceOf('emailCode')} and ${sourceOf('adminGroup')} with it`,
+    );
   if (signUpDomains !== undefined && signUp !== 'open')
     refuse('signUpDomains', `${sourceOf('signUp')} open with it`);
 }

@@ -319,7 +319,7 @@ function listenerOf(given: Given, { directory, instance, clock }: Data, parts: P
       const { notifyClients } = unfinished;
       return openPages(instance, {
         ...{ settings, server, requestLog, operator: files.operator, notifyClients, directory, consoleFlow },
-        mail: mail && { queue: mail.queue, links: mail.links },
+        mail: mail && { queue: mail.queue, links: mail.links, codes: mail.codes },
         openUpstream: await upstreamOf(instance, files.providers),
       });
     }),

@@ -165,6 +165,24 @@ export const DE: Texts = {
     onlyOne: 'Nur zusammen mit Ihrem Passwort. Fügen Sie einen weiteren hinzu, falls Sie ihn verlieren.',
   },
 
+  emailCode: {
+    send: 'Code per E-Mail senden',
+    title: 'Code eingeben',
+    sent: (name) =>
+      html`Wenn ${name} zu einem Konto mit bestätigter E-Mail-Adresse gehört, ist ein Code dorthin unterwegs. Er gilt 10 Minuten lang, in diesem Browser.`,
+    code: 'Code aus der E-Mail',
+    submit: 'Anmelden',
+    help: 'Nach einigen Minuten noch nichts da? Sehen Sie im Spam-Ordner nach, oder senden Sie einen neuen Code.',
+    again: 'Neuen Code senden',
+    usePassword: 'Passwort verwenden',
+    problems: {
+      code_wrong: 'Dieser Code ist falsch oder gilt nicht mehr. Nur der Code aus der neuesten E-Mail gilt.',
+      code_guessed: 'Zu viele falsche Codes. Senden Sie einen neuen Code.',
+      another_person: 'Die Anwendung verlangt ein anderes Konto. Melden Sie sich mit diesem an.',
+      too_many_attempts: 'Zu viele Versuche.',
+    },
+  },
+
   second: {
     title: 'Bestätigen Sie, dass Sie es sind',
     signingInAs: 'Anmeldung als',
@@ -544,6 +562,7 @@ export const DE: Texts = {
     ways: {
       fed: 'anderem Anbieter',
       pwd: 'Passwort',
+      email: 'Code per E-Mail',
       otp: 'Code',
       pop: 'Passkey',
       securityKey: 'Sicherheitsschlüssel',
@@ -778,6 +797,11 @@ export const DE: Texts = {
     greeting: (username) => `Guten Tag ${username},`,
     actionFor: (action, account) => `${action} für ${account}`,
     linkValid: (duration) => `Der Link gilt einmal und ${duration} lang.`,
+    codeValid: (duration) =>
+      `Der Code gilt einmal und ${duration} lang, und nur in dem Browser, in dem Sie ihn angefordert haben.`,
+    codeRequest: (browser, time) => `Angefordert mit: ${browser}, ${time}.`,
+    codeRequestFrom: (browser, network, time) =>
+      `Angefordert mit: ${browser}, aus dem Netz ${network}, ${time}.`,
     linkHint: 'Oder öffnen Sie diese Adresse:',
     automatic: (operator) => `${operator} hat diese E-Mail automatisch gesendet.`,
     byRecovery: 'Das geschah nach einer Anmeldung mit einem Wiederherstellungscode.',
@@ -802,6 +826,13 @@ export const DE: Texts = {
           `Jemand möchte Ihr Passwort für ${operator} zurücksetzen. Wenn Sie das waren, wählen Sie ein neues.`,
         action: 'Neues Passwort wählen',
         note: 'Wenn Sie das nicht waren, ignorieren Sie diese E-Mail. Ihr Passwort hat sich nicht geändert.',
+      },
+      code: {
+        subject: (operator) => `Ihr Code für ${operator}`,
+        text: (operator, application) =>
+          `Jemand möchte sich ${application === '' ? `bei ${operator}` : `mit ${operator} bei ${application}`} anmelden. Wenn Sie das sind, geben Sie diesen Code auf der Seite ein, auf der Sie ihn angefordert haben.`,
+        action: undefined,
+        note: 'Sagen Sie den Code niemandem, und geben Sie ihn auf keiner anderen Seite ein: Wer ihn hat, kann sich als Sie anmelden. Wenn Sie ihn nicht angefordert haben, ignorieren Sie diese E-Mail.',
       },
       sign_up: {
         subject: (operator) => `Ihr Konto für ${operator} anlegen`,

@@ -170,6 +170,25 @@ export const EN = {
     onlyOne: 'Only with your password. Add another one in case you lose it.',
   },
 
+  /** The page that asks for a code by email, and the button that sends one. */
+  emailCode: {
+    send: 'Email me a code',
+    title: 'Enter the code',
+    sent: (name: Name) =>
+      html`If ${name} belongs to an account with a verified email address, a code is on its way there. It works for 10 minutes, in this browser.`,
+    code: 'Code from the email',
+    submit: 'Sign in',
+    help: 'Nothing there after a few minutes? Look into the spam folder, or send another code.',
+    again: 'Send another code',
+    usePassword: 'Use a password',
+    problems: {
+      code_wrong: 'This code is wrong, or no longer valid. Only the code of the newest email works.',
+      code_guessed: 'Too many wrong codes. Send another code.',
+      another_person: 'The application requires a different account. Sign in with that account.',
+      too_many_attempts: 'Too many attempts.',
+    },
+  },
+
   /** The page that asks for a second factor. */
   second: {
     title: 'Confirm it’s you',
@@ -547,6 +566,7 @@ export const EN = {
     ways: {
       fed: 'another provider',
       pwd: 'password',
+      email: 'code by email',
       otp: 'code',
       pop: 'passkey',
       securityKey: 'security key',
@@ -773,6 +793,12 @@ export const EN = {
     greeting: (username: string) => `Hello ${username},`,
     actionFor: (action: string, account: string) => `${action} for ${account}`,
     linkValid: (duration: string) => `The link works once, for ${duration}.`,
+    codeValid: (duration: string) =>
+      `The code works once, for ${duration}, and only in the browser in which you asked for it.`,
+    /** What asked for a code: a browser and the time, and perhaps a network. */
+    codeRequest: (browser: string, time: string) => `Asked for with: ${browser}, ${time}.`,
+    codeRequestFrom: (browser: string, network: string, time: string) =>
+      `Asked for with: ${browser}, from the network ${network}, ${time}.`,
     linkHint: 'Or open this address:',
     automatic: (operator: string) => `${operator} sent this email automatically.`,
     byRecovery: 'This was done after a sign-in with a recovery code.',
@@ -797,6 +823,13 @@ export const EN = {
           `Someone asked to reset your password for ${operator}. If this was you, choose a new one.`,
         action: 'Choose a new password',
         note: 'If this was not you, ignore this email. Your password has not changed.',
+      },
+      code: {
+        subject: (operator: string) => `Your code for ${operator}`,
+        text: (operator: string, application: string) =>
+          `Someone wants to sign in to ${application === '' ? operator : `${application} with ${operator}`}. If this is you, type this code on the page where you asked for it.`,
+        action: undefined,
+        note: 'Tell the code to no one, and type it on no other page: whoever has it can sign in as you. If you did not ask for it, ignore this email.',
       },
       sign_up: {
         subject: (operator: string) => `Create your account for ${operator}`,

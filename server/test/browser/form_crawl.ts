@@ -159,9 +159,10 @@ export function buttonsOf(page: Shown, world: World): readonly Button[] {
         const id = attributeOf(before, 'id') ?? assert.fail(`a button has no id: ${inner}`);
         const name = attributeOf(after, 'name');
         const own = name === undefined ? {} : { [name]: attributeOf(after, 'value') ?? '' };
-        const kind = `${action.pathname} ${kindOfId(id, own, action.pathname)}`;
+        const { pathname, href } = new URL(attributeOf(after, 'formaction') ?? action, page.url);
+        const kind = `${pathname} ${kindOfId(id, own, pathname)}`;
         const fields = { ...hidden, ...typed, ...ceremony, ...own };
-        return { kind, action: action.href, fields, form, id, typed, isOfPasskey };
+        return { kind, action: href, fields, form, id, typed, isOfPasskey };
       },
     );
   });

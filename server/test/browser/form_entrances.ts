@@ -66,7 +66,17 @@ async function startServer(
   const company = { client_id: 'login', client_secret: { env: 'PROVIDER_SECRET' }, issuer: provider };
   writeFileSync(join(folder, 'providers.json'), JSON.stringify({ company: { ...company, name: 'Company' } }));
   const flags = [
-    ...['--demo', '--workers', '2', '--sign-up', 'open', '--providers', 'providers.json'],
+    ...[
+      '--demo',
+      '--workers',
+      '2',
+      '--email-code',
+      'also',
+      '--sign-up',
+      'open',
+      '--providers',
+      'providers.json',
+    ],
     ...['--trusted-proxies', '127.0.0.1,::1', '--console-sign-in-policy', 'password'],
   ];
   const first = await workbench.start(folder, flags, ENVIRONMENT);

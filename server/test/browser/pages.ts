@@ -30,6 +30,7 @@ export const PAGE_FLAGS: readonly string[] = [
   JSON.stringify({ payment: PAYMENT_TYPE }),
   '--providers',
   join(import.meta.dirname, 'providers.json'),
+  ...['--email-code', 'also'],
   ...['--console', '--admin-group', 'admins', '--console-sign-in-policy', 'password'],
 ];
 
@@ -72,6 +73,15 @@ export const PAGES: readonly PageCase[] = [
       await visit.signIn({ username: `nobody-${Math.random()}`, password: 'not hers' });
     },
     shows: '#problem',
+  },
+  {
+    name: 'code by email, refused',
+    as: 'nobody',
+    open: async (visit) => {
+      await visit.authorize({ login_hint: LONG_NAME });
+      await visit.askForCode('000000');
+    },
+    shows: '#code[aria-invalid]',
   },
   {
     name: 'consent',

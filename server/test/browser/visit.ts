@@ -54,6 +54,13 @@ export class Visit {
     await this.page.click('#login-submit');
   }
 
+  /** Asks for a code by email with the name in the field, and types one. */
+  async askForCode(code: string): Promise<void> {
+    await this.page.click('#send-code');
+    await this.page.fill('#code', code);
+    await this.page.click('#code-submit');
+  }
+
   /** Continues to the consent page, which appears even after an earlier consent. */
   async authorizeAndSignIn(parameters: Parameters = {}, who = ALICE): Promise<void> {
     await this.authorize({ prompt: 'consent', ...parameters });

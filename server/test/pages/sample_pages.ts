@@ -44,6 +44,7 @@ import { logoutPage, signedOutPage, stillSignedInPage } from '../../src/pages/lo
 import { type ProviderProblem, providerProblemPage } from '../../src/pages/providers/way_to_provider.ts';
 import { type LinkView, linkDonePage, linkFormPage } from '../../src/pages/recovery/link_pages.ts';
 import { forgotPage, mailSentPage, signUpPage } from '../../src/pages/recovery/mail_pages.ts';
+import { type EmailCodeView, emailCodePage } from '../../src/pages/sign_in/email_code_page.ts';
 import { type SignInView, signInPage } from '../../src/pages/sign_in/login_page.ts';
 import { type SecondView, secondPage } from '../../src/pages/sign_in/second_page.ts';
 import type { Language } from '../../src/texts/texts.ts';
@@ -471,6 +472,10 @@ const SECURITY = {
 
 const RECOVERY_CODES = Array.from({ length: 10 }, (_, at) => `k7mq-2xw${at}-p4rt-zzh3`);
 
+const EMAIL_CODE: EmailCodeView = {
+  ...{ ...FORM, application: PHOTOS, typed: 'alice@example.com', back: '/login?password' },
+};
+
 const SECOND: SecondView = {
   ...FORM,
   application: PHOTOS,
@@ -845,6 +850,18 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...ACCOUNT, current: 'security' },
     ...FORM,
     codes: RECOVERY_CODES,
+  }),
+  sample('sign_in_code', signInPage, { ...SIGN_IN, forgot: '/forgot', emailCode: { action: '/login/code' } }),
+  sample('sign_in_code_first', signInPage, {
+    ...{ ...SIGN_IN, takesAddress: true },
+    emailCode: { action: '/login/code', passwordUrl: '/login?password' },
+  }),
+  sample('email_code', emailCodePage, EMAIL_CODE),
+  sample('email_code_wrong', emailCodePage, { ...EMAIL_CODE, problem: 'code_wrong' }, OPERATOR),
+  sample('email_code_guessed', emailCodePage, { ...EMAIL_CODE, problem: 'code_guessed' }),
+  sample('email_code_other', emailCodePage, { ...EMAIL_CODE, problem: 'another_person' }),
+  sample('email_code_wait', emailCodePage, {
+    ...{ ...EMAIL_CODE, application: STRANGER, problem: 'too_many_attempts', secondsToWait: 290 },
   }),
   sample('second_code', secondPage, SECOND),
   sample('second_code_wrong', secondPage, { ...SECOND, problem: 'code_wrong' }, OPERATOR),

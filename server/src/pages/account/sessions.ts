@@ -287,7 +287,7 @@ function waysOf(amr: readonly string[], { account: { ways }, formats }: Texts): 
   return formats.list(shown.map((way) => ways[way === 'pop' ? key : way]));
 }
 
-const SHOWN_WAYS = ['fed', 'pwd', 'otp', 'pop'] as const;
+const SHOWN_WAYS = ['fed', 'pwd', 'email', 'otp', 'pop'] as const;
 
 function failureOf(reason: string): keyof Texts['account']['signInFailures'] {
   if (reason === 'password_wrong' || reason === 'password_cut_off') return 'password';

@@ -111,11 +111,13 @@ export class OpenedLink {
 const SECOND_COOKIE = 'grantd_second';
 const SECOND_COOKIE_SECONDS = 10 * 60;
 
-/** A user who has entered the right password and owes a second factor. */
+/** A user who has entered the right password, or code by email, and owes a second factor. */
 export interface HalfSignIn {
   readonly subject: string;
   /** Digest of the stored password hash. A changed password ends the sign-in. */
   readonly password: string;
+  /** What the user has shown. */
+  readonly amr: readonly string[];
   readonly begunAtMs: number;
 }
 
@@ -135,9 +137,14 @@ export class HalfSignIns {
   }
 
   /** @param request the sealed request in the page’s URL */
-  async set(c: Context, { subject, passwordHash }: Person, request: string): Promise<void> {
+  async set(
+    c: Context,
+    { subject, passwordHash }: Person,
+    request: string,
+    amr: readonly string[],
+  ): Promise<void> {
     const value = {
-      ...{ subject, password: digestOf(passwordHash), request: digestOf(request) },
+      ...{ subject, password: digestOf(passwordHash), request: digestOf(request), amr },
       endsAtMs: this.#clock() + SECOND_COOKIE_SECONDS * 1000,
     };
     this.#cookies.set(c, SECOND_COOKIE, await this.#values.seal(value), SECOND_COOKIE_SECONDS);
@@ -147,11 +154,12 @@ export class HalfSignIns {
     const cookie = this.#cookies.get(c, SECOND_COOKIE);
     const value = cookie === undefined ? undefined : await this.#values.open(cookie);
     if (!isJsonObject(value) || value.request !== digestOf(request)) return undefined;
-    const { subject, password, endsAtMs } = value;
+    const { subject, password, amr, endsAtMs } = value;
+    if (!isTextList(amr)) return undefined;
     if (typeof subject !== 'string' || typeof password !== 'string' || typeof endsAtMs !== 'number')
       return undefined;
     const begunAtMs = endsAtMs - SECOND_COOKIE_SECONDS * 1000;
-    return endsAtMs > this.#clock() ? { subject, password, begunAtMs } : undefined;
+    return endsAtMs > this.#clock() ? { subject, password, amr, begunAtMs } : undefined;
   }
 
   forget(c: Context): void {
@@ -162,6 +170,57 @@ export class HalfSignIns {
   isCurrent({ password }: HalfSignIn, { passwordHash }: Person): boolean {
     return password === digestOf(passwordHash);
   }
+}
+
+const CODE_COOKIE = 'grantd_code';
+
+/** Longer than a code is valid, because emails take their time. */
+const CODE_COOKIE_SECONDS = 30 * 60;
+
+/** A code by email that this browser has asked for. */
+export interface RequestedCode {
+  readonly id: string;
+  /** The username or address. */
+  readonly typed: string;
+  /** The identifier of this browser, if the user has signed in with it before. */
+  readonly knownBrowser?: string | undefined;
+}
+
+/** Keeps in the browser which code it has asked for last, sealed. */
+export class RequestedCodes {
+  readonly #cookies: Cookies;
+  readonly #values: SealedValues;
+  readonly #clock: () => number;
+
+  constructor(cookies: Cookies, secret: ProgramSecret, clock: () => number) {
+    this.#cookies = cookies;
+    this.#values = new SealedValues(secret, 'requested_code');
+    this.#clock = clock;
+  }
+
+  async set(c: Context, { id, typed, knownBrowser }: RequestedCode): Promise<void> {
+    const endsAtMs = this.#clock() + CODE_COOKIE_SECONDS * 1000;
+    const value = { id, typed, knownBrowser, endsAtMs };
+    this.#cookies.set(c, CODE_COOKIE, await this.#values.seal(value), CODE_COOKIE_SECONDS);
+  }
+
+  async get(c: Context): Promise<RequestedCode | undefined> {
+    const cookie = this.#cookies.get(c, CODE_COOKIE);
+    const value = cookie === undefined ? undefined : await this.#values.open(cookie);
+    if (!isJsonObject(value)) return undefined;
+    const { id, typed, knownBrowser, endsAtMs } = value;
+    if (typeof id !== 'string' || typeof typed !== 'string' || typeof endsAtMs !== 'number') return undefined;
+    if (endsAtMs <= this.#clock()) return undefined;
+    return { id, typed, ...(typeof knownBrowser === 'string' && { knownBrowser }) };
+  }
+
+  forget(c: Context): void {
+    this.#cookies.remove(c, CODE_COOKIE);
+  }
+}
+
+function isTextList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 function digestOf(text: string): string {

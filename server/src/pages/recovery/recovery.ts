@@ -1,8 +1,8 @@
 // Emails that visitors ask for.
-import { emailDomain, emailKey, isName, nameKey, trimmed } from '../../data/names.ts';
+import { emailDomain, isName, trimmed } from '../../data/names.ts';
 import type { RequestLog } from '../../log/log.ts';
 import type { PageReason } from '../../log/page_events.ts';
-import { isAddress, LINK_LIFETIMES_MS, type MailQueue, verifiedAddressOf } from '../../people/mailing.ts';
+import { isAddress, type MailQueue } from '../../people/mailing.ts';
 import type { OwnPasswords } from '../../people/own_passwords.ts';
 import type { SignInParts } from '../../people/sign_in.ts';
 import type { KnownBrowsers } from '../browser/cookies.ts';
@@ -10,6 +10,7 @@ import type { FormTokens } from '../browser/forms.ts';
 import { type PageContext, requestIdOf, type Visitors } from '../browser/request.ts';
 import type { Drawing } from '../drawing/drawing.ts';
 import { type Page, renderPage } from '../drawing/layout.ts';
+import { admitMail } from '../steps/requested_mails.ts';
 import type { Flow } from '../steps/routes.ts';
 import { type LinkNeeds, showLink, submitLink } from './link.ts';
 import { type AddressProblem, forgotPage, mailSentPage, type SignUpView, signUpPage } from './mail_pages.ts';
@@ -58,12 +59,12 @@ function submitForgot(needs: MailNeeds) {
     const typed = isName(text) || isAddress(text) ? text : '';
     const setting = needs.drawing.setting(c);
     const admitted = await admitMail(c, needs, 'reset', typed);
-    if (typeof admitted === 'object') {
+    if ('secondsToWait' in admitted) {
       const { secondsToWait } = admitted;
       return refuseMail(c, needs, 'forgot', await forgotOf(c, needs, typed, secondsToWait), secondsToWait);
     }
     const requestId = requestIdOf(c);
-    if (admitted === 'sent') {
+    if (admitted.isSent) {
       const browser = needs.formTokens.browserOf(c) ?? '';
       await needs.queue.add({
         template: 'reset',
@@ -100,13 +101,13 @@ function submitSignUp(needs: MailNeeds) {
       return renderPage(c, { ...(await signUpOf(c, needs, typed, problem)), status: 400 });
     }
     const admitted = await admitMail(c, needs, 'sign_up', typed);
-    if (typeof admitted === 'object') {
+    if ('secondsToWait' in admitted) {
       const { secondsToWait } = admitted;
       const shown = await signUpOf(c, needs, typed, 'too_many_mails', secondsToWait);
       return refuseMail(c, needs, 'sign-up', shown, secondsToWait);
     }
     const requestId = requestIdOf(c);
-    if (admitted === 'sent') {
+    if (admitted.isSent) {
       const browser = needs.formTokens.browserOf(c) ?? '';
       await needs.queue.add({
         template: 'sign_up',
@@ -135,76 +136,6 @@ function addressProblem(
   if (!isAddress(address)) return 'address_invalid';
   if (!passwords.areAskedOf(address)) return 'domain_refused';
   return domains === undefined || domains.includes(emailDomain(address) ?? '') ? undefined : 'domain_refused';
-}
-
-/** Maximum emails that visitors at one place may ask for in an hour, for all names together. */
-const MAILS_OF_PLACE = { attempts: 30, windowMs: 60 * 60 * 1000 };
-
-/**
- * Maximum emails with links for one name: asked for at one place, and at all unknown ones. The time is that of the links,
- * so that a user whom strangers have used up the emails of still has a link that works.
- */
-const MAILS_OF_NAME = { atPlace: 5, inAll: 20 };
-
-/** What becomes of a request for an email. */
-type Admission =
-  | 'sent'
-  /** The page answers as usual. Otherwise it would tell a user what strangers have asked for. */
-  | 'not_sent'
-  | { readonly secondsToWait: number };
-
-/**
- * Counts a request for an email by what was typed, whether or not it belongs to a user, and by where it comes from. Each
- * purpose has counts of its own.
- */
-async function admitMail(
-  c: PageContext,
-  needs: MailNeeds,
-  purpose: 'reset' | 'sign_up',
-  typed: string,
-): Promise<Admission> {
-  const windowMs = LINK_LIFETIMES_MS[purpose];
-  const address = needs.visitors.unitOf(c);
-  const browser = purpose === 'reset' ? await knownBrowser(c, needs, typed) : undefined;
-  const name = nameKey(typed);
-  const atPlace = {
-    name: `mail ${purpose} to ${name}`,
-    // No address has a space.
-    place: browser === undefined ? address : `browser ${browser}`,
-    most: { attempts: MAILS_OF_NAME.atPlace, windowMs },
-  };
-  const ofAddress = { name: `mail ${purpose} from`, place: address, most: MAILS_OF_PLACE };
-  // What was typed may look like a place.
-  const inAll = {
-    name: `mail ${purpose} to`,
-    place: name,
-    most: { attempts: MAILS_OF_NAME.inAll, windowMs },
-  };
-  const counts = browser === undefined ? [ofAddress, atPlace, inAll] : [atPlace];
-  const reached = await needs.signInParts.limits.begin(...counts);
-  if (reached === undefined) return 'sent';
-  return reached.count === ofAddress ? { secondsToWait: reached.secondsToWait } : 'not_sent';
-}
-
-/**
- * The identifier of this browser, if the user with this name or verified address has signed in with it. Looks up only the
- * users of the browser, so that the time does not tell which names exist.
- */
-async function knownBrowser(c: PageContext, needs: MailNeeds, typed: string): Promise<string | undefined> {
-  const known = await needs.knownBrowsers.users(c);
-  if (known === undefined) return undefined;
-  const people = await Promise.all(
-    known.subjects.map((subject) => needs.signInParts.people.bySubject(subject)),
-  );
-  const isTyped = people.some((person) => {
-    const email = person && verifiedAddressOf(person);
-    return (
-      person !== undefined &&
-      (nameKey(person.name) === nameKey(typed) ||
-        (email !== undefined && emailKey(email) === emailKey(typed)))
-    );
-  });
-  return isTyped ? known.browser : undefined;
 }
 
 function refuseMail(

@@ -32,7 +32,7 @@ import type { Drawing } from '../drawing/drawing.ts';
 import { renderPage } from '../drawing/layout.ts';
 import type { ProviderButton } from '../drawing/providers_shown.ts';
 import type { AuthorizationSteps } from '../steps/authorization.ts';
-import { type SignInAgain, type SignInProblem, signInPage } from './login_page.ts';
+import { type SignInAgain, type SignInOffers, type SignInProblem, signInPage } from './login_page.ts';
 
 /** What both steps need. */
 export interface StepNeeds {
@@ -55,7 +55,7 @@ export interface StepNeeds {
 }
 
 /** The identity providers of the sign-in page. */
-interface OfferedProviders {
+export interface OfferedProviders {
   /** The providers that a sign-in page offers. */
   offered(c: PageContext, page: PendingPage): readonly ProviderButton[];
   /** Whether the sign-in page first asks only for the name. */
@@ -67,9 +67,8 @@ interface OfferedProviders {
 export interface LoginNeeds extends StepNeeds {
   /** `undefined` if no identity provider is configured. */
   readonly providers: OfferedProviders | undefined;
-  /** Whether the server sends links to users who have forgotten their password. */
-  readonly sendsMail: boolean;
-  readonly isSignUpOpen: boolean;
+  /** What the page offers besides. */
+  readonly offers: (c: PageContext, sealed: string, isTyped: boolean) => SignInOffers;
 }
 
 /** What users may learn. Whether a name exists is not part of it. */
@@ -155,14 +154,8 @@ export function submitLogin(needs: LoginNeeds) {
     if ('refused' in checked) return refuse(checked);
     const { person, how } = checked;
     // A passkey that does not count yet is no half of a sign-in, but a whole one that lacks a step.
-    if (answer === undefined && (await needs.missing.of(person, how.amr, page))?.step === 'second') {
-      await needs.halfSignIns.set(c, person, page.sealed);
-      needs.requestLog.pageEvent({
-        ...{ type: 'second_step_begun', page: 'login', requestId: requestIdOf(c), subject: person.subject },
-        ...(clientId !== undefined && { clientId }),
-      });
-      return c.redirect(`${needs.drawing.basePath}/login/second?pending=${page.sealed}`, 303);
-    }
+    if (answer === undefined && (await needs.missing.of(person, how.amr, page))?.step === 'second')
+      return toSecondStep(c, needs, page, person, { page: 'login', amr: how.amr });
     const finished = await finishSignIn(c, needs, page, person, { page: 'login', ...how });
     return finished ?? refuse({ refused: 'person_changed', subject: person.subject });
   };
@@ -253,13 +246,11 @@ async function renderForm(
     username,
     lead: leadOf(page),
     ...(asksOnlyName && { asksOnlyName }),
-    ...(needs.signInParts.byAddress !== undefined && { takesAddress: true }),
     ...(authorization !== undefined && {
       application: needs.drawing.application(authorization.client, setting.language),
     }),
     ...(again !== undefined && { again }),
-    ...(needs.sendsMail && { forgot: `${needs.drawing.basePath}/forgot` }),
-    ...(needs.isSignUpOpen && { signUp: `${needs.drawing.basePath}/sign-up` }),
+    ...needs.offers(c, page.sealed, typed !== undefined),
     ...(providers !== undefined && { providers }),
     ...(challenge !== undefined && { challenge }),
     ...(problem !== undefined && { problem: problem.problem }),
@@ -296,8 +287,28 @@ async function expectedSession(
   };
 }
 
+/** The page on which a user has completed a step. */
+type StepPage = 'login' | 'code' | 'second';
+
+/** Remembers what the user has shown, and continues to the second step. */
+export async function toSecondStep(
+  c: PageContext,
+  needs: Pick<StepNeeds, 'halfSignIns' | 'requestLog' | 'drawing'>,
+  page: PendingPage,
+  person: Person,
+  { page: name, amr }: { readonly page: StepPage; readonly amr: readonly string[] },
+): Promise<Response> {
+  await needs.halfSignIns.set(c, person, page.sealed, amr);
+  const clientId = clientIdOf(page);
+  needs.requestLog.pageEvent({
+    ...{ type: 'second_step_begun', page: name, requestId: requestIdOf(c), subject: person.subject },
+    ...(clientId !== undefined && { clientId }),
+  });
+  return c.redirect(`${needs.drawing.basePath}/login/second?pending=${page.sealed}`, 303);
+}
+
 interface How extends HowSignedIn {
-  readonly page: 'login' | 'second';
+  readonly page: StepPage;
   /** Whether the factor still exists. Asked after the session has begun: a later removal of the factor ends the session. */
   readonly isStillThere?: () => Promise<boolean>;
 }

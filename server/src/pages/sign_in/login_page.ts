@@ -13,7 +13,26 @@ import { type ProviderButton, providerButtons } from '../drawing/providers_shown
 
 export type SignInProblem = keyof Texts['signIn']['problems'];
 
-export interface SignInView extends FormShown {
+/** What the page offers besides the password, by the configuration of the server. */
+export interface SignInOffers {
+  /** Whether the user may type their email address instead of the username. */
+  readonly takesAddress?: boolean;
+  /** URL for users who have forgotten their password; absent if the server sends no emails. */
+  readonly forgot?: string;
+  /** URL for people without an account; absent if sign-up is off. */
+  readonly signUp?: string;
+  /** Absent if the server sends no codes. */
+  readonly emailCode?: EmailCodeOffer;
+}
+
+interface EmailCodeOffer {
+  /** URL that sends a code. */
+  readonly action: string;
+  /** URL of the page with a password, if the code is the usual way. */
+  readonly passwordUrl?: string;
+}
+
+export interface SignInView extends FormShown, SignInOffers {
   /** The requesting application; absent on the way to a page of this server. */
   readonly application?: ApplicationShown;
   /** Where the sign-in leads without an application. Default: to the account. */
@@ -22,15 +41,9 @@ export interface SignInView extends FormShown {
   readonly username: string;
   /** Whether the password comes later, because the address may lead to a provider. */
   readonly asksOnlyName?: boolean;
-  /** Whether the user may type their email address instead of the username. */
-  readonly takesAddress?: boolean;
   readonly problem?: SignInProblem;
   /** Present with a temporary problem. */
   readonly secondsToWait?: number;
-  /** URL for users who have forgotten their password; absent if the server sends no emails. */
-  readonly forgot?: string;
-  /** URL for people without an account; absent if sign-up is off. */
-  readonly signUp?: string;
   /** Identity providers at which the user can sign in. */
   readonly providers?: readonly ProviderButton[];
   /** Absent if no user has a passkey. */
@@ -108,16 +121,16 @@ export function signInProblem(text: string, secondsToWait: number | undefined, t
 }
 
 function form(view: SignInView, texts: Texts): Html {
-  const { action, formToken, username, problem, again, challenge, asksOnlyName = false, forgot } = view;
-  const takesAddress = asksOnlyName || (view.takesAddress === true && again === undefined);
+  const { action, formToken, username, problem, again, asksOnlyName = false, forgot } = view;
+  const passwordUrl = asksOnlyName && username !== '' ? undefined : view.emailCode?.passwordUrl;
+  if (passwordUrl !== undefined) return codeForm(view, passwordUrl, texts);
   const describedBy = problem === undefined ? '' : html` aria-describedby="problem"`;
   const isInvalid = problem === 'credentials_wrong' ? html` aria-invalid="true"` : '';
   const focus = html` autofocus`;
   const nameFirst = username === '' || asksOnlyName;
   return html`<form method="post" action="${action}">
 <input type="hidden" name="form_token" value="${formToken}">
-<label for="username">${takesAddress ? texts.forgot.usernameOrEmail : texts.signIn.username}</label>
-<input id="username" name="username" value="${username}" autocomplete="${challenge === undefined ? 'username' : 'username webauthn'}" autocapitalize="none" autocorrect="off" spellcheck="false" maxlength="256" required${again === undefined ? '' : html` readonly`}${describedBy}${isInvalid}${nameFirst ? focus : ''}>
+${nameField(view, texts, html`${describedBy}${isInvalid}${nameFirst ? focus : ''}`)}
 ${
   asksOnlyName
     ? ''
@@ -130,5 +143,22 @@ ${revealButton('password', texts)}
 </div>`
 }
 <button id="login-submit" type="submit" class="primary">${again === undefined && !asksOnlyName ? texts.signIn.submit : texts.signIn.submitAgain}</button>
-</form>`;
+${view.emailCode === undefined || asksOnlyName ? '' : html`<button id="send-code" type="submit" formaction="${view.emailCode.action}" formnovalidate>${texts.emailCode.send}</button>\n`}</form>`;
+}
+
+function nameField(view: SignInView, texts: Texts, attributes: Html): Html {
+  const { username, again, challenge, asksOnlyName = false } = view;
+  const takesAddress = asksOnlyName || (view.takesAddress === true && again === undefined);
+  return html`<label for="username">${takesAddress ? texts.forgot.usernameOrEmail : texts.signIn.username}</label>
+<input id="username" name="username" value="${username}" autocomplete="${challenge === undefined ? 'username' : 'username webauthn'}" autocapitalize="none" autocorrect="off" spellcheck="false" maxlength="256" required${again === undefined ? '' : html` readonly`}${attributes}>`;
+}
+
+/** Asks for the password only on request. */
+function codeForm(view: SignInView, passwordUrl: string, texts: Texts): Html {
+  return html`<form method="post" action="${view.emailCode?.action ?? ''}">
+<input type="hidden" name="form_token" value="${view.formToken}">
+${nameField(view, texts, html` autofocus`)}
+<button id="send-code" type="submit" class="primary">${texts.emailCode.send}</button>
+</form>
+<ul class="links" role="list"><li><a id="use-password" href="${passwordUrl}">${texts.emailCode.usePassword}</a></li></ul>`;
 }

@@ -3,7 +3,8 @@ import { type Level, PHISHING_RESISTANT } from '../../config/acr.ts';
 import type { Passkey } from '../../data/factors.ts';
 import type { Person } from '../../data/people.ts';
 import type { PageReason } from '../../log/page_events.ts';
-import { afterStep, byRecovery, hasFirstStep, METHODS } from '../../people/acr.ts';
+import { afterStep, byRecovery, hasFirstStep, METHODS, usesEmailCode } from '../../people/acr.ts';
+import type { EmailCodes } from '../../people/email_codes.ts';
 import type { CodeRefusal, SecondFactors } from '../../people/second_factors.ts';
 import { type PasskeySignInRefusal, passkeyMethods, signInWithPasskey } from '../../people/sign_in.ts';
 import { passkeyAnswer } from '../browser/forms.ts';
@@ -17,6 +18,8 @@ import { type SecondProblem, type SecondView, secondPage } from './second_page.t
 
 export interface SecondStepNeeds extends StepNeeds {
   readonly secondFactors: SecondFactors;
+  /** `undefined` if the server sends no codes. */
+  readonly emailCodes: Pick<EmailCodes, 'mayUse'> | undefined;
 }
 
 /** `GET /login/second`: asks for a second factor, or only for what a session lacks. */
@@ -81,7 +84,9 @@ interface Waiting {
   readonly person: Person;
   readonly level: Level;
   readonly takesRecovery: boolean;
-  /** The session that lacks the step; absent after a password. */
+  /** What the user has shown. */
+  readonly amr: readonly string[];
+  /** The session that lacks the step; absent after a password or a code by email. */
   readonly session?: BrowserSession;
 }
 
@@ -103,7 +108,7 @@ async function waitingIn(
     return needs.pending.redirect(c, 'login', page.pending);
   }
   const missing = await needs.missing.of(session.person, session.amr, page);
-  if (missing?.step === 'second') return { ...missing, person: session.person, session };
+  if (missing?.step === 'second') return { ...missing, person: session.person, amr: session.amr, session };
   return 'authorization' in page
     ? needs.authorization.proceed(c, page, session)
     : needs.pending.continue(c, page.pending);
@@ -122,9 +127,20 @@ async function halfSignedIn(
   if (state?.disabledAtMs !== undefined) return undefined;
   // Revoking all tokens of a user also ends this: the password may be the reason, and may be elsewhere.
   if (state?.raisedAtMs !== undefined && state.raisedAtMs >= half.begunAtMs) return undefined;
-  const missing = await needs.missing.of(person, METHODS.password, page);
+  const { amr } = half;
+  if (!(await mayStill(needs, person, amr))) return undefined;
+  const missing = await needs.missing.of(person, amr, page);
   // The factors were removed in the meantime: the user starts again with the password.
-  return missing?.step === 'second' ? { ...missing, person } : undefined;
+  return missing?.step === 'second' ? { ...missing, person, amr } : undefined;
+}
+
+/** Whether the first step still counts: users may lose the right to sign in with a code by email. */
+async function mayStill(
+  { emailCodes }: Pick<SecondStepNeeds, 'emailCodes'>,
+  person: Person,
+  amr: readonly string[],
+): Promise<boolean> {
+  return !usesEmailCode(amr) || (await emailCodes?.mayUse(person)) === true;
 }
 
 type Refusal = CodeRefusal | { readonly refused: PasskeySignInRefusal };
@@ -141,7 +157,7 @@ interface Passed {
 
 async function check(
   needs: SecondStepNeeds,
-  { person, level, takesRecovery, session }: Waiting,
+  { person, level, takesRecovery, amr: before, session }: Waiting,
   form: URLSearchParams,
 ): Promise<Passed | Refusal> {
   const { factors, secondFactors, clock } = needs;
@@ -156,7 +172,7 @@ async function check(
     const isStillThere = async () => (await factors.passkey(id)) !== undefined;
     // A passkey is a complete sign-in of its own. A security key adds to an earlier one.
     if (session === undefined || !isSecurityKey) {
-      const amr = session === undefined ? [...METHODS.password, ...methods] : methods;
+      const amr = session === undefined ? [...before, ...methods] : methods;
       return { person, isRecovery: false, how: { amr, isStillThere } };
     }
     const { signedInAtMs } = session;
@@ -180,7 +196,7 @@ async function check(
     return passkeys > 0 || hasTotp;
   };
   const methods = recovery !== null || isTotpWaiting ? byRecovery(METHODS.code) : METHODS.code;
-  const amr = afterStep(session?.amr ?? METHODS.password, methods);
+  const amr = afterStep(before, methods);
   const how = { amr, isStillThere, ...(session !== undefined && { signedInAtMs: session.signedInAtMs }) };
   return { person, isRecovery: recovery !== null, how };
 }

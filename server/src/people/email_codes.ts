@@ -1,0 +1,186 @@
+// Six digits by email, which a user types instead of a password (ADR 159).
+import { createHmac, randomBytes, randomInt } from 'node:crypto';
+import type { AdministrableStorage } from '@grantd/core';
+import type { MailedLink, MailedLinks } from '../data/mails.ts';
+import type { People, Person } from '../data/people.ts';
+import type { ProgramSecret } from '../data/secrets.ts';
+import { askStorage } from '../data/tables.ts';
+import {
+  digestOf,
+  isAddress,
+  isCurrent,
+  isFromBrowser,
+  LINK_LIFETIMES_MS,
+  verifiedAddressOf,
+} from './mailing.ts';
+import type { OwnPasswords } from './own_passwords.ts';
+import type { Place } from './password_hasher.ts';
+import { type AttemptLimit, type AttemptLimits, type Count, failuresAt } from './sign_in.ts';
+
+const DIGITS = 6;
+const HOUR_MS = 60 * 60 * 1000;
+
+/** Wrong codes after which a code no longer counts. */
+export const GUESSES_OF_CODE: AttemptLimit = { attempts: 5, windowMs: 2 * LINK_LIFETIMES_MS.code };
+
+/**
+ * Codes for one user, whichever name was typed. Each is five guesses of a million: 300 in a day, from all browsers that the
+ * user has not signed in with before.
+ */
+export const CODES_OF_USER: readonly AttemptLimit[] = [
+  { attempts: 20, windowMs: HOUR_MS },
+  { attempts: 60, windowMs: 24 * HOUR_MS },
+];
+
+/** Codes for one user and one browser that the user has signed in with before. */
+export const CODES_OF_BROWSER: AttemptLimit = { attempts: 10, windowMs: HOUR_MS };
+
+/** A request for a code, as the browser and the queued email have it. */
+export interface CodeRequest {
+  /** Random. A code counts only together with it. */
+  readonly id: string;
+  /** The cookie of the browser. */
+  readonly browser: string;
+  /** The identifier of a browser that the user has signed in with before. */
+  readonly knownBrowser?: string | undefined;
+}
+
+/** A code for a user, to be sent. */
+export interface NewCode {
+  readonly person: Person;
+  readonly address: string;
+  readonly code: string;
+}
+
+export type EmailCodeRefusal =
+  | {
+      readonly refused: 'email_code_wrong' | 'person_changed';
+      /** The user whose code it was. */
+      readonly subject?: string;
+    }
+  | { readonly refused: 'email_code_guessed' | 'too_many_failures'; readonly secondsToWait: number };
+
+interface Parts {
+  readonly links: MailedLinks;
+  readonly people: Pick<People, 'byName' | 'byOwnEmail' | 'bySubject'>;
+  readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
+  readonly passwords: Pick<OwnPasswords, 'areAskedOf' | 'mayReset'>;
+  readonly limits: AttemptLimits;
+  readonly secret: ProgramSecret;
+  /** Whether users may type their verified email address instead of the username. */
+  readonly takesAddresses: boolean;
+  /** The group of administrators, if its members get no codes. */
+  readonly withoutCodes: string | undefined;
+  readonly clock: () => number;
+}
+
+/** @returns a request of a browser that nothing else knows */
+export function newCodeRequest(browser: string, knownBrowser: string | undefined): CodeRequest {
+  return { id: randomBytes(16).toString('base64url'), browser, knownBrowser };
+}
+
+export class EmailCodes {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Makes a code when its email is due.
+   * @returns `undefined` if the user gets none
+   */
+  async make(typed: string, request: CodeRequest): Promise<NewCode | undefined> {
+    const { links, limits, secret, clock } = this.#parts;
+    const person = await this.#userOf(typed);
+    const address = person && verifiedAddressOf(person);
+    if (person === undefined || address === undefined || !isAddress(address)) return undefined;
+    if (!(await this.mayUse(person))) return undefined;
+    if ((await limits.begin(...countsOf(person, request))) !== undefined) return undefined;
+    const code = String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0');
+    await links.add(digestOfCode(await secret.key('email_code'), request, code), {
+      ...{ purpose: 'code', subject: person.subject, address },
+      ...{ passwordDigest: digestOf(person.passwordHash), browserDigest: digestOf(request.browser) },
+      expiresAtMs: clock() + LINK_LIFETIMES_MS.code,
+    });
+    return { person, address, code };
+  }
+
+  /**
+   * Uses a code up. A wrong one costs the same whether there is a user or not.
+   * @param place where the attempt comes from, for the limits
+   * @returns the user, and whether the code would still count
+   */
+  async redeem(
+    request: CodeRequest,
+    typed: string,
+    place: Place,
+  ): Promise<{ readonly person: Person; readonly isStillThere: () => Promise<boolean> } | EmailCodeRefusal> {
+    const { people, limits } = this.#parts;
+    // A known browser does not depend on what others at its address do.
+    const ofAddress = place.isKnown ? [] : [failuresAt(place.name)];
+    const ofCode: Count = { name: 'email code', place: request.id, most: GUESSES_OF_CODE };
+    const reached = await limits.begin(...ofAddress, ofCode);
+    if (reached !== undefined) {
+      const refused = reached.count === ofCode ? 'email_code_guessed' : 'too_many_failures';
+      await limits.end({ takenBack: ofAddress });
+      return { refused, secondsToWait: reached.secondsToWait };
+    }
+    const link = await this.#use(request, typed.replaceAll(/[\s-]/g, ''));
+    if (link?.subject === undefined) return { refused: 'email_code_wrong' };
+    const { subject } = link;
+    const isStillThere = async () => {
+      const person = await people.bySubject(subject);
+      return person !== undefined && isCurrent(link, person) && this.mayUse(person);
+    };
+    const person = await people.bySubject(subject);
+    if (person === undefined || !(await isStillThere())) return { refused: 'person_changed', subject };
+    await limits.end({ takenBack: ofAddress });
+    return { person, isStillThere };
+  }
+
+  /** Of concurrent uses, one finds the code. */
+  async #use(request: CodeRequest, code: string): Promise<MailedLink | undefined> {
+    const { links, secret, clock } = this.#parts;
+    for (const key of await secret.keys('email_code')) {
+      const link = await links.use(digestOfCode(key, request, code), clock());
+      if (link !== undefined) return isFromBrowser(link, request.browser) ? link : undefined;
+    }
+    return undefined;
+  }
+
+  /** As for a password: a username comes first, and an address leads to one user (ADR 191). */
+  async #userOf(typed: string): Promise<Person | undefined> {
+    const { people, takesAddresses } = this.#parts;
+    const byName = await people.byName(typed);
+    return byName ?? (takesAddresses && isAddress(typed) ? people.byOwnEmail(typed) : undefined);
+  }
+
+  /** Users whose way in is elsewhere, or who need more than their mailbox, get no code. */
+  async mayUse(person: Person): Promise<boolean> {
+    const { passwords, withoutCodes, storage } = this.#parts;
+    if (withoutCodes !== undefined && person.groups?.includes(withoutCodes) === true) return false;
+    if (!passwords.areAskedOf(verifiedAddressOf(person) ?? '')) return false;
+    if (!(await passwords.mayReset(person))) return false;
+    const state = await askStorage(() => storage.getPrincipalState('subject', person.subject));
+    return state?.disabledAtMs === undefined;
+  }
+}
+
+function countsOf({ subject }: Person, { knownBrowser }: CodeRequest): readonly Count[] {
+  const name = emailCodeCountName(subject, 0);
+  if (knownBrowser !== undefined) return [{ name, place: `browser ${knownBrowser}`, most: CODES_OF_BROWSER }];
+  return CODES_OF_USER.map((most, index) => ({ name: emailCodeCountName(subject, index), place: '', most }));
+}
+
+/** The name under which codes for a user count. No username has a line break. */
+export function emailCodeCountName(subject: string, index: number): string {
+  return `email code ${index}\n${subject}`;
+}
+
+/** Keyed, so that readers of the table cannot try all codes. */
+function digestOfCode(key: Uint8Array, { id }: CodeRequest, code: string): string {
+  return createHmac('sha256', key)
+    .update(JSON.stringify([id, code]))
+    .digest('base64url');
+}

@@ -1,0 +1,238 @@
+// Signing in with six digits by email instead of a password.
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { ServerSecret } from '@grantd/core';
+import type { Provider } from '../src/config/providers.ts';
+import type { OpenDatabase } from '../src/data/database.ts';
+import type { ProgramSecretUse } from '../src/data/secrets.ts';
+import { NO_PASSWORD } from '../src/data/ways_to_sign_in.ts';
+import { acrOf, afterStep, levelOf, METHODS } from '../src/people/acr.ts';
+import { type CodeRequest, EmailCodes, newCodeRequest } from '../src/people/email_codes.ts';
+import { Locks } from '../src/people/locks.ts';
+import { OwnPasswords } from '../src/people/own_passwords.ts';
+import { AttemptLimits } from '../src/people/sign_in.ts';
+import { DATABASES } from './harness/databases.ts';
+import { openDatabases } from './harness/program_data.ts';
+
+const SECRET = new ServerSecret<ProgramSecretUse>('s'.repeat(32));
+const MINUTE_MS = 60_000;
+
+test('a code by email is of the level of a password, and makes no second factor', () => {
+  assert.equal(levelOf(METHODS.emailCode), levelOf(METHODS.password));
+  assert.equal(acrOf(METHODS.emailCode), acrOf(METHODS.password));
+  assert.equal(levelOf([...METHODS.password, ...METHODS.emailCode]), levelOf(METHODS.password));
+  assert.deepEqual(afterStep(METHODS.emailCode, METHODS.code), ['email', 'otp', 'mfa']);
+  // What another provider says about its own sign-in is no step here.
+  assert.equal(acrOf(['email', 'fed']), undefined);
+});
+
+for (const database of DATABASES)
+  describe(`codes by email on ${database.name}`, { skip: database.absence }, () => {
+    /** Several processes that send and check codes. */
+    async function codesAt(
+      t: TestContext,
+      {
+        processes: howMany = 1,
+        providers = [],
+      }: { readonly processes?: number; readonly providers?: readonly Pick<Provider, 'domains'>[] } = {},
+    ) {
+      const clock = { nowMs: 1_000_000 };
+      const databases = await openDatabases(t, database, howMany);
+      const [first] = databases;
+      assert.ok(first);
+      const { people, mailedLinks } = first;
+      const codesOver = ({ attempts, storage, ...opened }: OpenDatabase) =>
+        new EmailCodes({
+          ...{ storage, people: opened.people, links: opened.mailedLinks, secret: SECRET },
+          passwords: new OwnPasswords({ providers, identities: opened.upstreamIdentities }),
+          limits: new AttemptLimits(attempts, SECRET, () => clock.nowMs),
+          ...{ takesAddresses: true, withoutCodes: 'admins', clock: () => clock.nowMs },
+        });
+      const processes = databases.map(codesOver);
+      const [codes] = processes;
+      assert.ok(codes);
+      return {
+        ...{ clock, codes, processes, people, links: mailedLinks, database: first },
+        locks: new Locks(first.attempts, SECRET, () => clock.nowMs),
+        async add(name: string, { passwordHash = `hash of ${name}`, email = `${name}@example.com` } = {}) {
+          const claims = { email, email_verified: true };
+          return (await people.add({ name, passwordHash, claims })) ?? assert.fail(name);
+        },
+        /** @returns the code in the email; `undefined` if there is none */
+        async mailed(typed: string, request: CodeRequest) {
+          return (await codes.make(typed, request))?.code;
+        },
+        /** @returns the username of the user, or why they are refused */
+        async redeem(request: CodeRequest, code: string, place = '192.0.2.1', process = codes) {
+          const outcome = await process.redeem(request, code, { name: place, isKnown: false });
+          return 'refused' in outcome ? outcome.refused : outcome.person.name;
+        },
+      };
+    }
+
+    /** A new request of a browser. */
+    const from = (browser = 'browser') => newCodeRequest(browser, undefined);
+
+    const otherThan = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, '0');
+
+    test('a code signs in its user once, for ten minutes, with the request and in the browser that asked for it', async (t) => {
+      const { mailed, redeem, add, clock } = await codesAt(t);
+      await add('ada');
+      const request = from();
+      const code = (await mailed('ADA@example.com', request)) ?? assert.fail();
+      assert.match(code, /^\d{6}$/);
+      assert.equal(await redeem({ ...request, id: 'another' }, code), 'email_code_wrong');
+      assert.equal(await redeem(request, `${code.slice(0, 3)} ${code.slice(3)}`), 'ada');
+      assert.equal(await redeem(request, code), 'email_code_wrong', 'used');
+
+      const [inTime, late, relayed] = [from('one'), from('two'), from('three')];
+      const codes = [];
+      for (const each of [inTime, late, relayed]) codes.push((await mailed('ada', each)) ?? assert.fail());
+      const [first = '', second = '', third = ''] = codes;
+      assert.equal(await redeem({ ...relayed, browser: 'victim' }, third), 'email_code_wrong');
+      assert.equal(await redeem(relayed, third), 'email_code_wrong', 'what was seen elsewhere is used up');
+      clock.nowMs += 10 * MINUTE_MS - 1;
+      assert.equal(await redeem(inTime, first), 'ada');
+      clock.nowMs += 1;
+      assert.equal(await redeem(late, second), 'email_code_wrong');
+    });
+
+    test('five wrong guesses end a code, whether there is a user or not, and count for their address', async (t) => {
+      const { mailed, redeem, add } = await codesAt(t);
+      await add('ada');
+      const [known, unknown] = [from(), from()];
+      const code = (await mailed('ada', known)) ?? assert.fail();
+      assert.equal(await mailed('nobody', unknown), undefined);
+      for (let guess = 0; guess < 5; guess += 1)
+        for (const request of [known, unknown])
+          assert.equal(await redeem(request, otherThan(code)), 'email_code_wrong');
+      for (const request of [known, unknown]) assert.equal(await redeem(request, code), 'email_code_guessed');
+      const outcomes: string[] = [];
+      for (let guess = 0; guess < 95; guess += 1) outcomes.push(await redeem(from(), '000000'));
+      assert.deepEqual(new Set(outcomes.slice(0, 90)), new Set(['email_code_wrong']));
+      assert.deepEqual(new Set(outcomes.slice(90)), new Set(['too_many_failures']));
+      const fresh = from();
+      const right = (await mailed('ada', fresh)) ?? assert.fail();
+      assert.equal(await redeem(fresh, right, '198.51.100.7'), 'ada');
+    });
+
+    test('of many redemptions at once in four processes, one succeeds', async (t) => {
+      const { mailed, redeem, add, processes } = await codesAt(t, { processes: 4 });
+      await add('ada');
+      for (let round = 0; round < 5; round += 1) {
+        const request = from(`browser ${round}`);
+        const code = (await mailed('ada', request)) ?? assert.fail();
+        const outcomes = await Promise.all(
+          processes.map((process) => redeem(request, code, '192.0.2.1', process)),
+        );
+        assert.deepEqual(outcomes.sort(), ['ada', ...Array(3).fill('email_code_wrong')]);
+      }
+    });
+
+    test('a code ends with the password, the address, the right to it, and the user', async (t) => {
+      const at = await codesAt(t);
+      const { people, database: opened } = at;
+      const endings: Readonly<Record<string, (subject: string) => Promise<unknown>>> = {
+        password: (subject) => people.setPasswordHash(subject, 'another'),
+        async address(subject) {
+          const person = (await people.bySubject(subject)) ?? assert.fail();
+          return people.update({ ...person, claims: { email: 'other@example.com', email_verified: true } });
+        },
+        async proof(subject) {
+          const person = (await people.bySubject(subject)) ?? assert.fail();
+          return people.update({ ...person, claims: { ...person.claims, email_verified: false } });
+        },
+        disabled: async (subject) => opened.storage.setDisabled('subject', subject, true),
+        async administrator(subject) {
+          await opened.groups.add({ name: 'admins', description: '' }, 0);
+          return opened.groups.addMember({ subject, group: 'admins' }, 0);
+        },
+        directory: (subject) => people.setDirectoryId(subject, 'entry'),
+        async removal(subject) {
+          await people.beginRemoval(subject, 1);
+          return people.erase(subject);
+        },
+      };
+      for (const [name, end] of Object.entries(endings)) {
+        const { subject } = await at.add(name);
+        const [before, meanwhile] = [from(), from('other')];
+        const code = (await at.mailed(name, before)) ?? assert.fail(name);
+        const other = (await at.mailed(name, meanwhile)) ?? assert.fail(name);
+        const redeemed = await at.codes.redeem(meanwhile, other, { name: '192.0.2.1', isKnown: false });
+        assert.ok('person' in redeemed && (await redeemed.isStillThere()), name);
+        await end(subject);
+        assert.match(await at.redeem(before, code), /^(?:person_changed|email_code_wrong)$/, name);
+        assert.equal(await redeemed.isStillThere(), false, `${name}, between the code and the session`);
+      }
+    });
+
+    test('users whose way in is elsewhere get no code, and users without a password do', async (t) => {
+      const at = await codesAt(t, { providers: [{ domains: ['corp.example'] }] });
+      const { people, database: opened } = at;
+      await at.add('new', { passwordHash: NO_PASSWORD });
+      await at.add('ada@corp.example');
+      await at.add('bob', { email: 'bob@corp.example' });
+      const linked = await at.add('linked', { passwordHash: NO_PASSWORD });
+      const identity = {
+        provider: 'corp',
+        upstreamIssuer: 'https://corp.example',
+        upstreamSub: 'x',
+        label: 'x',
+      };
+      assert.ok(await opened.upstreamIdentities.link(identity, linked.subject, 1));
+      await people.add({
+        name: 'entry',
+        passwordHash: NO_PASSWORD,
+        claims: { email: 'entry@example.com', email_verified: true },
+        directoryId: 'entry',
+      });
+      await people.add({
+        name: 'unverified',
+        passwordHash: 'x',
+        claims: { email: 'unverified@example.com' },
+      });
+      for (const shared of ['one', 'two']) await at.add(shared, { email: 'team@example.com' });
+      for (const typed of [
+        'ada@corp.example',
+        'bob',
+        'linked',
+        'entry',
+        'unverified',
+        'nobody',
+        'team@example.com',
+      ])
+        assert.equal(await at.mailed(typed, from()), undefined, typed);
+      for (const typed of ['new', 'new@example.com', 'one'])
+        assert.match((await at.mailed(typed, from())) ?? '', /^\d{6}$/, typed);
+    });
+
+    test('strangers get 20 codes an hour and 60 a day of a user by all names, and leave the browsers of the user theirs', async (t) => {
+      const { mailed, add, clock, locks } = await codesAt(t);
+      const ada = await add('ada');
+      let sent = 0;
+      for (let hour = 0; hour < 5; hour += 1, clock.nowMs += 60 * MINUTE_MS)
+        for (let mail = 0; mail < 30; mail += 1)
+          if (await mailed(mail % 2 ? 'ada' : 'ada@example.com', from(`stranger ${mail}`))) sent += 1;
+      assert.equal(sent, 60);
+      for (let mail = 0; mail < 11; mail += 1) {
+        const code = await mailed('ada', newCodeRequest('own', 'known'));
+        assert.equal(code !== undefined, mail < 10);
+      }
+      await locks.unlock(ada);
+      assert.ok(await mailed('ada', from()));
+    });
+
+    test('the database has neither the digits nor a digest that can be tried without the secret', async (t) => {
+      const { add, codes, links } = await codesAt(t);
+      await add('ada');
+      const kept: unknown[] = [];
+      const { add: addLink } = links;
+      t.mock.method(links, 'add', (...args: Parameters<typeof addLink>) => {
+        kept.push(args);
+        return addLink(...args);
+      });
+      const { code } = (await codes.make('ada', from())) ?? assert.fail();
+      assert.equal(kept.length, 1);
+      assert.doesNotMatch(JSON.stringify(kept), new RegExp(`\\b${code}\\b`));
+    });
+  });
