@@ -140,7 +140,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badJson: true,
   },
   signInWithEmail: SWITCH_OFF,
-  emailCode: { text: 'also', json: 'first', value: 'also', badText: 'on', badJson: true },
+  emailCode: { text: 'also', json: 'also', value: 'also', badText: 'on', badJson: true },
   insecureEmailCodeForAdministrators: SWITCH_ON,
   recoveryHold: LIFETIME,
   personalTokens: { text: 'true', json: true, value: true, badText: 'yes', badJson: 1 },

@@ -85,8 +85,8 @@ for (const database of ANY_DATABASE)
     async function ask(browser: Browser, username: string, url = `${server.url}/account`): Promise<Page> {
       const login = await browser.get(url);
       const [, action = ''] =
-        /id="send-code"[^>]* formaction="([^"]*)"/.exec(login.html) ??
-        /<form method="post" action="([^"]*)">[\s\S]*?id="send-code"/.exec(login.html) ??
+        /id="code-send"[^>]* formaction="([^"]*)"/.exec(login.html) ??
+        /<form method="post" action="([^"]*)">[\s\S]*?id="code-send"/.exec(login.html) ??
         [];
       return browser.post(new URL(action, login.url).href, {
         ...hiddenFields(login),

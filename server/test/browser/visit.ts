@@ -56,7 +56,7 @@ export class Visit {
 
   /** Asks for a code by email with the name in the field, and types one. */
   async askForCode(code: string): Promise<void> {
-    await this.page.click('#send-code');
+    await this.page.click('#code-send');
     await this.page.fill('#code', code);
     await this.page.click('#code-submit');
   }

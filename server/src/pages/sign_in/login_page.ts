@@ -143,7 +143,7 @@ ${revealButton('password', texts)}
 </div>`
 }
 <button id="login-submit" type="submit" class="primary">${again === undefined && !asksOnlyName ? texts.signIn.submit : texts.signIn.submitAgain}</button>
-${view.emailCode === undefined || asksOnlyName ? '' : html`<button id="send-code" type="submit" formaction="${view.emailCode.action}" formnovalidate>${texts.emailCode.send}</button>\n`}</form>`;
+${view.emailCode === undefined || asksOnlyName ? '' : html`<button id="code-send" type="submit" formaction="${view.emailCode.action}" formnovalidate>${texts.emailCode.send}</button>\n`}</form>`;
 }
 
 function nameField(view: SignInView, texts: Texts, attributes: Html): Html {
@@ -158,7 +158,7 @@ function codeForm(view: SignInView, passwordUrl: string, texts: Texts): Html {
   return html`<form method="post" action="${view.emailCode?.action ?? ''}">
 <input type="hidden" name="form_token" value="${view.formToken}">
 ${nameField(view, texts, html` autofocus`)}
-<button id="send-code" type="submit" class="primary">${texts.emailCode.send}</button>
+<button id="code-send" type="submit" class="primary">${texts.emailCode.send}</button>
 </form>
 <ul class="links" role="list"><li><a id="use-password" href="${passwordUrl}">${texts.emailCode.usePassword}</a></li></ul>`;
 }
