@@ -199,6 +199,7 @@ export const EVENT_TEXTS_DE: typeof EVENT_TEXTS = {
   signedInWith: (ways) => html` mit ${ways}`,
   ways: {
     pwd: 'einem Passwort',
+    email: 'einem Code per E-Mail',
     otp: 'einem Code',
     pop: 'einem Passkey',
     fed: 'einem Anbieter',
@@ -207,6 +208,7 @@ export const EVENT_TEXTS_DE: typeof EVENT_TEXTS = {
   factors: { passkey: 'einen Passkey', authenticator_app: 'eine Authenticator-App', other: 'einen Faktor' },
   purposes: {
     reset: 'für ein neues Passwort',
+    code: 'mit einem Code zur Anmeldung',
     invite: 'eine Einladung',
     verify: 'zur Bestätigung einer E-Mail-Adresse',
     sign_up: 'zum Abschluss einer Registrierung',

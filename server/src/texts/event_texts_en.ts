@@ -202,6 +202,7 @@ export const EVENT_TEXTS = {
   /** How a user signs in, after “with”, by method (RFC 8176). */
   ways: {
     pwd: 'a password',
+    email: 'a code by email',
     otp: 'a code',
     pop: 'a passkey',
     fed: 'a provider',
@@ -210,6 +211,7 @@ export const EVENT_TEXTS = {
   factors: { passkey: 'a passkey', authenticator_app: 'an authenticator app', other: 'a factor' },
   purposes: {
     reset: 'for a new password',
+    code: 'with a code to sign in',
     invite: 'an invitation',
     verify: 'to confirm an email address',
     sign_up: 'to finish a sign-up',

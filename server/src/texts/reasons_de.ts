@@ -97,6 +97,9 @@ const OF_PAGES: Readonly<Record<PageReason, string>> = {
   passkeys_too_many: 'Der Benutzer wollte einen Passkey hinzufügen, hat aber schon so viele wie möglich.',
   passkey_needed: 'Der Benutzer wollte einen Passkey entfernen, kann sich aber nicht anders anmelden.',
   code_wrong: 'Der Code der Authenticator-App ist falsch.',
+  email_code_wrong:
+    'Der Code aus der E-Mail ist falsch, abgelaufen, benutzt, ersetzt oder aus einem anderen Browser, oder es gibt den Benutzer nicht.',
+  email_code_guessed: 'Für einen Code per E-Mail gab es fünf falsche Versuche. Er gilt nicht mehr.',
   code_used: 'Der Code der Authenticator-App war schon benutzt.',
   totp_exists: 'Der Benutzer wollte eine Authenticator-App hinzufügen, hat aber schon eine.',
   totp_offer_wrong:
