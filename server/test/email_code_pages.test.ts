@@ -208,18 +208,37 @@ for (const database of ANY_DATABASE)
     });
 
     test('with a code as the usual way, the page asks for the name, and for the password on request', async () => {
-      const own = await workbench.start(await workbench.home(), ['--demo', ...flags('first')]);
+      const first = await workbench.start(await workbench.home(), ['--demo']);
+      await first.stop();
+      const own = await workbench.start(first.folder, [
+        ...[
+          '--demo',
+          ...flags('first'),
+          '--email-code-clients',
+          'demo-web',
+          '--port',
+          new URL(first.url).port,
+        ],
+      ]);
       const browser = newBrowser(own);
-      const login = await browser.get(`${own.url}/account`);
+      const url = authorizationUrl(own.url, newPkce());
+      const login = await browser.get(url);
       assert.doesNotMatch(login.html, /name="password"/);
       const [, link = ''] = /id="use-password" href="([^"]*)"/.exec(login.html) ?? [];
       const form = await browser.get(new URL(link.replaceAll('&amp;', '&'), login.url).href);
       const wrong = await browser.submit(form, { username: 'alice', password: 'wrong' });
       assert.match(wrong.html, /name="password"/);
-      const account = await browser.submit(wrong, { username: 'alice', password: 'wonderland' });
-      assert.match(account.html, /<bdi>alice<\/bdi>/);
+      const consent = await browser.submit(wrong, { username: 'alice', password: 'wonderland' });
+      assert.ok(isConsent(consent), consent.html);
       const other = newBrowser(own);
-      assert.match((await ask(other, 'alice', `${own.url}/account`)).url, /\/login\/code/);
+      assert.match((await ask(other, 'alice', url)).url, /\/login\/code\?/);
+      // The list of clients does not have the pages of this server.
+      const elsewhere = await other.get(`${own.url}/account`);
+      assert.match(elsewhere.html, /name="password"/);
+      assert.doesNotMatch(elsewhere.html, /code-send/);
+      const action = elsewhere.url.replace('/login?', '/login/code?');
+      const posted = await other.post(action, { ...hiddenFields(elsewhere), username: 'alice' });
+      assert.ok(isLogin(posted), posted.url);
     });
 
     test('options that do not belong together are refused at start', async () => {
@@ -230,5 +249,14 @@ for (const database of ANY_DATABASE)
         await refusal('--demo', '--insecure-email-code-for-administrators'),
         /insecure-email-code-for-administrators: expected --email-code/,
       );
+      assert.match(await refusal('--demo', '--email-code-groups', 'staff'), /groups: expected --email-code/);
+      for (const [option, value] of [
+        ['--email-code-groups', 'no such group'],
+        ['--email-code-clients', 'no-such-client'],
+      ] as const)
+        assert.match(
+          await refusal('--demo', '--port', '0', '--email-code', 'also', option, value),
+          new RegExp(`${option}: there is no (?:group|client) ${value}`),
+        );
     });
   });

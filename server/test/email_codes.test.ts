@@ -34,7 +34,12 @@ for (const database of DATABASES)
       {
         processes: howMany = 1,
         providers = [],
-      }: { readonly processes?: number; readonly providers?: readonly Pick<Provider, 'domains'>[] } = {},
+        onlyGroups,
+      }: {
+        readonly onlyGroups?: readonly string[];
+        readonly processes?: number;
+        readonly providers?: readonly Pick<Provider, 'domains'>[];
+      } = {},
     ) {
       const clock = { nowMs: 1_000_000 };
       const databases = await openDatabases(t, database, howMany);
@@ -46,7 +51,7 @@ for (const database of DATABASES)
           ...{ storage, people: opened.people, links: opened.mailedLinks, secret: SECRET },
           passwords: new OwnPasswords({ providers, identities: opened.upstreamIdentities }),
           limits: new AttemptLimits(attempts, SECRET, () => clock.nowMs),
-          ...{ takesAddresses: true, withoutCodes: 'admins', clock: () => clock.nowMs },
+          ...{ onlyGroups, takesAddresses: true, withoutCodes: 'admins', clock: () => clock.nowMs },
         });
       const processes = databases.map(codesOver);
       const [codes] = processes;
@@ -204,6 +209,26 @@ for (const database of DATABASES)
         assert.equal(await at.mailed(typed, from()), undefined, typed);
       for (const typed of ['new', 'new@example.com', 'one'])
         assert.match((await at.mailed(typed, from())) ?? '', /^\d{6}$/, typed);
+    });
+
+    test('with groups, only their members get codes', async (t) => {
+      const at = await codesAt(t, { onlyGroups: ['staff', 'crew'] });
+      const { groups } = at.database;
+      for (const name of ['staff', 'crew', 'admins', 'others'])
+        await groups.add({ name, description: '' }, 0);
+      for (const [name, ...of] of [
+        ['ada', 'crew', 'others'],
+        ['ben', 'others'],
+        ['cyd'],
+        ['dan', 'crew', 'admins'],
+      ]) {
+        const { subject } = await at.add(name ?? '');
+        for (const group of of) await groups.addMember({ subject, group }, 0);
+      }
+      const outcomes = [];
+      for (const name of ['ada', 'ben', 'cyd', 'dan'])
+        outcomes.push((await at.mailed(name, from())) !== undefined);
+      assert.deepEqual(outcomes, [true, false, false, false]);
     });
 
     test('strangers get 20 codes an hour and 60 a day of a user by all names, and leave the browsers of the user theirs', async (t) => {

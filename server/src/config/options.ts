@@ -505,6 +505,28 @@ export const OPTIONS = {
     'Whether the server emails users a code of six digits with which they sign in instead of a password. also: the sign-in page has a second button for it; first: the page asks for the password only on request. A code counts as much as a password, so a second factor is still asked for (docs/sign_in.md).',
     'off',
   ),
+  emailCodeGroups: optionWithoutDefault(
+    'Users',
+    textList(
+      'GROUPS',
+      'names of groups, separated by commas, or a list of them',
+      (name) => name.trim() !== '',
+      1,
+    ),
+    'Groups whose members get codes by email. The groups must exist.',
+    'all users',
+  ),
+  emailCodeClients: optionWithoutDefault(
+    'Users',
+    textList(
+      'CLIENTS',
+      'IDs of clients, separated by commas, or a list of them',
+      (id) => id.trim() !== '',
+      1,
+    ),
+    'Clients whose users can sign in with a code by email. The clients must exist. The list says where the sign-in page offers codes: a session that began with one also opens other clients, unless their sign_in_policy needs more.',
+    'all clients, and the pages of this server',
+  ),
   insecureEmailCodeForAdministrators: option(
     'Users',
     trueOrFalse,

@@ -25,7 +25,7 @@ interface Surroundings {
   readonly settings: Pick<
     Settings,
     | ('smtpUrl' | 'mailFrom' | 'emailCode' | 'insecureEmailCodeForAdministrators')
-    | ('signInWithEmail' | 'adminGroup')
+    | ('signInWithEmail' | 'adminGroup' | 'emailCodeGroups')
   >;
   readonly operator: Operator;
   readonly log: Log;
@@ -49,6 +49,7 @@ export async function openMail(
           ...{ people, storage, passwords, secret, clock, links: mailedLinks },
           limits: new AttemptLimits(instance.attempts, secret, clock),
           takesAddresses: settings.signInWithEmail,
+          onlyGroups: settings.emailCodeGroups,
           withoutCodes: settings.insecureEmailCodeForAdministrators ? undefined : settings.adminGroup,
         });
   const links = new LinkBook({ links: mailedLinks, issuer });

@@ -53,7 +53,7 @@ import {
   PerformedForms,
   sentForm,
 } from './browser/forms.ts';
-import { PendingPages, PendingRequests } from './browser/pending.ts';
+import { clientIdOf, PendingPages, PendingRequests } from './browser/pending.ts';
 import {
   exactPath,
   type PageContext,
@@ -286,6 +286,7 @@ export function openPages(
       emailCode: mail?.codes && {
         ...{ emailCodes: mail.codes, queue: mail.queue, isFirst: settings.emailCode === 'first' },
         requestedCodes: new RequestedCodes(cookies, secret, clock),
+        isFor: (page) => settings.emailCodeClients?.includes(clientIdOf(page) ?? '') !== false,
       },
     }),
     server.device &&

@@ -69,6 +69,8 @@ interface Parts {
   readonly secret: ProgramSecret;
   /** Whether users may type their verified email address instead of the username. */
   readonly takesAddresses: boolean;
+  /** The groups whose members get codes; `undefined` for all users. */
+  readonly onlyGroups: readonly string[] | undefined;
   /** The group of administrators, if its members get no codes. */
   readonly withoutCodes: string | undefined;
   readonly clock: () => number;
@@ -158,7 +160,8 @@ export class EmailCodes {
 
   /** Users whose way in is elsewhere, or who need more than their mailbox, get no code. */
   async mayUse(person: Person): Promise<boolean> {
-    const { passwords, withoutCodes, storage } = this.#parts;
+    const { passwords, onlyGroups, withoutCodes, storage } = this.#parts;
+    if (onlyGroups?.some((group) => person.groups?.includes(group)) === false) return false;
     if (withoutCodes !== undefined && person.groups?.includes(withoutCodes) === true) return false;
     if (!passwords.areAskedOf(verifiedAddressOf(person) ?? '')) return false;
     if (!(await passwords.mayReset(person))) return false;

@@ -156,6 +156,9 @@ export function refuseContradictoryMail({ settings, sourceOf }: Configuration): 
     refuse('signUp', `${sourceOf('smtpUrl')} with it, because addresses are verified by email`);
   if (emailCode !== 'off' && smtpUrl === undefined && !demo)
     refuse('emailCode', `${sourceOf('smtpUrl')} with it, the server that sends the codes`);
+  for (const option of ['emailCodeGroups', 'emailCodeClients'] as const)
+    if (settings[option] !== undefined && emailCode === 'off')
+      refuse(option, `${sourceOf('emailCode')} also or first with it`);
   if (
     settings.insecureEmailCodeForAdministrators &&
     (emailCode === 'off' || settings.adminGroup === undefined)
@@ -166,6 +169,26 @@ export function refuseContradictoryMail({ settings, sourceOf }: Configuration): 
     );
   if (signUpDomains !== undefined && signUp !== 'open')
     refuse('signUpDomains', `${sourceOf('signUp')} open with it`);
+}
+
+/**
+ * A mistyped name would silently keep users from their codes.
+ * @throws {Refused} a group or client of the options for codes by email does not exist
+ */
+export async function refuseUnknownInCodeOptions(
+  { settings, sourceOf }: Configuration,
+  { groups, storage }: Pick<Instance, 'groups' | 'storage'>,
+): Promise<void> {
+  for (const group of settings.emailCodeGroups ?? [])
+    if ((await groups.byName(group))?.name !== group)
+      throw new Refused(
+        `${sourceOf('emailCodeGroups')}: there is no group ${group}: add it first with grantd group add ${JSON.stringify(group)}.`,
+      );
+  for (const client of settings.emailCodeClients ?? [])
+    if ((await storage.clients.get(client)) === undefined)
+      throw new Refused(
+        `${sourceOf('emailCodeClients')}: there is no client ${client}: add it first with grantd client add ${JSON.stringify(client)}.`,
+      );
 }
 
 /**

@@ -36,7 +36,12 @@ import { type Operator, readOperator } from '../pages/drawing/operator.ts';
 import { UseRecorder } from '../people/acting.ts';
 import { useCatalogues } from '../texts/texts.ts';
 import { type DatabaseWatch, watchDatabase } from './database_watch.ts';
-import { refuseForeignDemo, refuseKnownPasswords, refusePlainIssuer } from './exposure.ts';
+import {
+  refuseForeignDemo,
+  refuseKnownPasswords,
+  refusePlainIssuer,
+  refuseUnknownInCodeOptions,
+} from './exposure.ts';
 import { healthChecks, lateListener, readinessCheck, requestListener } from './http_server.ts';
 import { OpenedParts } from './opened_parts.ts';
 import {
@@ -206,6 +211,7 @@ async function openData(given: Given) {
     await database.storedIssuer();
   }
   await refuseKnownPasswords(configuration, instance);
+  await refuseUnknownInCodeOptions(configuration, instance);
   const tokens = tokenPolicy(configuration.settings);
   if (tokens !== undefined) await prepareClient(instance.storage, tokens);
   // Before this process records anything.

@@ -23,6 +23,8 @@ export type EmailCodeWay = 'also' | 'first';
 export interface EmailCodeNeeds extends StepNeeds {
   readonly emailCodes: EmailCodes;
   readonly requestedCodes: RequestedCodes;
+  /** Whether a sign-in for this purpose can be with a code. */
+  readonly isFor: (page: PendingPage) => boolean;
   readonly queue: MailQueue;
   readonly providers: OfferedProviders | undefined;
 }
@@ -32,7 +34,7 @@ export function showEmailCode(needs: EmailCodeNeeds) {
   return async (c: PageContext): Promise<Response> => {
     const page = await needs.pending.open(c, 'code');
     const asked = await needs.requestedCodes.get(c);
-    if (asked === undefined) return needs.pending.redirect(c, 'login', page.pending);
+    if (asked === undefined || !needs.isFor(page)) return needs.pending.redirect(c, 'login', page.pending);
     return renderCode(c, needs, page, asked.typed);
   };
 }
@@ -44,6 +46,7 @@ export function submitEmailCode(needs: EmailCodeNeeds) {
     const clientId = clientIdOf(page);
     const from = new URLSearchParams(bodyOf(c)).has('username') ? 'login' : 'code';
     const form = await needs.formTokens.verified(c, { page: from, about: [page.sealed], clientId });
+    if (!needs.isFor(page)) return needs.pending.redirect(c, 'login', page.pending);
     if (from === 'login') return send(c, needs, page, trimmed(form.get('username') ?? ''));
     const decision = form.get('decision');
     if (decision === 'cancel' && 'authorization' in page) {

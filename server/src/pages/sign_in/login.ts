@@ -68,7 +68,7 @@ export interface LoginNeeds extends StepNeeds {
   /** `undefined` if no identity provider is configured. */
   readonly providers: OfferedProviders | undefined;
   /** What the page offers besides. */
-  readonly offers: (c: PageContext, sealed: string, isTyped: boolean) => SignInOffers;
+  readonly offers: (c: PageContext, page: PendingPage, isTyped: boolean) => SignInOffers;
 }
 
 /** What users may learn. Whether a name exists is not part of it. */
@@ -250,7 +250,7 @@ async function renderForm(
       application: needs.drawing.application(authorization.client, setting.language),
     }),
     ...(again !== undefined && { again }),
-    ...needs.offers(c, page.sealed, typed !== undefined),
+    ...needs.offers(c, page, typed !== undefined),
     ...(providers !== undefined && { providers }),
     ...(challenge !== undefined && { challenge }),
     ...(problem !== undefined && { problem: problem.problem }),

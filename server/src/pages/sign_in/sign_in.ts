@@ -1,6 +1,7 @@
 import type { EmailCodes } from '../../people/email_codes.ts';
 import type { MailQueue } from '../../people/mailing.ts';
 import type { RequestedCodes } from '../browser/cookies.ts';
+import type { PendingPage } from '../browser/pending.ts';
 import type { Flow } from '../steps/routes.ts';
 import { showEmailCode, submitEmailCode } from './email_code.ts';
 import { type LoginNeeds, showLogin, submitLogin } from './login.ts';
@@ -23,6 +24,8 @@ interface EmailCode {
   readonly queue: MailQueue;
   /** Whether it is the usual way, and the password the other one. */
   readonly isFirst: boolean;
+  /** Whether a sign-in for this purpose can be with a code. */
+  readonly isFor: (page: PendingPage) => boolean;
 }
 
 /** `/login`, `/login/code` and `/login/second`: a user signs in, for an application or for a page of this server. */
@@ -53,7 +56,9 @@ function offersOf({
     ...(isSignUpOpen && { signUp: `${basePath}/sign-up` }),
   };
   if (emailCode === undefined) return () => always;
-  return (c, sealed, isTyped) => {
+  return (c, page, isTyped) => {
+    if (!emailCode.isFor(page)) return always;
+    const { sealed } = page;
     const isOther = c.req.query('other') !== undefined;
     const passwordUrl = `${basePath}/login?pending=${sealed}${isOther ? '&other' : ''}&password`;
     const isCodeFirst = emailCode.isFirst && !isTyped && c.req.query('password') === undefined;
