@@ -252,6 +252,7 @@ for (const database of ANY_DATABASE) {
       const others = [
         ...[
           '/login',
+          '/login/code',
           '/login/second',
           '/select',
           '/denied',

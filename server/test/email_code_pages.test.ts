@@ -242,8 +242,8 @@ for (const database of ANY_DATABASE)
     });
 
     test('options that do not belong together are refused at start', async () => {
-      const folder = await workbench.home();
-      const refusal = async (...args: string[]) => (await grantd(folder, ['serve', ...args])).stderr;
+      const refusal = async (...args: string[]) =>
+        (await grantd(await workbench.home(), ['serve', ...args])).stderr;
       assert.match(await refusal('--email-code', 'also'), /emailCode|--email-code/);
       assert.match(
         await refusal('--demo', '--insecure-email-code-for-administrators'),
