@@ -19,7 +19,7 @@ import { PAGES } from '../src/console/console.ts';
 import { postgresDatabase } from '../src/data/postgres_database.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { refuseOpenAdministration } from '../src/serve/exposure.ts';
-import { Browser, hiddenFields, isLogin } from './harness/browser.ts';
+import { Browser, hiddenFields, isLogin, unescaped } from './harness/browser.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { ISSUER, PASSWORD, startConsole } from './harness/console_server.ts';
@@ -396,6 +396,72 @@ describe('users and clients', () => {
     const enabled = await browser.submit(disabled, { do: 'enable' });
     assert.match(enabled.html, /The user is enabled\./);
     assert.doesNotMatch(enabled.html, /cheap|scrypt/, 'no hash');
+  });
+
+  test('a list is sorted, filtered and turned in both directions', async () => {
+    for (let number = 100; number < 160; number += 1) await set.addUser(`turning ${number}`);
+    const browser = await set.browserOf('alice');
+    const shown = async (url: string) => {
+      const { html } = await browser.get(`${set.url}${url}`);
+      const names = [...html.matchAll(/<th scope="row"><a [^>]*><bdi>(.*?)<\/bdi>/g)].map(([, name]) => name);
+      const linkTo = (id: string) =>
+        unescaped(new RegExp(`id="${id}"[^>]* href="([^"]*)"`).exec(html)?.[1] ?? '');
+      return { html, names, linkTo };
+    };
+    const first = await shown('/console/users?search=turning');
+    assert.deepEqual([first.names.length, first.names[0], first.linkTo('previous')], [50, 'turning 100', '']);
+    const second = await shown(first.linkTo('next'));
+    assert.deepEqual([second.names.length, second.names[0], second.linkTo('next')], [10, 'turning 150', '']);
+    assert.deepEqual((await shown(second.linkTo('previous'))).names, first.names);
+    assert.deepEqual((await shown(second.linkTo('first'))).names, first.names);
+
+    const newest = await shown('/console/users?search=turning&sort=created_at&descending=true');
+    assert.match(newest.html, /<th scope="col" aria-sort="descending"><a href="[^"]*">Added</);
+    const older = await shown(newest.linkTo('next'));
+    assert.deepEqual(older.names.length, 10);
+    assert.deepEqual((await shown(older.linkTo('previous'))).names, newest.names);
+    const foreign = `${newest.linkTo('next')}&sort=username`.replace('sort=created_at&', '');
+    assert.deepEqual((await shown('/console/users?factor=passkey')).names, []);
+    assert.equal((await browser.get(`${set.url}/console/users?cursor=made-up`)).status, 400);
+    assert.equal((await browser.get(`${set.url}${foreign}`)).status, 200, 'a name may look like a time');
+    const wrong = first.linkTo('next').replace('search=turning', 'sort=created_at');
+    assert.equal((await browser.get(`${set.url}${wrong}`)).status, 400);
+    const unknown = await browser.get(`${set.url}/console/users?group=nobody`);
+    assert.equal(unknown.status, 404);
+  });
+
+  test('several users are changed after one question, and each has an outcome', async () => {
+    const [one, other] = [await set.addUser('several 1'), await set.addUser('several 2')];
+    const alice = (await set.instance.people.byName('alice')) ?? assert.fail();
+    const browser = await set.browserOf('alice');
+    const picked = [one, other, alice].map(({ subject }) => `&picked=${subject}`).join('');
+    const asked = await browser.get(`${set.url}/console/users?ask=bulk&do=disable${picked}`);
+    assert.match(asked.html, /<h1>Disable 3 users\?<\/h1>/);
+    for (const { name } of [one, other, alice]) assert.ok(asked.html.includes(`<bdi>${name}</bdi>`));
+    const send = (fields: Readonly<Record<string, string>>, subjects: readonly string[]) => {
+      const body = new URLSearchParams({ ...hiddenFields(asked), ...fields });
+      body.delete('picked');
+      for (const subject of subjects) body.append('picked', subject);
+      return browser.send(`${set.url}/console/users`, { method: 'POST', body });
+    };
+    const subjects = [one.subject, other.subject, alice.subject];
+    const html = await (await send({ act: 'disable', do: 'bulk' }, subjects)).text();
+    assert.match(html, /Done for 2 of 3\./);
+    assert.match(html, /Refused<\/span> <span lang="en"><bdi>an administrator cannot be disabled/);
+    const disabled = await set.instance.storage.disabledSubjects(subjects);
+    assert.deepEqual([...disabled.keys()].sort(), [one.subject, other.subject].sort());
+
+    await set.instance.groups.add({ name: 'several', description: '' }, Date.now());
+    const joining = await browser.get(`${set.url}/console/users?ask=bulk&do=join${picked}`);
+    assert.match(joining.html, /<option value="several">/);
+    await send({ act: 'join', do: 'bulk', group: 'several' }, [one.subject, 'unknown']);
+    assert.deepEqual((await set.instance.people.bySubject(one.subject))?.groups, ['several']);
+    // Nothing is selected, or there is no such act.
+    for (const query of ['do=disable', `do=erase${picked}`])
+      assert.equal(
+        (await browser.get(`${set.url}/console/users?ask=bulk&${query}`)).url,
+        `${set.url}/console/users`,
+      );
   });
 
   test('all tokens of a user end, and their sessions', async () => {

@@ -8,6 +8,7 @@ import { describe, test } from 'node:test';
 import type { OpenDatabase } from '../src/data/database.ts';
 import { nameKey, nameProblem } from '../src/data/names.ts';
 import type { Person } from '../src/data/people.ts';
+import { type PeopleFilter, placeOfPerson } from '../src/data/people_list.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { PersonRemoval } from '../src/people/removal.ts';
 import { SessionEnding } from '../src/people/sessions.ts';
@@ -170,6 +171,67 @@ for (const database of DATABASES) {
       // An operator can give an address to several users.
       for (const name of ['mia', 'max'])
         assert.ok(await one.people.add({ name, passwordHash: 'x', claims: claims('family@example.com') }));
+    });
+
+    test('are listed in each order and direction, by second factor, and with their activity', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { people, factors, sessions } = opened;
+      const added: Person[] = [];
+      for (const name of ['cleo', 'abel', 'dora', 'bert']) added.push(await addPerson(opened, name));
+      const [cleo, abel] = added;
+      assert.ok(cleo && abel);
+      const namesOf = async (filter: PeopleFilter) => (await people.list(filter)).map(({ name }) => name);
+      // Users who were added in the same millisecond are sorted by subject.
+      const byTime = added.toSorted(
+        (one, other) => one.createdAtMs - other.createdAtMs || (one.subject < other.subject ? -1 : 1),
+      );
+      for (const [sort, sorted] of [
+        ['username', added.toSorted((one, other) => (one.name < other.name ? -1 : 1))],
+        ['created_at', byTime],
+      ] as const)
+        for (const descending of [false, true]) {
+          const names = (descending ? sorted.toReversed() : sorted).map(({ name }) => name);
+          assert.deepEqual(await namesOf({ sort, descending }), names);
+          const second = added.find(({ name }) => name === names[1]) ?? assert.fail();
+          const after = placeOfPerson(second, sort);
+          assert.deepEqual(await namesOf({ sort, descending, after, limit: 1 }), [names[2]]);
+        }
+
+      const times = { createdAtMs: 1, countsFromMs: 0 };
+      const passkey = {
+        publicKey: '',
+        counter: 0,
+        transports: [],
+        isBackedUp: true,
+        isSecurityKey: false,
+        name: '',
+        ...times,
+      };
+      await factors.addPasskey({ ...passkey, id: 'k1', subject: cleo.subject });
+      await factors.addTotp(abel.subject, { sealed: '', ...times }, 0);
+      const dora = added[2] ?? assert.fail();
+      await factors.addPasskey({ ...passkey, id: 'k2', subject: dora.subject, isSecurityKey: true });
+      const session = {
+        id: 's1',
+        subject: cleo.subject,
+        amr: [],
+        userAgent: '',
+        signedInAtMs: 5,
+        lastSeenAtMs: 5,
+      };
+      await sessions.add(session, 'digest-1', 9000, cleo);
+      assert.deepEqual(await namesOf({ factor: 'passkey' }), ['cleo']);
+      assert.deepEqual(await namesOf({ factor: 'totp' }), ['abel']);
+      assert.deepEqual(await namesOf({ factor: 'security_key' }), ['dora']);
+      assert.deepEqual(await namesOf({ factor: 'none' }), ['bert']);
+      const activities = (await people.list({ withActivity: true })).map(({ activity }) => activity);
+      const none = { passkeys: 0, securityKeys: 0, hasTotp: false };
+      assert.deepEqual(activities, [
+        { ...none, hasTotp: true },
+        none,
+        { ...none, passkeys: 1, lastSignInAtMs: 5 },
+        { ...none, securityKeys: 1 },
+      ]);
     });
 
     test('a removed user leaves only the subject identifier, which is never reused', async (t) => {

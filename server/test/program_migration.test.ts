@@ -45,6 +45,7 @@ const NEW_INDEXES = [
   'people_by_verified_email',
   'people_by_directory_id',
   'people_by_claimed_email',
+  'people_by_creation',
 ];
 const NEW_COLUMNS = [
   'name_key',

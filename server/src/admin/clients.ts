@@ -43,6 +43,7 @@ import {
 import {
   type AdminParts,
   change,
+  DESCENDING,
   type OperationParts,
   operation,
   PAGING,
@@ -139,13 +140,15 @@ export const CLIENT_OPERATIONS = {
         schema: oneOf(CLIENT_KINDS),
         about: 'Only clients that an operator added, that registered themselves, or that have a document.',
       },
+      state: { schema: oneOf(['active', 'disabled']), about: 'Only clients in this state.' },
+      descending: DESCENDING,
     },
     status: 200,
     output: CLIENTS,
     command: {
       line: 'client list',
       about: 'list all clients',
-      flags: { search: { placeholder: 'TEXT' }, kind: {} },
+      flags: { search: { placeholder: 'TEXT' }, kind: {}, state: {}, descending: {} },
       columns: {
         ID: ({ client_id: id }) => id,
         NAME: ({ client_name: name = '' }) => name,
@@ -156,11 +159,12 @@ export const CLIENT_OPERATIONS = {
         DISABLED: ({ disabled_at: disabledAt = '' }) => disabledAt,
       },
     },
-    async perform({ storage }, { search: part = '', kind, ...paging }) {
+    async perform({ storage }, { search: part = '', kind, state, ...paging }) {
       const search = part.toLowerCase();
       const found = (await storage.clients.list()).filter(
         (client) =>
           (kind === undefined || kindOf(client) === kind) &&
+          (state === undefined || (client.disabledAtMs !== undefined) === (state === 'disabled')) &&
           [client.id, client.name ?? ''].some((name) => name.toLowerCase().includes(search)),
       );
       return pageOf(found, paging, ({ id }) => id, clientView);

@@ -13,6 +13,7 @@ import { labelled } from './command_form.ts';
 import {
   type AdminParts,
   change,
+  DESCENDING,
   type OperationParts,
   operation,
   PAGING,
@@ -344,13 +345,14 @@ export const GROUP_OPERATIONS = {
         schema: text(undefined, { minLength: 1, maxLength: 200 }),
         about: 'Only groups whose name or description contains this text.',
       },
+      descending: DESCENDING,
     },
     status: 200,
     output: GROUPS,
     command: {
       line: 'group list',
       about: 'list all groups',
-      flags: { search: { placeholder: 'TEXT' } },
+      flags: { search: { placeholder: 'TEXT' }, descending: {} },
       columns: {
         NAME: ({ name }) => name,
         MEMBERS: ({ members }) => String(members),

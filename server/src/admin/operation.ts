@@ -242,42 +242,70 @@ const LIMIT: Parameter<number> = {
 const CURSOR: Parameter<string> = {
   schema: { type: 'string', minLength: 1, maxLength: 500 },
   about:
-    'To get the next page of a list: next_cursor of the response with the previous page. Default: the first page.',
+    'To get another page of a list: next_cursor or previous_cursor of a response, with the same other parameters. Default: the first page.',
 };
 export const PAGING = { limit: LIMIT, cursor: CURSOR };
+
+export const DESCENDING: Parameter<boolean> = {
+  schema: { type: 'boolean' },
+  about: 'Whether to sort in descending order. Default: false.',
+};
 
 interface Paging {
   readonly limit?: number;
   readonly cursor?: string;
+  readonly descending?: boolean;
 }
 
 export interface Page<T> {
   readonly items: readonly T[];
   readonly next_cursor?: string;
+  readonly previous_cursor?: string;
+  readonly total?: number;
 }
 
-/** The cursor of a page that begins after this key or number. */
-export function cursorOf(value: string | number): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url');
+/** Where a page is: after this key or number, or before it. */
+interface Place {
+  readonly at: string | number;
+  readonly isBefore: boolean;
+}
+
+/** The cursor of a page that begins after this key or number, or ends before it. */
+export function cursorOf(value: string | number, isBefore = false): string {
+  return Buffer.from(JSON.stringify(isBefore ? { before: value } : value)).toString('base64url');
 }
 
 /** @returns `undefined` if it is no cursor of this server */
-export function readCursor(cursor: string): string | number | undefined {
+export function readCursor(cursor: string): Place | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-    const isPlace = typeof value === 'string' || Number.isSafeInteger(value);
-    return isPlace && cursorOf(value as string | number) === cursor ? (value as string | number) : undefined;
+    const isBefore = typeof value === 'object' && value !== null && 'before' in value;
+    const at: unknown = isBefore ? value.before : value;
+    if (typeof at !== 'string' && !(typeof at === 'number' && Number.isSafeInteger(at))) return undefined;
+    return cursorOf(at, isBefore) === cursor ? { at, isBefore } : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Where a page begins. @throws {InvalidInput} the cursor is not one of this server */
-export function placeOf({ cursor }: Paging): string | number | undefined {
+const NO_CURSOR = 'expected next_cursor or previous_cursor of a page';
+
+/** Where a page is. @throws {InvalidInput} the cursor is not one of this list */
+export function pagePlace(
+  { cursor }: Paging,
+  isPlace: (at: string | number) => boolean = () => true,
+): Place | undefined {
   if (cursor === undefined) return undefined;
   const place = readCursor(cursor);
-  if (place === undefined) throw new InvalidInput('cursor', 'expected next_cursor of a page');
+  if (place === undefined || !isPlace(place.at)) throw new InvalidInput('cursor', NO_CURSOR);
   return place;
+}
+
+/** Where a page of a list begins that is read in one direction. @throws {InvalidInput} the cursor is not one of this list */
+export function placeOf(paging: Paging): string | number | undefined {
+  const place = pagePlace(paging);
+  if (place?.isBefore) throw new InvalidInput('cursor', 'expected next_cursor of a page');
+  return place?.at;
 }
 
 /** One page of a list that is read as a whole, sorted by a key. */
@@ -287,15 +315,40 @@ export function pageOf<T, D>(
   keyOf: (one: T) => string,
   show: (one: T) => D,
 ): Outcome<Page<D>> {
-  const { limit = DEFAULT_LIMIT } = paging;
-  const place = placeOf(paging);
+  const { limit = DEFAULT_LIMIT, descending = false } = paging;
+  const place = pagePlace(paging);
+  const isReversed = descending !== (place?.isBefore ?? false);
   const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0);
-  const after = place === undefined ? undefined : String(place);
-  const sorted = all.toSorted((one, other) => compare(keyOf(one), keyOf(other)));
-  const rest = after === undefined ? sorted : sorted.filter((item) => keyOf(item) > after);
-  const items = rest.slice(0, limit);
-  const last = items.at(-1);
-  return paged(items.map(show), rest.length > limit && last ? keyOf(last) : undefined);
+  const inOrder = (one: string, other: string) => compare(one, other) * (isReversed ? -1 : 1);
+  const sorted = all.toSorted((one, other) => inOrder(keyOf(one), keyOf(other)));
+  const rest = place ? sorted.filter((item) => inOrder(keyOf(item), String(place.at)) > 0) : sorted;
+  const { document } = pageAt(rest.slice(0, limit + 1), { limit, place }, keyOf, show);
+  return { document: { ...document, total: all.length } };
+}
+
+/**
+ * One page of a list in any direction.
+ * @param read from the place on, in the direction of the place: one item more than the page has, if there is one
+ */
+export function pageAt<T, D>(
+  read: readonly T[],
+  { limit, place }: { readonly limit: number; readonly place: Place | undefined },
+  keyOf: (item: T) => string | number,
+  show: (item: T) => D,
+): Outcome<Page<D>> {
+  const isBefore = place?.isBefore === true;
+  const hasMore = read.length > limit;
+  const items = isBefore ? read.slice(0, limit).toReversed() : read.slice(0, limit);
+  const [first, last] = [items[0], items.at(-1)];
+  const hasNext = isBefore || hasMore;
+  const hasPrevious = isBefore ? hasMore : place !== undefined;
+  return {
+    document: {
+      items: items.map(show),
+      ...(hasNext && last !== undefined && { next_cursor: cursorOf(keyOf(last)) }),
+      ...(hasPrevious && first !== undefined && { previous_cursor: cursorOf(keyOf(first), true) }),
+    },
+  };
 }
 
 export function paged<T>(items: readonly T[], next: string | number | undefined): Outcome<Page<T>> {

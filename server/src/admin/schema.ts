@@ -106,6 +106,10 @@ export function page<T>(name: string, items: Schema<T>) {
       'next_cursor?': text(
         'To get the next page, send this value as the parameter cursor. Absent on the last page.',
       ),
+      'previous_cursor?': text(
+        'To get the page before, send this value as the parameter cursor. Absent on the first page, and in lists that have only one direction.',
+      ),
+      'total?': count('Number of items on all pages, if the server knows it without counting.'),
     }),
   );
 }

@@ -2,7 +2,8 @@ import type { Claims, GrantRecord } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
 import type { Notice } from '../data/mails.ts';
 import { nameProblem, trimmed } from '../data/names.ts';
-import { claimsAsKept, isOwnClaim, type PeopleFilter, type Person } from '../data/people.ts';
+import { claimsAsKept, isOwnClaim, type ListedPerson, type Person } from '../data/people.ts';
+import { type PeopleFilter, placeOfPerson } from '../data/people_list.ts';
 import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
@@ -318,7 +319,7 @@ export function removePerson(
 }
 
 /** A user with their state. */
-export type Listed = Person & { readonly disabledAtMs?: number };
+export type Listed = ListedPerson & { readonly disabledAtMs?: number };
 
 /** Adds the state to a user. */
 export async function withState(
@@ -356,8 +357,12 @@ export async function* pagesOf(
 ): AsyncGenerator<readonly Listed[]> {
   // Users in the wrong state do not count, so a page of them needs another read.
   const pageSize = state === undefined ? Math.min(limit, USERS_PER_PAGE) : USERS_PER_PAGE;
-  for (let [left, after] = [limit, filter.after ?? '']; left > 0; ) {
-    const page = await people.list({ ...filter, after, limit: Math.min(pageSize, USERS_PER_PAGE) });
+  for (let [left, after] = [limit, filter.after]; left > 0; ) {
+    const page = await people.list({
+      ...filter,
+      ...(after !== undefined && { after }),
+      limit: Math.min(pageSize, USERS_PER_PAGE),
+    });
     const disabled = await askStorage(() => storage.disabledSubjects(page.map(({ subject }) => subject)));
     const listed = page
       .filter(({ subject }) => state === undefined || disabled.has(subject) === (state === 'disabled'))
@@ -370,6 +375,6 @@ export async function* pagesOf(
     left -= listed.length;
     const last = page.at(-1);
     if (last === undefined || page.length < pageSize) return;
-    after = last.name;
+    after = placeOfPerson(last, filter.sort);
   }
 }

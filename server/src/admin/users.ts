@@ -2,6 +2,13 @@
 import type { Group } from '../data/groups.ts';
 import { nameAsKept, trimmed } from '../data/names.ts';
 import { claimsAsKept, type Person } from '../data/people.ts';
+import {
+  type Activity,
+  isPlaceOfPerson,
+  LISTED_FACTORS,
+  PEOPLE_ORDERS,
+  placeOfPerson,
+} from '../data/people_list.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { isAddress } from '../people/mailing.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
@@ -16,10 +23,21 @@ import {
   warnIfNoneIsLeft,
 } from './groups.ts';
 import { invitePerson, requireLanguage } from './invitations.ts';
-import { type AdminParts, change, DEFAULT_LIMIT, operation, PAGING, paged, placeOf } from './operation.ts';
+import {
+  type AdminParts,
+  change,
+  DEFAULT_LIMIT,
+  DESCENDING,
+  operation,
+  PAGING,
+  pageAt,
+  paged,
+  pagePlace,
+} from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
 import {
   anyObject,
+  count,
   flag,
   named,
   object,
@@ -76,6 +94,15 @@ const USER = named(
     'disabled_at?': time('When the user was disabled.'),
     'directory_id?': text('For a user of an LDAP directory: the identifier of the user’s entry.'),
     has_password: flag('Whether the user has a password.'),
+    'activity?': object(
+      {
+        passkeys: count('Number of passkeys.'),
+        security_keys: count('Number of security keys.'),
+        has_totp: flag('Whether the user has an authenticator app.'),
+        'last_sign_in_at?': time('The last sign-in that the server remembers.'),
+      },
+      { description: 'Present in lists with the parameter activity.' },
+    ),
   }),
 );
 export type User = ValueOf<typeof USER>;
@@ -142,7 +169,7 @@ export const GROUP_FILTER = {
 
 // ── Documents ─────────────────────────────────────────────────────────────────────────────────────────────
 
-export function userView({ subject, name, claims, groups = [], ...person }: Listed): User {
+export function userView({ subject, name, claims, groups = [], activity, ...person }: Listed): User {
   return {
     sub: subject,
     username: name,
@@ -152,6 +179,21 @@ export function userView({ subject, name, claims, groups = [], ...person }: List
     ...optionalTime('disabled_at', person.disabledAtMs),
     ...optional('directory_id', person.directoryId),
     has_password: person.passwordHash !== NO_PASSWORD,
+    ...optional('activity', activity && activityView(activity)),
+  };
+}
+
+function activityView({
+  passkeys,
+  securityKeys,
+  hasTotp,
+  lastSignInAtMs,
+}: Activity): NonNullable<User['activity']> {
+  return {
+    passkeys,
+    security_keys: securityKeys,
+    has_totp: hasTotp,
+    ...optionalTime('last_sign_in_at', lastSignInAtMs),
   };
 }
 
@@ -246,7 +288,7 @@ export const USER_OPERATIONS = {
     method: 'GET',
     path: '/users',
     scope: 'grantd:users:read',
-    summary: 'List users, sorted by username',
+    summary: 'List users, sorted by username or by when they were added',
     query: {
       ...PAGING,
       search: {
@@ -263,6 +305,16 @@ export const USER_OPERATIONS = {
       },
       group: GROUP_FILTER,
       state: { schema: oneOf(['active', 'disabled']), about: 'Only users in this state.' },
+      factor: {
+        schema: oneOf(LISTED_FACTORS),
+        about: 'Only users with this second factor, or with none.',
+      },
+      sort: { schema: oneOf(PEOPLE_ORDERS), about: 'The order of the list. Default: username.' },
+      descending: DESCENDING,
+      activity: {
+        schema: flag(),
+        about: 'Whether to add the second factors and the last sign-in of each user. Default: false.',
+      },
     },
     status: 200,
     output: USERS,
@@ -276,6 +328,9 @@ export const USER_OPERATIONS = {
         email: { about: 'only users with this verified e-mail address', placeholder: 'ADDRESS' },
         group: { placeholder: 'NAME' },
         state: { about: 'only users in this state: active or disabled' },
+        factor: { about: 'only users with this second factor: none, totp, passkey or security_key' },
+        sort: { about: 'order: username or created_at' },
+        descending: { about: 'sort in descending order' },
       },
       pages: {
         begin: {
@@ -297,7 +352,7 @@ export const USER_OPERATIONS = {
         DISABLED: ({ disabled_at: disabledAt = '' }) => disabledAt,
       },
     },
-    async perform(parts, { limit = DEFAULT_LIMIT, cursor, search, username: name, email, group, state }) {
+    async perform(parts, { limit = DEFAULT_LIMIT, username: name, email, group, ...input }) {
       if (email !== undefined) {
         const people = await parts.people.byVerifiedEmail(email, limit);
         const users = await Promise.all(
@@ -310,18 +365,22 @@ export const USER_OPERATIONS = {
         return paged(person ? [userView(await withState(parts, person))] : [], undefined);
       }
       const groupName = group === undefined ? undefined : (await requireGroup(parts, group)).name;
-      const place = placeOf({ ...optional('cursor', cursor) });
+      const { search, state, factor, sort, descending = false, activity } = input;
+      const place = pagePlace(input, (at) => typeof at === 'string' && isPlaceOfPerson(at, sort));
       const wish = {
         ...optional('search', search),
         ...optional('group', groupName),
         ...optional('state', state),
-        ...optional('after', place === undefined ? undefined : String(place)),
+        ...optional('factor', factor),
+        ...optional('sort', sort),
+        ...optional('after', place && String(place.at)),
+        ...optional('withActivity', activity),
+        descending: descending !== (place?.isBefore ?? false),
         limit: limit + 1,
       };
       const users: Listed[] = [];
       for await (const some of pagesOf(parts, wish)) users.push(...some);
-      const items = users.slice(0, limit);
-      return paged(items.map(userView), users.length > limit ? items.at(-1)?.name : undefined);
+      return pageAt(users, { limit, place }, (user) => placeOfPerson(user, sort), userView);
     },
   }),
   addUser: change({

@@ -15,14 +15,27 @@ import { labelOf } from './forms.ts';
 import {
   actionForm,
   type ConsoleView,
+  codes,
   consoleFrame,
+  dayOf,
   type Row,
   section,
   termList,
   timeOf,
   urlOf,
 } from './frame.ts';
-import { type Badge, badges, type ListRow, type ListView, listBody, listOf, wishOf } from './lists.ts';
+import {
+  type Badge,
+  badges,
+  type Column,
+  chosen,
+  type ListRow,
+  type ListView,
+  listBody,
+  listOf,
+  STATES,
+  wishOf,
+} from './lists.ts';
 import { SECRET_SCRIPTS, secretSection, submitSaved } from './shown_once.ts';
 import { TRY_STYLE, trySection } from './try_it.ts';
 
@@ -181,7 +194,14 @@ export async function showClients(visit: Visit): Promise<Response> {
   const secret = await parts.shownOnce.find(session.id, id === undefined ? TOKEN_PLACE : placeOf(id));
   if (id === undefined && add !== undefined) return renderPage(c, newClientPage(view, setting));
   if (id === undefined) {
-    const list = listOf(visit, 'clients', await call('listClients', wishOfClients(visit)), rowOf);
+    const clients = await call('listClients', {
+      ...wishOf(visit),
+      ...chosen(visit, 'kind', CLIENT_KINDS),
+      ...chosen(visit, 'state', STATES),
+    });
+    const texts = textsIn(setting.language);
+    const rows = listOf(visit, 'clients', clients, columnsOf(texts), (client) => rowOf(client, texts));
+    const list = { ...rows, firstStep: texts.console.firstClient };
     return renderPage(c, clientsPage({ ...list, ...(secret !== undefined && { secret }) }, setting));
   }
   const client = await call('getClient', { client_id: id });
@@ -195,16 +215,28 @@ export async function submitClients(visit: Visit): Promise<Response> {
   return submitSaved(visit, id === '' ? TOKEN_PLACE : placeOf(id), id === '' ? {} : { id });
 }
 
-/** A kind that does not exist counts as none. */
-function wishOfClients(visit: Visit) {
-  const kind = CLIENT_KINDS.find((one) => one === visit.c.req.query('kind'));
-  return { ...wishOf(visit), ...(kind !== undefined && { kind }) };
+/** A client as a row of a list. @param texts for the columns of a table */
+export function rowOf(client: Client, texts?: Texts): ListRow {
+  const { client_id: id, client_name: name } = client;
+  return {
+    ...{ key: id, name: id, details: name === undefined ? [] : [name], badges: badgesOf(client) },
+    ...(texts && { cells: cellsOf(client, texts) }),
+  };
 }
 
-/** A client as a row of a list. */
-export function rowOf(client: Client): ListRow {
-  const { client_id: id, client_name: name } = client;
-  return { key: id, name: id, details: name === undefined ? [] : [name], badges: badgesOf(client) };
+export function columnsOf({ console: words }: Texts): readonly Column[] {
+  const others = [words.columns.name, words.clientType, words.columns.grants, words.lastUsed];
+  return [{ title: words.columns.clientId, sort: 'client_id' }, ...others.map((title) => ({ title }))];
+}
+
+function cellsOf({ client_name: name, type, grant_types: grants = [], secrets = [] }: Client, texts: Texts) {
+  const uses = secrets.flatMap(({ last_used_at: at }) => (at === undefined ? [] : [at]));
+  return [
+    name && html`<bdi>${name}</bdi>`,
+    texts.console.clientTypes[type],
+    codes(grants.map((grant) => grant.replace(/^urn:.*:/, ''))),
+    dayOf(uses.toSorted().at(-1), texts),
+  ];
 }
 
 function badgesOf({

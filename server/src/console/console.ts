@@ -19,6 +19,8 @@ import type { Flow } from '../pages/steps/routes.ts';
 import { type ConsoleParts, type PagesOfConsole, page, type Visit } from './access.ts';
 import { type Acts, showAct, submitAct } from './acts.ts';
 import { downloadAudit, showAudit } from './audit.ts';
+import { askBulk, performBulk } from './bulk.ts';
+import type { BulkList } from './bulk_acts.ts';
 import { showFigures, showLibrary } from './charts.ts';
 import { CLIENTS, showClients, submitClients } from './clients.ts';
 import type { ConsolePageName } from './frame.ts';
@@ -42,15 +44,17 @@ interface ConsolePage {
   readonly submit?: (visit: Visit) => Promise<Response>;
   /** Operations of the other forms. */
   readonly performs?: readonly OperationId[];
+  /** The list whose selected rows can be changed together. */
+  readonly bulk?: BulkList;
 }
 
 /** Every page. `NAVIGATION` has those of the navigation. */
 export const PAGES: Readonly<Record<ConsolePageName, ConsolePage>> = {
   overview: { show: showOverview },
   tokens: { show: showTokens, acts: TOKENS, submit: submitTokens, performs: ['explainToken', 'revokeToken'] },
-  users: { show: showUsers, acts: USERS },
+  users: { show: showUsers, acts: USERS, bulk: 'users' },
   groups: { show: showGroups, acts: GROUPS },
-  clients: { show: showClients, acts: CLIENTS, submit: submitClients },
+  clients: { show: showClients, acts: CLIENTS, submit: submitClients, bulk: 'clients' },
   scopes: { show: showScopes, acts: SCOPES },
   issuers: { show: showIssuers },
   keys: { show: showKeys, submit: submitKeys, performs: ['rotateKeys'] },
@@ -121,22 +125,24 @@ export async function openConsole(
     return {
       mount(routes) {
         for (const path of ['/console', '/console/*']) routes.before(path, admit);
-        for (const [name, { show, acts, submit }] of Object.entries(PAGES) as [
+        for (const [name, { show, acts, submit, bulk }] of Object.entries(PAGES) as [
           ConsolePageName,
           ConsolePage,
         ][]) {
           const path = name === 'overview' ? '/console' : `/console/${name}`;
-          const shown = page(
-            parts,
-            name,
-            async (visit) => (acts && (await showAct(visit, acts))) ?? show(visit),
+          const shown = page(parts, name, async (visit) =>
+            bulk !== undefined && visit.c.req.query('ask') === 'bulk'
+              ? askBulk(visit, bulk)
+              : ((acts && (await showAct(visit, acts))) ?? show(visit)),
           );
           const isAct = ({ form }: Visit) =>
             acts !== undefined && Object.hasOwn(acts.acts, form.get('do') ?? '');
           const submitted = (visit: Visit) =>
-            acts !== undefined && (submit === undefined || isAct(visit))
-              ? submitAct(visit, acts)
-              : (submit ?? show)(visit);
+            bulk !== undefined && visit.form.get('do') === 'bulk'
+              ? performBulk(visit, bulk)
+              : acts !== undefined && (submit === undefined || isAct(visit))
+                ? submitAct(visit, acts)
+                : (submit ?? show)(visit);
           if (submit === undefined && acts === undefined) routes.page(path, shown);
           else routes.form(path, shown, page(parts, name, submitted));
         }

@@ -157,7 +157,7 @@ function pageOf(
   };
 }
 
-/** `/` leads to the search field. Escape leaves it. */
+/** `/` leads to the search field. Escape leaves it. A checkbox above a list selects all of its rows. */
 export const FRAME_SCRIPT = `addEventListener('keydown', (event) => {
   const field = document.getElementById('q');
   if (event.key === 'Escape' && event.target === field) field.blur();
@@ -166,7 +166,13 @@ export const FRAME_SCRIPT = `addEventListener('keydown', (event) => {
   event.preventDefault();
   field.focus();
   field.select();
-});`;
+});
+{
+  const all = document.getElementById('pick-all');
+  const picks = document.getElementsByName('picked');
+  if (all) all.hidden = false;
+  all?.addEventListener('change', () => { for (const pick of picks) pick.checked = all.checked; });
+}`;
 
 /** The pages of the navigation, in groups. */
 const NAVIGATION: readonly (readonly [keyof Texts['console']['pageGroups'], ...ConsolePageName[]])[] = [
@@ -292,6 +298,13 @@ export function timeOf(at: string | undefined, { formats }: Texts): Html | undef
   return at === undefined
     ? undefined
     : html`<time datetime="${at}">${formats.instant(Date.parse(at))}</time>`;
+}
+
+/** The day of a time, for columns. The time is in its title. */
+export function dayOf(at: string | undefined, { formats }: Texts): Html | undefined {
+  if (at === undefined) return undefined;
+  const atMs = Date.parse(at);
+  return html`<time datetime="${at}" title="${formats.instant(atMs)}">${formats.shortDate(atMs)}</time>`;
 }
 
 export function codes(values: readonly string[]): Html | undefined {

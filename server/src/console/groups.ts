@@ -9,23 +9,17 @@ import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Acts, actLink } from './acts.ts';
-import {
-  actionForm,
-  type ConsoleView,
-  consoleFrame,
-  nextLink,
-  section,
-  termList,
-  timeOf,
-  urlOf,
-} from './frame.ts';
+import { actionForm, type ConsoleView, consoleFrame, section, termList, timeOf, urlOf } from './frame.ts';
 import {
   badges,
+  type Column,
   type ListRow,
   type ListView,
   listBody,
   listOf,
-  nextAfter,
+  type PageUrls,
+  pageLinks,
+  pagesAround,
   thingLinks,
   thingUrl,
   wishOf,
@@ -121,16 +115,23 @@ async function groupsOf(visit: Visit): Promise<ListView> {
   } = visit;
   const texts = textsIn(setting.language);
   const page = await call('listGroups', wishOf(visit));
-  return listOf(visit, 'groups', page, (one) => rowOf(one, adminGroup, texts));
+  return listOf(visit, 'groups', page, columnsOf(texts), (one) => rowOf(one, adminGroup, texts));
+}
+
+function columnsOf({ console: words }: Texts): readonly Column[] {
+  const others = [words.description, words.members, words.signInPolicy];
+  return [{ title: words.group, sort: 'name' }, ...others.map((title) => ({ title }))];
 }
 
 /** A group as a row of a list. */
 export function rowOf(
-  { name, members, description }: Document<'listGroups'>['items'][number],
+  { name, members, description, sign_in_policy: policy }: Document<'listGroups'>['items'][number],
   adminGroup: string,
   { formats, console: words }: Texts,
 ): ListRow {
+  const about = description === '' ? undefined : html`<bdi>${description}</bdi>`;
   return {
+    cells: [about, formats.number(members), policy && words.policies[policy]],
     ...{ key: name, name },
     details: [words.memberCount(members, formats.number(members)), description].filter((one) => one !== ''),
     badges: name === adminGroup ? ['administrators'] : [],
@@ -147,13 +148,14 @@ async function groupOf(visit: Visit, name: string): Promise<GroupView> {
   const group = await call('getGroup', { group: name });
   const { search: _, ...wish } = wishOf(visit);
   const members = await call('listUsers', { ...wish, group: group.name });
-  const after = nextAfter(members);
   return {
     ...{ ...view, group },
     members: members.items.map((member) => rowOfUser(member, '')),
     isOfAdministrators: group.name === adminGroup,
     own: session.person.subject,
-    ...(after !== undefined && { next: thingUrl(view.base, 'groups', group.name, { after }) }),
+    pages: pagesAround(members, (cursor) =>
+      thingUrl(view.base, 'groups', group.name, cursor === undefined ? {} : { cursor }),
+    ),
   };
 }
 
@@ -173,8 +175,8 @@ export interface GroupView extends ConsoleView {
   readonly isOfAdministrators: boolean;
   /** Subject of the user who looks at it. */
   readonly own: string;
-  /** URL of the next members. */
-  readonly next?: string;
+  /** URLs of other members. */
+  readonly pages: PageUrls;
 }
 
 /** One group: links `ask-join`, `ask-edit`, `ask-remove` and `ask-leave-SUB`. */
@@ -210,7 +212,7 @@ export function groupPage(view: GroupView, setting: PageSetting): Page {
   });
 }
 
-function membersOf({ base, group, members, isOfAdministrators, own, next }: GroupView, texts: Texts): Html {
+function membersOf({ base, group, members, isOfAdministrators, own, pages }: GroupView, texts: Texts): Html {
   const { console: words } = texts;
   if (members.length === 0) return html`<p class="empty">${words.none}</p>`;
   const leave = ({ key, name }: ListRow) =>
@@ -218,5 +220,5 @@ function membersOf({ base, group, members, isOfAdministrators, own, next }: Grou
   const isOwn = ({ key }: ListRow) => isOfAdministrators && key === own;
   return html`<ul class="rows" role="list">
 ${members.map((member) => html`<li class="row"><div><a href="${thingUrl(base, 'users', member.key)}"><bdi>${member.name}</bdi></a>${badges(member.badges, texts)}${isOwn(member) ? html`<p class="detail">${words.administratorItself}</p>` : ''}</div>${isOwn(member) ? '' : leave(member)}</li>\n`)}</ul>
-${nextLink(next, texts)}`;
+${pageLinks(pages, texts)}`;
 }

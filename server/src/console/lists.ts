@@ -1,20 +1,44 @@
-// Lists of users, clients and groups, which share one shape.
+// Lists of users, clients and groups: a table with filters, sorted by an index, and the way to the pages around it.
 import { html } from 'hono/html';
 import { CLIENT_KINDS } from '../admin/clients.ts';
-import { cursorOf, type Page, readCursor } from '../admin/operation.ts';
+import { type Page, readCursor } from '../admin/operation.ts';
+import { optional } from '../admin/schema.ts';
+import { LISTED_FACTORS } from '../data/people_list.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import type { Visit } from './access.ts';
-import { type ConsoleView, nextLink, urlOf } from './frame.ts';
+import { BULK_ACTS } from './bulk_acts.ts';
+import { type ConsoleView, urlOf } from './frame.ts';
 
-/** Each list: the parameter that names one of its things, and the text above its search. */
+export const STATES = ['active', 'disabled'] as const;
+
+interface ListAbout {
+  readonly parameter: string;
+  readonly label: 'searchUsers' | 'searchClients' | 'searchGroups';
+  readonly filters: Readonly<Partial<Record<FilterName, readonly string[]>>>;
+}
+
+/** Each list: the parameter that names one of its things, the text above its search, and its filters. */
 const LISTS = {
-  users: { parameter: 'sub', label: 'searchUsers', kinds: [] },
-  clients: { parameter: 'id', label: 'searchClients', kinds: CLIENT_KINDS },
-  groups: { parameter: 'name', label: 'searchGroups', kinds: [] },
-} as const;
+  users: {
+    ...{ parameter: 'sub', label: 'searchUsers' },
+    filters: { state: STATES, factor: LISTED_FACTORS },
+  },
+  clients: {
+    ...{ parameter: 'id', label: 'searchClients' },
+    filters: { kind: CLIENT_KINDS, state: STATES },
+  },
+  groups: { parameter: 'name', label: 'searchGroups', filters: {} },
+} as const satisfies Readonly<Record<string, ListAbout>>;
 
-type ListName = keyof typeof LISTS;
+export type ListName = keyof typeof LISTS;
+
+type FilterName = 'state' | 'factor' | 'kind';
+
+/** The filters of a list, with the values that they can have. */
+function filtersOf(list: ListName): readonly (readonly [name: FilterName, values: readonly string[]])[] {
+  return Object.entries(LISTS[list].filters) as [FilterName, readonly string[]][];
+}
 
 const ROWS_PER_PAGE = 50;
 
@@ -23,21 +47,50 @@ export interface ListRow {
   /** What its URL has. */
   readonly key: string;
   readonly name: string;
+  /** In lists without columns. */
   readonly details?: readonly string[];
+  /** One for each column but the first. */
+  readonly cells?: readonly Cell[];
   readonly badges?: readonly Badge[];
 }
+
+/** Empty if there is no value. */
+export type Cell = Html | string | undefined;
 
 const BADGES = { self_registered: '', by_document: '', administrators: '', disabled: ' bad' } as const;
 
 export type Badge = keyof typeof BADGES;
 
+export interface Column {
+  readonly title: string;
+  /** The value of the parameter `sort`, if the list can have this order. */
+  readonly sort?: string;
+}
+
+/** A link to a part of a list that is often needed. */
+interface Shortcut {
+  readonly title: string;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
 export interface ListView extends ConsoleView {
   readonly current: ListName;
+  readonly columns: readonly Column[];
   readonly rows: readonly ListRow[];
-  readonly search: string;
-  /** Of clients. */
-  readonly kind?: string | undefined;
-  /** URL of the next page. */
+  /** The parameters of the URL, without the cursor. */
+  readonly wish: Readonly<Record<string, string>>;
+  readonly shortcuts?: readonly Shortcut[] | undefined;
+  /** Number of items on all pages, if it is known. */
+  readonly total?: number;
+  /** What to do first, if there is nothing yet. */
+  readonly firstStep?: string;
+  readonly pages: PageUrls;
+}
+
+/** URLs of the pages around this one. */
+export interface PageUrls {
+  readonly first?: string;
+  readonly previous?: string;
   readonly next?: string;
 }
 
@@ -46,21 +99,46 @@ export interface ListWish {
   readonly limit: number;
   readonly search?: string;
   readonly cursor?: string;
+  readonly descending?: boolean;
 }
 
-/** The wish of a page. The parameter `after` of its URL has the row before it. */
+/** The wish of a page. */
 export function wishOf({ c }: Pick<Visit, 'c'>): ListWish {
-  const { search = '', after = '' } = c.req.query();
+  const { search = '', cursor = '', descending } = c.req.query();
   return {
     limit: ROWS_PER_PAGE,
     ...(search !== '' && { search }),
-    ...(after !== '' && { cursor: cursorOf(after) }),
+    ...(cursor !== '' && { cursor }),
+    ...(descending === 'true' && { descending: true }),
   };
 }
 
-/** The row before the next page. @returns `undefined` on the last page */
+/** A parameter that has one of some values. Another one counts as none. */
+export function chosen<const N extends string, const V extends string>(
+  { c }: Pick<Visit, 'c'>,
+  name: N,
+  values: readonly V[],
+) {
+  return optional(
+    name,
+    values.find((value) => value === c.req.query(name)),
+  );
+}
+
+/** The number of the row before the next page. @returns `undefined` on the last page */
 export function nextAfter({ next_cursor: cursor }: { readonly next_cursor?: string }): string | undefined {
-  return cursor === undefined ? undefined : String(readCursor(cursor));
+  return cursor === undefined ? undefined : String(readCursor(cursor)?.at);
+}
+
+/** Links to the pages around one. @param urlWith the URL of the list with a cursor */
+export function pagesAround(
+  { previous_cursor: previous, next_cursor: next }: Page<unknown>,
+  urlWith: (cursor?: string) => string,
+): PageUrls {
+  return {
+    ...(previous !== undefined && { first: urlWith(), previous: urlWith(previous) }),
+    ...(next !== undefined && { next: urlWith(next) }),
+  };
 }
 
 /** A page of a list, from the document of an operation. */
@@ -68,13 +146,19 @@ export function listOf<T>(
   { c, view }: Pick<Visit, 'c' | 'view'>,
   current: ListName,
   page: Page<T>,
+  columns: readonly Column[],
   rowOf: (item: T) => ListRow,
-): ListView {
-  const { search = '', kind } = c.req.query();
-  const after = nextAfter(page);
-  const wish = { search, ...(kind !== undefined && { kind }) };
-  const next = after === undefined ? undefined : urlOf(view.base, current, { ...wish, after });
-  return { ...view, current, rows: page.items.map(rowOf), search, kind, ...(next !== undefined && { next }) };
+): ListView & { readonly current: ListName } {
+  const { cursor: _, notice: __, ...given } = c.req.query();
+  const names = ['search', 'group', 'sort', 'descending', ...filtersOf(current).map(([name]) => name)];
+  const wish = Object.fromEntries(
+    Object.entries(given).filter(([name, value]) => names.includes(name) && value !== ''),
+  );
+  return {
+    ...{ ...view, current, columns, rows: page.items.map(rowOf), wish },
+    pages: pagesAround(page, (cursor) => urlOf(view.base, current, { ...wish, cursor })),
+    ...optional('total', page.total),
+  };
 }
 
 /** The URL of one thing in a list. */
@@ -94,24 +178,133 @@ export function thingLinks(base: string, list: ListName, keys: readonly string[]
     : html`<span class="listed">${keys.map((key) => html`<a href="${thingUrl(base, list, key)}"><bdi>${key}</bdi></a> `)}</span>`;
 }
 
-/** A list: field `search`, link `next`. */
-export function listBody({ base, current, rows, search, kind, next }: ListView, texts: Texts): Html {
+/** Fields `search` and those of the filters, table, bulk acts `bulk-ACT`, links `first`, `previous` and `next`. */
+export function listBody(view: ListView, texts: Texts): Html {
+  const { base, current, rows, wish, shortcuts = [], firstStep, pages, total } = view;
   const { console: words } = texts;
-  const { kinds } = LISTS[current];
-  return html`<form method="get" action="${urlOf(base, current)}" role="search" class="search" aria-label="${words[LISTS[current].label]}">
-${
-  kinds.length === 0
-    ? ''
-    : html`<label for="kind">${words.clientKind}</label>
-<select id="kind" name="kind"><option value="">${words.clientKinds.all}</option>
-${kinds.map((one) => html`<option value="${one}"${one === kind ? html` selected` : ''}>${words.clientKinds[one]}</option>\n`)}</select>
+  const isWhole = Object.keys(wish).every((name) => ['sort', 'descending'].includes(name));
+  return html`${
+    shortcuts.length === 0
+      ? ''
+      : html`<nav class="shortcuts" aria-label="${words.shortcuts}"><ul role="list">
+${shortcuts.map(({ title, parameters }) => html`<li><a href="${urlOf(base, current, parameters)}"${isSame(parameters, wish) ? html` aria-current="true"` : ''}>${title}</a></li>\n`)}</ul></nav>
 `
-}<label for="search">${words[LISTS[current].label]}</label>
-<div class="field"><input id="search" name="search" value="${search}" autocomplete="off" spellcheck="false">
-<button id="search-submit" type="submit">${words.search}</button></div>
-</form>
-${rows.length === 0 ? html`<p class="empty">${words.nothingFound}</p>` : rowList(base, current, rows, texts)}
-${nextLink(next, texts)}`;
+  }${searchForm(view, texts)}
+${
+  rows.length === 0
+    ? html`<div class="empty"><p role="status">${isWhole ? (firstStep ?? words.nothingFound) : words.nothingFound}</p>${isWhole ? '' : html`<p><a id="all" href="${urlOf(base, current)}">${words.showAll}</a></p>`}</div>`
+    : html`${total === undefined ? '' : html`<p class="note">${words.countOf[current](total, texts.formats.number(total))}</p>`}
+${tableWithActs(view, texts)}`
+}
+${pageLinks(pages, texts)}`;
+}
+
+function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<string, string>>): boolean {
+  const shown = ({ sort: _, descending: __, ...others }: Readonly<Record<string, string>>) =>
+    JSON.stringify(Object.entries(others).toSorted());
+  return shown(one) === shown(other);
+}
+
+function searchForm({ base, current, wish }: ListView, { console: words }: Texts): Html {
+  const label = words[LISTS[current].label];
+  const { search = '', group, sort, descending } = wish;
+  return html`<form method="get" action="${urlOf(base, current)}" role="search" class="filter" aria-label="${label}">
+${Object.entries({ group, sort, descending }).map(([name, value]) => (value === undefined ? '' : html`<input type="hidden" name="${name}" value="${value}">\n`))}<div class="wide-field"><label for="search">${label}</label>
+<input id="search" name="search" value="${search}" maxlength="200" autocomplete="off" spellcheck="false"></div>
+${filtersOf(current).map(
+  ([name, values]) => html`<div><label for="${name}">${words.filters[name]}</label>
+<select id="${name}" name="${name}"><option value="">${words.filters.all}</option>
+${values.map((value) => html`<option value="${value}"${value === wish[name] ? html` selected` : ''}>${optionText(words, name, value)}</option>\n`)}</select></div>
+`,
+)}<button id="search-submit" type="submit">${words.search}</button>
+</form>`;
+}
+
+function optionText({ filterValues }: Texts['console'], name: FilterName, value: string): string {
+  const names: Readonly<Record<string, string>> = filterValues[name];
+  return names[value] ?? value;
+}
+
+/** The table, in a form that asks before it changes what is selected. */
+function tableWithActs(view: ListView, texts: Texts): Html {
+  const { base, current, rows } = view;
+  const { console: words } = texts;
+  const acts = current === 'groups' ? [] : Object.keys(BULK_ACTS[current]);
+  const nameOf = ({ key, name, badges: own }: ListRow) =>
+    html`<a href="${thingUrl(base, current, key)}"><bdi>${name}</bdi></a>${badges(own, texts)}`;
+  const table = dataTable(
+    {
+      name: words.pages[current],
+      heads: headsOf(view),
+      rows: rows.map((row) => ({
+        ...(acts.length > 0 && { pick: pickOf(row, texts) }),
+        cells: [nameOf(row), ...(row.cells ?? [])],
+      })),
+    },
+    texts,
+  );
+  if (acts.length === 0) return table;
+  return html`<form method="get" action="${urlOf(base, current)}">
+<input type="hidden" name="ask" value="bulk">
+${table}
+<fieldset class="bulk"><legend>${words.bulk.selected}</legend>
+${acts.map((act) => html`<button id="bulk-${act}" type="submit" name="do" value="${act}">${words.bulk.acts[act as keyof Texts['console']['bulk']['acts']]}</button>\n`)}</fieldset>
+</form>`;
+}
+
+function pickOf({ key, name }: ListRow, { console: words }: Texts): Html {
+  return html`<input type="checkbox" name="picked" value="${key}" aria-label="${words.bulk.select(name)}">`;
+}
+
+function headsOf({ base, current, columns, wish }: ListView): readonly Head[] {
+  const sorted = wish.sort ?? columns.find(({ sort }) => sort !== undefined)?.sort;
+  return columns.map(({ title, sort }) => {
+    if (sort === undefined) return { title };
+    const isDescending = wish.descending === 'true';
+    const turned = sort === sorted && !isDescending ? 'true' : '';
+    return {
+      title,
+      url: urlOf(base, current, { ...wish, sort, descending: turned }),
+      ...(sort === sorted && { order: isDescending ? 'descending' : 'ascending' }),
+    };
+  });
+}
+
+export interface Head {
+  readonly title: string;
+  /** Sorts by this column. */
+  readonly url?: string;
+  readonly order?: 'ascending' | 'descending';
+}
+
+interface TableShown {
+  readonly name: string;
+  readonly heads: readonly Head[];
+  readonly rows: readonly { readonly pick?: Html; readonly cells: readonly Cell[] }[];
+}
+
+/** A table, whose rows are cards on narrow screens. */
+export function dataTable({ name, heads, rows }: TableShown, { console: words }: Texts): Html {
+  const hasPicks = rows.some(({ pick }) => pick !== undefined);
+  const headOf = ({ title, url, order }: Head) =>
+    html`<th scope="col"${order === undefined ? '' : html` aria-sort="${order}"`}>${url === undefined ? title : html`<a href="${url}">${title}</a>`}</th>`;
+  return html`<table class="data" aria-label="${name}">
+<thead><tr>${hasPicks ? html`<td><input type="checkbox" id="pick-all" aria-label="${words.bulk.selectAll}" hidden></td>` : ''}${heads.map(headOf)}</tr></thead>
+<tbody>
+${rows.map(
+  ({ pick, cells: [first = '', ...cells] }) =>
+    html`<tr>${hasPicks ? html`<td class="pick">${pick ?? ''}</td>` : ''}<th scope="row">${first}</th>${cells.map((cell, index) => html`<td data-title="${heads[index + 1]?.title ?? ''}">${cell ?? ''}</td>`)}</tr>\n`,
+)}</tbody>
+</table>`;
+}
+
+/** Links `first`, `previous` and `next`. */
+export function pageLinks({ first, previous, next }: PageUrls, { console: words }: Texts): Html | '' {
+  const link = (id: 'first' | 'previous' | 'next', url: string | undefined) =>
+    url === undefined ? '' : html`<a id="${id}" class="button" href="${url}">${words.turning[id]}</a>\n`;
+  if ((first ?? previous ?? next) === undefined) return '';
+  return html`<nav class="turning" aria-label="${words.turning.label}">
+${link('first', first)}${link('previous', previous)}${link('next', next)}</nav>`;
 }
 
 /** Links to things. */

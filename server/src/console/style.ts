@@ -89,7 +89,7 @@ export const CONSOLE_STYLE = `${FRAME}
 .profile .codes { margin-top: 0; }
 #stopped[hidden] { display: none; }
 #stopped { margin-top: .75rem; }
-#next { display: inline-block; margin-top: .75rem; }
+main > #next { display: inline-block; margin-top: .75rem; }
 .fields .problem { margin-bottom: 1rem; }
 h2 + .note { margin-top: .25rem; }
 .charts { display: grid; gap: 2rem 2.5rem; margin-top: 1.25rem; }
@@ -104,6 +104,49 @@ h2 + .note { margin-top: .25rem; }
 ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} var(--chart-${index + 1}); }`).join('\n')}
 @media (min-width: 40rem) { .profile > div { align-items: baseline; } }
 @media (min-width: 48rem) { .charts { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
+.filter { display: grid; gap: .75rem 1rem; align-items: end; }
+.filter > div { min-width: 0; }
+.filter :is(input:not([type=hidden]), select) { min-height: 2.75rem; margin: 0; }
+.filter button { min-height: 2.75rem; padding: .5rem 1.125rem; }
+.shortcuts ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; border-bottom: 1px solid var(--line); }
+.shortcuts a { display: block; padding: .5rem 0; color: inherit; text-decoration: none; border-bottom: 2px solid transparent; }
+.shortcuts a:hover { border-color: var(--edge); }
+.shortcuts a[aria-current] { font-weight: 600; border-color: var(--accent); }
+.turning { display: flex; flex-wrap: wrap; gap: .75rem; }
+.turning > .button { width: auto; margin: 0; min-height: 2.75rem; padding: .5rem 1.125rem; }
+.bulk { display: flex; flex-wrap: wrap; gap: .5rem .75rem; margin: 1rem 0 0; padding: 0; border: 0; }
+.bulk legend { float: left; width: 100%; margin-bottom: .5rem; padding: 0; font-size: .875rem; color: var(--muted); }
+.bulk button { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .9375rem; }
+.data { width: 100%; border-collapse: collapse; font-size: .9375rem; }
+.data :is(th, td) { padding: .625rem .75rem; font-weight: 400; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+.data thead th { padding-block: .5rem; font-size: .8125rem; font-weight: 600; color: var(--muted); white-space: nowrap; vertical-align: bottom; overflow-wrap: normal; }
+.data thead a { color: inherit; }
+.data [aria-sort] a::after { content: ''; display: inline-block; margin-left: .375rem; vertical-align: middle; border: .25rem solid transparent; border-top-width: 0; border-bottom-color: currentColor; }
+.data [aria-sort=descending] a::after { rotate: 180deg; }
+.data .codes { margin: 0; }
+.data time { white-space: nowrap; }
+.data input[type=checkbox] { display: block; width: 1.5rem; min-height: 1.5rem; margin: 0; accent-color: var(--brand); }
+.data input[hidden] { display: none; }
+.data :is(.pick, thead td) { width: 1%; padding-left: 0; }
+.data tbody tr:hover { background: var(--ground); }
+@media (min-width: 48rem) {
+  .filter { grid-template-columns: minmax(12rem, 1fr) repeat(2, minmax(8rem, 12rem)) auto; }
+  .filter:not(:has(select)) { grid-template-columns: minmax(12rem, 27rem) auto; }
+}
+@media (max-width: 47.99rem) {
+  .data, .data :is(tbody, tr, th, td) { display: block; }
+  .data thead { display: block; }
+  .data thead td { width: auto; }
+  .data thead tr { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.25rem; }
+  .data thead tr:not(:has(a, input)), .data thead th:not(:has(a)) { display: none; }
+  .data tbody tr { position: relative; padding: .75rem 0; border-bottom: 1px solid var(--line); }
+  .data tbody tr:has(.pick) { padding-left: 2.5rem; }
+  .data :is(th, td) { padding: .125rem 0; border: 0; }
+  .data .pick { position: absolute; top: .75rem; left: 0; width: auto; }
+  .data tbody th { font-weight: 600; }
+  .data td:empty { display: none; }
+  .data td[data-title]::before { content: attr(data-title) ': '; font-size: .875rem; color: var(--muted); }
+}
 .rows > li { padding: .75rem 0; border-bottom: 1px solid var(--line); }
 .rows > li:last-child { border-bottom: 0; }
 .rows .detail > * { margin-right: .75rem; }
@@ -119,10 +162,6 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .filters .actions { margin-top: 0; }
 .filters .actions > * { width: auto; }
 @media (min-width: 48rem) { .filters { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
-.search { max-width: 27rem; }
-.search .field { display: flex; gap: .75rem; }
-.search .field > input:not([type=hidden]) { flex: 1; min-width: 0; margin: 0; }
-.search .field > button { flex: none; width: auto; }
 h2 + form { margin-top: .75rem; }
 .row { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .75rem 1rem; }
 .row > div { flex: 1 1 12rem; }

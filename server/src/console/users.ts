@@ -5,6 +5,7 @@ import { flag, object, text } from '../admin/schema.ts';
 import type { ActingView, ConsentView, GrantView, SessionView } from '../admin/sessions.ts';
 import type { Document } from '../admin/table.ts';
 import type { User } from '../admin/users.ts';
+import { LISTED_FACTORS, PEOPLE_ORDERS } from '../data/people_list.ts';
 import { hourOfUse, named } from '../pages/drawing/application_shown.ts';
 import { browserText } from '../pages/drawing/browser_names.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
@@ -18,6 +19,7 @@ import {
   type ConsoleView,
   codes,
   consoleFrame,
+  dayOf,
   type Row,
   section,
   termList,
@@ -27,10 +29,14 @@ import {
 import {
   type Badge,
   badges,
+  type Cell,
+  type Column,
+  chosen,
   type ListRow,
   type ListView,
   listBody,
   listOf,
+  STATES,
   thingUrl,
   wishOf,
 } from './lists.ts';
@@ -237,9 +243,18 @@ export async function showUsers(visit: Visit): Promise<Response> {
   } = visit;
   const sub = c.req.query('sub');
   if (sub === undefined) {
-    const users = await call('listUsers', wishOf(visit));
-    const list = listOf(visit, 'users', users, (user) => rowOf(user, adminGroup));
-    return renderPage(c, usersPage(list, setting));
+    const { group = '' } = c.req.query();
+    const users = await call('listUsers', {
+      ...wishOf(visit),
+      ...chosen(visit, 'state', STATES),
+      ...chosen(visit, 'factor', LISTED_FACTORS),
+      ...chosen(visit, 'sort', PEOPLE_ORDERS),
+      ...(group !== '' && { group }),
+      activity: true,
+    });
+    const texts = textsIn(setting.language);
+    const list = listOf(visit, 'users', users, columnsOf(texts), (user) => rowOf(user, adminGroup, texts));
+    return renderPage(c, usersPage({ ...list, shortcuts: shortcutsOf(adminGroup, texts) }, setting));
   }
   if (c.req.query('show') === 'sign_in') return showSupport(visit, sub);
   const user = await call('getUser', { sub });
@@ -269,14 +284,56 @@ async function requireGrant({ call }: Visit, sub: string, id: string | undefined
   return grant;
 }
 
-/** A user as a row of a list. */
-export function rowOf(user: User, adminGroup: string): ListRow {
+/** A user as a row of a list. @param texts for the columns of a table */
+export function rowOf(user: User, adminGroup: string, texts?: Texts): ListRow {
   const { sub, username, claims, groups } = user;
   return {
     ...{ key: sub, name: username },
     details: [claims.name, claims.email].filter((one) => typeof one === 'string'),
     badges: badgesOf(user, groups.includes(adminGroup)),
+    ...(texts && { cells: cellsOf(user, texts) }),
   };
+}
+
+/** The columns of the list. Those with an order have an index. */
+export function columnsOf({ console: words }: Texts): readonly Column[] {
+  return [
+    { title: words.username, sort: 'username' },
+    ...[words.columns.name, words.columns.email, words.filters.factor].map((title) => ({ title })),
+    ...[words.groups, words.columns.lastSignIn].map((title) => ({ title })),
+    { title: words.columns.added, sort: 'created_at' },
+  ];
+}
+
+/** More are only on the page of the user. */
+const MAX_GROUPS_SHOWN = 3;
+
+function cellsOf({ claims, groups, activity, created_at: createdAt }: User, texts: Texts): readonly Cell[] {
+  const { console: words } = texts;
+  const isolated = (value: unknown) => (typeof value === 'string' ? html`<bdi>${value}</bdi>` : undefined);
+  const factors = [
+    ...(activity !== undefined && activity.passkeys > 0 ? [words.filterValues.factor.passkey] : []),
+    ...(activity !== undefined && activity.security_keys > 0 ? [words.filterValues.factor.security_key] : []),
+    ...(activity?.has_totp === true ? [words.filterValues.factor.totp] : []),
+  ];
+  const shown = groups.slice(0, MAX_GROUPS_SHOWN).join(', ');
+  return [
+    isolated(claims.name),
+    isolated(claims.email),
+    factors.length === 0 ? undefined : factors.join(', '),
+    shown === '' ? undefined : html`<bdi>${shown}${groups.length > MAX_GROUPS_SHOWN ? ' …' : ''}</bdi>`,
+    dayOf(activity?.last_sign_in_at, texts),
+    dayOf(createdAt, texts),
+  ];
+}
+
+function shortcutsOf(adminGroup: string, { console: words }: Texts): ListView['shortcuts'] {
+  return [
+    { title: words.filters.all, parameters: {} },
+    { title: words.badges.administrators, parameters: { group: adminGroup } },
+    { title: words.badges.disabled, parameters: { state: 'disabled' } },
+    { title: words.withoutFactor, parameters: { factor: 'none' } },
+  ];
 }
 
 function badgesOf({ disabled_at: disabledAt }: User, isAdministrator: boolean): readonly Badge[] {

@@ -6,11 +6,11 @@ import {
   nameAsKept,
   nameKey,
   nameKeysOf,
-  searchForms,
   searchTextOf,
   trimmed,
   verifiedEmailOf,
 } from './names.ts';
+import { type Activity, activityOf, listCall, type PeopleFilter } from './people_list.ts';
 import {
   type ActOfChange,
   batch,
@@ -52,16 +52,7 @@ export interface NewPerson extends Pick<Person, 'name' | 'passwordHash' | 'claim
   readonly claimsEmail?: boolean;
 }
 
-/** Which users to list. */
-export interface PeopleFilter {
-  /** Part of the username, e-mail address, name or phone number. */
-  readonly search?: string;
-  readonly group?: string;
-  /** Only users whose name is sorted after this one. */
-  readonly after?: string;
-  /** Default: no limit. */
-  readonly limit?: number;
-}
+export type ListedPerson = Person & { readonly activity?: Activity };
 
 /** The users of one issuer. Every method rejects with a `StorageFault` if the database does not answer. */
 export interface People {
@@ -89,8 +80,8 @@ export interface People {
    * another user (ADR 191).
    */
   byOwnEmail(address: string): Promise<Person | undefined>;
-  /** Sorted by name. */
-  list(filter?: PeopleFilter): Promise<readonly Person[]>;
+  /** Sorted by name, unless the filter says otherwise. */
+  list(filter?: PeopleFilter): Promise<readonly ListedPerson[]>;
   /**
    * Sets the password of a user, who is a local user from then on.
    * @param from the hash that is replaced, for a compare-and-set
@@ -277,32 +268,6 @@ const ERASURES = [
   ),
 ].map((sql) => statement(sql));
 
-/** The statement for a list of users. Each combination of conditions is a statement, so that indexes can be used. */
-function listCall({ search, group, after = '', limit }: PeopleFilter): TableCall {
-  const values: Record<string, string | number> = { after };
-  const conditions = ['issuer = :issuer', 'name > :after'];
-  if (search !== undefined) {
-    const forms = searchForms(search).map((form, index) => {
-      values[`search${index}`] = `%${form.replaceAll(/[!%_]/g, '!$&')}%`;
-      return `search_text LIKE :search${index} ESCAPE '!'`;
-    });
-    conditions.push(`(${forms.join(' OR ')})`);
-  }
-  if (group !== undefined) {
-    values.group = group;
-    conditions.push(`EXISTS (
-      SELECT 1 FROM grantd.group_members AS g
-      WHERE g.issuer = people.issuer AND g.subject = people.subject AND g.group_name = :group
-        AND g.ended_at_ms IS NULL)`);
-  }
-  if (limit !== undefined) values.limit = limit;
-  const most = limit === undefined ? '' : 'LIMIT :limit';
-  return PEOPLE.dynamic(
-    `SELECT ${COLUMNS} FROM grantd.people WHERE ${conditions.join(' AND ')} ORDER BY name ${most}`,
-    values,
-  );
-}
-
 /** Names per transaction, which blocks other writers. */
 const KEYS_PER_TRANSACTION = 200;
 
@@ -360,7 +325,7 @@ export function peopleTable(tables: ProgramTables): People {
       const found = await tables.list(SQL.byOwnEmail({ ...keys, ...nameKeysOf(keys.emailKey) }), personOf);
       return found.length === 1 ? found[0] : undefined;
     },
-    list: (filter = {}) => tables.list(listCall(filter), personOf),
+    list: (filter = {}) => tables.list(listCall(COLUMNS, filter), listedOf),
     setPasswordHash(subject, passwordHash, from, notice) {
       // A hash is salted, so it is new.
       const isChanged =
@@ -440,6 +405,11 @@ export function newPersonCall(
 export function personOf(row: TableRow): Person {
   const groups = typeof row.group_names === 'string' && { groups: row.group_names.split('\n') };
   return { ...(PEOPLE.recordOf(row) as Person), ...groups };
+}
+
+function listedOf(row: TableRow): ListedPerson {
+  const activity = activityOf(row);
+  return { ...personOf(row), ...(activity && { activity }) };
 }
 
 /** Claims as they are stored: without blanks around an address. */

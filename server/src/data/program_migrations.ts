@@ -467,6 +467,11 @@ const migrations = (dialect: Dialect): readonly Migration[] => [
     ALTER TABLE grantd.passkeys DROP COLUMN is_security_key;
     `,
   },
+  // Lists of users by when they were added.
+  {
+    expand: 'CREATE INDEX people_by_creation ON grantd.people (issuer, created_at_ms, subject)',
+    down: 'DROP INDEX grantd.people_by_creation',
+  },
 ];
 
 /** A script of PostgreSQL as SQLite takes it. */

@@ -63,6 +63,11 @@ export class Formats {
     return new Intl.DateTimeFormat(this.#language, { dateStyle: 'long', timeZone: 'UTC' }).format(atMs);
   }
 
+  /** `12 Mar 2026`, for columns. */
+  shortDate(atMs: number): string {
+    return new Intl.DateTimeFormat(this.#language, { dateStyle: 'medium', timeZone: 'UTC' }).format(atMs);
+  }
+
   /** `12 March 2026 at 14:05 UTC`. */
   instant(atMs: number): string {
     const time = new Intl.DateTimeFormat(this.#language, {

@@ -411,11 +411,38 @@ export const PAGES: readonly PageCase[] = [
   },
   { name: 'console: users', as: 'alice', open: (visit) => visit.open('/console/users'), shows: '#search' },
   {
+    name: 'console: a question about several users',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/users');
+      await visit.page.check('#pick-all');
+      await visit.page.click('#bulk-join');
+    },
+    shows: '#console-yes',
+  },
+  {
+    name: 'console: outcomes for several users',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/users?search=alice');
+      await visit.page.check('[name=picked]');
+      await visit.page.click('#bulk-disable');
+      await visit.page.click('#console-yes');
+    },
+    shows: '.badge.bad',
+  },
+  {
+    name: 'console: no such users',
+    as: 'alice',
+    open: (visit) => visit.open('/console/users?search=nothing+has+this+name'),
+    shows: '.empty',
+  },
+  {
     name: 'console: a user',
     as: 'alice',
     open: async (visit) => {
       await visit.open('/console/users?search=alice');
-      await visit.page.click('.rows a');
+      await visit.page.click('.data th a[href*=sub]');
     },
     shows: '#ask-end_sessions',
   },
@@ -424,7 +451,7 @@ export const PAGES: readonly PageCase[] = [
     as: 'alice',
     open: async (visit) => {
       await visit.open('/console/users?search=alice');
-      await visit.page.click('.rows a');
+      await visit.page.click('.data th a[href*=sub]');
       await visit.page.click('#ask-end_access');
     },
     shows: '#console-yes',
@@ -515,7 +542,7 @@ export const PAGES: readonly PageCase[] = [
     as: 'alice',
     open: async (visit) => {
       await visit.open('/console/users?search=alice');
-      await visit.page.click('.rows a');
+      await visit.page.click('.data th a[href*=sub]');
       await visit.page.click('#ask-edit');
     },
     shows: '#save-edit',
@@ -537,7 +564,7 @@ export const PAGES: readonly PageCase[] = [
     as: 'alice',
     open: async (visit) => {
       await visit.open('/console/users?search=alice');
-      await visit.page.click('.rows a');
+      await visit.page.click('.data th a[href*=sub]');
       await visit.page.click('[id^=ask-end_grant-]');
     },
     shows: '#console-yes',
@@ -566,7 +593,7 @@ export const PAGES: readonly PageCase[] = [
     as: 'alice',
     open: async (visit) => {
       await visit.open('/console/users?search=alice');
-      await visit.page.click('.rows a');
+      await visit.page.click('.data th a[href*=sub]');
       await visit.page.click('#sign-in');
     },
     shows: '#verdict',

@@ -6,6 +6,7 @@ import type { Schema } from '../../src/admin/schema.ts';
 import { USER_OPERATIONS } from '../../src/admin/users.ts';
 import { type ActFormView, actFormPage, questionPage } from '../../src/console/acts.ts';
 import { auditPage, eventPage } from '../../src/console/audit.ts';
+import { askBulkPage, bulkPage } from '../../src/console/bulk.ts';
 import { clientPage, clientsPage, newClientPage } from '../../src/console/clients.ts';
 import { type FormSpec, fieldsOf, type ShownProblem, typedOf } from '../../src/console/fields.ts';
 import { refusedPage } from '../../src/console/frame.ts';
@@ -106,6 +107,8 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'notice',
   'status',
   'ask',
+  'does',
+  'list',
   'next',
   'type',
   'algorithm',
@@ -510,6 +513,8 @@ const CONSOLE = {
   ...{ base: '/console', formToken: 'form-token', person: { name: 'alice' }, signOut: '/logout' },
   health: 'ready',
 } as const;
+
+const USER_COLUMNS = ['Username', 'Name', 'Email address', 'Second factor', 'Groups'];
 
 const DAY_MS = 24 * HOUR_MS;
 
@@ -1010,10 +1015,32 @@ const SAMPLES: readonly Sample[] = [
     },
   }),
   sample('console_users', usersPage, {
-    ...{ ...CONSOLE, current: 'users', search: 'b', next: '/console/users?after=bob' },
+    ...{ ...CONSOLE, current: 'users', wish: { search: 'b', sort: 'username' } },
+    pages: { first: '/console/users', previous: '/console/users?cursor=a', next: '/console/users?cursor=b' },
+    columns: USER_COLUMNS.map((title, index) => (index === 0 ? { title, sort: 'username' } : { title })),
+    shortcuts: [{ title: 'All', parameters: {} }],
     rows: [
-      { key: 'xT2a8', name: 'barbara', details: ['Barbara Baker'], badges: ['administrators'] },
-      { key: 'xT2a9', name: 'bob', details: ['Bob Builder', 'bob@example.com'], badges: ['disabled'] },
+      {
+        key: 'xT2a8',
+        name: 'barbara',
+        cells: ['Barbara Baker', undefined, 'Passkey', 'admins'],
+        badges: ['administrators'],
+      },
+      { key: 'xT2a9', name: 'bob', cells: ['Bob Builder', 'bob@example.com'], badges: ['disabled'] },
+    ],
+  }),
+  sample('console_bulk_ask', askBulkPage, {
+    ...{ ...CONSOLE, current: 'users', list: 'users', does: 'join', groups: ['admins', 'staff'] },
+    picked: [
+      { key: 'xT2a8', name: 'barbara' },
+      { key: 'xT2a9', name: 'bob' },
+    ],
+  }),
+  sample('console_bulk', bulkPage, {
+    ...{ ...CONSOLE, current: 'users', list: 'users', does: 'disable' },
+    outcomes: [
+      { key: 'xT2a8', name: 'barbara', problem: 'an administrator cannot be disabled' },
+      { key: 'xT2a9', name: 'bob' },
     ],
   }),
   sample('console_user', userPage, {
@@ -1069,22 +1096,23 @@ const SAMPLES: readonly Sample[] = [
     wrong: {},
   }),
   sample('console_groups', groupsPage, {
-    ...{ ...CONSOLE, current: 'groups', search: '' },
+    ...{ ...CONSOLE, current: 'groups', wish: {}, pages: {}, total: 2 },
+    columns: [{ title: 'Group', sort: 'name' }, { title: 'Members' }],
     rows: [
-      { key: 'admins', name: 'admins', details: ['2 members'], badges: ['administrators'] },
-      { key: 'staff', name: 'staff', details: ['240 members', 'Everyone on the payroll'] },
+      { key: 'admins', name: 'admins', cells: ['2'], badges: ['administrators'] },
+      { key: 'staff', name: 'staff', cells: ['240'] },
     ],
   }),
   sample('console_group', groupPage, {
     ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, own: 'xT2a1' },
-    ...{ isOfAdministrators: true, next: '/console/groups?name=admins&after=bob' },
+    ...{ isOfAdministrators: true, pages: { next: '/console/groups?name=admins&cursor=b' } },
     members: [
       { key: 'xT2a1', name: 'alice' },
       { key: 'xT2a9', name: 'bob', badges: ['disabled'] },
     ],
   }),
   sample('console_group_of_users', groupPage, {
-    ...{ ...CONSOLE, current: 'groups', own: 'xT2a1', isOfAdministrators: false, members: [] },
+    ...{ ...CONSOLE, current: 'groups', own: 'xT2a1', isOfAdministrators: false, members: [], pages: {} },
     group: { ...CONSOLE_GROUP, name: 'staff', clients: [] },
   }),
   sample('console_change_group', questionPage, {
@@ -1115,10 +1143,12 @@ const SAMPLES: readonly Sample[] = [
     },
   }),
   sample('console_clients', clientsPage, {
-    ...{ ...CONSOLE, current: 'clients', search: '', secret: 'eyJhbGciOiJIUzI1NiJ9.e30.c' },
+    ...{ ...CONSOLE, current: 'clients', wish: { kind: 'registered' }, pages: {}, total: 2 },
+    columns: [{ title: 'Client ID', sort: 'client_id' }, { title: 'Name' }],
+    secret: 'eyJhbGciOiJIUzI1NiJ9.e30.c',
     rows: [
-      { key: 'orders', name: 'orders', details: ['Orders API'] },
-      { key: 'photos/web', name: 'photos/web', details: ['Photos'], badges: ['self_registered', 'disabled'] },
+      { key: 'orders', name: 'orders', cells: ['Orders API'] },
+      { key: 'photos/web', name: 'photos/web', cells: ['Photos'], badges: ['self_registered', 'disabled'] },
     ],
   }),
   sample('console_add_client', newClientPage, { ...CONSOLE, current: 'clients' }),
