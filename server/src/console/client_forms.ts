@@ -84,7 +84,7 @@ export const CLIENT_PARTS = {
       ...['access_token_format', 'access_token_lifetime', 'rotate_refresh_tokens', 'id_token_user_claims'],
       ...['dpop_bound_access_tokens', 'tls_client_certificate_bound_access_tokens'],
     ],
-    exchange: named(/^exchange_/),
+    exchange: named(/^exchange_|^identity_assertions$/),
     authentication: [
       ...['jwks_uri', 'jwks', 'token_endpoint_auth_signing_alg', 'assertion_audience', 'assertion_lifetime'],
       ...named(/^tls_client_auth_/),

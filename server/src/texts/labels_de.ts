@@ -120,6 +120,7 @@ export const LABELS_DE: typeof LABELS_EN = {
   exchange_user_actors: 'Token-Austausch: Benutzer können Handelnde sein',
   exchange_consent_required: 'Token-Austausch: der Benutzer muss zustimmen',
   exchange_step_up_scopes: 'Token-Austausch: Scopes, die eine stärkere Anmeldung brauchen',
+  identity_assertions: 'Token-Austausch: Identitätsnachweise für andere Server',
   set_by_operator: 'Der Client darf wieder ändern, was ein Betreiber festgelegt hat',
   access_token_format: 'Format der Access-Token',
   access_token_lifetime: 'Gültigkeit der Access-Token in Sekunden',

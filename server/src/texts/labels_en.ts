@@ -122,6 +122,7 @@ export const LABELS_EN = {
   exchange_user_actors: 'Exchange: users can be the actor',
   exchange_consent_required: 'Exchange: the user must consent',
   exchange_step_up_scopes: 'Exchange: scopes that need a stronger sign-in',
+  identity_assertions: 'Exchange: identity assertions for other servers',
   set_by_operator: 'Let the client change again what an operator has set',
   access_token_format: 'Format of access tokens',
   access_token_lifetime: 'Lifetime of access tokens in seconds',
