@@ -839,7 +839,7 @@ describe('overview and events', () => {
   test('figures of the last hour are in tables, and as JSON for the script', async () => {
     const sample = {
       ...{ seconds: 10, requests: { introspection: 50, other: 5 }, refusals: { fault: 1 }, latencies: [10] },
-      ...{ storage: [4], storageFaults: 0, issued: 3, revocations: 1, sweptRows: 0 },
+      ...{ storage: [4], storageFaults: 0, issued: 3, revocations: 1, sweptRows: 0, failedSignIns: 0 },
     };
     set.history.add([
       { ...sample, atMs: 1_000_000 },
@@ -847,9 +847,10 @@ describe('overview and events', () => {
     ]);
     const browser = await set.browserOf('alice');
     const page = await browser.get(`${set.url}/console`);
-    const row = /<span class="swatch s1"><\/span>Introspection<\/th><td>0<\/td><td>2\.5<\/td><td>5<\/td>/;
+    const row = /<span class="swatch s1"><\/span>Introspection<\/th><td>50<\/td><td>50<\/td><td>50<\/td>/;
     assert.match(page.html, row);
-    assert.match(page.html, /Faults \(5xx\)<\/th><td>6<\/td><td>6<\/td><td>6<\/td>/);
+    assert.match(page.html, /Faults \(5xx\)<\/th><td>2<\/td><td>2<\/td><td>2<\/td>/);
+    assert.match(page.html, /<h2 id="last-hour">Last 20 seconds<\/h2>/);
     const policy = page.headers.get('content-security-policy') ?? '';
     assert.match(policy, /script-src 'self'( 'sha256-[^']*'){3}; connect-src 'self'; style-src 'sha256-/);
     assert.doesNotMatch(policy, /unsafe/);
@@ -862,11 +863,11 @@ describe('overview and events', () => {
       ['application/json', 'no-store'],
     );
     const { times, charts } = JSON.parse(json);
-    assert.deepEqual(times, [1000, 1010]);
+    assert.deepEqual(times, [1010]);
     assert.deepEqual(charts[0].series[0], {
       label: 'Introspection',
-      values: [5, 0],
-      cells: ['0', '2.5', '5'],
+      values: [50],
+      cells: ['50', '50', '50'],
     });
     const [, library = ''] = /src="(\/console\/uplot\.js[^"]*)"/.exec(page.html) ?? [];
     const script = await browser.get(`${set.url}${library}`);

@@ -24,7 +24,15 @@ test('a sample is the difference to the one before, by operation and by reason',
   meter.add('grantd_swept_rows_total', 30);
   const { latencies, storage, ...sample } = history.take(meter.snapshot(), 20_000) ?? {};
   assert.deepEqual(sample, {
-    ...{ atMs: 20_000, seconds: 10, issued: 2, revocations: 1, sweptRows: 30, storageFaults: 1 },
+    ...{
+      atMs: 20_000,
+      seconds: 10,
+      issued: 2,
+      revocations: 1,
+      sweptRows: 30,
+      storageFaults: 1,
+      failedSignIns: 0,
+    },
     requests: { introspection: 5, token: 4, other: 1 },
     refusals: { client_secret_mismatch: 4, fault: 1 },
   });

@@ -1,4 +1,4 @@
-// The charts of the overview: figures of the last hour, as tables, and drawn above them by a script.
+// The charts of the overview: figures of each minute, as tables, and drawn above them by a script.
 import { createHash } from 'node:crypto';
 import { html, raw } from 'hono/html';
 import { COUNTED_OPERATIONS, quantile, SAMPLE_SECONDS, type Sample } from '../monitoring/history.ts';
@@ -15,21 +15,23 @@ const MAX_REASONS = 5;
 /** A line in a chart. */
 interface Series {
   readonly label: string;
-  /** One per sample; `null` if nothing happened that could be measured. */
+  /** One per minute; `null` if nothing happened that could be measured. */
   readonly values: readonly (number | null)[];
-  /** The last value, the one of the whole hour and the highest, as the table shows them. */
-  readonly cells: readonly [last: string, hour: string, highest: string];
+  /** The last value, that of all minutes together and the highest, as the table shows them. */
+  readonly cells: readonly [last: string, whole: string, highest: string];
 }
 
 interface Chart {
   readonly id: string;
   readonly title: string;
+  /** Whether its values are counts, which the axis shows as whole numbers. */
+  readonly isCount: boolean;
   readonly series: readonly Series[];
 }
 
 /** What the script draws. */
 interface Figures {
-  /** The time of each sample, in seconds since 1970. */
+  /** The end of each minute, in seconds since 1970. */
   readonly times: readonly number[];
   readonly charts: readonly Chart[];
 }
@@ -54,135 +56,134 @@ export function showLibrary(c: PageContext): Response {
 
 type Measure = (sample: Sample) => number;
 
+/** Samples of a minute. */
+const PER_MINUTE = 60 / SAMPLE_SECONDS;
+
+/** The samples as minutes, of which the last one ends now. An incomplete first one is left out, unless it is alone. */
+function minutesOf(samples: readonly Sample[]): readonly (readonly Sample[])[] {
+  const minutes: (readonly Sample[])[] = [];
+  for (let end = samples.length; end > 0; end -= PER_MINUTE) {
+    const minute = samples.slice(Math.max(0, end - PER_MINUTE), end);
+    if (minute.length === PER_MINUTE || minutes.length === 0) minutes.unshift(minute);
+  }
+  return minutes;
+}
+
 function figuresOf(samples: readonly Sample[], texts: Texts): Figures {
   const { charts: words } = texts.console;
-  const perSecond = (measure: Measure) => rate(samples, measure, 1);
-  const perMinute = (measure: Measure) => rate(samples, measure, 60);
-  const series = (label: string, { values, hour }: Measured): Series => ({
-    label,
-    values: values.map((value) => (value === null ? null : Number(value.toPrecision(4)))),
-    cells: [
-      cell(values.at(-1), texts),
-      cell(hour, texts),
-      cell(
-        values.reduce<number | null>(
-          (highest, value) => (value === null ? highest : Math.max(highest ?? 0, value)),
-          null,
-        ),
-        texts,
-      ),
-    ],
-  });
-  const operations = [...COUNTED_OPERATIONS, 'other'] as const;
+  const minutes = minutesOf(samples);
+  const series = (label: string, { values, whole }: Measured, isCount: boolean): Series => {
+    const known = values.filter((value) => value !== null);
+    const shown = (value: number | null | undefined) => cell(value, isCount, texts);
+    return {
+      label,
+      values: values.map((value) => (value === null ? null : Number(value.toPrecision(4)))),
+      cells: [shown(values.at(-1)), shown(whole), shown(known.length === 0 ? null : Math.max(...known))],
+    };
+  };
+  const counts = (label: string, measure: Measure) =>
+    series(
+      label,
+      { values: minutes.map((minute) => sum(minute, measure)), whole: sum(samples, measure) },
+      true,
+    );
   const quantiles = (metric: Parameters<typeof quantile>[0], member: 'latencies' | 'storage') =>
     ([0.5, 0.95, 0.99] as const).map((share) =>
-      series(words.quantile(texts.formats.number(share * 100)), durations(samples, metric, member, share)),
+      series(
+        words.quantile(texts.formats.number(share * 100)),
+        durations(minutes, metric, member, share),
+        false,
+      ),
     );
   const { reasons, others } = topReasons(samples);
-  const refused = (names: readonly string[]) =>
-    perMinute(({ refusals }) => names.reduce((sum, name) => sum + (refusals[name] ?? 0), 0));
+  const refused = (names: readonly string[]) => (sample: Sample) =>
+    names.reduce((total, name) => total + (sample.refusals[name] ?? 0), 0);
   return {
-    times: samples.map(({ atMs }) => Math.round(atMs / 1000)),
+    times: minutes.map((minute) => Math.round((minute.at(-1)?.atMs ?? 0) / 1000)),
     charts: [
       {
-        ...{ id: 'requests', title: words.requests },
-        series: operations.map((name) =>
-          series(
-            words.operations[name],
-            perSecond(({ requests }) => requests[name] ?? 0),
-          ),
+        ...{ id: 'requests', title: words.requests, isCount: true },
+        series: [...COUNTED_OPERATIONS, 'other' as const].map((name) =>
+          counts(words.operations[name], ({ requests }) => requests[name] ?? 0),
         ),
       },
       {
-        ...{ id: 'latency', title: words.latency },
+        ...{ id: 'latency', title: words.latency, isCount: false },
         series: quantiles('http_server_request_duration_seconds', 'latencies'),
       },
       {
-        ...{ id: 'refusals', title: words.refusals },
+        ...{ id: 'refusals', title: words.refusals, isCount: true },
         series: [
-          ...reasons.map((name) => series(name === 'fault' ? words.faults : name, refused([name]))),
-          ...(others.length > 0 || reasons.length === 0 ? [series(words.otherReasons, refused(others))] : []),
+          ...reasons.map((name) => counts(name === 'fault' ? words.faults : name, refused([name]))),
+          ...(others.length > 0 || reasons.length === 0 ? [counts(words.otherReasons, refused(others))] : []),
         ],
       },
       {
-        ...{ id: 'issued', title: words.tokens },
+        ...{ id: 'issued', title: words.tokens, isCount: true },
         series: [
-          series(
-            words.issued,
-            perMinute(({ issued }) => issued),
-          ),
-          series(
-            words.revocations,
-            perMinute(({ revocations }) => revocations),
-          ),
+          counts(words.issued, ({ issued }) => issued),
+          counts(words.revocations, ({ revocations }) => revocations),
         ],
       },
       {
-        ...{ id: 'storage', title: words.storage },
+        ...{ id: 'storage', title: words.storage, isCount: false },
         series: quantiles('db_client_operation_duration_seconds', 'storage'),
       },
       {
-        ...{ id: 'upkeep', title: words.upkeep },
+        ...{ id: 'upkeep', title: words.upkeep, isCount: true },
         series: [
-          series(
-            words.swept,
-            perMinute(({ sweptRows }) => sweptRows),
-          ),
-          series(
-            words.storageFaults,
-            perMinute(({ storageFaults }) => storageFaults),
-          ),
+          counts(words.swept, ({ sweptRows }) => sweptRows),
+          counts(words.storageFaults, ({ storageFaults }) => storageFaults),
         ],
       },
     ],
   };
+}
+
+function sum(samples: readonly Sample[], measure: Measure): number {
+  return samples.reduce((total, sample) => total + measure(sample), 0);
 }
 
 interface Measured {
   readonly values: readonly (number | null)[];
-  /** Of all samples together. */
-  readonly hour: number | null;
-}
-
-/** How often something happened. @param perSeconds in which time */
-function rate(samples: readonly Sample[], measure: Measure, perSeconds: number): Measured {
-  const seconds = samples.reduce((sum, sample) => sum + sample.seconds, 0);
-  const total = samples.reduce((sum, sample) => sum + measure(sample), 0);
-  return {
-    values: samples.map((sample) => (measure(sample) * perSeconds) / sample.seconds),
-    hour: seconds === 0 ? null : (total * perSeconds) / seconds,
-  };
+  /** Of all minutes together. */
+  readonly whole: number | null;
 }
 
 /** A quantile of durations, in milliseconds. */
 function durations(
-  samples: readonly Sample[],
+  minutes: readonly (readonly Sample[])[],
   metric: Parameters<typeof quantile>[0],
   member: 'latencies' | 'storage',
   share: number,
 ): Measured {
-  const milliseconds = (counts: readonly number[]) => {
+  const milliseconds = (samples: readonly Sample[]) => {
+    const counts: number[] = [];
+    for (const sample of samples)
+      for (const [at, count] of sample[member].entries()) counts[at] = (counts[at] ?? 0) + count;
     const seconds = quantile(metric, counts, share);
     return seconds === undefined ? null : seconds * 1000;
   };
-  const all: number[] = [];
-  for (const sample of samples)
-    for (const [at, count] of sample[member].entries()) all[at] = (all[at] ?? 0) + count;
-  return { values: samples.map((sample) => milliseconds(sample[member])), hour: milliseconds(all) };
+  return { values: minutes.map(milliseconds), whole: milliseconds(minutes.flat()) };
 }
 
 /** The most frequent reasons of refusals, and all others. */
-function topReasons(samples: readonly Sample[]) {
+export function topReasons(samples: readonly Sample[]) {
   const counts = new Map<string, number>();
   for (const { refusals } of samples)
     for (const [name, count] of Object.entries(refusals)) counts.set(name, (counts.get(name) ?? 0) + count);
   const sorted = [...counts].toSorted(([, item], [, other]) => other - item).map(([name]) => name);
-  return { reasons: sorted.slice(0, MAX_REASONS), others: sorted.slice(MAX_REASONS) };
+  return { counts, reasons: sorted.slice(0, MAX_REASONS), others: sorted.slice(MAX_REASONS) };
 }
 
-function cell(value: number | null | undefined, { formats }: Texts): string {
+function cell(value: number | null | undefined, isCount: boolean, { formats }: Texts): string {
   if (value === null || value === undefined) return '–';
-  return formats.number(value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
+  return isCount ? formats.number(value, 0) : formats.number(value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
+}
+
+/** How long the samples cover, in seconds. */
+export function secondsOf(samples: readonly Sample[]): number {
+  return sum(samples, ({ seconds }) => seconds);
 }
 
 /** The charts, each with a table of its figures. Without scripts, only the tables are there. */
@@ -202,7 +203,7 @@ function chartOf({ id, title, series }: Chart, words: Texts['console']['charts']
 <h3 id="title-${id}">${title}</h3>
 <div class="plot" aria-hidden="true" hidden></div>
 <table>
-<thead><tr><th scope="col"><span class="unseen">${words.series}</span></th>${[words.last, words.hour, words.highest].map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+<thead><tr><th scope="col"><span class="unseen">${words.series}</span></th>${[words.last, words.whole, words.highest].map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
 <tbody>
 ${series.map(({ label, cells }, index) => html`<tr><th scope="row"><span class="swatch s${String(index + 1)}"></span>${label}</th>${cells.map((text) => html`<td>${text}</td>`)}</tr>\n`)}</tbody>
 </table>
@@ -214,6 +215,7 @@ ${series.map(({ label, cells }, index) => html`<tr><th scope="row"><span class="
 export const CHARTS_SCRIPT = `
 const charts = document.querySelector('.charts');
 const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 5]];
+const wholes = [1, 2, 5].flatMap((step) => [...Array(9).keys()].map((zeros) => step * 10 ** zeros)).sort((one, other) => one - other);
 const plots = new Map();
 let figures = JSON.parse(charts.dataset.figures);
 
@@ -232,15 +234,15 @@ function optionsOf(chart, width) {
     width, height: 160, padding: [8, 8, 0, 0],
     legend: { show: false }, cursor: { show: false },
     scales: {
-      x: { time: true, range: (_, least, most) => [most - 3600, most] },
-      y: { range: (_, least, most) => [0, most > 0 ? most * 1.1 : 1] },
+      x: { time: true, range: () => [Math.min(figures.times[0], figures.times.at(-1) - 60), figures.times.at(-1)] },
+      y: { range: (_, least, most) => [0, most > 0 ? most * 1.1 : chart.isCount ? 4 : 1] },
     },
     axes: [
       { ...axis, space: 70, size: 28, values: (_, splits) => splits.map((at) => time.format(at * 1000)) },
-      { ...axis, space: 36, size: 48, values: (_, splits) => splits.map((at) => number.format(at)) },
+      { ...axis, space: 36, size: 48, ...(chart.isCount && { incrs: wholes }), values: (_, splits) => splits.map((at) => number.format(at)) },
     ],
     series: [{}, ...chart.series.map(({ label }, index) => ({
-      label, stroke: color('--chart-' + (index + 1)), width: 1.75, dash: dashes[index], points: { show: false },
+      label, stroke: color('--chart-' + (index + 1)), width: 1.75, dash: dashes[index], points: { show: figures.times.length === 1, size: 6 },
     }))],
   };
 }
@@ -248,11 +250,13 @@ function optionsOf(chart, width) {
 function draw(chart) {
   const section = document.getElementById('chart-' + chart.id);
   const place = section.querySelector('.plot');
+  if (figures.times.length === 0) return;
   place.hidden = false;
   const data = [figures.times, ...chart.series.map(({ values }) => values)];
   const labels = chart.series.map(({ label }) => label).join();
   const known = plots.get(chart.id);
-  if (known?.labels === labels) return known.plot.setData(data);
+  // One point is a dot, and two are a line.
+  if (known?.labels === labels && figures.times.length > 2) return known.plot.setData(data);
   known?.plot.destroy();
   const plot = new uPlot(optionsOf(chart, place.clientWidth), data, place);
   plots.set(chart.id, { labels, plot, place });

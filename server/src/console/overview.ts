@@ -1,40 +1,110 @@
 import { html } from 'hono/html';
+import { type AuditEventView, auditEventView } from '../admin/audit.ts';
+import type { AdminParts } from '../admin/operation.ts';
 import type { Document } from '../admin/table.ts';
+import { askStorage } from '../data/tables.ts';
 import type { Sample } from '../monitoring/history.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
+import { eventList, saying } from './audit.ts';
 import { CHART_STYLE } from './chart_library.ts';
-import { CHARTS_SCRIPT, chartsSection } from './charts.ts';
-import { type ConsoleView, consoleFrame, section, termList, urlOf } from './frame.ts';
+import { CHARTS_SCRIPT, chartsSection, secondsOf, topReasons } from './charts.ts';
+import { type ConsoleView, consoleFrame, section, urlOf } from './frame.ts';
+import { isAdministrative, type SentenceView } from './sentences.ts';
+import {
+  certificateEnd,
+  type Facts,
+  newestBackup,
+  type Topic,
+  type Trouble,
+  troublesIn,
+} from './troubles.ts';
+import { reasonLine } from './values.ts';
+
+/** Changes on the page, at most. */
+const MAX_CHANGES = 10;
+
+/** Events that are read to find them, at most. A busy server records as many issuances in between. */
+const MAX_EVENTS_READ = 5000;
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const HOUR_SECONDS = 3590;
+
+/** Failed emails that are counted, at most. */
+const MAX_MAILS = 1000;
 
 /** `GET /console`. With `count=yes`, also counts users and active tokens, which reads all their rows. */
-export async function showOverview({
-  c,
-  call,
-  console: { clock, history },
-  setting,
-  view,
-}: Visit): Promise<Response> {
-  const [counts, { status, issuer }] = await Promise.all([
+export async function showOverview(visit: Visit): Promise<Response> {
+  const { c, call, setting, view, console: parts, session } = visit;
+  const admin = parts.partsOf(session.person.subject);
+  const { samples } = parts.history ?? {};
+  const nowMs = parts.pages.clock();
+  const isReady = view.health !== 'not_ready';
+  const [counts, changes, others] = await Promise.all([
     call('countStored', { all: c.req.query('count') === 'yes' }),
-    call('showHealth', {}),
+    changesSince(admin, nowMs - (nowMs % DAY_MS) - DAY_MS),
+    knownBesides(admin),
   ]);
+  const facts = {
+    nowMs,
+    isReady,
+    skewSeconds: parts.clock.skewSeconds,
+    ...(samples && { samples }),
+    ...others,
+  };
   const shown: OverviewView = {
-    ...{ ...view, counts, issuer },
-    ...(history !== undefined && { samples: history.samples }),
-    ...{ isReady: status === 'ok', skewSeconds: clock.skewSeconds },
+    ...{ ...view, ...(await saying(visit, changes)), counts, changes, issuer: parts.issuer },
+    ...troublesIn(facts),
+    ...(samples !== undefined && { samples }),
   };
   return renderPage(c, overviewPage(shown, setting));
 }
 
-export interface OverviewView extends ConsoleView {
+/** The latest changes by operators and by the server itself. */
+async function changesSince({ auditTrail }: Pick<AdminParts, 'auditTrail'>, sinceMs: number) {
+  const changes: AuditEventView[] = [];
+  for await (const event of auditTrail.before(undefined, { sinceMs }, MAX_EVENTS_READ)) {
+    const shown = auditEventView(event);
+    if (isAdministrative(shown)) changes.push(shown);
+    if (changes.length === MAX_CHANGES) break;
+  }
+  return changes;
+}
+
+/** What can be wrong besides what the process counts. */
+async function knownBesides({
+  mails,
+  storage,
+  configuration: { settings },
+}: Pick<AdminParts, 'mails' | 'storage' | 'configuration'>): Promise<Partial<Facts>> {
+  const [failed, clients, certificateEndsAtMs, newestAtMs] = await Promise.all([
+    mails.list(true, MAX_MAILS),
+    settings.registration === 'off' ? undefined : askStorage(() => storage.clients.list()),
+    certificateEnd(settings, process.env),
+    settings.backupFolder === undefined ? undefined : newestBackup(settings.backupFolder, process.env),
+  ]);
+  const registered = clients?.filter((client) => client.registrationTokenDigest !== undefined).length;
+  const { registrationLimit: limit, backupInterval: intervalSeconds } = settings;
+  return {
+    failedMails: failed.length,
+    ...(registered !== undefined && { registrations: { count: registered, limit } }),
+    ...(certificateEndsAtMs !== undefined && { certificateEndsAtMs }),
+    ...(settings.backupFolder !== undefined && { backups: { newestAtMs, intervalSeconds } }),
+  };
+}
+
+export interface OverviewView extends ConsoleView, SentenceView {
+  readonly base: string;
   /** With users and tokens if asked for. */
   readonly counts: Document<'countStored'>;
-  readonly isReady: boolean;
-  /** Seconds by which the clock of this server is ahead; 0 if it agrees with others. */
-  readonly skewSeconds: number;
+  readonly troubles: readonly Trouble[];
+  /** What was looked at. */
+  readonly topics: readonly Topic[];
+  /** Since yesterday, the latest first. */
+  readonly changes: readonly AuditEventView[];
   /** Present if this server counts what it does. */
   readonly samples?: readonly Sample[];
   readonly issuer: string;
@@ -47,28 +117,23 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
   const { clients, groups, users, active_tokens: tokens } = view.counts;
   const figure = (term: string, count: number | undefined): Html | '' =>
     count === undefined ? '' : html`<div><dt>${term}</dt><dd>${formats.number(count)}</dd></div>\n`;
-  const health = view.isReady
-    ? html`<span class="badge good">${words.ready}</span>`
-    : html`<span class="badge bad">${words.notReady}</span>`;
   return consoleFrame(view, setting, {
     title: words.pages.overview,
     ...(view.samples !== undefined && { style: CHART_STYLE, scripts: [CHARTS_SCRIPT] }),
-    body: html`${section(
-      'health',
-      words.health,
-      termList([
-        [words.state, health],
-        [words.issuer, html`<bdi>${view.issuer}</bdi>`],
-        ...(view.skewSeconds === 0
-          ? []
-          : [
-              [
-                words.clock,
-                html`<span class="badge bad">${view.skewSeconds > 0 ? words.clockAhead(view.skewSeconds) : words.clockBehind(-view.skewSeconds)}</span>`,
-              ] as const,
-            ]),
-      ]),
-    )}${section(
+    body: html`${section('health', words.overview.title, troublesShown(view, texts))}${section(
+      'changes',
+      words.overview.changed,
+      html`${
+        view.changes.length === 0
+          ? html`<p class="empty">${words.overview.unchanged}</p>`
+          : eventList(view.changes, view, texts)
+      }
+<p class="note">${words.overview.changedText} <a id="all-changes" href="${urlOf(view.base, 'audit', { range: 'yesterday' })}">${words.overview.allEvents}</a></p>`,
+    )}${
+      view.samples === undefined
+        ? ''
+        : section('refusals', words.overview.refusals, refusalsShown(view.samples, texts))
+    }${section(
       'figures',
       words.figures,
       html`<dl class="figures">
@@ -76,10 +141,54 @@ ${figure(words.pages.clients, clients)}${figure(words.pages.groups, groups)}${fi
 ${users === undefined ? html`<p class="actions"><a id="count" class="button" href="${urlOf(view.base, 'overview', { count: 'yes' })}">${words.count}</a></p>\n<p class="note">${words.countText}</p>` : ''}`,
     )}${section(
       'last-hour',
-      words.charts.title,
+      spanOf(view.samples, texts),
       view.samples === undefined
         ? html`<p class="empty">${words.charts.absent}</p>`
         : chartsSection(view.base, view.samples, texts),
     )}`,
   });
+}
+
+/** What is wrong, or what was looked at. */
+function troublesShown({ base, troubles, topics, issuer }: OverviewView, texts: Texts): Html {
+  const { overview: state } = texts.console;
+  const looked = html`<p class="note">${state.lookedAt(texts.formats.list(topics.map((topic) => state.topics[topic])))} ${texts.console.issuer}: <bdi>${issuer}</bdi></p>`;
+  if (troubles.length === 0) return html`<p><span class="badge good">${state.nothing}</span></p>\n${looked}`;
+  return html`<ul class="rows troubles" role="list">
+${troubles.map(({ code, count }) => html`<li id="trouble-${code}">${state.troubles[code](count)}${placeOf(code, base, texts)}</li>\n`)}</ul>
+${looked}`;
+}
+
+/** Where to look at a trouble. */
+function placeOf(code: Trouble['code'], base: string, { console: words }: Texts): Html | '' {
+  if (code === 'sign_ins')
+    return html` <a href="${urlOf(base, 'audit', { type: 'sign_in_failed', range: 'hour' })}">${words.pages.audit}</a>`;
+  if (code === 'registrations')
+    return html` <a href="${urlOf(base, 'clients', { kind: 'registered' })}">${words.pages.clients}</a>`;
+  return '';
+}
+
+/** Reasons of refusals with their number, the most frequent first. */
+function refusalsShown(samples: readonly Sample[], texts: Texts): Html {
+  const { overview: state, charts } = texts.console;
+  const { counts, reasons } = topReasons(samples);
+  if (reasons.length === 0) return html`<p class="empty">${state.noRefusals}</p>`;
+  return html`<table class="refusals">
+<thead><tr><th scope="col">${state.refusalCount}</th><th scope="col">${state.refusalReason}</th></tr></thead>
+<tbody>
+${reasons.map(
+  (code) =>
+    html`<tr><td>${texts.formats.number(counts.get(code) ?? 0, 0)}</td><td>${
+      code === 'fault' ? charts.faults : reasonLine(code, texts)
+    }</td></tr>\n`,
+)}</tbody>
+</table>`;
+}
+
+/** Over which time the figures are. */
+function spanOf(samples: readonly Sample[] | undefined, { console: words, formats }: Texts): string {
+  const seconds = secondsOf(samples ?? []);
+  return seconds === 0 || seconds >= HOUR_SECONDS
+    ? words.charts.title
+    : words.overview.span(formats.duration(seconds));
 }

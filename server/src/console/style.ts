@@ -170,6 +170,10 @@ h2 + form { margin-top: .75rem; }
 .rows li > p + p { margin-top: .25rem; }
 .identifier { display: inline-block; max-width: 12ch; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; vertical-align: bottom; }
 .reason { font-size: .875rem; }
+.refusals { border-collapse: collapse; }
+.refusals :is(th, td) { padding: .375rem 1rem .375rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+.refusals td:first-child { font-variant-numeric: tabular-nums; }
+.troubles > li { border-left: 4px solid var(--danger); padding-left: .75rem; }
 .sentence { font-size: 1.125rem; }
 .ranges { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .75rem 0; }
 .ranges [aria-current] { font-weight: 650; color: inherit; text-decoration: none; }

@@ -28,6 +28,7 @@ export interface Sample {
   readonly issued: number;
   readonly revocations: number;
   readonly sweptRows: number;
+  readonly failedSignIns: number;
 }
 
 /** The samples of the last hour, oldest first. */
@@ -93,6 +94,7 @@ function totalsOf(snapshot: Snapshot): Totals {
     issued: sumOf(snapshot.grantd_tokens_issued_total),
     revocations: sumOf(snapshot.grantd_revocations_total),
     sweptRows: sumOf(snapshot.grantd_swept_rows_total),
+    failedSignIns: sumOf(snapshot.grantd_sign_ins_total?.filter(([[result]]) => result !== 'signed_in')),
   };
 }
 
@@ -130,6 +132,7 @@ function difference(now: Totals, before: Totals): Totals {
     issued: since(now.issued, before.issued),
     revocations: since(now.revocations, before.revocations),
     sweptRows: since(now.sweptRows, before.sweptRows),
+    failedSignIns: since(now.failedSignIns, before.failedSignIns),
   };
 }
 

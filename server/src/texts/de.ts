@@ -5,6 +5,7 @@ import type { Texts } from './en.ts';
 import { EVENT_TEXTS_DE } from './event_texts_de.ts';
 import { counted, Formats } from './formats.ts';
 import { LABELS_DE } from './labels_de.ts';
+import { STATE_TEXTS_DE } from './state_texts_de.ts';
 import { SUPPORT_TEXTS_DE } from './support_texts_de.ts';
 
 const formats = new Formats('de', { justNow: 'gerade eben', on: (date) => `am ${date}` });
@@ -1018,12 +1019,6 @@ export const DE: Texts = {
     createdAt: 'Angelegt',
     endsAt: 'Endet',
     lastUsed: 'Zuletzt benutzt',
-    health: 'Zustand des Servers',
-    ready: 'Bereit',
-    notReady: 'Nicht bereit: Die Datenbank antwortet nicht',
-    clock: 'Uhr',
-    clockAhead: (seconds) => `geht ${seconds} Sekunden vor: Stellen Sie die Uhr dieses Servers`,
-    clockBehind: (seconds) => `geht ${seconds} Sekunden nach: Stellen Sie die Uhr dieses Servers`,
     issuer: 'Aussteller',
     figures: 'Zahlen',
     groups: 'Gruppen',
@@ -1031,17 +1026,17 @@ export const DE: Texts = {
     count: 'Benutzer und gültige Token zählen',
     countText: 'Dabei werden alle ihre Zeilen gelesen. Das kann bei einer großen Datenbank dauern.',
     charts: {
-      title: 'Letzte Stunde',
+      title: 'Zahlen der letzten Stunde',
       absent: 'Der Server zählt ab seinem nächsten Start, weil die Konsole beim letzten aus war.',
       about:
         'Was alle Prozesse dieses Servers gezählt haben. Andere Server mit derselben Datenbank zählen für sich. Zeiten sind in UTC.',
       live: 'Alle 10 Sekunden neu.',
       stopped: 'Die Zahlen werden nicht mehr erneuert. Laden Sie die Seite neu.',
       series: 'Reihe',
-      last: 'Jetzt',
-      hour: 'Stunde',
+      last: 'Letzte Minute',
+      whole: 'Insgesamt',
       highest: 'Spitze',
-      requests: 'Anfragen pro Sekunde',
+      requests: 'Anfragen pro Minute',
       operations: {
         introspection: 'Token-Prüfung',
         token: 'Token-Ausgabe',
@@ -1225,6 +1220,7 @@ export const DE: Texts = {
     secrets: 'Geheimnisse',
     events: EVENT_TEXTS_DE,
     support: SUPPORT_TEXTS_DE,
+    overview: STATE_TEXTS_DE,
     audit: {
       lead: 'Wer was geändert hat, das Neueste zuerst.',
       filters: {

@@ -6,6 +6,7 @@ import { EVENT_TEXTS } from './event_texts_en.ts';
 import { counted, Formats } from './formats.ts';
 import type { Html } from './html.ts';
 import { LABELS_EN } from './labels_en.ts';
+import { STATE_TEXTS } from './state_texts_en.ts';
 import { SUPPORT_TEXTS } from './support_texts_en.ts';
 
 const formats = new Formats('en-GB', { justNow: 'just now', on: (date) => `on ${date}` });
@@ -1004,12 +1005,6 @@ export const EN = {
     createdAt: 'Created',
     endsAt: 'Ends',
     lastUsed: 'Last used',
-    health: 'Health',
-    ready: 'Ready',
-    notReady: 'Not ready: the database does not answer',
-    clock: 'Clock',
-    clockAhead: (seconds: number) => `${seconds} seconds ahead: set the clock of this server`,
-    clockBehind: (seconds: number) => `${seconds} seconds behind: set the clock of this server`,
     issuer: 'Issuer',
     figures: 'Figures',
     groups: 'Groups',
@@ -1017,17 +1012,17 @@ export const EN = {
     count: 'Count users and active tokens',
     countText: 'This reads all their rows, which can take a while in a large database.',
     charts: {
-      title: 'Last hour',
+      title: 'Figures of the last hour',
       absent: 'The server counts from its next start on, because the console was off at the last one.',
       about:
         'What all processes of this server have counted. Other servers on the same database count for themselves. Times are in UTC.',
       live: 'Updated every 10 seconds.',
       stopped: 'The figures are no longer updated. Reload the page.',
       series: 'Series',
-      last: 'Now',
-      hour: 'Hour',
+      last: 'Last minute',
+      whole: 'In all',
       highest: 'Peak',
-      requests: 'Requests per second',
+      requests: 'Requests per minute',
       operations: {
         introspection: 'Introspection',
         token: 'Token',
@@ -1205,6 +1200,7 @@ export const EN = {
     secrets: 'Secrets',
     events: EVENT_TEXTS,
     support: SUPPORT_TEXTS,
+    overview: STATE_TEXTS,
     audit: {
       lead: 'Who changed what, the newest first.',
       filters: {

@@ -107,6 +107,18 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     await visit.open('/console');
     await page.waitForSelector('.plot canvas');
     assert.equal(await page.locator('.plot canvas').count(), 6);
+    // A locale of POSIX, which some browsers have as their language, and Intl refuses.
+    const odd = await set().visitor({
+      ...{ viewport: DESKTOP, storageState: alice },
+      extraHTTPHeaders: { 'accept-language': 'de-CH-1901, en-US@posix;q=x, *' },
+    });
+    await odd.page.addInitScript(() => {
+      Object.defineProperty(navigator, 'language', { get: () => 'en-US@posix' });
+    });
+    await odd.open('/console');
+    await odd.page.waitForSelector('.plot canvas');
+    assert.equal(await odd.page.getAttribute('html', 'lang'), 'de');
+    await odd.person.close();
     const bare = await set().visitor({ storageState: alice, javaScriptEnabled: false });
     await bare.open('/console');
     assert.equal((await bare.page.locator('.charts tbody tr').count()) > 6, true);

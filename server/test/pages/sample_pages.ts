@@ -557,6 +557,7 @@ const CONSOLE_SAMPLES = Array.from({ length: 360 }, (_, at): HistorySample => {
     storage: [380, 160, 40, 8, 2, isBurst ? 3 : 0].map((count) => Math.round(count * wave)),
     ...{ storageFaults: 0, issued: Math.round(70 * wave), revocations: Math.round(4 * wave) },
     sweptRows: at % 30 === 0 ? 310 : 0,
+    failedSignIns: 0,
   };
 });
 
@@ -962,10 +963,24 @@ const SAMPLES: readonly Sample[] = [
     account: '/account',
   }),
   sample('console', consolePage, {
-    ...{ ...CONSOLE, current: 'overview', isReady: true, skewSeconds: 312 },
+    ...{ ...CONSOLE, ...KNOWN, current: 'overview', troubles: [], topics: ['database', 'clock', 'requests'] },
+    changes: AUDIT_EVENTS.slice(0, 3),
     issuer: 'https://login.example.com',
     counts: { clients: 3, groups: 2, users: 50_000, active_tokens: 1234 },
     samples: CONSOLE_SAMPLES,
+  }),
+  sample('console_troubled', consolePage, {
+    ...{ ...CONSOLE, ...KNOWN, current: 'overview', topics: ['database', 'clock', 'requests', 'mails'] },
+    troubles: [
+      { code: 'clock_wrong', count: 312 },
+      { code: 'sign_ins', count: 120 },
+      { code: 'registrations', count: 9_100 },
+      { code: 'certificate', count: 1 },
+    ],
+    changes: [],
+    issuer: 'https://login.example.com',
+    counts: { clients: 3, groups: 2 },
+    samples: CONSOLE_SAMPLES.slice(-8),
   }),
   sample('console_tokens', tokensPage, { ...CONSOLE, current: 'tokens', problem: 'no_token' }),
   sample('console_token', explainedPage, EXPLAINED),
