@@ -22,6 +22,8 @@ test('a sample is the difference to the one before, by operation and by reason',
   meter.add('grantd_tokens_issued_total', 2, 'access_token', 'client_credentials');
   meter.add('grantd_revocations_total', 1, 'request');
   meter.add('grantd_swept_rows_total', 30);
+  meter.add('grantd_sign_ins_total', 5, 'password_wrong');
+  meter.add('grantd_sign_ins_total', 7, 'signed_in');
   const { latencies, storage, ...sample } = history.take(meter.snapshot(), 20_000) ?? {};
   assert.deepEqual(sample, {
     ...{
@@ -31,7 +33,7 @@ test('a sample is the difference to the one before, by operation and by reason',
       revocations: 1,
       sweptRows: 30,
       storageFaults: 1,
-      failedSignIns: 0,
+      failedSignIns: 5,
     },
     requests: { introspection: 5, token: 4, other: 1 },
     refusals: { client_secret_mismatch: 4, fault: 1 },

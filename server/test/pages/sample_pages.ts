@@ -120,6 +120,7 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'state',
   'use',
   'step',
+  ...['code', 'topics', 'of', 'policy', 'way', 'obstacles', 'closed_by', 'followed_by', 'outcome', 'methods'],
 ]);
 
 /** A time in a document of the server. */
