@@ -41,7 +41,7 @@ export function trySection(client: Client, issuer: string, texts: Texts): Html |
     html`${termList(rows)}
 ${uses.map(
   (use) => html`<h3 class="try">${words.forms.tryUses[use]}</h3>
-<pre class="snippet"><code id="try-${use}">${snippetOf(use, client, issuer)}</code></pre>\n`,
+<pre class="snippet" tabindex="0"><code id="try-${use}">${snippetOf(use, client, issuer)}</code></pre>\n`,
 )}`,
   );
 }
