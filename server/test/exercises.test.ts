@@ -233,10 +233,10 @@ test('a resource has an operation, a part of the API, a command and a page of th
   const view = { base: '/console', current: 'providers', formToken: '', person: { name: 'a' }, signOut: '/' };
   const setting = { language: 'de', operator: { name: 'Shop', color: '#123456' }, languages: [] };
   const items = [{ id: 'google', issuer: 'https://accounts.google.com', domains: [] }];
-  const { title, body } = providersPage({ ...view, items }, setting);
+  const { title, before, body } = providersPage({ ...view, items }, setting);
   const html = String(await body);
   assert.match(title, /^Anmeldedienste/);
-  assert.match(html, /<a href="\/console\/providers" aria-current="page">Anmeldedienste<\/a>/);
+  assert.match(String(await before), /<a href="\/console\/providers" aria-current="page">Anmeldedienste<\/a>/);
   assert.match(html, /<dt>google<\/dt><dd>https:\/\/accounts\.google\.com<\/dd>/);
 });
 

@@ -48,7 +48,7 @@ interface ConsolePage {
   readonly bulk?: BulkList;
 }
 
-/** Every page. `NAVIGATION` has those of the navigation. */
+/** Every page. */
 export const PAGES: Readonly<Record<ConsolePageName, ConsolePage>> = {
   overview: { show: showOverview },
   tokens: { show: showTokens, acts: TOKENS, submit: submitTokens, performs: ['explainToken', 'revokeToken'] },

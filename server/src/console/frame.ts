@@ -174,14 +174,21 @@ export const FRAME_SCRIPT = `addEventListener('keydown', (event) => {
   all?.addEventListener('change', () => { for (const pick of picks) pick.checked = all.checked; });
 }`;
 
-/** The pages of the navigation, in groups. */
-const NAVIGATION: readonly (readonly [keyof Texts['console']['pageGroups'], ...ConsolePageName[]])[] = [
-  ['server', 'overview', 'mails'],
+type PageGroup = keyof Texts['console']['pageGroups'];
+
+/** The groups of the navigation. Pages that none of them names are in the first group, `server`, except `search`. */
+const GROUPS: readonly (readonly [PageGroup, ...ConsolePageName[]])[] = [
   ['people', 'users', 'groups'],
   ['applications', 'clients', 'scopes', 'issuers'],
   ['tokens', 'tokens', 'keys', 'secrets'],
   ['history', 'audit'],
 ];
+
+function navigationGroups({ pages }: Texts['console']): typeof GROUPS {
+  const grouped = new Set<string>(['search', ...GROUPS.flatMap(([, ...names]) => names)]);
+  const others = (Object.keys(pages) as ConsolePageName[]).filter((name) => !grouped.has(name));
+  return [['server', ...others], ...GROUPS];
+}
 
 /** Links `health` and `sign-out`, button `menu` on narrow screens, field `q` with button `find`. */
 function bar(view: ConsoleView, { operator }: PageSetting, texts: Texts): Html {
@@ -207,7 +214,7 @@ function navigation({ base, current }: ConsoleView, { console: words }: Texts): 
     html`<li><a href="${urlOf(base, name)}"${name === current ? html` aria-current="page"` : ''}>${words.pages[name]}</a></li>\n`;
   return html`<nav id="navigation" popover aria-label="${words.title}">
 <button id="menu-close" type="button" popovertarget="navigation" popovertargetaction="hide">${words.close}</button>
-${NAVIGATION.map(
+${navigationGroups(words).map(
   ([group, ...names]) => html`<p id="pages-of-${group}">${words.pageGroups[group]}</p>
 <ul role="list" aria-labelledby="pages-of-${group}">
 ${names.map(link)}</ul>
