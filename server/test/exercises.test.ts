@@ -236,7 +236,10 @@ test('a resource has an operation, a part of the API, a command and a page of th
   const { title, before, body } = providersPage({ ...view, items }, setting);
   const html = String(await body);
   assert.match(title, /^Anmeldedienste/);
-  assert.match(String(await before), /<a href="\/console\/providers" aria-current="page">Anmeldedienste<\/a>/);
+  assert.match(
+    String(await before),
+    /<a href="\/console\/providers" aria-current="page">Anmeldedienste<\/a>/,
+  );
   assert.match(html, /<dt>google<\/dt><dd>https:\/\/accounts\.google\.com<\/dd>/);
 });
 

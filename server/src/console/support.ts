@@ -119,7 +119,7 @@ function rowsOf(view: SupportView, texts: Texts): readonly Row[] {
 }
 
 function ofPolicy(of: 'server' | 'group' | 'client', name: string, { console: { support } }: Texts): string {
-  return of === 'server' ? support.policyOf.server : `${support.policyOf[of]} ${name}`;
+  return of === 'server' ? support.policyOf.server : support.policyOf[of](name);
 }
 
 /** A time in the future, whose distance says less. */

@@ -61,8 +61,8 @@ export const SUPPORT_TEXTS_DE: typeof SUPPORT_TEXTS = {
   policy: 'Was eine Anmeldung braucht',
   policyOf: {
     server: 'Server-Regel',
-    group: (name) => html`Gruppe ${name}`,
-    client: (name) => html`Anwendung ${name}`,
+    group: (name) => `Gruppe ${name}`,
+    client: (name) => `Anwendung ${name}`,
   },
   policyNames: {
     password: 'Ein Passwort reicht',

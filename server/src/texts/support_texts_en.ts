@@ -60,8 +60,8 @@ export const SUPPORT_TEXTS = {
   policy: 'What a sign-in needs',
   policyOf: {
     server: 'server',
-    group: (name: Html) => html`group ${name}`,
-    client: (name: Html) => html`client ${name}`,
+    group: (name: string) => `group ${name}`,
+    client: (name: string) => `client ${name}`,
   },
   policyNames: {
     password: 'A password is enough',

@@ -110,7 +110,7 @@ for (const language of languages()) {
         assert.equal(levels[0], 1);
         for (const [at, level] of levels.entries())
           assert.ok(level <= (levels[at - 1] ?? 0) + 1, `${levels}`);
-        assert.doesNotMatch(withoutScripts(html, page), /undefined|\[object|NaN|Invalid Date/);
+        assert.doesNotMatch(withoutScripts(html, page), /undefined|\[object|NaN|Invalid Date|=&gt;/);
       });
 
       test(`${name} runs nothing but the scripts of the server, fetches nothing from outside and has no style of its own`, async () => {
