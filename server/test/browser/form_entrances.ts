@@ -280,7 +280,15 @@ function entrancesOf(
         await grantdPrints(server.folder, ['scope', 'add', scope, '--name', 'Read the crew']);
         const issued = ['token', 'issue', '--client=demo-web', `--user=${world.values.username}`];
         const token = (await grantdPrints(server.folder, issued)).trim();
-        return { ...world, values: { ...world.values, name: `crew of ${world.values.username}`, token } };
+        return {
+          ...world,
+          values: {
+            ...world.values,
+            scope: `new:${world.values.username}`,
+            name: `crew of ${world.values.username}`,
+            token,
+          },
+        };
       },
     },
     {
