@@ -1,11 +1,14 @@
 // Personal access tokens that users make on the pages of their account (docs/personal_tokens.md, ADR 194).
 import assert from 'node:assert/strict';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import { EXCHANGE_GRANT } from '@grantd/core';
+import { calculateJwkThumbprint, type JWK } from 'jose';
 import { type Browser, type Page, unescaped } from './harness/browser.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
-import { type RunningServer, Workbench } from './harness/program.ts';
+import { grantd, type RunningServer, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm, userInfo } from './harness/protocol.ts';
 import { withDatabaseOf } from './harness/stored.ts';
 
@@ -21,7 +24,7 @@ async function opened(server: RunningServer, name: string) {
   return { who, browser, page };
 }
 
-type Wanted = Partial<Readonly<Record<'name' | 'scope' | 'lifetime' | 'api', string>>>;
+type Wanted = Partial<Readonly<Record<'name' | 'scope' | 'lifetime' | 'api' | 'binding', string>>>;
 
 function make(browser: Browser, page: Page, wanted: Wanted = {}): Promise<Page> {
   return browser.submit(page, { name: 'CI', scope: 'api:read', lifetime: String(30 * DAY), ...wanted });
@@ -214,4 +217,228 @@ for (const database of DATABASES) {
         assert.ok(found.includes(`${type} user:${subject}`), `${type} in ${found}`);
     });
   });
+}
+
+for (const database of DATABASES) {
+  describe(`the policy of personal access tokens on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+    let server: RunningServer;
+    before(async () => {
+      const home = await workbench.home();
+      server = await workbench.start(home, [...OPTIONS, ...['--personal-token-limit', '3']]);
+      await grantdPrints(home, ['group', 'add', 'staff']);
+      await server.stop();
+      const options = [...OPTIONS, '--personal-token-limit', '3', '--personal-token-groups', 'staff'];
+      server = await workbench.start(home, [...options, '--workers', '4', '--issuer', server.url]);
+    });
+    const isActive = async (token: string) => (await introspect(server.url, token)).active;
+    const join = (name: string) => grantdPrints(server.folder, ['group', 'add-member', 'staff', name]);
+    const leave = (name: string) => grantdPrints(server.folder, ['group', 'remove-member', 'staff', name]);
+
+    test('only members of a group make tokens, and who leaves it loses them at once', async () => {
+      const { browser, page } = await opened(server, 'ann');
+      assert.match(page.html, /cannot make tokens/);
+      assert.doesNotMatch(page.html, /id="make-token"/);
+      await join('ann');
+      const token = valueIn(await make(browser, await browser.get(page.url)));
+      assert.equal(await isActive(token), true);
+      const form = await browser.get(page.url);
+      assert.match(await leave('ann'), /personal-tokens/);
+      assert.equal(await isActive(token), false);
+      const refused = await make(browser, form);
+      assert.equal(refused.status, 403);
+      await join('ann');
+      assert.equal(await isActive(token), false, 'what has ended stays ended');
+    });
+
+    test('the limit holds for requests at the same time in four processes', async () => {
+      const { browser, page } = await opened(server, 'ben');
+      await join('ben');
+      const forms = await Promise.all(Array.from({ length: 12 }, () => browser.copy().get(page.url)));
+      const answers = await Promise.all(
+        forms.map((form, index) => make(browser.copy(), form, { name: `token ${index}` })),
+      );
+      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200, 409]));
+      const list = await browser.get(page.url);
+      assert.equal(idsIn(list).length, 3);
+      assert.match(list.html, /maximum number of tokens/);
+      const after = await end(browser, list);
+      assert.equal(idsIn(await make(browser, after)).length, 3, 'another one for the one that has ended');
+    });
+
+    test('a token that is made while its user loses the group, or is disabled, does not stay', async () => {
+      for (const lose of ['group', 'disabled'] as const)
+        for (let round = 0; round < 4; round++) {
+          const name = `${lose}-${round}`;
+          const { browser, page } = await opened(server, name);
+          await join(name);
+          const form = await browser.get(page.url);
+          const lost =
+            lose === 'group' ? leave(name) : grantdPrints(server.folder, ['user', 'disable', name]);
+          const made: Page[] = [];
+          for (let index = 0; index < 3; index++) made.push(await make(browser, form, { name: `n${index}` }));
+          await lost;
+          for (const value of made.flatMap(valuesIn)) assert.equal(await isActive(value), false, name);
+        }
+    });
+
+    test('operators list the tokens, and end those that fit', async () => {
+      const { browser, page } = await opened(server, 'cat');
+      await join('cat');
+      const token = valueIn(await make(browser, await browser.get(page.url), { name: 'old script' }));
+      const command = (...args: string[]) => grantdPrints(server.folder, args);
+      const tokens = JSON.parse(await command('user', 'show', 'cat', '--json')).personal_tokens;
+      assert.deepEqual(
+        tokens.map(({ name, resource, scopes, bound }: Record<string, unknown>) => [
+          name,
+          resource,
+          scopes,
+          bound,
+        ]),
+        [['old script', API, ['api:read'], false]],
+      );
+      assert.match(await command('user', 'show', 'cat'), /personal token \S+: "old script" for/);
+      assert.match(await command('personal-token', 'list'), /old script/);
+      const subject = ['--subject', tokens[0].sub];
+      const policy = ['--personal-tokens', '--personal-token-apis', API, '--personal-token-groups', 'staff'];
+      const beyond = ['personal-token', 'end', ...subject, '--beyond-policy', ...policy];
+      assert.match(await command(...beyond), /ended 0 tokens/);
+      assert.equal(await isActive(token), true);
+      assert.match(
+        await command(...beyond, '--personal-token-lifetime', '3600', '--dry-run'),
+        /would end 1 token/,
+      );
+      assert.match(await command(...beyond, '--personal-token-scopes', 'api:write'), /ended 1 token/);
+      assert.equal(await isActive(token), false);
+    });
+
+    test('nothing changes the client but the options, and disabling it ends all tokens', async () => {
+      const refused = async (...args: string[]) => {
+        const { code, stderr } = await grantd(server.folder, ['client', ...args]);
+        assert.equal(code, 1, stderr);
+        assert.match(stderr, /personal access tokens/);
+      };
+      await refused('update', 'personal-tokens', '--scope', 'openid');
+      await refused('remove', 'personal-tokens');
+      await refused('add', 'personal-tokens', '--scope', 'openid');
+      const { browser, page } = await opened(server, 'dot');
+      await join('dot');
+      const token = valueIn(await make(browser, await browser.get(page.url)));
+      await grantdPrints(server.folder, ['client', 'disable', 'personal-tokens']);
+      assert.equal(await isActive(token), false);
+      assert.equal((await make(browser, await browser.get(page.url))).status, 403);
+      await grantdPrints(server.folder, ['client', 'enable', 'personal-tokens']);
+      assert.equal(await isActive(token), false);
+      assert.equal((await make(browser, await browser.get(page.url))).status, 200);
+    });
+  });
+}
+
+describe('personal access tokens', () => {
+  const workbench = new Workbench();
+  after(() => workbench.clear());
+
+  test('a client of the same name from before is an error at the start, which names it', async () => {
+    const folder = await workbench.home();
+    const first = await workbench.start(folder, ['--demo']);
+    // As an earlier version let operators do.
+    await withDatabaseOf(first, async ({ storage }) =>
+      storage.clients.add({ id: 'personal-tokens', grantTypes: [], scopes: [], redirectUris: [] }),
+    );
+    await first.stop();
+    const { code, stderr } = await grantd(folder, ['serve', ...OPTIONS, '--port', '0']);
+    assert.equal(code, 1);
+    assert.match(stderr, /the database has a client personal-tokens/);
+  });
+
+  test('without an API, the server does not start', async () => {
+    const { code, stderr } = await grantd(await workbench.home(), [
+      'serve',
+      '--personal-tokens',
+      '--port',
+      '0',
+    ]);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, /--personal-tokens: expected personalTokenApis with it/);
+  });
+
+  test('a bound token names the key or certificate that its user has entered, and no private key', async () => {
+    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const jwk = publicKey.export({ format: 'jwk' });
+    const thumbprint = await calculateJwkThumbprint(jwk as JWK);
+    const folder = await workbench.home();
+    for (const [binding, typed, cnf, type] of [
+      ['dpop', JSON.stringify(jwk), { jkt: thumbprint }, 'DPoP'],
+      ['dpop', thumbprint, { jkt: thumbprint }, 'DPoP'],
+      [
+        'certificate',
+        `SHA256 Fingerprint=${'AB:'.repeat(31)}CD`,
+        { 'x5t#S256': fingerprintOf('AB', 'CD') },
+        'Bearer',
+      ],
+    ] as const) {
+      const server = await workbench.start(folder, [...OPTIONS, '--personal-token-binding', binding]);
+      const { browser, page } = await opened(server, `user${typed.length}`);
+      for (const wrong of ['', 'key', JSON.stringify(privateKey.export({ format: 'jwk' }))]) {
+        const refused = await make(browser, page, { binding: wrong });
+        assert.equal(refused.status, 400);
+        assert.match(refused.html, /A private key is not accepted/);
+      }
+      const token = valueIn(await make(browser, page, { binding: typed }));
+      const answer = await introspect(server.url, token);
+      assert.deepEqual([answer.active, answer.cnf, answer.token_type], [true, cnf, type]);
+      await server.stop();
+    }
+  });
+
+  test('an API exchanges one only if its operator says that it may', async () => {
+    const server = await workbench.start(await workbench.home(), OPTIONS);
+    const next = ['--resource', 'https://next.example', '--api-scope', 'next:use'];
+    await grantdPrints(server.folder, ['client', 'add', 'next', ...next]);
+    const middle = [
+      ...['client', 'update', 'demo-api', '--grant', EXCHANGE_GRANT, '--api', 'https://next.example'],
+      ...['--scope', 'next:use', '--exchange-scope', 'next:use'],
+    ];
+    await grantdPrints(server.folder, middle);
+    const { browser, page } = await opened(server, 'kim');
+    const token = valueIn(await make(browser, page));
+    const exchange = async () => {
+      const form = { grant_type: EXCHANGE_GRANT, subject_token: token, resource: 'https://next.example' };
+      const type = { subject_token_type: 'urn:ietf:params:oauth:token-type:access_token' };
+      return postForm(`${server.url}/token`, { ...form, ...type }, basic('demo-api', 'demo-api-secret'));
+    };
+    assert.equal((await exchange()).status, 400);
+    await grantdPrints(server.folder, [...middle, '--exchange-tokens-of', 'personal-tokens']);
+    const answer = await exchange();
+    const { access_token: obtained } = (await answer.json()) as { readonly access_token: string };
+    assert.equal(answer.status, 200);
+    await end(browser, await browser.get(page.url));
+    assert.equal(
+      (await introspect(server.url, obtained)).active,
+      false,
+      'it ends with the token of the user',
+    );
+  });
+
+  test('the data of a user have the names of their tokens, and no digests', async () => {
+    const server = await workbench.start(await workbench.home(), OPTIONS);
+    const { browser, page } = await opened(server, 'lea');
+    const token = valueIn(await make(browser, page, { name: 'nightly' }));
+    const data = await browser.get(`${server.url}/account/data`);
+    const { html: text } = await browser.submit(data, { export_data: 'yes' });
+    const { personalTokens } = JSON.parse(text);
+    assert.deepEqual(
+      personalTokens.map(({ createdAt: _, expiresAt: __, ...shown }: Record<string, unknown>) => shown),
+      [{ name: 'nightly', resource: API, scopes: ['api:read'] }],
+    );
+    const digest = createHash('sha256').update(token).digest('base64url');
+    assert.ok(!text.includes(token) && !text.includes(digest));
+    const applications = await browser.get(`${server.url}/account/applications`);
+    assert.match(applications.html, /No application has access/);
+  });
+});
+
+function fingerprintOf(byte: string, last: string): string {
+  return Buffer.from(byte.repeat(31) + last, 'hex').toString('base64url');
 }

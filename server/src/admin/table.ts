@@ -7,6 +7,7 @@ import { GROUP_OPERATIONS } from './groups.ts';
 import { KEY_OPERATIONS } from './keys.ts';
 import { MAIL_OPERATIONS } from './mails.ts';
 import type { Operation, StreamOperation } from './operation.ts';
+import { PERSONAL_TOKEN_OPERATIONS } from './personal_tokens.ts';
 import { SCOPE_OPERATIONS } from './scopes.ts';
 import { SECRET_OPERATIONS } from './secrets.ts';
 import { SERVER_OPERATIONS } from './server.ts';
@@ -26,6 +27,7 @@ export const OPERATIONS = {
   ...SCOPE_OPERATIONS,
   ...KEY_OPERATIONS,
   ...TOKEN_OPERATIONS,
+  ...PERSONAL_TOKEN_OPERATIONS,
   ...AUDIT_OPERATIONS,
   ...SERVER_OPERATIONS,
   ...FACTOR_OPERATIONS,

@@ -33,6 +33,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
     mail: ofOperations('mail', 'list emails to users, send failed ones again, and test the SMTP server'),
     directory: async () => (await import('./directory.ts')).directoryCommands(),
     token: async () => (await import('./token.ts')).tokenCommands(),
+    'personal-token': ofOperations('personal-token', 'list and end personal access tokens of users'),
     keys: ofOperations('keys', 'manage signing keys'),
     secrets: ofOperations(
       'secrets',

@@ -271,8 +271,9 @@ async function showPerson(parts: AdministrationParts, name: string): Promise<voi
       call(admin, 'listConsents', { sub }),
       call(admin, 'listLinks', { sub }),
     ]);
+  const { items: tokens } = await call(admin, 'listUserTokens', { sub });
   const [factors, locks] = await Promise.all([call(admin, 'getFactors', { sub }), locksOf(admin, sub)]);
-  const access = { sessions, grants, acting, consents, links };
+  const access = { sessions, grants, acting, consents, links, personal_tokens: tokens };
   printOne(parts, { ...user, ...access, factors, locks: locks ?? 'unknown' }, [
     ...labelled({
       name: user.username,
@@ -299,6 +300,10 @@ async function showPerson(parts: AdministrationParts, name: string): Promise<voi
     ...grants.map(
       ({ id, client_id: clientId, scopes, created_at: createdAt }) =>
         `grant ${id}: ${clientId} since ${createdAt}, ${scopes.join(' ')}`,
+    ),
+    ...tokens.map(
+      ({ id, name, resource, scopes, expires_at: expiresAt, last_used_at: usedAt }) =>
+        `personal token ${id}: ${JSON.stringify(name)} for ${resource}, ${[scopes.join(' '), `until ${expiresAt}`, usedAt === undefined ? 'never used' : hourOfUse(usedAt)].filter((part) => part !== '').join(', ')}`,
     ),
     ...acting.map(
       ({ client_id: clientId, applications, agent, active, scopes, resources, ...times }) =>

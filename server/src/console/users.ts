@@ -1,6 +1,7 @@
 import { html } from 'hono/html';
 import type { FactorsView, LinkView, LockView } from '../admin/factors.ts';
 import { OperationRefused } from '../admin/operation_refused.ts';
+import type { PersonalTokenView } from '../admin/personal_tokens.ts';
 import { flag, object, text } from '../admin/schema.ts';
 import type { ActingView, ConsentView, GrantView, SessionView } from '../admin/sessions.ts';
 import type { Document } from '../admin/table.ts';
@@ -258,7 +259,7 @@ export async function showUsers(visit: Visit): Promise<Response> {
   }
   if (c.req.query('show') === 'sign_in') return showSupport(visit, sub);
   const user = await call('getUser', { sub });
-  const [sessions, consents, grants, acting, links, locks, factors] = await Promise.all([
+  const [sessions, consents, grants, acting, links, locks, factors, tokens] = await Promise.all([
     call('listSessions', { sub }),
     call('listConsents', { sub }),
     call('listGrants', { sub }),
@@ -266,11 +267,12 @@ export async function showUsers(visit: Visit): Promise<Response> {
     call('listLinks', { sub }),
     call('listLocks', { sub }),
     call('getFactors', { sub }),
+    call('listUserTokens', { sub }),
   ]);
   const shown = {
     ...{ user, factors, nowMs: visit.console.pages.clock() },
     ...{ sessions: sessions.items, consents: consents.items, grants: grants.items, acting: acting.items },
-    ...{ links: links.items, locks: locks.items },
+    ...{ links: links.items, locks: locks.items, tokens: tokens.items },
     isAdministrator: user.groups.includes(adminGroup),
     isOwn: sub === visit.session.person.subject,
   };
@@ -366,6 +368,8 @@ export interface UserView extends ConsoleView {
   readonly links: readonly LinkView[];
   readonly locks: readonly LockView[];
   readonly factors: FactorsView;
+  /** Their grants have the same identifiers. */
+  readonly tokens: readonly PersonalTokenView[];
   readonly nowMs: number;
 }
 
@@ -373,7 +377,7 @@ export interface UserView extends ConsoleView {
 export function userPage(view: UserView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, user, isAdministrator, isOwn, sessions, consents, grants, acting, nowMs } = view;
+  const { base, user, isAdministrator, isOwn, sessions, consents, grants, acting, tokens, nowMs } = view;
   const { sub, disabled_at: disabledAt } = user;
   const claims: readonly Row[] = Object.entries(user.claims).map(([name, value]) => [
     name,
@@ -425,7 +429,7 @@ export function userPage(view: UserView, setting: PageSetting): Page {
       listOrNone(
         grants.map(
           ({ id, client_id: clientId, scopes, created_at: createdAt }) =>
-            html`<li class="row"><div>${client(clientId)}
+            html`<li class="row"><div>${client(clientId)}${tokens.filter((one) => one.id === id).map((one) => tokenLine(one, nowMs, texts))}
 <p class="detail">${words.created(timeOf(createdAt, texts) ?? html``)}</p>${codes(scopes) ?? ''}</div>
 ${rowAct('end_grant', { grant: id }, id, clientId)}</li>\n`,
         ),
@@ -465,6 +469,18 @@ ${isAdministrator && disabledAt === undefined ? html`<p class="note">${words.adm
 <a href="${urlOf(base, 'audit', { user: sub })}">${words.eventsAbout}</a></p>`,
     )}`,
   });
+}
+
+/** What a user calls a personal access token, and when it was used. */
+function tokenLine(
+  { name, resource, last_used_at: usedAt }: PersonalTokenView,
+  nowMs: number,
+  texts: Texts,
+): Html {
+  const { personalTokens: words } = texts;
+  const use = usedAt === undefined ? words.neverUsed : hourOfUse(Date.parse(usedAt), nowMs, texts);
+  return html`: ${named(name)}
+<p class="detail">${words.forApi(named(resource))} · ${use}</p>`;
 }
 
 /** How the user signs in: password, factors, links to providers, and what too many attempts have locked. */

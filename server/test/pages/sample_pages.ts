@@ -29,6 +29,12 @@ import { type FactorsView, recoveryCodesPage, totpPage } from '../../src/pages/a
 import { type OverviewView, overviewPage } from '../../src/pages/account/overview.ts';
 import { securityPage } from '../../src/pages/account/security.ts';
 import { type SignInShown, sessionsPage } from '../../src/pages/account/sessions.ts';
+import {
+  endTokenPage,
+  type TokensView as OwnTokensView,
+  tokensPage as ownTokensPage,
+  type TokenFormShown,
+} from '../../src/pages/account/tokens_page.ts';
 import type { Problem } from '../../src/pages/browser/request.ts';
 import { chooseAccountPage } from '../../src/pages/consent/choose_account_page.ts';
 import { type ConsentView, consentPage } from '../../src/pages/consent/consent_page.ts';
@@ -521,6 +527,40 @@ const DAY_MS = 24 * HOUR_MS;
 
 const EPOCH = new Date(0).toISOString();
 
+const LONG_NAME = 'Nightly export of the documentation to the archive on build-machine-17.example.com';
+const TOKEN_APIS = [
+  { resource: 'https://docs.example.com', name: 'Documentation' },
+  {
+    resource: 'https://api.example.com/a/very/long/path/to/an/api',
+    name: 'https://api.example.com/a/very/long/path/to/an/api',
+  },
+];
+const TOKEN_SCOPES = [
+  { scope: 'docs:read', title: 'Read documents', detail: 'Also those that others have shared with you.' },
+  { scope: 'docs:write', title: 'docs:write' },
+];
+const TOKEN_FORM: TokenFormShown = {
+  ...{ resource: 'https://docs.example.com', api: 'Documentation', scopes: TOKEN_SCOPES },
+  ...{ lifetimes: [604_800, 2_592_000, 31_622_400], binding: 'none' },
+  typed: { name: '', scopes: ['docs:read'], lifetime: Number.NaN, binding: '' },
+};
+const TOKENS: OwnTokensView = {
+  ...{ ...ACCOUNT, current: 'tokens', hasTokens: true },
+  tokens: [
+    {
+      ...{ id: 'one', name: LONG_NAME, api: 'Documentation', scopes: TOKEN_SCOPES, isBound: true },
+      ...{ createdAtMs: NOW_MS - 86_400_000, expiresAtMs: NOW_MS + 86_400_000, lastUsedMs: NOW_MS },
+    },
+  ],
+  apis: TOKEN_APIS.slice(0, 1),
+  form: TOKEN_FORM,
+  ...{ mayMake: true, hasUnsaved: false, isAdmitted: true, isFull: false, nowMs: NOW_MS },
+};
+
+function withoutForm({ form: _, ...view }: OwnTokensView): OwnTokensView {
+  return view;
+}
+
 const CONSOLE_GRANT = {
   ...{ id: 'g1', client_id: 'photos/web', created_at: new Date(NOW_MS - 3 * DAY_MS).toISOString() },
   scopes: ['openid', 'photos:read'],
@@ -799,6 +839,23 @@ const SAMPLES: readonly Sample[] = [
         application,
       }),
     ),
+  sample('account_tokens', ownTokensPage, TOKENS),
+  sample('account_tokens_new', ownTokensPage, {
+    ...TOKENS,
+    hasUnsaved: true,
+    tokens: TOKENS.tokens.map((token) => ({
+      ...token,
+      value: 'grantd_pat_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG',
+    })),
+    form: { ...TOKEN_FORM, binding: 'dpop' },
+    problem: 'binding_wrong',
+  }),
+  sample('account_tokens_confirm', ownTokensPage, { ...TOKENS, mayMake: false, hasUnsaved: true }),
+  sample('account_tokens_full', ownTokensPage, { ...TOKENS, isFull: true }),
+  sample('account_tokens_choose', ownTokensPage, { ...withoutForm(TOKENS), tokens: [], apis: TOKEN_APIS }),
+  sample('account_tokens_not_allowed', ownTokensPage, { ...TOKENS, tokens: [], isAdmitted: false }),
+  sample('account_tokens_no_api', ownTokensPage, { ...withoutForm(TOKENS), tokens: [], apis: [] }),
+  sample('account_end_token', endTokenPage, { ...TOKENS, ending: { id: 'one', name: LONG_NAME } }),
   sample('account_security', securityPage, { ...SECURITY, forgot: '/forgot' }),
   sample('account_security_wrong', securityPage, { ...SECURITY, problem: 'credentials_wrong' }, OPERATOR),
   sample('account_security_common', securityPage, { ...SECURITY, problem: 'password_common' }),
@@ -1073,11 +1130,17 @@ const SAMPLES: readonly Sample[] = [
         ...{ active: true, since: EPOCH, last_used_at: EPOCH },
       },
     ],
+    tokens: [
+      {
+        ...{ id: CONSOLE_GRANT.id, sub: CONSOLE_USER.sub, name: 'CI', resource: 'https://docs.example.com' },
+        ...{ scopes: ['docs:read'], bound: false, created_at: EPOCH, expires_at: EPOCH, last_used_at: EPOCH },
+      },
+    ],
   }),
   sample('console_administrator', userPage, {
     ...{ ...CONSOLE, current: 'users', isAdministrator: true },
     user: { ...CONSOLE_USER, groups: ['admins'], disabled_at: EPOCH },
-    ...{ sessions: [], consents: [], grants: [], acting: [], nowMs: NOW_MS, isOwn: true },
+    ...{ sessions: [], consents: [], grants: [], acting: [], tokens: [], nowMs: NOW_MS, isOwn: true },
     ...{ links: [], locks: [], factors: { passkeys: [], security_keys: [], recovery_codes: 0 } },
   }),
   sample('console_end_grant', questionPage, {

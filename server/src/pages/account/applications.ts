@@ -3,6 +3,7 @@ import { html } from 'hono/html';
 import type { DetailsType } from '../../config/details_types.ts';
 import type { ActingUses } from '../../data/acting_uses.ts';
 import { type ConsentEntry, type Consents, type ScopeTexts, withEntry } from '../../data/consents.ts';
+import { PERSONAL_TOKENS_CLIENT } from '../../instance/personal_tokens_client.ts';
 import type { RequestLog } from '../../log/log.ts';
 import { actingFor } from '../../people/acting.ts';
 import { type ConsentWithdrawal, counts } from '../../people/consents.ts';
@@ -102,11 +103,15 @@ export async function applicationsOf(
   language: Language,
 ): Promise<readonly ApplicationWithAccess[]> {
   const { consents, grants, actingUses, clients, drawing, detailsTypes } = needs;
-  const [agreed, granted, acting] = await Promise.all([
+  const [agreed, allGrants, acting] = await Promise.all([
     consents.ofSubject(subject),
     grants.grantsOf(subject),
     actingFor(grants, actingUses, subject),
   ]);
+  // Tokens that the user has made have a page of their own.
+  const granted = allGrants.filter(
+    ({ clientId }) => needs.ownTokens === undefined || clientId !== PERSONAL_TOKENS_CLIENT,
+  );
   const ids = new Set([...agreed, ...granted, ...acting].map(({ clientId }) => clientId));
   // A client with a JWT of a trusted issuer is its own application.
   const own = acting.filter(({ clientId, applications }) => applications.includes(clientId));

@@ -134,7 +134,7 @@ async function remove(c: PageContext, needs: DataNeeds, session: BrowserSession)
 async function exportData(c: PageContext, needs: DataNeeds, session: BrowserSession): Promise<Response> {
   const { person } = session;
   const { subject } = person;
-  const [sessions, signIns, consents, grants, acting, links, passkeys, totp] = await Promise.all([
+  const [sessions, signIns, consents, grants, acting, links, passkeys, totp, tokens] = await Promise.all([
     needs.validity.ofSubject(subject),
     needs.sessions.signInsOf(subject, needs.clock()),
     needs.consents.ofSubject(subject),
@@ -143,6 +143,7 @@ async function exportData(c: PageContext, needs: DataNeeds, session: BrowserSess
     needs.providers?.identitiesOf(subject),
     needs.factors.passkeysOf(subject),
     needs.factors.totpOf(subject),
+    needs.ownTokens?.of(subject) ?? [],
   ]);
   const clients = await Promise.all(consents.map(({ clientId }) => needs.clients.get(clientId)));
   const time = (ms: number) => new Date(ms).toISOString();
@@ -186,6 +187,12 @@ async function exportData(c: PageContext, needs: DataNeeds, session: BrowserSess
           givenAt: time(givenAtMs),
         })),
       })),
+    ...(tokens.length > 0 && {
+      personalTokens: tokens.map(({ name, resource, scopes, createdAtMs, expiresAtMs, lastUsedMs }) => ({
+        ...{ name, resource, scopes, createdAt: time(createdAtMs), expiresAt: time(expiresAtMs) },
+        ...(lastUsedMs !== undefined && { lastUsed: time(lastUsedMs) }),
+      })),
+    }),
     grants: grants.map(({ clientId, scopes, createdAtMs }) => ({
       clientId,
       scopes,

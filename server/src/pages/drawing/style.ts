@@ -53,6 +53,8 @@ h2 + .note { margin-top: .25rem; }
 header + * { margin-top: 0; }
 
 label { display: block; margin-bottom: .375rem; font-size: .875rem; font-weight: 600; }
+fieldset { min-width: 0; margin: 0; padding: 0; border: 0; }
+legend { margin-bottom: .375rem; padding: 0; font-size: .875rem; font-weight: 600; }
 input:not([type=hidden]) {
   display: block; width: 100%; min-height: 3rem; margin-bottom: 1.25rem; padding: .5rem .875rem;
   font: inherit; color: inherit; background: var(--surface);

@@ -1,0 +1,257 @@
+// Personal access tokens of users: what there is, and the end of those that fit a description (ADR 194).
+import { hasResource } from '@grantd/core';
+import { type TokenPolicy, tokenPolicy } from '../config/personal_token_options.ts';
+import type { Person } from '../data/people.ts';
+import type { PersonalToken } from '../data/personal_tokens.ts';
+import { endTokens, liveOf, offeredBy, tokensOf } from '../people/personal_tokens.ts';
+import { requireSubject } from './groups.ts';
+import {
+  change,
+  DEFAULT_LIMIT,
+  type OperationParts,
+  operation,
+  PAGING,
+  paged,
+  placeOf,
+  timeIn,
+} from './operation.ts';
+import { InvalidInput } from './operation_refused.ts';
+import {
+  count,
+  flag,
+  list,
+  named,
+  object,
+  optional,
+  optionalTime,
+  text,
+  texts,
+  time,
+  timeOf,
+  type ValueOf,
+  whole,
+} from './schema.ts';
+
+const TOKEN = object({
+  id: text('The ID of the token: of its grant. POST /tokens/revoke-all takes it.'),
+  sub: text('The subject identifier of the user.'),
+  name: text('The user’s name for the token.'),
+  resource: text('URI of the API that the token is for.'),
+  scopes: texts('The scopes of the token.'),
+  bound: flag('Whether the token is bound to a key or certificate.'),
+  created_at: time('When the user made the token.'),
+  expires_at: time('When the token expires.'),
+  'last_used_at?': time(
+    'The beginning of the hour in which the token was last used. Missing before the first use.',
+  ),
+});
+export type PersonalTokenView = ValueOf<typeof TOKEN>;
+
+const TOKENS = whole(
+  'UserPersonalTokens',
+  TOKEN,
+  'The live personal access tokens of the user, the oldest first.',
+);
+const TOKEN_PAGE = named(
+  'PersonalTokens',
+  object({
+    items: list(
+      TOKEN,
+      'Live personal access tokens, the oldest first. A page can have fewer than the limit.',
+    ),
+    'next_cursor?': text('To get the next page. Missing on the last page.'),
+  }),
+);
+
+const filters = {
+  'sub?': text('Only tokens of this user.'),
+  'resource?': text('Only tokens for the API with this URI.'),
+  'issued_before?': time('Only tokens that were made before this time.', { maxLength: 40 }),
+  'unused_since?': time('Only tokens that were not used since this time.', { maxLength: 40 }),
+  'beyond_policy?': flag(
+    'Only tokens that the options of the server would not allow now: of users outside of the groups, for other APIs, with other scopes, that live for longer, or that are not bound.',
+  ),
+};
+const END = named(
+  'PersonalTokensEnd',
+  object({
+    ...filters,
+    'dry_run?': flag('Whether to end nothing, and only count the tokens. Default: false.'),
+  }),
+);
+const ENDED = named('EndedPersonalTokens', object({ tokens: count('Number of the tokens.') }));
+
+function view(token: PersonalToken): PersonalTokenView {
+  const { id, subject: sub, name, resource, scopes, binding, createdAtMs, expiresAtMs, lastUsedMs } = token;
+  return {
+    ...{ id, sub, name, resource, scopes, bound: binding !== undefined },
+    ...{ created_at: timeOf(createdAtMs), expires_at: timeOf(expiresAtMs) },
+    ...optionalTime('last_used_at', lastUsedMs),
+  };
+}
+
+type Parts = OperationParts;
+type Filters = Pick<ValueOf<typeof END>, 'resource' | 'issued_before' | 'unused_since' | 'beyond_policy'> & {
+  readonly subject?: string | undefined;
+};
+
+const PAGE = 200;
+
+/** The live tokens that fit, in pages. */
+async function* tokensIn(
+  parts: Parts,
+  { subject, ...wanted }: Filters,
+): AsyncGenerator<readonly PersonalToken[]> {
+  const fits = await conditionOf(parts, wanted);
+  const choose = async (known: readonly PersonalToken[]) => {
+    const live = await liveOf(parts, known);
+    const chosen = await Promise.all(known.map(async (token) => live.has(token.id) && (await fits(token))));
+    return known.filter((_, index) => chosen[index]);
+  };
+  if (subject !== undefined) {
+    yield await choose(await parts.personalTokens.ofSubject(subject, parts.clock()));
+    return;
+  }
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const known = await parts.personalTokens.list(after, PAGE, parts.clock());
+    yield await choose(known);
+    after = known.length < PAGE ? undefined : known.at(-1)?.id;
+  }
+}
+
+/** @throws {InvalidInput} a time is none, or there is no policy */
+async function conditionOf(
+  parts: Parts,
+  { resource, issued_before: before, unused_since: since, beyond_policy: isBeyond }: Omit<Filters, 'subject'>,
+): Promise<(token: PersonalToken) => Promise<boolean>> {
+  const beforeMs = before === undefined ? Number.POSITIVE_INFINITY : timeIn('issued_before', before);
+  const sinceMs = since === undefined ? Number.POSITIVE_INFINITY : timeIn('unused_since', since);
+  const isBeyondPolicy = isBeyond === true ? await beyondPolicy(parts) : undefined;
+  return async (token) =>
+    (resource === undefined || hasResource([token.resource], resource)) &&
+    token.createdAtMs < beforeMs &&
+    (token.lastUsedMs ?? token.createdAtMs) < sinceMs &&
+    (isBeyondPolicy === undefined || isBeyondPolicy(token));
+}
+
+/** @throws {InvalidInput} the configuration of this program has no policy */
+async function beyondPolicy(parts: Parts): Promise<(token: PersonalToken) => Promise<boolean>> {
+  const policy = tokenPolicy(parts.configuration.settings);
+  if (policy === undefined)
+    throw new InvalidInput('beyond_policy', 'expected the option personalTokens, with those of the policy');
+  const offered = await offeredBy(policy, parts);
+  return async (token) => {
+    const api = offered.find(({ resource }) => hasResource([resource], token.resource));
+    const isOffered = api !== undefined && token.scopes.every((scope) => api.scopes.includes(scope));
+    const isShort = token.expiresAtMs - token.createdAtMs <= (policy.lifetime + 1) * 1000;
+    const isBound = policy.binding === 'none' || token.binding !== undefined;
+    if (!isOffered || !isShort || !isBound) return true;
+    return !isAdmitted(policy, await parts.people.bySubject(token.subject));
+  };
+}
+
+function isAdmitted({ groups }: TokenPolicy, person: Person | undefined): boolean {
+  return groups === undefined || (person?.groups ?? []).some((group) => groups.includes(group));
+}
+
+export const PERSONAL_TOKEN_OPERATIONS = {
+  listUserTokens: operation({
+    method: 'GET',
+    path: '/users/{sub}/personal-tokens',
+    scope: 'grantd:users:read',
+    summary: 'List the live personal access tokens of a user, the oldest first',
+    status: 200,
+    output: TOKENS,
+    async perform(parts, { sub }) {
+      const { subject } = await requireSubject(parts, sub);
+      return { document: { items: (await tokensOf(parts, subject)).map(view) } };
+    },
+  }),
+  listPersonalTokens: operation({
+    method: 'GET',
+    path: '/personal-tokens',
+    scope: 'grantd:tokens:read',
+    summary: 'List the live personal access tokens of all users, the oldest first',
+    query: PAGING,
+    status: 200,
+    output: TOKEN_PAGE,
+    command: {
+      line: 'personal-token list',
+      about: 'list the live personal access tokens of all users, the oldest first',
+      pages: {},
+      columns: {
+        ID: ({ id }) => id,
+        SUBJECT: ({ sub }) => sub,
+        NAME: ({ name }) => name,
+        API: ({ resource }) => resource,
+        SCOPES: ({ scopes }) => scopes.join(' '),
+        EXPIRES: ({ expires_at: at }) => at,
+        'LAST USED': ({ last_used_at: at = 'never' }) => at,
+      },
+    },
+    async perform(parts, { limit = DEFAULT_LIMIT, cursor }) {
+      const after = placeOf({ ...optional('cursor', cursor) }) ?? '';
+      const known = await parts.personalTokens.list(String(after), limit, parts.clock());
+      const live = await liveOf(parts, known);
+      const items = known.filter(({ id }) => live.has(id)).map(view);
+      return paged(items, known.length < limit ? undefined : known.at(-1)?.id);
+    },
+  }),
+  endPersonalTokens: change({
+    method: 'POST',
+    path: '/personal-tokens/end',
+    scope: 'grantd:tokens:write',
+    summary:
+      'End the personal access tokens that fit all members of the request, at least one. With dry_run, the server only counts them',
+    body: END,
+    status: 200,
+    output: ENDED,
+    command: {
+      line: 'personal-token end',
+      about: 'end the personal access tokens that fit all of the flags',
+      flags: {
+        sub: {
+          flag: 'subject',
+          about: 'only tokens of the user with this subject identifier',
+          placeholder: 'SUB',
+        },
+        resource: { flag: 'api', about: 'only tokens for the API with this URI', placeholder: 'URI' },
+        issued_before: { about: 'only tokens that were made before this time', placeholder: 'TIME' },
+        unused_since: { about: 'only tokens that were not used since this time', placeholder: 'TIME' },
+        beyond_policy: {
+          about:
+            'only tokens that the options of the server would not allow now. The command needs these options, too',
+        },
+        dry_run: { about: 'end nothing, and only count the tokens' },
+      },
+      options: [
+        'personalTokens',
+        'personalTokenApis',
+        'personalTokenScopes',
+        'personalTokenGroups',
+        'personalTokenLifetime',
+        'personalTokenBinding',
+      ],
+      notes: `To end one token, run grantd token revoke --grant ID.
+
+  grantd personal-token end --unused-since 2026-06-01 --dry-run
+  grantd personal-token end --api https://docs.example.com --issued-before 2026-01-31`,
+      lines: ({ tokens }, { dry_run: isDryRun = false }) =>
+        `${isDryRun ? 'would end' : 'ended'} ${tokens} ${tokens === 1 ? 'token' : 'tokens'}`,
+    },
+    check({ dry_run: _, ...wanted }) {
+      if (Object.values(wanted).every((value) => value === undefined || value === false))
+        throw new InvalidInput('issued_before', 'expected this or another condition');
+    },
+    async prepare(parts, { sub, dry_run: _, ...wanted }) {
+      const subject = sub === undefined ? undefined : (await requireSubject(parts, sub)).subject;
+      const found: PersonalToken[] = [];
+      for await (const page of tokensIn(parts, { ...wanted, subject })) found.push(...page);
+      return found;
+    },
+    async write(parts, tokens, { dry_run: isDryRun = false }) {
+      if (!isDryRun) await endTokens(parts, tokens);
+      return { document: { tokens: tokens.length } };
+    },
+  }),
+};
