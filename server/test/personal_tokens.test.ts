@@ -32,7 +32,9 @@ function make(browser: Browser, page: Page, wanted: Wanted = {}): Promise<Page> 
 
 /** The values that a page shows. */
 function valuesIn({ html }: Page): readonly string[] {
-  return [...html.matchAll(/<code id="token-[^"]*">([^<]*)<\/code>/g)].map(([, value = '']) => value);
+  return [...html.matchAll(/<code id="token-[^"]*" lang="zxx">([^<]*)<\/code>/g)].map(
+    ([, value = '']) => value,
+  );
 }
 
 function valueIn(page: Page): string {
@@ -230,7 +232,13 @@ for (const database of DATABASES) {
       await grantdPrints(home, ['group', 'add', 'staff']);
       await server.stop();
       const options = [...OPTIONS, '--personal-token-limit', '3', '--personal-token-groups', 'staff'];
-      server = await workbench.start(home, [...options, '--workers', '4', '--issuer', server.url]);
+      server = await workbench.start(home, [
+        ...options,
+        '--workers',
+        '4',
+        '--port',
+        new URL(server.url).port,
+      ]);
     });
     const isActive = async (token: string) => (await introspect(server.url, token)).active;
     const join = (name: string) => grantdPrints(server.folder, ['group', 'add-member', 'staff', name]);
@@ -320,7 +328,7 @@ for (const database of DATABASES) {
         assert.match(stderr, /personal access tokens/);
       };
       await refused('update', 'personal-tokens', '--scope', 'openid');
-      await refused('remove', 'personal-tokens');
+      await refused('remove', 'personal-tokens', '--yes');
       await refused('add', 'personal-tokens', '--scope', 'openid');
       const { browser, page } = await opened(server, 'dot');
       await join('dot');

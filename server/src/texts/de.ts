@@ -609,8 +609,6 @@ export const DE: Texts = {
       html`Kopieren Sie das Token ${name} jetzt, und bewahren Sie es dort auf, wo nur das Programm es lesen kann. Wenn Sie es kopiert haben, wird es nicht noch einmal angezeigt. Wer es hat, kann in Ihrem Namen handeln.`,
     waiting: 'Ein neues Token wartet, bis Sie es kopiert haben.',
     value: 'Das Token',
-    copy: 'Kopieren',
-    copied: 'Kopiert',
     saved: (name) => html`Ich habe es kopiert<span class="unseen">: ${name}</span>`,
     none: 'Sie haben keine Token.',
     made: (date) => html`erstellt am ${date}`,

@@ -609,8 +609,6 @@ export const EN = {
       html`Copy the token ${name} now, and keep it where only the program can read it. It is not shown again once you have copied it. Who has it can act as you.`,
     waiting: 'A new token waits until you have copied it.',
     value: 'The token',
-    copy: 'Copy',
-    copied: 'Copied',
     saved: (name: Name) => html`I have copied it<span class="unseen">: ${name}</span>`,
     none: 'You have no tokens.',
     made: (date: Html) => html`made ${date}`,

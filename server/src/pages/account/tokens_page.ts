@@ -5,7 +5,7 @@ import type { Texts } from '../../texts/en.ts';
 import { type Html, icon } from '../../texts/html.ts';
 import { textsIn } from '../../texts/texts.ts';
 import { hourOfUse, idOf, named } from '../drawing/application_shown.ts';
-import { COPY_SCRIPT, copyButton, copyScript } from '../drawing/copy_button.ts';
+import { COPY_SCRIPT, copyButton, copyScript } from '../drawing/copying.ts';
 import { problemBox } from '../drawing/fields.ts';
 import type { Page, PageSetting, ScopeShown } from '../drawing/layout.ts';
 import { type AccountView, accountFrame, confirmForm } from './frame.ts';
@@ -99,9 +99,9 @@ function newToken({ id, name, value }: TokenShown, { base, formToken }: TokensVi
   const element = idOf('token', id);
   return html`<section class="question" aria-label="${words.value}">
 <p>${words.copyNow(named(name))}</p>
-<p><code id="${element}">${value}</code></p>
+<p><code id="${element}" lang="zxx">${value}</code></p>
 <div class="choices">
-${copyButton(element, words)}
+${copyButton(`${element}-copy`, `#${element}`, texts)}
 <form method="post" action="${base}/tokens">
 <input type="hidden" name="form_token" value="${formToken}">
 <button id="${idOf('token-saved', id)}" type="submit" class="primary" name="saved" value="${id}">${words.saved(named(name))}</button>
