@@ -308,7 +308,7 @@ for (const database of DATABASES) {
       );
       assert.match(await command('user', 'show', 'cat'), /personal token \S+: "old script" for/);
       assert.match(await command('personal-token', 'list'), /old script/);
-      const subject = ['--subject', tokens[0].sub];
+      const subject = ['--user', 'cat'];
       const policy = ['--personal-tokens', '--personal-token-apis', API, '--personal-token-groups', 'staff'];
       const beyond = ['personal-token', 'end', ...subject, '--beyond-policy', ...policy];
       assert.match(await command(...beyond), /ended 0 tokens/);
@@ -355,7 +355,7 @@ describe('personal access tokens', () => {
       storage.clients.add({ id: 'personal-tokens', grantTypes: [], scopes: [], redirectUris: [] }),
     );
     await first.stop();
-    const { code, stderr } = await grantd(folder, ['serve', ...OPTIONS, '--port', '0']);
+    const { code, stderr } = await grantd(folder, ['serve', ...OPTIONS, '--port', new URL(first.url).port]);
     assert.equal(code, 1);
     assert.match(stderr, /the database has a client personal-tokens/);
   });
@@ -375,7 +375,6 @@ describe('personal access tokens', () => {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const jwk = publicKey.export({ format: 'jwk' });
     const thumbprint = await calculateJwkThumbprint(jwk as JWK);
-    const folder = await workbench.home();
     for (const [binding, typed, cnf, type] of [
       ['dpop', JSON.stringify(jwk), { jkt: thumbprint }, 'DPoP'],
       ['dpop', thumbprint, { jkt: thumbprint }, 'DPoP'],
@@ -386,7 +385,8 @@ describe('personal access tokens', () => {
         'Bearer',
       ],
     ] as const) {
-      const server = await workbench.start(folder, [...OPTIONS, '--personal-token-binding', binding]);
+      const options = [...OPTIONS, '--personal-token-binding', binding];
+      const server = await workbench.start(await workbench.home(), options);
       const { browser, page } = await opened(server, `user${typed.length}`);
       for (const wrong of ['', 'key', JSON.stringify(privateKey.export({ format: 'jwk' }))]) {
         const refused = await make(browser, page, { binding: wrong });

@@ -210,11 +210,7 @@ export const PERSONAL_TOKEN_OPERATIONS = {
       line: 'personal-token end',
       about: 'end the personal access tokens that fit all of the flags',
       flags: {
-        sub: {
-          flag: 'subject',
-          about: 'only tokens of the user with this subject identifier',
-          placeholder: 'SUB',
-        },
+        sub: { flag: 'user', about: 'only tokens of this user', placeholder: 'NAME' },
         resource: { flag: 'api', about: 'only tokens for the API with this URI', placeholder: 'URI' },
         issued_before: { about: 'only tokens that were made before this time', placeholder: 'TIME' },
         unused_since: { about: 'only tokens that were not used since this time', placeholder: 'TIME' },
