@@ -321,7 +321,7 @@ describe('the search', () => {
   test('leads to the one thing with this name, address or identifier, and else shows what contains the text', async () => {
     const mailed = await set.addUser('searched', [], { email: 'Sought@mail.example', email_verified: true });
     const other = await set.addUser('searching', [], { email: 'seeker@mail.example' });
-    await set.addClient('search-app');
+    for (const id of ['search-app', 'search-web']) await set.addClient(id);
     await set.instance.groups.add({ name: 'searchers', description: '' }, Date.now());
     for (const [text, url] of [
       ['searched', `/users?sub=${mailed.subject}`],
@@ -337,7 +337,7 @@ describe('the search', () => {
     const { html } = await search('search');
     for (const [kind, rows] of [
       ['users', 2],
-      ['clients', 1],
+      ['clients', 2],
       ['groups', 1],
     ] as const) {
       const [, list = ''] = new RegExp(`<h2 id="found-${kind}">[^]*?<ul[^>]*>([^]*?)</ul>`).exec(html) ?? [];

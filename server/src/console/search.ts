@@ -126,7 +126,7 @@ async function find(visit: Visit, text: string): Promise<{ readonly found: Found
   const [user, ...others] = users.items.filter(hasAddress);
   const found = {
     users: shownOf(users, (one) => rowOfUser(one, adminGroup)),
-    clients: shownOf(clients, rowOfClient),
+    clients: shownOf(clients, (one) => rowOfClient(one)),
     groups: shownOf(groups, (one) => rowOfGroup(one, adminGroup, texts)),
   };
   return {
@@ -137,7 +137,7 @@ async function find(visit: Visit, text: string): Promise<{ readonly found: Found
 
 function shownOf<T>({ items, next_cursor: next }: List<T>, rowOf: (one: T) => ListRow): FoundRows {
   return {
-    rows: items.slice(0, MAX_SHOWN).map(rowOf),
+    rows: items.slice(0, MAX_SHOWN).map((one) => rowOf(one)),
     count: items.length,
     hasMore: next !== undefined,
   };
