@@ -48,11 +48,11 @@ export function supportPage(view: SupportView, setting: PageSetting): Page {
     title: words.title(username),
     trail: [[username, thingUrl(base, 'users', sub)]],
     lead: words.lead,
-    body: html`<form method="get" action="${urlOf(base, 'users')}" class="search">
+    body: html`<form method="get" action="${urlOf(base, 'users')}" class="filters">
 <input type="hidden" name="sub" value="${sub}"><input type="hidden" name="show" value="sign_in">
-<label for="client">${words.forClient}</label>
-<div class="field"><input id="client" name="client" value="${typed}" maxlength="300" autocomplete="off" autocapitalize="none" spellcheck="false">
-<button id="show" type="submit">${words.show}</button></div>
+<div><label for="client">${words.forClient}</label>
+<input id="client" name="client" value="${typed}" maxlength="300" autocomplete="off" autocapitalize="none" spellcheck="false"></div>
+<div class="actions"><button id="show" type="submit">${words.show}</button></div>
 </form>
 <p class="sentence" id="verdict"><span class="badge ${can ? 'good' : 'bad'}">${can ? words.can(name) : words.cannot(name)}</span></p>
 ${

@@ -117,7 +117,6 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     });
     await odd.open('/console');
     await odd.page.waitForSelector('.plot canvas');
-    assert.equal(await odd.page.getAttribute('html', 'lang'), 'de');
     await odd.person.close();
     const bare = await set().visitor({ storageState: alice, javaScriptEnabled: false });
     await bare.open('/console');
