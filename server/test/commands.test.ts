@@ -398,6 +398,7 @@ test('commands of every kind end by themselves as processes, with their exit cod
     group: [0, 'list'],
     mail: [0, 'list'],
     token: [0, 'explain', 'nonsense'],
+    'personal-token': [0, 'list'],
     keys: [0, 'list'],
     secrets: [0, 'status'],
     events: [0, 'list'],

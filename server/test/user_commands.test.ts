@@ -199,7 +199,16 @@ for (const database of ANY_DATABASE) {
       const text = await prints(['user', 'show', 'cleo', '--json']);
       const { sub, sessions, consents, grants, created_at: createdAt, ...rest } = JSON.parse(text);
       assert.deepEqual(rest, {
-        ...{ username: 'cleo', claims: {}, groups: [], has_password: true, acting: [], links: [], locks: [] },
+        ...{
+          username: 'cleo',
+          claims: {},
+          groups: [],
+          has_password: true,
+          acting: [],
+          links: [],
+          personal_tokens: [],
+          locks: [],
+        },
         factors: { passkeys: [], security_keys: [], recovery_codes: 0 },
       });
       assert.match(sub, /^[\w-]{22}$/);

@@ -228,7 +228,7 @@ export const PERSONAL_TOKEN_OPERATIONS = {
         'personalTokenLifetime',
         'personalTokenBinding',
       ],
-      notes: `To end one token, run grantd token revoke --grant ID.
+      notes: `To end one token, run grantd token revoke --grant-id ID.
 
   grantd personal-token end --unused-since 2026-06-01 --dry-run
   grantd personal-token end --api https://docs.example.com --issued-before 2026-01-31`,
