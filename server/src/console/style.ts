@@ -136,7 +136,7 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 @media (max-width: 47.99rem) {
   .data, .data :is(tbody, tr, th, td) { display: block; }
   .data thead { display: block; }
-  .data thead td { width: auto; }
+  .data td:has(#pick-all) { width: auto; }
   .data thead tr { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.25rem; }
   .data thead tr:not(:has(a, input)), .data thead th:not(:has(a)) { display: none; }
   .data tbody tr { position: relative; padding: .75rem 0; border-bottom: 1px solid var(--line); }
