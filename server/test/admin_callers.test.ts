@@ -8,6 +8,7 @@ import { type AnyOperation, type Input, OPERATIONS, type OperationId } from '../
 import { localParts } from '../src/cli/local_calls.ts';
 import type { ProblemCode } from '../src/http/problems.ts';
 import { type AdminServer, startAdmin } from './harness/admin.ts';
+import { addSession } from './harness/program_data.ts';
 
 /** What the steps before have made. */
 interface Made {
@@ -21,6 +22,7 @@ type Inputs = { readonly [Id in OperationId]: (made: Made) => Input<Id> };
 
 const LONG_AGO = '2026-01-01T00:00:00Z';
 const STATE = { groups: { declared: {} } };
+const SESSION = 'the-session';
 
 /** An input of each operation with which it succeeds, in an order in which they all do. */
 const INPUTS: Inputs = {
@@ -35,6 +37,7 @@ const INPUTS: Inputs = {
   listUsers: () => ({ search: 'bob' }),
   getUser: ({ sub }) => ({ sub }),
   updateUser: ({ sub }) => ({ sub, claims: { nickname: 'B' } }),
+  endSession: ({ sub }) => ({ sub, session: SESSION }),
   setPassword: ({ sub }) => ({ sub, password: 'battery staple' }),
   addMember: ({ sub }) => ({ group: 'staff', sub }),
   removeMember: ({ sub }) => ({ group: 'staff', sub }),
@@ -223,6 +226,7 @@ async function traceOf(t: TestContext, callerOf: (server: AdminServer) => Promis
       const { user } = document as { readonly user: { readonly sub: string } };
       const google = { provider: 'google', upstreamIssuer: 'https://google.example', upstreamSub: 'b' };
       const linked = await server.instance.upstreamIdentities.link({ ...google, label: 'b' }, user.sub, 1);
+      await addSession(server.instance, user.sub, SESSION);
       made = { ...made, sub: user.sub, link: linked?.id ?? '' };
     }
     if (id === 'enableClient') made = { ...made, token: await server.tokenOf() };

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { SMTPServer } from 'smtp-server';
 import { ALL_OPERATIONS } from '../src/admin/table.ts';
 import { type AdminServer, type Answered, startAdmin } from './harness/admin.ts';
+import { addSession } from './harness/program_data.ts';
 
 interface Described {
   readonly operationId: string;
@@ -138,6 +139,7 @@ async function failedMail(): Promise<string> {
 async function validRequests(): Promise<readonly (readonly [id: string, request: Valid])[]> {
   const person = await admin.addUser('contract-user');
   const removed = await admin.addUser('contract-removed');
+  await addSession(admin.instance, person.subject, 'contract');
   const client = { client_id: 'contract' };
   const user = { sub: person.subject };
   const group = { group: 'contract' };
@@ -158,6 +160,7 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['listUsers', { query: '?state=active' }],
     ['getUser', { path: user }],
     ['updateUser', { path: user, body: { username: 'contract-renamed', claims: { name: 'R' } } }],
+    ['endSession', { path: { ...user, session: 'contract' } }],
     ['disableUser', { path: user }],
     ['enableUser', { path: user }],
     ['setPassword', { path: user, body: { password: 'another horse' } }],

@@ -12,7 +12,7 @@ import { readConfiguration } from '../src/config/configuration.ts';
 import { adminAudience } from '../src/instance/admin_access.ts';
 import { type Instance, openInstance } from '../src/instance/instance.ts';
 import { DATABASES, type TestDatabase } from './harness/databases.ts';
-import { addPerson, ISSUER, newDatabase } from './harness/program_data.ts';
+import { addPerson, addSession, ISSUER, newDatabase } from './harness/program_data.ts';
 
 const FORBIDDEN = (error: unknown) => error instanceof OperationRefused && error.kind === 'forbidden';
 
@@ -42,6 +42,7 @@ const USER_CHANGES = {
   disableUser: [({ sub }) => ({ sub }), ['subject_disabled']],
   enableUser: [({ sub }) => ({ sub }), ['subject_enabled']],
   setPassword: [({ sub }) => ({ sub, password: 'correct horse' }), ['person_password_set']],
+  endSession: [({ sub }) => ({ sub, session: `session-${sub}` }), ['session_ended']],
   endSessions: [({ sub }) => ({ sub }), ['session_ended']],
   endAccess: [({ sub }) => ({ sub }), ['session_ended', 'subject_revoked']],
   resetFactors: [({ sub }) => ({ sub }), ['person_factors_reset']],
@@ -64,13 +65,7 @@ async function newUser(instance: Instance, name: string, id: ChangeId) {
   const person = await addPerson(instance, name);
   const { subject: sub } = person;
   const nowMs = Date.now();
-  const session = { id: `session-${sub}`, subject: sub, amr: ['pwd'], userAgent: 'Test' };
-  await instance.sessions.add(
-    { ...session, signedInAtMs: nowMs, lastSeenAtMs: nowMs },
-    `digest-${sub}`,
-    nowMs + 60_000,
-    person,
-  );
+  await addSession(instance, sub, `session-${sub}`);
   await instance.factors.addTotp(
     sub,
     { sealed: 'sealed', createdAtMs: nowMs, countsFromMs: nowMs + 60_000 },

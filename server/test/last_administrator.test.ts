@@ -228,7 +228,7 @@ const TAKE_NOTHING: readonly OperationId[] = [
     'setPassword',
     'unlockUser',
   ] as const),
-  ...(['endSessions', 'endAccess', 'confirmFactors'] as const),
+  ...(['endSession', 'endSessions', 'endAccess', 'confirmFactors'] as const),
 ];
 const REFUSE_ALWAYS: readonly OperationId[] = ['disableUser', 'removeGroup'];
 

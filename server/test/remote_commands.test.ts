@@ -199,6 +199,7 @@ describe('commands with --url', () => {
     ]);
     await compare(['user', 'update', 'NAME', '--remove-claim', 'name']);
     await compare(['user', 'set-password', 'NAME', '--password-stdin'], 'another horse');
+    await compare(['user', 'end-session', 'NAME', 'none']);
     await compare(['user', 'end-sessions', 'NAME']);
     await compare(['user', 'end-access', 'NAME']);
     await compare(['user', 'unlock', 'NAME']);

@@ -240,6 +240,7 @@ describe('white space around what people type', () => {
     'user show': [['user', 'show', ' NAME ']],
     'user list': [['user', 'list', '--group', ' GROUP ', '--after', ' NAME ', '--search', ' NAME ']],
     'user set-password': [['user', 'set-password', ' NAME ', '--password-stdin']],
+    'user end-session': [['user', 'end-session', ' NAME ', 'none']],
     'user end-sessions': [['user', 'end-sessions', ' NAME ']],
     'user end-access': [['user', 'end-access', ' NAME ']],
     'user unlink': [['user', 'unlink', ' NAME ', 'none']],
@@ -304,7 +305,7 @@ describe('white space around what people type', () => {
       // No server answers at these addresses. What is typed is checked before.
       if (/^(mail|directory)$/.test(filled[0] ?? ''))
         assert.match(stderr, /connect|reach|refused/i, filled.join(' '));
-      else if (filled[1] === 'unlink') assert.match(stderr, /zoe has no link none/);
+      else if (filled.includes('none')) assert.match(stderr, /zoe has no (?:link|session) none/);
       else assert.equal(code, 0, `${filled.join(' ')}: ${stderr}`);
     }
     const added = JSON.parse(await grantdPrints(server.folder, ['user', 'show', 'added', '--json']));

@@ -69,6 +69,27 @@ for (const database of ANY_DATABASE) {
       await again.stop();
     });
 
+    test('end-session signs out of one browser, whose tokens end, and leaves the others', async () => {
+      const { who, browser, offline, tied } = await signedIn('orla');
+      const { sessions } = JSON.parse(await prints(['user', 'show', 'orla', '--json']));
+      const other = new Browser(server.url);
+      await signInAndConsent(other, url(), who);
+      const [{ id, signed_in_at: since, user_agent: userAgent }] = sessions;
+      const printed = await prints(['user', 'end-session', 'orla', id]);
+      assert.equal(
+        printed,
+        `ended the session of orla since ${since} in ${userAgent || 'an unknown browser'}`,
+      );
+      assert.deepEqual([await isSignedIn(browser), await isSignedIn(other)], [false, true]);
+      assert.deepEqual(
+        [await isActive(tied.access_token), await isActive(offline.access_token)],
+        [false, true],
+      );
+      const again = await grantd(server.folder, ['user', 'end-session', 'orla', id]);
+      assert.deepEqual([again.code, again.stdout], [1, '']);
+      assert.match(again.stderr, /orla has no session/);
+    });
+
     test('end-sessions signs out of all browsers, and says of how many', async () => {
       const { who, browser, offline, tied } = await signedIn('bea');
       const other = new Browser(server.url);

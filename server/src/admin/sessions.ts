@@ -2,12 +2,14 @@
 
 import type { GrantRecord } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
+import type { Person } from '../data/people.ts';
 import type { StoredSession } from '../data/sessions.ts';
 import { askStorage } from '../data/tables.ts';
 import { type ActingClient, actingFor } from '../people/acting.ts';
 import { validSessions } from '../people/session_validity.ts';
 import { requireSubject } from './groups.ts';
 import { change, operation } from './operation.ts';
+import { OperationRefused } from './operation_refused.ts';
 import {
   count,
   flag,
@@ -21,14 +23,15 @@ import {
   type ValueOf,
   whole,
 } from './schema.ts';
-import { asPermitted, consentsOf, endAccess, endSessions } from './user_rules.ts';
+import { asPermitted, consentsOf, endAccess, endSession, endSessions } from './user_rules.ts';
 
-const SESSION = object({
-  id: text('The ID of the session.'),
+const session = {
+  id: text('The ID of the session. DELETE /users/{sub}/sessions/{session} takes it.'),
   user_agent: text('The browser, as its header User-Agent names it.'),
   signed_in_at: time('When the user signed in.'),
   last_seen_at: time('When the browser last used the session.'),
-});
+};
+const SESSION = object(session);
 export type SessionView = ValueOf<typeof SESSION>;
 const SESSIONS = whole('Sessions', SESSION, 'The user’s sessions in browsers.');
 
@@ -47,6 +50,8 @@ const SESSIONS_END = named(
     ),
   }),
 );
+
+const ENDED_SESSION = named('EndedSession', object(session));
 
 const GRANT = object({
   id: text('The ID of the grant. POST /tokens/revoke-all takes it.'),
@@ -130,6 +135,14 @@ export function sessionsInWords(sessions: number): string {
   return sessions === 1 ? '1 session' : `${sessions} sessions`;
 }
 
+function noSession({ name }: Pick<Person, 'name'>, id: string): OperationRefused {
+  return new OperationRefused(
+    'not_found',
+    `${name} has no session ${id}`,
+    `grantd user show ${name} shows all sessions`,
+  );
+}
+
 type ConsentDetail = ConsentView['entries'][number]['authorization_details'][number];
 
 export const SESSION_OPERATIONS = {
@@ -179,6 +192,36 @@ export const SESSION_OPERATIONS = {
       const { ended, remaining } = await endSessions(parts, person);
       const grants = remaining.map(({ id, clientId }) => ({ id, client_id: clientId }));
       return { document: { sessions_ended: ended, remaining_grants: grants } };
+    },
+  }),
+  endSession: change({
+    method: 'DELETE',
+    path: '/users/{sub}/sessions/{session}',
+    scope: 'grantd:users:write',
+    summary:
+      'End one browser session of a user, and revoke the tokens that depend on it at once. The response shows the session',
+    status: 200,
+    output: ENDED_SESSION,
+    command: {
+      line: 'user end-session <sub> <session>',
+      about: 'end one browser session of a user, and revoke the tokens that depend on it at once',
+      notes: `SESSION is the identifier of the session, which grantd user show prints.
+
+  grantd user end-session alice xT2kq0…`,
+      lines: ({ user_agent: browser, signed_in_at: since }, { username }) =>
+        `ended the session of ${username} since ${since} in ${browser === '' ? 'an unknown browser' : browser}`,
+    },
+    async prepare(parts, { sub, session: id }) {
+      const person = await requireSubject(parts, sub);
+      parts.caller.requirePerson(person);
+      const sessions = await validSessions(parts, person.subject, parts.clock());
+      const session = sessions.find((one) => one.id === id);
+      if (session === undefined) throw noSession(person, id);
+      return { person, session };
+    },
+    async write(parts, { person, session }) {
+      if (!(await endSession(parts, person, session.id))) throw noSession(person, session.id);
+      return { document: sessionView(session) };
     },
   }),
   endAccess: change({

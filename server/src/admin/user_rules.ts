@@ -185,6 +185,17 @@ export async function endSessions(
   return { ended, remaining: grants.map(({ id, clientId }) => ({ id, clientId })) };
 }
 
+/** Ends one session of a user, with the tokens that depend on it. @returns `false` if it had ended */
+export async function endSession(
+  parts: Pick<OperationParts, 'sessions' | 'storage'> & ChangeParts,
+  person: Pick<Person, 'subject'>,
+  id: string,
+): Promise<boolean> {
+  const begin = <T>(work: () => Promise<T>) => asPermitted(parts, person, work);
+  const ended = await new SessionEnding({ ...parts, begin }).end({ subject: person.subject, id });
+  return ended.length > 0;
+}
+
 /** The end of all access of a user. */
 interface EndedAccess {
   /** The number of sessions. */

@@ -146,6 +146,22 @@ export const USERS: Acts = {
     end_sessions: {
       ...{ operation: 'endSessions', of: OF_USER, asks: true, facts: endings, done: 'sessions_ended' },
     },
+    end_session: {
+      operation: 'endSession',
+      of: { sub: 'sub', session: 'session' },
+      asks: true,
+      async facts({ call }, { sub = '', session }, texts) {
+        const found = (await call('listSessions', { sub })).items.find(({ id }) => id === session);
+        if (found === undefined) throw new OperationRefused('not_found', 'the user has no such session');
+        const { console: words } = texts;
+        return [
+          [words.browser, browserText(found.user_agent, texts)],
+          [words.signedInAt, timeOf(found.signed_in_at, texts)],
+        ];
+      },
+      done: 'session_ended',
+      next: (_, { sub = '' }) => ({ sub }),
+    },
     end_access: { operation: 'endAccess', of: OF_USER, asks: true, facts: endings, done: 'access_ended' },
     end_grant: {
       operation: 'revokeAll',
@@ -418,7 +434,7 @@ export function userPage(view: UserView, setting: PageSetting): Page {
       html`${listOrNone(
         sessions.map(
           (one) =>
-            html`<li>${browserText(one.user_agent, texts)}<p class="detail">${texts.account.signedIn(timeOf(one.signed_in_at, texts) ?? html``)}</p></li>\n`,
+            html`<li class="row"><div>${browserText(one.user_agent, texts)}<p class="detail">${texts.account.signedIn(timeOf(one.signed_in_at, texts) ?? html``)}</p></div>${rowAct('end_session', { session: one.id }, one.id, browserText(one.user_agent, texts))}</li>\n`,
         ),
         texts,
       )}

@@ -44,6 +44,11 @@ export const ACTS_DE: typeof ACTS_EN = {
       text: 'Der Benutzer wird in jedem Browser abgemeldet. Token dieser Sitzungen gelten sofort nicht mehr. Token für die Zeit der Abwesenheit gelten weiter.',
       yes: 'Sitzungen beenden',
     },
+    end_session: {
+      title: (name) => `Diese Sitzung von ${name} beenden?`,
+      text: 'Der Benutzer wird in diesem Browser abgemeldet. Token dieser Sitzung gelten sofort nicht mehr. Token für die Zeit der Abwesenheit gelten weiter.',
+      yes: 'Sitzung beenden',
+    },
     end_access: {
       title: (name) => `Alle Zugriffe von ${name} beenden?`,
       text: 'Alle Sitzungen enden, und alle Token gelten sofort nicht mehr, auch die für die Zeit der Abwesenheit. Der Benutzer kann sich wieder anmelden.',

@@ -43,6 +43,11 @@ export const ACTS_EN = {
       text: 'The user is signed out of every browser. Tokens of these sessions stop working at once. Tokens for use while away stay active.',
       yes: 'End sessions',
     },
+    end_session: {
+      title: (name: string) => `End this session of ${name}?`,
+      text: 'The user is signed out of this browser. Tokens of this session stop working at once. Tokens for use while away stay active.',
+      yes: 'End session',
+    },
     end_access: {
       title: (name: string) => `End all access of ${name}?`,
       text: 'All sessions end, and all tokens stop working at once, also those for use while away. The user can sign in again.',

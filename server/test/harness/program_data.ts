@@ -56,6 +56,21 @@ export async function addPerson(
   return person;
 }
 
+/** A session of a user, as after a sign-in with the password. It lasts a minute. */
+export async function addSession(
+  { people, sessions }: Pick<OpenDatabase, 'people' | 'sessions'>,
+  subject: string,
+  id: string,
+): Promise<void> {
+  const person = await people.bySubject(subject);
+  if (person === undefined) throw new TypeError(`there is no user ${subject}`);
+  const nowMs = Date.now();
+  const times = { signedInAtMs: nowMs, lastSeenAtMs: nowMs };
+  const session = { id, subject, amr: ['pwd'], userAgent: 'Test', ...times };
+  if (!(await sessions.add(session, `digest of ${id}`, nowMs + 60_000, person)))
+    throw new TypeError(`there is a session ${id} already`);
+}
+
 /** A new database, which each call connects another simulated process to. */
 export async function newPlace(t: TestContext, { name }: TestDatabase): Promise<() => Database> {
   return name === 'SQLite' ? newFile(t) : newPostgres();
