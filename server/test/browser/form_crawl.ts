@@ -142,41 +142,63 @@ export function buttonsOf(page: Shown, world: World): readonly Button[] {
         value: attributeOf(text, 'value') ?? '',
         isFixed: text.includes(' readonly'),
         isRequired: text.includes(' required'),
+        isChosen: text.includes(' checked'),
       }),
     );
     const hidden: Record<string, string> = {};
     const typed: Record<string, string> = {};
-    for (const { tag, name, type, value, isFixed, isRequired } of inputs) {
+    for (const { tag, name, type, value, isFixed, isRequired, isChosen } of inputs) {
       if (name === undefined) continue;
-      if (type === 'hidden' || isFixed) hidden[name] = value;
+      if (type === 'hidden' || isFixed || (type === 'radio' && isChosen)) hidden[name] = value;
+      else if (type === 'radio') continue;
       else if (tag === 'select') hidden[name] = selectedOf(inner, name);
       else if (isOfOperation && !isRequired) Object.assign(hidden, asShown(inner, name, type, value));
       else typed[name] = type === 'checkbox' ? value : typedInto(world, name, page);
     }
     const ceremony = isOfPasskey ? answerOf(world, { ...page, html: whole }) : {};
-    return [...inner.matchAll(/<button\b([^>]*)type="submit"([^>]*)>/g)].map(
-      ([, before = '', after = '']) => {
-        const id = attributeOf(before, 'id') ?? assert.fail(`a button has no id: ${inner}`);
-        const name = attributeOf(after, 'name');
-        const own = name === undefined ? {} : { [name]: attributeOf(after, 'value') ?? '' };
-        const { pathname, href } = new URL(attributeOf(after, 'formaction') ?? action, page.url);
-        const kind = `${pathname} ${kindOfId(id, own, pathname)}`;
-        const fields = { ...hidden, ...typed, ...ceremony, ...own };
-        return { kind, action: href, fields, form, id, typed, isOfPasskey };
-      },
-    );
+    return submitsIn(inner, action.href).map(({ id, own, href, kind }) => {
+      const fields = { ...hidden, ...typed, ...ceremony, ...own };
+      return { kind, action: href, fields, form, id, typed, isOfPasskey };
+    });
+  });
+}
+
+/** A button that sends its form. */
+interface Submit {
+  readonly id: string;
+  /** The field of the button itself. */
+  readonly own: Fields;
+  /** Where the form goes by this button. */
+  readonly href: string;
+  readonly kind: string;
+}
+
+/** @param action of the form; @param inner its content */
+export function submitsIn(inner: string, action: string): readonly Submit[] {
+  const hidden = [...inner.matchAll(/<input\b([^>]* type="hidden"[^>]*)>/g)].map(
+    ([, text = '']) => attributeOf(text, 'value') ?? '',
+  );
+  return [...inner.matchAll(/<button\b([^>]*)>/g)].flatMap(([, attributes = '']) => {
+    if (attributeOf(attributes, 'type') !== 'submit') return [];
+    const id = attributeOf(attributes, 'id') ?? assert.fail(`a button has no id: ${inner}`);
+    const name = attributeOf(attributes, 'name');
+    const own = name === undefined ? {} : { [name]: attributeOf(attributes, 'value') ?? '' };
+    const { pathname, href } = new URL(attributeOf(attributes, 'formaction') ?? action, action);
+    // A hidden field that says yes names no thing.
+    const things = [...hidden.filter((value) => value !== 'yes'), ...pathname.split('/')];
+    return [{ id, own, href, kind: `${pathname} ${kindOfId(id, own, things)}` }];
   });
 }
 
 /** Fields of buttons that name an act. Others name a thing. */
 const ACTS: readonly string[] = ['decision', 'do', 'act', 'account'];
 
-/** The `id` of a button without the name of a thing at its end, which is in the button’s value or in the path too. */
-export function kindOfId(id: string, field: Fields, path: string): string {
+/** The `id` of a button without the name of a thing at its end, which is in a field of the form or in the path too. */
+function kindOfId(id: string, own: Fields, things: readonly string[]): string {
   // Forms of operations all work alike.
-  if (id === `save-${field.do}`) return 'save-*';
-  const values = Object.entries(field).flatMap(([name, value]) => (ACTS.includes(name) ? [] : [value]));
-  const ends = [...values, ...path.split('/')].map((one) => `-${encodeURIComponent(one)}`);
+  if (id === `save-${own.do}`) return 'save-*';
+  const values = Object.entries(own).flatMap(([name, value]) => (ACTS.includes(name) ? [] : [value]));
+  const ends = [...values, ...things].map((one) => `-${encodeURIComponent(one)}`);
   const end = ends.find((one) => one !== '-' && id.endsWith(one));
   return end === undefined ? id : `${id.slice(0, -end.length)}-*`;
 }
@@ -233,10 +255,11 @@ function answerOf({ authenticator, url }: World, page: Shown): Fields {
 
 /**
  * Links to other pages of the site. Of the forms and questions of a page, which all work alike, one of each kind is
- * enough.
+ * enough. Links of events are not in it, because every visit finds others.
  */
 function linksOn(page: Page): readonly { readonly kind: string; readonly url: string }[] {
-  const links = [...page.html.matchAll(/<a ([^>]*)href="([^"]*)"/g)];
+  const lasting = page.html.replaceAll(/<ul class="rows events"[\s\S]*?<\/ul>/g, '');
+  const links = [...lasting.matchAll(/<a ([^>]*)href="([^"]*)"/g)];
   return links.flatMap(([, attributes = '', link = '']) => {
     const { origin, pathname, searchParams, href } = new URL(unescaped(link), page.url);
     if (origin !== new URL(page.url).origin || searchParams.has('ui_language')) return [];
@@ -274,6 +297,7 @@ export async function crawl(
         ways.push([...way, kind]);
       }
     }
+    for (const kind of only ?? []) assert.ok(seen.has(kind), `${entrance.name}: no ${kind}`);
   }
   return pressed;
 }

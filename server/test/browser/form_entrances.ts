@@ -77,6 +77,7 @@ async function startServer(
       '--providers',
       'providers.json',
     ],
+    ...['--personal-tokens', '--personal-token-apis', 'http://localhost:4003'],
     ...['--trusted-proxies', '127.0.0.1,::1', '--console-sign-in-policy', 'password'],
   ];
   const first = await workbench.start(folder, flags, ENVIRONMENT);
@@ -144,6 +145,16 @@ function entrancesOf(
     if (isAdministrator)
       await grantdPrints(server.folder, ['group', 'add-member', 'admins', world.values.username]);
     await signIn(world);
+    return world;
+  }
+
+  async function signedInEarlier(path: string): Promise<World> {
+    const world = await signedIn(at(path));
+    const { subject } = await personOf(world);
+    await DATABASES[0]?.run(
+      server.folder,
+      `UPDATE sessions SET signed_in_at_ms = signed_in_at_ms - 601000 WHERE subject = '${subject}'`,
+    );
     return world;
   }
 
@@ -236,18 +247,8 @@ function entrancesOf(
     { name: 'an account with factors', open: () => signedInWith('passkey-submit', '/account/security') },
     { name: 'factors after a code', open: () => signedInWith('second-submit', '/account/security') },
     { name: 'data after a code', open: () => signedInWith('second-submit', '/account/data') },
-    {
-      name: 'an account after a while',
-      async open() {
-        const world = await signedIn(at('/account/security'));
-        const { subject } = await personOf(world);
-        await DATABASES[0]?.run(
-          server.folder,
-          `UPDATE sessions SET signed_in_at_ms = signed_in_at_ms - 601000 WHERE subject = '${subject}'`,
-        );
-        return world;
-      },
-    },
+    { name: 'an account after a while', open: () => signedInEarlier('/account/security') },
+    { name: 'tokens after a while', open: () => signedInEarlier('/account/tokens') },
     {
       name: 'an identity of a provider',
       longestWay: 1,
@@ -318,6 +319,17 @@ function entrancesOf(
         const { subject, name } = await personOf(locked);
         await grantdPrints(server.folder, ['user', 'disable', name]);
         return signedIn(at(`/console/users?sub=${subject}`), true);
+      },
+    },
+    {
+      name: 'several users',
+      only: ['/console/users console-yes'],
+      async open() {
+        const { subject } = await personOf(await newWorld(''));
+        return signedIn(
+          at(`/console/users?${new URLSearchParams({ ask: 'bulk', do: 'disable', picked: subject })}`),
+          true,
+        );
       },
     },
     {

@@ -8,7 +8,7 @@ import { Chromium } from '../harness/chromium.ts';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
 import { type LoggedLine, until } from '../harness/program.ts';
 import { samplePages } from '../pages/sample_pages.ts';
-import { buttonOn, crawl, follow, kindOfId, type Press, send, type World, walk } from './form_crawl.ts';
+import { buttonOn, crawl, follow, type Press, send, submitsIn, type World, walk } from './form_crawl.ts';
 import { type Entrances, openEntrances } from './form_entrances.ts';
 
 /** What a press leads to. */
@@ -327,14 +327,12 @@ function describeFailure(press: Press | readonly string[], got: unknown, expecte
 }
 
 /** The kinds of buttons in forms that this server receives, on all pages in all their states. */
-function buttonsOfSamples(): readonly string[] {
+function buttonsOfSamples(): readonly (string | undefined)[] {
   const forms = [...samplePages('en').values()].flatMap(({ body }) => [
     ...String(body).matchAll(/<form method="post" action="(\/[^"]*)"[^>]*>([\s\S]*?)<\/form>/g),
   ]);
-  const kinds = forms.flatMap(([, action = '', form = '']) =>
-    [...form.matchAll(/<button id="([^"]*)" type="submit"(?: name="([^"]*)" value="([^"]*)")?/g)].map(
-      ([, id = '', name = '', value = '']) => kindOfId(id, { [name]: value }, action),
-    ),
+  const kinds = forms.flatMap(([, action = '', inner = '']) =>
+    submitsIn(inner, `https://login.example${action}`).map(({ kind }) => kind.split(' ')[1]),
   );
   return [...new Set(kinds)];
 }

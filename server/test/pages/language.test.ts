@@ -10,6 +10,7 @@ describe('the language of a page', () => {
     ['is the first of the application’s that there is', ['fr-CA', 'de', 'en'], undefined, 'de'],
     ['is found by its primary tag, in any case', ['DE-at'], undefined, 'de'],
     ['is the browser’s where the application asks for one that there is not', ['fr'], 'de-CH', 'de'],
+    ['is found by the primary tag of a tag of several parts', [], 'de-CH-1901, en-US@posix;q=x, *', 'de'],
     ['is the one of the greatest weight', [], 'en;q=0.7, de;q=0.8', 'de'],
     ['is the first of those with one weight', [], 'fr, de, en', 'de'],
     ['is none of weight 0', [], 'de;q=0, fr', 'en'],
