@@ -1,4 +1,5 @@
 // Names of the users, clients and keys that events and tokens refer to by identifiers.
+import type { ClientRecord } from '@grantd/core';
 import type { AdminParts } from '../admin/operation.ts';
 import { askStorage } from '../data/tables.ts';
 
@@ -26,19 +27,27 @@ export async function namesOf(
   { people, storage }: Pick<AdminParts, 'people' | 'storage'>,
   { subjects = [], clientIds = [], kids = [] }: Identifiers,
 ): Promise<Names> {
-  const wanted = [...new Set(clientIds)].slice(0, MAX_CLIENTS);
   const [users, clients, keys] = await Promise.all([
     people.namesOf(subjects),
-    Promise.all(wanted.map((id) => askStorage(() => storage.clients.get(id)))),
+    clientsOf({ storage }, clientIds),
     [...kids].length === 0 ? [] : askStorage(() => storage.keys.list()),
   ]);
-  const names = new Map(clients.flatMap((client) => (client?.name ? [[client.id, client.name]] : [])));
   const algorithms = new Map(keys.map(({ kid, algorithm }) => [kid, algorithm]));
   return {
     user: (subject) => users.get(subject),
-    client: (id) => names.get(id),
+    client: (id) => clients.get(id)?.name,
     keyAlgorithm: (kid) => algorithms.get(kid),
   };
+}
+
+/** The clients of a page that exist, from the cache of the store. */
+export async function clientsOf(
+  { storage }: Pick<AdminParts, 'storage'>,
+  ids: Iterable<string>,
+): Promise<ReadonlyMap<string, ClientRecord>> {
+  const wanted = [...new Set(ids)].slice(0, MAX_CLIENTS);
+  const found = await Promise.all(wanted.map((id) => askStorage(() => storage.clients.get(id))));
+  return new Map(found.flatMap((client) => (client ? [[client.id, client]] : [])));
 }
 
 export const NO_NAMES: Names = {

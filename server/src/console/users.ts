@@ -1,13 +1,12 @@
 import { html } from 'hono/html';
 import type { FactorsView, LinkView, LockView } from '../admin/factors.ts';
 import { OperationRefused } from '../admin/operation_refused.ts';
-import type { PersonalTokenView } from '../admin/personal_tokens.ts';
 import { flag, object, text } from '../admin/schema.ts';
-import type { ActingView, ConsentView, GrantView, SessionView } from '../admin/sessions.ts';
+import type { GrantView, SessionView } from '../admin/sessions.ts';
 import type { Document } from '../admin/table.ts';
 import type { User } from '../admin/users.ts';
 import { LISTED_FACTORS, PEOPLE_ORDERS } from '../data/people_list.ts';
-import { hourOfUse, named } from '../pages/drawing/application_shown.ts';
+import { named } from '../pages/drawing/application_shown.ts';
 import { browserText } from '../pages/drawing/browser_names.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Texts } from '../texts/en.ts';
@@ -41,6 +40,8 @@ import {
   thingUrl,
   wishOf,
 } from './lists.ts';
+import { clientsOf } from './names.ts';
+import { clientsIn, type ReachView, reachTable } from './reach.ts';
 import { showSupport } from './support.ts';
 
 /** Standard claims with a field of their own (OpenID Connect Core §5.1). */
@@ -285,10 +286,13 @@ export async function showUsers(visit: Visit): Promise<Response> {
     call('getFactors', { sub }),
     call('listUserTokens', { sub }),
   ]);
+  const access = { consents: consents.items, grants: grants.items, acting: acting.items };
+  const clients = await clientsOf(visit.console.partsOf(visit.session.person.subject), clientsIn(access));
   const shown = {
-    ...{ user, factors, nowMs: visit.console.pages.clock() },
-    ...{ sessions: sessions.items, consents: consents.items, grants: grants.items, acting: acting.items },
-    ...{ links: links.items, locks: locks.items, tokens: tokens.items },
+    ...{ user, factors, nowMs: visit.console.pages.clock(), sessions: sessions.items },
+    ...{ ...access, tokens: tokens.items },
+    client: (id: string) => clients.get(id),
+    ...{ links: links.items, locks: locks.items },
     isAdministrator: user.groups.includes(adminGroup),
     isOwn: sub === visit.session.person.subject,
   };
@@ -372,28 +376,22 @@ export function usersPage(view: ListView, setting: PageSetting): Page {
   });
 }
 
-export interface UserView extends ConsoleView {
+export interface UserView extends ConsoleView, ReachView {
   readonly user: User;
   readonly isAdministrator: boolean;
   /** Whether the administrator looks at themselves. */
   readonly isOwn: boolean;
   readonly sessions: readonly SessionView[];
-  readonly consents: readonly ConsentView[];
-  readonly grants: readonly GrantView[];
-  readonly acting: readonly ActingView[];
   readonly links: readonly LinkView[];
   readonly locks: readonly LockView[];
   readonly factors: FactorsView;
-  /** Their grants have the same identifiers. */
-  readonly tokens: readonly PersonalTokenView[];
-  readonly nowMs: number;
 }
 
 /** One user: a link or button for each act. */
 export function userPage(view: UserView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, user, isAdministrator, isOwn, sessions, consents, grants, acting, tokens, nowMs } = view;
+  const { base, user, isAdministrator, isOwn, sessions } = view;
   const { sub, disabled_at: disabledAt } = user;
   const claims: readonly Row[] = Object.entries(user.claims).map(([name, value]) => [
     name,
@@ -402,7 +400,6 @@ export function userPage(view: UserView, setting: PageSetting): Page {
   const act = (name: string) => actLink(USERS, name, base, { sub }, texts);
   const rowAct = (name: string, given: Given, id: string, unseen = '') =>
     actLink(USERS, name, base, { sub, ...given }, texts, { id, unseen });
-  const client = (id: string) => html`<a href="${thingUrl(base, 'clients', id)}"><bdi>${id}</bdi></a>`;
   return consoleFrame(view, setting, {
     title: user.username,
     heading: named(user.username),
@@ -440,37 +437,14 @@ export function userPage(view: UserView, setting: PageSetting): Page {
       )}
 <p class="actions">${act('end_sessions')}</p>`,
     )}${section(
-      'grants',
-      words.grants,
-      listOrNone(
-        grants.map(
-          ({ id, client_id: clientId, scopes, created_at: createdAt }) =>
-            html`<li class="row"><div>${client(clientId)}${tokens.filter((one) => one.id === id).map((one) => tokenLine(one, nowMs, texts))}
-<p class="detail">${words.created(timeOf(createdAt, texts) ?? html``)}</p>${codes(scopes) ?? ''}</div>
-${rowAct('end_grant', { grant: id }, id, clientId)}</li>\n`,
-        ),
-        texts,
-      ),
-    )}${section(
-      'acting',
-      words.acting,
-      listOrNone(
-        acting.map(
-          ({ client_id: clientId, applications, scopes, agent, active, last_used_at: lastUsedAt }) =>
-            html`<li class="row"><div>${client(clientId)}${agent ? html` <span class="badge">${texts.account.agent}</span>` : ''}${active ? '' : html` <span class="badge">${words.inactive}</span>`}
-<p class="detail">${applications.length === 0 ? '' : html`${texts.account.through(html`${applications.map((id, at) => html`${at === 0 ? '' : ', '}${client(id)}`)}`)} · `}${hourOfUse(Date.parse(lastUsedAt), nowMs, texts)}</p>${codes(scopes) ?? ''}</div>
-${active ? rowAct('end_client', { client: clientId }, clientId, clientId) : ''}</li>\n`,
-        ),
-        texts,
-      ),
-    )}${section(
-      'consents',
-      words.consents,
-      listOrNone(
-        consents.map(
-          ({ client_id: clientId, entries }) =>
-            html`<li>${client(clientId)}${codes([...new Set(entries.flatMap(({ scopes }) => scopes))]) ?? ''}</li>\n`,
-        ),
+      'applications',
+      words.reach.title,
+      reachTable(
+        view,
+        (what, name) =>
+          'grant' in what
+            ? rowAct('end_grant', what, what.grant, name)
+            : rowAct('end_client', what, what.client, name),
         texts,
       ),
     )}${section(
@@ -485,18 +459,6 @@ ${isAdministrator && disabledAt === undefined ? html`<p class="note">${words.adm
 <a href="${urlOf(base, 'audit', { user: sub })}">${words.eventsAbout}</a></p>`,
     )}`,
   });
-}
-
-/** What a user calls a personal access token, and when it was used. */
-function tokenLine(
-  { name, resource, last_used_at: usedAt }: PersonalTokenView,
-  nowMs: number,
-  texts: Texts,
-): Html {
-  const { personalTokens: words } = texts;
-  const use = usedAt === undefined ? words.neverUsed : hourOfUse(Date.parse(usedAt), nowMs, texts);
-  return html`: ${named(name)}
-<p class="detail">${words.forApi(named(resource))} · ${use}</p>`;
 }
 
 /** How the user signs in: password, factors, links to providers, and what too many attempts have locked. */

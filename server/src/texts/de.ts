@@ -1141,9 +1141,21 @@ export const DE: Texts = {
     searchUsers: 'Teil eines Benutzernamens, Namens, einer E-Mail-Adresse oder Telefonnummer',
     subject: 'Benutzerkennung',
     sessions: 'Sitzungen',
-    consents: 'Einwilligungen',
-    grants: 'Erteilte Zugriffe',
-    acting: 'Dienste und Agenten, die für die Person handeln',
+    reach: {
+      title: 'Anwendungen, die die Daten dieser Person erreichen',
+      active: counted((count) =>
+        count === 0
+          ? 'Keine Anwendung hat jetzt Zugriff.'
+          : `${formats.number(count)} ${formats.plural(count, { one: 'Anwendung hat', other: 'Anwendungen haben' })} jetzt Zugriff.`,
+      ),
+      application: 'Anwendung',
+      through: 'Über',
+      access: 'Scopes und APIs',
+      lastUsed: 'Zuletzt verwendet',
+      personalToken: 'Persönliches Zugriffstoken',
+      consent: 'Einwilligung',
+      byAssertion: 'JWT eines vertrauten Ausstellers',
+    },
     provider: 'Anbieter',
     accountThere: 'Konto dort',
     signIn: 'Anmeldung',

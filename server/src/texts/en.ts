@@ -1125,9 +1125,21 @@ export const EN = {
     searchUsers: 'Part of a username, name, email address or phone number',
     subject: 'Subject',
     sessions: 'Sessions',
-    consents: 'Consents',
-    grants: 'Grants',
-    acting: 'Services and agents that act for the user',
+    reach: {
+      title: 'Applications that reach this user’s data',
+      active: counted((count: number) =>
+        count === 0
+          ? 'No application has access now.'
+          : `${formats.number(count)} ${formats.plural(count, { one: 'application has', other: 'applications have' })} access now.`,
+      ),
+      application: 'Application',
+      through: 'Through',
+      access: 'Scopes and APIs',
+      lastUsed: 'Last used',
+      personalToken: 'Personal access token',
+      consent: 'Consent',
+      byAssertion: 'JWT of a trusted issuer',
+    },
     provider: 'Provider',
     accountThere: 'Account there',
     signIn: 'Sign-in',

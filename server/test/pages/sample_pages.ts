@@ -1119,10 +1119,24 @@ const SAMPLES: readonly Sample[] = [
   sample('console_user', userPage, {
     ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, notice: 'user_enabled' },
     sessions: [{ id: 's1', user_agent: '', signed_in_at: EPOCH, last_seen_at: EPOCH }],
-    consents: [],
+    client: (id: string) => (id === 'notes' ? { name: 'Notes', registeredAt: 0 } : undefined),
+    consents: [
+      {
+        client_id: 'notes',
+        entries: [
+          {
+            ...{ scopes: ['email'], resources: ['https://calendar.example.com'], claims: [] },
+            ...{ authorization_details: [], given_at: EPOCH },
+          },
+        ],
+      },
+    ],
     ...{ isAdministrator: false, isOwn: false, nowMs: NOW_MS },
     ...CONSOLE_SIGN_IN,
-    grants: [CONSOLE_GRANT],
+    grants: [
+      CONSOLE_GRANT,
+      { ...CONSOLE_GRANT, id: 'g2', client_id: 'personal-tokens', scopes: ['docs:read'] },
+    ],
     acting: [
       {
         ...{ client_id: 'assistant', applications: ['photos', 'notes'], scopes: ['calendar:read'] },
@@ -1132,7 +1146,7 @@ const SAMPLES: readonly Sample[] = [
     ],
     tokens: [
       {
-        ...{ id: CONSOLE_GRANT.id, sub: CONSOLE_USER.sub, name: 'CI', resource: 'https://docs.example.com' },
+        ...{ id: 'g2', sub: CONSOLE_USER.sub, name: 'CI', resource: 'https://docs.example.com' },
         ...{ scopes: ['docs:read'], bound: false, created_at: EPOCH, expires_at: EPOCH, last_used_at: EPOCH },
       },
     ],
@@ -1141,6 +1155,7 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...CONSOLE, current: 'users', isAdministrator: true },
     user: { ...CONSOLE_USER, groups: ['admins'], disabled_at: EPOCH },
     ...{ sessions: [], consents: [], grants: [], acting: [], tokens: [], nowMs: NOW_MS, isOwn: true },
+    ...{ client: () => undefined },
     ...{ links: [], locks: [], factors: { passkeys: [], security_keys: [], recovery_codes: 0 } },
   }),
   sample('console_end_grant', questionPage, {
