@@ -16,6 +16,7 @@ const WITHOUT_FORM: Readonly<Record<string, string>> = {
   planState: 'reads a whole file, which belongs to a repository: grantd apply --dry-run',
   applyState: 'applies a whole file, which belongs to a repository: grantd apply',
   importUsers: 'streams a file of any size: grantd user import',
+  endPersonalTokens: 'ends tokens of many users by a description: grantd personal-token end',
 };
 
 describe('operations', () => {

@@ -63,7 +63,7 @@ export interface Act {
   readonly stored?: OperationId;
   /** The part of its document that the form changes. Default: all of it. */
   readonly shows?: (document: never) => object;
-  /** Whether another act can undo it. */
+  /** Whether the user or another act can undo it, or nothing is lost. Otherwise it is red. */
   readonly canUndo?: true;
   /** Whether a question comes first; for a form, which changes are asked about. */
   readonly asks?: boolean | ((values: Values) => boolean);
@@ -109,15 +109,16 @@ export function actLink(
   base: string,
   given: Given,
   texts: Texts,
-  more: { readonly id?: string; readonly unseen?: string } = {},
+  more: { readonly id?: string; readonly unseen?: string; readonly isPrimary?: boolean } = {},
 ): Html {
-  const { asks, form } = acts[name] ?? {};
+  const { asks, form, canUndo = false } = acts[name] ?? {};
   const label = html`${actText(page, name, texts).yes}${more.unseen === undefined ? '' : html`<span class="unseen"> ${more.unseen}</span>`}`;
   const id = more.id === undefined ? name : `${name}-${encodeURIComponent(more.id)}`;
   if (asks !== true && form === undefined)
     return html`<button id="${id}" type="submit" name="do" value="${name}">${label}</button>\n`;
   const url = urlOf(base, page, { ...given, ask: name });
-  return html`<a id="ask-${id}" class="button${asks === true ? ' ending' : ''}" href="${url}">${label}</a>\n`;
+  const kind = more.isPrimary ? ' primary' : asks === true && !canUndo ? ' ending' : '';
+  return html`<a id="ask-${id}" class="button${kind}" href="${url}">${label}</a>\n`;
 }
 
 // ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────

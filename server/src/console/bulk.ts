@@ -91,7 +91,7 @@ ${hiddenFields(view, { act: does })}${picked.map(({ key }) => html`<input type="
 `
     : ''
 }<div class="answers">
-<button id="console-yes" type="submit" class="${does === 'disable' || does === 'end_sessions' ? 'final' : 'primary'}" name="do" value="bulk">${words.bulk.acts[does]}</button>
+<button id="console-yes" type="submit" class="primary" name="do" value="bulk">${words.bulk.acts[does]}</button>
 <a id="console-no" href="${urlOf(base, list)}">${words.no}</a>
 </div>
 </form>`,

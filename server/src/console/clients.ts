@@ -270,7 +270,7 @@ export function clientsPage({ secret, ...view }: ClientsView, setting: PageSetti
   const { base } = view;
   return consoleFrame(view, setting, {
     title: words.pages.clients,
-    primary: html`<a id="add-client" class="button" href="${urlOf(base, 'clients', { add: 'yes' })}">${words.addClient}</a>`,
+    primary: html`<a id="add-client" class="button primary" href="${urlOf(base, 'clients', { add: 'yes' })}">${words.addClient}</a>`,
     style: TRY_STYLE,
     ...(secret !== undefined && { scripts: SECRET_SCRIPTS }),
     body: html`${secret === undefined ? '' : secretSection(view, setting.language, secret, {})}${listBody(view, texts)}

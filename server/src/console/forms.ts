@@ -23,15 +23,17 @@ export interface FormShown {
 
 /** All fields: those that the form names first, and the others in parts that can be opened. */
 export function formFields(form: FormShown, texts: Texts): Html {
-  const { fields, spec, problems, stored } = form;
+  const { fields, spec, problems, stored, typed } = form;
   const { parts = {} } = spec;
   const named = [spec.first, ...Object.values(parts)].flat();
   const isOf = (names: readonly string[]) => (field: Field) => names.includes(baseOf(field));
   const others = fields.filter((field) => !isOf(named)(field));
   const words: Readonly<Record<string, string>> = texts.console.forms.parts;
-  const part = (heading: string, own: readonly Field[]) => {
+  const part = (heading: string, own: readonly Field[], opensWith?: URLSearchParams) => {
     if (own.length === 0) return '';
-    const isOpen = own.some(({ name }) => problems.has(name) || stored?.has(name));
+    const isOpen = own.some(
+      ({ name }) => problems.has(name) || stored?.has(name) || (opensWith?.get(name) ?? '') !== '',
+    );
     return html`<details class="part"${isOpen ? html` open` : ''}>
 <summary>${heading}</summary>
 ${own.map((field) => fieldShown(field, form, texts))}</details>\n`;
@@ -40,7 +42,9 @@ ${own.map((field) => fieldShown(field, form, texts))}</details>\n`;
     names.flatMap((name) => fields.filter((field) => baseOf(field) === name));
   return html`${inOrder(spec.first).map((field) => fieldShown(field, form, texts))}${Object.entries(
     parts,
-  ).map(([name, names]) => part(words[name] ?? name, inOrder(names)))}${part(words.more ?? '', others)}`;
+  ).map(([name, names]) =>
+    part(words[name] ?? name, inOrder(names), typed),
+  )}${part(words.more ?? '', others)}`;
 }
 
 /** `client_name#de` stands beside `client_name`. */
@@ -190,7 +194,6 @@ ${known.map((field) => html`<li><a href="#${field.kind === 'checks' ? `${idOf(fi
 /** Rules of forms, after those of the console. */
 export const FORM_STYLE = `
 .form { max-width: 40rem; margin-top: 1rem; }
-.form .raw { font-weight: 400; color: var(--muted); font-size: .75rem; }
 .form textarea { min-height: 5rem; margin-bottom: 1.25rem; }
 .form .part { margin-bottom: 1rem; border-top: 1px solid var(--line); }
 .form .part summary { font-weight: 600; }

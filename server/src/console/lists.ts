@@ -293,7 +293,7 @@ export function dataTable({ name, heads, rows }: TableShown, { console: words }:
 <tbody>
 ${rows.map(
   ({ pick, cells: [first = '', ...cells] }) =>
-    html`<tr>${hasPicks ? html`<td class="pick">${pick ?? ''}</td>` : ''}<th scope="row">${first}</th>${cells.map((cell, index) => html`<td data-title="${heads[index + 1]?.title ?? ''}">${cell ?? ''}</td>`)}</tr>\n`,
+    html`<tr>${hasPicks ? html`<td class="pick">${pick ?? ''}</td>` : ''}<th scope="row">${first}</th>${heads.slice(1).map(({ title }, index) => html`<td data-title="${title}">${cells[index] ?? ''}</td>`)}</tr>\n`,
 )}</tbody>
 </table>`;
 }

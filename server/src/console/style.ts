@@ -162,6 +162,7 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .filters .actions { margin-top: 0; }
 .filters .actions > * { width: auto; }
 @media (min-width: 48rem) { .filters { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
+.raw { font-weight: 400; color: var(--muted); font-size: .75rem; }
 h2 + form { margin-top: .75rem; }
 .row { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .75rem 1rem; }
 .row > div { flex: 1 1 12rem; }

@@ -172,7 +172,6 @@ console.log(tokens.claims());`;
 
 /** Rules of snippets and of secrets that are shown once. */
 export const TRY_STYLE = `
-.raw { font-weight: 400; color: var(--muted); font-size: .75rem; }
 .try { margin-top: 1rem; }
 .snippet { max-width: 100%; margin: .5rem 0 0; padding: .875rem; overflow-x: auto; overflow-wrap: normal; background: var(--ground); border: 1px solid var(--line); border-radius: var(--radius, .625rem); }
 .shown-secret { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem .75rem; margin: .75rem 0; }

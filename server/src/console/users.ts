@@ -14,6 +14,7 @@ import type { Html } from '../texts/html.ts';
 import { languages, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Act, type Acts, actLink, type Given } from './acts.ts';
+import { labelOf } from './forms.ts';
 import {
   actionForm,
   type ConsoleView,
@@ -43,6 +44,7 @@ import {
 import { clientsOf } from './names.ts';
 import { clientsIn, type ReachView, reachTable } from './reach.ts';
 import { showSupport } from './support.ts';
+import { ago } from './values.ts';
 
 /** Standard claims with a field of their own (OpenID Connect Core §5.1). */
 const CLAIMS = {
@@ -145,12 +147,14 @@ export const USERS: Acts = {
     },
     enable: { operation: 'enableUser', of: OF_USER, done: 'user_enabled' },
     end_sessions: {
-      ...{ operation: 'endSessions', of: OF_USER, asks: true, facts: endings, done: 'sessions_ended' },
+      ...{ operation: 'endSessions', of: OF_USER, asks: true, canUndo: true, facts: endings },
+      done: 'sessions_ended',
     },
     end_session: {
       operation: 'endSession',
       of: { sub: 'sub', session: 'session' },
       asks: true,
+      canUndo: true,
       async facts({ call }, { sub = '', session }, texts) {
         const found = (await call('listSessions', { sub })).items.find(({ id }) => id === session);
         if (found === undefined) throw new OperationRefused('not_found', 'the user has no such session');
@@ -198,6 +202,7 @@ export const USERS: Acts = {
       operation: 'confirmFactors',
       of: OF_USER,
       asks: true,
+      canUndo: true,
       done: ({ factors_confirmed: isConfirmed }: Document<'confirmFactors'>) =>
         isConfirmed ? 'factors_confirmed' : 'nothing_changed',
     },
@@ -368,7 +373,9 @@ function badgesOf({ disabled_at: disabledAt }: User, isAdministrator: boolean): 
 /** `/console/users`: the list, links `ask-add` and `ask-invite`. */
 export function usersPage(view: ListView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
-  const acts = ['add', 'invite'].map((name) => actLink(USERS, name, view.base, {}, texts));
+  const acts = ['add', 'invite'].map((name) =>
+    actLink(USERS, name, view.base, {}, texts, { isPrimary: name === 'add' }),
+  );
   return consoleFrame(view, setting, {
     title: texts.console.pages.users,
     primary: html`<div class="actions">${acts}</div>`,
@@ -391,11 +398,11 @@ export interface UserView extends ConsoleView, ReachView {
 export function userPage(view: UserView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, user, isAdministrator, isOwn, sessions } = view;
+  const { base, user, isAdministrator, isOwn, sessions, nowMs } = view;
   const { sub, disabled_at: disabledAt } = user;
   const claims: readonly Row[] = Object.entries(user.claims).map(([name, value]) => [
-    name,
-    html`<bdi>${typeof value === 'string' ? value : JSON.stringify(value)}</bdi>`,
+    html`${labelOf(`claims.${name}`, texts, PERSON)} <code class="raw">${name}</code>`,
+    claimText(value, texts),
   ]);
   const act = (name: string) => actLink(USERS, name, base, { sub }, texts);
   const rowAct = (name: string, given: Given, id: string, unseen = '') =>
@@ -409,8 +416,8 @@ export function userPage(view: UserView, setting: PageSetting): Page {
       words.user,
       html`${termList([
         [words.subject, html`<code>${sub}</code>`],
-        [words.createdAt, timeOf(user.created_at, texts)],
-        [words.disabledSince, timeOf(disabledAt, texts)],
+        [words.createdAt, ago(user.created_at, nowMs, texts)],
+        [words.disabledSince, disabledAt && ago(disabledAt, nowMs, texts)],
         ...claims,
       ])}
 <p class="actions">${act('edit')}</p>`,
@@ -431,7 +438,7 @@ export function userPage(view: UserView, setting: PageSetting): Page {
       html`${listOrNone(
         sessions.map(
           (one) =>
-            html`<li class="row"><div>${browserText(one.user_agent, texts)}<p class="detail">${texts.account.signedIn(timeOf(one.signed_in_at, texts) ?? html``)}</p></div>${rowAct('end_session', { session: one.id }, one.id, browserText(one.user_agent, texts))}</li>\n`,
+            html`<li class="row"><div>${browserText(one.user_agent, texts)}<p class="detail">${texts.account.signedIn(ago(one.signed_in_at, nowMs, texts))}</p></div>${rowAct('end_session', { session: one.id }, one.id, browserText(one.user_agent, texts))}</li>\n`,
         ),
         texts,
       )}
@@ -461,6 +468,11 @@ ${isAdministrator && disabledAt === undefined ? html`<p class="note">${words.adm
   });
 }
 
+function claimText(value: unknown, { console: { forms } }: Texts): Html | string {
+  if (typeof value === 'boolean') return value ? forms.yes : forms.no;
+  return html`<bdi>${typeof value === 'string' ? value : JSON.stringify(value)}</bdi>`;
+}
+
 /** How the user signs in: password, factors, links to providers, and what too many attempts have locked. */
 function signInSection({ base, user, factors, links, locks, isOwn, ...view }: UserView, texts: Texts): Html {
   const { console: words } = texts;
@@ -486,7 +498,7 @@ function signInSection({ base, user, factors, links, locks, isOwn, ...view }: Us
       [words.password, user.has_password ? words.present : words.absent],
       [words.passkeys, namesOf(passkeys)],
       [texts.securityKeys.title, namesOf(securityKeys)],
-      [words.authenticatorApp, appAddedAt && words.created(timeOf(appAddedAt, texts) ?? html``)],
+      [words.authenticatorApp, appAddedAt && words.created(ago(appAddedAt, view.nowMs, texts))],
       [words.recoveryCodes, codesLeft === 0 ? undefined : texts.formats.number(codesLeft)],
       [words.countFrom, timeOf(countFrom, texts)],
       ...locks.map(

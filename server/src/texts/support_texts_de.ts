@@ -26,7 +26,7 @@ export const SUPPORT_TEXTS_DE: typeof SUPPORT_TEXTS = {
       'Setzen Sie ein Passwort, laden Sie den Benutzer noch einmal ein, oder lassen Sie ihn einen Link aus einer E-Mail benutzen.',
     client_disabled: 'Geben Sie die Anwendung frei.',
     not_in_groups: 'Nehmen Sie den Benutzer in eine der Gruppen auf.',
-    factor_needed: 'Nichts: Der Benutzer folgt den Seiten.',
+    factor_needed: 'Sie müssen nichts tun. Die Seiten führen den Benutzer hindurch.',
   },
   locks: 'Gesperrt',
   lock: (step, places, end) => html`${step}: von ${places} aus, bis ${end}`,

@@ -25,7 +25,7 @@ export const SUPPORT_TEXTS = {
     no_way: 'Set a password, invite the user again, or let them use a link from an email.',
     client_disabled: 'Enable the client.',
     not_in_groups: 'Add the user to one of the groups.',
-    factor_needed: 'Nothing: the user follows the pages.',
+    factor_needed: 'You need not do anything. The pages lead the user through it.',
   },
   locks: 'Locked',
   lock: (step: string, places: string, end: Html) => html`${step}: from ${places}, until ${end}`,

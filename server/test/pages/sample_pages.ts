@@ -7,6 +7,7 @@ import { USER_OPERATIONS } from '../../src/admin/users.ts';
 import { type ActFormView, actFormPage, questionPage } from '../../src/console/acts.ts';
 import { auditPage, eventPage } from '../../src/console/audit.ts';
 import { askBulkPage, bulkPage } from '../../src/console/bulk.ts';
+import { CLIENT_PARTS } from '../../src/console/client_forms.ts';
 import { clientPage, clientsPage, newClientPage } from '../../src/console/clients.ts';
 import { type FormSpec, fieldsOf, type ShownProblem, typedOf } from '../../src/console/fields.ts';
 import { refusedPage } from '../../src/console/frame.ts';
@@ -1180,7 +1181,7 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...CONSOLE, current: 'users', page: 'users', act: 'edit', name: 'bob' },
     ...{ given: { sub: 'xT2a9' }, version: '"1"', isOutdated: true },
     schema: CLIENT_CHANGE,
-    spec: { first: ['client_name', 'redirect_uris'], tags: ['de'] },
+    spec: { first: CLIENT_PARTS.first, parts: CLIENT_PARTS.parts, tags: ['de'] },
     values: {
       client_name: 'Photos',
       redirect_uris: ['https://photos.example/cb'],
