@@ -968,7 +968,7 @@ export const DE: Texts = {
       lastSignIn: 'Letzte Anmeldung',
       added: 'Angelegt',
       clientId: 'Client-ID',
-      grants: 'Grants',
+      grants: 'Grant-Typen',
     },
     withoutFactor: 'Ohne zweiten Faktor',
     firstClient: 'Es gibt noch keine Anwendungen. Legen Sie die erste mit dem Befehl grantd client add an.',

@@ -21,7 +21,8 @@ async function textsByPath(catalogue: unknown, path = ''): Promise<Map<string, s
 /** Words that are the same in both languages. */
 const SAME: ReadonlySet<string> = new Set([
   ...['problemTitle', 'consent.website', 'home.title', 'passkeys.title', 'passkeys.defaultName'],
-  ...['devices.code', 'console.pageGroups.server'],
+  ...['devices.code', 'console.pageGroups.server', 'console.columns.name', 'console.browser'],
+  'console.filterValues.factor.passkey',
 ]);
 
 describe('catalogues', () => {
