@@ -263,7 +263,7 @@ for (const database of ANY_DATABASE) {
           '/link',
           '/sign-up',
         ],
-        ...['/upstream/:provider/sign_in', '/upstream/:provider/backchannel_logout'],
+        ...['sign_in', 'callback', 'backchannel_logout'].map((name) => `/upstream/:provider/${name}`),
       ];
       assert.deepEqual(
         routesWithForms().sort(),

@@ -346,6 +346,7 @@ test('texts of scopes are added, changed and removed', async () => {
   assert.deepEqual((await admin.send('PATCH', path, change)).body, { scope: 'orders:read', texts });
   assert.deepEqual((await admin.send('GET', '/admin/scopes')).body, {
     items: [{ scope: 'orders:read', texts }],
+    total: 1,
   });
   assert.equal((await admin.send('DELETE', path)).status, 204);
   assert.equal((await admin.send('DELETE', path)).status, 404);
