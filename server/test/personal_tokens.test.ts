@@ -13,7 +13,7 @@ import { basic, introspect, postForm, userInfo } from './harness/protocol.ts';
 import { withDatabaseOf } from './harness/stored.ts';
 
 const API = 'http://localhost:4003';
-const OPTIONS = ['--demo', '--personal-tokens', '--personal-token-apis', API];
+const OPTIONS = ['--demo', '--token-check', '--personal-tokens', '--personal-token-apis', API];
 const DAY = 24 * 60 * 60;
 
 /** A signed-in user on the page of tokens. */
@@ -204,6 +204,26 @@ for (const database of DATABASES) {
       assert.deepEqual(valuesIn(used), [], 'who uses a token has copied it');
     });
 
+    test('a check for a gateway is a use, if it passes', async () => {
+      const { browser, page } = await opened(server, 'gil');
+      const token = valueIn(await make(browser, page));
+      const check = async (scope: string) => {
+        const headers = { 'x-grantd-client': basic('demo-api', 'demo-api-secret') };
+        const authorization = `Bearer ${token}`;
+        const url = `${server.url}/token/check?scope=${scope}`;
+        return (await fetch(url, { headers: { ...headers, authorization } })).status;
+      };
+      const restarted = async () => {
+        await server.stop();
+        server = await workbench.start(server.folder, [...OPTIONS, '--port', new URL(server.url).port]);
+        return (await browser.get(page.url)).html;
+      };
+      assert.equal(await check('api:write'), 403);
+      assert.match(await restarted(), /not used yet/);
+      assert.equal(await check('api:read'), 204);
+      assert.match(await restarted(), /used this hour/);
+    });
+
     test('each change is in the audit trail, with the user', async () => {
       const { browser, page } = await opened(server, 'ida');
       await end(browser, await make(browser, page));
@@ -275,19 +295,26 @@ for (const database of DATABASES) {
       assert.equal(idsIn(await make(browser, after)).length, 3, 'another one for the one that has ended');
     });
 
-    test('a token that is made while its user loses the group, or is disabled, does not stay', async () => {
-      for (const lose of ['group', 'disabled'] as const)
+    test('a token that is made while its user loses the group, is disabled or removed, does not stay', async () => {
+      const losing = {
+        group: ['group', 'remove-member', 'staff'],
+        disabled: ['user', 'disable'],
+        removed: ['user', 'remove', '--yes'],
+      };
+      const listed = () => grantdPrints(server.folder, ['personal-token', 'list']);
+      for (const lose of ['group', 'disabled', 'removed'] as const)
         for (let round = 0; round < 4; round++) {
           const name = `${lose}-${round}`;
           const { browser, page } = await opened(server, name);
           await join(name);
           const form = await browser.get(page.url);
-          const lost =
-            lose === 'group' ? leave(name) : grantdPrints(server.folder, ['user', 'disable', name]);
+          const lost = grantdPrints(server.folder, [...losing[lose], name]);
           const made: Page[] = [];
-          for (let index = 0; index < 3; index++) made.push(await make(browser, form, { name: `n${index}` }));
+          for (let index = 0; index < 3; index++)
+            made.push(await make(browser, form, { name: `${name} ${index}` }));
           await lost;
           for (const value of made.flatMap(valuesIn)) assert.equal(await isActive(value), false, name);
+          if (lose === 'removed') assert.ok(!(await listed()).includes(name), 'no name of a token stays');
         }
     });
 
@@ -330,6 +357,12 @@ for (const database of DATABASES) {
       await refused('update', 'personal-tokens', '--scope', 'openid');
       await refused('remove', 'personal-tokens', '--yes');
       await refused('add', 'personal-tokens', '--scope', 'openid');
+      const issue = ['token', 'issue', '--client', 'personal-tokens', '--resource', API];
+      for (const about of [[], ['--user', 'cat']]) {
+        const { code, stdout, stderr } = await grantd(server.folder, [...issue, ...about]);
+        assert.deepEqual([code, stdout], [1, ''], stderr);
+        assert.match(stderr, /personal access tokens/);
+      }
       const { browser, page } = await opened(server, 'dot');
       await join('dot');
       const token = valueIn(await make(browser, await browser.get(page.url)));

@@ -48,7 +48,7 @@ export async function idProblem(
     : undefined;
 }
 
-/** Operators can only disable and enable the client of the personal access tokens. @throws {OperationRefused} it is this one */
+/** Operators can only disable and enable the client of the personal access tokens, and get none of its tokens. @throws {OperationRefused} it is this one */
 export function requireOfOperators(client: Pick<ClientRecord, 'id' | 'metadata'>): void {
   if (!isOfPersonalTokens(client)) return;
   throw new OperationRefused(

@@ -1,6 +1,7 @@
 import type { OperatorIssue } from '@grantd/core';
 import { type Kind, seconds, wholeNumber } from '@grantd/core/options';
 import { Command } from 'commander';
+import { requireClient, requireOfOperators } from '../admin/client_rules.ts';
 import { labelled } from '../admin/command_form.ts';
 import { call } from '../admin/in_process.ts';
 import type { Input } from '../admin/table.ts';
@@ -212,6 +213,7 @@ async function orderFrom(
   parts: CommandParts,
   { client, user, scope, resource, ttl, refresh, opaque }: IssueFlags,
 ): Promise<OperatorIssue> {
+  requireOfOperators(await requireClient(parts, client));
   const person = user === undefined ? undefined : await requirePerson(parts, user);
   return {
     clientId: client,

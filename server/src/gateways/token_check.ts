@@ -8,11 +8,13 @@ import {
   hasResource,
   OAuthError,
 } from '@grantd/core';
+import { actingWith } from '@grantd/core/internal/tokens/state';
 import { type NodeRequest, plainAddress } from '@grantd/core/node';
 import {
   type AccessTokens,
   AuthorizationServerFault,
   EmbeddedAccessTokens,
+  type EmbeddedAccessTokensOptions,
   type VerifiedAccessToken,
 } from '@grantd/protect';
 import type { NodeProtectionOptions } from '@grantd/protect/node';
@@ -130,8 +132,22 @@ export class TokenCheck {
     { scopes, audience: wanted }: Requirements,
     gateway: ClientRecord | undefined,
   ): Promise<VerifiedAccessToken> {
-    const { server, settings, storage, originalCertificate } = this.#parts;
-    const tokens = audienceTokens(server, this.#audienceOf(wanted, gateway), wanted !== undefined);
+    const { server, settings, storage, requestLog, originalCertificate } = this.#parts;
+    let acting: ReturnType<typeof actingWith>;
+    const noting = {
+      accessTokens: {
+        async verify(...presented: Parameters<typeof server.accessTokens.verify>) {
+          const found = await server.accessTokens.verify(...presented);
+          acting = actingWith(found.record);
+          return found;
+        },
+      },
+    };
+    const tokens = audienceTokens(
+      { issuer: server.issuer, ...noting },
+      this.#audienceOf(wanted, gateway),
+      wanted !== undefined,
+    );
     const original = ORIGINALS[settings.tokenCheckRequest](request);
     const options: NodeProtectionOptions = {
       ...{ tokens, scopes },
@@ -146,7 +162,10 @@ export class TokenCheck {
     const { headers, rawHeaders } = request;
     const { method = 'GET', target: url = '/' } = original ?? {};
     const judged = { headers, rawHeaders, method, url };
-    return admitted(options, judged, response);
+    const token = await admitted(options, judged, response);
+    // A refused token was not used.
+    if (acting !== undefined) requestLog.used(acting);
+    return token;
   }
 
   /** @throws {OAuthError} the gateway may not ask for this audience */
@@ -189,7 +208,11 @@ function unknownGateway(reason: OAuthError['reason'], clientId?: string): OAuthE
 }
 
 /** @param isNamed whether the gateway has named the audience, as it names scopes */
-function audienceTokens(server: AuthorizationServer, audience: string, isNamed: boolean): AccessTokens {
+function audienceTokens(
+  server: EmbeddedAccessTokensOptions['server'],
+  audience: string,
+  isNamed: boolean,
+): AccessTokens {
   const tokens = new EmbeddedAccessTokens({ server, audience });
   if (!isNamed) return tokens;
   return {

@@ -431,6 +431,9 @@ export class RequestLog {
     this.#recorder = recorder;
   }
 
+  /** Without an event: a check by the program itself. */
+  readonly used = (acting: ActingNow): void => this.#recorder?.note(acting);
+
   /** Starts to log a request. @returns the request ID */
   begin(request: IncomingMessage, response: ServerResponse, sender = ''): string {
     const place = this.#freePlaces.pop() ?? this.#open.length;

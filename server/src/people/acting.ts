@@ -96,8 +96,8 @@ const MAX_USES = 1000;
 const WRITE_EVERY_MS = 60_000;
 
 /**
- * Records who acts for users, and which personal access tokens are used, to the hour. No response waits for it: uses are counted in memory and written together. What
- * cannot be written is lost, and the log says how much.
+ * Records who acts for users, and which personal access tokens are used, to the hour. No response waits for it: uses are
+ * counted in memory and written together. What cannot be written is lost, and the log says how much.
  */
 export class UseRecorder {
   readonly #uses: Pick<ActingUses, 'note'>;
