@@ -14,6 +14,7 @@ import { withDatabaseOf } from './harness/stored.ts';
 
 const API = 'http://localhost:4003';
 const OPTIONS = ['--demo', '--token-check', '--personal-tokens', '--personal-token-apis', API];
+const EMAIL = 'fay@example.com';
 const DAY = 24 * 60 * 60;
 
 /** A signed-in user on the page of tokens. */
@@ -159,10 +160,31 @@ for (const database of DATABASES) {
       assert.ok(!made.html.includes('<b>x') && !made.html.includes('\u202e'));
     });
 
-    test('a second press makes no second token', async () => {
+    test('a second press makes no second token, and no second email to the verified address', async () => {
       const { browser, page } = await opened(server, 'fay');
-      const [one, other] = await Promise.all([make(browser, page), make(browser, page)]);
+      await grantdPrints(server.folder, ['user', 'update', 'fay', '--email', EMAIL, '--email-verified']);
+      const [one, other] = await Promise.all([
+        make(browser, page, { name: "Fay's script" }),
+        make(browser, page, { name: "Fay's script" }),
+      ]);
       assert.equal(valueIn(one), valueIn(other));
+      await make(browser, await browser.get(page.url), { scope: 'api:none' });
+      const mails = async () => {
+        const { html } = await browser.get(`${server.url}/demo/mailbox`);
+        return [...html.matchAll(/<article class="mail">[\s\S]*?<\/article>/g)].map(([mail]) =>
+          unescaped(mail),
+        );
+      };
+      const queued = () => withDatabaseOf(server, ({ mails: queue }) => queue.list(false, 10));
+      for (let tries = 0; tries < 400 && (await queued()).length > 0; tries++)
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      const [mail = '', ...others] = await mails();
+      assert.deepEqual(others, []);
+      assert.ok(
+        mail.includes(EMAIL) && mail.includes("The personal access token “Fay's script” was made"),
+        mail,
+      );
+      assert.ok(!mail.includes(valueIn(one)));
     });
 
     test('it ends with the access of its user, and a new password of the user lets it be', async () => {

@@ -20,7 +20,7 @@ export interface WriteCondition {
   /** Returns a row if the condition does not hold. */
   readonly breach: TableCall;
   /** What the same transaction also writes, if the condition holds. A store that then refuses its own part keeps it. */
-  readonly write?: WriteBesides;
+  readonly writes?: readonly WriteBesides[];
 }
 
 /** The condition did not hold, and nothing was changed. */
@@ -63,7 +63,7 @@ const DIVISION_BY_ZERO = '22012';
  * @param textOf the statement of a recorded change, with its events
  */
 export function conditionText(
-  { issuer, lock, breach, write }: WriteCondition,
+  { issuer, lock, breach, writes = [] }: WriteCondition,
   literal: (text: string) => string,
   textOf: (write: WriteBesides) => string,
 ): string {
@@ -73,7 +73,7 @@ export function conditionText(
       return typeof value === 'string' ? literal(value) : String(value);
     });
   const check = `${inlined(lock)}; SELECT 1 / (1 - CAST(EXISTS (${inlined(breach)}) AS integer))`;
-  return write === undefined ? check : `${check}; ${textOf(write)}`;
+  return [check, ...writes.map(textOf)].join('; ');
 }
 
 const lockPerson = statement(

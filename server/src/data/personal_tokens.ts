@@ -1,5 +1,6 @@
 import { currentCause } from '../log/log.ts';
 import type { WriteCondition } from './conditions.ts';
+import { type Notice, noticeCalls } from './mails.ts';
 import { asRow, dynamicCall, type ProgramTables, recorded, statement, table } from './tables.ts';
 
 /** What a user sees of a personal access token. The token itself is the library's, with this grant. */
@@ -49,7 +50,13 @@ export interface TokenUse {
  */
 export interface PersonalTokens {
   /** The condition under which the library stores a token. Its transaction also stores this one. */
-  storing(issuer: string, token: PersonalToken, sealed: string, condition: TokenCondition): WriteCondition;
+  storing(
+    issuer: string,
+    token: PersonalToken,
+    sealed: string,
+    condition: TokenCondition,
+    notice?: Notice,
+  ): WriteCondition;
   /** Those that have not expired, the oldest first. */
   ofSubject(subject: string, nowMs: number): Promise<readonly PersonalToken[]>;
   /** Those of all users that have not expired, sorted by their identifiers, which begin with the time. */
@@ -122,19 +129,19 @@ function breach(subject: string, nowMs: number, { limit, groups }: TokenConditio
 
 export function personalTokensTable(tables: ProgramTables): PersonalTokens {
   return {
-    storing(issuer, token, sealed, condition) {
+    storing(issuer, token, sealed, condition, notice) {
       const { id, subject, createdAtMs } = token;
       return {
         issuer,
         // Another token, the removal of the user and the end of a membership wait for it, and it for them.
         lock: condition.groups === undefined ? lockPerson({ subject }) : lockMemberships({ subject }),
         breach: breach(subject, createdAtMs, condition),
-        write: {
-          change: recorded(SQL.add({ ...token, sealed }), {
+        writes: [
+          recorded(SQL.add({ ...token, sealed }), {
             ...{ type: 'personal_token_made', target: id, subject, by: 'user' },
           }),
-          cause: currentCause(),
-        },
+          ...noticeCalls(notice, 'TRUE', {}).map((call) => recorded(call)),
+        ].map((change) => ({ change, cause: currentCause() })),
       };
     },
     ofSubject: (subject, nowMs) => tables.list(SQL.ofSubject({ subject, nowMs }), PERSONAL_TOKENS.recordOf),

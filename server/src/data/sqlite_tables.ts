@@ -134,7 +134,8 @@ export function sqliteProgramTables(
   // SQLite has one writer at a time, so the lock of a condition is the transaction itself.
   const requireConditions = (conditions: readonly WriteCondition[]): void => {
     if (conditions.some(({ breach }) => run(breach).length > 0)) throw new ConditionBroken();
-    for (const { write } of conditions) if (write !== undefined) runAndRecord(write.change, write.cause);
+    for (const { writes = [] } of conditions)
+      for (const { change, cause } of writes) runAndRecord(change, cause);
   };
 
   const tables = new ProgramTables({

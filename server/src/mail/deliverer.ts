@@ -177,6 +177,8 @@ export class MailDeliverer {
       const isByRecovery = parameters.byRecovery === true;
       return change && { to, view: { template, username, change, value, isByRecovery } };
     }
+    if (template === 'token_made')
+      return { to, view: { template, username, value: String(parameters.name) } };
     if (template === 'email_changed')
       return { to, view: { template, username, value: String(parameters.newAddress) } };
     if (template === 'invite') {
@@ -269,6 +271,7 @@ const TEMPLATES: readonly MailTemplate[] = [
   'invite',
   'password_changed',
   'factor_changed',
+  'token_made',
   'email_changed',
   'account_removed',
   'test',

@@ -211,7 +211,7 @@ export function openPages(
         policy,
         secret,
         clock,
-        server,
+        queue: mail?.queue,
         storage: ownStorage,
         personalTokens: instance.personalTokens,
       },

@@ -38,6 +38,8 @@ export interface MailParameters {
     /** The user signed in with a recovery code before. */
     readonly byRecovery?: true;
   };
+  /** A personal access token. */
+  readonly token_made: { readonly name: string };
   readonly email_changed: { readonly newAddress: string };
   readonly account_removed: { readonly username: string };
   readonly test: Record<never, never>;
@@ -112,8 +114,8 @@ export class MailQueue {
    * An email about a change, for the transaction of the change. Call `wake` when it is done.
    * @returns `undefined` if the user has no verified address
    */
-  async notice<T extends 'password_changed' | 'factor_changed'>(
-    person: Person,
+  async notice<T extends 'password_changed' | 'factor_changed' | 'token_made'>(
+    person: Pick<Person, 'subject' | 'claims'>,
     { template, language, parameters }: Pick<MailToSend<T>, 'template' | 'language' | 'parameters'>,
   ): Promise<Notice | undefined> {
     const recipient = verifiedAddressOf(person);

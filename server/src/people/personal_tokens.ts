@@ -25,6 +25,7 @@ import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
 import { askStorage } from '../data/tables.ts';
 import { adminAudience, isAdminScope } from '../instance/admin_access.ts';
 import { isOfPersonalTokens, PERSONAL_TOKENS_CLIENT } from '../instance/personal_tokens_client.ts';
+import type { MailQueue } from './mailing.ts';
 
 /** An API for which a user may make a token, with the scopes that it can have. */
 export interface OfferedApi {
@@ -43,6 +44,8 @@ export interface WantedToken {
   readonly lifetime: number;
   /** The key or certificate, as typed. */
   readonly binding: string;
+  /** Of the email about it. */
+  readonly language: string;
 }
 
 export const TOKEN_REFUSALS = [
@@ -67,6 +70,8 @@ interface Parts {
   readonly personalTokens: PersonalTokens;
   readonly secret: ProgramSecret;
   readonly clock: () => number;
+  /** `undefined` if the server sends no emails. */
+  readonly queue: Pick<MailQueue, 'notice' | 'wake'> | undefined;
 }
 
 /** What users do with their tokens. The callers have checked who they are. */
@@ -94,10 +99,10 @@ export class OwnTokens {
 
   /** @returns the identifier of the token, or why there is none */
   async make(
-    person: Pick<Person, 'subject' | 'name' | 'groups'>,
+    person: Pick<Person, 'subject' | 'name' | 'groups' | 'claims'>,
     wanted: WantedToken,
   ): Promise<{ readonly id: string } | { readonly refused: TokenRefusal }> {
-    const { issuer, policy, storage, personalTokens } = this.#parts;
+    const { issuer, policy, storage, personalTokens, queue } = this.#parts;
     const { subject } = person;
     if (!this.admits(person)) return { refused: 'not_allowed' };
     const name = nameOfToken(wanted.name);
@@ -127,11 +132,16 @@ export class OwnTokens {
       ...{ createdAtMs: record.issuedAtMs, expiresAtMs: record.expiresAt * 1000 },
     };
     const sealed = seal(await this.#parts.secret.key('personal_token'), value, this.#boundTo(subject, id));
-    const condition = personalTokens.storing(issuer, token, sealed, policy);
+    const { language } = wanted;
+    const notice = await queue?.notice(person, { template: 'token_made', language, parameters: { name } });
+    const condition = personalTokens.storing(issuer, token, sealed, policy, notice);
     const basis = { clientGeneration: client.generation ?? 0 };
     const issue = () => askStorage(() => storage.tokens.issue([record], basis));
     try {
-      if ((await under(condition, issue)) === 'issued') return { id };
+      if ((await under(condition, issue)) === 'issued') {
+        queue?.wake();
+        return { id };
+      }
       // The user or the client is disabled, or has just been revoked.
       await personalTokens.forget([id]);
       return { refused: 'not_allowed' };

@@ -874,6 +874,13 @@ export const DE: Texts = {
         action: undefined,
         note: 'Wenn Sie das nicht waren, ändern Sie jetzt Ihr Passwort, entfernen Sie auf der Seite „Sicherheit“ Ihres Kontos alles, was Sie nicht kennen, und wenden Sie sich an den Betreiber des Dienstes.',
       },
+      token_made: {
+        subject: (operator) => `Neues persönliches Zugriffstoken für ${operator}`,
+        text: (operator, name) =>
+          `Auf den Seiten Ihres Kontos für ${operator} wurde das persönliche Zugriffstoken „${name}“ erstellt. Programme, die es haben, können in Ihrem Namen handeln.`,
+        action: undefined,
+        note: 'Wenn Sie das nicht waren, beenden Sie das Token auf der Seite Ihrer Token, ändern Sie jetzt Ihr Passwort, und wenden Sie sich an den Betreiber des Dienstes.',
+      },
       email_changed: {
         subject: (operator) => `Ihre E-Mail-Adresse für ${operator} wurde geändert`,
         text: (operator, address) =>

@@ -871,6 +871,13 @@ export const EN = {
         action: undefined,
         note: 'If this was not you, change your password now, remove everything that you do not know on the security page of your account, and tell the people who run the service.',
       },
+      token_made: {
+        subject: (operator: string) => `New personal access token for ${operator}`,
+        text: (operator: string, name: string) =>
+          `The personal access token “${name}” was made on the pages of your account for ${operator}. Programs that have it can act in your name.`,
+        action: undefined,
+        note: 'If this was not you, end the token on the page of your tokens, change your password now, and tell the people who run the service.',
+      },
       email_changed: {
         subject: (operator: string) => `Your email address for ${operator} has changed`,
         text: (operator: string, address: string) =>

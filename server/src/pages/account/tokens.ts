@@ -78,6 +78,7 @@ export function submitTokens(needs: Needs) {
       scopes: form.getAll('scope'),
       lifetime: wholeNumberIn(form.get('lifetime')),
       binding: form.get('binding') ?? '',
+      language: needs.drawing.setting(c).language,
     });
     if ('refused' in outcome) {
       const { refused: problem } = outcome;
