@@ -41,9 +41,17 @@ async function add(name: string, facts: { readonly passwordHash?: string; readon
 
 const explain = (input: Input<'explainUser'>) => call(calls, 'explainUser', input);
 
-async function passkeyOf(subject: string): Promise<void> {
+async function passkeyOf(subject: string, isSecurityKey = false): Promise<void> {
   const passkey = {
-    ...{ id: `passkey of ${subject}`, subject, name: 'Key', publicKey: '', counter: 0, transports: [] },
+    ...{
+      id: `key of ${subject} ${isSecurityKey}`,
+      isSecurityKey,
+      subject,
+      name: 'Key',
+      publicKey: '',
+      counter: 0,
+      transports: [],
+    },
     ...{ createdAtMs: 0, countsFromMs: 0, lastUsedAtMs: undefined, isBackedUp: false },
   };
   assert.ok(await instance.factors.addPasskey(passkey as never));
@@ -61,6 +69,47 @@ describe('the ways to sign in of a user', () => {
       { way: 'passkey', open: true, followed_by: 'nothing' },
     ]);
     assert.deepEqual(said.policies, [{ of: 'server', policy: 'second_factor_if_enrolled' }]);
+  });
+
+  test('a security key is a second factor, and no way to begin', async () => {
+    const { subject } = await add('kai');
+    await passkeyOf(subject, true);
+    const said = await explain({ sub: subject });
+    assert.deepEqual(said.ways, [{ way: 'password', open: true, followed_by: 'second_factor' }]);
+    assert.deepEqual([said.factors.passkeys, said.factors.security_keys], [0, 1]);
+  });
+
+  test('a code by email is a way of the users and clients that the options name', async () => {
+    const given = {
+      ...{ GRANTD_ISSUER: ISSUER, GRANTD_SECRET: 's'.repeat(32), GRANTD_EMAIL_CODE: 'also' },
+      ...{ GRANTD_SMTP_URL: 'smtp://localhost', GRANTD_MAIL_FROM: 'login@id.example' },
+    };
+    const codesOf = async (sub: string, clientId?: string, more: Readonly<Record<string, string>> = {}) => {
+      const parts = {
+        ...instance.actingAs('cli'),
+        configuration: readConfiguration({}, { ...given, ...more }),
+      };
+      const asked = { sub, ...(clientId !== undefined && { client_id: clientId }) };
+      const { ways } = await call(localCalls(parts), 'explainUser', asked);
+      return ways.filter(({ way }) => way === 'email_code').map(({ way: _, ...one }) => one);
+    };
+    const mia = await add('mia', { claims: { email: 'mia@example.com', email_verified: true } });
+    const open = [{ open: true, followed_by: 'nothing' }];
+    assert.deepEqual(await codesOf(mia.subject), open);
+    const noa = await add('noa', { claims: { email: 'noa@example.com' } });
+    assert.deepEqual(await codesOf(noa.subject), [{ open: false, closed_by: 'no_verified_address' }]);
+    assert.deepEqual(await codesOf(mia.subject, undefined, { GRANTD_EMAIL_CODE_GROUPS: 'none' }), []);
+    const admins = { GRANTD_ADMIN_GROUP: 'admins' };
+    await instance.groups.add({ name: 'admins', description: '' }, Date.now());
+    await instance.groups.addMember({ subject: mia.subject, group: 'admins' }, Date.now());
+    assert.deepEqual(await codesOf(mia.subject, undefined, admins), []);
+    await call(calls, 'addClient', {
+      ...{ client_id: 'web', redirect_uris: ['https://web.example/cb'] },
+    } as Input<'addClient'>);
+    const onlyWeb = { GRANTD_EMAIL_CODE_CLIENTS: 'web' };
+    assert.deepEqual(await codesOf(mia.subject, 'web', onlyWeb), open);
+    assert.deepEqual(await codesOf(mia.subject, undefined, onlyWeb), []);
+    assert.deepEqual((await explain({ sub: mia.subject })).ways.length, 1, 'off');
   });
 
   test('a user without a password, passkey or link has none', async () => {

@@ -7,8 +7,9 @@ import type { RecordedSignIn } from '../data/sessions.ts';
 import { askStorage } from '../data/tables.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import { factorsNow, missingStep, NO_ACR, reachableLevel, strictestOf } from '../people/acr.ts';
+import { areCodesFor, codePolicy } from '../people/email_codes.ts';
 import { verifiedAddressOf } from '../people/mailing.ts';
-import { providerOfAddress } from '../people/own_passwords.ts';
+import { OwnPasswords, providerOfAddress } from '../people/own_passwords.ts';
 import { waysOf } from '../people/ways_to_sign_in.ts';
 import { reasonIn } from '../texts/reasons.ts';
 import { auditBefore } from './audit.ts';
@@ -49,13 +50,16 @@ export type Obstacle = (typeof OBSTACLES)[number];
 const THEN = ['nothing', 'second_factor', 'new_factor', 'refused'] as const;
 
 const WAY = object({
-  way: oneOf(['password', 'directory', 'passkey', 'provider'], 'How the user begins to sign in.'),
+  way: oneOf(
+    ['password', 'email_code', 'directory', 'passkey', 'provider'],
+    'How the user begins to sign in.',
+  ),
   'name?': text('The name of the identity provider in the file of the providers.'),
   'label?': text('The user’s name or address at the identity provider.'),
   open: flag('Whether the server accepts this way from the user.'),
   'closed_by?': oneOf(
-    ['no_password', 'address_of_provider', 'not_configured', 'not_linked'],
-    'Why not: the user has no password, the username is an address whose users sign in at a provider, the configuration of the server does not have the way, or the user has no account at the provider yet.',
+    ['no_password', 'no_verified_address', 'address_of_provider', 'not_configured', 'not_linked'],
+    'Why not: the user has no password, the user has no verified email address for codes, the username is an address whose users sign in at a provider, the configuration of the server does not have the way, or the user has no account at the provider yet.',
   ),
   'followed_by?': oneOf(
     THEN,
@@ -68,7 +72,7 @@ const ATTEMPT = object({
   at: time('When.'),
   outcome: oneOf(['signed_in', 'refused'], 'Whether the user got in.'),
   step: oneOf(
-    ['password', 'directory', 'passkey', 'code', 'provider', 'other'],
+    ['password', 'email_code', 'directory', 'passkey', 'security_key', 'code', 'provider', 'other'],
     'The step, as far as it is known.',
   ),
   'reason?': text('Why the server refused it, as a reason code (grantd help reason-codes).'),
@@ -94,9 +98,13 @@ const EXPLANATION = named(
     ),
     'disabled_at?': time('When the user was disabled.'),
     locks: list(LOCK, 'What is refused after too many attempts, and until when.'),
-    ways: list(WAY, 'The ways to sign in that the user has, and the password in any case.'),
+    ways: list(
+      WAY,
+      'The ways to sign in that the user has, and the password in any case. A security key is none: it follows another way.',
+    ),
     factors: object({
       passkeys: count('Number of passkeys.'),
+      security_keys: count('Number of security keys.'),
       authenticator_app: flag('Whether the user has an authenticator app.'),
       recovery_codes: count('Number of unused recovery codes.'),
       'count_from?': time('When changes of these factors count that the user made with a recovery code.'),
@@ -129,20 +137,32 @@ const MAX_ATTEMPTS = 20;
 
 type Parts = AdminParts;
 
+/** Whether the sign-in page offers a code by email to this user, once they have a verified address. */
+async function getsCodes(parts: Parts, person: Person, clientId: string | undefined): Promise<boolean> {
+  const { settings } = parts.configuration;
+  const { providers } = parts.openWays();
+  const passwords = new OwnPasswords({ providers, identities: parts.upstreamIdentities });
+  const policy = codePolicy(settings, passwords);
+  const isForClient = settings.emailCodeClients?.includes(clientId ?? '') !== false;
+  return policy !== undefined && isForClient && areCodesFor(person, policy);
+}
+
 /** What the ways of a user depend on. */
 async function waysView(
   parts: Parts,
   person: Person,
+  clientId: string | undefined,
   thenOf: (level: Level) => NonNullable<WayView['followed_by']>,
 ): Promise<readonly WayView[]> {
   const { factors, upstreamIdentities, clock } = parts;
   const opened = parts.openWays();
-  const [has, links, counted] = await Promise.all([
-    factors.of(person.subject),
+  const [keys, links, counted] = await Promise.all([
+    factors.passkeysOf(person.subject),
     upstreamIdentities.ofSubject(person.subject),
     waysOf(opened, upstreamIdentities, person),
   ]);
-  const { passkeyCounts } = factorsNow(has, opened.hasPasskeys, clock());
+  const passkeys = keys.filter(({ isSecurityKey }) => !isSecurityKey);
+  const passkeyCounts = passkeys.some(({ countsFromMs }) => countsFromMs <= clock());
   const ofAddress = providerOfAddress(opened.providers, person.name);
   const way = (
     name: WayView['way'],
@@ -157,6 +177,8 @@ async function waysView(
   const notConfigured = (isConfigured: boolean) => (isConfigured ? undefined : ('not_configured' as const));
   const elsewhere = counted.hasPasswords ? undefined : ('address_of_provider' as const);
   const isLinked = links.some(({ provider }) => provider === ofAddress?.id);
+  const codes = await getsCodes(parts, person, clientId);
+  const hasAddress = verifiedAddressOf(person) !== undefined;
   return [
     isOfDirectory
       ? way('directory', elsewhere ?? notConfigured(counted.hasDirectory), PASSWORD)
@@ -165,7 +187,8 @@ async function waysView(
           elsewhere ?? (person.passwordHash === NO_PASSWORD ? 'no_password' : undefined),
           PASSWORD,
         ),
-    ...(has.passkeys === 0
+    ...(codes ? [way('email_code', hasAddress ? undefined : 'no_verified_address', PASSWORD)] : []),
+    ...(passkeys.length === 0
       ? []
       : [
           way(
@@ -186,6 +209,8 @@ async function waysView(
 /** The step at which a sign-in was refused. */
 function stepOf(reason: string): AttemptView['step'] {
   if (reason.startsWith('passkey')) return 'passkey';
+  if (reason.startsWith('security_key')) return 'security_key';
+  if (reason.startsWith('email_code')) return 'email_code';
   if (reason.startsWith('provider')) return 'provider';
   if (reason.startsWith('directory') || reason === 'password_expired') return 'directory';
   if (/(?:^|_)codes?(?:_|$)/.test(reason)) return 'code';
@@ -194,8 +219,9 @@ function stepOf(reason: string): AttemptView['step'] {
 
 /** The last step of a successful sign-in. */
 function stepWith(methods: readonly string[]): AttemptView['step'] {
-  if (methods.includes('pop')) return 'passkey';
+  if (methods.includes('pop')) return methods.includes('user') ? 'passkey' : 'security_key';
   if (methods.includes('otp')) return 'code';
+  if (methods.includes('email')) return 'email_code';
   if (methods.includes('pwd')) return 'password';
   return methods.includes('fed') ? 'provider' : 'other';
 }
@@ -275,9 +301,10 @@ async function explanationOf(
   const person = await requireSubject(parts, subject);
   const client = clientId === undefined ? undefined : await requireClient(parts, clientId);
   const policy = client?.metadata?.sign_in_policy;
-  const [state, has, locks, policies, attempts] = await Promise.all([
+  const [state, has, keys, locks, policies, attempts] = await Promise.all([
     askStorage(() => storage.getPrincipalState('subject', subject)),
     factors.of(subject),
+    factors.passkeysOf(subject),
     locksIn(parts).then((locks) => locks.of(person)),
     policiesView(parts, person, client && { id: client.id, policy }),
     attemptsView(parts, subject),
@@ -292,7 +319,7 @@ async function explanationOf(
     if (missing === undefined) return 'nothing';
     return ({ second: 'second_factor', enrol: 'new_factor', unmet: 'refused' } as const)[missing.step];
   };
-  const ways = await waysView(parts, person, thenOf);
+  const ways = await waysView(parts, person, clientId, thenOf);
   const open = ways.filter((way) => way.open);
   const mayUse = client === undefined || admits(client, person.groups);
   const disabledAtMs = state?.disabledAtMs;
@@ -303,6 +330,7 @@ async function explanationOf(
     ...(mayUse ? [] : (['not_in_groups'] as const)),
   ];
   const { email } = person.claims;
+  const securityKeys = keys.filter(({ isSecurityKey }) => isSecurityKey).length;
   const countFromMs = Math.max(has.held.untilMs, has.passkeysCountFromMs ?? 0, has.totpCountsFromMs ?? 0);
   return {
     ...{ sub: subject, username: person.name, can_sign_in: keptOut.length === 0 },
@@ -317,7 +345,8 @@ async function explanationOf(
     locks: locks.map((lock): LockView => lockView(lock)),
     ways,
     factors: {
-      ...{ passkeys: has.passkeys, authenticator_app: has.hasTotp, recovery_codes: has.recoveryCodes },
+      ...{ passkeys: keys.length - securityKeys, security_keys: securityKeys },
+      ...{ authenticator_app: has.hasTotp, recovery_codes: has.recoveryCodes },
       ...optionalTime('count_from', countFromMs > clock() ? countFromMs : undefined),
     },
     ...{ policy: strictest, policies },
@@ -355,6 +384,7 @@ const THEN_IN_WORDS: Readonly<Record<NonNullable<WayView['followed_by']>, string
 
 const CLOSED_IN_WORDS: Readonly<Record<NonNullable<WayView['closed_by']>, string>> = {
   no_password: 'none is set',
+  no_verified_address: 'the user has no verified email address',
   address_of_provider: 'not asked for, because the username is an address of a provider',
   not_configured: 'not in the configuration of this server',
   not_linked: 'no account is connected yet',
@@ -365,6 +395,18 @@ function wayLine({ way, name, label, followed_by: next, closed_by: closedBy }: W
     ' ',
   );
   return `  ${which}: ${closedBy === undefined ? THEN_IN_WORDS[next ?? 'nothing'] : CLOSED_IN_WORDS[closedBy]}`;
+}
+
+function factorLine({ passkeys, security_keys: keys, ...has }: SignInExplanation['factors']): string[] {
+  const counted = (count: number, name: string) =>
+    count === 0 ? [] : [`${count} ${name}${count === 1 ? '' : 's'}`];
+  const factors = [
+    ...counted(passkeys, 'passkey'),
+    ...counted(keys, 'security key'),
+    ...(has.authenticator_app ? ['an authenticator app'] : []),
+    ...counted(has.recovery_codes, 'recovery code'),
+  ];
+  return factors.length === 0 ? [] : [`second factors: ${factors.join(', ')}`];
 }
 
 function attemptLine(one: AttemptView): string {
@@ -383,6 +425,7 @@ function lines(said: SignInExplanation): readonly string[] {
     ...locks.map(({ step, places, ends_at: end }) => `  locked: ${step} from ${places} places, until ${end}`),
     'ways to sign in',
     ...ways.map(wayLine),
+    ...factorLine(said.factors),
     `policy: ${policy}`,
     ...policies.slice(1).map(({ of, name, policy: one }) => `  ${of} ${name}: ${one}`),
     ...(email === undefined ? [] : [`email: ${email}, ${said.email_verified ? 'verified' : 'not verified'}`]),

@@ -84,9 +84,16 @@ function rowsOf(view: SupportView, texts: Texts): readonly Row[] {
   const { support: words } = texts.console;
   const { formats } = texts;
   const { locks, factors, policy, policies, email, email_verified: isVerified } = view.said;
-  const { passkeys, authenticator_app: hasApp, recovery_codes: codes, count_from: from } = factors;
+  const {
+    passkeys,
+    security_keys: keys,
+    authenticator_app: hasApp,
+    recovery_codes: codes,
+    count_from: from,
+  } = factors;
   const has = [
     ...(passkeys === 0 ? [] : [words.passkeys(passkeys, formats.number(passkeys))]),
+    ...(keys === 0 ? [] : [words.securityKeys(keys, formats.number(keys))]),
     ...(hasApp ? [words.app] : []),
     ...(codes === 0 ? [] : [words.codes(codes, formats.number(codes))]),
   ];

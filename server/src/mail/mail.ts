@@ -3,7 +3,7 @@ import type { Instance } from '../instance/instance.ts';
 import type { Log } from '../log/log.ts';
 import { causeOf } from '../log/logged_error.ts';
 import type { Operator } from '../pages/drawing/operator.ts';
-import { EmailCodes } from '../people/email_codes.ts';
+import { codePolicy, EmailCodes } from '../people/email_codes.ts';
 import { LinkBook, MailQueue } from '../people/mailing.ts';
 import { OwnPasswords } from '../people/own_passwords.ts';
 import { AttemptLimits } from '../people/sign_in.ts';
@@ -42,16 +42,14 @@ export async function openMail(
   const secret = instance.secret();
   const passwords = new OwnPasswords({ providers, identities: instance.upstreamIdentities });
   const clock = Date.now;
+  const policy = codePolicy(settings, passwords);
   const codes =
-    settings.emailCode === 'off'
-      ? undefined
-      : new EmailCodes({
-          ...{ people, storage, passwords, secret, clock, links: mailedLinks },
-          limits: new AttemptLimits(instance.attempts, secret, clock),
-          takesAddresses: settings.signInWithEmail,
-          onlyGroups: settings.emailCodeGroups,
-          withoutCodes: settings.insecureEmailCodeForAdministrators ? undefined : settings.adminGroup,
-        });
+    policy &&
+    new EmailCodes({
+      ...{ ...policy, people, storage, secret, clock, links: mailedLinks },
+      limits: new AttemptLimits(instance.attempts, secret, clock),
+      takesAddresses: settings.signInWithEmail,
+    });
   const links = new LinkBook({ links: mailedLinks, issuer });
   const queue = new MailQueue({ mails, secret, onQueued: () => void deliverer.begin() });
   const smtp = smtpUrl === undefined ? undefined : await openSmtp(smtpUrl, mailFrom);

@@ -1,6 +1,7 @@
 // Six digits by email, which a user types instead of a password (ADR 159).
 import { createHmac, randomBytes, randomInt } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
+import type { Settings } from '../config/options.ts';
 import type { MailedLink, MailedLinks } from '../data/mails.ts';
 import type { People, Person } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
@@ -60,19 +61,50 @@ export type EmailCodeRefusal =
     }
   | { readonly refused: 'email_code_guessed' | 'too_many_failures'; readonly secondsToWait: number };
 
-interface Parts {
-  readonly links: MailedLinks;
-  readonly people: Pick<People, 'byName' | 'byOwnEmail' | 'bySubject'>;
-  readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
+/** Whom the options give codes. */
+interface CodePolicy {
   readonly passwords: Pick<OwnPasswords, 'areAskedOf' | 'mayReset'>;
-  readonly limits: AttemptLimits;
-  readonly secret: ProgramSecret;
-  /** Whether users may type their verified email address instead of the username. */
-  readonly takesAddresses: boolean;
   /** The groups whose members get codes; `undefined` for all users. */
   readonly onlyGroups: readonly string[] | undefined;
   /** The group of administrators, if its members get no codes. */
   readonly withoutCodes: string | undefined;
+}
+
+/** @returns `undefined` if there are no codes */
+export function codePolicy(
+  settings: Pick<
+    Settings,
+    'emailCode' | 'emailCodeGroups' | 'adminGroup' | 'insecureEmailCodeForAdministrators'
+  >,
+  passwords: CodePolicy['passwords'],
+): CodePolicy | undefined {
+  if (settings.emailCode === 'off') return undefined;
+  return {
+    passwords,
+    onlyGroups: settings.emailCodeGroups,
+    withoutCodes: settings.insecureEmailCodeForAdministrators ? undefined : settings.adminGroup,
+  };
+}
+
+/** Whether a user gets codes, once they have a verified address. */
+export async function areCodesFor(
+  person: Person,
+  { passwords, onlyGroups, withoutCodes }: CodePolicy,
+): Promise<boolean> {
+  if (onlyGroups?.some((group) => person.groups?.includes(group)) === false) return false;
+  if (withoutCodes !== undefined && person.groups?.includes(withoutCodes) === true) return false;
+  if (!passwords.areAskedOf(verifiedAddressOf(person) ?? '')) return false;
+  return passwords.mayReset(person);
+}
+
+interface Parts extends CodePolicy {
+  readonly links: MailedLinks;
+  readonly people: Pick<People, 'byName' | 'byOwnEmail' | 'bySubject'>;
+  readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
+  readonly limits: AttemptLimits;
+  readonly secret: ProgramSecret;
+  /** Whether users may type their verified email address instead of the username. */
+  readonly takesAddresses: boolean;
   readonly clock: () => number;
 }
 
@@ -160,11 +192,8 @@ export class EmailCodes {
 
   /** Users whose way in is elsewhere, or who need more than their mailbox, get no code. */
   async mayUse(person: Person): Promise<boolean> {
-    const { passwords, onlyGroups, withoutCodes, storage } = this.#parts;
-    if (onlyGroups?.some((group) => person.groups?.includes(group)) === false) return false;
-    if (withoutCodes !== undefined && person.groups?.includes(withoutCodes) === true) return false;
-    if (!passwords.areAskedOf(verifiedAddressOf(person) ?? '')) return false;
-    if (!(await passwords.mayReset(person))) return false;
+    if (!(await areCodesFor(person, this.#parts))) return false;
+    const { storage } = this.#parts;
     const state = await askStorage(() => storage.getPrincipalState('subject', person.subject));
     return state?.disabledAtMs === undefined;
   }

@@ -35,12 +35,14 @@ export const SUPPORT_TEXTS_DE: typeof SUPPORT_TEXTS = {
   ways: 'Wege zur Anmeldung',
   wayNames: {
     password: 'Passwort',
+    email_code: 'Code per E-Mail',
     directory: 'Passwort des Verzeichnisses',
     passkey: 'Ein Passkey',
     provider: 'Anbieter',
   },
   closed: {
     no_password: 'Der Benutzer hat keines.',
+    no_verified_address: 'Der Benutzer hat keine bestätigte E-Mail-Adresse.',
     address_of_provider:
       'Danach fragt der Server nicht, denn der Name ist eine Adresse, deren Benutzer sich bei einem Anbieter anmelden.',
     not_configured: 'Das ist auf diesem Server nicht eingerichtet.',
@@ -55,6 +57,8 @@ export const SUPPORT_TEXTS_DE: typeof SUPPORT_TEXTS = {
   factors: 'Zweite Faktoren',
   noFactors: 'Keine.',
   passkeys: (count, shown) => (count === 1 ? 'ein Passkey' : `${shown} Passkeys`),
+  securityKeys: (count, shown) =>
+    count === 1 ? 'ein Sicherheitsschlüssel' : `${shown} Sicherheitsschlüssel`,
   app: 'eine Authenticator-App',
   codes: (count, shown) => (count === 1 ? 'ein Wiederherstellungscode' : `${shown} Wiederherstellungscodes`),
   countFrom: (when) => html`Sie zählen ganz ${when}.`,
@@ -81,8 +85,10 @@ export const SUPPORT_TEXTS_DE: typeof SUPPORT_TEXTS = {
   signedIn: 'Angemeldet',
   refusedAt: {
     password: 'Abgelehnt beim Passwort',
+    email_code: 'Abgelehnt beim Code aus der E-Mail',
     directory: 'Abgelehnt vom Verzeichnis',
     passkey: 'Abgelehnt beim Passkey',
+    security_key: 'Abgelehnt beim Sicherheitsschlüssel',
     code: 'Abgelehnt beim Code',
     provider: 'Abgelehnt nach dem Anbieter',
     other: 'Abgelehnt',

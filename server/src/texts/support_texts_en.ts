@@ -34,12 +34,14 @@ export const SUPPORT_TEXTS = {
   ways: 'Ways to sign in',
   wayNames: {
     password: 'Password',
+    email_code: 'Code by email',
     directory: 'Password of the directory',
     passkey: 'Passkey',
     provider: 'Provider',
   },
   closed: {
     no_password: 'The user has none.',
+    no_verified_address: 'The user has no verified email address.',
     address_of_provider:
       'Not asked for, because the username is an address whose users sign in at a provider.',
     not_configured: 'Not in the configuration of this server.',
@@ -54,6 +56,8 @@ export const SUPPORT_TEXTS = {
   factors: 'Second factors',
   noFactors: 'None.',
   passkeys: (count: number, shown: string) => (count === 1 ? 'one passkey' : `${shown} passkeys`),
+  securityKeys: (count: number, shown: string) =>
+    count === 1 ? 'one security key' : `${shown} security keys`,
   app: 'an authenticator app',
   codes: (count: number, shown: string) => (count === 1 ? 'one recovery code' : `${shown} recovery codes`),
   countFrom: (when: Html) => html`They count in full ${when}.`,
@@ -80,8 +84,10 @@ export const SUPPORT_TEXTS = {
   signedIn: 'Signed in',
   refusedAt: {
     password: 'Refused at the password',
+    email_code: 'Refused at the code by email',
     directory: 'Refused by the directory',
     passkey: 'Refused at the passkey',
+    security_key: 'Refused at the security key',
     code: 'Refused at the code',
     provider: 'Refused after the provider',
     other: 'Refused',

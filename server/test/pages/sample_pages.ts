@@ -1388,7 +1388,10 @@ const SAMPLES: readonly Sample[] = [
           closed_by: 'not_configured',
         },
       ],
-      factors: { passkeys: 1, authenticator_app: true, recovery_codes: 8, count_from: EPOCH },
+      factors: {
+        ...{ passkeys: 1, security_keys: 2, authenticator_app: true, recovery_codes: 8 },
+        count_from: EPOCH,
+      },
       policy: 'second_factor',
       policies: [
         { of: 'server', policy: 'password' },
