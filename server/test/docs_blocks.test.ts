@@ -44,6 +44,7 @@ const RUN: readonly (readonly [page: string, test: string, ...languages: string[
   ['docs/clients.md#gitlab', 'server/test/client_recipes.test.ts', 'sh', 'ruby'],
   ['docs/mcp.md', 'server/test/client_docs.test.ts', 'sh', 'http'],
   ['docs/mcp.md#try-it-on-your-machine', 'examples/test/mcp_server.test.ts', 'sh'],
+  ['docs/personal_tokens.md', 'server/test/personal_tokens_page.test.ts', 'sh', 'console'],
   ['docs/production.md#start-with-nothing', 'server/test/postgres_start.test.ts', 'sh', 'sql'],
   ['docs/workloads.md#kubernetes', 'server/test/workloads.test.ts', 'sh', 'console'],
   ['docs/workloads.md#github-actions', 'server/test/workloads.test.ts', 'sh', 'console'],

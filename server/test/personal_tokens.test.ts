@@ -484,6 +484,30 @@ describe('personal access tokens', () => {
     );
   });
 
+  test('after a start with a smaller policy or without one, the log counts the tokens beyond, and users end theirs', async () => {
+    let server = await workbench.start(await workbench.home(), OPTIONS);
+    const { browser, page } = await opened(server, 'max');
+    const token = valueIn(await make(browser, page));
+    const restarted = async (...options: string[]) => {
+      const port = ['--port', new URL(server.url).port];
+      await server.stop();
+      server = await workbench.start(server.folder, [...options, ...port]);
+      const isMeant = ({ event }: { readonly event?: unknown }) => event === 'personal_tokens_beyond_policy';
+      return (await server.logged(isMeant, 'how many tokens are beyond the policy')).tokens;
+    };
+    const isActive = async () => (await introspect(server.url, token)).active;
+    assert.equal(await restarted(...OPTIONS, '--personal-token-scopes', 'api:write'), 1);
+    assert.equal(await isActive(), true);
+    assert.equal(await restarted('--demo'), 1);
+    assert.equal(await isActive(), true);
+    assert.equal((await browser.get(`${server.url}/account/tokens`)).status, 404);
+    const applications = await browser.get(`${server.url}/account/applications`);
+    assert.match(applications.html, /Personal access tokens/);
+    const question = await browser.get(`${server.url}/account/applications?end=personal-tokens`);
+    await browser.submit(question, { end_access: 'personal-tokens' });
+    assert.equal(await isActive(), false);
+  });
+
   test('the data of a user have the names of their tokens, and no digests', async () => {
     const server = await workbench.start(await workbench.home(), OPTIONS);
     const { browser, page } = await opened(server, 'lea');

@@ -135,7 +135,9 @@ async function conditionOf(
 }
 
 /** @throws {InvalidInput} the configuration of this program has no policy */
-async function beyondPolicy(parts: Parts): Promise<(token: PersonalToken) => Promise<boolean>> {
+async function beyondPolicy(
+  parts: Pick<Parts, 'configuration' | 'storage' | 'issuer' | 'people'>,
+): Promise<(token: PersonalToken) => Promise<boolean>> {
   const policy = tokenPolicy(parts.configuration.settings);
   if (policy === undefined)
     throw new InvalidInput('beyond_policy', 'expected the option personalTokens, with those of the policy');
@@ -148,6 +150,31 @@ async function beyondPolicy(parts: Parts): Promise<(token: PersonalToken) => Pro
     if (!isOffered || !isShort || !isBound) return true;
     return !isAdmitted(policy, await parts.people.bySubject(token.subject));
   };
+}
+
+/** Pages that are read at a start. */
+const MAX_PAGES_AT_START = 5;
+
+/**
+ * Live tokens that the options would not allow now, for the log of a start. Without personal access tokens, these are all.
+ * It reads the oldest 1,000, so that a start costs no more with more of them.
+ */
+export async function countBeyondPolicy(
+  parts: Pick<Parts, 'configuration' | 'storage' | 'issuer' | 'people' | 'personalTokens' | 'clock'>,
+): Promise<number> {
+  let after: string | undefined = '';
+  let found = 0;
+  let isBeyond: ((token: PersonalToken) => Promise<boolean>) | undefined;
+  for (let page = 0; page < MAX_PAGES_AT_START && after !== undefined; page++) {
+    const known: readonly PersonalToken[] = await parts.personalTokens.list(after, PAGE, parts.clock());
+    if (known.length === 0) break;
+    const isOn = tokenPolicy(parts.configuration.settings) !== undefined;
+    isBeyond ??= isOn ? await beyondPolicy(parts) : async () => true;
+    const live = await liveOf(parts, known);
+    for (const token of known) if (live.has(token.id) && (await isBeyond(token))) found++;
+    after = known.length < PAGE ? undefined : known.at(-1)?.id;
+  }
+  return found;
 }
 
 function isAdmitted({ groups }: TokenPolicy, person: Person | undefined): boolean {

@@ -90,7 +90,8 @@ export function recordedText(
   literal: (text: string) => string,
 ): string {
   const values: unknown[] = [issuer, ...call.values];
-  const text = recordingText(forPostgres(call.sql, 'issuer', ...call.parameters), values, acts, cause);
+  const change = forPostgres(call.sql, 'issuer', ...call.parameters);
+  const text = acts.length === 0 ? change : recordingText(change, values, acts, cause);
   return text.replaceAll(/\$(\d+)/g, (_, number) => {
     const value = values[Number(number) - 1];
     return typeof value === 'string' ? literal(value) : String(value);

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AuthorizationServer, FetchDocument, GetUserClaims } from '@grantd/core';
+import { type AuthorizationServer, type FetchDocument, type GetUserClaims, StorageFault } from '@grantd/core';
 import type { OperationParts } from '../admin/operation.ts';
 import { admissionByAddress, networkOf } from '../config/client_address.ts';
 import type { Configuration } from '../config/configuration.ts';
@@ -348,9 +348,24 @@ async function backgroundWork(given: Given, { instance, clock }: Data, parts: Pa
           sweep(instance, settings, clock, sweepLog, signal),
           backUp(instance.issuer, database, settings, files.backupPlan, log, signal),
           sealPeriodically(instance, settings.eventRetention, clock, log, signal),
+          warnOfTokens(instance, configuration, log),
         ]
       : []),
   ]);
+}
+
+/** Says once how many personal access tokens are beyond the policy, because they stay alive (ADR 194). */
+async function warnOfTokens(instance: Instance, configuration: Configuration, log: Log): Promise<void> {
+  try {
+    const [any] = await instance.personalTokens.list('', 1, instance.clock());
+    if (any === undefined) return;
+    const { countBeyondPolicy } = await import('../admin/personal_tokens.ts');
+    const tokens = await countBeyondPolicy({ ...instance, configuration });
+    if (tokens > 0) log.warn({ event: 'personal_tokens_beyond_policy', tokens });
+  } catch (error) {
+    // The readiness check reports it. A closed database is the end of the server.
+    if (!(error instanceof StorageFault)) throw error;
+  }
 }
 
 /**
