@@ -8,7 +8,6 @@ import {
   hasResource,
   OAuthError,
 } from '@grantd/core';
-import { actingWith } from '@grantd/core/internal/tokens/state';
 import { type NodeRequest, plainAddress } from '@grantd/core/node';
 import {
   type AccessTokens,
@@ -23,6 +22,7 @@ import type { Settings } from '../config/options.ts';
 import { requireApi } from '../follow/feed.ts';
 import type { Guesses } from '../limits/guesses.ts';
 import type { RequestLog } from '../log/log.ts';
+import { actingWith } from '../people/acting.ts';
 import { admitted, letPass, type Requirements, refuse, requirementsOf } from './exchange.ts';
 
 /** Below the issuer. */

@@ -1,6 +1,12 @@
 // Services and agents that act for users, with tokens that they obtained by exchange or by JWTs of trusted issuers.
 import { setTimeout as pause } from 'node:timers/promises';
-import { type AdministrableStorage, ASSERTED_SESSION, StorageFault, type TokenRecord } from '@grantd/core';
+import {
+  type AdministrableStorage,
+  ASSERTED_SESSION,
+  PERSONAL,
+  StorageFault,
+  type TokenRecord,
+} from '@grantd/core';
 import type { ActingUse, ActingUses } from '../data/acting_uses.ts';
 import type { PersonalTokens, TokenUse } from '../data/personal_tokens.ts';
 import type { ActingNow, Log } from '../log/log.ts';
@@ -84,6 +90,14 @@ function applicationOf({ clientId, ancestors = [] }: Obtained): string {
 
 function isActing({ sessionId = '', ...token }: TokenRecord): boolean {
   return applicationOf(token) !== token.clientId || sessionId.startsWith(ASSERTED_SESSION);
+}
+
+/** Who acts with a token that was obtained by exchange, or a personal one. @returns `undefined` for others */
+export function actingWith(token: TokenRecord): ActingNow | undefined {
+  const { subject, clientId, claims, grantId, ancestors } = token;
+  const personal = claims?.[PERSONAL] ? grantId : undefined;
+  if (subject === undefined || (personal === undefined && ancestors === undefined)) return undefined;
+  return { clientId, subject, application: applicationOf(token), personal };
 }
 
 function hourOf(atMs: number): number {
