@@ -62,7 +62,7 @@ const PERSON = {
       .filter((name) => !SHOWN_FIRST.includes(name)),
   },
   inner: { claims: CLAIMS },
-  labels: { 'claims.profile': 'profile_page' },
+  labels: { 'claims.name': 'full_name', 'claims.profile': 'profile_page' },
 } as const;
 
 /** More groups than fit on a page are typed. */

@@ -4,6 +4,7 @@ export const LABELS_DE: typeof LABELS_EN = {
   username: 'Benutzername',
   password: 'Passwort',
   name: 'Bezeichnung',
+  full_name: 'Vollständiger Name',
   given_name: 'Vorname',
   family_name: 'Nachname',
   middle_name: 'Weitere Vornamen',

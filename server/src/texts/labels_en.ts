@@ -4,6 +4,7 @@ export const LABELS_EN = {
   username: 'Username',
   password: 'Password',
   name: 'Name',
+  full_name: 'Full name',
   given_name: 'Given name',
   family_name: 'Family name',
   middle_name: 'Middle name',

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { html } from 'hono/html';
+import { type ReachView, reachTable } from '../src/console/reach.ts';
+import { textsIn } from '../src/texts/texts.ts';
+
+const AT = '2026-03-01T00:00:00Z';
+const LATER = '2026-03-02T00:00:00Z';
+
+const consent = (id: string, scopes: readonly string[]) => ({
+  client_id: id,
+  entries: [{ scopes: [...scopes], resources: [], claims: [], authorization_details: [], given_at: AT }],
+});
+
+const acting = (id: string, active: boolean, applications: readonly string[]) => ({
+  ...{ client_id: id, applications: [...applications], scopes: [], resources: [], agent: false, active },
+  ...{ since: AT, last_used_at: LATER },
+});
+
+/** The rows of the table as texts. */
+async function rowsOf(lists: Partial<ReachView>): Promise<readonly string[]> {
+  const view: ReachView = {
+    ...{ base: '/console', grants: [], acting: [], consents: [], tokens: [], nowMs: Date.parse(LATER) },
+    client: () => undefined,
+    ...lists,
+  };
+  const ending = (what: object) => html`[${Object.entries(what).join()}]`;
+  const table = String(await reachTable(view, ending, textsIn('en')));
+  const text = table.replaceAll(/<\/t[hd]>/g, ' ').replaceAll(/<[^>]*>/g, '');
+  return text.split('\n').map((line) => line.replaceAll(/\s+/g, ' ').trim());
+}
+
+const grant = (id: string, clientId: string) => ({ id, client_id: clientId, scopes: ['a'], created_at: AT });
+
+test('an application with active tokens comes first, and only such access can be ended', async () => {
+  const rows = await rowsOf({
+    acting: [acting('old', false, ['photos']), acting('billing', true, ['billing'])],
+    grants: [grant('g1', 'photos')],
+  });
+  assert.ok(rows.includes('2 applications have access now.'));
+  const found = rows.filter((row) => /^(?:old|billing|photos)/.test(row));
+  assert.deepEqual(
+    found.map((row) => row.split(' ')[0]),
+    ['billing', 'photos', 'old'],
+  );
+  assert.match(found[0] ?? '', /JWT of a trusted issuer.*\[client,billing\]$/);
+  assert.match(found[1] ?? '', /\[grant,g1\]$/);
+  assert.match(found[2] ?? '', /inactive photos/);
+  assert.doesNotMatch(found[2] ?? '', /\[/);
+});
+
+test('a consent is a row only if it allows more than the active tokens', async () => {
+  const consents = [consent('photos', ['a']), consent('notes', ['a']), consent('wiki', ['a', 'b'])];
+  const rows = await rowsOf({ consents, grants: [grant('g1', 'photos'), grant('g2', 'wiki')] });
+  const names = rows.flatMap((row) => /^(\w+) Consent/.exec(row)?.[1] ?? []);
+  assert.deepEqual(names.toSorted(), ['notes', 'wiki']);
+});
