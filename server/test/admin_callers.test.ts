@@ -51,6 +51,7 @@ const INPUTS: Inputs = {
   listActing: ({ sub }) => ({ sub }),
   getFactors: ({ sub }) => ({ sub }),
   confirmFactors: ({ sub }) => ({ sub }),
+  removeFactor: ({ sub }) => ({ sub, factor: 'authenticator_app' }),
   resetFactors: ({ sub }) => ({ sub }),
   listLinks: ({ sub }) => ({ sub }),
   removeLink: ({ sub, link }) => ({ sub, link }),
@@ -227,6 +228,8 @@ async function traceOf(t: TestContext, callerOf: (server: AdminServer) => Promis
       const google = { provider: 'google', upstreamIssuer: 'https://google.example', upstreamSub: 'b' };
       const linked = await server.instance.upstreamIdentities.link({ ...google, label: 'b' }, user.sub, 1);
       await addSession(server.instance, user.sub, SESSION);
+      const totp = { sealed: 'sealed', createdAtMs: 1, countsFromMs: 0 };
+      await server.instance.factors.addTotp(user.sub, totp, 1);
       made = { ...made, sub: user.sub, link: linked?.id ?? '' };
     }
     if (id === 'enableClient') made = { ...made, token: await server.tokenOf() };

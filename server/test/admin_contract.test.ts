@@ -140,6 +140,8 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
   const person = await admin.addUser('contract-user');
   const removed = await admin.addUser('contract-removed');
   await addSession(admin.instance, person.subject, 'contract');
+  const totp = { sealed: 'sealed', createdAtMs: 1, countsFromMs: 0 };
+  await admin.instance.factors.addTotp(person.subject, totp, 1);
   const client = { client_id: 'contract' };
   const user = { sub: person.subject };
   const group = { group: 'contract' };
@@ -200,6 +202,7 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['showHealth', {}],
     ['getFactors', { path: user }],
     ['confirmFactors', { path: user }],
+    ['removeFactor', { path: { ...user, factor: 'authenticator_app' } }],
     ['resetFactors', { path: user }],
     ['listLocks', { path: user }],
     ['unlockUser', { path: user }],

@@ -46,6 +46,7 @@ const USER_CHANGES = {
   endSessions: [({ sub }) => ({ sub }), ['session_ended']],
   endAccess: [({ sub }) => ({ sub }), ['session_ended', 'subject_revoked']],
   resetFactors: [({ sub }) => ({ sub }), ['person_factors_reset']],
+  removeFactor: [({ sub }) => ({ sub, factor: 'authenticator_app' }), ['person_factor_removed']],
   confirmFactors: [({ sub }) => ({ sub }), ['person_factors_confirmed']],
   removeLink: [({ sub, link }) => ({ sub, link }), ['person_unlinked']],
   unlockUser: [({ sub }) => ({ sub }), ['person_unlocked']],

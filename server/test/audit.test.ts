@@ -156,7 +156,7 @@ for (const database of DATABASES) {
         `person_linked up/${subject} user:${subject} - ${subject} -`,
       ]);
       const [linked] = await bare.upstreamIdentities.ofSubject(subject);
-      assert.deepEqual(await of(() => cli.upstreamIdentities.unlink(linked?.id ?? '', subject, 'any_link')), [
+      assert.deepEqual(await of(() => cli.upstreamIdentities.unlink(linked?.id ?? '', subject, 'any_way')), [
         `person_unlinked up/${subject} cli - ${subject} -`,
       ]);
       const second = { ...identity, upstreamSub: '2' };

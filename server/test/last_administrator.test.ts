@@ -181,6 +181,12 @@ const ACTS = {
     needs: ({ hasPasskeys = true }) => hasPasskeys,
     perform: (opened, { subject: sub }) => call(callsOf(opened), 'resetFactors', { sub }),
   },
+  removeFactor: {
+    own: PASSKEY,
+    needs: ({ hasPasskeys = true }) => hasPasskeys,
+    perform: (opened, { subject: sub, name }) =>
+      call(callsOf(opened), 'removeFactor', { sub, factor: `passkey-${name}` }),
+  },
   removeLink: {
     own: { link: OWN },
     async perform(opened, { subject: sub }) {
@@ -269,7 +275,7 @@ function swapAt(opened: Opened, at: number, swap: () => Promise<unknown>): Opene
     ...opened,
     people: intercept(opened.people, ['update', 'beginRemoval', 'erase', 'setDirectoryId']),
     groups: intercept(opened.groups, ['beginEnd', 'finishEnd', 'change']),
-    factors: intercept(opened.factors, ['reset']),
+    factors: intercept(opened.factors, ['reset', 'removePasskey']),
     upstreamIdentities: intercept(opened.upstreamIdentities, ['unlink']),
     mailedLinks: intercept(opened.mailedLinks, ['forget']),
     storage: intercept(opened.storage, ['setDisabled']),

@@ -490,7 +490,7 @@ for (const database of DATABASES) {
       assert.ok(await upstreamIdentities.unlink(link, subject, all));
       assert.equal(await factors.removePasskey(subject, passkey, { ...all, links: [link] }), false);
       const frank = await addLinkedPerson(opened, 'frank');
-      assert.ok(await upstreamIdentities.unlink(frank.link, frank.subject, 'any_link'));
+      assert.ok(await upstreamIdentities.unlink(frank.link, frank.subject, 'any_way'));
       const gina = await addLinkedPerson(opened, 'gina', { isSecurityKey: true });
       assert.equal(
         await upstreamIdentities.unlink(gina.link, gina.subject, all),

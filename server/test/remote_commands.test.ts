@@ -207,6 +207,7 @@ describe('commands with --url', () => {
     await compare(['user', 'show', 'NAME']);
     await compare(['user', 'enable', 'NAME']);
     await compare(['user', 'confirm-factors', 'NAME']);
+    await compare(['user', 'remove-factor', 'NAME', 'none']);
     await compare(['user', 'reset-factors', 'NAME']);
     await compare(['user', 'unlink', 'NAME', 'none']);
     await compare(['user', 'remove', 'NAME', '--yes']);

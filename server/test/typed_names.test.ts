@@ -248,6 +248,7 @@ describe('white space around what people type', () => {
     'user disable': [['user', 'disable', ' NAME ']],
     'user enable': [['user', 'enable', ' NAME ']],
     'user confirm-factors': [['user', 'confirm-factors', ' NAME ']],
+    'user remove-factor': [['user', 'remove-factor', ' NAME ', 'none']],
     'user reset-factors': [['user', 'reset-factors', ' NAME ']],
     'user export': [['user', 'export', '--group', ' GROUP ']],
     'group add': [['group', 'add', ' another ']],
@@ -305,7 +306,7 @@ describe('white space around what people type', () => {
       // No server answers at these addresses. What is typed is checked before.
       if (/^(mail|directory)$/.test(filled[0] ?? ''))
         assert.match(stderr, /connect|reach|refused/i, filled.join(' '));
-      else if (filled.includes('none')) assert.match(stderr, /zoe has no (?:link|session) none/);
+      else if (filled.includes('none')) assert.match(stderr, /zoe has no (?:link|session|factor) none/);
       else assert.equal(code, 0, `${filled.join(' ')}: ${stderr}`);
     }
     const added = JSON.parse(await grantdPrints(server.folder, ['user', 'show', 'added', '--json']));

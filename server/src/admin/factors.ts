@@ -1,10 +1,11 @@
 // How users sign in besides the password (factors, links to providers), and what too many attempts have locked.
-import type { Passkey } from '../data/factors.ts';
+import type { FactorKind, Passkey } from '../data/factors.ts';
 import type { Person } from '../data/people.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import { LOCKED_STEPS, type Lock, Locks } from '../people/locks.ts';
 import { requireSubject } from './groups.ts';
 import { type AdminParts, change, type OperationParts, operation } from './operation.ts';
+import { OperationRefused } from './operation_refused.ts';
 import {
   count,
   flag,
@@ -12,6 +13,7 @@ import {
   named,
   object,
   oneOf,
+  optional,
   optionalTime,
   text,
   time,
@@ -20,7 +22,14 @@ import {
   whole,
 } from './schema.ts';
 import { endedSessions, sessionsInWords } from './sessions.ts';
-import { asPermitted, confirmFactors, resetFactors, unlinkPerson } from './user_rules.ts';
+import {
+  asPermitted,
+  confirmFactors,
+  type FactorOfPerson,
+  removeFactor,
+  resetFactors,
+  unlinkPerson,
+} from './user_rules.ts';
 
 // ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -29,6 +38,7 @@ const FACTORS = named(
   object({
     passkeys: list(
       object({
+        id: text('The ID of the passkey. DELETE /users/{sub}/factors/{factor} takes it.'),
         name: text('The name that the user chose.'),
         added_at: time('When the user added the passkey.'),
         'last_used_at?': time('When the user last signed in with it.'),
@@ -38,6 +48,7 @@ const FACTORS = named(
     ),
     security_keys: list(
       object({
+        id: text('The ID of the security key. DELETE /users/{sub}/factors/{factor} takes it.'),
         name: text('The name that the user chose.'),
         added_at: time('When the user added the security key.'),
         'last_used_at?': time('When the user last signed in with it.'),
@@ -62,6 +73,30 @@ const RESET_FACTORS = named(
   'ResetFactors',
   object({ factors_removed: flag('Whether the user had any factors.'), sessions_ended: endedSessions }),
 );
+
+const REMOVED_FACTOR = named(
+  'RemovedFactor',
+  object({
+    kind: oneOf(
+      [
+        'passkey',
+        'security_key',
+        'authenticator_app',
+        'recovery_codes',
+      ] as const satisfies readonly FactorKind[],
+      'What was removed.',
+    ),
+    'name?': text('The user’s name for the passkey or security key.'),
+    sessions_ended: endedSessions,
+  }),
+);
+
+const KINDS_IN_WORDS: Readonly<Record<FactorKind, string>> = {
+  passkey: 'passkey',
+  security_key: 'security key',
+  authenticator_app: 'authenticator app',
+  recovery_codes: 'recovery codes',
+};
 
 const link = {
   id: text('The ID of the link. DELETE /users/{sub}/links/{link} takes it.'),
@@ -114,8 +149,8 @@ async function factorsView(
   };
 }
 
-function keyView({ name, createdAtMs, lastUsedAtMs }: Passkey) {
-  return { name, added_at: timeOf(createdAtMs), ...optionalTime('last_used_at', lastUsedAtMs) };
+function keyView({ id, name, createdAtMs, lastUsedAtMs }: Passkey) {
+  return { id, name, added_at: timeOf(createdAtMs), ...optionalTime('last_used_at', lastUsedAtMs) };
 }
 
 function linkView({ upstreamIssuer, upstreamSub, linkedAtMs, ...identity }: UpstreamIdentity): LinkView {
@@ -127,6 +162,29 @@ function linkView({ upstreamIssuer, upstreamSub, linkedAtMs, ...identity }: Upst
 
 export function lockView({ step, places, endsAtMs }: Lock): LockView {
   return { step, places, ends_at: timeOf(endsAtMs) };
+}
+
+/** The factor with this ID, if the user has it. */
+async function factorOf(
+  { factors }: Pick<OperationParts, 'factors'>,
+  { subject }: Pick<Person, 'subject'>,
+  id: string,
+): Promise<FactorOfPerson | undefined> {
+  if (id === 'authenticator_app' || id === 'recovery_codes') {
+    const { hasTotp, recoveryCodes } = await factors.of(subject);
+    const isThere = id === 'authenticator_app' ? hasTotp : recoveryCodes > 0;
+    return isThere ? { id, kind: id } : undefined;
+  }
+  const key = (await factors.passkeysOf(subject)).find((one) => one.id === id);
+  return key && { id, kind: key.isSecurityKey ? 'security_key' : 'passkey', name: key.name };
+}
+
+function noFactor({ name }: Pick<Person, 'name'>, id: string): OperationRefused {
+  return new OperationRefused(
+    'not_found',
+    `${name} has no factor ${id}`,
+    `grantd user show ${name} shows all factors`,
+  );
 }
 
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
@@ -202,6 +260,38 @@ export const FACTOR_OPERATIONS = {
     write: async (parts, person) => ({
       document: { factors_confirmed: await confirmFactors(parts, person) },
     }),
+  }),
+  // After the operations whose paths have a word at this place.
+  removeFactor: change({
+    method: 'DELETE',
+    path: '/users/{sub}/factors/{factor}',
+    scope: 'grantd:users:write',
+    summary:
+      'Remove one factor of a user: a passkey or security key by its ID, `authenticator_app` or `recovery_codes`. Ends the user’s sessions and revokes all their tokens. Recovery codes are also removed with the last other factor',
+    status: 200,
+    output: REMOVED_FACTOR,
+    command: {
+      line: 'user remove-factor <sub> <factor>',
+      about:
+        'remove one factor of a user, end their sessions and revoke all their tokens. Recovery codes are also removed with the last other factor',
+      notes: `FACTOR is the identifier of a passkey or security key, which grantd user show prints, authenticator_app or recovery_codes.
+
+  grantd user remove-factor bob authenticator_app   # bob has sold his phone`,
+      lines: ({ kind, name, sessions_ended: ended }, { username }) =>
+        `removed the ${KINDS_IN_WORDS[kind]}${name === undefined ? '' : ` ${JSON.stringify(name)}`} of ${username}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
+    },
+    async prepare(parts, { sub, factor: id }) {
+      const person = await changeable(parts, sub);
+      const factor = await factorOf(parts, person, id);
+      if (factor === undefined) throw noFactor(person, id);
+      return { person, factor };
+    },
+    async write(parts, { person, factor }) {
+      const ended = await removeFactor(parts, person, factor);
+      if (ended === undefined) throw noFactor(person, factor.id);
+      const { kind, name } = factor;
+      return { document: { kind, ...optional('name', name), sessions_ended: ended } };
+    },
   }),
   listLinks: operation({
     method: 'GET',

@@ -1,16 +1,17 @@
 import type { Claims, GrantRecord } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
+import type { FactorKind } from '../data/factors.ts';
 import type { Notice } from '../data/mails.ts';
 import { nameProblem, trimmed } from '../data/names.ts';
 import { claimsAsKept, isOwnClaim, type ListedPerson, type Person } from '../data/people.ts';
 import { type PeopleFilter, placeOfPerson } from '../data/people_list.ts';
 import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
-import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
+import { ANY_WAY, type WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { counts } from '../people/consents.ts';
 import { setDisabled } from '../people/enabling.ts';
 import { claimTypeOf, hasPrototypeMember, isOfClaimType } from '../people/import_lines.ts';
-import { type MailParameters, MailQueue } from '../people/mailing.ts';
+import { type FactorChange, type MailParameters, MailQueue } from '../people/mailing.ts';
 import { isPasswordHash } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { SessionEnding } from '../people/sessions.ts';
@@ -237,7 +238,7 @@ export async function unlinkPerson(
   const change = linked && ({ change: 'provider_unlinked', name: linked.provider } as const);
   const notice = change && (await noticeTo(parts, person, 'factor_changed', change));
   const unlink = () =>
-    asPermitted(parts, person, () => upstreamIdentities.unlink(id, subject, 'any_link', notice));
+    asPermitted(parts, person, () => upstreamIdentities.unlink(id, subject, ANY_WAY, notice));
   const others = (ways: WaysToSignIn) => ({ ...ways, links: ways.links.filter((link) => link !== id) });
   const unlinked = await takingWays(parts, person, others, unlink);
   if (unlinked === undefined)
@@ -285,6 +286,47 @@ export async function resetFactors(
   // After the reset, no session can start with the old factors. A thief may have used them.
   const { ended } = await endAccess(parts, person);
   return { wereThere, ended };
+}
+
+/** A factor of a user. An app and the codes have their kind as ID. */
+export interface FactorOfPerson {
+  readonly id: string;
+  readonly kind: FactorKind;
+  /** The user’s name for a passkey or security key. */
+  readonly name?: string;
+}
+
+const REMOVALS = {
+  passkey: 'passkey_removed',
+  security_key: 'security_key_removed',
+  authenticator_app: 'totp_removed',
+  recovery_codes: 'recovery_codes_removed',
+} as const satisfies Record<FactorKind, FactorChange>;
+
+/**
+ * Removes one factor of a user, ends their sessions and revokes all their tokens. Recovery codes end with the last other
+ * factor. Unlike users, operators can remove the only way to sign in, except that of the last administrator.
+ * @returns the number of sessions; `undefined` if the factor is gone
+ * @throws {OperationRefused} the user is the last administrator, and signs in only with this passkey
+ */
+export async function removeFactor(
+  parts: OperationParts & ChangeParts,
+  person: Person,
+  { id, kind, name }: FactorOfPerson,
+): Promise<number | undefined> {
+  const { factors } = parts;
+  const { subject } = person;
+  const change = { change: REMOVALS[kind], ...(name !== undefined && { name }) };
+  const notice = await noticeTo(parts, person, 'factor_changed', change);
+  const remove = () => {
+    if (kind === 'authenticator_app') return factors.removeTotp(subject, notice);
+    if (kind === 'recovery_codes') return factors.removeRecoveryCodes(subject, notice);
+    return factors.removePasskey(subject, id, ANY_WAY, notice);
+  };
+  const withoutIt = (ways: WaysToSignIn) => ({ ...ways, without: id });
+  const isRemoved = await takingWays(parts, person, withoutIt, () => asPermitted(parts, person, remove));
+  // After the removal, no session can start with the factor. A thief may have used it.
+  return isRemoved ? (await endAccess(parts, person)).ended : undefined;
 }
 
 /** Lets the factors of a user count that they have added with a recovery code. @returns whether any had to wait */

@@ -203,7 +203,7 @@ function userOf({ type, subject }: EventRecord): string {
 const ADVICE: Readonly<Partial<Record<EventRecord['type'], string>>> = {
   client_secret_rotated: ': the earlier secret is accepted again (grantd client rotate-secret)',
   person_password_set: ': the earlier password is accepted again (grantd user set-password)',
-  person_factor_removed: ': the passkey or authenticator app is accepted again (grantd user reset-factors)',
+  person_factor_removed: ': the factor is accepted again (grantd user remove-factor)',
   person_recovery_codes_made: ': the earlier recovery codes are accepted again (grantd user reset-factors)',
   person_recovery_code_used: ': the code is accepted again',
   key_rotated: ': this key signs again (grantd keys rotate)',

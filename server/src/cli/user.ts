@@ -328,7 +328,7 @@ function factorLines(factors: FactorsView): readonly string[] {
   const { authenticator_app_added_at: addedAt, recovery_codes: codes, count_from: from } = factors;
   const keyLine = (kind: string) => (one: FactorsView['security_keys'][number]) => {
     const use = one.last_used_at === undefined ? 'never used' : `last used ${one.last_used_at}`;
-    return `${kind} ${JSON.stringify(one.name)}: added ${one.added_at}, ${use}`;
+    return `${kind} ${one.id} ${JSON.stringify(one.name)}: added ${one.added_at}, ${use}`;
   };
   const lines = [
     ...factors.passkeys.map(keyLine('passkey')),

@@ -198,6 +198,21 @@ export const USERS: Acts = {
     reset_factors: {
       ...{ operation: 'resetFactors', of: OF_USER, asks: true, facts: endings, done: 'factors_removed' },
     },
+    remove_factor: {
+      operation: 'removeFactor',
+      of: { sub: 'sub', factor: 'factor' },
+      asks: true,
+      async facts(visit, given, texts, values) {
+        const { sub = '', factor } = given;
+        const nowMs = visit.console.pages.clock();
+        const rows = factorRows(await visit.call('getFactors', { sub }), nowMs, texts);
+        const found = rows.find(({ id }) => id === factor);
+        if (found === undefined) throw new OperationRefused('not_found', 'the user has no such factor');
+        return [[found.kind, found.said], ...((await endings?.(visit, given, texts, values)) ?? [])];
+      },
+      done: 'factor_removed',
+      next: (_, { sub = '' }) => ({ sub }),
+    },
     confirm_factors: {
       operation: 'confirmFactors',
       of: OF_USER,
@@ -477,29 +492,19 @@ function claimText(value: unknown, { console: { forms } }: Texts): Html | string
 function signInSection({ base, user, factors, links, locks, isOwn, ...view }: UserView, texts: Texts): Html {
   const { console: words } = texts;
   const { sub } = user;
-  const {
-    passkeys,
-    security_keys: securityKeys,
-    authenticator_app_added_at: appAddedAt,
-    recovery_codes: codesLeft,
-    count_from: countFrom,
-  } = factors;
-  const hasFactors = passkeys.length + securityKeys.length > 0 || appAddedAt !== undefined || codesLeft > 0;
+  const { count_from: countFrom } = factors;
+  const held = factorRows(factors, view.nowMs, texts);
   const act = (name: string) => actLink(USERS, name, base, { sub }, texts);
   const ownActs = [
     act('set_password'),
     ...(countFrom === undefined ? [] : [act('confirm_factors')]),
-    ...(hasFactors ? [act('reset_factors')] : []),
+    ...(held.length > 0 ? [act('reset_factors')] : []),
   ];
   return section(
     'ways-in',
     words.signIn,
     html`${termList([
       [words.password, user.has_password ? words.present : words.absent],
-      [words.passkeys, namesOf(passkeys)],
-      [texts.securityKeys.title, namesOf(securityKeys)],
-      [words.authenticatorApp, appAddedAt && words.created(ago(appAddedAt, view.nowMs, texts))],
-      [words.recoveryCodes, codesLeft === 0 ? undefined : texts.formats.number(codesLeft)],
       [words.countFrom, timeOf(countFrom, texts)],
       ...locks.map(
         ({ step, ends_at: endsAt }): Row => [
@@ -508,7 +513,10 @@ function signInSection({ base, user, factors, links, locks, isOwn, ...view }: Us
         ],
       ),
     ])}
-${links.map(
+${held.map(
+  ({ id, kind, said, unseen }) =>
+    html`<div class="row"><div>${kind}: ${said}</div>${isOwn ? '' : actLink(USERS, 'remove_factor', base, { sub, factor: id }, texts, { id, unseen })}</div>\n`,
+)}${links.map(
   ({ id, provider, label }) =>
     html`<div class="row"><div><bdi>${provider}</bdi>: <bdi>${label}</bdi></div>${isOwn ? '' : actLink(USERS, 'unlink', base, { sub, link: id }, texts, { id, unseen: label })}</div>\n`,
 )}${isOwn ? html`<p class="note">${words.ownSignIn}</p>\n` : ''}${actionForm({ base, ...view }, { sub }, [
@@ -518,10 +526,44 @@ ${links.map(
   );
 }
 
-function namesOf(keys: readonly { readonly name: string }[]): Html | undefined {
-  return keys.length === 0
-    ? undefined
-    : html`${keys.map(({ name }, at) => html`${at === 0 ? '' : ', '}<bdi>${name}</bdi>`)}`;
+/** A factor on the page of its user. */
+interface FactorRow {
+  readonly id: string;
+  readonly kind: string;
+  readonly said: Html;
+  /** What names it for screen readers. */
+  readonly unseen: string;
+}
+
+function factorRows(factors: FactorsView, nowMs: number, texts: Texts): readonly FactorRow[] {
+  const { console: words, formats } = texts;
+  const { authenticator_app_added_at: appAddedAt, recovery_codes: codesLeft } = factors;
+  const keyRow =
+    (kind: string) =>
+    ({ id, name }: FactorsView['security_keys'][number]): FactorRow => ({
+      ...{ id, kind, unseen: `${kind}: ${name}` },
+      said: html`<bdi>${name}</bdi>`,
+    });
+  return [
+    ...factors.passkeys.map(keyRow(words.filterValues.factor.passkey)),
+    ...factors.security_keys.map(keyRow(words.filterValues.factor.security_key)),
+    ...(appAddedAt === undefined
+      ? []
+      : [
+          {
+            ...{ id: 'authenticator_app', kind: words.authenticatorApp, unseen: words.authenticatorApp },
+            said: html`${words.created(ago(appAddedAt, nowMs, texts))}`,
+          },
+        ]),
+    ...(codesLeft === 0
+      ? []
+      : [
+          {
+            ...{ id: 'recovery_codes', kind: words.recoveryCodes, unseen: words.recoveryCodes },
+            said: html`${formats.number(codesLeft)}`,
+          },
+        ]),
+  ];
 }
 
 function listOrNone(rows: readonly Html[], { console: words }: Texts): Html {

@@ -4,7 +4,7 @@ import { type Notice, noticeCalls } from './mails.ts';
 import { personAct } from './people.ts';
 import { type ProgramSecret, seal, unseal } from './secrets.ts';
 import { asRow, type ProgramTables, recorded, statements, type TableCall, table } from './tables.ts';
-import { hasWay, type WaysToSignIn } from './ways_to_sign_in.ts';
+import { type ANY_WAY, mayRemove, type WaysToSignIn } from './ways_to_sign_in.ts';
 
 /** A passkey (WebAuthn §4, discoverable credential) of a user, or a security key, which only follows a password (ADR 192). */
 export interface Passkey {
@@ -81,7 +81,7 @@ export interface SealedTotp {
 }
 
 /** The `reason` of events about a factor. */
-type FactorKind = 'passkey' | 'security_key' | 'authenticator_app';
+export type FactorKind = 'passkey' | 'security_key' | 'authenticator_app' | 'recovery_codes';
 
 /** Maximum passkeys and security keys per user. */
 export const MAX_PASSKEYS = 20;
@@ -110,13 +110,13 @@ export interface Factors {
   ): Promise<boolean>;
   /**
    * Removes a passkey, if the user has another way to sign in. Recovery codes end with the last other factor.
-   * @param ways which ways count
+   * @param ways which ways count. With `ANY_WAY`, the user need not keep one
    * @returns `false` if it was not removed
    */
   removePasskey(
     subject: string,
     id: string,
-    ways: WaysToSignIn,
+    ways: WaysToSignIn | typeof ANY_WAY,
     notice?: Notice,
     hold?: Hold,
   ): Promise<boolean>;
@@ -150,6 +150,8 @@ export interface Factors {
   unsavedCodesOf(subject: string): Promise<readonly string[]>;
   /** Forgets the sealed codes. */
   codesSaved(subject: string): Promise<void>;
+  /** @returns `false` if the user has none */
+  removeRecoveryCodes(subject: string, notice?: Notice): Promise<boolean>;
   /** Uses up a recovery code. A user who has one has saved them. @returns `false` if it does not exist or was used */
   useRecoveryCode(subject: string, digest: string): Promise<boolean>;
 
@@ -199,6 +201,8 @@ const PEOPLE_SQL = statements({
   // Blocks concurrent changes of the factors and the removal of the user.
   hold: `UPDATE grantd.people SET name = name WHERE ${OF_PERSON}`,
   holdWithFactors: `UPDATE grantd.people SET name = name WHERE ${OF_PERSON} AND ${HAS_OTHER} RETURNING subject`,
+  // Returns the user once, however many codes there are.
+  holdWithCodes: `UPDATE grantd.people SET name = name WHERE ${OF_PERSON} AND ${CODE}) RETURNING subject`,
   // The highest level of the factors that count, and of an earlier hold.
   holdLevel: `
     UPDATE grantd.people SET held_until_ms = :untilMs, held_level = CASE
@@ -312,7 +316,7 @@ export function factorsTable(tables: ProgramTables): Factors {
     usePasskey: (id, { nowMs: lastUsedAtMs, ...use }) =>
       tables.changes(PASSKEYS_SQL.use({ id, ...use, lastUsedAtMs })),
     removePasskey(subject, removed, ways, notice, hold) {
-      const { condition, values } = hasWay(ways, removed);
+      const { condition, values } = mayRemove(removed, ways);
       const remove = `
         DELETE FROM grantd.passkeys WHERE ${OF_PERSON} AND id = :removed AND ${condition}
         RETURNING CASE is_security_key WHEN 1 THEN 'security_key' ELSE 'passkey' END AS kind`;
@@ -368,6 +372,16 @@ export function factorsTable(tables: ProgramTables): Factors {
       ),
     unsavedCodesOf: (subject) => tables.list(CODES_SQL.unsaved({ subject }), ({ sealed }) => String(sealed)),
     codesSaved: (subject) => tables.run(CODES_SQL.saved({ subject })),
+    removeRecoveryCodes: (subject, notice) =>
+      tables.changes(
+        ...holdCalls(subject),
+        ...noticeCalls(notice, `${CODE})`, {}),
+        recorded(
+          PEOPLE_SQL.holdWithCodes({ subject }),
+          factorAct('person_factor_removed', subject, 'recovery_codes'),
+        ),
+        CODES_SQL.removeAll({ subject }),
+      ),
     useRecoveryCode: (subject, codeDigest) =>
       tables.changes(
         CODES_SQL.savedWith({ subject, codeDigest }),

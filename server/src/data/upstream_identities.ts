@@ -10,7 +10,7 @@ import {
   type TableRow,
   table,
 } from './tables.ts';
-import { hasWay, type WaysToSignIn } from './ways_to_sign_in.ts';
+import { type ANY_WAY, mayRemove, type WaysToSignIn } from './ways_to_sign_in.ts';
 
 /** A user as an identity provider names them. */
 export interface UpstreamName {
@@ -75,7 +75,7 @@ export interface UpstreamIdentities {
   unlink(
     id: string,
     subject: string,
-    ways: WaysToSignIn | 'any_link',
+    ways: WaysToSignIn | typeof ANY_WAY,
     notice?: Notice,
   ): Promise<UpstreamIdentity | undefined>;
   /** Records that a session depends on an identity. @param upstreamSid the session at the provider, if known */
@@ -200,8 +200,7 @@ export function upstreamIdentitiesTable(tables: ProgramTables): UpstreamIdentiti
       return added?.length === 1 && linked?.length === 1 ? { person, identity } : undefined;
     },
     async unlink(removed, subject, ways, notice) {
-      const { condition, values } =
-        ways === 'any_link' ? { condition: '1 = 1', values: { removed } } : hasWay(ways, removed);
+      const { condition, values } = mayRemove(removed, ways);
       const unlink = `
         DELETE FROM grantd.upstream_identities WHERE ${OF_PERSON} AND id = :removed AND ${condition}
         RETURNING ${IDENTITIES.list}, provider || '/' || subject AS link`;

@@ -22,16 +22,33 @@ export interface WaysToSignIn {
   readonly hasDirectory: boolean;
   /** The user’s links to identities at configured providers, by ID. */
   readonly links: readonly string[];
+  /** The ID of a passkey or link that does not count, because it is about to be removed. */
+  readonly without?: string;
+}
+
+/** The removal of a passkey or link from a user who need not keep a way to sign in. */
+export const ANY_WAY = 'any_way';
+
+/** The condition of the removal of a passkey or link, as `hasWay`. */
+export function mayRemove(id: string, ways: WaysToSignIn | typeof ANY_WAY) {
+  return ways === ANY_WAY
+    ? { condition: '1 = 1', values: { removed: id } }
+    : hasWay({ ...ways, without: id });
 }
 
 /**
  * SQL that tells whether a user can sign in, perhaps after the removal of a link or passkey. It then belongs into the
  * statement that removes, which a lock of the user must precede. Otherwise two concurrent removals could each rely on what
  * the other removes. The user is the parameter `:subject`.
- * @param removed the ID of what is removed. Default: nothing is
  * @returns also the values of the other parameters
  */
-export function hasWay({ hasPasswords, hasPasskeys, hasDirectory, links }: WaysToSignIn, removed = '') {
+export function hasWay({
+  hasPasswords,
+  hasPasskeys,
+  hasDirectory,
+  links,
+  without: removed = '',
+}: WaysToSignIn) {
   const has = (table: string, condition: string) =>
     `EXISTS (SELECT 1 FROM grantd.${table} WHERE issuer = :issuer AND subject = :subject AND ${condition})`;
   const ids = links.map((_, index) => `:link${index}`).join(', ');

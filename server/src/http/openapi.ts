@@ -59,8 +59,13 @@ const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   group: 'The name of the group.',
   scope: 'The scope.',
   link: 'The ID of the link.',
+  session: 'The ID of the session.',
+  factor: 'The ID of the passkey or security key, `authenticator_app` or `recovery_codes`.',
   mail: 'The ID of the email.',
 };
+
+/** Enough for the longest credential ID of WebAuthn, 1023 bytes. */
+const MAX_PATH_PARAMETER = 1400;
 
 /** @param issuer of the server */
 export function openApiDocument(issuer: string): Readonly<Record<string, unknown>> {
@@ -210,7 +215,7 @@ function describe(id: string, operation: AnyOperation | AnyStream, refer: (schem
     parameters: [
       ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
         ...{ name, in: 'path', required: true, description: PATH_PARAMETERS[name] },
-        schema: { type: 'string', minLength: 1, maxLength: 300 },
+        schema: { type: 'string', minLength: 1, maxLength: MAX_PATH_PARAMETER },
       })),
       ...Object.entries(query).map(([name, { schema, about }]) => ({
         ...{ name, in: 'query', required: false, description: about, schema },

@@ -47,7 +47,7 @@ export interface MailParameters {
 
 export const FACTOR_CHANGES = [
   ...(['passkey_added', 'passkey_removed', 'totp_added', 'totp_removed', 'recovery_codes_made'] as const),
-  ...(['security_key_added', 'security_key_removed'] as const),
+  ...(['security_key_added', 'security_key_removed', 'recovery_codes_removed'] as const),
   ...(['factors_reset', 'provider_linked', 'provider_unlinked'] as const),
 ] as const;
 

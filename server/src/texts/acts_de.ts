@@ -69,6 +69,11 @@ export const ACTS_DE: typeof ACTS_EN = {
       text: 'Passkeys, Authenticator-App und Wiederherstellungscodes werden entfernt. Alle Sitzungen enden, und alle Token gelten sofort nicht mehr. Der Benutzer braucht danach nur das Passwort, um sich anzumelden und neue Faktoren hinzuzufügen.',
       yes: 'Zweite Faktoren entfernen',
     },
+    remove_factor: {
+      title: (name) => `Diesen Faktor von ${name} entfernen?`,
+      text: 'Alle Sitzungen enden, und alle Token gelten sofort nicht mehr. Mit dem letzten anderen Faktor entfallen auch die Wiederherstellungscodes. Ohne Faktor braucht der Benutzer nur das Passwort, um sich anzumelden.',
+      yes: 'Faktor entfernen',
+    },
     confirm_factors: {
       title: (name) => `Die neuen Faktoren von ${name} sofort gelten lassen?`,
       text: 'Der Benutzer hat Faktoren mit einem Wiederherstellungscode geändert, deshalb wartet die Änderung. Vergewissern Sie sich zuerst, dass es der Benutzer war.',

@@ -68,6 +68,11 @@ export const ACTS_EN = {
       text: 'Passkeys, the authenticator app and recovery codes are removed. All sessions end, and all tokens stop working at once. The user then needs only the password to sign in, and to add new factors.',
       yes: 'Remove second factors',
     },
+    remove_factor: {
+      title: (name: string) => `Remove this factor of ${name}?`,
+      text: 'All sessions end, and all tokens stop working at once. Recovery codes go with the last other factor. Without any factor, the user needs only the password to sign in.',
+      yes: 'Remove factor',
+    },
     confirm_factors: {
       title: (name: string) => `Let the new factors of ${name} count at once?`,
       text: 'The user has changed factors with a recovery code, so the change waits. Make sure first that it was the user.',

@@ -813,6 +813,7 @@ export const DE: Texts = {
       totp_removed: () => 'Die Authenticator-App wurde entfernt.',
       recovery_codes_made: () =>
         'Neue Wiederherstellungscodes wurden erstellt. Die bisherigen gelten nicht mehr.',
+      recovery_codes_removed: () => 'Die Wiederherstellungscodes wurden entfernt.',
       factors_reset: () =>
         'Alle Passkeys und Sicherheitsschlüssel, die Authenticator-App und die Wiederherstellungscodes wurden entfernt.',
       provider_linked: (name) => `Die Anmeldung über ${name} wurde hinzugefügt.`,
@@ -1301,6 +1302,7 @@ export const DE: Texts = {
       user_unlocked: 'Der Benutzer kann sich wieder anmelden.',
       password_set: 'Das Passwort ist festgelegt. Alle Sitzungen und Token des Benutzers sind beendet.',
       access_ended: 'Alle Zugriffe des Benutzers sind beendet.',
+      factor_removed: 'Der Faktor ist entfernt. Alle Sitzungen und Token des Benutzers sind beendet.',
       factors_removed:
         'Die zweiten Faktoren sind entfernt. Alle Sitzungen und Token des Benutzers sind beendet.',
       factors_confirmed: 'Die Faktoren gelten jetzt.',

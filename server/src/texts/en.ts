@@ -810,6 +810,7 @@ export const EN = {
       totp_added: (_: string) => 'An authenticator app was added.',
       totp_removed: (_: string) => 'The authenticator app was removed.',
       recovery_codes_made: (_: string) => 'New recovery codes were made. The old ones no longer work.',
+      recovery_codes_removed: (_: string) => 'The recovery codes were removed.',
       factors_reset: (_: string) =>
         'All passkeys, security keys, the authenticator app and the recovery codes were removed.',
       provider_linked: (name: string) => `The sign-in through ${name} was added.`,
@@ -1279,6 +1280,7 @@ export const EN = {
       user_unlocked: 'The user can sign in again.',
       password_set: 'The password is set. All sessions and tokens of the user have ended.',
       access_ended: 'All access of the user has ended.',
+      factor_removed: 'The factor is removed. All sessions and tokens of the user have ended.',
       factors_removed: 'The second factors are removed. All sessions and tokens of the user have ended.',
       factors_confirmed: 'The factors count now.',
       link_removed: 'The link is removed.',

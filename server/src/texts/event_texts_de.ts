@@ -205,7 +205,13 @@ export const EVENT_TEXTS_DE: typeof EVENT_TEXTS = {
     fed: 'einem Anbieter',
     recovery: 'einem Wiederherstellungscode',
   },
-  factors: { passkey: 'einen Passkey', authenticator_app: 'eine Authenticator-App', other: 'einen Faktor' },
+  factors: {
+    passkey: 'einen Passkey',
+    security_key: 'einen Sicherheitsschlüssel',
+    authenticator_app: 'eine Authenticator-App',
+    recovery_codes: 'die Wiederherstellungscodes',
+    other: 'einen Faktor',
+  },
   purposes: {
     reset: 'für ein neues Passwort',
     code: 'mit einem Code zur Anmeldung',

@@ -208,7 +208,13 @@ export const EVENT_TEXTS = {
     fed: 'a provider',
     recovery: 'a recovery code',
   },
-  factors: { passkey: 'a passkey', authenticator_app: 'an authenticator app', other: 'a factor' },
+  factors: {
+    passkey: 'a passkey',
+    security_key: 'a security key',
+    authenticator_app: 'an authenticator app',
+    recovery_codes: 'the recovery codes',
+    other: 'a factor',
+  },
   purposes: {
     reset: 'for a new password',
     code: 'with a code to sign in',

@@ -636,8 +636,8 @@ const CONSOLE_USER = {
 
 const CONSOLE_SIGN_IN = {
   factors: {
-    passkeys: [{ name: 'Phone', added_at: EPOCH, backed_up: true }],
-    security_keys: [{ name: 'Key ring', added_at: EPOCH }],
+    passkeys: [{ id: 'k1', name: 'Phone', added_at: EPOCH, backed_up: true }],
+    security_keys: [{ id: 'k2', name: 'Key ring', added_at: EPOCH }],
     ...{ authenticator_app_added_at: EPOCH, recovery_codes: 8, count_from: EPOCH },
   },
   links: [
