@@ -7,7 +7,10 @@ export interface Control {
   readonly isFocusVisible: boolean;
 }
 
-/** All controls that a mouse could use, in document order. Fields that only password managers see are hidden. */
+/**
+ * All controls that a mouse could use, in document order. Fields that only password managers see are hidden. Tab leads to
+ * the chosen one of several radio buttons, and arrow keys lead to the others.
+ */
 export function controls(page: Page): Promise<readonly string[]> {
   return page.evaluate(() =>
     [
@@ -17,7 +20,9 @@ export function controls(page: Page): Promise<readonly string[]> {
     ]
       .filter(
         (element) =>
-          element.checkVisibility() && !element.matches('[type=hidden], [disabled], [aria-hidden=true]'),
+          element.checkVisibility() &&
+          !element.matches('[type=hidden], [disabled], [aria-hidden=true]') &&
+          !element.matches('form:has([type=radio]:checked) [type=radio]:not(:checked)'),
       )
       .map((element) => element.id || element.outerHTML.slice(0, 60)),
   );

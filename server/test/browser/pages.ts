@@ -31,6 +31,7 @@ export const PAGE_FLAGS: readonly string[] = [
   '--providers',
   join(import.meta.dirname, 'providers.json'),
   ...['--email-code', 'also'],
+  ...['--personal-tokens', '--personal-token-apis', 'http://localhost:4003'],
   ...['--console', '--admin-group', 'admins', '--console-sign-in-policy', 'password'],
 ];
 
@@ -210,6 +211,37 @@ export const PAGES: readonly PageCase[] = [
       await visit.page.click('#add-totp');
     },
     shows: '#confirm-totp',
+  },
+  {
+    name: 'account: tokens',
+    as: 'alice',
+    open: (visit) => visit.open('/account/tokens'),
+    shows: '#make-token',
+  },
+  {
+    name: 'account: a new token, refused',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/account/tokens');
+      await visit.page.fill('#name', LONG_NAME.slice(0, 64));
+      await visit.page.click('#make-token');
+    },
+    shows: '#problem ~ * #make-token',
+  },
+  {
+    name: 'account: a new token with its value',
+    as: 'alice',
+    open: makeToken,
+    shows: '[id^=token-saved-]',
+  },
+  {
+    name: 'account: the end of a token',
+    as: 'alice',
+    open: async (visit) => {
+      await makeToken(visit);
+      await visit.page.click('[id^=end-token-]');
+    },
+    shows: '#end-token-yes',
   },
   {
     name: 'second step of a sign-in',
@@ -609,6 +641,14 @@ export const PAGES: readonly PageCase[] = [
   },
   { name: 'no such page', as: 'nobody', open: (visit) => visit.open('/nowhere'), shows: '#problem' },
 ];
+
+async function makeToken(visit: Visit): Promise<void> {
+  await visit.open('/account/tokens');
+  await visit.page.fill('#name', LONG_NAME.slice(0, 64));
+  await visit.page.check('[name=scope]');
+  await visit.page.click('#make-token');
+  await visit.page.waitForSelector('[id^=token-saved-]');
+}
 
 /** Tokens that the console explains. */
 let issued = '';

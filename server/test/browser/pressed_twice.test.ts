@@ -285,7 +285,9 @@ async function fillIn(page: ChromiumPage, world: World, kind: string): Promise<r
   await form.evaluate((one) => one.closest('details')?.setAttribute('open', ''));
   for (const [name, value] of Object.entries(typed)) {
     const field = form.locator(`[name="${name}"]`);
-    if ((await field.getAttribute('type')) === 'checkbox') await field.check();
+    // Several boxes can have one name.
+    if ((await field.first().getAttribute('type')) === 'checkbox')
+      await form.locator(`[name="${name}"][value="${value}"]`).check();
     else await field.fill(value);
   }
   const button = form.locator(`[id="${id}"]`);
