@@ -25,7 +25,7 @@ function assertSaysOutage(
   assert.equal(text?.trim(), `<p>The server cannot answer right now.</p>\n<p>Try again in ${wait}.</p>`);
   assert.match(html, /<dd lang="en">temporarily_unavailable<\/dd>/);
   assert.ok(html.includes(`<dd lang="en">${description}</dd>`), html.slice(-700));
-  assert.match(html, /<dt>Request<\/dt><dd lang="zxx">[\w-]+<\/dd>/);
+  assert.match(html, /<code id="request-number" lang="zxx">[\w-]+<\/code>/);
   assert.doesNotMatch(html, /not in order|Go back to the application/);
 }
 

@@ -53,6 +53,7 @@ const READS_NO_SECRET: Readonly<Record<string, string>> = {
   'config/text_file.ts': 'what others read with it',
   'config/trusted_issuers.ts': 'a token that its platform writes, with a mode of its own',
   'console/chart_library.ts': 'a file of a package',
+  'console/troubles.ts': 'a certificate',
   'data/backup.ts': 'a secret that the program itself has just written',
   'data/backup_file.ts': 'the start of a sealed file',
   'serve/thread_priorities.ts': 'a file of the kernel',

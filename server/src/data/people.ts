@@ -170,7 +170,8 @@ const IF_FREE = 'ON CONFLICT DO NOTHING RETURNING subject';
 
 /**
  * SQLite searches an index for subject identifiers. For whole rows, it would rather read all users of the issuer, because
- * it takes an issuer for one of many.
+ * it takes an issuer for one of many. For the same reason, an order by an expression keeps it from reading the index of
+ * that order.
  */
 const HAS_EMAIL = `issuer = :issuer AND subject IN (
       SELECT subject FROM grantd.people
@@ -208,7 +209,7 @@ const SQL = PEOPLE.statements({
     RETURNING subject`,
   byVerifiedEmail: `
     SELECT ${COLUMNS} FROM grantd.people WHERE ${HAS_EMAIL}
-    ORDER BY created_at_ms, subject LIMIT :limit`,
+    ORDER BY created_at_ms + 0, subject LIMIT :limit`,
   byOwnEmail: `
     SELECT ${COLUMNS} FROM grantd.people WHERE ${HAS_EMAIL} AND NOT EXISTS (
       SELECT 1 FROM grantd.people AS others
