@@ -174,7 +174,9 @@ for (const database of ANY_DATABASE)
       const { who, email } = await person('dan');
       // The console is for this machine.
       const browser = new Browser(server.url);
-      const done = await browser.submit(await ask(browser, 'dan'), { code: await mailbox.code(email) });
+      const done = await browser.submit(await ask(browser, ' Dan\u200b '), {
+        code: await mailbox.code(email),
+      });
       assert.match(done.html, /<bdi>dan<\/bdi>/);
       await grantdPrints(server.folder, ['group', 'add-member', 'admins', 'dan']);
       const login = await browser.get(`${server.url}/console`);

@@ -140,7 +140,10 @@ for (const database of ANY_DATABASE) {
         await factors.addTotp(subject, { sealed: '', createdAtMs: 1, countsFromMs: 0 }, 0);
       });
       await runs(['user', 'reset-factors', 'frida']);
-      assert.match((await mailTo(other.email)).text, /Alle Passkeys, die Authenticator-App .* entfernt\./);
+      assert.match(
+        (await mailTo(other.email)).text,
+        /Alle Passkeys und .*, die Authenticator-App .* entfernt\./,
+      );
       await runs(['user', 'set-password', 'frida', '--password-stdin'], NEW_PASSWORD);
       assert.match((await mailTo(other.email, 2)).subject, /^Ihr Passwort .* wurde geändert$/);
     });

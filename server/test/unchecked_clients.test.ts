@@ -184,7 +184,7 @@ describe('a client that the operator added', () => {
     const login = await browser.get(authorizationUrl(server.url, newPkce()));
     assert.match(
       login.html,
-      /<button id="login-cancel" type="submit" name="decision" value="cancel">Cancel</,
+      /<button id="login-cancel" type="submit" class="quiet" name="decision" value="cancel">Cancel</,
     );
     const { searchParams, origin, pathname } = new URL(
       (await browser.submit(login, { decision: 'cancel' })).url,

@@ -12,6 +12,7 @@ export const OPERATIONS_WITHOUT_COMMAND: Readonly<Record<string, string>> = {
   listActing: 'part of grantd user show',
   listConsents: 'part of grantd user show',
   listLinks: 'part of grantd user show',
+  listUserTokens: 'part of grantd user show',
   getFactors: 'part of grantd user show',
   listLocks: 'part of grantd user show',
   importUsers: 'part of grantd user import, which reads files',
