@@ -9,6 +9,7 @@ import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
 import { ENVIRONMENT_FILE, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, redeem } from './harness/protocol.ts';
+import { withDatabaseOf } from './harness/stored.ts';
 
 for (const database of ANY_DATABASE) {
   describe(`commands about users and their sessions on ${database.name}`, { skip: database.absence }, () => {
@@ -32,6 +33,13 @@ for (const database of ANY_DATABASE) {
       const left = new URL((await browser.get(url({ scope: 'openid' }))).url);
       return { who, browser, offline, tied: await redeem(server.url, pkce, left) };
     }
+
+    /** Gives a user an authenticator app. */
+    const addApp = (name: string) =>
+      withDatabaseOf(server, async ({ factors, people }) => {
+        const { subject = '' } = (await people.byName(name)) ?? {};
+        await factors.addTotp(subject, { sealed: '', createdAtMs: 1, countsFromMs: 0 }, 0);
+      });
 
     const isSignedIn = async (browser: Browser) => !isLogin(await browser.get(`${server.url}/account`));
 
@@ -124,6 +132,7 @@ for (const database of ANY_DATABASE) {
         'end-access': [],
         disable: [],
         'reset-factors': [],
+        'remove-factor': ['authenticator_app'],
         remove: ['--yes'],
       };
       assert.deepEqual(promising.sort(), Object.keys(commands).sort(), help);
@@ -135,6 +144,7 @@ for (const database of ANY_DATABASE) {
         ['all-revoke', ['token', 'revoke', '--user', 'all-revoke']] as const,
       ]) {
         const { browser, offline, tied } = await signedIn(name);
+        if (name === 'all-remove-factor') await addApp(name);
         const printed = await prints(args, 'battery staple');
         assert.match(printed, /all (their )?tokens/, name);
         for (const token of [
