@@ -38,6 +38,8 @@ const DOCUMENTED = [
   'console_disable_user',
   'console_keys',
   'console_audit',
+  'console_users',
+  'console_client_added',
 ];
 
 const SHEETS = '--sheets';

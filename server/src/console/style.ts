@@ -166,6 +166,7 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 h2 + form { margin-top: .75rem; }
 .row { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .75rem 1rem; }
 .row > div { flex: 1 1 12rem; }
+div.row + div.row { margin-top: .75rem; }
 .row .button { flex: none; width: auto; min-height: 2.75rem; padding: .5rem 1rem; font-size: .9375rem; }
 .listed { display: flex; flex-wrap: wrap; gap: .25rem .875rem; }
 .rows li > p + p { margin-top: .25rem; }
