@@ -406,11 +406,35 @@ specification('Identity assertions for other servers', ON_MEMORY, (declare) => {
       const { body } = await ask(world, id_token, { scope: 'chat.history' });
       const needed = 'insufficient_user_authentication';
       assert.deepEqual([JSON.parse(body).error, JSON.parse(body).acr_values], [needed, 'mfa']);
+      await changeClient(world, 'wiki', wiki({ scopes: ['chat.history'] }, stepUp));
+      assert.equal(JSON.parse((await ask(world, id_token)).body).error, needed, 'none is left');
+      await changeClient(world, 'wiki', wiki({}, stepUp));
       const strong = await grantTo(world, 'wiki', { ...ONLINE, approval: { acr: 'mfa' } });
       assert.equal((await asserted(world, strong.id_token)).scope, 'chat.read chat.history');
     },
     { tokenExchange: tokenExchange({ hasConsented: () => hasConsented }) },
   );
+
+  spec('authorization_details name only APIs of the policy', async (world) => {
+    await changeClient(world, 'wiki', wiki({ authorization_details_types: ['chat_read'] }));
+    const { id_token } = await grantTo(world, 'wiki', ONLINE);
+    const at = (location: string) => {
+      const details = [{ type: 'chat_read', locations: [location] }];
+      return ask(world, id_token, { authorization_details: JSON.stringify(details) });
+    };
+    issued(await at('https://api.chat.example'));
+    assert.deepEqual(await at('https://admin.chat.example'), WRONG_TARGET);
+  });
+
+  spec('a refresh token counts if its client can refresh it and gets ID tokens with it', async (world) => {
+    const withoutSignIn = refused('invalid_request', 'the subject_token gives its client no ID tokens');
+    const { refresh_token } = await grantTo(world, 'wiki', { request: { scope: 'offline_access' } });
+    assert.deepEqual(await ask(world, refresh_token, asRefresh), withoutSignIn);
+    const tokens = await grantTo(world, 'wiki', ONLINE);
+    issued(await ask(world, tokens.refresh_token, asRefresh));
+    await changeClient(world, 'wiki', { ...wiki(), grantTypes: ['authorization_code', EXCHANGE_GRANT] });
+    assert.deepEqual(await ask(world, tokens.refresh_token, asRefresh), withoutSignIn);
+  });
 
   spec('a client without a policy, or one that registered itself, gets none', async (world) => {
     await changeClient(world, 'wiki', { metadata: {} });
@@ -443,6 +467,8 @@ specification('Identity assertions for other servers', ON_MEMORY, (declare) => {
         [{ [CHAT]: { ...POLICY, scope: 'chat.read' } }],
         [{ [CHAT]: { ...POLICY, scopes: ['openid'] } }],
         [{ [CHAT]: { ...POLICY, resources: ['chat'] } }],
+        [{ [CHAT]: { ...POLICY, scopes: [] } }],
+        [{ [CHAT]: { ...POLICY, resources: [] } }],
         [{ [CHAT]: { ...POLICY, lifetime: 3601 } }],
         [{ [CHAT]: { ...POLICY, email: 'yes' } }],
         [{ chat: POLICY }],

@@ -242,7 +242,11 @@ for (const database of ANY_DATABASE) {
           { passkey: '{}', passkey_challenge: '' },
           { remove_passkey: passkeyId },
         ],
-        '/account/tokens': [{ name: 'x', api: API, scope: 'api:read', lifetime: '60' }, { saved: 'x' }],
+        '/account/tokens': [
+          { name: 'x', api: API, scope: 'api:read', lifetime: '60' },
+          { name: 'x', api: API, scope: 'api:read', lifetime: '60', end_token: '' },
+          { saved: 'x' },
+        ],
         '/account/data': [{ export_data: 'yes' }, { confirm: 'yes', current_password }],
         '/account/email': [{ email: 'thief@example.com', current_password }, { confirm_email: 'yes' }],
         '/upstream/:provider/connect': [{ decision: 'start' }, { decision: 'yes' }],

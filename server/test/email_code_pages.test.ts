@@ -170,6 +170,23 @@ for (const database of ANY_DATABASE)
       assert.ok(!isLogin(done) && /<bdi>ben<\/bdi>/.test(done.html), done.html);
     });
 
+    test('an address that is the username of another user makes no browser a known one', async () => {
+      const own = ['--email-verified', '--email'];
+      await newPerson(server, 'vic@old.example');
+      await grantdPrints(server.folder, ['user', 'update', 'vic@old.example', ...own, 'vic@new.example']);
+      const { who } = await newPerson(server, 'iris');
+      await grantdPrints(server.folder, ['user', 'update', 'iris', ...own, 'vic@old.example']);
+      const atOnePlace = () => new Browser(server.url, { 'x-forwarded-for': '2001:db8:1::1' });
+      const [browser, stranger] = [atOnePlace(), atOnePlace()];
+      await browser.submit(await browser.get(`${server.url}/account`), who);
+      browser.cookies.delete('grantd_session');
+      for (let mail = 1; mail <= 5; mail += 1) await ask(stranger, 'vic@old.example');
+      const limited = () => server.log().filter(({ reason }) => reason === 'too_many_mails').length;
+      const before = limited();
+      await ask(browser, 'vic@old.example');
+      await until(() => limited() > before, 'the limit of the place');
+    });
+
     test('a session that began with a code does not open the console', async () => {
       const { who, email } = await person('dan');
       // The console is for this machine.

@@ -7,7 +7,7 @@ import { confirmationOfAccessToken, type Proofs } from '../confirmation/confirma
 import { invalidRequest, OAuthError } from '../http/errors.ts';
 import { type Form, formatScope, requireParameter, selectScopes, valuesIn } from '../http/form.ts';
 import { secondsOf } from '../platform/environment.ts';
-import { parseAuthorizationDetails, refusedDetails } from '../protocol/authorization_details.ts';
+import { locationsOf, parseAuthorizationDetails, refusedDetails } from '../protocol/authorization_details.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { IdentityAssertionPolicy } from '../protocol/client_members.ts';
 import { hasResource, ID_JAG_TOKEN_TYPE, ID_JAG_TYPE } from '../protocol/client_metadata.ts';
@@ -64,14 +64,20 @@ export async function issueIdentityAssertion(
   // §4.3.3 whose it is
   const subject = await presented(context, client, token, type, refusedSubject);
   requireExchangeable(client, subject);
+  if (type === REFRESH_TOKEN) requireSignIn(client, subject.record);
   requireProof(client, subject, refusedSubject, proofs);
   const person = await personFor(context, client, subject);
   if (person === undefined) throw refusedSubject('no_person');
+  // To the client itself: this server has no page on which users could consent to scopes of another.
   await requireConsent(person.subject, [], []);
   const known = await knownAs(context, client, policy, person.subject);
 
   // §4.3.3 for what: never beyond policy
-  const allowed = withinSignIn(context, client, subject, policy.scopes ?? [], form.get('scope'));
+  const most = policy.scopes ?? [];
+  const enough = withinSignIn(context, client, subject, most, form.get('scope'));
+  // The other server takes an assertion without scopes for one that limits none.
+  const allowed =
+    enough.length > 0 ? enough : withinSignIn(context, client, subject, most, formatScope(most));
   const scopes = selectScopes(form.get('scope'), allowed);
   const resources = resourcesFor(policy, valuesIn(form, 'resource'));
   const details = detailsFor(policy, form.get('authorization_details'));
@@ -140,14 +146,27 @@ async function knownAs(
   return { client: other, sub: await subjectIdentifier(context, other, subject) };
 }
 
+/** A refresh token stands for a sign-in if the client may refresh it and gets ID tokens with it. */
+function requireSignIn({ grantTypes }: ClientRecord, { scopes }: Pick<NewToken, 'scopes'>): void {
+  if (grantTypes.includes('refresh_token') && scopes.includes('openid')) return;
+  throw notAllowed('the subject_token gives its client no ID tokens');
+}
+
 function resourcesFor({ resources = [] }: IdentityAssertionPolicy, asked: readonly string[] = resources) {
   const refused = asked.filter((resource) => !hasResource(resources, resource));
   if (refused.length > 0) throw refusedTarget(refused);
   return resources.filter((resource) => hasResource(asked, resource));
 }
 
-function detailsFor({ authorization_details_types: types = [] }: IdentityAssertionPolicy, asked?: string) {
+function detailsFor(
+  { authorization_details_types: types = [], resources }: IdentityAssertionPolicy,
+  asked?: string,
+) {
   const details = asked === undefined ? undefined : parseAuthorizationDetails(asked);
+  const elsewhere = locationsOf(details).filter(
+    (location) => resources !== undefined && !hasResource(resources, location),
+  );
+  if (elsewhere.length > 0) throw refusedTarget(elsewhere);
   const refused = details?.map(({ type }) => type).filter((type) => !types.includes(type)) ?? [];
   if (refused.length === 0) return details;
   const description = 'the client may not have this type of authorization_details';

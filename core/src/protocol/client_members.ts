@@ -217,7 +217,9 @@ const identityAssertions: Kind<IdentityAssertionPolicies> = {
 
 function isPolicy(value: unknown): boolean {
   const kinds = new Map<string, Kind<unknown>>(Object.entries(POLICY_MEMBERS));
-  const isFit = ([name, item]: readonly [string, unknown]) => kinds.get(name)?.read(item) !== undefined;
+  // An empty list looks like a limit, and an assertion without its values has none.
+  const isFit = ([name, item]: readonly [string, unknown]) =>
+    kinds.get(name)?.read(item) !== undefined && !(Array.isArray(item) && item.length === 0);
   return isJsonObject(value) && 'client_id' in value && Object.entries(value).every(isFit);
 }
 

@@ -55,7 +55,7 @@ export function showTokens(needs: Needs) {
 export function submitTokens(needs: Needs) {
   // Ending one is as free as signing a browser out.
   const changed = (form: URLSearchParams) =>
-    form.has('end_token') ? undefined : ('personal_token' as const);
+    buttonValue(form, 'end_token') === null ? ('personal_token' as const) : undefined;
   return needs.visits.form('tokens', changed, async (c, session, form) => {
     const { ownTokens, visits } = needs;
     const { subject } = session.person;

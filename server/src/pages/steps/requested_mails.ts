@@ -67,7 +67,8 @@ export async function admitMail(
 
 /**
  * The identifier of this browser, if the user with this name or verified address has signed in with it. Looks up only the
- * users of the browser, so that the time does not tell which names exist.
+ * users of the browser, so that the time does not tell which names exist, and whether an address of one of them is the
+ * username of another, to whom the email would go (ADR 191).
  */
 async function knownBrowser(c: PageContext, needs: Needs, typed: string): Promise<string | undefined> {
   const known = await needs.knownBrowsers.users(c);
@@ -75,13 +76,12 @@ async function knownBrowser(c: PageContext, needs: Needs, typed: string): Promis
   const people = await Promise.all(
     known.subjects.map((subject) => needs.signInParts.people.bySubject(subject)),
   );
-  const isTyped = people.some((person) => {
+  const key = nameKey(typed);
+  if (people.some((person) => person !== undefined && nameKey(person.name) === key)) return known.browser;
+  const hasAddress = people.some((person) => {
     const email = person && verifiedAddressOf(person);
-    return (
-      person !== undefined &&
-      (nameKey(person.name) === nameKey(typed) ||
-        (email !== undefined && emailKey(email) === emailKey(typed)))
-    );
+    return email !== undefined && emailKey(email) === emailKey(typed);
   });
-  return isTyped ? known.browser : undefined;
+  const isName = hasAddress && (await needs.signInParts.people.byName(typed)) !== undefined;
+  return hasAddress && !isName ? known.browser : undefined;
 }
