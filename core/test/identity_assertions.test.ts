@@ -85,7 +85,7 @@ function withClients(run: (world: World) => Promise<void>) {
 
 const OPTIONS: WorldOptions = { tokenExchange: tokenExchange() };
 
-specification('Revocation of what an identity assertion rests upon', ON_EVERY_STORE, (declare) => {
+specification('Revocation of the tokens behind an identity assertion', ON_EVERY_STORE, (declare) => {
   const spec = (sentence: string, run: (world: World) => Promise<void>) =>
     declare(sentence, withClients(run), OPTIONS);
 

@@ -1,4 +1,4 @@
-// What a user's next sign-in would be like, and what the last ones were. Nobody becomes the user for it (ADR 190).
+// What a user's next sign-in would be like, and what the last ones were. The administrator does not become the user (ADR 190).
 import { SIGN_IN_POLICIES } from '@grantd/core';
 import { type Level, MULTI_FACTOR, PASSWORD, PHISHING_RESISTANT, type SignInPolicy } from '../config/acr.ts';
 import { admits } from '../data/groups.ts';

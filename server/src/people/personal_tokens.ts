@@ -295,7 +295,7 @@ export async function offeredBy(
 
 const MAX_NAME = 64;
 
-/** A name without what nobody can see. Empty if nothing is left. */
+/** A name without invisible characters. Empty if nothing is left. */
 export function nameOfToken(text: string): string {
   const name = text
     .slice(0, 4 * MAX_NAME)

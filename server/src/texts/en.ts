@@ -829,7 +829,7 @@ export const EN = {
         text: (operator: string, application: string) =>
           `Someone wants to sign in to ${application === '' ? operator : `${application} with ${operator}`}. If this is you, type this code on the page where you asked for it.`,
         action: undefined,
-        note: 'Tell the code to no one, and type it on no other page: whoever has it can sign in as you. If you did not ask for it, ignore this email.',
+        note: 'Anyone who has this code can sign in as you. Do not share it, and do not type it on any other page. If you did not ask for it, ignore this email.',
       },
       sign_up: {
         subject: (operator: string) => `Create your account for ${operator}`,

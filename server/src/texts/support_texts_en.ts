@@ -5,7 +5,7 @@ import type { Html } from './html.ts';
 export const SUPPORT_TEXTS = {
   title: (name: string) => `How ${name} signs in`,
   link: 'How this user signs in',
-  lead: 'What the user would see now. Nobody is signed in as the user for this.',
+  lead: 'What the user would see now. You are not signed in as the user.',
   can: (name: Html) => html`${name} can sign in.`,
   cannot: (name: Html) => html`${name} cannot sign in.`,
   forClient: 'For a client (name or ID)',
