@@ -12,7 +12,7 @@ import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
 import { claimsOf } from '../src/data/people.ts';
 import { ADMIN_SCOPES, EXPLAINED_SCOPES } from '../src/instance/admin_access.ts';
 import { refuseOpenAdministration } from '../src/serve/exposure.ts';
-import { EN } from '../src/texts/en.ts';
+import { EN } from '../src/texts/texts.ts';
 import {
   ADMIN_ISSUER,
   type AdminServer,

@@ -7,9 +7,8 @@ import type { Schema } from '../admin/schema.ts';
 import { type AnyOperation, OPERATIONS, type OperationId } from '../admin/table.ts';
 import { Refused } from '../config/refused.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
-import type { Texts } from '../texts/en.ts';
-import { type Html, icon } from '../texts/html.ts';
-import { textsIn } from '../texts/texts.ts';
+import { type Html, icon } from '../texts/formats/html.ts';
+import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import {
   type FormSpec,

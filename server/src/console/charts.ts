@@ -3,9 +3,8 @@ import { createHash } from 'node:crypto';
 import { html, raw } from 'hono/html';
 import { COUNTED_OPERATIONS, quantile, SAMPLE_SECONDS, type Sample } from '../monitoring/history.ts';
 import type { PageContext } from '../pages/browser/request.ts';
-import type { Texts } from '../texts/en.ts';
-import type { Html } from '../texts/html.ts';
-import { textsIn } from '../texts/texts.ts';
+import type { Html } from '../texts/formats/html.ts';
+import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { CHART_SCRIPT } from './chart_library.ts';
 

@@ -2,7 +2,7 @@
 import { isJsonObject } from '@grantd/core/options';
 import type { ValueProblem } from '../admin/operation_refused.ts';
 import type { Schema } from '../admin/schema.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/texts.ts';
 import { jsonProblem } from './json_problem.ts';
 
 export type FieldKind =

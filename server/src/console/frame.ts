@@ -9,9 +9,8 @@ import { named, personShown } from '../pages/drawing/application_shown.ts';
 import { operatorMark } from '../pages/drawing/brand.ts';
 import type { Drawing } from '../pages/drawing/drawing.ts';
 import type { Page, PageSetting, PersonShown } from '../pages/drawing/layout.ts';
-import type { Texts } from '../texts/en.ts';
-import { type Html, icon } from '../texts/html.ts';
-import { textsIn } from '../texts/texts.ts';
+import { type Html, icon } from '../texts/formats/html.ts';
+import { type Texts, textsIn } from '../texts/texts.ts';
 import { CONSOLE_STYLE } from './style.ts';
 
 export type ConsolePageName = keyof Texts['console']['pages'];

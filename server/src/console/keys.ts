@@ -2,9 +2,8 @@ import type { SigningAlgorithm } from '@grantd/core';
 import { html } from 'hono/html';
 import type { KeyView } from '../admin/keys.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
-import type { Texts } from '../texts/en.ts';
-import { type Html, icon } from '../texts/html.ts';
-import { textsIn } from '../texts/texts.ts';
+import { type Html, icon } from '../texts/formats/html.ts';
+import { type Texts, textsIn } from '../texts/texts.ts';
 import { perform, type Visit } from './access.ts';
 import {
   actionForm,

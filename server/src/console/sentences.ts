@@ -2,9 +2,9 @@
 import type { EventType } from '@grantd/core';
 import { html } from 'hono/html';
 import type { AuditEventView } from '../admin/audit.ts';
-import type { Texts } from '../texts/en.ts';
-import type { EventSentence } from '../texts/event_texts_en.ts';
-import type { Html } from '../texts/html.ts';
+import type { EventSentence } from '../texts/en/events.ts';
+import type { Html } from '../texts/formats/html.ts';
+import type { Texts } from '../texts/texts.ts';
 import { urlOf } from './frame.ts';
 import type { namesOf } from './names.ts';
 import { ago, clientLink, groupLink, identifier, type NamingView, userLink } from './values.ts';

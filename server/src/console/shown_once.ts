@@ -1,7 +1,7 @@
 // How the console shows a secret once. What keeps it is in kept_secrets.ts.
 import { html } from 'hono/html';
 import { COPY_SCRIPT, copyButton, copyScript } from '../pages/drawing/copying.ts';
-import { type Html, icon } from '../texts/html.ts';
+import { type Html, icon } from '../texts/formats/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type ConsoleView, hiddenFields, section, toConsole, urlOf } from './frame.ts';

@@ -4,9 +4,8 @@ import type { AttemptView, SignInExplanation, WayView } from '../admin/sign_in_e
 import { named } from '../pages/drawing/application_shown.ts';
 import { browserText } from '../pages/drawing/browser_names.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
-import type { Texts } from '../texts/en.ts';
-import type { Html } from '../texts/html.ts';
-import { textsIn } from '../texts/texts.ts';
+import type { Html } from '../texts/formats/html.ts';
+import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { clientNamed } from './audit.ts';
 import { type ConsoleView, consoleFrame, type Row, section, termList, urlOf } from './frame.ts';

@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import type { ExplanationView } from '../admin/tokens.ts';
-import type { Texts } from '../texts/en.ts';
-import type { Html } from '../texts/html.ts';
+import type { Html } from '../texts/formats/html.ts';
+import type { Texts } from '../texts/texts.ts';
 
 interface Box {
   readonly label: string;

@@ -4,10 +4,9 @@ import type { AuditEventView } from '../admin/audit.ts';
 import { InvalidInput } from '../admin/operation_refused.ts';
 import type { ExplanationView } from '../admin/tokens.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
-import type { Texts } from '../texts/en.ts';
-import { type Html, icon } from '../texts/html.ts';
+import { type Html, icon } from '../texts/formats/html.ts';
 import { reasonIn } from '../texts/reasons.ts';
-import { textsIn } from '../texts/texts.ts';
+import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { saying } from './audit.ts';
 import {

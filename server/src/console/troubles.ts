@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { typedPath } from '../config/configuration.ts';
 import type { Settings } from '../config/options.ts';
 import type { Sample } from '../monitoring/history.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/texts.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

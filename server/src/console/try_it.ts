@@ -1,8 +1,8 @@
 // What an administrator pastes into an application or API to try a client.
 import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
-import type { Texts } from '../texts/en.ts';
-import type { Html } from '../texts/html.ts';
+import type { Html } from '../texts/formats/html.ts';
+import type { Texts } from '../texts/texts.ts';
 import { codes, type Row, section, termList } from './frame.ts';
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';

@@ -3,8 +3,8 @@
 import { html } from 'hono/html';
 import { object, text, time } from '../admin/schema.ts';
 import type { Document } from '../admin/table.ts';
-import type { Texts } from '../texts/en.ts';
-import type { Html } from '../texts/html.ts';
+import type { Html } from '../texts/formats/html.ts';
+import type { Texts } from '../texts/texts.ts';
 import { type Act, type Acts, actLink } from './acts.ts';
 import { actionForm, type ConsoleView, section } from './frame.ts';
 

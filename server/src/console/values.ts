@@ -1,8 +1,8 @@
 // How the console shows times, identifiers, users and clients.
 import { html } from 'hono/html';
-import type { Texts } from '../texts/en.ts';
-import type { Html } from '../texts/html.ts';
+import type { Html } from '../texts/formats/html.ts';
 import { reasonIn } from '../texts/reasons.ts';
+import type { Texts } from '../texts/texts.ts';
 import { thingUrl } from './lists.ts';
 import type { Names } from './names.ts';
 

@@ -2,9 +2,8 @@ import { html, raw } from 'hono/html';
 import { type Brand, isColor, textOn } from '../pages/drawing/brand.ts';
 import { browserText } from '../pages/drawing/browser_names.ts';
 import type { FactorChange, RenderedMail } from '../people/mailing.ts';
-import type { Texts } from '../texts/en.ts';
-import type { Html } from '../texts/html.ts';
-import { type Language, textsIn } from '../texts/texts.ts';
+import type { Html } from '../texts/formats/html.ts';
+import { type Language, type Texts, textsIn } from '../texts/texts.ts';
 
 /** A link of an email. */
 interface MailLink {

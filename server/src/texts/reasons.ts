@@ -1,7 +1,7 @@
 // Sentences about reason codes, which are the ones of `grantd help reason-codes`.
 import { INACTIVE_REASONS, REFUSAL_REASONS } from '@grantd/core/internal/http/errors';
 import { PAGE_REASONS } from '../log/page_events.ts';
-import { REASONS_DE } from './reasons_de.ts';
+import { REASONS_DE } from './de/reasons.ts';
 
 /** Every reason code with its sentence. Codes of two lists mean the same in both. */
 const REASONS: ReadonlyMap<string, string> = new Map(

@@ -1,9 +1,9 @@
 // Texts in files of the operator: whole languages, and single texts of a theme. Functions are templates there.
 import { isJsonObject, similarName } from '@grantd/core/options';
 import { html } from 'hono/html';
-import { EN, type Texts } from './en.ts';
-import { Formats, isCounted } from './formats.ts';
-import { type Html, unseen } from './html.ts';
+import { Formats, isCounted } from './formats/formats.ts';
+import { type Html, unseen } from './formats/html.ts';
+import { EN, type Texts } from './texts.ts';
 
 /** Texts by name, as a file has them. */
 export type TextTree = { readonly [name: string]: string | TextTree };

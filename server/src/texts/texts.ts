@@ -1,6 +1,61 @@
 import { type LocalizedMember, preferencesOf } from '@grantd/core';
-import { DE } from './de.ts';
-import { EN, type Texts } from './en.ts';
+import * as deActs from './de/acts.ts';
+import * as deConsole from './de/console.ts';
+import * as deEvents from './de/events.ts';
+import * as deFormats from './de/formats.ts';
+import * as deLabels from './de/labels.ts';
+import * as deOverview from './de/overview.ts';
+import * as dePages from './de/pages.ts';
+import * as deSupport from './de/support.ts';
+import * as enActs from './en/acts.ts';
+import * as enConsole from './en/console.ts';
+import * as enEvents from './en/events.ts';
+import * as enFormats from './en/formats.ts';
+import * as enLabels from './en/labels.ts';
+import * as enOverview from './en/overview.ts';
+import * as enPages from './en/pages.ts';
+import * as enSupport from './en/support.ts';
+
+const PARTS_EN = {
+  ...enActs,
+  ...enConsole,
+  ...enEvents,
+  ...enFormats,
+  ...enLabels,
+  ...enOverview,
+  ...enPages,
+  ...enSupport,
+};
+
+/** A language that lacks a text does not compile. */
+function catalogue(language: Language, parts: typeof PARTS_EN) {
+  const { ACTS, CONSOLE, EVENTS, FORMATS, FORMS, LABELS, OVERVIEW, PAGES, SUPPORT } = parts;
+  const console = {
+    ...CONSOLE,
+    acts: ACTS,
+    forms: FORMS,
+    events: EVENTS,
+    support: SUPPORT,
+    overview: OVERVIEW,
+  };
+  return { formats: FORMATS, language, ...PAGES, labels: LABELS, console };
+}
+
+/** The texts of all pages in one language. */
+export type Texts = ReturnType<typeof catalogue>;
+
+export const EN = catalogue('en', PARTS_EN);
+
+export const DE = catalogue('de', {
+  ...deActs,
+  ...deConsole,
+  ...deEvents,
+  ...deFormats,
+  ...deLabels,
+  ...deOverview,
+  ...dePages,
+  ...deSupport,
+});
 
 /** The language tag (BCP 47) of a catalogue. */
 export type Language = string;

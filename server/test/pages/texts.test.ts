@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { browserText, isPhone } from '../../src/pages/drawing/browser_names.ts';
-import { Formats } from '../../src/texts/formats.ts';
+import { Formats } from '../../src/texts/formats/formats.ts';
 import { languages, textsIn } from '../../src/texts/texts.ts';
 
 /** Every text by its path; functions are called with an example. */

@@ -7,9 +7,8 @@ import { PERSONAL_TOKENS_CLIENT } from '../../instance/personal_tokens_client.ts
 import type { RequestLog } from '../../log/log.ts';
 import { actingFor } from '../../people/acting.ts';
 import { type ConsentWithdrawal, counts } from '../../people/consents.ts';
-import type { Texts } from '../../texts/en.ts';
-import { type Html, icon } from '../../texts/html.ts';
-import { type Language, textsIn } from '../../texts/texts.ts';
+import { type Html, icon } from '../../texts/formats/html.ts';
+import { type Language, type Texts, textsIn } from '../../texts/texts.ts';
 import { type PageContext, requestIdOf } from '../browser/request.ts';
 import type { BrowserSession } from '../browser/sessions.ts';
 import {

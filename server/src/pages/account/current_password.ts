@@ -1,8 +1,8 @@
 // The current password, which some forms ask for.
 import type { Person } from '../../data/people.ts';
 import { type SignInParts, signIn } from '../../people/sign_in.ts';
-import type { Texts } from '../../texts/en.ts';
-import type { Html } from '../../texts/html.ts';
+import type { Html } from '../../texts/formats/html.ts';
+import type { Texts } from '../../texts/texts.ts';
 import type { PageContext, Visitors } from '../browser/request.ts';
 import type { BrowserSession } from '../browser/sessions.ts';
 import { passwordField } from '../drawing/fields.ts';

@@ -1,9 +1,8 @@
 import { html } from 'hono/html';
 import type { UpstreamIdentity } from '../../data/upstream_identities.ts';
 import type { OwnTokens } from '../../people/personal_tokens.ts';
-import type { Texts } from '../../texts/en.ts';
-import { type Html, icon } from '../../texts/html.ts';
-import { textsIn } from '../../texts/texts.ts';
+import { type Html, icon } from '../../texts/formats/html.ts';
+import { type Texts, textsIn } from '../../texts/texts.ts';
 import type { FormTokens } from '../browser/forms.ts';
 import { ACCOUNT_PAGES, type AccountPageName, pathOfAccountPage } from '../browser/pending.ts';
 import type { PageContext } from '../browser/request.ts';

@@ -1,8 +1,7 @@
 import { html } from 'hono/html';
 import type { Person } from '../../data/people.ts';
-import type { Texts } from '../../texts/en.ts';
-import type { Html } from '../../texts/html.ts';
-import { textsIn } from '../../texts/texts.ts';
+import type { Html } from '../../texts/formats/html.ts';
+import { type Texts, textsIn } from '../../texts/texts.ts';
 import type { PageContext } from '../browser/request.ts';
 import { idOf, named } from '../drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../drawing/layout.ts';

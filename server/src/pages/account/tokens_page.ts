@@ -1,9 +1,8 @@
 import { html } from 'hono/html';
 import type { TokenBinding } from '../../config/personal_token_options.ts';
 import type { TokenRefusal } from '../../people/personal_tokens.ts';
-import type { Texts } from '../../texts/en.ts';
-import { type Html, icon } from '../../texts/html.ts';
-import { textsIn } from '../../texts/texts.ts';
+import { type Html, icon } from '../../texts/formats/html.ts';
+import { type Texts, textsIn } from '../../texts/texts.ts';
 import { hourOfUse, idOf, named } from '../drawing/application_shown.ts';
 import { COPY_SCRIPT, copyButton, copyScript } from '../drawing/copying.ts';
 import { problemBox } from '../drawing/fields.ts';

@@ -10,8 +10,7 @@ import type { RequestLog } from '../../log/log.ts';
 import type { PageEvent, PageName, PageReason } from '../../log/page_events.ts';
 import type { Place } from '../../people/password_hasher.ts';
 import type { FailedSignIn } from '../../people/sign_in.ts';
-import type { Texts } from '../../texts/en.ts';
-import { languageOf } from '../../texts/texts.ts';
+import { languageOf, type Texts } from '../../texts/texts.ts';
 import type { KnownBrowsers, LanguageChoice } from './cookies.ts';
 
 export interface PageEnvironment {

@@ -7,9 +7,8 @@ import {
 import { html } from 'hono/html';
 import type { Agreed, ScopeText } from '../../data/consents.ts';
 import type { Person } from '../../data/people.ts';
-import type { Texts } from '../../texts/en.ts';
-import { type Html, icon } from '../../texts/html.ts';
-import { type Language, localizedMember } from '../../texts/texts.ts';
+import { type Html, icon } from '../../texts/formats/html.ts';
+import { type Language, localizedMember, type Texts } from '../../texts/texts.ts';
 import type {
   AccessShown,
   ApplicationShown,

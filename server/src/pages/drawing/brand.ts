@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { Picture } from '../../config/picture.ts';
-import type { Html } from '../../texts/html.ts';
+import type { Html } from '../../texts/formats/html.ts';
 
 /** The name, logo and colour of an application or of this server. */
 export interface Brand {

@@ -1,4 +1,4 @@
-import type { Texts } from '../../texts/en.ts';
+import type { Texts } from '../../texts/texts.ts';
 
 /** Browsers also name older browsers, so the first match decides. */
 const BROWSERS: readonly (readonly [RegExp, string])[] = [

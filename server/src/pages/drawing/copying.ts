@@ -1,7 +1,7 @@
 // Copies what a page shows, such as a request number.
 import { html, raw } from 'hono/html';
-import type { Texts } from '../../texts/en.ts';
-import type { Html } from '../../texts/html.ts';
+import type { Html } from '../../texts/formats/html.ts';
+import type { Texts } from '../../texts/texts.ts';
 
 /** Its hash is in the policy of the pages that have a `copyButton`. */
 export const COPY_SCRIPT = `

@@ -2,7 +2,7 @@
 import { isJsonObject } from '@grantd/core/options';
 import { html } from 'hono/html';
 import { type DetailsType, parseTemplate } from '../../config/details_types.ts';
-import { type Html, icon } from '../../texts/html.ts';
+import { type Html, icon } from '../../texts/formats/html.ts';
 import { type Language, localizedMember } from '../../texts/texts.ts';
 import { named } from './application_shown.ts';
 import type { DetailShown, Words } from './layout.ts';

@@ -1,6 +1,6 @@
 import { html, raw } from 'hono/html';
-import type { Texts } from '../../texts/en.ts';
-import { type Html, icon } from '../../texts/html.ts';
+import { type Html, icon } from '../../texts/formats/html.ts';
+import type { Texts } from '../../texts/texts.ts';
 
 /** A field of a form, described by the problem that the form has with it. */
 interface FieldShown {

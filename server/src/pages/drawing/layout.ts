@@ -3,7 +3,7 @@ import { queryOf } from '@grantd/core';
 import type { Context } from 'hono';
 import { html, raw } from 'hono/html';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { Html } from '../../texts/html.ts';
+import type { Html } from '../../texts/formats/html.ts';
 import { type Language, languageFor, languages, textsIn } from '../../texts/texts.ts';
 import type { LanguageChoice } from '../browser/cookies.ts';
 import { LANGUAGE_PARAMETER, type PageContext } from '../browser/request.ts';

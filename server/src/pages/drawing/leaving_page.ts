@@ -1,8 +1,7 @@
 import { type BrowserDelivery, hostShown } from '@grantd/core';
 import { html } from 'hono/html';
-import type { Texts } from '../../texts/en.ts';
-import { type Html, icon } from '../../texts/html.ts';
-import { textsIn } from '../../texts/texts.ts';
+import { type Html, icon } from '../../texts/formats/html.ts';
+import { type Texts, textsIn } from '../../texts/texts.ts';
 import { named } from './application_shown.ts';
 import { operatorMark } from './brand.ts';
 import type { Page, PageSetting } from './layout.ts';

@@ -1,7 +1,7 @@
 import { html, raw } from 'hono/html';
 import type { Challenge } from '../../people/passkeys.ts';
-import type { Texts } from '../../texts/en.ts';
-import type { Html } from '../../texts/html.ts';
+import type { Html } from '../../texts/formats/html.ts';
+import type { Texts } from '../../texts/texts.ts';
 import type { FormShown } from './layout.ts';
 
 /**

@@ -1,7 +1,6 @@
 import { html } from 'hono/html';
-import type { Texts } from '../../texts/en.ts';
-import type { Html } from '../../texts/html.ts';
-import { textsIn } from '../../texts/texts.ts';
+import type { Html } from '../../texts/formats/html.ts';
+import { type Texts, textsIn } from '../../texts/texts.ts';
 import type { Problem } from '../browser/request.ts';
 import { named, webAddress } from './application_shown.ts';
 import { operatorMark } from './brand.ts';

@@ -1,7 +1,7 @@
 // The marks of providers on buttons, drawn here, so that the browser of a user asks no provider for a picture.
 import { html, raw } from 'hono/html';
 import type { ProviderKind } from '../../config/providers.ts';
-import type { Html } from '../../texts/html.ts';
+import type { Html } from '../../texts/formats/html.ts';
 
 /** On a 20 × 20 grid. A mark of one colour has the colour of the text. */
 const MARKS: Readonly<Partial<Record<ProviderKind, string>>> = {

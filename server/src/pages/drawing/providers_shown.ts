@@ -1,8 +1,7 @@
 import { html } from 'hono/html';
 import type { Provider, ProviderKind } from '../../config/providers.ts';
-import type { Texts } from '../../texts/en.ts';
-import { type Html, icon } from '../../texts/html.ts';
-import { type Language, localizedMember } from '../../texts/texts.ts';
+import { type Html, icon } from '../../texts/formats/html.ts';
+import { type Language, localizedMember, type Texts } from '../../texts/texts.ts';
 import { idOf, named } from './application_shown.ts';
 import type { FormShown } from './layout.ts';
 import { providerMark } from './provider_marks.ts';

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { MailQueue } from '../../people/mailing.ts';
-import type { Html } from '../../texts/html.ts';
+import type { Html } from '../../texts/formats/html.ts';
 import { textsIn } from '../../texts/texts.ts';
 import type { PageContext } from '../browser/request.ts';
 import type { Drawing } from '../drawing/drawing.ts';

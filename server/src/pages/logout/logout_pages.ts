@@ -1,8 +1,7 @@
 import type { BrowserDelivery } from '@grantd/core';
 import { html } from 'hono/html';
-import type { Texts } from '../../texts/en.ts';
-import { type Html, icon } from '../../texts/html.ts';
-import { textsIn } from '../../texts/texts.ts';
+import { type Html, icon } from '../../texts/formats/html.ts';
+import { type Texts, textsIn } from '../../texts/texts.ts';
 import { applicationName, named, uncheckedNote } from '../drawing/application_shown.ts';
 import { applicationMark, operatorMark } from '../drawing/brand.ts';
 import type { ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../drawing/layout.ts';

@@ -1,6 +1,5 @@
 import { html } from 'hono/html';
-import type { Texts } from '../../texts/en.ts';
-import { textsIn } from '../../texts/texts.ts';
+import { type Texts, textsIn } from '../../texts/texts.ts';
 import { operatorMark } from '../drawing/brand.ts';
 import { problemBox, textField } from '../drawing/fields.ts';
 import type { FormShown, Page, PageSetting } from '../drawing/layout.ts';

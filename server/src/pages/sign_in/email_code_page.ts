@@ -1,6 +1,5 @@
 import { html } from 'hono/html';
-import type { Texts } from '../../texts/en.ts';
-import { textsIn } from '../../texts/texts.ts';
+import { type Texts, textsIn } from '../../texts/texts.ts';
 import type { Lead } from '../browser/pending.ts';
 import { applicationLinks, named, uncheckedNote } from '../drawing/application_shown.ts';
 import { operatorMark } from '../drawing/brand.ts';

@@ -1,8 +1,7 @@
 import { html } from 'hono/html';
 import type { Challenge } from '../../people/passkeys.ts';
-import type { Texts } from '../../texts/en.ts';
-import type { Html } from '../../texts/html.ts';
-import { textsIn } from '../../texts/texts.ts';
+import type { Html } from '../../texts/formats/html.ts';
+import { type Texts, textsIn } from '../../texts/texts.ts';
 import type { Lead } from '../browser/pending.ts';
 import { named, personLine, uncheckedNote } from '../drawing/application_shown.ts';
 import { operatorMark } from '../drawing/brand.ts';

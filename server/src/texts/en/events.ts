@@ -1,7 +1,7 @@
 // What each event of the audit trail says, in English.
 import type { EventType } from '@grantd/core';
 import { html } from 'hono/html';
-import type { Html } from './html.ts';
+import type { Html } from '../formats/html.ts';
 
 /**
  * A sentence about an event.
@@ -89,7 +89,7 @@ const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
   code_issued: (actor, whose, from) => html`${actor} got an authorization code${whose}${from}`,
 };
 
-export const EVENT_TEXTS = {
+export const EVENTS = {
   sentences: SENTENCES,
   /** If the actor is what the event is about. */
   ownSentences: {

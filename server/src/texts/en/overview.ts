@@ -1,12 +1,9 @@
 // What the overview of the console says about the state of the server, in English.
-import { counted } from './formats.ts';
+import { FORMATS } from './formats.ts';
 
-const plural = (one: string, other: string) =>
-  counted((count: number) =>
-    count === 1 ? one : other.replace('#', new Intl.NumberFormat('en-GB').format(count)),
-  );
+const plural = FORMATS.counted.bind(FORMATS);
 
-export const STATE_TEXTS = {
+export const OVERVIEW = {
   title: 'What is wrong now',
   nothing: 'Nothing is wrong.',
   lookedAt: (topics: string) => `Looked at: ${topics}.`,

@@ -1,8 +1,8 @@
 // What each event of the audit trail says, in German.
 import { html } from 'hono/html';
-import type { EVENT_TEXTS } from './event_texts_en.ts';
+import type * as en from '../en/events.ts';
 
-export const EVENT_TEXTS_DE: typeof EVENT_TEXTS = {
+export const EVENTS: typeof en.EVENTS = {
   sentences: {
     client_added: (actor, client, from) => html`${actor} hat die Anwendung ${client}${from} angelegt`,
     client_changed: (actor, client, from) => html`${actor} hat die Anwendung ${client}${from} geändert`,

@@ -1,6 +1,6 @@
 // Sentences about reason codes, in German. The English ones are beside the codes.
 import type { InactiveReason } from '@grantd/core';
-import type { PageReason } from '../log/page_events.ts';
+import type { PageReason } from '../../log/page_events.ts';
 
 /** Why a token is inactive. */
 const INACTIVE: Readonly<Record<InactiveReason, string>> = {

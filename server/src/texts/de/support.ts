@@ -1,8 +1,8 @@
 // What the console says about the sign-in of a user, in German.
 import { html } from 'hono/html';
-import type { SUPPORT_TEXTS } from './support_texts_en.ts';
+import type * as en from '../en/support.ts';
 
-export const SUPPORT_TEXTS_DE: typeof SUPPORT_TEXTS = {
+export const SUPPORT: typeof en.SUPPORT = {
   title: (name) => `So meldet sich ${name} an`,
   link: 'So meldet sich dieser Benutzer an',
   lead: 'Was der Benutzer jetzt sähe. Dafür meldet sich niemand als dieser Benutzer an.',

@@ -1,8 +1,8 @@
 // What the console says about the sign-in of a user, and about the state of the server, in English.
 import { html } from 'hono/html';
-import type { Html } from './html.ts';
+import type { Html } from '../formats/html.ts';
 
-export const SUPPORT_TEXTS = {
+export const SUPPORT = {
   title: (name: string) => `How ${name} signs in`,
   link: 'How this user signs in',
   lead: 'What the user would see now. You are not signed in as the user.',

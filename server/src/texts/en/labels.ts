@@ -1,5 +1,5 @@
 /** What values are called on pages: members of documents and inputs, client metadata, and claims. */
-export const LABELS_EN = {
+export const LABELS = {
   // Users, groups and scopes
   username: 'Username',
   password: 'Password',

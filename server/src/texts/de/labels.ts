@@ -1,6 +1,6 @@
-import type { LABELS_EN } from './labels_en.ts';
+import type * as en from '../en/labels.ts';
 
-export const LABELS_DE: typeof LABELS_EN = {
+export const LABELS: typeof en.LABELS = {
   username: 'Benutzername',
   password: 'Passwort',
   name: 'Bezeichnung',

@@ -1,13 +1,10 @@
 // What the overview of the console says about the state of the server, in German.
-import { counted } from './formats.ts';
-import type { STATE_TEXTS } from './state_texts_en.ts';
+import type * as en from '../en/overview.ts';
+import { FORMATS } from './formats.ts';
 
-const plural = (one: string, other: string) =>
-  counted((count: number) =>
-    count === 1 ? one : other.replace('#', new Intl.NumberFormat('de').format(count)),
-  );
+const plural = FORMATS.counted.bind(FORMATS);
 
-export const STATE_TEXTS_DE: typeof STATE_TEXTS = {
+export const OVERVIEW: typeof en.OVERVIEW = {
   title: 'Was jetzt nicht stimmt',
   nothing: 'Alles in Ordnung.',
   lookedAt: (topics) => `Angesehen: ${topics}.`,

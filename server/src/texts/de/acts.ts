@@ -1,6 +1,6 @@
-import type { ACTS_EN, FORMS_EN } from './acts_en.ts';
+import type * as en from '../en/acts.ts';
 
-export const ACTS_DE: typeof ACTS_EN = {
+export const ACTS: typeof en.ACTS = {
   groups: {
     add: { title: () => 'Gruppe hinzufügen', yes: 'Gruppe hinzufügen' },
     edit: { title: (name) => `${name} ändern`, yes: 'Gruppe ändern' },
@@ -220,7 +220,7 @@ export const ACTS_DE: typeof ACTS_EN = {
   },
 };
 
-export const FORMS_DE: typeof FORMS_EN = {
+export const FORMS: typeof en.FORMS = {
   wrong: 'Etwas stimmt nicht. Nichts wurde geändert.',
   outdated:
     'Jemand anderes hat dies geändert, seit Sie das Formular geöffnet haben. Nichts wurde geändert. Jedes abweichende Feld zeigt, was jetzt gespeichert ist.',

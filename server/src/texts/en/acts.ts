@@ -1,5 +1,5 @@
 /** What administrators can do in the console: the title of its form or question, what it means, and its button. */
-export const ACTS_EN = {
+export const ACTS = {
   groups: {
     add: { title: (_: string) => 'Add a group', yes: 'Add group' },
     edit: { title: (name: string) => `Change ${name}`, yes: 'Change group' },
@@ -220,7 +220,7 @@ export const ACTS_EN = {
 };
 
 /** Texts of all forms of the console. */
-export const FORMS_EN = {
+export const FORMS = {
   wrong: 'Something is wrong. Nothing was changed.',
   outdated:
     'Someone else has changed this since you opened the form. Nothing was changed. Each field that differs shows what is stored now.',

@@ -43,6 +43,11 @@ export class Formats {
     return new Intl.PluralRules(this.#language).select(count) === 'one' ? words.one : words.other;
   }
 
+  /** A text with a number. @param one the text for 1 @param other the text for another number, which replaces `#` */
+  counted(one: string, other: string): (count: number) => string {
+    return counted((count) => (count === 1 ? one : other.replace('#', this.number(count))));
+  }
+
   /** @param digits after the decimal point, at most. Default: 3 */
   number(count: number, digits = 3): string {
     return new Intl.NumberFormat(this.#language, { maximumFractionDigits: digits }).format(count);
