@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { EVENT_TYPES, type EventType } from '@grantd/core';
+import { INACTIVE_REASONS, REFUSAL_REASONS } from '../../core/src/http/errors.ts';
 import type { AuditEventView } from '../src/admin/audit.ts';
 import { identifiersIn, sentenceOf, TYPE_GROUPS } from '../src/console/sentences.ts';
-import { reasonCodes, reasonIn } from '../src/texts/reasons.ts';
-import { languages, textsIn } from '../src/texts/texts.ts';
+import { PAGE_REASONS } from '../src/log/page_events.ts';
+import { DE, EN, languages, reasonIn, textsIn } from '../src/texts/texts.ts';
 
 const NAMES = {
   user: (subject: string) =>
@@ -190,13 +191,25 @@ describe('sentences about events', () => {
   });
 });
 
-test('each reason code has a sentence, and those of pages and tokens have one in German', () => {
-  const codes = reasonCodes();
+const REASON_LISTS: readonly Readonly<Record<string, string>>[] = [
+  REFUSAL_REASONS,
+  INACTIVE_REASONS,
+  PAGE_REASONS,
+];
+
+test('each reason code has a sentence of its own in each language', () => {
+  const codes = REASON_LISTS.flatMap((list) => Object.keys(list));
   assert.ok(codes.length > 200);
-  for (const code of codes) assert.match(reasonIn('en', code)?.text ?? '', /\.$/, code);
-  for (const code of ['password_wrong', 'too_many_attempts', 'superseded', 'grant_revoked']) {
-    assert.equal(reasonIn('de-CH', code)?.language, 'de', code);
-    assert.equal(reasonIn('fr', code)?.language, 'en', code);
+  for (const code of codes) {
+    const [german, english] = [reasonIn(DE, code), reasonIn(EN, code)];
+    for (const sentence of [german, english]) assert.match(sentence ?? '', /^\p{L}.*\.$/u, code);
+    assert.notEqual(german, english, code);
   }
-  assert.equal(reasonIn('en', 'no such code'), undefined);
+  assert.equal(new Set(Object.values(DE.console.reasons)).size, Object.keys(DE.console.reasons).length);
+  for (const text of ['no such code', 'constructor']) assert.equal(reasonIn(EN, text), undefined);
+});
+
+test('a reason code of several lists has the same sentence in each', () => {
+  for (const list of REASON_LISTS)
+    for (const [code, sentence] of Object.entries(list)) assert.equal(reasonIn(EN, code), sentence);
 });

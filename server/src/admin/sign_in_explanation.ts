@@ -11,7 +11,7 @@ import { areCodesFor, codePolicy } from '../people/email_codes.ts';
 import { verifiedAddressOf } from '../people/mailing.ts';
 import { OwnPasswords, providerOfAddress } from '../people/own_passwords.ts';
 import { waysOf } from '../people/ways_to_sign_in.ts';
-import { reasonIn } from '../texts/reasons.ts';
+import { EN, reasonIn } from '../texts/texts.ts';
 import { auditBefore } from './audit.ts';
 import { requireClient } from './client_rules.ts';
 import { LOCK, type LockView, locksIn, lockView } from './factors.ts';
@@ -267,7 +267,7 @@ function attemptView({ atMs, userAgent, network, session, reason }: RecordedSign
     ...{ at: timeOf(atMs), outcome: reason === undefined ? 'signed_in' : 'refused', methods },
     step: reason === undefined ? stepWith(methods) : stepOf(reason),
     ...optional('reason', reason),
-    ...optional('explanation', reason && reasonIn('en', reason)?.text),
+    ...optional('explanation', reason && reasonIn(EN, reason)),
     user_agent: userAgent,
     ...optional('network', network),
   };

@@ -5,8 +5,7 @@ import { InvalidInput } from '../admin/operation_refused.ts';
 import type { ExplanationView } from '../admin/tokens.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
-import { reasonIn } from '../texts/reasons.ts';
-import { type Texts, textsIn } from '../texts/texts.ts';
+import { reasonIn, type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { saying } from './audit.ts';
 import {
@@ -224,9 +223,9 @@ function endRow(event: AuditEventView, view: SentenceView, texts: Texts): Html {
 }
 
 /** A reason in words, with its code. @param why what the server says in English, which can say more */
-function reasonShown(code: string, why: string | undefined, { language }: Texts): Html {
-  const known = language === 'en' && why !== undefined ? { text: why, language } : reasonIn(language, code);
-  return html`${known === undefined ? '' : html`<span lang="${known.language}">${known.text}</span> `}<code>${code}</code>`;
+function reasonShown(code: string, why: string | undefined, texts: Texts): Html {
+  const known = texts.language === 'en' && why !== undefined ? why : reasonIn(texts, code);
+  return html`${known} <code>${code}</code>`;
 }
 
 function expiryOf({ record, claims, unused_until: unusedUntil }: ExplanationView): string | undefined {

@@ -1,8 +1,7 @@
 // How the console shows times, identifiers, users and clients.
 import { html } from 'hono/html';
 import type { Html } from '../texts/formats/html.ts';
-import { reasonIn } from '../texts/reasons.ts';
-import type { Texts } from '../texts/texts.ts';
+import { reasonIn, type Texts } from '../texts/texts.ts';
 import { thingUrl } from './lists.ts';
 import type { Names } from './names.ts';
 
@@ -47,8 +46,8 @@ export function groupLink({ base }: Pick<NamingView, 'base'>, name: string): Htm
 /** A reason code in words, with the code beside it. Another text stands for itself. */
 export function reasonLine(code: string, texts: Texts): Html | '' {
   if (code === '') return '';
-  const known = reasonIn(texts.language, code);
+  const known = reasonIn(texts, code);
   return known === undefined
     ? html`<p class="reason"><bdi>${code}</bdi></p>`
-    : html`<p class="reason"><span lang="${known.language}">${known.text}</span> <code>${code}</code></p>`;
+    : html`<p class="reason">${known} <code>${code}</code></p>`;
 }

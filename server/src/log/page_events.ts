@@ -66,7 +66,7 @@ export const PAGE_REASONS = {
     'Too many codes of devices were entered by this user, from one IP address, or for this code.',
   device_code_wrong: 'No device waits with the code that was entered: it was mistyped, used, or has expired.',
   too_many_codes: 'There were too many wrong authenticator-app or recovery codes for this user.',
-  sign_in_too_old:
+  sign_in_not_recent:
     'The user tried to change how they sign in, or to export their data, but signed in more than ten minutes ago. They must sign in again first.',
   password_not_asked:
     'The username is an address of a domain whose users sign in at an identity provider, so the server checked no password.',

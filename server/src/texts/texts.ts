@@ -6,6 +6,7 @@ import * as deFormats from './de/formats.ts';
 import * as deLabels from './de/labels.ts';
 import * as deOverview from './de/overview.ts';
 import * as dePages from './de/pages.ts';
+import * as deReasons from './de/reasons.ts';
 import * as deSupport from './de/support.ts';
 import * as enActs from './en/acts.ts';
 import * as enConsole from './en/console.ts';
@@ -14,6 +15,7 @@ import * as enFormats from './en/formats.ts';
 import * as enLabels from './en/labels.ts';
 import * as enOverview from './en/overview.ts';
 import * as enPages from './en/pages.ts';
+import * as enReasons from './en/reasons.ts';
 import * as enSupport from './en/support.ts';
 
 const PARTS_EN = {
@@ -24,17 +26,19 @@ const PARTS_EN = {
   ...enLabels,
   ...enOverview,
   ...enPages,
+  ...enReasons,
   ...enSupport,
 };
 
 /** A language that lacks a text does not compile. */
 function catalogue(language: Language, parts: typeof PARTS_EN) {
-  const { ACTS, CONSOLE, EVENTS, FORMATS, FORMS, LABELS, OVERVIEW, PAGES, SUPPORT } = parts;
+  const { ACTS, CONSOLE, EVENTS, FORMATS, FORMS, LABELS, OVERVIEW, PAGES, REASONS, SUPPORT } = parts;
   const console = {
     ...CONSOLE,
     acts: ACTS,
     forms: FORMS,
     events: EVENTS,
+    reasons: REASONS,
     support: SUPPORT,
     overview: OVERVIEW,
   };
@@ -54,6 +58,7 @@ export const DE = catalogue('de', {
   ...deLabels,
   ...deOverview,
   ...dePages,
+  ...deReasons,
   ...deSupport,
 });
 
@@ -88,6 +93,11 @@ export function languages(): readonly Language[] {
 /** The texts in a language, or else in the default one. */
 export function textsIn(language: Language): Texts {
   return catalogues.get(language) ?? EN;
+}
+
+/** The sentence about a reason code. @returns `undefined` if the text is no reason code */
+export function reasonIn({ console: { reasons } }: Texts, code: string): string | undefined {
+  return Object.hasOwn(reasons, code) ? reasons[code as keyof typeof reasons] : undefined;
 }
 
 /** The catalogue that a tag names, also with another region: `de` serves `de-AT`. */

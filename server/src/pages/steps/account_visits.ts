@@ -93,7 +93,7 @@ export class AccountVisits {
     if (missing === undefined) return undefined;
     if (missing.step === 'wait') throw new PageProblem('account', 'factors_wait');
     if (!isAsked) {
-      const reason = missing.step === 'second' ? 'sign_in_too_weak' : 'sign_in_too_old';
+      const reason = missing.step === 'second' ? 'sign_in_too_weak' : 'sign_in_not_recent';
       const { id: sessionId, person } = session;
       const event = { type: 'refused', page: 'account', requestId: requestIdOf(c), reason } as const;
       this.#needs.requestLog.pageEvent({ ...event, subject: person.subject, sessionId });
