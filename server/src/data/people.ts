@@ -164,18 +164,11 @@ const TAKEN = `
       SELECT 1 FROM grantd.people AS own
       WHERE own.issuer = :issuer AND own.subject = :subject AND own.name = :name)`;
 
-const IS_NEW = `NOT EXISTS (SELECT 1 FROM grantd.removed_people WHERE ${ONE})` as const;
-const IS_REMOVED = 'subject IN (SELECT subject FROM grantd.removed_people WHERE issuer = :issuer)';
+const IS_REMOVED = `EXISTS (SELECT 1 FROM grantd.removed_people WHERE ${ONE})` as const;
+const IS_NEW = `NOT ${IS_REMOVED}` as const;
 const IF_FREE = 'ON CONFLICT DO NOTHING RETURNING subject';
 
-/**
- * SQLite searches an index for subject identifiers. For whole rows, it would rather read all users of the issuer, because
- * it takes an issuer for one of many. For the same reason, an order by an expression keeps it from reading the index of
- * that order.
- */
-const HAS_EMAIL = `issuer = :issuer AND subject IN (
-      SELECT subject FROM grantd.people
-      WHERE issuer = :issuer AND verified_email IN (:emailKey, :foldedEmail, :unicodeEmail))`;
+const HAS_EMAIL = 'issuer = :issuer AND verified_email IN (:emailKey, :foldedEmail, :unicodeEmail)';
 
 /** Names that one statement looks up. */
 const NAMES_AT_ONCE = 100;
@@ -189,10 +182,8 @@ const SQL = PEOPLE.statements({
   add: `${PEOPLE.insert} WHERE ${IS_NEW} ${IF_FREE}`,
   addOwner: `${PEOPLE.insert} WHERE ${IS_NEW} AND NOT EXISTS (${EMAIL_TAKEN}) ${IF_FREE}`,
   byName: `
-    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = :issuer AND subject IN (
-      SELECT subject FROM grantd.people WHERE issuer = :issuer AND name = :name
-      UNION ALL
-      SELECT subject FROM grantd.people WHERE issuer = :issuer AND name_key IN (:nameKey, :formerKey))
+    SELECT ${COLUMNS} FROM grantd.people
+    WHERE issuer = :issuer AND (name = :name OR name_key IN (:nameKey, :formerKey))
     ORDER BY CASE WHEN name = :name THEN 0 WHEN name_key = :nameKey THEN 1 ELSE 2 END LIMIT 1`,
   bySubject: `SELECT ${COLUMNS} FROM grantd.people WHERE ${ONE}`,
   isSubject: `
@@ -209,7 +200,7 @@ const SQL = PEOPLE.statements({
     RETURNING subject`,
   byVerifiedEmail: `
     SELECT ${COLUMNS} FROM grantd.people WHERE ${HAS_EMAIL}
-    ORDER BY created_at_ms + 0, subject LIMIT :limit`,
+    ORDER BY created_at_ms, subject LIMIT :limit`,
   byOwnEmail: `
     SELECT ${COLUMNS} FROM grantd.people WHERE ${HAS_EMAIL} AND NOT EXISTS (
       SELECT 1 FROM grantd.people AS others

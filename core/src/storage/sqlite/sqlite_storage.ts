@@ -19,6 +19,7 @@ import { CachedTokens } from './cached_tokens.ts';
 import { sqliteClients } from './clients.ts';
 import {
   DEFAULT_BUSY_TIMEOUT_MS,
+  isBusy,
   openDatabase,
   type Reads,
   type SqliteHandle,
@@ -152,6 +153,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage 
         hostTables?.migrate(database, path);
         return addIssuer(database, issuer);
       });
+    keepStatistics(database);
     for (const assumption of assumptions) options.onAssumption?.(assumption);
     if (options.checkpointPages !== undefined)
       database.exec(`PRAGMA wal_autocheckpoint = ${options.checkpointPages}`);
@@ -259,6 +261,65 @@ function storageOn(
       if (database.isOpen) database.close();
     },
   };
+}
+
+/** The rows of every table, to SQLite. A real number would come from `ANALYZE`, and plans would differ by database. */
+const ASSUMED_ROWS = 1_000_000;
+
+/** The rows of an index of some rows. */
+const ASSUMED_PARTIAL_ROWS = 10_000;
+
+const INDEXES_SQL = `
+  SELECT t.name AS tbl, CASE WHEN t.wr AND i.origin = 'pk' THEN t.name ELSE i.name END AS idx,
+    i."unique" AS is_unique, i.partial AS is_partial, count(*) AS columns
+  FROM pragma_table_list t
+  JOIN pragma_index_list(t.name) i
+  JOIN pragma_index_info(i.name) c
+  WHERE t.schema = 'main' AND t.type = 'table'
+  GROUP BY t.name, i.name HAVING max(c.seqno = 0 AND c.name IN ('issuer', 'issuer_id'))
+  ORDER BY 1, 2`;
+
+/**
+ * Tells SQLite's planner that one issuer has nearly all rows. Without statistics, it takes an issuer for one of many, and
+ * searches the primary key for the issuer alone instead of another index for more columns. The statistics are the same in
+ * every database. `ANALYZE` replaces them until the next start (ADR 196). Tables of hosts keep theirs, unless they have
+ * the same first column.
+ */
+function keepStatistics(database: DatabaseSync): void {
+  const indexes = database.prepare(INDEXES_SQL).all();
+  const wanted = indexes.map(
+    ({ tbl = '', idx = '', is_unique: isUnique, is_partial: isPartial, columns }) => {
+      const rows = isPartial === 1 ? ASSUMED_PARTIAL_ROWS : ASSUMED_ROWS;
+      // How many rows are equal in the first column, in the first two, and so on.
+      const equal = Array.from({ length: Number(columns) }, (_, at) => {
+        const following = Number(columns) - at - 1;
+        if (following === 0 && isUnique === 1) return 1;
+        return at === 0 ? rows : Math.min(rows, 10 * 100 ** following);
+      });
+      return [tbl, idx, [rows, ...equal].join(' ')] as const;
+    },
+  );
+  const known = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1'").get();
+  const tables = JSON.stringify(wanted.map(([table]) => table));
+  const ofTables = 'FROM sqlite_stat1 WHERE tbl IN (SELECT value FROM json_each(?))';
+  const found =
+    known === undefined
+      ? []
+      : database.prepare(`SELECT tbl, idx, stat ${ofTables} ORDER BY 1, 2`).all(tables);
+  if (JSON.stringify(found.map(({ tbl, idx, stat }) => [tbl, idx, stat])) === JSON.stringify(wanted)) return;
+  try {
+    inTransaction(database, () => {
+      // Creates the table of the statistics. The second time, it reads them.
+      database.exec('ANALYZE sqlite_schema; DROP TABLE IF EXISTS sqlite_stat4');
+      database.prepare(`DELETE ${ofTables}`).run(tables);
+      const add = database.prepare('INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)');
+      for (const row of wanted) add.run(...row);
+      database.exec('ANALYZE sqlite_schema');
+    });
+  } catch (error) {
+    // Another process writes. The next start tries again.
+    if (!isBusy(error)) throw error;
+  }
 }
 
 /** The number of an issuer in every key; `undefined` if it has none yet. */
