@@ -36,7 +36,11 @@ const INPUTS: Inputs = {
   addUser: () => ({ username: 'bob', password: 'correct horse', claims: { name: 'Bob' } }),
   listUsers: () => ({ search: 'bob' }),
   getUser: ({ sub }) => ({ sub }),
-  updateUser: ({ sub }) => ({ sub, claims: { nickname: 'B' } }),
+  updateUser: ({ sub }) => ({
+    sub,
+    claims: { nickname: 'B', email: 'bob@shop.example', email_verified: true },
+  }),
+  sendPasswordLink: ({ sub }) => ({ sub }),
   endSession: ({ sub }) => ({ sub, session: SESSION }),
   setPassword: ({ sub }) => ({ sub, password: 'battery staple' }),
   addMember: ({ sub }) => ({ group: 'staff', sub }),

@@ -161,7 +161,17 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['addUser', { body: { username: 'contract', password: 'correct horse', claims: { name: 'C' } } }],
     ['listUsers', { query: '?state=active' }],
     ['getUser', { path: user }],
-    ['updateUser', { path: user, body: { username: 'contract-renamed', claims: { name: 'R' } } }],
+    [
+      'updateUser',
+      {
+        path: user,
+        body: {
+          username: 'contract-renamed',
+          claims: { name: 'R', email: 'contract@example.com', email_verified: true },
+        },
+      },
+    ],
+    ['sendPasswordLink', { path: user }],
     ['endSession', { path: { ...user, session: 'contract' } }],
     ['disableUser', { path: user }],
     ['enableUser', { path: user }],

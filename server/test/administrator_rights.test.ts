@@ -41,6 +41,7 @@ const USER_CHANGES = {
   removeUser: [({ sub }) => ({ sub }), ['person_removed']],
   disableUser: [({ sub }) => ({ sub }), ['subject_disabled']],
   enableUser: [({ sub }) => ({ sub }), ['subject_enabled']],
+  sendPasswordLink: [({ sub }) => ({ sub }), ['password_link_requested']],
   setPassword: [({ sub }) => ({ sub, password: 'correct horse' }), ['person_password_set']],
   endSession: [({ sub }) => ({ sub, session: `session-${sub}` }), ['session_ended']],
   endSessions: [({ sub }) => ({ sub }), ['session_ended']],
@@ -66,6 +67,8 @@ async function newUser(instance: Instance, name: string, id: ChangeId) {
   const person = await addPerson(instance, name);
   const { subject: sub } = person;
   const nowMs = Date.now();
+  const claims = { email: `${sub}@example.com`, email_verified: true };
+  await instance.people.update({ ...person, claims });
   await addSession(instance, sub, `session-${sub}`);
   await instance.factors.addTotp(
     sub,
@@ -78,7 +81,8 @@ async function newUser(instance: Instance, name: string, id: ChangeId) {
   return { sub, link: link?.id ?? '' };
 }
 
-async function stateOf({ people, storage, sessions, factors, upstreamIdentities }: Instance, sub: string) {
+async function stateOf(instance: Instance, sub: string) {
+  const { people, storage, sessions, factors, upstreamIdentities, mails } = instance;
   const { groups: _, ...person } = { groups: [], ...(await people.bySubject(sub)) };
   return {
     person,
@@ -86,6 +90,7 @@ async function stateOf({ people, storage, sessions, factors, upstreamIdentities 
     sessions: (await sessions.ofSubject(sub, Date.now())).length,
     factors: await factors.of(sub),
     links: (await upstreamIdentities.ofSubject(sub)).length,
+    mails: (await mails.list(false, 1000)).filter(({ subject }) => subject === sub).length,
   };
 }
 

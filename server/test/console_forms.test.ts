@@ -254,6 +254,29 @@ describe('forms', () => {
     assert.match(wrong.html, /<details class="part" open>[\s\S]*id="field-jwks_uri-problem"/);
   });
 
+  test('a link for a password goes to the verified address, which the question names, and to no other user', async () => {
+    const { subject } = await set.addUser('ines', [], { email: 'ines@example.com', email_verified: true });
+    const other = await set.addUser('jana', [], { email: 'jana@example.com' });
+    assert.match((await at(`users?sub=${subject}`)).html, /ask=password_link/);
+    assert.doesNotMatch((await at(`users?sub=${other.subject}`)).html, /ask=password_link/);
+    const question = await at(`users?sub=${subject}&ask=password_link`);
+    assert.match(question.html, /ines@example\.com/);
+    const done = await browser.submit(question, { ...hiddenIn(question.html), do: 'password_link' });
+    assert.match(
+      done.html,
+      /The email with the link is on its way\.[\s\S]*waits until a server with --smtp-url/,
+    );
+    const mails = await set.instance.mails.list(false, 10);
+    assert.deepEqual(
+      mails.flatMap(({ template, recipient }) => (template === 'password_link' ? [recipient] : [])),
+      ['ines@example.com'],
+    );
+    const refused = await browser.submit(question, {
+      ...{ ...hiddenIn(question.html), sub: other.subject, do: 'password_link' },
+    });
+    assert.match(refused.html, /no verified email address/);
+  });
+
   test('texts of a scope are added, changed and removed in both languages', async () => {
     const add = { do: 'add', scope: 'profile', 'texts.name': 'Your profile', 'texts.name#de': 'Ihr Profil' };
     const added = await browser.submit(await at('scopes?ask=add'), add);

@@ -232,6 +232,7 @@ const TAKE_NOTHING: readonly OperationId[] = [
     'addMember',
     'enableUser',
     'setPassword',
+    'sendPasswordLink',
     'unlockUser',
   ] as const),
   ...(['endSession', 'endSessions', 'endAccess', 'confirmFactors'] as const),

@@ -1,3 +1,4 @@
+// Long: one queue on both databases, one SMTP server, and what both send.
 import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
 import { after, describe, type TestContext, test } from 'node:test';
@@ -376,6 +377,67 @@ for (const database of DATABASES) {
       await deliverer.settled();
       assert.deepEqual(await queue.mails.mailbox(10), []);
       assert.equal(await links.find(new URL(url).searchParams.get('token') ?? ''), undefined);
+    });
+
+    test('a link for a password that an operator sends ends the earlier ones, and comes only to its user as they were', async (t) => {
+      const [opened, other] = await openDatabases(t, database, 2);
+      assert.ok(opened && other);
+      const { received, port } = await smtpServer(t);
+      const smtp = await openSmtp(`smtp://127.0.0.1:${port}`, FROM);
+      const { queue, links, deliverer, faults } = process(opened, smtp, () => 1_000_000);
+      const claims = { email: 'bob@example.com', email_verified: true };
+      const person = await opened.people.add({ name: 'bob', passwordHash: 'hash', claims });
+      assert.ok(person);
+      const { subject } = person;
+      const find = (url: string) => links.find(new URL(url).searchParams.get('token') ?? '');
+      const linkIn = ({ content = '' }: Partial<Received> = {}) =>
+        /https:\/\/id\.example\/link\?token=[\w-]{43}/.exec(
+          content.replaceAll(/=\r?\n/g, '').replaceAll('=3D', '='),
+        )?.[0] ?? assert.fail(content);
+
+      const [reset, verify] = [
+        await links.make({ purpose: 'reset', address: 'bob@example.com', person }),
+        await links.make({ purpose: 'verify', address: 'new@example.com', person }),
+      ];
+      assert.ok(await queue.addPasswordLink(person, 'bob@example.com', 'en'));
+      assert.deepEqual([await find(reset), (await find(verify))?.purpose], [undefined, 'verify']);
+      const [stored] = await queue.mails.list(false, 10);
+      assert.doesNotMatch(JSON.stringify(stored), /http|token=/);
+      await deliverer.settled();
+      assert.match(received[0]?.content ?? '', /An administrator of Example asks you/);
+      const first = linkIn(received[0]);
+      const found = await find(first);
+      assert.deepEqual([found?.purpose, found?.expiresAtMs], ['password', 1_000_000 + 24 * 3_600_000]);
+
+      // The second one ends the first when it is asked for, and a third one replaces it also after it was sent.
+      await queue.addPasswordLink(person, 'bob@example.com', 'de');
+      assert.equal(await find(first), undefined);
+      await queue.addPasswordLink(person, 'bob@example.com', 'en');
+      assert.equal((await queue.mails.list(false, 10)).length, 1, 'of two that wait, the later one');
+      await deliverer.settled();
+      const second = linkIn(received[1]);
+      const again = await links.make({ purpose: 'password', address: 'bob@example.com', person });
+      assert.deepEqual([await find(second), (await find(again))?.purpose], [undefined, 'password']);
+
+      // A request for a user as they were before is no request.
+      const changed = { ...person, claims: { ...claims, email: 'eve@example.com' } };
+      await queue.addPasswordLink(person, 'bob@example.com', 'en');
+      assert.equal(await other.people.update(changed), 'updated');
+      assert.equal(await queue.addPasswordLink(person, 'bob@example.com', 'en'), undefined);
+      await deliverer.settled();
+      assert.equal(received.length, 2, 'the address has changed');
+      const now = (await opened.people.bySubject(subject)) ?? assert.fail();
+      await queue.addPasswordLink(now, 'eve@example.com', 'en');
+      await other.people.setPasswordHash(subject, 'another');
+      assert.equal(await queue.addPasswordLink(now, 'eve@example.com', 'en'), undefined);
+      await deliverer.settled();
+      assert.equal(received.length, 2, 'the password has changed');
+      const last = (await opened.people.bySubject(subject)) ?? assert.fail();
+      await queue.addPasswordLink(last, 'eve@example.com', 'en');
+      await other.storage.setDisabled('subject', subject, true);
+      await deliverer.settled();
+      assert.deepEqual([received.length, faults], [2, []], 'the user is disabled');
+      assert.deepEqual(await queue.mails.list(false, 10), []);
     });
 
     test('links expire: a reset after 30 minutes, an invitation after 7 days', async (t) => {

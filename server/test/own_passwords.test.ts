@@ -183,6 +183,33 @@ for (const database of ANY_DATABASE) {
       assert.equal(hash, '');
     });
 
+    test('no administrator sends a link for a password to a user whose password is elsewhere', async () => {
+      const { folder } = server;
+      await add('distant', { hash: '', link: true, email: 'distant@mail.example' });
+      await add('finn@corp.example', { email: 'finn@mail.example' });
+      await add('desk', { hash: '', email: 'desk@mail.example' });
+      await withDatabaseOf(server, async ({ people }) => {
+        const desk = (await people.byName('desk')) ?? assert.fail();
+        assert.ok(await people.setDirectoryId(desk.subject, 'id-of-desk'));
+      });
+      const send = (name: string, environment: Readonly<Record<string, string>>) =>
+        grantd(folder, ['user', 'send-password-link', name], { environment });
+      const knowing = { GRANTD_PROVIDERS: join(folder, 'providers.json') };
+      for (const [name, where] of [
+        ['distant', /signs in through an identity provider, so there is no password to choose/],
+        ['finn@corp.example', /signs in through an identity provider, so there is no password to choose/],
+        ['desk', /signs in through the directory, so there is no password to choose/],
+      ] as const) {
+        const { code, stderr } = await send(name, knowing);
+        assert.deepEqual([code, where.test(stderr)], [1, true], `${name}: ${stderr}`);
+      }
+      // A command that does not know the providers leaves it to the server, which does.
+      assert.equal((await send('finn@corp.example', {})).code, 0);
+      assert.ok(!(await sent()).includes('finn@mail.example'));
+      const failed = await grantd(folder, ['mail', 'list', '--failed']);
+      assert.match(failed.stdout, /password_link +finn@mail\.example +failed/);
+    });
+
     test('no invitation asks for a password that its user could not use', async () => {
       const { folder } = server;
       const invite = (name: string, environment = {}) =>

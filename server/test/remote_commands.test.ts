@@ -198,6 +198,9 @@ describe('commands with --url', () => {
       'NAME',
     ]);
     await compare(['user', 'update', 'NAME', '--remove-claim', 'name']);
+    await compare(['user', 'send-password-link', 'NAME']);
+    await compare(['user', 'update', 'NAME', '--email', 'NAME@example.com', '--email-verified']);
+    await compare(['user', 'send-password-link', 'NAME', '--json']);
     await compare(['user', 'set-password', 'NAME', '--password-stdin'], 'another horse');
     await compare(['user', 'end-session', 'NAME', 'none']);
     await compare(['user', 'end-sessions', 'NAME']);

@@ -357,6 +357,53 @@ for (const database of ANY_DATABASE) {
       }
     });
 
+    test('an administrator has a link sent to a user, who chooses a password with it once, in any browser', async () => {
+      const { email, browser } = await person('paula');
+      await signedIn(browser, { username: 'paula', password: OLD_PASSWORD });
+      await askForReset(browser, email);
+      const own = await browser.get(linkIn(await mailTo(email)));
+      const send = (name: string, ...flags: readonly string[]) =>
+        grantd(server.folder, ['user', 'send-password-link', name, ...flags]);
+      const sent = await send('paula', '--json');
+      assert.equal(sent.code, 0, sent.stderr);
+      assert.equal(JSON.parse(sent.stdout).address, email);
+      assert.equal((await browser.submit(own, { new_password: NEW_PASSWORD })).status, 400);
+      assert.equal(await canSignIn('paula', OLD_PASSWORD), true, 'the password stays');
+      const mail = await mailTo(email, 2);
+      assert.match(mail.text, /An administrator of .* asks you to choose a new password/);
+      assert.ok(!sent.stdout.includes('token='));
+
+      const elsewhere = newBrowser();
+      const form = await elsewhere.get(linkIn(mail));
+      const done = await elsewhere.submit(form, { new_password: NEW_PASSWORD });
+      assert.match(done.html, /Your password has changed/);
+      assert.deepEqual(
+        [await canSignIn('paula', OLD_PASSWORD), await canSignIn('paula', NEW_PASSWORD)],
+        [false, true],
+      );
+      assert.ok(isLogin(await browser.get(`${server.url}/account`)), 'all sessions have ended');
+      assert.equal((await newBrowser().get(linkIn(mail))).status, 400, 'it works once');
+
+      const filters = ['--subject', 'paula', '--type', 'password_link_requested'];
+      const events = await grantdPrints(server.folder, ['audit', 'list', ...filters]);
+      assert.match(events, /password_link_requested +\S+ +cli/);
+      for (let count = 2; count <= 5; count++) assert.equal((await send('paula')).code, 0);
+      const flooded = await send('paula');
+      assert.deepEqual([flooded.code, /has got 5 emails .* within an hour/.test(flooded.stderr)], [1, true]);
+    });
+
+    test('no administrator has a link sent to a user without a verified address, or one who is disabled', async () => {
+      const send = (name: string) => grantd(server.folder, ['user', 'send-password-link', name]);
+      await person('quirin', 'quirin@example.com', false);
+      const unverified = await send('quirin');
+      assert.deepEqual([unverified.code, /no verified email address/.test(unverified.stderr)], [1, true]);
+      await person('rosa');
+      await grantdPrints(server.folder, ['user', 'disable', 'rosa']);
+      const disabled = await send('rosa');
+      assert.deepEqual([disabled.code, /rosa is disabled/.test(disabled.stderr)], [1, true]);
+      await queueIsEmpty();
+    });
+
     test('in another browser, a link needs the username too, and guesses are limited', async () => {
       const { email, browser } = await person('eve');
       // The first sign-in replaces the cheap hash of the tests, and a new hash ends links.

@@ -80,6 +80,7 @@ const ACT_TYPES = [
   'session_ended',
   'consent_given',
   'consent_withdrawn',
+  'password_link_requested',
   'mailed_link_made',
   'mailed_link_used',
   'mail_retried',

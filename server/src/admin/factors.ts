@@ -4,7 +4,7 @@ import type { Person } from '../data/people.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import { LOCKED_STEPS, type Lock, Locks } from '../people/locks.ts';
 import { requireSubject } from './groups.ts';
-import { type AdminParts, change, type OperationParts, operation } from './operation.ts';
+import { change, type OperationParts, operation } from './operation.ts';
 import { OperationRefused } from './operation_refused.ts';
 import {
   count,
@@ -24,6 +24,7 @@ import {
 import { endedSessions, sessionsInWords } from './sessions.ts';
 import {
   asPermitted,
+  changeable,
   confirmFactors,
   type FactorOfPerson,
   removeFactor,
@@ -199,14 +200,6 @@ export async function locksIn({
   return new Locks(attempts, secret());
 }
 
-/** The user whose way to sign in the caller may change. */
-async function changeable(parts: AdminParts, subject: string): Promise<Person> {
-  const person = await requireSubject(parts, subject);
-  parts.caller.requirePerson(person);
-  parts.caller.requireAnother(person);
-  return person;
-}
-
 export const FACTOR_OPERATIONS = {
   getFactors: operation({
     method: 'GET',
@@ -235,7 +228,7 @@ export const FACTOR_OPERATIONS = {
       lines: ({ factors_removed: wereThere, sessions_ended: ended }, { username }) =>
         `${wereThere ? 'removed the passkeys, security keys, authenticator app and recovery codes' : 'found no factors'} of ${username}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
     },
-    prepare: (parts, { sub }) => changeable(parts, sub),
+    prepare: changeable,
     async write(parts, person) {
       const { wereThere, ended } = await resetFactors(parts, person);
       return { document: { factors_removed: wereThere, sessions_ended: ended } };
@@ -256,7 +249,7 @@ export const FACTOR_OPERATIONS = {
       lines: ({ factors_confirmed: isConfirmed }, { username }) =>
         isConfirmed ? `the factors of ${username} count now` : `${username} has no factors that wait`,
     },
-    prepare: (parts, { sub }) => changeable(parts, sub),
+    prepare: changeable,
     write: async (parts, person) => ({
       document: { factors_confirmed: await confirmFactors(parts, person) },
     }),
@@ -281,7 +274,7 @@ export const FACTOR_OPERATIONS = {
         `removed the ${KINDS_IN_WORDS[kind]}${name === undefined ? '' : ` ${JSON.stringify(name)}`} of ${username}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
     },
     async prepare(parts, { sub, factor: id }) {
-      const person = await changeable(parts, sub);
+      const person = await changeable(parts, { sub });
       const factor = await factorOf(parts, person, id);
       if (factor === undefined) throw noFactor(person, id);
       return { person, factor };
@@ -322,7 +315,7 @@ export const FACTOR_OPERATIONS = {
       lines: ({ provider, label, sessions_ended: ended }, { username }) =>
         `removed the link of ${username} to ${label} at ${provider}, and ended ${sessionsInWords(ended)}`,
     },
-    prepare: (parts, { sub }) => changeable(parts, sub),
+    prepare: changeable,
     async write(parts, person, { link: id }) {
       const { provider, label, ended } = await unlinkPerson(parts, person, id);
       return { document: { provider, label, sessions_ended: ended } };

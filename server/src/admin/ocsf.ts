@@ -50,6 +50,7 @@ const MAPPINGS: Readonly<Record<EventType, Mapping>> = {
   person_factors_reset: account(11, 'MFA Factor Disable'),
   person_factors_confirmed: account(10, 'MFA Factor Enable'),
   person_unlocked: account(9, 'Unlock'),
+  password_link_requested: account(4, 'Password Reset'),
   person_changed: account(99, 'Update'),
   person_linked: account(99, 'Link'),
   person_unlinked: account(99, 'Unlink'),

@@ -4,6 +4,7 @@ import { AUDIT_OPERATIONS, AUDIT_STREAMS } from './audit.ts';
 import { CLIENT_OPERATIONS } from './clients.ts';
 import { FACTOR_OPERATIONS } from './factors.ts';
 import { GROUP_OPERATIONS } from './groups.ts';
+import { INVITATION_OPERATIONS } from './invitations.ts';
 import { KEY_OPERATIONS } from './keys.ts';
 import { MAIL_OPERATIONS } from './mails.ts';
 import type { Operation, StreamOperation } from './operation.ts';
@@ -22,6 +23,7 @@ import { USER_OPERATIONS } from './users.ts';
 export const OPERATIONS = {
   ...CLIENT_OPERATIONS,
   ...USER_OPERATIONS,
+  ...INVITATION_OPERATIONS,
   ...SESSION_OPERATIONS,
   ...GROUP_OPERATIONS,
   ...SCOPE_OPERATIONS,

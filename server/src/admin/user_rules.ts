@@ -16,7 +16,7 @@ import { isPasswordHash } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { SessionEnding } from '../people/sessions.ts';
 import { languageFor } from '../texts/texts.ts';
-import { takingWays } from './groups.ts';
+import { requireSubject, takingWays } from './groups.ts';
 import type { AdminParts, OperationParts } from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
 
@@ -118,6 +118,20 @@ export async function requirePerson(
   const person = await people.byName(name);
   if (person === undefined)
     throw new OperationRefused('not_found', `there is no user ${name}`, 'grantd user list shows all users.');
+  return person;
+}
+
+/**
+ * A user whose sign-in the caller may change.
+ * @throws {OperationRefused} there is none, or the caller may not
+ */
+export async function changeable(
+  parts: AdminParts,
+  { sub: subject }: { readonly sub: string },
+): Promise<Person> {
+  const person = await requireSubject(parts, subject);
+  parts.caller.requirePerson(person);
+  parts.caller.requireAnother(person);
   return person;
 }
 

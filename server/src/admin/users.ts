@@ -1,7 +1,7 @@
 // Users. Their rules are in user_rules.ts.
 import type { Group } from '../data/groups.ts';
 import { nameAsKept, trimmed } from '../data/names.ts';
-import { claimsAsKept, type Person } from '../data/people.ts';
+import { claimsAsKept } from '../data/people.ts';
 import {
   type Activity,
   isPlaceOfPerson,
@@ -57,6 +57,7 @@ import { ENDED_SESSIONS, sessionsInWords } from './sessions.ts';
 import {
   asPermitted,
   type ClaimsChange,
+  changeable,
   claimsAfter,
   type Listed,
   nameTaken,
@@ -235,14 +236,6 @@ async function joinedGroups(parts: AdminParts, names: readonly string[]): Promis
   // Several spellings lead to a group, so the check is of the names that are stored.
   for (const { name } of groups) parts.caller.requireGroup(name);
   return groups;
-}
-
-/** A user whose sign-in the caller may change. */
-async function changeable(parts: AdminParts, { sub: subject }: { readonly sub: string }): Promise<Person> {
-  const person = await requireSubject(parts, subject);
-  parts.caller.requirePerson(person);
-  parts.caller.requireAnother(person);
-  return person;
 }
 
 /** Disables or enables a user. */

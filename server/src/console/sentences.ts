@@ -216,6 +216,7 @@ const EVENTS: Readonly<Record<EventType, readonly [group: TypeGroup, told: (tell
   person_factors_confirmed: ['factors', ofTarget.user],
   person_recovery_codes_made: ['factors', ofTarget.user],
   person_recovery_code_used: ['factors', ofTarget.user],
+  password_link_requested: ['mails', ofTarget.user],
   mailed_link_made: ['mails', ofTarget.mailedLink],
   mailed_link_used: ['mails', ofTarget.mailedLink],
   mail_retried: ['mails', ofTarget.code],

@@ -134,6 +134,17 @@ export const USERS: Acts = {
       form: { ...PERSON, first: ['username', ...SHOWN_FIRST] },
       done: 'user_changed',
     },
+    password_link: {
+      operation: 'sendPasswordLink',
+      of: OF_USER,
+      asks: true,
+      canUndo: true,
+      async facts({ call }, { sub = '' }, texts) {
+        const { email = '' } = (await call('getUser', { sub })).claims;
+        return [[labelOf('claims.email', texts, PERSON), html`<bdi>${String(email)}</bdi>`]];
+      },
+      done: 'password_link_sent',
+    },
     set_password: {
       operation: 'setPassword',
       of: OF_USER,
@@ -494,7 +505,9 @@ function signInSection({ base, user, factors, links, locks, isOwn, ...view }: Us
   const { count_from: countFrom } = factors;
   const held = factorRows(factors, view.nowMs, texts);
   const act = (name: string) => actLink(USERS, name, base, { sub }, texts);
+  const mayGetLink = user.claims.email_verified === true && user.directory_id === undefined;
   const ownActs = [
+    ...(mayGetLink && user.disabled_at === undefined ? [act('password_link')] : []),
     act('set_password'),
     ...(countFrom === undefined ? [] : [act('confirm_factors')]),
     ...(held.length > 0 ? [act('reset_factors')] : []),

@@ -40,6 +40,15 @@ export interface Mails {
   /** @returns the ID */
   add(mail: NewMail, nowMs: number): Promise<string>;
   /**
+   * Queues an email with a link to set a password, and ends the earlier links of the user that do the same.
+   * @returns the ID; `undefined` if the user has another password or other claims than `user` says, or was removed
+   */
+  addPasswordLink(
+    mail: NewMail,
+    user: { readonly subject: string; readonly passwordHash: string; readonly revision: number },
+    nowMs: number,
+  ): Promise<string | undefined>;
+  /**
    * Takes emails that are due. Compare-and-set: each is taken by one process, and is due again after the lease if that
    * process dies.
    */
@@ -98,6 +107,9 @@ const MAILS_SQL = MAILS.statements({
     SELECT ${MAILS.list} FROM grantd.mails WHERE issuer = :issuer AND boxed_at_ms IS NULL
       AND (:failed = 0 OR failed_at_ms IS NOT NULL)
     ORDER BY created_at_ms DESC, id LIMIT :limit`,
+  removeWaiting: `
+    DELETE FROM grantd.mails
+    WHERE issuer = :issuer AND subject = :subject AND template = :template AND boxed_at_ms IS NULL`,
   retry: `
     UPDATE grantd.mails SET failed_at_ms = NULL, attempts = 0, due_at_ms = :dueAtMs
     WHERE ${ONE} AND failed_at_ms IS NOT NULL RETURNING id`,
@@ -159,15 +171,34 @@ export function mailsTable(tables: ProgramTables): Mails {
     putInMailbox: (id, sealed, boxedAtMs) => tables.run(MAILS_SQL.putInMailbox({ id, sealed, boxedAtMs })),
     mailbox: (limit) => tables.list(MAILS_SQL.mailbox({ limit }), mailOf),
     list: (failed, limit) => tables.list(MAILS_SQL.list({ failed: failed ? 1 : 0, limit }), mailOf),
+    async addPasswordLink(mail, { subject, passwordHash, revision }, nowMs) {
+      const row: Readonly<Record<string, unknown>> = { ...newRow({ ...mail, subject }, nowMs) };
+      const isSame = `EXISTS (
+        SELECT 1 FROM grantd.people WHERE issuer = :issuer AND subject = :subject
+          AND password_hash = :passwordHash AND revision = :revision)`;
+      const add = MAILS.dynamic(`${MAILS.insert} WHERE ${isSame} RETURNING id`, {
+        ...row,
+        ...{ passwordHash, revision },
+      });
+      const [added] = await tables.change(
+        MAILS_SQL.removeWaiting({ subject, template: 'password_link' }),
+        LINKS_SQL.forgetPasswordLinks({ subject }),
+        recorded(add, { type: 'password_link_requested', target: subject, subject }),
+      );
+      return added && String(added.id);
+    },
     retry: (id, dueAtMs) =>
       tables.changes(recorded(MAILS_SQL.retry({ id, dueAtMs }), { type: 'mail_retried', target: id })),
   };
 }
 
-/** What a mailed link is for. `code` is none, but six digits that sign a user in. */
-export type LinkPurpose = 'reset' | 'invite' | 'verify' | 'sign_up' | 'code';
+/**
+ * What a mailed link is for. `reset` is asked for by a visitor, and `password` by an operator. `code` is no link, but six
+ * digits that sign a user in.
+ */
+export type LinkPurpose = 'reset' | 'password' | 'invite' | 'verify' | 'sign_up' | 'code';
 
-const PURPOSES: readonly LinkPurpose[] = ['reset', 'invite', 'verify', 'sign_up', 'code'];
+const PURPOSES: readonly LinkPurpose[] = ['reset', 'password', 'invite', 'verify', 'sign_up', 'code'];
 
 /** A single-use link that was mailed. The database has a digest of its token. */
 export interface MailedLink {
@@ -185,6 +216,7 @@ export interface MailedLink {
 
 /** Mailed links by the digest of their token. Every method rejects with a `StorageFault`. */
 export interface MailedLinks {
+  /** A link of the purpose `password` ends the earlier one of its user. */
   add(tokenDigest: string, link: MailedLink): Promise<void>;
   /** @returns `undefined` if it does not exist, was used or has expired */
   find(tokenDigest: string, nowMs: number): Promise<MailedLink | undefined>;
@@ -207,12 +239,20 @@ const LINKS_SQL = LINKS.statements({
   find: `SELECT ${LINKS.list} FROM grantd.mailed_links WHERE ${ONE_LINK}`,
   use: `DELETE FROM grantd.mailed_links WHERE ${ONE_LINK} RETURNING ${LINKS.list}`,
   forget: 'DELETE FROM grantd.mailed_links WHERE issuer = :issuer AND subject = :subject',
+  forgetPasswordLinks: `
+    DELETE FROM grantd.mailed_links
+    WHERE issuer = :issuer AND subject = :subject AND purpose IN ('reset', 'password', 'invite')`,
+  forgetPurpose:
+    'DELETE FROM grantd.mailed_links WHERE issuer = :issuer AND subject = :subject AND purpose = :purpose',
 });
 
 export function mailedLinksTable(tables: ProgramTables): MailedLinks {
   return {
     add: (tokenDigest, link) =>
       tables.run(
+        ...(link.purpose === 'password' && link.subject !== undefined
+          ? [LINKS_SQL.forgetPurpose({ subject: link.subject, purpose: link.purpose })]
+          : []),
         recorded(LINKS_SQL.add({ tokenDigest, ...link }), {
           type: 'mailed_link_made',
           target: tokenDigest,

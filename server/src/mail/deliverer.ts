@@ -7,6 +7,7 @@ import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import type { Brand } from '../pages/drawing/brand.ts';
 import type { EmailCodes } from '../people/email_codes.ts';
 import {
+  digestOf,
   FACTOR_CHANGES,
   isAddress,
   LINK_LIFETIMES_MS,
@@ -181,8 +182,13 @@ export class MailDeliverer {
       return { to, view: { template, username, value: String(parameters.name) } };
     if (template === 'email_changed')
       return { to, view: { template, username, value: String(parameters.newAddress) } };
-    if (template === 'invite') {
-      if (person.passwordHash !== NO_PASSWORD || person.directoryId !== undefined) return undefined;
+    if (template === 'password_link') {
+      const isSame = parameters.passwordDigest === digestOf(person.passwordHash);
+      if (!isSame || verifiedAddressOf(person) !== to) return undefined;
+    }
+    if (template === 'invite' && person.passwordHash !== NO_PASSWORD) return undefined;
+    if (template === 'invite' || template === 'password_link') {
+      if (person.directoryId !== undefined) return undefined;
       if (!(await this.#parts.passwords.mayReset(person)))
         throw new MailFailure(
           'the user signs in through an identity provider, so there is no password to choose',
@@ -190,8 +196,9 @@ export class MailDeliverer {
           true,
         );
     }
-    const url = await this.#parts.links.make({ purpose: template, address: to, person, ...browser });
-    return { to, view: { template, username, links: [{ url }], validSeconds: validSeconds(template) } };
+    const purpose = template === 'password_link' ? 'password' : template;
+    const url = await this.#parts.links.make({ purpose, address: to, person, ...browser });
+    return { to, view: { template, username, links: [{ url }], validSeconds: validSeconds(purpose) } };
   }
 
   /**
@@ -269,6 +276,7 @@ const TEMPLATES: readonly MailTemplate[] = [
   'code',
   'verify',
   'invite',
+  'password_link',
   'password_changed',
   'factor_changed',
   'token_made',

@@ -8,6 +8,7 @@ import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 /** Milliseconds for which a mailed link is valid. It counts from the delivery attempt. */
 export const LINK_LIFETIMES_MS: Readonly<Record<LinkPurpose, number>> = {
   reset: 30 * 60 * 1000,
+  password: 24 * 60 * 60 * 1000,
   verify: 24 * 60 * 60 * 1000,
   sign_up: 60 * 60 * 1000,
   invite: 7 * 24 * 60 * 60 * 1000,
@@ -30,6 +31,8 @@ export interface MailParameters {
   };
   readonly verify: Record<never, never>;
   readonly invite: Record<never, never>;
+  /** Asked for by an operator. A new password ends it, also before it is sent. */
+  readonly password_link: { readonly passwordDigest: string };
   readonly password_changed: Record<never, never>;
   /** A passkey, an app, recovery codes or a link was added or removed. */
   readonly factor_changed: {
@@ -123,6 +126,21 @@ export class MailQueue {
     const sealed = await this.seal(parameters);
     const { subject } = person;
     return { template, recipient, language, subject, sealed, queuedAtMs: this.#clock() };
+  }
+
+  /**
+   * Queues an email with a link to set a password, for an operator.
+   * @returns the ID of the email; `undefined` if the user has changed since they were read
+   */
+  async addPasswordLink(
+    person: Pick<Person, 'subject' | 'passwordHash' | 'revision'>,
+    to: string,
+    language: string,
+  ): Promise<string | undefined> {
+    const parameters: MailParameters['password_link'] = { passwordDigest: digestOf(person.passwordHash) };
+    const sealed = await this.seal(parameters);
+    const mail = { template: 'password_link' satisfies MailTemplate, recipient: to, language, sealed };
+    return this.mails.addPasswordLink(mail, person, this.#clock());
   }
 
   /** Lets a deliverer in this process look at the queue. */

@@ -50,7 +50,7 @@ function lostKey({ type, target, subject = '' }: EventRecord): string {
 const PASSING: ReadonlySet<EventType> = new Set([
   ...['token_issued', 'identity_assertion_issued', 'code_issued', 'signed_in', 'sign_in_failed'],
   ...['mailed_link_made', 'mailed_link_used', 'mail_retried', 'configuration_loaded', 'audit_restarted'],
-  'person_unlocked',
+  ...['person_unlocked', 'password_link_requested'],
 ] as const satisfies readonly EventType[]);
 
 /**

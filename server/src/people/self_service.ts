@@ -57,7 +57,7 @@ export class SelfService {
     const before = await this.#endEverything(person);
     const link = await use();
     if (link === undefined) return undefined;
-    const notice = link.purpose === 'reset' ? await this.#notice(person, language) : undefined;
+    const notice = link.purpose !== 'invite' ? await this.#notice(person, language) : undefined;
     if (!(await people.setPasswordHash(person.subject, hash, person.passwordHash, notice))) return undefined;
     this.#parts.queue?.wake();
     const ended = [...before, ...(await this.#endEverything(person))];

@@ -631,7 +631,7 @@ const CONSOLE_KEYS = [
 const CONSOLE_USER = {
   ...{ sub: 'xT2a9', username: 'bob', created_at: new Date(NOW_MS - 60 * DAY_MS).toISOString() },
   has_password: true,
-  ...{ claims: { name: 'Bob Builder', email: 'bob@example.com' }, groups: ['staff'] },
+  ...{ claims: { name: 'Bob Builder', email: 'bob@example.com', email_verified: true }, groups: ['staff'] },
 };
 
 const CONSOLE_SIGN_IN = {

@@ -28,6 +28,11 @@ export const ACTS: typeof en.ACTS = {
       text: 'Anwendungen sehen die Änderung mit ihrer nächsten Anfrage an UserInfo.',
       yes: 'Benutzer ändern',
     },
+    password_link: {
+      title: (name) => `${name} einen Link für ein neues Passwort schicken?`,
+      text: 'Der Link funktioniert einmal, 24 Stunden lang. Frühere Links für ein Passwort funktionieren nicht mehr. Das Passwort bleibt, bis der Benutzer ein neues wählt. Dann enden alle Sitzungen und Token.',
+      yes: 'Link für ein Passwort schicken',
+    },
     set_password: {
       title: (name) => `Passwort von ${name} festlegen`,
       text: 'Alle Sitzungen des Benutzers enden, und alle Token gelten sofort nicht mehr.',

@@ -389,6 +389,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     user_changed: 'Der Benutzer ist geändert.',
     user_removed: 'Der Benutzer ist entfernt.',
     user_unlocked: 'Der Benutzer kann sich wieder anmelden.',
+    password_link_sent: 'Die E-Mail mit dem Link ist unterwegs.',
     password_set: 'Das Passwort ist festgelegt. Alle Sitzungen und Token des Benutzers sind beendet.',
     access_ended: 'Alle Zugriffe des Benutzers sind beendet.',
     factor_removed: 'Der Faktor ist entfernt. Alle Sitzungen und Token des Benutzers sind beendet.',

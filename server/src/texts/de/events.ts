@@ -62,6 +62,8 @@ export const EVENTS: typeof en.EVENTS = {
       html`${user} hat der Anwendung ${client}${from} Zugriff erlaubt`,
     consent_withdrawn: (actor, user, from, client) =>
       html`${actor} hat die Einwilligung von ${user} für die Anwendung ${client}${from} zurückgenommen`,
+    password_link_requested: (actor, user, from) =>
+      html`${actor} hat ${user}${from} einen Link für ein neues Passwort schicken lassen`,
     mailed_link_made: (actor, whose, from, purpose) =>
       html`${actor} hat einen Link per E-Mail${whose}${from} schicken lassen${purpose}`,
     mailed_link_used: (actor, whose, from, purpose) =>
@@ -137,6 +139,7 @@ export const EVENTS: typeof en.EVENTS = {
     person_recovery_codes_made: 'Wiederherstellungscodes erzeugt',
     person_recovery_code_used: 'Wiederherstellungscode benutzt',
     personal_token_made: 'Persönliches Zugriffstoken erzeugt',
+    password_link_requested: 'Link für ein Passwort angefordert',
     mailed_link_made: 'Link per E-Mail geschickt',
     mailed_link_used: 'Link aus einer E-Mail benutzt',
     mail_retried: 'E-Mail noch einmal geschickt',
@@ -214,6 +217,7 @@ export const EVENTS: typeof en.EVENTS = {
   },
   purposes: {
     reset: 'für ein neues Passwort',
+    password: 'für ein neues Passwort, im Auftrag eines Administrators',
     code: 'mit einem Code zur Anmeldung',
     invite: 'eine Einladung',
     verify: 'zur Bestätigung einer E-Mail-Adresse',

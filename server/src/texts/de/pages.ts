@@ -853,6 +853,13 @@ export const PAGES: typeof en.PAGES = {
         action: 'Passwort wählen',
         note: undefined,
       },
+      password_link: {
+        subject: (operator) => `Neues Passwort für ${operator} wählen`,
+        text: (operator) =>
+          `Ein Administrator von ${operator} bittet Sie, ein neues Passwort zu wählen. Danach sind alle Browser abgemeldet.`,
+        action: 'Neues Passwort wählen',
+        note: 'Wenn Sie diese E-Mail nicht erwartet haben, fragen Sie den Betreiber des Dienstes, bevor Sie den Link benutzen. Ihr Passwort hat sich nicht geändert.',
+      },
       password_changed: {
         subject: (operator) => `Ihr Passwort für ${operator} wurde geändert`,
         text: (operator) =>

@@ -27,6 +27,11 @@ export const ACTS = {
       text: 'Applications see the change with their next request to UserInfo.',
       yes: 'Change user',
     },
+    password_link: {
+      title: (name: string) => `Email ${name} a link to choose a new password?`,
+      text: 'The link works once, for 24 hours. Earlier links for a password stop working. The password stays until the user chooses a new one. Then all sessions end, and all tokens stop working.',
+      yes: 'Email a link for a password',
+    },
     set_password: {
       title: (name: string) => `Set the password of ${name}`,
       text: 'All sessions of the user end, and all tokens stop working at once.',

@@ -372,6 +372,7 @@ export const CONSOLE = {
     user_changed: 'The user is changed.',
     user_removed: 'The user is removed.',
     user_unlocked: 'The user can sign in again.',
+    password_link_sent: 'The email with the link is on its way.',
     password_set: 'The password is set. All sessions and tokens of the user have ended.',
     access_ended: 'All access of the user has ended.',
     factor_removed: 'The factor is removed. All sessions and tokens of the user have ended.',

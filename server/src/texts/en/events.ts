@@ -64,6 +64,8 @@ const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
   consent_given: (_, user, from, client) => html`${user} gave the client ${client} access${from}`,
   consent_withdrawn: (actor, user, from, client) =>
     html`${actor} withdrew the consent of ${user} for the client ${client}${from}`,
+  password_link_requested: (actor, user, from) =>
+    html`${actor} had a link emailed to ${user} to choose a new password${from}`,
   mailed_link_made: (actor, whose, from, purpose) =>
     html`${actor} had a link emailed${whose}${from}${purpose}`,
   mailed_link_used: (actor, whose, from, purpose) =>
@@ -136,6 +138,7 @@ export const EVENTS = {
     person_recovery_codes_made: 'Recovery codes made',
     person_recovery_code_used: 'Recovery code used',
     personal_token_made: 'Personal access token made',
+    password_link_requested: 'Link for a password requested',
     mailed_link_made: 'Link emailed',
     mailed_link_used: 'Link from an email used',
     mail_retried: 'Email sent again',
@@ -217,6 +220,7 @@ export const EVENTS = {
   },
   purposes: {
     reset: 'for a new password',
+    password: 'for a new password, as an administrator asked',
     code: 'with a code to sign in',
     invite: 'an invitation',
     verify: 'to confirm an email address',

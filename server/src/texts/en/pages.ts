@@ -849,6 +849,13 @@ export const PAGES = {
         action: 'Choose a password',
         note: undefined,
       },
+      password_link: {
+        subject: (operator: string) => `Choose a new password for ${operator}`,
+        text: (operator: string, _: string) =>
+          `An administrator of ${operator} asks you to choose a new password. When you have chosen it, all browsers are signed out.`,
+        action: 'Choose a new password',
+        note: 'If you did not expect this email, ask the people who run the service before you use the link. Your password has not changed.',
+      },
       password_changed: {
         subject: (operator: string) => `Your password for ${operator} has changed`,
         text: (operator: string, _: string) =>
