@@ -406,6 +406,14 @@ specification('Attacks on grants of trusted issuers (RFC 7523)', ON_MEMORY, (dec
       ['reports', Promise.resolve(`${'x'.repeat(8200)}.y.z`), 'assertion_malformed'],
     ];
     for (const [id, jwt, reason] of cases) await assertRefused(world, id, await jwt, reason);
+    await assertRefused(
+      world,
+      'cron',
+      await assertion(world, { sub: 'job:shop:nightly:x' }),
+      'assertion_claims_unmatched',
+    );
+    const unmatched = world.events.at(-1) ?? assert.fail();
+    assert.equal('value' in unmatched && unmatched.value, `claim sub of ${IDP} job:shop:nightly:x`);
     const replayed = await assertion(world, { iss: OTHER }, {}, otherKey);
     await tokenOf(world, 'reports', replayed);
     await assertRefused(world, 'reports', replayed, 'assertion_replayed');

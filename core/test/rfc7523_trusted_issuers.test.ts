@@ -1,3 +1,4 @@
+// Long: attacks, platforms and refusals need the same issuers and keys.
 // § refers to RFC 7523.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
@@ -307,6 +308,40 @@ specification('Attacks on trusted issuers (RFC 7523)', ON_MEMORY, (declare) => {
         ['a client with a secret', ofCluster(world, 'machine'), 'client_method_wrong'],
       ];
       for (const [what, token, reason] of cases) await assertRefused(world, await token, reason, what);
+    },
+  );
+
+  spec(
+    'the log names the claims that do not match, without their values and only of verified tokens',
+    async (world) => {
+      const loggedFor = async (token: Promise<string>, more = {}) => {
+        await withAssertion(world, await token, more);
+        const event = world.events.at(-1);
+        return event !== undefined && 'value' in event ? event.value : undefined;
+      };
+      const [main, shop] = ['repo:acme/shop:ref:refs/heads/main', 'system:serviceaccount:shop'];
+      const claims = { repository_owner_id: '4712' };
+      assert.equal(
+        await loggedFor(ofActions(world, { claims })),
+        `claim repository_owner_id of ${ACTIONS} ${main}`,
+      );
+      const next = { claims: { sub: 'repo:acme/shop:ref:refs/heads/next' } };
+      assert.equal(
+        await loggedFor(ofActions(world, next), { client_id: 'deploy' }),
+        `claim sub of ${ACTIONS} ${next.claims.sub}`,
+      );
+      const evil = { claims: { 'kubernetes.io': { namespace: 'evil' } } };
+      assert.equal(
+        await loggedFor(ofCluster(world, 'billing', evil), { client_id: 'billing' }),
+        `claim kubernetes.io.namespace of ${CLUSTER} ${shop}:billing`,
+      );
+      assert.equal(
+        await loggedFor(ofActions(world), { client_id: 'billing' }),
+        `${ACTIONS} ${main}`,
+        'no rule is for the client',
+      );
+      const key = await clientKey('RS256', 'key of a stranger');
+      assert.equal(await loggedFor(ofActions(world, { claims, key })), `${ACTIONS} ${main}`);
     },
   );
 

@@ -37,6 +37,30 @@ describe('settings of a client', () => {
   const printsJson = async (...args: string[]) => JSON.parse(await grantdPrints(folder, [...args, '--json']));
   const show = (id: string) => printsJson('client', 'show', id);
 
+  test('a grant by JWT that no trusted issuer has for the client is warned about', async () => {
+    const home = workbench.folder();
+    const grants = [{ clients: ['reports'], subject: 'u-1', claims: { sub: 'job:shop' } }];
+    const issuer = { issuer: 'https://jobs.example', grants };
+    writeFileSync(join(home, 'issuers.json'), JSON.stringify({ jobs: issuer }));
+    const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+    const environment = { GRANTD_TRUSTED_ISSUERS: 'issuers.json' };
+    const run = async (args: readonly string[], options = {}) =>
+      (await grantd(home, ['client', ...args], options)).stderr;
+    const add = ['add', 'reports', '--grant', GRANT, '--scope', 'read'];
+    assert.match(
+      await run(add),
+      /reports cannot use the grant \S+:jwt-bearer, because no trusted issuer is configured/,
+    );
+    const update = ['update', 'reports', '--grant', GRANT];
+    assert.doesNotMatch(await run(update, { environment }), /cannot use the grant/);
+    const other = ['add', 'other', '--grant', GRANT, '--scope', 'read'];
+    assert.match(
+      await run(other, { environment }),
+      /other cannot use .* because no grant of a trusted issuer \(GRANTD_TRUSTED_ISSUERS\) has it among/,
+    );
+    assert.doesNotMatch(await run(['update', 'other', '--name', 'Other']), /cannot use the grant/);
+  });
+
   test('a client whose PKCE is waived is warned about, and shown; a public one is refused', async () => {
     const home = workbench.folder();
     const add = (id: string, ...flags: string[]) =>

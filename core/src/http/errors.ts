@@ -317,7 +317,7 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
   assertion_issuer_unknown:
     'The assertion is from an issuer that the option trustedIssuers does not name, or not for this use.',
   assertion_claims_unmatched:
-    'The issuer of the assertion is trusted, but its claims match those of no client or grant, or not of this client, in the option trustedIssuers.',
+    'The issuer of the assertion is trusted, but its claims match those of no client or grant, or not of this client, in the option trustedIssuers. The value begins with the claims that do not match, if there is a rule for the client.',
   assertion_subject_unknown:
     'No user is linked to the subject of the assertion, which its grant in the option trustedIssuers requires.',
   assertion_of_other_client:

@@ -3,7 +3,11 @@ import { ConfigurationError } from '../http/errors.ts';
 import { isJsonObject, type JsonObject } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
 
-type Matches = (value: unknown) => boolean;
+/** Names what does not fit: the path of a member with dots, empty for the value itself. `undefined` if all fits. */
+type Mismatch = (value: unknown) => string | undefined;
+
+/** The first claim that a rule does not accept; `undefined` if it accepts all. */
+export type UnmatchedClaim = (claims: Claims) => string | undefined;
 
 const SEPARATOR = /([:/])/;
 
@@ -13,17 +17,17 @@ const LEAST_NAMED_PARTS = 2;
 /**
  * @param place of the patterns, for messages
  * @param needsSub whether `sub` must be among them
- * @returns whether claims match
+ * @returns names the first claim that does not match
  * @throws {ConfigurationError} a pattern has another form, or that of `sub` is missing or lets too much in
  */
-export function patternsOf(patterns: unknown, place: string, needsSub = true): (claims: Claims) => boolean {
-  const matches = membersOf(patterns, place);
-  if (!needsSub) return matches;
+export function patternsOf(patterns: unknown, place: string, needsSub = true): UnmatchedClaim {
+  const unmatched = membersOf(patterns, place);
+  if (!needsSub) return unmatched;
   const { sub } = patterns as JsonObject;
   const subjects = typeof sub === 'string' ? [sub] : Array.isArray(sub) ? sub.map(String) : [];
   if (subjects.length === 0) throw new ConfigurationError(`${place}.sub`, 'a pattern, or a list of patterns');
   const open = subjects.find((pattern) => pattern.includes('*') && namedParts(pattern) < LEAST_NAMED_PARTS);
-  if (open === undefined) return matches;
+  if (open === undefined) return unmatched;
   throw new ConfigurationError(
     `${place}.sub`,
     `at least ${LEAST_NAMED_PARTS} parts between : or / before the first *, got ${open}`,
@@ -36,24 +40,31 @@ function namedParts(pattern: string): number {
   return parts.slice(0, parts.indexOf('*')).filter((part) => !/^[:/]?$/.test(part)).length;
 }
 
-function membersOf(patterns: unknown, place: string): (value: unknown) => boolean {
+function membersOf(patterns: unknown, place: string): Mismatch {
   if (!isJsonObject(patterns) || Object.keys(patterns).length === 0)
     throw new ConfigurationError(place, 'an object with a pattern for each claim');
   const members = Object.entries(patterns).map(
     ([name, pattern]) => [name, matcherOf(pattern, `${place}.${name}`)] as const,
   );
-  return (value) =>
-    isJsonObject(value) &&
-    members.every(([name, matches]) => Object.hasOwn(value, name) && matches(value[name]));
+  return (value) => {
+    if (!isJsonObject(value)) return '';
+    for (const [name, mismatch] of members) {
+      const within = Object.hasOwn(value, name) ? mismatch(value[name]) : '';
+      if (within !== undefined) return within === '' ? name : `${name}.${within}`;
+    }
+    return undefined;
+  };
 }
 
-function matcherOf(pattern: unknown, place: string): Matches {
-  if (typeof pattern === 'number' || typeof pattern === 'boolean') return (value) => value === pattern;
+function matcherOf(pattern: unknown, place: string): Mismatch {
+  if (typeof pattern === 'number' || typeof pattern === 'boolean')
+    return (value) => (value === pattern ? undefined : '');
   if (isJsonObject(pattern)) return membersOf(pattern, place);
   const texts: readonly unknown[] = Array.isArray(pattern) ? pattern : [pattern];
   if (texts.length === 0) throw new ConfigurationError(place, 'at least one pattern');
   const alternatives = texts.map((text) => textMatcher(text, place));
-  return (value) => typeof value === 'string' && alternatives.some((matches) => matches(value));
+  return (value) =>
+    typeof value === 'string' && alternatives.some((matches) => matches(value)) ? undefined : '';
 }
 
 function textMatcher(pattern: unknown, place: string): (value: string) => boolean {

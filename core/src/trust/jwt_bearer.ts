@@ -17,6 +17,7 @@ import type { Person } from '../tokens/context.ts';
 import { mintAccessToken } from '../tokens/mint.ts';
 import { assertionLife, subjectLife } from '../tokens/state.ts';
 import { subjectIdentifier } from '../tokens/subject_identifier.ts';
+import type { UnmatchedClaim } from './claim_patterns.ts';
 
 /** For whom and for which clients the JWTs of an issuer are grants. */
 export interface GrantRule {
@@ -28,7 +29,7 @@ export interface GrantRule {
   readonly lifetime: number;
   /** Whether it is for identity assertions (ID-JAG), and for nothing else. */
   readonly isForIdentityAssertions: boolean;
-  matches(claims: Claims): boolean;
+  readonly unmatched: UnmatchedClaim;
 }
 
 /** A JWT whose signature and times have verified. */
@@ -73,8 +74,9 @@ export async function acceptedJwt(
   if ('reason' in verified) throw refused(verified.reason, verified.named, verified.cause);
   const { issuer, claims, exp, isIdentityAssertion } = verified;
   const named = namedBy(issuer, claims);
-  const rule = rulesFor(verified).find(({ clients }) => clients.includes(client.id));
-  if (rule === undefined) throw refused('assertion_claims_unmatched', named);
+  const rules = rulesFor(verified).filter(({ clients }) => clients.includes(client.id));
+  const rule = rules.find(({ unmatched }) => unmatched(claims) === undefined);
+  if (rule === undefined) throw refused('assertion_claims_unmatched', unmatchedBy(rules, issuer, claims));
   if (isIdentityAssertion) requireOwn(client, claims, named);
   // RFC 7800: a bound assertion needs the proof of its key or certificate.
   if (claims.cnf !== undefined && !isProven(claims.cnf, proven)) throw refused('assertion_bound', named);
@@ -161,17 +163,22 @@ export async function unusedRow(
 ): Promise<NewToken | UnfitJwt> {
   const verified = await verify(context, assertion);
   if ('reason' in verified) return verified;
-  for (const id of rulesFor(verified).flatMap(({ clients }) => clients)) {
+  const rules = rulesFor(verified);
+  const fitting = rules.filter(({ unmatched }) => unmatched(verified.claims) === undefined);
+  for (const id of fitting.flatMap(({ clients }) => clients)) {
     const client = await context.storage.clients.get(id);
     if (client && client.disabledAtMs === undefined) return rowOf(context, id, verified, assertion);
   }
-  return { reason: 'assertion_claims_unmatched', named: namedBy(verified.issuer, verified.claims) };
+  return {
+    reason: 'assertion_claims_unmatched',
+    named: unmatchedBy(fitting.length > 0 ? [] : rules, verified.issuer, verified.claims),
+  };
 }
 
-function rulesFor({ issuer, claims, isIdentityAssertion }: VerifiedJwt): readonly GrantRule[] {
+/** The rules for JWTs of this kind, whatever their claims are. */
+function rulesFor({ issuer, isIdentityAssertion }: VerifiedJwt): readonly GrantRule[] {
   return issuer.grants.filter(
-    ({ matches, isForIdentityAssertions }) =>
-      isForIdentityAssertions === isIdentityAssertion && matches(claims),
+    ({ isForIdentityAssertions }) => isForIdentityAssertions === isIdentityAssertion,
   );
 }
 
@@ -259,6 +266,25 @@ async function rowOf(
 export function namedBy({ issuer }: { readonly issuer: string }, { sub }: Claims): string {
   return loggable(`${issuer} ${sub}`);
 }
+
+/**
+ * As `namedBy`, after the names of claims that rules do not accept. The names are those of the rules, and the values are
+ * left out, because they are of a stranger.
+ */
+export function unmatchedBy(
+  rules: readonly { readonly unmatched: UnmatchedClaim }[],
+  issuer: { readonly issuer: string },
+  claims: Claims,
+): string {
+  const names = [...new Set(rules.map(({ unmatched }) => unmatched(claims) ?? ''))].filter(Boolean);
+  const listed = names.slice(0, MAX_NAMED).join(', ');
+  return listed === ''
+    ? namedBy(issuer, claims)
+    : loggable(`claim ${listed} of ${issuer.issuer} ${claims.sub}`);
+}
+
+/** More rules have usually been written for other claims. */
+const MAX_NAMED = 3;
 
 /** The identifier of the row of a JWT. Its signature is not part of it, because some can be changed (ECDSA). */
 export async function identifierOf(issuer: string, { sub, jti }: Claims, assertion: string): Promise<string> {

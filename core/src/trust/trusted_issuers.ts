@@ -37,7 +37,7 @@ import { endpointUrl } from '../protocol/redirect_uri.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { readJwtHeader, verifiedPayload } from '../tokens/jwt.ts';
 import { importPublicKey, keyThatSigned, RemoteKeySets, readPublicKeys } from '../tokens/public_keys.ts';
-import { patternsOf } from './claim_patterns.ts';
+import { patternsOf, type UnmatchedClaim } from './claim_patterns.ts';
 import {
   acceptedJwt,
   assertedSession,
@@ -45,6 +45,7 @@ import {
   identifierOf,
   jwtBearer,
   namedBy,
+  unmatchedBy,
   unusedRow,
   type Verifies,
 } from './jwt_bearer.ts';
@@ -223,7 +224,7 @@ function hasPublicKey(value: unknown): boolean {
 
 interface Rule {
   readonly client: string;
-  matches(claims: Claims): boolean;
+  readonly unmatched: UnmatchedClaim;
 }
 
 type ReadIssuer = ReturnType<typeof readIssuer>;
@@ -248,7 +249,7 @@ function readIssuer(options: TrustedIssuer, place: string) {
   const rules = clients.map((rule, at): Rule => {
     const within = `${place}.clients.${at}`;
     requireMembers(rule, CLIENT_OPTIONS, within, 'client');
-    return { client: rule.client, matches: patternsOf(rule.claims, `${within}.claims`) };
+    return { client: rule.client, unmatched: patternsOf(rule.claims, `${within}.claims`) };
   });
   if (isSpiffe && grants.length > 0)
     throw new ConfigurationError(`${place}.grants`, 'none, because JWT-SVIDs authenticate clients alone');
@@ -273,11 +274,19 @@ function readGrant(rule: TrustedGrant, place: string, findsSubjects: boolean): G
   if (subject === undefined && !findsSubjects)
     throw new ConfigurationError(`${place}.subject`, 'a user, because nothing else tells who it is');
   // Without a fixed user, the link of each subject decides.
-  const matches =
+  const unmatched =
     claims === undefined && subject === undefined
-      ? () => true
+      ? () => undefined
       : patternsOf(claims, `${place}.claims`, subject !== undefined);
-  return { clients, subject, scopes, apis, lifetime, isForIdentityAssertions: profile === 'id-jag', matches };
+  return {
+    clients,
+    subject,
+    scopes,
+    apis,
+    lifetime,
+    isForIdentityAssertions: profile === 'id-jag',
+    unmatched,
+  };
 }
 
 function requireMembers(
@@ -439,17 +448,24 @@ interface ClaimedJwt {
  */
 function claimOf(jwt: ClaimedJwt, clientId: string | undefined): Claim {
   const { issuer, claims } = jwt;
-  const clients = issuer?.rules.filter(({ matches }) => matches(claims)).map(({ client }) => client) ?? [];
+  const rules = issuer?.rules ?? [];
+  const clients = rules.flatMap(({ client, unmatched }) => (unmatched(claims) === undefined ? [client] : []));
   const wanted = clientId ?? clients[0] ?? '';
-  const named = loggable(`${typeof claims.iss === 'string' ? claims.iss : ''} ${claims.sub}`);
+  let named = loggable(`${typeof claims.iss === 'string' ? claims.iss : ''} ${claims.sub}`);
   return {
     method: 'trusted_issuer_jwt',
     clientId: wanted,
-    named,
+    get named() {
+      return named;
+    },
     async verify(context): Promise<Verdict> {
       const verified = await verify(context, jwt);
       if ('reason' in verified) return verified;
-      if (!clients.includes(wanted)) return { reason: 'assertion_claims_unmatched' };
+      if (!clients.includes(wanted)) {
+        const ofClient = rules.filter(({ client }) => clientId === undefined || client === clientId);
+        named = unmatchedBy(ofClient, verified.issuer, claims);
+        return { reason: 'assertion_claims_unmatched' };
+      }
       if (verified.issuer.reuse === 'once' && (typeof verified.jti !== 'string' || verified.jti === ''))
         return { reason: 'assertion_identifier_missing' };
       return {

@@ -6,11 +6,14 @@ import {
   documentOf,
   hasResource,
   isSameResource,
+  JWT_BEARER_GRANT,
   type NewClient,
   sectorOf,
   signingAlgorithmsOf,
   unreadableNameOf,
 } from '@grantd/core';
+import { isJsonObject } from '@grantd/core/options';
+import { flagOf, variableOf } from '../config/options.ts';
 import { ADMIN_CLIENT_ID } from '../instance/admin_access.ts';
 import { isOfPersonalTokens, PERSONAL_TOKENS_CLIENT } from '../instance/personal_tokens_client.ts';
 import { AccessEnding } from '../people/groups.ts';
@@ -184,14 +187,36 @@ export async function revokeFormerSubjects(
 
 /** What the operator should look at after a client was added or changed. @param isSet whether the operator has set a member */
 export async function clientWarnings(
-  parts: Pick<OperationParts, 'storage'>,
+  parts: Pick<OperationParts, 'storage' | 'trustedIssuers'>,
   client: NewClient,
   isSet: (member: string) => boolean = () => true,
 ): Promise<readonly string[]> {
   return [
     ...(isSet('client_name') ? unreadableName(client) : []),
     ...(isSet('insecure_allow_missing_pkce') ? missingPkce(client) : []),
+    ...(isSet('grant_types') ? unusableJwtGrant(parts, client) : []),
     ...(await foreignScopes(parts, client)),
+  ];
+}
+
+/** Warns about a grant that no rule of the operator lets the client use. */
+function unusableJwtGrant(
+  { trustedIssuers }: Pick<OperationParts, 'trustedIssuers'>,
+  { id, grantTypes }: NewClient,
+): readonly string[] {
+  if (!grantTypes.includes(JWT_BEARER_GRANT)) return [];
+  if (trustedIssuers === undefined)
+    return [
+      `${id} cannot use the grant ${JWT_BEARER_GRANT}, because no trusted issuer is configured. Set ${variableOf('trustedIssuers')} for commands, and this or ${flagOf('trustedIssuers')} for the server`,
+    ];
+  const isNamed = trustedIssuers.some(([, { grants }]) =>
+    (Array.isArray(grants) ? grants : []).some(
+      (grant) => isJsonObject(grant) && Array.isArray(grant.clients) && grant.clients.includes(id),
+    ),
+  );
+  if (isNamed) return [];
+  return [
+    `${id} cannot use the grant ${JWT_BEARER_GRANT}, because no grant of a trusted issuer (${variableOf('trustedIssuers')}) has it among its clients`,
   ];
 }
 

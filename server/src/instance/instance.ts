@@ -69,7 +69,7 @@ export interface Instance extends OpenDatabase {
   /** Their factors, likewise. */
   readonly ownFactors: Factors;
   /** What the file of the trusted issuers says, to tell whether it has changed. */
-  readonly trustedIssuers: unknown;
+  readonly trustedIssuers: IssuersOfFile['written'] | undefined;
   /** Fetches client URLs for all parts of the program. */
   readonly fetchDocument: FetchDocument;
   /** @throws {Refused} the secret is not set */

@@ -65,7 +65,7 @@ export const REASONS: typeof en.REASONS = {
   assertion_issuer_unknown:
     'Den Aussteller der Assertion nennt die Option trustedIssuers nicht, oder nicht für diesen Zweck.',
   assertion_claims_unmatched:
-    'Der Aussteller der Assertion ist vertraut, aber ihre Claims passen zu keiner Anwendung oder keinem Grant der Option trustedIssuers, oder nicht zu dieser Anwendung.',
+    'Der Aussteller der Assertion ist vertraut, aber ihre Claims passen zu keiner Anwendung oder keinem Grant der Option trustedIssuers, oder nicht zu dieser Anwendung. Der Wert beginnt mit den Claims, die nicht passen, wenn es für die Anwendung eine Regel gibt.',
   assertion_subject_unknown:
     'Mit dem sub der Assertion ist kein Benutzer verbunden. Ihr Grant in der Option trustedIssuers verlangt das.',
   assertion_of_other_client:
