@@ -6,7 +6,9 @@ import { ALL_OPERATIONS } from '../src/admin/table.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
 import { PAGES } from '../src/console/console.ts';
 import { jsonProblem } from '../src/console/json_problem.ts';
+import { prepareClient } from '../src/instance/personal_tokens_client.ts';
 import { documentOf } from '../src/pages/drawing/layout.ts';
+import { OwnTokens, tokensOf } from '../src/people/personal_tokens.ts';
 import { type Browser, hiddenFields, unescaped } from './harness/browser.ts';
 import { startConsole } from './harness/console_server.ts';
 import { samplePages } from './pages/sample_pages.ts';
@@ -16,7 +18,6 @@ const WITHOUT_FORM: Readonly<Record<string, string>> = {
   planState: 'reads a whole file, which belongs to a repository: grantd apply --dry-run',
   applyState: 'applies a whole file, which belongs to a repository: grantd apply',
   importUsers: 'streams a file of any size: grantd user import',
-  endPersonalTokens: 'ends tokens of many users by a description: grantd personal-token end',
 };
 
 describe('operations', () => {
@@ -320,6 +321,50 @@ describe('forms', () => {
     assert.equal(late.status, 400);
     assert.match(late.html, /id="field-issued_before-problem"/);
   });
+});
+
+test('personal access tokens that fit a description end after a question that names them and their users', async (t) => {
+  const set = await startConsole();
+  t.after(() => set.close());
+  await set.addUser('alice', ['admins']);
+  const browser = await set.browserOf('alice');
+  const api = 'https://notes.example';
+  const commands = localCalls({ ...set.instance.actingAs('cli'), configuration: set.configuration });
+  await call(commands, 'addClient', { client_id: 'notes', resource: api, api_scopes: ['notes:read'] });
+  const policy = {
+    ...{ apis: [api], scopes: undefined, groups: undefined, lifetime: 3600, limit: 20 },
+    binding: 'none',
+  } as const;
+  await prepareClient(set.instance.storage, policy);
+  const { issuer, storage, personalTokens, clock } = set.instance;
+  const secret = set.instance.secret();
+  const own = new OwnTokens({ issuer, policy, storage, personalTokens, secret, clock, queue: undefined });
+  const [bob, carol] = [await set.addUser('bob'), await set.addUser('carol')];
+  const make = async (person: typeof bob, name: string) => {
+    const wanted = { name, resource: api, scopes: ['notes:read'], lifetime: 60, binding: '', language: 'en' };
+    assert.ok('id' in (await own.make(person, wanted)));
+  };
+  for (let count = 1; count <= 9; count++) await make(bob, `job ${count}`);
+  for (const name of ['<b>phone</b>', 'laptop']) await make(carol, name);
+  const left = async () =>
+    (await Promise.all([bob, carol].map(({ subject }) => tokensOf(set.instance, subject)))).flat().length;
+
+  const form = await browser.get(`${set.url}/console/tokens?ask=end_personal`);
+  const end = (fields: Readonly<Record<string, string>>) =>
+    browser.submit(form, { do: 'end_personal', ...fields });
+  const open = await end({});
+  assert.equal(open.status, 400);
+  assert.match(open.html, /id="field-issued_before-problem"/);
+  const none = await end({ beyond_policy: 'yes' });
+  assert.match(none.html, /id="field-beyond_policy-problem"[\s\S]*Expected the option personalTokens/);
+  const question = await end({ resource: api });
+  assert.match(question.html, /<dt>Active tokens<\/dt><dd>11<\/dd>[\s\S]*<dt>Users<\/dt><dd>2<\/dd>/);
+  assert.match(question.html, /<bdi>carol<\/bdi>[\s\S]*<bdi>&lt;b&gt;phone&lt;\/b&gt;<\/bdi>/);
+  assert.match(question.html, /<dt>And more<\/dt><dd>1<\/dd>/);
+  assert.equal(await left(), 11, 'a question ends nothing');
+  const done = await browser.submit(question, { ...hiddenIn(question.html), do: 'end_personal' });
+  assert.match(done.html, /The personal access tokens have ended\./);
+  assert.equal(await left(), 0);
 });
 
 /** The hidden fields of a page, of which a name can have several. */

@@ -364,7 +364,7 @@ for (const database of DATABASES) {
       assert.equal(await isActive(token), true);
       assert.match(
         await command(...beyond, '--personal-token-lifetime', '3600', '--dry-run'),
-        /would end 1 token/,
+        /^\S+: "old script" of \S+ for \S+\nwould end 1 token of 1 user$/m,
       );
       assert.match(await command(...beyond, '--personal-token-scopes', 'api:write'), /ended 1 token/);
       assert.equal(await isActive(token), false);

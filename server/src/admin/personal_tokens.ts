@@ -72,14 +72,26 @@ const filters = {
     'Only tokens that the options of the server would not allow now: of users outside of the groups, for other APIs, with other scopes, that live for longer, or that are not bound.',
   ),
 };
+/** What the console asks for. */
+export const TOKEN_FILTERS = object(filters);
 const END = named(
   'PersonalTokensEnd',
   object({
     ...filters,
-    'dry_run?': flag('Whether to end nothing, and only count the tokens. Default: false.'),
+    'dry_run?': flag('Whether to end nothing, and only show the tokens. Default: false.'),
   }),
 );
-const ENDED = named('EndedPersonalTokens', object({ tokens: count('Number of the tokens.') }));
+/** Tokens that the outcome names. */
+const MAX_SHOWN = 50;
+
+const ENDED = named(
+  'EndedPersonalTokens',
+  object({
+    tokens: count('Number of the tokens.'),
+    users: count('Number of their users.'),
+    items: list(TOKEN, `The tokens, the oldest first, at most ${MAX_SHOWN}.`),
+  }),
+);
 
 function view(token: PersonalToken): PersonalTokenView {
   const { id, subject: sub, name, resource, scopes, binding, createdAtMs, expiresAtMs, lastUsedMs } = token;
@@ -229,7 +241,7 @@ export const PERSONAL_TOKEN_OPERATIONS = {
     path: '/personal-tokens/end',
     scope: 'grantd:tokens:write',
     summary:
-      'End the personal access tokens that fit all members of the request, at least one. With dry_run, the server only counts them',
+      'End the personal access tokens that fit all members of the request, at least one. With dry_run, the server only shows them',
     body: END,
     status: 200,
     output: ENDED,
@@ -245,7 +257,7 @@ export const PERSONAL_TOKEN_OPERATIONS = {
           about:
             'only tokens that the options of the server would not allow now. The command needs these options, too',
         },
-        dry_run: { about: 'end nothing, and only count the tokens' },
+        dry_run: { about: 'end nothing, and only print the tokens' },
       },
       options: [
         'personalTokens',
@@ -259,8 +271,19 @@ export const PERSONAL_TOKEN_OPERATIONS = {
 
   grantd personal-token end --unused-since 2026-06-01 --dry-run
   grantd personal-token end --api https://docs.example.com --issued-before 2026-01-31`,
-      lines: ({ tokens }, { dry_run: isDryRun = false }) =>
-        `${isDryRun ? 'would end' : 'ended'} ${tokens} ${tokens === 1 ? 'token' : 'tokens'}`,
+      lines({ tokens, users, items }, { dry_run: isDryRun = false }) {
+        const of = users === 0 ? '' : ` of ${users} ${users === 1 ? 'user' : 'users'}`;
+        const outcome = `${isDryRun ? 'would end' : 'ended'} ${tokens} ${tokens === 1 ? 'token' : 'tokens'}${of}`;
+        if (!isDryRun) return outcome;
+        const left = tokens - items.length;
+        return [
+          ...items.map(
+            ({ id, sub, name, resource }) => `${id}: ${JSON.stringify(name)} of ${sub} for ${resource}`,
+          ),
+          ...(left === 0 ? [] : [`and ${left} more`]),
+          outcome,
+        ];
+      },
     },
     check({ dry_run: _, ...wanted }) {
       if (Object.values(wanted).every((value) => value === undefined || value === false))
@@ -274,7 +297,10 @@ export const PERSONAL_TOKEN_OPERATIONS = {
     },
     async write(parts, tokens, { dry_run: isDryRun = false }) {
       if (!isDryRun) await endTokens(parts, tokens);
-      return { document: { tokens: tokens.length } };
+      const users = new Set(tokens.map(({ subject }) => subject)).size;
+      return {
+        document: { tokens: tokens.length, users, items: tokens.slice(0, MAX_SHOWN).map(view) },
+      };
     },
   }),
 };

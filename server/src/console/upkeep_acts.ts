@@ -1,17 +1,42 @@
 // Acts on pages that mostly show something: tokens and the audit trail.
 
 import { html } from 'hono/html';
+import { TOKEN_FILTERS } from '../admin/personal_tokens.ts';
 import { object, text, time } from '../admin/schema.ts';
 import type { Document } from '../admin/table.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
 import { type Act, type Acts, actLink } from './acts.ts';
-import { actionForm, type ConsoleView, section } from './frame.ts';
+import { actionForm, type ConsoleView, type Row, section } from './frame.ts';
+import { namesOf } from './names.ts';
 
 /** How many active tokens the revocation ends. */
 const counted: Act['facts'] = async ({ call }, _, { console: words, formats }, values) => {
   const { active = 0 } = await call('revokeAll', { ...values, dry_run: true });
   return [[words.activeTokens, formats.number(active)]];
+};
+
+/** Tokens that a question names. */
+const MAX_NAMED = 10;
+
+/** Which personal access tokens end, and whose they are. */
+const namedTokens: Act['facts'] = async (visit, _, { console: words, formats }, values) => {
+  const { tokens, users, items } = await visit.call('endPersonalTokens', { ...values, dry_run: true });
+  const shown = items.slice(0, MAX_NAMED);
+  const parts = visit.console.partsOf(visit.session.person.subject);
+  const names = await namesOf(parts, { subjects: shown.map(({ sub }) => sub) });
+  const left = tokens - shown.length;
+  return [
+    [words.activeTokens, formats.number(tokens)],
+    [words.pages.users, formats.number(users)],
+    ...shown.map(
+      ({ sub, name, resource }): Row => [
+        html`<bdi>${names.user(sub) ?? sub}</bdi>`,
+        html`<bdi>${name}</bdi> <code>${resource}</code>`,
+      ],
+    ),
+    ...(left === 0 ? [] : [[words.andMore, formats.number(left)] as const]),
+  ];
 };
 
 const LONG = { minLength: 1, maxLength: 2000 };
@@ -44,6 +69,17 @@ export const TOKENS: Acts = {
       ...{ asks: () => true, facts: counted },
       done: ({ revoked }: Document<'revokeAll'>) => (revoked ? 'tokens_revoked' : 'nothing_changed'),
     },
+    end_personal: {
+      operation: 'endPersonalTokens',
+      form: async () => ({
+        schema: TOKEN_FILTERS,
+        // The page of a user has the tokens of this user.
+        spec: { first: ['resource', 'issued_before', 'unused_since', 'beyond_policy'], without: ['sub'] },
+      }),
+      ...{ asks: () => true, facts: namedTokens },
+      done: ({ tokens }: Document<'endPersonalTokens'>) =>
+        tokens > 0 ? 'personal_tokens_ended' : 'nothing_changed',
+    },
   },
 };
 
@@ -69,7 +105,7 @@ export const AUDIT: Acts = {
   },
 };
 
-/** Links `ask-revoke_before` and `ask-revoke_trusted`. */
+/** A link `ask-ACT` for each act. */
 export function tokenActs({ base }: ConsoleView, texts: Texts): Html {
   const links = Object.keys(TOKENS.acts).map((name) => actLink(TOKENS, name, base, {}, texts));
   return section('many', texts.console.massRevocation, html`<p class="actions">${links}</p>`);

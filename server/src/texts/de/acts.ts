@@ -194,6 +194,11 @@ export const ACTS: typeof en.ACTS = {
       text: 'Alles endet, was Anwendungen mit JWTs des Ausstellers über diese Kennung bekommen haben. Früher ausgestellte JWTs werden abgelehnt.',
       yes: 'Kennung eines Ausstellers beenden',
     },
+    end_personal: {
+      title: () => 'Persönliche Zugriffstoken beenden',
+      text: 'Token, auf die alle Angaben zutreffen, gelten sofort nicht mehr. Die nächste Seite zeigt, welche das sind.',
+      yes: 'Persönliche Zugriffstoken beenden',
+    },
   },
   mails: {
     retry: { title: () => 'Erneut versuchen', yes: 'Erneut versuchen' },

@@ -125,6 +125,7 @@ export const CONSOLE: typeof en.CONSOLE = {
   figures: 'Zahlen',
   groups: 'Gruppen',
   activeTokens: 'Gültige Token',
+  andMore: 'Und weitere',
   count: 'Benutzer und gültige Token zählen',
   countText: 'Dabei werden alle ihre Zeilen gelesen. Das kann bei einer großen Datenbank dauern.',
   charts: {
@@ -398,6 +399,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     factors_confirmed: 'Die Faktoren gelten jetzt.',
     link_removed: 'Die Verknüpfung ist entfernt.',
     token_revoked: 'Das Token ist widerrufen.',
+    personal_tokens_ended: 'Die persönlichen Zugriffstoken sind beendet.',
     tokens_revoked: 'Alle Token sind widerrufen.',
     user_disabled: 'Der Benutzer ist gesperrt.',
     user_enabled: 'Der Benutzer ist freigegeben.',

@@ -44,6 +44,7 @@ export const LABELS: typeof en.LABELS = {
   recipient: 'Empfänger',
   trusted_issuer: 'Vertrauter Aussteller',
   trusted_sub: 'Kennung beim Aussteller',
+  beyond_policy: 'Nur Token, die nach den Optionen des Servers jetzt nicht erlaubt wären',
   issued_before: 'Ausgestellt vor (UTC)',
   state: 'Zustand des Servers',
   client_id: 'Client-ID',

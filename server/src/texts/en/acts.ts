@@ -193,6 +193,11 @@ export const ACTS = {
       text: 'Everything that clients obtained with JWTs of the issuer about this subject ends. JWTs that were made before are refused.',
       yes: 'End a subject of an issuer',
     },
+    end_personal: {
+      title: (_: string) => 'End personal access tokens',
+      text: 'Tokens that fit everything that you enter stop working at once. The next page shows which ones.',
+      yes: 'End personal access tokens',
+    },
   },
   mails: {
     retry: { title: (_: string) => 'Try again', yes: 'Try again' },

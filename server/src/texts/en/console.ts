@@ -114,6 +114,7 @@ export const CONSOLE = {
   figures: 'Figures',
   groups: 'Groups',
   activeTokens: 'Active tokens',
+  andMore: 'And more',
   count: 'Count users and active tokens',
   countText: 'This reads all their rows, which can take a while in a large database.',
   charts: {
@@ -380,6 +381,7 @@ export const CONSOLE = {
     factors_confirmed: 'The factors count now.',
     link_removed: 'The link is removed.',
     token_revoked: 'The token is revoked.',
+    personal_tokens_ended: 'The personal access tokens have ended.',
     tokens_revoked: 'All tokens are revoked.',
     user_disabled: 'The user is disabled.',
     user_enabled: 'The user is enabled.',

@@ -45,6 +45,7 @@ export const LABELS = {
   recipient: 'Recipient',
   trusted_issuer: 'Trusted issuer',
   trusted_sub: 'Subject at the issuer',
+  beyond_policy: 'Only tokens that the options of the server would not allow now',
   issued_before: 'Issued before (UTC)',
   state: 'State of the server',
   // Client metadata
