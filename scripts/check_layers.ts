@@ -68,6 +68,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['log/'],
     ['limits/'],
     ['data/'],
+    ['access/'],
     ['instance/'],
     ['monitoring/'],
     ['directory/'],

@@ -52,6 +52,33 @@ specification('The option mayUseClient', ON_EVERY_HOST, (spec) => {
     issued(await strict.refresh(refresh_token));
   });
 
+  spec('§6 a sign-in that is no longer enough is asked about for every client, by its amr', async (world) => {
+    const asked: unknown[] = [];
+    let answer: boolean | 'sign_in_again' = true;
+    const strict = await secondServer(world, {
+      recheckedMethods: ['email'],
+      mayUseClient: (_, client, amr) => {
+        asked.push([client.id, amr]);
+        return answer;
+      },
+    });
+    const grant = async (amr: readonly string[]) =>
+      (await codeGrant(strict, { client_id: 'web', scope: 'read', ...PKCE }, { amr })).refresh_token;
+    const [password, code] = [await grant(['pwd']), await grant(['email'])];
+    assert.deepEqual(asked, Array(2).fill(['web', ['email']]), 'at approval and redemption');
+    answer = 'sign_in_again';
+    issued(await strict.refresh(password));
+    assert.deepEqual(await strict.refresh(code), DEAD_REFRESH_TOKEN);
+    assert.equal(strict.lastReason, 'acr_unmet');
+    await assert.rejects(grant(['email']), (error) => {
+      assert.ok(error instanceof OAuthError);
+      assert.deepEqual([error.code, error.reason], ['login_required', 'acr_unmet']);
+      return true;
+    });
+    answer = true;
+    issued(await strict.refresh(code));
+  });
+
   spec('grantd §8.5 a host that cannot tell is an outage, not a refusal', async (world) => {
     const code = await world.code();
     await changeClient(world, 'web', FOR_STAFF);

@@ -280,6 +280,7 @@ test('every option that is left out has its default', () => {
     paths: DEFAULT_PATHS,
     getSubjectState: undefined,
     mayUseClient: undefined,
+    recheckedMethods: [],
     accessTokenVerifier: undefined,
     insecureAllowGenericJwts: false,
     verifySecretForUnknownClients: true,

@@ -10,7 +10,7 @@ import {
   type AccountHas,
   missingForChange,
 } from '../src/people/account_changes.ts';
-import { acrOf, afterStep, amrShown, byRecovery, levelOf, METHODS } from '../src/people/acr.ts';
+import { acrOf, afterStep, amrShown, byRecovery, levelOf, METHODS } from '../src/access/acr.ts';
 import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
 import { Browser, type Credentials, hiddenFields, isConsent, type Page } from './harness/browser.ts';
 import { grantdPrints } from './harness/commands.ts';

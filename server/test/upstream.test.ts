@@ -163,7 +163,7 @@ for (const database of ANY_DATABASE) {
       const left = await browser.submit(consent, { decision: 'allow' });
       const tokens = await redeem(server.url, pkce, new URL(left.url));
       const { amr, sub } = payloadOf(tokens.id_token);
-      assert.deepEqual(amr, ['fed', 'pwd']);
+      assert.deepEqual(amr, ['pwd', 'fed']);
       const person = await withDatabaseOf(server, ({ people }) => people.bySubject(String(sub)));
       assert.deepEqual(
         [person?.passwordHash, person?.claims.email, person?.claims.email_verified],
@@ -810,7 +810,7 @@ for (const database of ANY_DATABASE) {
       const consent = await browser.get(back.url);
       const left = new URL((await browser.submit(consent, { decision: 'allow' })).url);
       const { amr, acr } = payloadOf((await redeem(server.url, pkce, left)).id_token);
-      assert.deepEqual([amr, acr], [['fed', 'pwd', 'pop', 'user', 'mfa'], undefined]);
+      assert.deepEqual([amr, acr], [['pwd', 'pop', 'user', 'mfa', 'fed'], undefined]);
     });
 
     test('an address from another claim is verified only by a claim that the operator has mapped too', async () => {

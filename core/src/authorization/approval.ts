@@ -1,6 +1,6 @@
 // Second step of the authorization endpoint: issues a code after the user has approved.
 import { sha256 } from '#crypto';
-import { mayUse, resourcesWithDetails } from '../clients/access.ts';
+import { refusedUse, resourcesWithDetails } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
 import type { ReasonCode } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
@@ -168,9 +168,9 @@ export async function refusalOf(
     return signInAgain('the sign-in is older than max_age', 'sign_in_too_old');
   const life = await subjectLife(context, approval.subject);
   if (!life.alive) return overtaken(life.reason);
-  if (await mayUse(context, request.client, approval.subject)) return undefined;
-  const description = 'the user may not use this client';
-  return { code: 'access_denied', description, reason: 'person_not_allowed' };
+  const reason = await refusedUse(context, request.client, approval.subject, approval);
+  if (reason === 'acr_unmet') return signInAgain('the sign-in is no longer enough', reason);
+  return reason && { code: 'access_denied', description: 'the user may not use this client', reason };
 }
 
 function signInAgain(description: string, reason: ReasonCode): Refusal {

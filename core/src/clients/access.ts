@@ -10,6 +10,7 @@ import {
   locationsOf,
   refusedDetails,
 } from '../protocol/authorization_details.ts';
+import type { Claims } from '../protocol/claims.ts';
 import {
   EXCHANGE_GRANT,
   hasResource,
@@ -43,13 +44,26 @@ export interface WantedAccess extends Access {
 }
 
 /**
- * Whether a user may use a client now. Every user may use a client without `allowed_groups`. Without the option
- * `mayUseClient`, no user may use a client that has them.
+ * Why a user may not use a client now. Every user may use a client without `allowed_groups`. Without the option
+ * `mayUseClient`, no user may use a client that has them. The option is also asked about sign-ins that may no longer be
+ * enough: for clients with a policy, and by methods that the host can take from users (ADR 201).
+ * @param claims of the grant, if a sign-in has led to it
+ * @returns `undefined` if the user may
  * @throws {StorageFault} the host could not tell
  */
-export async function mayUse(context: ClientContext, client: AuthorizationClient, subject: string) {
-  if (client.metadata?.allowed_groups === undefined) return true;
-  return (await context.mayUseClient?.(subject, withoutSecrets(client))) === true;
+export async function refusedUse(
+  { mayUseClient, recheckedMethods }: ClientContext,
+  client: AuthorizationClient,
+  subject: string,
+  claims: Claims | { readonly amr?: readonly string[] } = {},
+): Promise<'person_not_allowed' | 'acr_unmet' | undefined> {
+  const { allowed_groups: groups, sign_in_policy: policy } = client.metadata ?? {};
+  const amr = Array.isArray(claims.amr) ? claims.amr : undefined;
+  const isAsked = amr && mayUseClient && (policy || amr.some((method) => recheckedMethods.includes(method)));
+  if (groups === undefined && !isAsked) return undefined;
+  const answer = await mayUseClient?.(subject, withoutSecrets(client), amr);
+  if (answer === true) return undefined;
+  return answer === 'sign_in_again' ? 'acr_unmet' : 'person_not_allowed';
 }
 
 /**

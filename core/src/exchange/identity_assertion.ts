@@ -1,7 +1,7 @@
 // Identity assertions for other authorization servers.
 // § refers to draft-ietf-oauth-identity-assertion-authz-grant-04.
 import { sha256 } from '#crypto';
-import { mayUse } from '../clients/access.ts';
+import { refusedUse } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
 import { confirmationOfAccessToken, type Proofs } from '../confirmation/confirmation.ts';
 import { invalidRequest, OAuthError } from '../http/errors.ts';
@@ -70,7 +70,7 @@ export async function issueIdentityAssertion(
   if (person === undefined) throw refusedSubject('no_person');
   // To the client itself: this server has no page on which users could consent to scopes of another.
   await requireConsent(person.subject, [], []);
-  const known = await knownAs(context, client, policy, person.subject);
+  const known = await knownAs(context, client, policy, person.subject, subject.claims);
 
   // §4.3.3 for what: never beyond policy
   const most = policy.scopes ?? [];
@@ -138,11 +138,13 @@ async function knownAs(
   client: ClientRecord,
   { signs_in_as: id }: IdentityAssertionPolicy,
   subject: string,
+  claims: Claims,
 ) {
   if (id === undefined) return { client, sub: await subjectIdentifier(context, client, subject) };
   const other = await context.storage.clients.get(id);
   if (other === undefined || other.disabledAtMs !== undefined) throw refusedTarget([id]);
-  if (!(await mayUse(context, other, subject))) throw notAllowed('the user may not use the other server');
+  if (await refusedUse(context, other, subject, claims))
+    throw notAllowed('the user may not use the other server');
   return { client: other, sub: await subjectIdentifier(context, other, subject) };
 }
 

@@ -1,9 +1,9 @@
 // Tokens that an exchange presents: which ones, whose, and for what. § refers to RFC 8693.
 import { sha256 } from '#crypto';
-import { mayUse } from '../clients/access.ts';
+import { refusedUse } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
 import type { Proofs } from '../confirmation/confirmation.ts';
-import { invalidRequest, OAuthError, type ReasonCode } from '../http/errors.ts';
+import { invalidRequest, OAuthError, type OAuthErrorDetails, type ReasonCode } from '../http/errors.ts';
 import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import { isProven } from '../protocol/claims.ts';
 import { hasResource } from '../protocol/client_metadata.ts';
@@ -116,7 +116,9 @@ export async function personFor(
 ): Promise<Person | undefined> {
   const subject = personOf(token)?.subject;
   if (subject === undefined) return undefined;
-  if (!(await mayUse(context, client, subject))) throw notAllowed('the user may not use the client');
+  const refusal = await refusedUse(context, client, subject, token.claims);
+  if (refusal === 'acr_unmet') throw insufficient('the user must sign in again', { reason: refusal });
+  if (refusal !== undefined) throw notAllowed('the user may not use the client');
   return { subject, sub: await subjectIdentifier(context, client, subject) };
 }
 
@@ -142,10 +144,15 @@ export function withinSignIn(
     maxAge === undefined || (typeof signedInAt === 'number' && secondsOf(clock()) - signedInAt <= maxAge);
   if (isOfClass && isRecent) return scopes;
   if (asked.split(' ').some((scope) => guarded.includes(scope) && scopes.includes(scope)))
-    throw new OAuthError('insufficient_user_authentication', 'a scope needs another sign-in of the user', {
-      ...{ status: 400, reason: isOfClass ? 'sign_in_too_old' : 'acr_unmet', acrValues, maxAge },
+    throw insufficient('a scope needs another sign-in of the user', {
+      ...{ reason: isOfClass ? 'sign_in_too_old' : 'acr_unmet', acrValues, maxAge },
     });
   return scopes.filter((scope) => !guarded.includes(scope));
+}
+
+/** RFC 9470 §3, as an answer of the token endpoint. */
+function insufficient(description: string, details: OAuthErrorDetails): OAuthError {
+  return new OAuthError('insufficient_user_authentication', description, { status: 400, ...details });
 }
 
 export type Refusal = (reason: ReasonCode) => OAuthError;

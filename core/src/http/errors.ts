@@ -403,7 +403,7 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
   account_selection_required:
     'The request has prompt=none, which forbids pages, but the user must first choose an account.',
   acr_unmet:
-    'The request or the API requires an authentication context class (acr), but the user’s sign-in does not have it.',
+    'The request or the API requires an authentication context class (acr), but the user’s sign-in does not have it. Or the sign-in was enough, and is no longer: a policy has become stricter, or the user may no longer sign in with a code by email.',
   person_not_allowed:
     'The client is restricted to certain users, and the user is not one of them. The server checks this when the request is approved, and when the client sends the authorization code or a refresh token. If a page has already refused the user, the reason code is consent_denied.',
   other_person:

@@ -1,5 +1,5 @@
 // Issues tokens for an operator, without a grant by a user.
-import { type Access, accessFor, audienceOf, mayUse, type WantedAccess } from '../clients/access.ts';
+import { type Access, accessFor, audienceOf, refusedUse, type WantedAccess } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
 import { OAuthError } from '../http/errors.ts';
 import { hasPairwiseSubjects, isPersonalScope, type TokenFormat } from '../protocol/client_metadata.ts';
@@ -70,7 +70,7 @@ export async function issueByOperator(
     throw new OperatorIssueError('a refresh token requires a user');
   }
   const hasPerson = order.subject !== undefined;
-  if (order.subject !== undefined && !(await mayUse(context, client, order.subject)))
+  if (order.subject !== undefined && (await refusedUse(context, client, order.subject)))
     throw new OperatorIssueError(`the user may not use the client ${client.id}`);
   const wanted = order.scopes ?? client.scopes.filter((scope) => hasPerson || !isPersonalScope(scope));
   for (const scope of wanted) {

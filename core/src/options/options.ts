@@ -209,6 +209,10 @@ export const HOST_OPTIONS = {
   paths: settingWithoutDefault(hostValue<Partial<EndpointPaths>>('an object of paths', isObject)),
   getSubjectState: settingWithoutDefault(functionOf<(subject: string) => Awaitable<SubjectState>>()),
   mayUseClient: settingWithoutDefault(functionOf<MayUseClient>()),
+  recheckedMethods: setting(
+    textList('METHODS', 'a list of texts, none empty', (item) => item !== ''),
+    [],
+  ),
   onEvent: settingWithoutDefault(functionOf<(event: ServerEvent) => void>()),
   clock: setting(functionOf<Clock>(), Date.now),
   random: setting(functionOf<RandomSource>(), systemRandom()),

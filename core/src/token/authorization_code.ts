@@ -1,7 +1,7 @@
 // The grant type `authorization_code`.
 
 import { sha256 } from '#crypto';
-import { mayUse, remainingAccess } from '../clients/access.ts';
+import { refusedUse, remainingAccess } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
 import {
@@ -59,8 +59,8 @@ export const redeem: Grant<AuthorizationCodeRecord>['issue'] = async (
   record,
 ) => {
   await requireAlive(context, record);
-  if (!(await mayUse(context, client, record.subject)))
-    throw invalidGrant('the user may not use this client', 'person_not_allowed');
+  const refusal = await refusedUse(context, client, record.subject, record.claims);
+  if (refusal !== undefined) throw invalidGrant('the user may not use this client', refusal);
 
   const remaining = await remainingAccess(context, client, record);
   const selected = remaining.select(valuesIn(form, 'resource'), form.get(AUTHORIZATION_DETAILS));

@@ -1,5 +1,5 @@
 // The grant type `refresh_token`.
-import { mayUse, type RemainingAccess, remainingAccess } from '../clients/access.ts';
+import { type RemainingAccess, refusedUse, remainingAccess } from '../clients/access.ts';
 import { isConfidential } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
 import {
@@ -144,8 +144,8 @@ async function mintAccessAndIdToken(
     ...remaining.select(valuesIn(form, 'resource'), form.get(AUTHORIZATION_DETAILS), form.get('scope')),
   };
   const { client, claims = {}, claimsRequest, person } = purpose;
-  if (person !== undefined && !(await mayUse(context, client, person.subject)))
-    throw refused('person_not_allowed');
+  const refusal = person && (await refusedUse(context, client, person.subject, claims));
+  if (refusal !== undefined) throw refused(refusal);
   const access = await mintAccessToken(context, { ...purpose, pairId: refresh.pairId }, refresh.expiresAt);
   return withIdToken(context, { client, person, access, claims, claimsRequest });
 }

@@ -1,6 +1,6 @@
 // The grant of JWTs that trusted issuers have signed. § refers to RFC 7523.
 import { sha256 } from '#crypto';
-import { accessFor, audienceOf, mayUse } from '../clients/access.ts';
+import { accessFor, audienceOf, refusedUse } from '../clients/access.ts';
 import { type ClientContext, type ForeignSubject, isUnchecked, type UnfitJwt } from '../clients/client.ts';
 import { confirmationOfAccessToken } from '../confirmation/confirmation.ts';
 import { grantEnded, invalidGrant, loggable, OAuthError, type ReasonCode } from '../http/errors.ts';
@@ -146,7 +146,7 @@ export function jwtBearer(verify: Verifies): Grant {
       const token = { ...access.record, ...(resources && { resources }) };
       if ((await context.storage.tokens.issue([token], basis)) !== 'issued') throw grantEnded();
       // Who ended the access meanwhile may not have seen the token.
-      if (!(await mayUse(context, client, person.subject))) throw refused('person_not_allowed');
+      if (await refusedUse(context, client, person.subject)) throw refused('person_not_allowed');
       return { access };
     },
   };
@@ -195,7 +195,7 @@ async function personFor(
   if (isUnknown) throw refused('assertion_subject_unknown', named);
   const life = await subjectLife(context, subject);
   if (!life.alive) throw refused(life.reason, named);
-  if (!(await mayUse(context, client, subject))) throw refused('person_not_allowed', named);
+  if (await refusedUse(context, client, subject)) throw refused('person_not_allowed', named);
   return { subject, sub: await subjectIdentifier(context, client, subject) };
 }
 

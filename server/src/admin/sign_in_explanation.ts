@@ -1,12 +1,12 @@
 // What a user's next sign-in would be like, and what the last ones were. The administrator does not become the user (ADR 190).
 import { SIGN_IN_POLICIES } from '@grantd/core';
+import { factorsNow, missingStep, NO_ACR, reachableLevel, strictestOf } from '../access/acr.ts';
 import { type Level, MULTI_FACTOR, PASSWORD, PHISHING_RESISTANT, type SignInPolicy } from '../config/acr.ts';
 import { admits } from '../data/groups.ts';
 import type { Person } from '../data/people.ts';
 import type { RecordedSignIn } from '../data/sessions.ts';
 import { askStorage } from '../data/tables.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
-import { factorsNow, missingStep, NO_ACR, reachableLevel, strictestOf } from '../people/acr.ts';
 import { areCodesFor, codePolicy } from '../people/email_codes.ts';
 import { verifiedAddressOf } from '../people/mailing.ts';
 import { OwnPasswords, providerOfAddress } from '../people/own_passwords.ts';

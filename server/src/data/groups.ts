@@ -1,7 +1,6 @@
-import { type ClientRecord, type MayUseClient, SIGN_IN_POLICIES } from '@grantd/core';
+import { type ClientRecord, SIGN_IN_POLICIES } from '@grantd/core';
 import type { FurtherPolicy } from '../config/acr.ts';
 import { nameAsKept, nameKey, nameKeysOf } from './names.ts';
-import type { People } from './people.ts';
 import {
   type ActOfChange,
   batch,
@@ -214,9 +213,4 @@ export function admits(
 ): boolean {
   const allowed = metadata?.allowed_groups;
   return allowed === undefined || groups.some((group) => allowed.includes(group));
-}
-
-/** Whether a user may use a client: everyone may, or the members of the client’s groups. For the library and the pages. */
-export function clientAccess(people: Pick<People, 'bySubject'>): MayUseClient {
-  return async (subject, client) => admits(client, (await people.bySubject(subject))?.groups);
 }

@@ -10,16 +10,18 @@ import {
   protect,
   tokenOf,
 } from '@grantd/protect/node';
+import { classesFor, factorsNow, strictestOf, usesEmailCode } from '../access/acr.ts';
+import { takesEmailCode } from '../access/client_access.ts';
 import { Caller } from '../admin/caller.ts';
 import { versionCheck } from '../admin/in_process.ts';
 import type { AdminParts, OperationParts, SentTest } from '../admin/operation.ts';
 import type { AnyOperation } from '../admin/table.ts';
 import { rpIdOf } from '../config/acr.ts';
 import type { Configuration } from '../config/configuration.ts';
+import type { Person } from '../data/people.ts';
 import { actingAs, askedStorage } from '../data/tables.ts';
 import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
-import { classesFor, factorsNow, strictestOf } from '../people/acr.ts';
 import { headerOf } from './input.ts';
 import { Problem } from './problems.ts';
 import { challengeScheme, REALM, schemeOf } from './refusals.ts';
@@ -149,25 +151,33 @@ export class Admission {
     const person = adminGroup === undefined ? undefined : await people.bySubject(subject);
     if (adminGroup === undefined || person?.groups?.includes(adminGroup) !== true)
       throw new Problem('insufficient_scope', { detail: 'the user is not an administrator' });
-    await this.#requireSignIn(subject, claims.acr, request);
+    await this.#requireSignIn(person, claims, request);
     return Caller.ofApi(clientId, subject, kept, adminGroup);
   }
 
   /**
-   * Users need the same sign-in as for the console.
+   * Users need the same sign-in as for the console, whenever the token was issued, and whatever it was exchanged for.
    * @throws {Problem} the sign-in of the token is not enough (RFC 9470 §3)
    */
-  async #requireSignIn(subject: string, acr: unknown, request: NodeRequest): Promise<void> {
+  async #requireSignIn(
+    person: Person,
+    { acr, amr }: VerifiedAccessToken['claims'],
+    request: NodeRequest,
+  ): Promise<void> {
+    const { subject } = person;
     const { groups, factors, issuer, clock } = this.#instance;
     const { settings } = this.#surroundings.configuration;
     const { signInPolicy, consoleSignInPolicy } = settings;
     const policy = strictestOf(signInPolicy, consoleSignInPolicy, ...(await groups.policiesOf(subject)));
     const has = factorsNow(await factors.of(subject), rpIdOf(settings, issuer) !== undefined, clock());
     const accepted = classesFor(policy, has);
-    if (accepted.length === 0 || accepted.some((value) => value === acr)) return;
+    const isTaken = takesEmailCode(settings)(person) || !(Array.isArray(amr) && usesEmailCode(amr));
+    if (isTaken && (accepted.length === 0 || accepted.some((value) => value === acr))) return;
     const error = 'insufficient_user_authentication';
     const detail = 'the user must sign in as for the console';
-    const challenge = `${challengeScheme(request)} realm="${REALM}", error="${error}", error_description="${detail}", acr_values="${accepted.join(' ')}"`;
+    // A new sign-in is enough if no class is needed: the pages no longer take the one that the token is from.
+    const classes = accepted.length === 0 ? '' : `, acr_values="${accepted.join(' ')}"`;
+    const challenge = `${challengeScheme(request)} realm="${REALM}", error="${error}", error_description="${detail}"${classes}`;
     throw new Problem(error, { detail, headers: { 'www-authenticate': challenge } });
   }
 

@@ -16,6 +16,7 @@ import type { CertificateReader } from '@grantd/core/client_certificates';
 import { memoryStorage } from '@grantd/core/memory';
 import { documentFetcher, senderOf } from '@grantd/core/node';
 import { SHARED_OPTIONS } from '@grantd/core/options';
+import { clientAccess } from '../access/client_access.ts';
 import { acrValues, refuseUnreachablePolicy, rpIdOf } from '../config/acr.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { requireTexts } from '../config/details_types.ts';
@@ -28,7 +29,6 @@ import { hasConsented } from '../data/consents.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
 import { type Factors, resealTotps, sealsOfTotps } from '../data/factors.ts';
-import { clientAccess } from '../data/groups.ts';
 import { applicationClaims, type People, userClaims } from '../data/people.ts';
 import {
   type ProgramSecret,
@@ -216,7 +216,7 @@ export async function openInstance(
           secret,
           pairwiseSecret,
           storage: open.storage,
-          mayUseClient: clientAccess(open.people),
+          ...clientAccess({ ...open, settings }),
           tokenExchange: tokenExchange({ hasConsented: (wanted) => hasConsented(open.consents, wanted) }),
           ...(onEvent !== undefined && { onEvent }),
         });

@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AuthorizationServer } from '@grantd/core';
 import { getRequestListener } from '@hono/node-server';
 import { Hono, type MiddlewareHandler } from 'hono';
+import { takesEmailCode } from '../access/client_access.ts';
 import { rpIdOf } from '../config/acr.ts';
 import { asksForPage } from '../config/client_address.ts';
 import type { Settings } from '../config/options.ts';
 import { tokenPolicy } from '../config/personal_token_options.ts';
 import { AnsweredRequests } from '../data/answered_requests.ts';
-import { clientAccess } from '../data/groups.ts';
 import type { Person } from '../data/people.ts';
 import { actingAs, askedStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';
@@ -183,7 +183,7 @@ export function openPages(
   const { signInPolicy, consoleSignInPolicy, recoveryHold, signUpDomains } = settings;
   const missing = new MissingSteps({
     ...{ passwords, groups, signInPolicy, consoleSignInPolicy, clock, factors: instance.factors },
-    emailCodeOpensConsole: settings.insecureEmailCodeForAdministrators,
+    takesEmailCode: takesEmailCode(settings),
     hasPasskeys: passkeys !== undefined,
   });
   const signInParts = {
@@ -252,7 +252,6 @@ export function openPages(
   });
   const authorization = new AuthorizationSteps({
     ...{ server, clients, consents, sessions, validity, missing, pending, drawing, requestLog, clock },
-    mayUse: clientAccess(people),
   });
 
   const pages = { drawing, formTokens, pending, browserSessions, requestLog, clock };

@@ -1,7 +1,8 @@
 // Which sign-in a change of an account needs (ADR 125, docs/passkeys.md). The one rule for every page and operation with
 // which users change how they sign in, or get at what that protects.
+
+import { type FactorsNow, levelOf, restsOnRecovery } from '../access/acr.ts';
 import { type Level, MULTI_FACTOR, PASSWORD, PHISHING_RESISTANT } from '../config/acr.ts';
-import { type FactorsNow, levelOf, restsOnRecovery } from './acr.ts';
 
 /** Milliseconds for which a sign-in is recent. */
 export const RECENT_MS = 10 * 60 * 1000;

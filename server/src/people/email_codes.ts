@@ -1,7 +1,7 @@
 // Six digits by email, which a user types instead of a password (ADR 159).
 import { createHmac, randomBytes, randomInt } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
-import type { Settings } from '../config/options.ts';
+import { type CodeGroups, type CodeSettings, codeGroups, isOffered } from '../access/client_access.ts';
 import type { MailedLink, MailedLinks } from '../data/mails.ts';
 import type { People, Person } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
@@ -62,28 +62,16 @@ export type EmailCodeRefusal =
   | { readonly refused: 'email_code_guessed' | 'too_many_failures'; readonly secondsToWait: number };
 
 /** Whom the options give codes. */
-interface CodePolicy {
+interface CodePolicy extends CodeGroups {
   readonly passwords: Pick<OwnPasswords, 'areAskedOf' | 'mayReset'>;
-  /** The groups whose members get codes; `undefined` for all users. */
-  readonly onlyGroups: readonly string[] | undefined;
-  /** The group of administrators, if its members get no codes. */
-  readonly withoutCodes: string | undefined;
 }
 
 /** @returns `undefined` if there are no codes */
 export function codePolicy(
-  settings: Pick<
-    Settings,
-    'emailCode' | 'emailCodeGroups' | 'adminGroup' | 'insecureEmailCodeForAdministrators'
-  >,
+  settings: CodeSettings,
   passwords: CodePolicy['passwords'],
 ): CodePolicy | undefined {
-  if (settings.emailCode === 'off') return undefined;
-  return {
-    passwords,
-    onlyGroups: settings.emailCodeGroups,
-    withoutCodes: settings.insecureEmailCodeForAdministrators ? undefined : settings.adminGroup,
-  };
+  return settings.emailCode === 'off' ? undefined : { passwords, ...codeGroups(settings) };
 }
 
 /** Whether a user gets codes, once they have a verified address. */
@@ -91,9 +79,11 @@ export async function areCodesFor(
   person: Person,
   { passwords, onlyGroups, withoutCodes }: CodePolicy,
 ): Promise<boolean> {
-  if (onlyGroups?.some((group) => person.groups?.includes(group)) === false) return false;
-  if (withoutCodes !== undefined && person.groups?.includes(withoutCodes) === true) return false;
-  if (!passwords.areAskedOf(verifiedAddressOf(person) ?? '')) return false;
+  if (
+    !isOffered(person, { onlyGroups, withoutCodes }) ||
+    !passwords.areAskedOf(verifiedAddressOf(person) ?? '')
+  )
+    return false;
   return passwords.mayReset(person);
 }
 

@@ -1,10 +1,5 @@
 // What a sign-in or a change of the account still lacks, by the policies of this server and the factors of the user.
 import type { AccessRequest } from '@grantd/core';
-import { type Level, MULTI_FACTOR, PHISHING_RESISTANT, type SignInPolicy } from '../config/acr.ts';
-import type { Factors } from '../data/factors.ts';
-import type { Groups } from '../data/groups.ts';
-import type { Person } from '../data/people.ts';
-import { type AccountChange, type MissingForChange, missingForChange, RECENT_MS } from './account_changes.ts';
 import {
   type AcrRequest,
   type FactorsNow,
@@ -16,7 +11,12 @@ import {
   reachableLevel,
   strictestOf,
   usesEmailCode,
-} from './acr.ts';
+} from '../access/acr.ts';
+import { type Level, MULTI_FACTOR, PHISHING_RESISTANT, type SignInPolicy } from '../config/acr.ts';
+import type { Factors } from '../data/factors.ts';
+import type { Groups } from '../data/groups.ts';
+import type { Person } from '../data/people.ts';
+import { type AccountChange, type MissingForChange, missingForChange, RECENT_MS } from './account_changes.ts';
 import type { OwnPasswords } from './own_passwords.ts';
 
 interface Needs {
@@ -29,8 +29,8 @@ interface Needs {
   readonly signInPolicy: SignInPolicy;
   /** Applies to the console together with `signInPolicy`. */
   readonly consoleSignInPolicy: SignInPolicy;
-  /** Whether a code by email, instead of the password, opens the console. */
-  readonly emailCodeOpensConsole: boolean;
+  /** Whether a user may have signed in with a code by email. */
+  readonly takesEmailCode: (person: Person) => boolean;
   readonly clock: () => number;
 }
 
@@ -70,21 +70,17 @@ export class MissingSteps {
     return missingForChange(change, has, { amr, ageMs: atMs - signedInAtMs });
   }
 
-  /** Whether a page takes the first step of a sign-in. A user may have become an administrator after it. */
-  takes({ amr }: Pick<SignedIn, 'amr'>, { page }: { readonly page: string }): boolean {
-    return page !== 'console' || this.#needs.emailCodeOpensConsole || !usesEmailCode(amr);
+  /** Whether the first step of a sign-in still counts. The user may have lost the right to codes by email since. */
+  takes({ amr, person }: Pick<SignedIn, 'amr' | 'person'>): boolean {
+    return !usesEmailCode(amr) || this.#needs.takesEmailCode(person);
   }
 
   /** Whether a visit to an account page needs another sign-in, and not only a further step. */
   async needsSignIn(
     session: SignedIn,
-    {
-      isFresh,
-      change,
-      page,
-    }: { readonly isFresh?: true; readonly change?: AccountChange; readonly page: string },
+    { isFresh, change }: { readonly isFresh?: true; readonly change?: AccountChange },
   ): Promise<boolean> {
-    if ((isFresh === true && !this.isFresh(session)) || !this.takes(session, { page })) return true;
+    if ((isFresh === true && !this.isFresh(session)) || !this.takes(session)) return true;
     return change !== undefined && (await this.ofChange(session, change))?.step === 'sign_in';
   }
 

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
+import { byRecovery, METHODS } from '../access/acr.ts';
 import type { Attempts } from '../data/attempts.ts';
 import type { Passkey } from '../data/factors.ts';
 import { isName, nameKey } from '../data/names.ts';
@@ -8,7 +9,6 @@ import type { ProgramSecret } from '../data/secrets.ts';
 import type { Sessions } from '../data/sessions.ts';
 import { askStorage } from '../data/tables.ts';
 import { DirectoryFault } from '../directory/contract.ts';
-import { byRecovery, METHODS } from './acr.ts';
 import type { AdmissionRefusal, DirectorySignIn, DirectorySignInRefusal } from './directory.ts';
 import { isAddress } from './mailing.ts';
 import type { OwnPasswords } from './own_passwords.ts';

@@ -1,6 +1,7 @@
 // Which user an identity at a provider belongs to, and which may be created or linked.
 import { createHash, randomBytes } from 'node:crypto';
 import type { AdministrableStorage, Claims } from '@grantd/core';
+import { FEDERATED } from '../access/acr.ts';
 import type { Provider } from '../config/providers.ts';
 import type { ApiRequests } from '../data/answered_requests.ts';
 import type { Notice } from '../data/mails.ts';
@@ -15,7 +16,6 @@ import type {
 } from '../data/upstream_identities.ts';
 import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
-import { FEDERATED } from './acr.ts';
 import type { DirectorySignIn } from './directory.ts';
 import { isAddress } from './mailing.ts';
 import { providerOfAddress } from './own_passwords.ts';

@@ -1,11 +1,11 @@
 // Changes of the factors of a user.
 import { isJsonObject } from '@grantd/core/options';
+import { afterStep, byRecovery, levelOf, METHODS, restsOnRecovery } from '../../access/acr.ts';
 import { type Factors, type Hold, MAX_PASSKEYS } from '../../data/factors.ts';
 import type { Notice } from '../../data/mails.ts';
 import type { Person } from '../../data/people.ts';
 import type { WaysToSignIn } from '../../data/ways_to_sign_in.ts';
 import type { PageReason } from '../../log/page_events.ts';
-import { afterStep, byRecovery, levelOf, METHODS, restsOnRecovery } from '../../people/acr.ts';
 import type { MailParameters, MailQueue } from '../../people/mailing.ts';
 import type { MissingSteps } from '../../people/missing_steps.ts';
 import { nameOfPasskey, type PasskeyRefusal, type Passkeys } from '../../people/passkeys.ts';

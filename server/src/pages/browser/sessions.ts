@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'hono';
+import { METHODS } from '../../access/acr.ts';
 import type { People, Person } from '../../data/people.ts';
 import type { SessionLifetimes, Sessions, StoredSession } from '../../data/sessions.ts';
 import { newIdentifier } from '../../data/tables.ts';
-import { METHODS } from '../../people/acr.ts';
 import type { SessionValidity } from '../../people/session_validity.ts';
 import type { SessionEnd, SessionEnding } from '../../people/sessions.ts';
 import type { Cookies } from './cookies.ts';

@@ -1,9 +1,9 @@
 // Sign-in through identity providers: to the provider and back.
 import type { MiddlewareHandler } from 'hono';
+import { FEDERATED } from '../../access/acr.ts';
 import type { Provider } from '../../config/providers.ts';
 import { trimmed } from '../../data/names.ts';
 import type { Person } from '../../data/people.ts';
-import { FEDERATED } from '../../people/acr.ts';
 import type { MissingSteps } from '../../people/missing_steps.ts';
 import type { SessionValidity } from '../../people/session_validity.ts';
 import type { SignInParts } from '../../people/sign_in.ts';

@@ -1,7 +1,8 @@
 // A code by email instead of the password: sends it, and checks what the user types (ADR 159).
+
+import { METHODS } from '../../access/acr.ts';
 import { isName, trimmed } from '../../data/names.ts';
 import type { PageEvent } from '../../log/page_events.ts';
-import { METHODS } from '../../people/acr.ts';
 import {
   type CodeRequest,
   type EmailCodeRefusal,

@@ -1,9 +1,10 @@
 // The sign-in page: a password, a passkey, or the way to a provider; and the end of a sign-in, after which a session begins.
+
+import { METHODS } from '../../access/acr.ts';
 import type { Factors } from '../../data/factors.ts';
 import { trimmed } from '../../data/names.ts';
 import type { Person } from '../../data/people.ts';
 import type { RequestLog } from '../../log/log.ts';
-import { METHODS } from '../../people/acr.ts';
 import type { MissingSteps } from '../../people/missing_steps.ts';
 import type { PasskeyAnswer, Passkeys } from '../../people/passkeys.ts';
 import type { NotifyClients } from '../../people/sessions.ts';

@@ -1,9 +1,10 @@
 // The second step of a sign-in, or what a session lacks.
+
+import { afterStep, byRecovery, hasFirstStep, METHODS, usesEmailCode } from '../../access/acr.ts';
 import { type Level, PHISHING_RESISTANT } from '../../config/acr.ts';
 import type { Passkey } from '../../data/factors.ts';
 import type { Person } from '../../data/people.ts';
 import type { PageReason } from '../../log/page_events.ts';
-import { afterStep, byRecovery, hasFirstStep, METHODS, usesEmailCode } from '../../people/acr.ts';
 import type { EmailCodes } from '../../people/email_codes.ts';
 import type { CodeRefusal, SecondFactors } from '../../people/second_factors.ts';
 import { type PasskeySignInRefusal, passkeyMethods, signInWithPasskey } from '../../people/sign_in.ts';

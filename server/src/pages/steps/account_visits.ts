@@ -48,7 +48,7 @@ export class AccountVisits {
     const { browserSessions, pending: pages, missing } = this.#needs;
     const session = await browserSessions.current(c);
     const pending = this.#pending(typeof page === 'string' ? { page } : page);
-    if (session === undefined || !missing.takes(session, pending)) return pages.redirect(c, 'login', pending);
+    if (session === undefined || !missing.takes(session)) return pages.redirect(c, 'login', pending);
     const step = (await missing.of(session.person, session.amr, { pending }))?.step;
     return step === 'second' ? pages.redirect(c, 'second', pending) : session;
   }

@@ -1,14 +1,10 @@
 // The steps of an authorization request (RFC 6749 §3.1): which page comes next, and the way back to the client.
-import type {
-  AuthorizationRefusal,
-  AuthorizationServer,
-  IssuingClientRepository,
-  MayUseClient,
-} from '@grantd/core';
+import type { AuthorizationRefusal, AuthorizationServer, IssuingClientRepository } from '@grantd/core';
+import { acrOf, amrShown } from '../../access/acr.ts';
 import { type Consents, covers } from '../../data/consents.ts';
+import { admits } from '../../data/groups.ts';
 import type { Sessions } from '../../data/sessions.ts';
 import type { RequestLog } from '../../log/log.ts';
-import { acrOf, amrShown } from '../../people/acr.ts';
 import { counts, isExempt, isReachedAlone, requiredConsent } from '../../people/consents.ts';
 import type { MissingSteps } from '../../people/missing_steps.ts';
 import type { SessionValidity } from '../../people/session_validity.ts';
@@ -41,7 +37,6 @@ const DESCRIPTIONS: Partial<Record<AuthorizationRefusal, string>> = {
 interface Needs {
   readonly server: AuthorizationServer;
   readonly clients: Pick<IssuingClientRepository, 'get'>;
-  readonly mayUse: MayUseClient;
   readonly consents: Consents;
   readonly sessions: Pick<Sessions, 'addClient'>;
   readonly validity: SessionValidity;
@@ -96,18 +91,18 @@ export class AuthorizationSteps {
   /** Determines the next page, in the order in which users see them. Each page checks the earlier ones again. */
   async nextStep(page: AuthorizationPage, session: BrowserSession | undefined): Promise<Step> {
     const { authorization, pending } = page;
-    const { mayUse, missing: steps } = this.#needs;
-    if (session === undefined || !this.#isRecentEnough(page, session)) return { page: 'login' };
+    const { missing: steps } = this.#needs;
+    if (session === undefined || !steps.takes(session) || !this.#isRecentEnough(page, session))
+      return { page: 'login' };
     if (!(await this.isExpected(page, session.person.subject))) return { page: 'login' };
     const isChosen = pending.chosenSession === session.id || pending.signIn === signInName(session);
     if (authorization.prompt.includes('select_account') && !isChosen) return { page: 'select' };
+    if (!admits(authorization.client, session.person.groups)) return { page: 'denied' };
     // Together, so that they share a read transaction.
-    const [isAdmitted, missing, hasAgreedToAll] = await Promise.all([
-      mayUse(session.person.subject, authorization.client),
+    const [missing, hasAgreedToAll] = await Promise.all([
       steps.of(session.person, session.amr, { authorization }),
       this.#isAgreed(page, session),
     ]);
-    if (!isAdmitted) return { page: 'denied' };
     // Only a user who has just signed in may add a factor.
     if (missing?.step === 'enrol' && !steps.isFresh(session)) return { page: 'login' };
     if (missing !== undefined) return { page: missing.step };

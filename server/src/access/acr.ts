@@ -62,16 +62,21 @@ const BESIDE_PASSWORD: readonly string[] = [...METHODS.code, ...METHODS.passkey,
 /** Methods by which applications take a sign-in for phishing-resistant. */
 const OF_KEY: readonly string[] = ['pop', 'user'];
 
-/** The methods as tokens have them. A key that a recovery code has added is not named until it counts. */
+/**
+ * The methods as tokens have them, in the same order, so that they say as much about the sign-in. A key that a recovery
+ * code has added is not named until it counts.
+ */
 export function amrShown(amr: readonly string[]): readonly string[] {
   const elsewhere = amr.lastIndexOf(FEDERATED) + 1;
   const left = restsOnRecovery(amr) ? [RECOVERY, ...OF_KEY] : [RECOVERY];
-  const shown = amr.filter((item, index) => item !== RECOVERY && (index < elsewhere || !left.includes(item)));
-  return shown.includes(FEDERATED) ? [FEDERATED, ...shown.filter((item) => item !== FEDERATED)] : shown;
+  return amr.filter((item, index) => item !== RECOVERY && (index < elsewhere || !left.includes(item)));
 }
 
 /** Of the lowest level: a code by email replaces the password, and is worth as much (ADR 159). */
 const FIRST_FACTORS: readonly string[] = [...METHODS.password, ...METHODS.emailCode];
+
+/** The methods with which a sign-in can begin below the highest level. */
+export const FIRST_METHODS: readonly string[] = [...FIRST_FACTORS, FEDERATED];
 
 /** Whether the user has signed in here with a code by email instead of a password. */
 export function usesEmailCode(amr: readonly string[]): boolean {
@@ -131,6 +136,11 @@ function levelOfPolicy(policy: SignInPolicy, reachable: Level): Level {
   if (policy === 'second_factor') return MULTI_FACTOR;
   if (policy === 'phishing_resistant') return PHISHING_RESISTANT;
   return reachable === PASSWORD ? PASSWORD : MULTI_FACTOR;
+}
+
+/** Whether a sign-in meets a policy, apart from what a user’s own factors add to it. */
+export function meets(amr: readonly string[], policy: SignInPolicy): boolean {
+  return levelOf(amr) >= levelOfPolicy(policy, PASSWORD);
 }
 
 /** The factors of a user at a server, at a time. */
