@@ -5,7 +5,7 @@ import { changeClient } from './harness/client_change.ts';
 import { ON_EVERY_HOST } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
 import { codeFor, DEAD_REFRESH_TOKEN, issued, PKCE, refused } from './harness/token_endpoint.ts';
-import { specification } from './harness/world.ts';
+import { CLIENTS, specification } from './harness/world.ts';
 
 const FOR_STAFF = { metadata: { allowed_groups: ['staff'] } };
 
@@ -62,8 +62,9 @@ specification('The option mayUseClient', ON_EVERY_HOST, (spec) => {
         return answer;
       },
     });
+    const asking = { client_id: 'web', scope: 'read', redirect_uri: CLIENTS.web.redirectUris[0], ...PKCE };
     const grant = async (amr: readonly string[]) =>
-      (await codeGrant(strict, { client_id: 'web', scope: 'read', ...PKCE }, { amr })).refresh_token;
+      issued(await strict.redeem(await codeFor(strict, asking, 'alice', { amr }))).refresh_token;
     const [password, code] = [await grant(['pwd']), await grant(['email'])];
     assert.deepEqual(asked, Array(2).fill(['web', ['email']]), 'at approval and redemption');
     answer = 'sign_in_again';

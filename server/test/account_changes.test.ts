@@ -3,6 +3,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
+import { acrOf, afterStep, amrShown, byRecovery, levelOf, METHODS } from '../src/access/acr.ts';
 import { MULTI_FACTOR, PASSWORD, PHISHING_RESISTANT } from '../src/config/acr.ts';
 import {
   ACCOUNT_CHANGES,
@@ -10,7 +11,6 @@ import {
   type AccountHas,
   missingForChange,
 } from '../src/people/account_changes.ts';
-import { acrOf, afterStep, amrShown, byRecovery, levelOf, METHODS } from '../src/access/acr.ts';
 import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
 import { Browser, type Credentials, hiddenFields, isConsent, type Page } from './harness/browser.ts';
 import { grantdPrints } from './harness/commands.ts';

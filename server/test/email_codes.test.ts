@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
+import { acrOf, afterStep, levelOf, METHODS } from '../src/access/acr.ts';
 import type { Provider } from '../src/config/providers.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { NO_PASSWORD } from '../src/data/ways_to_sign_in.ts';
-import { acrOf, afterStep, levelOf, METHODS } from '../src/access/acr.ts';
 import { type CodeRequest, EmailCodes, newCodeRequest } from '../src/people/email_codes.ts';
 import { Locks } from '../src/people/locks.ts';
 import { OwnPasswords } from '../src/people/own_passwords.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
-import { MULTI_FACTOR, PASSWORD, PHISHING_RESISTANT, rpIdOf, type SignInPolicy } from '../src/config/acr.ts';
 import {
   acrOf,
   afterStep,
@@ -13,6 +12,7 @@ import {
   NO_ACR,
   strictestOf,
 } from '../src/access/acr.ts';
+import { MULTI_FACTOR, PASSWORD, PHISHING_RESISTANT, rpIdOf, type SignInPolicy } from '../src/config/acr.ts';
 import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
 import { Browser, hiddenFields, isConsent, isLogin, type Page } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';

@@ -48,7 +48,7 @@ export async function codeFor(
   world: World,
   parameters: Readonly<Record<string, string>>,
   subject = 'alice',
-  signIn: { readonly acr?: string; readonly authTime?: number } = {},
+  signIn: { readonly acr?: string; readonly amr?: readonly string[]; readonly authTime?: number } = {},
 ): Promise<string> {
   const url = `/authorize?${new URLSearchParams({ response_type: 'code', ...parameters })}`;
   const request = await world.server.authorization.validate({ method: 'GET', url, headers: {} });
