@@ -403,9 +403,9 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
   account_selection_required:
     'The request has prompt=none, which forbids pages, but the user must first choose an account.',
   acr_unmet:
-    'The request or the API requires an authentication context class (acr), but the user’s sign-in does not have it. Or the sign-in was enough, and is no longer: a policy has become stricter, or the user may no longer sign in with a code by email.',
+    'The request, the API or a policy needs another sign-in (acr), or a code by email no longer counts.',
   person_not_allowed:
-    'The client is restricted to certain users, and the user is not one of them. The server checks this when the request is approved, and when the client sends the authorization code or a refresh token. If a page has already refused the user, the reason code is consent_denied.',
+    'The client is only for certain users, not for this one. The server checks this at approval, and for each authorization code and refresh token. If a page has already refused the user, the reason code is consent_denied.',
   other_person:
     'The request names a user, by id_token_hint or by the claim sub, but a different user approved it.',
   id_token_hint_wrong:

@@ -83,6 +83,9 @@ const introspectionPolicy: Kind<'any_client' | 'audience' | IntrospectionPolicy>
       : undefined,
 };
 
+const NONE_EMPTY = 'a list of texts, none empty';
+const isSomeText = (item: string) => item !== '';
+
 const secretText = (secret: string) => secret.length >= 32;
 
 /**
@@ -97,9 +100,7 @@ export const SHARED_OPTIONS = {
   profile: settingWithoutDefault(oneOf<ProfileName>(...PROFILE_NAMES)),
   introspectionPolicy: setting(introspectionPolicy, 'any_client'),
   ignoreUnknownTokenTypeHints: setting(trueOrFalse, false),
-  userInfoAudiences: settingWithoutDefault(
-    textList('AUDIENCES', 'a list of texts, none empty', (item) => item !== '', 1),
-  ),
+  userInfoAudiences: settingWithoutDefault(textList('AUDIENCES', NONE_EMPTY, isSomeText, 1)),
   strictScopes: setting(trueOrFalse, false),
   requirePushedAuthorizationRequests: setting(trueOrFalse, false),
   requestUriHosts: setting(
@@ -125,9 +126,7 @@ export const SHARED_OPTIONS = {
   useOpaqueRefreshTokens: setting(trueOrFalse, false),
   dpopAlgorithms: setting(listOf<ClientAlgorithm>(CLIENT_ALGORITHMS), [...CLIENT_ALGORITHMS]),
   dpopNonces: setting(oneOf<DpopNonces>('offered', 'required'), 'offered'),
-  defaultAudience: settingWithoutDefault(
-    textOrList('AUDIENCE', 'a text or a list of texts, none empty', (item) => item !== ''),
-  ),
+  defaultAudience: settingWithoutDefault(textOrList('AUDIENCE', `a text or ${NONE_EMPTY}`, isSomeText)),
 
   cachedTokens: setting(wholeNumber(0, 10_000_000), DEFAULT_CACHED_TOKENS),
 
@@ -209,10 +208,7 @@ export const HOST_OPTIONS = {
   paths: settingWithoutDefault(hostValue<Partial<EndpointPaths>>('an object of paths', isObject)),
   getSubjectState: settingWithoutDefault(functionOf<(subject: string) => Awaitable<SubjectState>>()),
   mayUseClient: settingWithoutDefault(functionOf<MayUseClient>()),
-  recheckedMethods: setting(
-    textList('METHODS', 'a list of texts, none empty', (item) => item !== ''),
-    [],
-  ),
+  recheckedMethods: setting(textList('METHODS', NONE_EMPTY, isSomeText), []),
   onEvent: settingWithoutDefault(functionOf<(event: ServerEvent) => void>()),
   clock: setting(functionOf<Clock>(), Date.now),
   random: setting(functionOf<RandomSource>(), systemRandom()),

@@ -160,7 +160,7 @@ export const REASONS: typeof en.REASONS = {
     'Die Anfrage hat prompt=none, was Seiten verbietet, aber der Benutzer muss zuerst ein Konto wählen.',
   sign_in_too_old: 'Die Anmeldung des Benutzers ist länger her, als die Anfrage oder die API erlaubt.',
   acr_unmet:
-    'Die Anfrage oder die API verlangt eine Stärke der Anmeldung (acr), die der Benutzer nicht erreicht hat. Oder die Anmeldung hat gereicht und reicht nicht mehr: eine Richtlinie ist strenger geworden, oder der Benutzer darf sich nicht mehr mit einem Code per E-Mail anmelden.',
+    'Die Anfrage, die API oder eine Richtlinie verlangt eine andere Anmeldung (acr) als die des Benutzers, oder ein Code per E-Mail zählt nicht mehr.',
   person_not_allowed:
     'Die Anwendung ist nur für bestimmte Benutzer, und dieser gehört nicht dazu. Der Server prüft das bei der Zustimmung, beim Autorisierungscode und bei jeder Erneuerung. Hat schon eine Seite den Benutzer abgewiesen, dann ist der Grund consent_denied.',
   other_person:
