@@ -54,9 +54,9 @@ specification('The option mayUseClient', ON_EVERY_HOST, (spec) => {
 
   spec('§6 a sign-in that is no longer enough is asked about for every client, by its amr', async (world) => {
     const asked: unknown[] = [];
-    let answer: boolean | 'sign_in_again' = true;
+    let answer: boolean | 'acr_unmet' = true;
     const strict = await secondServer(world, {
-      recheckedMethods: ['email'],
+      recheckedAmr: ['email'],
       mayUseClient: (_, client, amr) => {
         asked.push([client.id, amr]);
         return answer;
@@ -67,7 +67,7 @@ specification('The option mayUseClient', ON_EVERY_HOST, (spec) => {
       issued(await strict.redeem(await codeFor(strict, asking, 'alice', { amr }))).refresh_token;
     const [password, code] = [await grant(['pwd']), await grant(['email'])];
     assert.deepEqual(asked, Array(2).fill(['web', ['email']]), 'at approval and redemption');
-    answer = 'sign_in_again';
+    answer = 'acr_unmet';
     issued(await strict.refresh(password));
     assert.deepEqual(await strict.refresh(code), DEAD_REFRESH_TOKEN);
     assert.equal(strict.lastReason, 'acr_unmet');

@@ -156,7 +156,7 @@ for (const [way, options, own] of WAYS) {
       const { world, bank } = await opened(t);
       await assert.rejects(world.server.operator.issueTokens({ clientId: bank.id, subject: 'alice' }), {
         name: 'OperatorIssueError',
-        message: 'the tokens of the client bank are bound to a key that only it has',
+        message: 'the tokens of the client bank are bound to a key of its own',
       });
     });
 

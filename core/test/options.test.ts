@@ -280,7 +280,7 @@ test('every option that is left out has its default', () => {
     paths: DEFAULT_PATHS,
     getSubjectState: undefined,
     mayUseClient: undefined,
-    recheckedMethods: [],
+    recheckedAmr: [],
     accessTokenVerifier: undefined,
     insecureAllowGenericJwts: false,
     verifySecretForUnknownClients: true,

@@ -169,7 +169,7 @@ export async function refusalOf(
   const life = await subjectLife(context, approval.subject);
   if (!life.alive) return overtaken(life.reason);
   const reason = await refusedUse(context, request.client, approval.subject, approval);
-  if (reason === 'acr_unmet') return signInAgain('the sign-in is no longer enough', reason);
+  if (reason === 'acr_unmet') return signInAgain('sign in again', reason);
   return reason && { code: 'access_denied', description: 'the user may not use this client', reason };
 }
 

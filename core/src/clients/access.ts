@@ -52,18 +52,18 @@ export interface WantedAccess extends Access {
  * @throws {StorageFault} the host could not tell
  */
 export async function refusedUse(
-  { mayUseClient, recheckedMethods }: ClientContext,
+  { mayUseClient, recheckedAmr }: ClientContext,
   client: AuthorizationClient,
   subject: string,
-  claims: Claims | { readonly amr?: readonly string[] } = {},
+  { amr }: Claims | { readonly amr?: readonly string[] } = {},
 ): Promise<'person_not_allowed' | 'acr_unmet' | undefined> {
   const { allowed_groups: groups, sign_in_policy: policy } = client.metadata ?? {};
-  const amr = Array.isArray(claims.amr) ? claims.amr : undefined;
-  const isAsked = amr && mayUseClient && (policy || amr.some((method) => recheckedMethods.includes(method)));
-  if (groups === undefined && !isAsked) return undefined;
-  const answer = await mayUseClient?.(subject, withoutSecrets(client), amr);
+  const methods = Array.isArray(amr) ? amr : [];
+  const isAsked = mayUseClient && methods.some((method) => policy || recheckedAmr.includes(method));
+  if (!groups && !isAsked) return undefined;
+  const answer = await mayUseClient?.(subject, withoutSecrets(client), methods);
   if (answer === true) return undefined;
-  return answer === 'sign_in_again' ? 'acr_unmet' : 'person_not_allowed';
+  return answer === 'acr_unmet' ? answer : 'person_not_allowed';
 }
 
 /**

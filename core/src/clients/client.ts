@@ -80,14 +80,14 @@ export interface ForeignSubject extends FoundToken {
 
 /**
  * Decides whether a user may use a client.
- * @param amr how the user has signed in, as in the approval; `undefined` without a sign-in, or one that says nothing of it
- * @returns `sign_in_again` if the user may, but not by this sign-in
+ * @param amr how the user has signed in, as in the approval; empty without a sign-in, or one that says nothing of it
+ * @returns `acr_unmet` if the user may, but not by this sign-in
  */
 export type MayUseClient = (
   subject: string,
   client: AuthorizationClient,
-  amr: readonly string[] | undefined,
-) => Awaitable<boolean | 'sign_in_again'>;
+  amr: readonly string[],
+) => Awaitable<boolean | 'acr_unmet'>;
 
 /** Adds a client that is known by its metadata document to the store, before something is issued to it. */
 export interface KeptClients {
@@ -126,7 +126,7 @@ export interface ClientContext extends TokenContext {
   /** `undefined` if the host restricts no client to some of its users. */
   readonly mayUseClient: MayUseClient | undefined;
   /** Authentication methods (`amr`) that the host can take from users. */
-  readonly recheckedMethods: readonly string[];
+  readonly recheckedAmr: readonly string[];
   /** `undefined` if clients cannot identify themselves by a document. */
   readonly documents: KeptClients | undefined;
   readonly onEvent: (event: ServerEvent) => void;

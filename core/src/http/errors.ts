@@ -223,24 +223,24 @@ const texts = <Name extends string>(byName: Readonly<Record<Name, string>>) => b
  * token explain`, never on the wire.
  */
 export const INACTIVE_REASONS = /* @__PURE__ */ texts({
-  malformed: 'This cannot be a token of this server: its characters, form or prefix are wrong.',
+  malformed: 'This is no token of this server: its characters, form or prefix are wrong.',
   unknown_key: 'The token names a signing key that this server does not have.',
   bad_signature: 'The signature does not verify, or its algorithm is not that of the key.',
   verifier_rejected:
     'The application’s jwtService or accessTokenVerifier rejected with an error of jose, instead of resolving to { verified: false }.',
-  wrong_issuer: 'The iss of the token is not the issuer that the server or API expects.',
-  wrong_type: 'The endpoint or API does not accept tokens of this type, such as ID tokens.',
+  wrong_issuer: 'The token’s iss is not the issuer that the server or API expects.',
+  wrong_type: 'The endpoint or API takes no tokens of this type, such as ID tokens.',
   not_yet_valid: 'The token is valid only from a later time (nbf).',
   no_record:
-    'Storage has no record of the token: it was never issued, or is deleted. Opaque tokens of an application are looked up by their SHA-256 digest, unless storage.tokens.keyedBy says otherwise.',
+    'Storage has no record of the token: it was never issued, or is deleted. An application’s opaque tokens are found by digest, or as storage.tokens.keyedBy says.',
   sub_missing: 'The token is for a user, but its sub is missing or not a string.',
   confirmation_missing: 'The record says that the token is bound to a key (DPoP), but does not name the key.',
   differs_from_issued:
     'The record with the token’s identifier (jti) has the SHA-256 digest of another token.',
   digest_missing:
     'By its typ, the JWT could be an ID token. Store its digest in the record, or set storage.tokens.identify.',
-  expired: 'The exp of the token, or the expiry in its record, has passed.',
-  expiry_unreadable: 'The exp of the token, or the expiry in its record, is no number of seconds.',
+  expired: 'The token’s exp, or the expiry in its record, has passed.',
+  expiry_unreadable: 'The token’s exp, or the expiry in its record, is no number of seconds.',
   revoked:
     'The token was revoked: alone, with its pair (issued together), with its family (a refresh token, its successors, and their access tokens), or with all that its client had obtained for the user.',
   superseded: 'The client has used the refresh token, and a new one has replaced it (rotation).',
@@ -251,16 +251,13 @@ export const INACTIVE_REASONS = /* @__PURE__ */ texts({
   client_revoked: 'All tokens of the client were revoked.',
   client_disabled: 'The client is disabled.',
   client_gone: 'The client of the token no longer exists.',
-  issued_before_cutoff:
-    'The operator revoked all tokens that were issued before a time, and the token is older.',
-  ancestor_ended:
-    'The token was obtained by an exchange, and a token that it was obtained from has ended, or its client or user.',
-  code_unknown: 'No such code exists: it was never issued, or expired more than ten minutes ago.',
+  issued_before_cutoff: 'The operator revoked all tokens from before a time, and the token is older.',
+  ancestor_ended: 'A token that this one was exchanged for has ended, or its client or user.',
+  code_unknown: 'There is no such code: it was never issued, or expired over ten minutes ago.',
   code_redeemed: 'The client has already exchanged the code for tokens.',
   authorization_code: 'This is an authorization code, which the server does not introspect.',
-  need_unmet:
-    'The token lacks a scope, or is not for the resource, that the caller of introspection said it needs.',
-  policy: 'The introspectionPolicy does not allow this client to introspect the token.',
+  need_unmet: 'The token lacks a scope or the resource that the caller of introspection needs.',
+  policy: 'The introspectionPolicy refuses the token to this client.',
 });
 
 export type InactiveReason = keyof typeof INACTIVE_REASONS;

@@ -165,7 +165,7 @@ function described(record: TokenRecord): NonNullable<Explanation['record']> {
   return Number.isFinite(issuedAtMs) ? record : stored;
 }
 
-const CUT_OFF = 'The text looks cut off: its end is missing. Copy the whole token.';
+const CUT_OFF = 'The text looks cut off. Copy the whole token.';
 
 const CUT_OPAQUE = /^grantd_(?:at|rt|ac)_[\w-]{0,42}$/;
 

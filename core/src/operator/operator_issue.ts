@@ -58,13 +58,11 @@ export async function issueByOperator(
   if (!found) throw new OperatorIssueError(`there is no client ${order.clientId}`);
   const client = underProfile(context, found);
   if (client.disabledAtMs !== undefined) throw new OperatorIssueError(`the client ${client.id} is disabled`);
-  if (client.metadata?.dpop_bound_access_tokens === true) {
-    throw new OperatorIssueError(`the tokens of the client ${client.id} are bound to a key that only it has`);
-  }
-  if (client.metadata?.tls_client_certificate_bound_access_tokens === true) {
-    throw new OperatorIssueError(
-      `the tokens of the client ${client.id} are bound to a certificate that only it can present`,
-    );
+  const { dpop_bound_access_tokens: toKey, tls_client_certificate_bound_access_tokens: toCertificate } =
+    client.metadata ?? {};
+  if (toKey || toCertificate) {
+    const bound = toKey ? 'key' : 'certificate';
+    throw new OperatorIssueError(`the tokens of the client ${client.id} are bound to a ${bound} of its own`);
   }
   if (order.refresh && order.subject === undefined) {
     throw new OperatorIssueError('a refresh token requires a user');

@@ -133,18 +133,18 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
    */
   readonly getSubjectState?: (subject: string) => Awaitable<SubjectState>;
   /**
-   * Returns whether a user may use a client that has allowed_groups: true, false, or sign_in_again if this sign-in is
-   * not enough. The server calls it before each code, code exchange, refresh and token exchange. With a sign-in whose
-   * amr is known, it also asks about clients that have sign_in_policy, and about sign-ins by recheckedMethods. If it
-   * rejects, the response is 503. When a user may no longer use a client, also call storage.revokeGrants. Default: no
-   * user may use a client that has allowed_groups.
+   * Returns whether a user may use a client that has allowed_groups: true, false, or acr_unmet if this sign-in is not
+   * enough. The server calls it before each code, code exchange, refresh and token exchange. With a sign-in whose amr
+   * is known, it also asks about clients that have sign_in_policy, and about sign-ins by recheckedAmr. If it rejects,
+   * the response is 503. When a user may no longer use a client, also call storage.revokeGrants. Default: no user may
+   * use a client that has allowed_groups.
    */
   readonly mayUseClient?: MayUseClient;
   /**
    * Authentication methods (values of amr) that your application can take from a user after the sign-in. For their
    * grants, the server asks mayUseClient for every client. Default: none.
    */
-  readonly recheckedMethods?: readonly string[];
+  readonly recheckedAmr?: readonly string[];
   /**
    * Receives refusals, inactive tokens, revocations and successful requests, for logs and audits. Default:
    * console.error for faults.

@@ -208,7 +208,7 @@ export const HOST_OPTIONS = {
   paths: settingWithoutDefault(hostValue<Partial<EndpointPaths>>('an object of paths', isObject)),
   getSubjectState: settingWithoutDefault(functionOf<(subject: string) => Awaitable<SubjectState>>()),
   mayUseClient: settingWithoutDefault(functionOf<MayUseClient>()),
-  recheckedMethods: setting(textList('METHODS', NONE_EMPTY, isSomeText), []),
+  recheckedAmr: setting(textList('METHODS', NONE_EMPTY, isSomeText), []),
   onEvent: settingWithoutDefault(functionOf<(event: ServerEvent) => void>()),
   clock: setting(functionOf<Clock>(), Date.now),
   random: setting(functionOf<RandomSource>(), systemRandom()),

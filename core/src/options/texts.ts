@@ -327,10 +327,10 @@ export const HOST_OPTION_TEXTS: TextsOf<typeof HOST_OPTIONS> = {
   mayUseClient: {
     group: 'Host',
     about:
-      'Returns whether a user may use a client that has allowed_groups: true, false, or sign_in_again if this sign-in is not enough. The server calls it before each code, code exchange, refresh and token exchange. With a sign-in whose amr is known, it also asks about clients that have sign_in_policy, and about sign-ins by recheckedMethods. If it rejects, the response is 503. When a user may no longer use a client, also call storage.revokeGrants.',
+      'Returns whether a user may use a client that has allowed_groups: true, false, or acr_unmet if this sign-in is not enough. The server calls it before each code, code exchange, refresh and token exchange. With a sign-in whose amr is known, it also asks about clients that have sign_in_policy, and about sign-ins by recheckedAmr. If it rejects, the response is 503. When a user may no longer use a client, also call storage.revokeGrants.',
     defaultInWords: 'no user may use a client that has allowed_groups',
   },
-  recheckedMethods: {
+  recheckedAmr: {
     group: 'Host',
     about:
       'Authentication methods (values of amr) that your application can take from a user after the sign-in. For their grants, the server asks mayUseClient for every client.',

@@ -80,9 +80,7 @@ export async function newInitialAccessToken(
   { lifetime, isForOne = false }: InitialAccessOrder,
 ): Promise<string> {
   if (!Number.isSafeInteger(lifetime) || lifetime < 1)
-    throw new TypeError(
-      'the lifetime of an initial access token must be a whole number of seconds, at least 1',
-    );
+    throw new TypeError('the lifetime of an initial access token must be a positive whole number of seconds');
   if (isForOne && context.storage.oneTimeIdentifiers === undefined)
     throw new TypeError('an initial access token for one client needs storage.oneTimeIdentifiers');
   const access = {

@@ -18,20 +18,20 @@ interface Needs {
  */
 export function clientAccess({ people, groups, settings }: Needs): {
   readonly mayUseClient: MayUseClient;
-  readonly recheckedMethods: readonly string[];
+  readonly recheckedAmr: readonly string[];
 } {
   const { signInPolicy } = settings;
   const mayHaveCode = takesEmailCode(settings);
   return {
-    recheckedMethods: meets(METHODS.password, signInPolicy) ? METHODS.emailCode : FIRST_METHODS,
+    recheckedAmr: meets(METHODS.password, signInPolicy) ? METHODS.emailCode : FIRST_METHODS,
     async mayUseClient(subject, client, amr) {
       const person = await people.bySubject(subject);
       if (!admits(client, person?.groups)) return false;
-      if (person === undefined || amr === undefined) return true;
-      if (usesEmailCode(amr) && !mayHaveCode(person)) return 'sign_in_again';
+      if (person === undefined || amr.length === 0) return true;
+      if (usesEmailCode(amr) && !mayHaveCode(person)) return 'acr_unmet';
       const { sign_in_policy: ofClient = 'password' } = client.metadata ?? {};
       const policy = strictestOf(signInPolicy, ofClient, ...(await groups.policiesOf(subject)));
-      return meets(amr, policy) || 'sign_in_again';
+      return meets(amr, policy) || 'acr_unmet';
     },
   };
 }
