@@ -64,8 +64,8 @@ for (const database of DATABASES)
           return (await people.add({ name, passwordHash, claims })) ?? assert.fail(name);
         },
         /** @returns the code in the email; `undefined` if there is none */
-        async mailed(typed: string, request: CodeRequest) {
-          return (await codes.make(typed, request))?.code;
+        async mailed(typed: string, request: CodeRequest, place = '192.0.2.1') {
+          return (await codes.make(typed, request, place))?.code;
         },
         /** @returns the username of the user, or why they are refused */
         async redeem(request: CodeRequest, code: string, place = '192.0.2.1', process = codes) {
@@ -236,15 +236,41 @@ for (const database of DATABASES)
       const ada = await add('ada');
       let sent = 0;
       for (let hour = 0; hour < 5; hour += 1, clock.nowMs += 60 * MINUTE_MS)
-        for (let mail = 0; mail < 30; mail += 1)
-          if (await mailed(mail % 2 ? 'ada' : 'ada@example.com', from(`stranger ${mail}`))) sent += 1;
+        for (let mail = 0; mail < 30; mail += 1) {
+          const typed = mail % 2 ? 'ada' : 'ada@example.com';
+          if (await mailed(typed, from(`stranger ${mail}`), `192.0.2.${mail}`)) sent += 1;
+        }
       assert.equal(sent, 60);
       for (let mail = 0; mail < 11; mail += 1) {
         const code = await mailed('ada', newCodeRequest('own', 'known'));
         assert.equal(code !== undefined, mail < 10);
       }
+      assert.equal(await mailed('ada', from()), undefined);
       await locks.unlock(ada);
       assert.ok(await mailed('ada', from()));
+    });
+
+    test('places use up only their own part: 5 codes an hour and 15 a day of a user, for each place', async (t) => {
+      const { mailed, add, clock, locks } = await codesAt(t);
+      const ada = await add('ada');
+      const askAt = async (place: string, times: number) => {
+        let sent = 0;
+        for (let mail = 0; mail < times; mail += 1)
+          if (await mailed(mail % 2 ? 'ada' : 'ada@example.com', from(`${place} ${mail}`), place)) sent += 1;
+        return sent;
+      };
+      const hours = async (place: string) => {
+        const sent = [];
+        for (let hour = 0; hour < 5; hour += 1, clock.nowMs += 60 * MINUTE_MS)
+          sent.push(await askAt(place, 12));
+        return sent;
+      };
+      for (const place of ['192.0.2.1', '2001:db8::/64', '198.51.100.1'])
+        assert.deepEqual(await hours(place), [5, 5, 5, 0, 0], place);
+      assert.equal(await askAt('192.0.2.9', 1), 1, 'a new browser elsewhere still gets a code');
+      assert.equal(await askAt('192.0.2.1', 1), 0);
+      await locks.unlock(ada);
+      assert.equal(await askAt('192.0.2.1', 1), 1, 'also the counts of places are forgotten');
     });
 
     test('the database has neither the digits nor a digest that can be tried without the secret', async (t) => {
@@ -256,7 +282,7 @@ for (const database of DATABASES)
         kept.push(args);
         return addLink(...args);
       });
-      const { code } = (await codes.make('ada', from())) ?? assert.fail();
+      const { code } = (await codes.make('ada', from(), '192.0.2.1')) ?? assert.fail();
       assert.equal(kept.length, 1);
       assert.doesNotMatch(JSON.stringify(kept), new RegExp(`\\b${code}\\b`));
     });

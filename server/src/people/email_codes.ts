@@ -28,13 +28,19 @@ export const GUESSES_OF_CODE: AttemptLimit = { attempts: 5, windowMs: 2 * LINK_L
  * Codes for one user, whichever name was typed. Each is five guesses of a million: 300 in a day, from all browsers that the
  * user has not signed in with before.
  */
-export const CODES_OF_USER: readonly AttemptLimit[] = [
+const CODES_OF_USER: readonly AttemptLimit[] = [
   { attempts: 20, windowMs: HOUR_MS },
   { attempts: 60, windowMs: 24 * HOUR_MS },
 ];
 
+/** The part of them that one place can use up, by whichever names of the user. */
+const CODES_AT_PLACE: readonly AttemptLimit[] = [
+  { attempts: 5, windowMs: HOUR_MS },
+  { attempts: 15, windowMs: 24 * HOUR_MS },
+];
+
 /** Codes for one user and one browser that the user has signed in with before. */
-export const CODES_OF_BROWSER: AttemptLimit = { attempts: 10, windowMs: HOUR_MS };
+const CODES_OF_BROWSER: AttemptLimit = { attempts: 10, windowMs: HOUR_MS };
 
 /** A request for a code, as the browser and the queued email have it. */
 export interface CodeRequest {
@@ -112,15 +118,16 @@ export class EmailCodes {
 
   /**
    * Makes a code when its email is due.
+   * @param place where the request came from: an address unit
    * @returns `undefined` if the user gets none
    */
-  async make(typed: string, request: CodeRequest): Promise<NewCode | undefined> {
+  async make(typed: string, request: CodeRequest, place: string): Promise<NewCode | undefined> {
     const { links, limits, secret, clock } = this.#parts;
     const person = await this.#userOf(typed);
     const address = person && verifiedAddressOf(person);
     if (person === undefined || address === undefined || !isAddress(address)) return undefined;
     if (!(await this.mayUse(person))) return undefined;
-    if ((await limits.begin(...countsOf(person, request))) !== undefined) return undefined;
+    if ((await limits.begin(...countsOf(person, request, place))) !== undefined) return undefined;
     const code = String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0');
     await links.add(digestOfCode(await secret.key('email_code'), request, code), {
       ...{ purpose: 'code', subject: person.subject, address },
@@ -189,15 +196,23 @@ export class EmailCodes {
   }
 }
 
-function countsOf({ subject }: Person, { knownBrowser }: CodeRequest): readonly Count[] {
-  const name = emailCodeCountName(subject, 0);
-  if (knownBrowser !== undefined) return [{ name, place: `browser ${knownBrowser}`, most: CODES_OF_BROWSER }];
-  return CODES_OF_USER.map((most, index) => ({ name: emailCodeCountName(subject, index), place: '', most }));
+/** A place comes first: what it is refused uses up nothing of the codes for others. */
+function countsOf({ subject }: Person, { knownBrowser }: CodeRequest, place: string): readonly Count[] {
+  const counts = (limits: readonly AttemptLimit[], at: string) =>
+    limits.map((most) => ({ name: countName(subject, most), place: at, most }));
+  if (knownBrowser !== undefined) return counts([CODES_OF_BROWSER], `browser ${knownBrowser}`);
+  return [...counts(CODES_AT_PLACE, place), ...counts(CODES_OF_USER, '')];
 }
 
-/** The name under which codes for a user count. No username has a line break. */
-export function emailCodeCountName(subject: string, index: number): string {
-  return `email code ${index}\n${subject}`;
+/** The names under which codes for a user count. */
+export function emailCodeCountNames(subject: string): readonly string[] {
+  const limits = [...CODES_OF_USER, ...CODES_AT_PLACE, CODES_OF_BROWSER];
+  return [...new Set(limits.map((most) => countName(subject, most)))];
+}
+
+/** No username has a line break. */
+function countName(subject: string, { windowMs }: AttemptLimit): string {
+  return `email code ${windowMs}\n${subject}`;
 }
 
 /** Keyed, so that readers of the table cannot try all codes. */

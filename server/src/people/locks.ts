@@ -1,7 +1,7 @@
 import type { Attempts } from '../data/attempts.ts';
 import type { Person } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
-import { CODES_OF_USER, emailCodeCountName } from './email_codes.ts';
+import { emailCodeCountNames } from './email_codes.ts';
 import { verifiedAddressOf } from './mailing.ts';
 import { CODE_LIMITS, codeCountName } from './second_factors.ts';
 import {
@@ -78,7 +78,8 @@ export class Locks {
 
   /** Forgets all attempts for a user, wherever they came from. */
   async unlock(person: LockedPerson): Promise<void> {
-    const ofCodes = CODES_OF_USER.map((_, index) => emailCodeCountName(person.subject, index));
-    await this.#limits.forgetAll([...countsFor(person).map(({ name }) => name), ...ofCodes], person.subject);
+    const { subject } = person;
+    const names = countsFor(person).map(({ name }) => name);
+    await this.#limits.forgetAll([...names, ...emailCodeCountNames(subject)], subject);
   }
 }

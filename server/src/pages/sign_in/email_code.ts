@@ -115,7 +115,7 @@ async function queueCode(
     to: typed,
     language,
     parameters: {
-      ...{ ...request, userAgent: userAgentOf(c) },
+      ...{ ...request, place: needs.visitors.unitOf(c), userAgent: userAgentOf(c) },
       ...(network !== undefined && { network }),
       // Anyone can register a client under any name.
       ...(application !== undefined && application.isUnchecked !== true && { application: application.name }),
