@@ -1063,6 +1063,42 @@ test('each of two workers shows what both have counted', async (t) => {
   assert.deepEqual(one, other);
 });
 
+test('pages for users and for administrators have the language of the browser, also for odd tags', async () => {
+  for (const [acceptLanguage, language] of [
+    ['de-CH-1901', 'de'],
+    ['de-AT', 'de'],
+    ['DE', 'de'],
+    ['de-x-private', 'de'],
+    ['de_DE', 'de'],
+    ['en-GB,de;q=0.9', 'en'],
+    ['fr-FR,de;q=0.2,en;q=0.1', 'de'],
+    ['de;q=0', 'en'],
+    ['en;q=0,*', 'de'],
+    ['*', 'en'],
+    ['zh-Hant-TW', 'en'],
+    ['', 'en'],
+    [`de-${'a'.repeat(2000)}`, 'de'],
+    [`${'a-'.repeat(1000)},de;q=0.5`, 'de'],
+    [`${'fr,'.repeat(700)}de`, 'en'],
+    ['en-US@posix;q=x, de;q=0.3', 'de'],
+  ] as const) {
+    const browser = await set.browserOf('alice', 0, { 'accept-language': acceptLanguage });
+    for (const path of [
+      '/account',
+      '/account/security',
+      '/console',
+      '/console/users',
+      '/forgot',
+      '/no-such-page',
+    ])
+      assert.match(
+        (await browser.get(set.url + path)).html,
+        new RegExp(`<html lang="${language}"`),
+        `${path}, ${acceptLanguage.slice(0, 40)}`,
+      );
+  }
+});
+
 test('every page is there in German', async () => {
   const browser = await set.browserOf('alice', 0, { 'accept-language': 'de' });
   for (const path of PATHS)

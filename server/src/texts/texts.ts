@@ -100,11 +100,11 @@ export function reasonIn({ console: { reasons } }: Texts, code: string): string 
   return Object.hasOwn(reasons, code) ? reasons[code as keyof typeof reasons] : undefined;
 }
 
-/** The catalogue that a tag names, also with another region: `de` serves `de-AT`. */
+/** The catalogue that a tag names, also with more subtags: `de` serves `de-AT` and `de_AT` (OpenID Connect Core §5.1). */
 export function languageOf(tag: string): Language | undefined {
-  const [wanted, primary] = [tag.toLowerCase(), tag.toLowerCase().split('-', 1)[0]];
-  const known = languages();
-  return known.find((one) => one.toLowerCase() === wanted) ?? known.find((one) => one === primary);
+  const wanted = `${tag.toLowerCase().replaceAll('_', '-')}-`;
+  const serving = languages().filter((one) => wanted.startsWith(`${one.toLowerCase()}-`));
+  return serving.toSorted((one, other) => other.length - one.length)[0];
 }
 
 /** The language that a user has chosen on a page. */
@@ -131,22 +131,21 @@ export function languageFor(
   const { isRecent, language: choice } = chosen;
   const choices = choice === undefined ? [] : [choice];
   const wanted = uiLocales.slice(0, MAX_UI_LOCALES);
-  for (const tag of [
-    ...(isRecent === true ? [...choices, ...wanted] : [...wanted, ...choices]),
-    ...preferred(acceptLanguage),
-  ]) {
-    const language = languageOf(tag);
-    if (language !== undefined) return language;
-  }
-  return DEFAULT_LANGUAGE;
+  const tags = isRecent === true ? [...choices, ...wanted] : [...wanted, ...choices];
+  return tags.map(languageOf).find((one) => one !== undefined) ?? preferred(acceptLanguage);
 }
 
-/** The header’s tags, most preferred first, without `*` and tags of weight 0. */
-function preferred(acceptLanguage: string | undefined): readonly string[] {
-  return preferencesOf(acceptLanguage)
-    .filter(({ value, weight }) => weight > 0 && value !== '*')
-    .toSorted((one, other) => other.weight - one.weight)
-    .map(({ value }) => value);
+/** The language of the header, without a range for `*`. If none has a catalogue, the first without weight 0. */
+function preferred(acceptLanguage: string | undefined): Language {
+  const ranges = preferencesOf(acceptLanguage).toSorted((one, other) => other.weight - one.weight);
+  const languageIn = ({ value, weight }: (typeof ranges)[number]) =>
+    weight > 0 ? languageOf(value) : undefined;
+  const unwanted = ranges.filter(({ weight }) => weight === 0).map(({ value }) => value);
+  return (
+    ranges.map(languageIn).find((one) => one !== undefined) ??
+    languages().find((one) => !unwanted.includes(one.toLowerCase())) ??
+    DEFAULT_LANGUAGE
+  );
 }
 
 /**

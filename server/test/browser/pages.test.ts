@@ -117,6 +117,7 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     });
     await odd.open('/console');
     await odd.page.waitForSelector('.plot canvas');
+    assert.equal(await odd.page.locator('html').getAttribute('lang'), 'de');
     await odd.person.close();
     const bare = await set().visitor({ storageState: alice, javaScriptEnabled: false });
     await bare.open('/console');

@@ -1,7 +1,14 @@
 // § refers to OpenID Connect Core.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { languageFor, localizedMember } from '../../src/texts/texts.ts';
+import {
+  DE,
+  EN,
+  languageFor,
+  localizedMember,
+  OWN_CATALOGUES,
+  useCatalogues,
+} from '../../src/texts/texts.ts';
 
 describe('the language of a page', () => {
   const cases: readonly (readonly [string, readonly string[], string | undefined, string])[] = [
@@ -19,6 +26,9 @@ describe('the language of a page', () => {
     ['survives weights that are none', [], 'de;q=high, en;q=0.1', 'en'],
     ['survives white space and case', [], ' DE ; Q=0.9 ,en;q=0.2', 'de'],
     ['survives nonsense', ['', '--', 'constructor'], ',;q=;,__proto__', 'en'],
+    ['is another one than one of weight 0', [], 'en;q=0, *', 'de'],
+    ['is the default if no language has another weight than 0', [], 'en;q=0, de;q=0', 'en'],
+    ['is found by a locale with an underscore', ['de_AT.UTF-8'], undefined, 'de'],
     ['is not a longer word that begins like it', ['deutsch', 'enm'], 'den', 'en'],
   ];
   for (const [title, uiLocales, acceptLanguage, language] of cases) {
@@ -32,6 +42,22 @@ describe('the language of a page', () => {
     assert.equal(languageFor([...many, 'de'], undefined), 'en');
     assert.equal(languageFor([], [...many, 'de'].join(',')), 'en');
   });
+});
+
+test('RFC 4647 §3.4 a tag loses subtags at its end until a catalogue has it', () => {
+  useCatalogues(new Map([...OWN_CATALOGUES, ['zh', EN], ['zh-Hant', DE]]));
+  try {
+    for (const [tag, language] of [
+      ['zh-Hant-TW', 'zh-Hant'],
+      ['ZH-HANT', 'zh-Hant'],
+      ['zh-Hans-CN', 'zh'],
+      ['zh-Hantu', 'zh'],
+      ['zh', 'zh'],
+    ] as const)
+      assert.equal(languageFor([], tag), language, tag);
+  } finally {
+    useCatalogues(OWN_CATALOGUES);
+  }
 });
 
 describe('RFC 7591 §2.2 a member of a client in a language', () => {
