@@ -239,7 +239,7 @@ describe('tokens', () => {
       assert.equal(page.url, `${set.url}/console/tokens`);
       assert.match(
         page.headers.get('content-security-policy') ?? '',
-        /^default-src 'none'; script-src( 'sha256-[^']*'){1,2}; style-src 'sha256/,
+        /^default-src 'none'; script-src( 'sha256-[^']*'){1,3}; style-src 'sha256/,
       );
       assert.equal(page.headers.get('cache-control'), 'no-store');
     }
@@ -250,6 +250,54 @@ describe('tokens', () => {
     const { sealed = '' } = hiddenFields(asked);
     const taken = await other.post(`${set.url}/console/tokens`, { ...own, sealed, do: 'ask' });
     assert.equal(taken.status, 400, 'a sealed token is for its session only');
+  });
+
+  test('issued tokens are in a table, the newest first, by client and user, page by page', async () => {
+    const { subject } = await set.addUser('issued', []);
+    await set.addClient('issuing', { client_name: 'Issuing' });
+    const browser = await set.browserOf('alice');
+    const rowsOf = async (query: string) => {
+      const { html } = await browser.get(`${set.url}/console/tokens?${query}`);
+      const rows = [...html.matchAll(/<tr><th scope="row">.*?<\/tr>/gs)].map(([row]) => row);
+      const [, next] = /<a id="next" class="button" href="[^"?]*\?([^"]*)"/.exec(html) ?? [];
+      return { html, rows, next: next?.replaceAll('&amp;', '&') };
+    };
+    const none = await rowsOf('client=issuing');
+    assert.match(none.html, /Nothing found.*id="all"/s);
+    const tokens = [];
+    for (let count = 0; count < 21; count++) tokens.push(await set.tokensOf('issuing', subject));
+    const last = tokens.at(-1);
+    const cli = localCalls({ ...set.instance.actingAs('cli'), configuration: set.configuration });
+    await cli.call('revokeToken', { token: last?.refresh ?? '' });
+
+    const first = await rowsOf('client=Issuing&user=issued');
+    assert.equal(first.rows.length, 40, 'access and refresh tokens of 20 issuances');
+    const [newest = '', other = ''] = first.rows;
+    for (const cell of [
+      /<code class="identifier" title="[^"]+">[^<]+<\/code><\/a><button type="button" class="copy small"/,
+      /data-title="Client"><a href="[^"]*id=issuing"><bdi>Issuing<\/bdi>/,
+      /data-title="User"><a [^>]*><bdi>issued<\/bdi>/,
+      /data-title="Issued"><time class="moment" datetime="[^"]+" title="[^"]+ UTC">just now<\/time>/,
+      /data-title="Expires"><time [^>]+>in \d+ (minutes|hours?)|\d+ \w+ \d{4}/,
+      /data-title="State"><span class="badge bad">inactive<\/span> <code>revoked<\/code>/,
+    ])
+      assert.match(newest, cell);
+    assert.deepEqual([newest, other].map((row) => /(Access|Refresh) token/.exec(row)?.[1]).toSorted(), [
+      'Access',
+      'Refresh',
+    ]);
+    assert.match(first.rows[2] ?? '', /data-title="State"><span class="badge good">active/);
+    const second = await rowsOf(first.next ?? '');
+    assert.equal(second.rows.length, 2);
+    assert.equal(second.next, undefined);
+    const shown = [...first.rows, ...second.rows].map((row) => /title="([^"]*)"/.exec(row)?.[1]);
+    assert.equal(new Set(shown).size, 42);
+
+    const [, id = ''] = /title="([^"]*)"/.exec(newest) ?? [];
+    const page = await browser.get(`${set.url}/console/tokens?id=${encodeURIComponent(id)}`);
+    assert.match(page.html, /<dt>Expires<\/dt><dd><time [^>]*>.* UTC/);
+    assert.ok((await browser.get(`${set.url}/console/tokens?client=issuing&before=x`)).status === 200);
+    assert.equal((await rowsOf('user=no-such-user')).rows.length, 0);
   });
 
   test('an inactive token says who has ended it, when and by which request, with a link to the event', async () => {
@@ -295,7 +343,10 @@ describe('tokens', () => {
       const { html } = await page.browser.get(`${set.url}${href.replaceAll('&amp;', '&')}`);
       return html;
     };
-    assert.match(await pageAt('end'), new RegExp(`<dt>actor</dt>.*console:${alice?.subject}`));
+    assert.match(
+      await pageAt('end'),
+      new RegExp(`<code class="raw">actor</code></dt>.*console:${alice?.subject}`),
+    );
     assert.deepEqual(typesIn(await pageAt('end-request')), ['token_revoked']);
     const { html } = await page.browser.get(`${set.url}/console/tokens?id=${'x'.repeat(65)}`);
     assert.match(html, /<title>Problem: /);
@@ -709,11 +760,18 @@ describe('keys', () => {
     const browser = await set.browserOf('alice');
     await set.addClient('elliptic', { id_token_signed_response_alg: 'ES256' });
     const page = await browser.get(`${set.url}/console/keys`);
-    assert.match(page.html, /<h2 id="keys-RS256">RS256<\/h2>/);
+    assert.match(page.html, /<th scope="col">Algorithm<\/th>.*<td data-title="Algorithm">RS256<\/td>/s);
     for (const { kid, sealedPrivateKey } of await set.instance.storage.keys.list()) {
-      assert.ok(page.html.includes(`<code>${kid}</code>`));
+      assert.ok(page.html.includes(`<code class="identifier" title="${kid}">${kid}</code>`));
       assert.ok(!page.html.includes(sealedPrivateKey));
     }
+    const next = await browser.get(`${set.url}/console/keys?state=next`);
+    const stored = await set.instance.storage.keys.list();
+    assert.deepEqual(
+      [...next.html.matchAll(/<code class="identifier" title="([^"]*)"/g)].map(([, kid]) => kid).toSorted(),
+      stored.flatMap(({ kid, status }) => (status === 'next' ? [kid] : [])).toSorted(),
+    );
+    assert.match(next.html, /<td data-title="Health"><span class="badge">Not all clients know it<\/span>/);
     const asked = await browser.get(`${set.url}/console/keys?ask=RS256`);
     assert.match(asked.html, /Some clients may not know the next key for another 5 minutes/);
     const before = await currentKeys();
@@ -852,7 +910,7 @@ describe('overview and events', () => {
     assert.match(page.html, /Faults \(5xx\)<\/th><td>2<\/td><td>2<\/td><td>2<\/td>/);
     assert.match(page.html, /<h2 id="last-hour">Last 20 seconds<\/h2>/);
     const policy = page.headers.get('content-security-policy') ?? '';
-    assert.match(policy, /script-src 'self'( 'sha256-[^']*'){3}; connect-src 'self'; style-src 'sha256-/);
+    assert.match(policy, /script-src 'self'( 'sha256-[^']*'){4}; connect-src 'self'; style-src 'sha256-/);
     assert.doesNotMatch(policy, /unsafe/);
     const users = await browser.get(`${set.url}/console/users`);
     assert.doesNotMatch(users.headers.get('content-security-policy') ?? '', /script-src 'self'|connect-src/);
@@ -925,7 +983,13 @@ describe('overview and events', () => {
       actor: 'actor=console%3A',
       type: 'type=group_added',
     }))
-      assert.match(html, new RegExp(`<dt>${member}</dt><dd><a href="[^"]*\\?${filter}[^"]*"><code>`), member);
+      assert.match(
+        html,
+        new RegExp(
+          `<code class="raw">${member}</code></dt><dd><span class="copied"><a href="[^"]*\\?${filter}[^"]*"><code>`,
+        ),
+        member,
+      );
     for (const other of ['0', 'x', '999999999999', `${number}x`])
       assert.equal((await browser.get(`${set.url}/console/audit?event=${other}`)).status, 404, other);
   });

@@ -92,7 +92,9 @@ export function page(
         ? await pages.formTokens.verified(c, { page: 'console', about: [session.id] })
         : new URLSearchParams();
     const setting = pages.drawing.setting(c);
-    const view = await consoleView(c, pages, session, current, await healthOf(consoleParts));
+    const view = await consoleView(c, pages, session, {
+      ...{ current, health: await healthOf(consoleParts), nowMs: pages.clock() },
+    });
     const { versioned } = inProcess(consoleParts.partsOf(session.person.subject));
     const call: Visit['call'] = async (...order) => (await versioned(...order)).document;
     try {

@@ -13,7 +13,7 @@ import { nextAfter } from './lists.ts';
 import { namesOf } from './names.ts';
 import { identifiersIn, type SentenceView, sentenceOf, TYPE_GROUPS } from './sentences.ts';
 import { auditActs } from './upkeep_acts.ts';
-import { ago, identifier, reasonLine } from './values.ts';
+import { ago, copied, identifier, moment, reasonLine, termOf } from './values.ts';
 
 const EVENTS_PER_PAGE = 50;
 
@@ -126,7 +126,8 @@ function filtersIn(query: Readonly<Record<string, string>>): GivenFilters {
   return Object.fromEntries(FILTERS.map((name) => [name, query[name]?.trim() ?? ''])) as GivenFilters;
 }
 
-function cursorIn(before = ''): { readonly cursor?: string } {
+/** The events before one, by the number in a URL. */
+export function cursorIn(before = ''): { readonly cursor?: string } {
   return /^[1-9]\d{0,15}$/.test(before) ? { cursor: cursorOf(Number(before)) } : {};
 }
 
@@ -261,7 +262,7 @@ function eventRow(event: AuditEventView, view: SentenceView, texts: Texts): Html
   const { number, at, type } = event;
   const url = urlOf(view.base, 'audit', { event: String(number) });
   return html`<li><p>${sentenceOf(event, view, texts)}</p>${reasonOf(event, texts)}
-<p class="detail">${ago(at, view.nowMs, texts)} <code>${type}</code> <a id="event-${String(number)}" href="${url}">${texts.console.audit.number(String(number))}</a></p></li>
+<p class="detail">${moment(at, view.nowMs, texts)} <code>${type}</code> <a id="event-${String(number)}" href="${url}">${texts.console.audit.number(String(number))}</a></p></li>
 `;
 }
 
@@ -295,14 +296,14 @@ export function eventPage(view: EventPageView, setting: PageSetting): Page {
   const rows = (Object.keys(MEMBERS) as (keyof typeof MEMBERS)[]).map((name): Row => {
     const value = event[name];
     const filter = MEMBERS[name];
+    const label = words.memberLabels[name];
+    if (value === undefined || value === '') return [label, undefined];
     const shown = html`<code>${value}</code>`;
-    if (value === undefined || value === '') return [name, undefined];
-    return [
-      name,
+    const linked =
       filter === undefined
         ? shown
-        : html`<a href="${urlOf(base, 'audit', { [filter]: value })}">${shown}</a>`,
-    ];
+        : html`<a href="${urlOf(base, 'audit', { [filter]: value })}">${shown}</a>`;
+    return [termOf(name, label), copied(value, texts, linked)];
   });
   const tokens = tokensOf(event).map(
     (id) => html`<a href="${urlOf(base, 'tokens', { id })}">${identifier(id)}</a> `,
@@ -315,7 +316,7 @@ ${section(
   'members',
   words.members,
   termList([
-    ['at', html`<code>${event.at}</code>`],
+    [termOf('at', words.memberLabels.at), copied(event.at, texts, html`<code>${event.at}</code>`)],
     ...rows,
     [words.explainedTokens, tokens.length === 0 ? undefined : html`${tokens}`],
   ]),

@@ -10,19 +10,7 @@ import type { Visit } from './access.ts';
 import { type Act, type Acts, actLink, actText, type Given } from './acts.ts';
 import { CLIENT_PARTS, NEW_CLIENTS } from './client_forms.ts';
 import type { FormSpec } from './fields.ts';
-import { labelOf } from './forms.ts';
-import {
-  actionForm,
-  type ConsoleView,
-  codes,
-  consoleFrame,
-  dayOf,
-  type Row,
-  section,
-  termList,
-  timeOf,
-  urlOf,
-} from './frame.ts';
+import { actionForm, type ConsoleView, consoleFrame, section, termList, urlOf } from './frame.ts';
 import {
   type Badge,
   badges,
@@ -33,10 +21,12 @@ import {
   listBody,
   listOf,
   STATES,
+  type TableNeeds,
   wishOf,
 } from './lists.ts';
-import { SECRET_SCRIPTS, secretSection, submitSaved } from './shown_once.ts';
+import { secretSection, submitSaved } from './shown_once.ts';
 import { TRY_STYLE, trySection } from './try_it.ts';
+import { codes, copied, fullMoment, memberRow, moment } from './values.ts';
 
 /** More groups and APIs than fit on a page are typed. */
 const MAX_CHOICES = 200;
@@ -199,7 +189,9 @@ export async function showClients(visit: Visit): Promise<Response> {
       ...chosen(visit, 'state', STATES),
     });
     const texts = textsIn(setting.language);
-    const rows = listOf(visit, 'clients', clients, columnsOf(texts), (client) => rowOf(client, texts));
+    const rows = listOf(visit, 'clients', clients, columnsOf(texts), (client) =>
+      rowOf(client, { texts, nowMs: view.nowMs }),
+    );
     const list = { ...rows, firstStep: texts.console.firstClient };
     return renderPage(c, clientsPage({ ...list, ...(secret !== undefined && { secret }) }, setting));
   }
@@ -214,12 +206,12 @@ export async function submitClients(visit: Visit): Promise<Response> {
   return submitSaved(visit, id === '' ? TOKEN_PLACE : placeOf(id), id === '' ? {} : { id });
 }
 
-/** A client as a row of a list. @param texts for the columns of a table */
-export function rowOf(client: Client, texts?: Texts): ListRow {
+/** A client as a row of a list. @param table for the columns of a table */
+export function rowOf(client: Client, table?: TableNeeds): ListRow {
   const { client_id: id, client_name: name } = client;
   return {
     ...{ key: id, name: id, details: name === undefined ? [] : [name], badges: badgesOf(client) },
-    ...(texts && { cells: cellsOf(client, texts) }),
+    ...(table && { copies: true, cells: cellsOf(client, table) }),
   };
 }
 
@@ -228,13 +220,16 @@ export function columnsOf({ console: words }: Texts): readonly Column[] {
   return [{ title: words.columns.clientId, sort: 'client_id' }, ...others.map((title) => ({ title }))];
 }
 
-function cellsOf({ client_name: name, type, grant_types: grants = [], secrets = [] }: Client, texts: Texts) {
+function cellsOf(
+  { client_name: name, type, grant_types: grants = [], secrets = [] }: Client,
+  { texts, nowMs }: TableNeeds,
+) {
   const uses = secrets.flatMap(({ last_used_at: at }) => (at === undefined ? [] : [at]));
   return [
     name && html`<bdi>${name}</bdi>`,
     texts.console.clientTypes[type],
     codes(grants.map((grant) => grant.replace(/^urn:.*:/, ''))),
-    dayOf(uses.toSorted().at(-1), texts),
+    moment(uses.toSorted().at(-1), nowMs, texts),
   ];
 }
 
@@ -248,13 +243,6 @@ function badgesOf({
     ...(documentValidAt === undefined ? [] : (['by_document'] as const)),
     ...(disabledAt === undefined ? [] : (['disabled'] as const)),
   ];
-}
-
-function textOf(value: unknown): string {
-  if (typeof value === 'string') return value;
-  return Array.isArray(value) && value.every((one) => typeof one === 'string')
-    ? value.join(' ')
-    : JSON.stringify(value);
 }
 
 export interface ClientsView extends ListView {
@@ -271,7 +259,6 @@ export function clientsPage({ secret, ...view }: ClientsView, setting: PageSetti
     title: words.pages.clients,
     primary: html`<a id="add-client" class="button primary" href="${urlOf(base, 'clients', { add: 'yes' })}">${words.addClient}</a>`,
     style: TRY_STYLE,
-    ...(secret !== undefined && { scripts: SECRET_SCRIPTS }),
     body: html`${secret === undefined ? '' : secretSection(view, setting.language, secret, {})}${listBody(view, texts)}
 ${section(
   'self-registered',
@@ -311,7 +298,7 @@ export interface ClientView extends ConsoleView {
 export function clientPage(view: ClientView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, client, issuer, secret } = view;
+  const { base, client, issuer, nowMs, secret } = view;
   const {
     client_id: id,
     type,
@@ -321,12 +308,7 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
     registered_itself: isSelfRegistered,
     ...metadata
   } = client;
-  const members = Object.entries(metadata).map(
-    ([name, value]): Row => [
-      html`${labelOf(name, texts)} <code class="raw">${name}</code>`,
-      html`<bdi>${textOf(value)}</bdi>`,
-    ],
-  );
+  const members = Object.entries(metadata).map(([name, value]) => memberRow(name, value, texts));
   const given: Given = { id };
   const act = (name: string) => actLink(CLIENTS, name, base, given, texts);
   const isUnchecked = isSelfRegistered || documentValidAt !== undefined;
@@ -335,16 +317,16 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
     heading: named(id),
     badges: badges(badgesOf(client), texts),
     style: TRY_STYLE,
-    ...(secret !== undefined && { scripts: SECRET_SCRIPTS }),
     body: html`${secret === undefined ? '' : secretSection(view, setting.language, secret, given)}${section(
       'client',
       words.client,
       html`${isUnchecked ? html`<p class="caution">${icon('alert')}<span>${isSelfRegistered ? words.uncheckedClient : words.documentClient}</span></p>\n` : ''}${termList(
         [
+          [words.columns.clientId, copied(id, texts, html`<code>${id}</code>`)],
           [words.clientType, words.clientTypes[type]],
-          [words.disabledSince, timeOf(disabledAt, texts)],
+          [words.disabledSince, fullMoment(disabledAt, nowMs, texts)],
           [words.documentHost, documentValidAt && named(URL.parse(id)?.host ?? id)],
-          [words.documentValidAt, timeOf(documentValidAt, texts)],
+          [words.documentValidAt, fullMoment(documentValidAt, nowMs, texts)],
           ...members,
         ],
       )}
@@ -359,9 +341,9 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
 ${secrets.map(
   (one) =>
     html`<li>${termList([
-      [words.createdAt, timeOf(one.created_at, texts)],
-      [words.endsAt, timeOf(one.ends_at, texts)],
-      [words.lastUsed, timeOf(one.last_used_at, texts)],
+      [words.createdAt, fullMoment(one.created_at, nowMs, texts)],
+      [words.endsAt, fullMoment(one.ends_at, nowMs, texts)],
+      [words.lastUsed, fullMoment(one.last_used_at, nowMs, texts)],
     ])}</li>\n`,
 )}</ul>
 <p class="actions">${act('rotate_secret')}</p>`,

@@ -7,6 +7,7 @@ import type { PageContext } from '../pages/browser/request.ts';
 import type { BrowserSession } from '../pages/browser/sessions.ts';
 import { named, personShown } from '../pages/drawing/application_shown.ts';
 import { operatorMark } from '../pages/drawing/brand.ts';
+import { COPY_SCRIPT, copyScript } from '../pages/drawing/copying.ts';
 import type { Drawing } from '../pages/drawing/drawing.ts';
 import type { Page, PageSetting, PersonShown } from '../pages/drawing/layout.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
@@ -30,6 +31,7 @@ export interface ConsoleView {
   readonly formToken: string;
   readonly person: PersonShown;
   readonly health: Health;
+  readonly nowMs: number;
   /** URL of the sign-out page. */
   readonly signOut: string;
   readonly notice?: ConsoleNotice;
@@ -47,8 +49,7 @@ export async function consoleView(
   c: PageContext,
   { drawing: { basePath }, formTokens, notices }: FrameNeeds,
   session: BrowserSession,
-  current: ConsolePageName,
-  health: Health,
+  { current, health, nowMs }: Pick<ConsoleView, 'current' | 'health' | 'nowMs'>,
 ): Promise<ConsoleView> {
   const sealed = c.req.query('notice');
   const opened = sealed === undefined ? undefined : await notices.open(sealed);
@@ -57,7 +58,7 @@ export async function consoleView(
   const warnings = isOwn && Array.isArray(opened.warnings) ? opened.warnings.map(String) : [];
   return {
     base: `${basePath}/console`,
-    ...{ current, health },
+    ...{ current, health, nowMs },
     formToken: await formTokens.make(c, 'console', session.id),
     person: personShown(session.person),
     signOut: `${basePath}/logout`,
@@ -112,7 +113,7 @@ export function consoleFrame(view: ConsoleView, setting: PageSetting, content: C
     ...pageOf(content, setting),
     width: 'wide console',
     style: `${CONSOLE_STYLE}${style}`,
-    scripts: [...(scripts ?? []), FRAME_SCRIPT],
+    scripts: [...(scripts ?? []), FRAME_SCRIPT, COPY_SCRIPT],
     ...(scripts !== undefined && { fetches: true }),
     namesOperator: true,
     before: html`<a class="skip" href="#content">${texts.console.skip}</a>
@@ -126,7 +127,8 @@ ${primary === undefined ? '' : html`<div class="act">${primary}</div>`}${lead ==
 ${view.notice === undefined ? '' : html`<p role="status" id="notice" class="notice">${icon('done')}<span>${texts.console.notices[view.notice]}</span></p>`}
 ${(view.warnings ?? []).map((warning) => html`<p class="caution" lang="en">${icon('alert')}<span><bdi>${warning}</bdi></span></p>\n`)}
 ${body}
-<script>${raw(FRAME_SCRIPT)}</script>`,
+<script>${raw(FRAME_SCRIPT)}</script>
+${copyScript()}`,
   };
 }
 
@@ -297,26 +299,6 @@ export function section(id: string, heading: string, body: Html): Html {
 ${body}
 </section>
 `;
-}
-
-/** @param at a time of a document */
-export function timeOf(at: string | undefined, { formats }: Texts): Html | undefined {
-  return at === undefined
-    ? undefined
-    : html`<time datetime="${at}">${formats.instant(Date.parse(at))}</time>`;
-}
-
-/** The day of a time, for columns. The time is in its title. */
-export function dayOf(at: string | undefined, { formats }: Texts): Html | undefined {
-  if (at === undefined) return undefined;
-  const atMs = Date.parse(at);
-  return html`<time datetime="${at}" title="${formats.instant(atMs)}">${formats.shortDate(atMs)}</time>`;
-}
-
-export function codes(values: readonly string[]): Html | undefined {
-  return values.length === 0
-    ? undefined
-    : html`<span class="codes">${values.map((value) => html`<code>${value}</code> `)}</span>`;
 }
 
 /** A link to the next page of a list; empty on the last page. */

@@ -8,7 +8,7 @@ import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Acts, actLink } from './acts.ts';
-import { actionForm, type ConsoleView, consoleFrame, section, termList, timeOf, urlOf } from './frame.ts';
+import { actionForm, type ConsoleView, consoleFrame, section, termList, urlOf } from './frame.ts';
 import {
   badges,
   type Column,
@@ -24,6 +24,7 @@ import {
   wishOf,
 } from './lists.ts';
 import { rowOf as rowOfUser } from './users.ts';
+import { fullMoment } from './values.ts';
 
 const ABOUT = ['description', 'sign_in_policy'];
 
@@ -195,7 +196,7 @@ export function groupPage(view: GroupView, setting: PageSetting): Page {
       termList([
         [words.description, group.description && html`<bdi>${group.description}</bdi>`],
         [words.signInPolicy, group.sign_in_policy && words.policies[group.sign_in_policy]],
-        [words.createdAt, timeOf(group.created_at, texts)],
+        [words.createdAt, fullMoment(group.created_at, view.nowMs, texts)],
         [words.clientsFor, thingLinks(base, 'clients', clients)],
       ]),
     )}${section(

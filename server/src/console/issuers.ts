@@ -1,12 +1,12 @@
 import { isJsonObject } from '@grantd/core/options';
 import { html } from 'hono/html';
-import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type ConsoleView, consoleFrame, type Row, section, termList, urlOf } from './frame.ts';
 import { thingUrl } from './lists.ts';
+import { copied, memberRow, termOf } from './values.ts';
 
 /** `GET /console/issuers`: the trusted issuers of the server’s file, as this server has loaded them. */
 export async function showIssuers({ c, console: { trusted }, setting, view }: Visit): Promise<Response> {
@@ -41,18 +41,17 @@ ${issuers.map(([name, entry], at) => section(`issuer-${at + 1}`, name, issuerSho
 function issuerShown(entry: Readonly<Record<string, unknown>>, base: string, texts: Texts): Html {
   const { console: words } = texts;
   const { issuer, kind, links, grants, clients, algorithms, reuse, max_lifetime: maxLifetime } = entry;
-  const said = (value: unknown) =>
-    value === undefined
-      ? undefined
-      : html`<bdi>${typeof value === 'string' ? value : JSON.stringify(value)}</bdi>`;
   const rows: readonly Row[] = [
-    [words.issuer, typeof issuer === 'string' ? html`<code>${issuer}</code>` : undefined],
-    [words.issuerKind, said(kind)],
+    [
+      termOf('issuer', words.issuer),
+      typeof issuer === 'string' ? copied(issuer, texts, html`<code>${issuer}</code>`) : undefined,
+    ],
+    memberRow('kind', kind, texts, words.issuerKind),
     [words.keySource, keySourceOf(entry, words)],
-    [words.linkedProvider, typeof links === 'string' ? named(links) : undefined],
-    [words.algorithms, said(algorithms)],
-    [words.reuse, said(reuse)],
-    [words.longestLifetime, said(maxLifetime)],
+    memberRow('links', links, texts, words.linkedProvider),
+    memberRow('algorithms', algorithms, texts, words.algorithms),
+    memberRow('reuse', reuse, texts, words.reuse),
+    memberRow('max_lifetime', maxLifetime, texts, words.longestLifetime),
   ];
   return html`${termList(rows)}${mapping(words.authenticates, clients, base)}${mapping(words.grantsFor, grants, base)}`;
 }

@@ -1,8 +1,7 @@
-import type { SigningAlgorithm } from '@grantd/core';
 import { html } from 'hono/html';
 import type { KeyView } from '../admin/keys.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
-import { type Html, icon } from '../texts/formats/html.ts';
+import { icon } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import { perform, type Visit } from './access.ts';
 import {
@@ -13,21 +12,23 @@ import {
   question,
   questionFrame,
   section,
-  timeOf,
   urlOf,
 } from './frame.ts';
+import { type Cell, chosen, dataTable } from './lists.ts';
+import { copied, moment } from './values.ts';
 
 /** `GET /console/keys`: the signing keys. With `ask`, the question before the rotation of an algorithm, or of `all`. */
-export async function showKeys({ c, call, console: { pages }, setting, view }: Visit): Promise<Response> {
+export async function showKeys(visit: Visit): Promise<Response> {
+  const { c, call, setting, view } = visit;
   const { items: keys } = await call('listKeys', {});
   const { ask } = c.req.query();
-  const nowMs = pages.clock();
+  const state = chosen(visit, 'state', ['current', 'next', 'retired']);
   const concerned = keys.filter(({ algorithm }) => ask === 'all' || ask === algorithm);
   const signing = concerned.filter(({ status }) => status === 'current');
   if (ask === undefined || signing.length === 0)
-    return renderPage(c, keysPage({ ...view, keys, nowMs }, setting));
+    return renderPage(c, keysPage({ ...view, keys, ...state }, setting));
   const waitsMs = concerned.map(({ known_at: knownAt }) =>
-    knownAt === undefined ? 0 : Date.parse(knownAt) - nowMs,
+    knownAt === undefined ? 0 : Date.parse(knownAt) - view.nowMs,
   );
   const waitSeconds = Math.ceil(Math.max(0, ...waitsMs) / 1000);
   return renderPage(c, rotatePage({ ...view, rotated: ask, keys: signing, waitSeconds }, setting));
@@ -61,44 +62,62 @@ function idsOf(keys: readonly KeyView[]): string {
 export interface KeysView extends ConsoleView {
   /** In the order of the operation. */
   readonly keys: readonly KeyView[];
-  readonly nowMs: number;
+  /** Shows only keys in this state. */
+  readonly state?: KeyView['status'];
 }
 
-/** `/console/keys`: links `ask-all` and `ask-ALGORITHM`. */
+/** `/console/keys`: the table, links that filter it by `state`, and links `ask-all` and `ask-ALGORITHM`. */
 export function keysPage(view: KeysView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const algorithms = [...new Set(view.keys.map(({ algorithm }) => algorithm))].toSorted();
+  const { base, keys, state: chosen } = view;
+  const algorithms = [...new Set(keys.map(({ algorithm }) => algorithm))].toSorted();
   const ask = (rotated: string) =>
     askLink(
-      urlOf(view.base, 'keys', { ask: rotated }),
+      urlOf(base, 'keys', { ask: rotated }),
       rotated,
       rotated === 'all' ? words.rotateAll : words.rotateOne(rotated),
     );
+  const shown = keys.filter(({ status }) => chosen === undefined || status === chosen);
+  const states = [[undefined, words.filters.all], ...Object.entries(words.keyStatus)] as const;
   return consoleFrame(view, setting, {
     title: words.pages.keys,
     lead: words.keysText,
-    body: html`${algorithms.map((algorithm) => section(`keys-${algorithm}`, algorithm, keysOf(view, algorithm, texts)))}${section(
-      'actions',
-      words.actions,
-      actionForm(view, {}, [ask('all'), ...algorithms.map(ask)]),
-    )}`,
+    body: html`<nav class="shortcuts" aria-label="${words.shortcuts}"><ul role="list">
+${states.map(([state, title]) => html`<li><a href="${urlOf(base, 'keys', { state })}"${state === chosen ? html` aria-current="true"` : ''}>${title}</a></li>\n`)}</ul></nav>
+${
+  keys.length === 0
+    ? html`<p class="empty">${words.firstKey}</p>`
+    : shown.length === 0
+      ? html`<p class="empty">${words.none}</p>`
+      : dataTable(
+          {
+            name: words.pages.keys,
+            heads: Object.values(words.keyColumns).map((title) => ({ title })),
+            rows: shown.map((key) => ({ cells: cellsOf(key, view, texts) })),
+          },
+          texts,
+        )
+}
+${section('actions', words.actions, actionForm(view, {}, [ask('all'), ...algorithms.map(ask)]))}`,
   });
 }
 
-function keysOf({ keys, nowMs }: KeysView, algorithm: SigningAlgorithm, texts: Texts): Html {
-  const own = keys.filter((key) => key.algorithm === algorithm);
-  return html`<ul class="rows" role="list">
-${own.map((key) => keyRow(key, nowMs, texts))}</ul>`;
-}
-
-function keyRow({ kid, status, ...key }: KeyView, nowMs: number, texts: Texts): Html {
-  const { console: words, formats } = texts;
-  const createdAtMs = Date.parse(key.created_at);
-  const age = html`<time datetime="${new Date(createdAtMs).toISOString()}" title="${formats.instant(createdAtMs)}">${formats.past(createdAtMs, nowMs)}</time>`;
-  return html`<li><span class="badge${status === 'current' ? ' good' : ''}">${words.keyStatus[status]}</span>
-<p><code>${kid}</code></p>
-<p class="detail"><span>${words.created(age)}</span>${key.retired_at === undefined ? '' : html` <span>${words.retired(timeOf(key.retired_at, texts) ?? html``)}</span>`}</p></li>\n`;
+/** One for each of `keyColumns`. */
+function cellsOf(key: KeyView, { keys, nowMs }: KeysView, texts: Texts): readonly Cell[] {
+  const { keyStatus, keyHealths, keyChanges } = texts.console;
+  const { kid, algorithm, status, created_at: createdAt, known_at: knownAt = createdAt } = key;
+  const isKnown = Date.parse(knownAt) <= nowMs;
+  const hasNext = keys.some((one) => one.algorithm === algorithm && one.status === 'next');
+  const health = status === 'current' && !hasNext ? 'no_next' : isKnown ? 'good' : 'unknown';
+  return [
+    copied(kid, texts),
+    algorithm,
+    html`<span class="badge${status === 'current' ? ' good' : ''}">${keyStatus[status]}</span>`,
+    moment(createdAt, nowMs, texts),
+    status === 'next' && !isKnown ? keyChanges.known(moment(knownAt, nowMs, texts)) : keyChanges[status],
+    html`<span class="badge${{ good: ' good', no_next: ' bad', unknown: '' }[health]}">${keyHealths[health]}</span>`,
+  ];
 }
 
 interface RotateView extends ConsoleView {

@@ -4,6 +4,7 @@ import { CLIENT_KINDS } from '../admin/clients.ts';
 import { type Page, readCursor } from '../admin/operation.ts';
 import { optional } from '../admin/schema.ts';
 import { LISTED_FACTORS } from '../data/people_list.ts';
+import { copyOf } from '../pages/drawing/copying.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
@@ -52,6 +53,8 @@ export interface ListRow {
   /** One for each column but the first. */
   readonly cells?: readonly Cell[];
   readonly badges?: readonly Badge[];
+  /** Whether a button copies the name. */
+  readonly copies?: boolean;
 }
 
 /** Empty if there is no value. */
@@ -60,6 +63,12 @@ export type Cell = Html | string | undefined;
 const BADGES = { self_registered: '', by_document: '', administrators: '', disabled: ' bad' } as const;
 
 export type Badge = keyof typeof BADGES;
+
+/** What columns need. */
+export interface TableNeeds {
+  readonly texts: Texts;
+  readonly nowMs: number;
+}
 
 export interface Column {
   readonly title: string;
@@ -230,8 +239,10 @@ function tableWithActs(view: ListView, texts: Texts): Html {
   const { base, current, rows } = view;
   const { console: words } = texts;
   const acts = current === 'groups' ? [] : Object.keys(BULK_ACTS[current]);
-  const nameOf = ({ key, name, badges: own }: ListRow) =>
-    html`<a href="${thingUrl(base, current, key)}"><bdi>${name}</bdi></a>${badges(own, texts)}`;
+  const nameOf = ({ key, name, badges: own, copies = false }: ListRow) => {
+    const link = html`<a href="${thingUrl(base, current, key)}"><bdi>${name}</bdi></a>`;
+    return html`${copies ? html`<span class="copied">${link}${copyOf(name, texts)}</span>` : link}${badges(own, texts)}`;
+  };
   const table = dataTable(
     {
       name: words.pages[current],

@@ -5,7 +5,8 @@ import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Acts, actLink } from './acts.ts';
-import { actionForm, type ConsoleView, consoleFrame, timeOf } from './frame.ts';
+import { actionForm, type ConsoleView, consoleFrame } from './frame.ts';
+import { ago } from './values.ts';
 
 export const MAILS: Acts = {
   page: 'mails',
@@ -52,7 +53,7 @@ ${mails.map(
   (
     mail,
   ) => html`<li class="row"><div><bdi>${mail.recipient}</bdi> <span class="badge${mail.state === 'failed' ? ' bad' : ''}">${words.mailStates[mail.state]}</span>
-<p class="detail"><code>${mail.template}</code> <span>${words.created(timeOf(mail.created_at, texts) ?? html``)}</span> <span>${words.attempts(mail.attempts, texts.formats.number(mail.attempts))}</span></p>${
+<p class="detail"><code>${mail.template}</code> <span>${words.created(ago(mail.created_at, view.nowMs, texts))}</span> <span>${words.attempts(mail.attempts, texts.formats.number(mail.attempts))}</span></p>${
     mail.last_error === undefined ? '' : html`<p class="detail" lang="en"><bdi>${mail.last_error}</bdi></p>`
   }</div>${mail.state === 'failed' ? retry(mail) : ''}</li>\n`,
 )}</ul>`,

@@ -6,9 +6,8 @@ import type { ActingView, ConsentView, GrantView } from '../admin/sessions.ts';
 import { hourOfUse, named } from '../pages/drawing/application_shown.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
-import { codes } from './frame.ts';
 import { type Cell, dataTable, thingUrl } from './lists.ts';
-import { ago } from './values.ts';
+import { codes, moment } from './values.ts';
 
 /** What the server knows about the access to a user's data. */
 export interface ReachView {
@@ -116,7 +115,7 @@ ${dataTable(
         nameOf(one, view, texts),
         throughOf(one, view, texts),
         accessOf(one),
-        one.since && ago(one.since, view.nowMs, texts),
+        one.since && moment(one.since, view.nowMs, texts),
         usedOf(one, view.nowMs, texts),
         endOf(one),
       ],
@@ -161,6 +160,6 @@ function accessOf({ scopes, resources }: Reach): Cell {
 /** The server does not record when an application used a grant. */
 function usedOf({ kind, lastUsed }: Reach, nowMs: number, texts: Texts): Cell {
   if (lastUsed !== undefined)
-    return html`<span title="${hourOfUse(Date.parse(lastUsed), nowMs, texts)}">${ago(lastUsed, nowMs, texts)}</span>`;
+    return moment(lastUsed, nowMs, texts, hourOfUse(Date.parse(lastUsed), nowMs, texts));
   return kind === 'personal_token' ? texts.personalTokens.neverUsed : undefined;
 }

@@ -4,9 +4,9 @@ import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout
 import { DEFAULT_LANGUAGE, languages, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Acts, actLink } from './acts.ts';
-import { labelOf } from './forms.ts';
-import { type ConsoleView, consoleFrame, nextLink, type Row, termList, urlOf } from './frame.ts';
+import { type ConsoleView, consoleFrame, nextLink, termList, urlOf } from './frame.ts';
 import { nextAfter, thingUrl, wishOf } from './lists.ts';
+import { copied, memberRow } from './values.ts';
 
 const OF_SCOPE = { scope: 'scope', api: 'api' };
 
@@ -87,10 +87,8 @@ ${scopes.map(({ scope, api, texts: own }) => {
   const given = { scope, ...(api !== undefined && { api }) };
   const act = (name: string) =>
     actLink(SCOPES, name, base, given, texts, { id: `${scope} ${api ?? ''}`, unseen: scope });
-  const rows = Object.entries(own).map(
-    ([name, text]): Row => [labelOf(name, texts), html`<bdi>${text}</bdi>`],
-  );
-  return html`<li><code>${scope}</code>${api === undefined ? '' : html` <a href="${thingUrl(base, 'clients', api)}"><bdi>${api}</bdi></a>`}
+  const rows = Object.entries(own).map(([name, text]) => memberRow(name, text, texts));
+  return html`<li>${copied(scope, texts, html`<code>${scope}</code>`)}${api === undefined ? '' : html` <a href="${thingUrl(base, 'clients', api)}"><bdi>${api}</bdi></a>`}
 ${termList(rows)}
 <p class="actions">${act('edit')}${act('remove')}</p></li>\n`;
 })}</ul>`

@@ -7,7 +7,7 @@ import type { Visit } from './access.ts';
 import { type Acts, actLink } from './acts.ts';
 import { type ConsoleView, consoleFrame, termList } from './frame.ts';
 import { thingLinks } from './lists.ts';
-import { SECRET_SCRIPTS, secretSection, submitSaved } from './shown_once.ts';
+import { secretSection, submitSaved } from './shown_once.ts';
 import { TRY_STYLE } from './try_it.ts';
 
 const PLACE = 'server secret';
@@ -68,7 +68,6 @@ export function secretsPage({ secrets, secret, ...view }: SecretsView, setting: 
     title: words.pages.secrets,
     lead: words.secretsText,
     style: TRY_STYLE,
-    ...(secret !== undefined && { scripts: SECRET_SCRIPTS }),
     body: html`${secret === undefined ? '' : secretSection(view, setting.language, secret, {})}<ul class="rows" role="list">
 ${secrets.map(
   (

@@ -1,6 +1,6 @@
 // How the console shows a secret once. What keeps it is in kept_secrets.ts.
 import { html } from 'hono/html';
-import { COPY_SCRIPT, copyButton, copyScript } from '../pages/drawing/copying.ts';
+import { copyButton } from '../pages/drawing/copying.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
@@ -26,9 +26,6 @@ export async function submitSaved(
   );
 }
 
-/** Scripts of a page with `secretSection`. */
-export const SECRET_SCRIPTS: readonly string[] = [COPY_SCRIPT];
-
 /** A secret, with the button `secret-saved`, after which it is never shown again. */
 export function secretSection(
   view: ConsoleView,
@@ -45,7 +42,6 @@ export function secretSection(
 <p class="shown-secret"><code id="new-secret">${secret}</code> ${copyButton('copy-secret', '#new-secret', texts)}</p>
 <form method="post" action="${urlOf(view.base, view.current)}">
 ${hiddenFields(view, parameters)}<button id="secret-saved" type="submit" class="primary" name="do" value="${SAVED}">${words.forms.secretSaved}</button>
-</form>
-${copyScript()}`,
+</form>`,
   );
 }

@@ -130,8 +130,10 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .data :is(.pick, thead td) { width: 1%; padding-left: 0; }
 .data tbody tr:hover { background: var(--ground); }
 @media (min-width: 48rem) {
+  tr:focus-within td > .moment::after { right: 0; left: auto; }
   .filter { grid-template-columns: minmax(12rem, 1fr) repeat(2, minmax(8rem, 12rem)) auto; }
   .filter:not(:has(select)) { grid-template-columns: minmax(12rem, 27rem) auto; }
+  .filter:not(:has(select)):has(> div + div) { grid-template-columns: repeat(2, minmax(8rem, 20rem)) auto; justify-content: start; }
 }
 @media (max-width: 47.99rem) {
   .data, .data :is(tbody, tr, th, td) { display: block; }
@@ -170,6 +172,15 @@ div.row + div.row { margin-top: .75rem; }
 .row .button { flex: none; width: auto; min-height: 2.75rem; padding: .5rem 1rem; font-size: .9375rem; }
 .listed { display: flex; flex-wrap: wrap; gap: .25rem .875rem; }
 .rows li > p + p { margin-top: .25rem; }
+.copied { display: inline-flex; align-items: center; gap: .25rem; max-width: 100%; }
+.copied > code { user-select: all; }
+.copy.small { flex: none; min-height: 1.5rem; padding: .125rem .25rem; line-height: 1; background: none; border-color: transparent; }
+:is(td, .detail) > .moment { position: relative; }
+:is(tr, li):focus-within :is(td, .detail) > .moment::after { content: attr(title); position: absolute; top: 100%; left: 0; z-index: 1; width: max-content; max-width: 11rem; padding: .125rem .375rem; white-space: normal; font-size: .75rem; color: var(--surface); background: var(--text); border-radius: .25rem; pointer-events: none; }
+.exact { color: var(--muted); }
+.whole { white-space: nowrap; }
+a > .identifier { text-decoration: inherit; }
+.filter + .data, .data + .turning { margin-top: 1rem; }
 .identifier { display: inline-block; max-width: 12ch; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; vertical-align: bottom; }
 .reason { font-size: .875rem; }
 .refusals { border-collapse: collapse; }

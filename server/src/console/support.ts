@@ -12,7 +12,7 @@ import { type ConsoleView, consoleFrame, type Row, section, termList, urlOf } fr
 import { thingUrl } from './lists.ts';
 import { type Names, namesOf } from './names.ts';
 import { waysIn } from './sentences.ts';
-import { ago, clientLink, reasonLine } from './values.ts';
+import { clientLink, instant, moment, reasonLine } from './values.ts';
 
 /** `GET /console/users?sub=SUBJECT&show=sign_in`. With `client`, as if the user came from this client. */
 export async function showSupport(visit: Visit, sub: string): Promise<Response> {
@@ -101,7 +101,7 @@ function rowsOf(view: SupportView, texts: Texts): readonly Row[] {
       words.locks,
       locks.length === 0
         ? undefined
-        : html`${locks.map(({ step, places, ends_at: end }) => html`<div>${words.lock(words.lockedSteps[step], words.places(places, formats.number(places)), exact(end, texts))}</div>`)}`,
+        : html`${locks.map(({ step, places, ends_at: end }) => html`<div>${words.lock(words.lockedSteps[step], words.places(places, formats.number(places)), instant(end, texts))}</div>`)}`,
     ],
     [
       words.policy,
@@ -113,7 +113,7 @@ function rowsOf(view: SupportView, texts: Texts): readonly Row[] {
     ],
     [
       words.factors,
-      html`${has.length === 0 ? words.noFactors : formats.list(has)}${from === undefined ? '' : html` ${words.countFrom(exact(from, texts))}`}`,
+      html`${has.length === 0 ? words.noFactors : formats.list(has)}${from === undefined ? '' : html` ${words.countFrom(instant(from, texts))}`}`,
     ],
     [
       words.email,
@@ -126,11 +126,6 @@ function rowsOf(view: SupportView, texts: Texts): readonly Row[] {
 
 function ofPolicy(of: 'server' | 'group' | 'client', name: string, { console: { support } }: Texts): string {
   return of === 'server' ? support.policyOf.server : support.policyOf[of](name);
-}
-
-/** A time in the future, whose distance says less. */
-function exact(at: string, { formats }: Texts): Html {
-  return html`<time datetime="${at}">${formats.instant(Date.parse(at))}</time>`;
 }
 
 function wayRow({ way, name, label, closed_by: closedBy, followed_by: next }: WayView, texts: Texts): Html {
@@ -153,7 +148,7 @@ function attemptRow(one: AttemptView, view: SupportView, texts: Texts): Html {
         ? words.signedIn
         : words.signedInWith(ways);
   return html`<li>${what}${reason === undefined ? '' : reasonLine(reason, texts)}
-<p class="detail">${ago(at, view.nowMs, texts)} <span>${browserText(one.user_agent, texts)}</span>${place === undefined ? '' : html` <bdi>${place}</bdi>`}${
+<p class="detail">${moment(at, view.nowMs, texts)} <span>${browserText(one.user_agent, texts)}</span>${place === undefined ? '' : html` <bdi>${place}</bdi>`}${
     clientId === undefined ? '' : html` <span>${clientLink(view, clientId)}</span>`
   }${request === undefined ? '' : html` <a href="${urlOf(view.base, 'audit', { request })}">${words.request}</a>`}</p></li>
 `;

@@ -10,28 +10,27 @@ import type { Visit } from './access.ts';
 import { saying } from './audit.ts';
 import {
   type ConsoleView,
-  codes,
   consoleFrame,
   question,
   questionFrame,
   section,
   termList,
-  timeOf,
   urlOf,
 } from './frame.ts';
 import { type SentenceView, sentenceOf } from './sentences.ts';
+import { type TokenListView, tokenList, tokenTable } from './token_list.ts';
 import { familyPicture } from './token_picture.ts';
 import { tokenActs } from './upkeep_acts.ts';
-import { ago } from './values.ts';
+import { ago, codes, copied, fullMoment } from './values.ts';
 
 /** Identifiers in events have at most so many characters. A whole token belongs into the form, not into a URL. */
 const MAX_IDENTIFIER = 64;
 
-/** `GET /console/tokens`: the form. With `id`, the token with this identifier. */
+/** `GET /console/tokens`: the form, and the tokens that were issued last. With `id`, the token with this identifier. */
 export async function showTokens(visit: Visit): Promise<Response> {
   const { c, setting, view } = visit;
   const { id } = c.req.query();
-  if (id === undefined) return renderPage(c, tokensPage(view, setting));
+  if (id === undefined) return renderPage(c, tokensPage({ ...view, list: await tokenList(visit) }, setting));
   if (id.length > MAX_IDENTIFIER) throw new InvalidInput('id', 'expected the identifier of a token');
   return renderPage(c, explainedPage(await explain(visit, id), setting));
 }
@@ -94,6 +93,8 @@ function subjectOf({ record, claims }: ExplanationView): string | undefined {
 
 interface TokensView extends ConsoleView {
   readonly problem?: 'no_token' | 'expired';
+  /** Absent if the form has a problem. */
+  readonly list?: TokenListView;
 }
 
 /** `/console/tokens`: fields `token`, button `explain`. */
@@ -106,7 +107,7 @@ export function tokensPage(view: TokensView, setting: PageSetting): Page {
     isProblem: view.problem !== undefined,
     ...(view.problem !== undefined && { status: 400 }),
     body: html`${tokenForm(view, texts)}
-${tokenActs(view, texts)}`,
+${view.list === undefined ? '' : tokenTable(view.list, view, texts)}${tokenActs(view, texts)}`,
   });
 }
 
@@ -158,7 +159,7 @@ function rowsOf(view: ExplainedView, texts: Texts) {
   const subject = subjectOf(explanation);
   const client = record?.client_id ?? (typeof claims?.aud === 'string' ? claims.aud : undefined);
   const audience = [claims?.aud ?? record?.resources ?? []].flat().map(String);
-  const code = (value: string | undefined) => (value === undefined ? undefined : html`<code>${value}</code>`);
+  const id = (value: string | undefined) => (value === undefined ? undefined : copied(value, texts));
   return [
     [
       words.state,
@@ -167,7 +168,7 @@ function rowsOf(view: ExplainedView, texts: Texts) {
         : html`<span class="badge bad">${words.inactive}</span>`,
     ],
     [words.because, reason === undefined ? undefined : reasonShown(reason, why, texts)],
-    [words.since, timeOf(since, texts)],
+    [words.since, fullMoment(since, view.nowMs, texts)],
     [words.endedBy, end === undefined ? undefined : endRow(end, view, texts)],
     [
       words.client,
@@ -184,11 +185,11 @@ function rowsOf(view: ExplainedView, texts: Texts) {
     [words.kinds.assertion, codes(signerOf(explanation))],
     [words.scopes, codes(record?.scopes ?? [])],
     [words.audience, codes(audience)],
-    [words.issued, timeOf(record?.issued_at, texts)],
-    [words.expires, timeOf(expiryOf(explanation), texts)],
-    [words.identifier, code(record?.id)],
-    [words.grant, code(record?.grant_id)],
-    [words.session, code(record?.session_id)],
+    [words.issued, fullMoment(record?.issued_at, view.nowMs, texts)],
+    [words.expires, fullMoment(expiryOf(explanation), view.nowMs, texts)],
+    [words.identifier, id(record?.id)],
+    [words.grant, id(record?.grant_id)],
+    [words.session, id(record?.session_id)],
     [words.ancestors, relatedRow(explanation.ancestors, base, texts)],
     [words.descendants, relatedRow(explanation.descendants, base, texts)],
   ] as const;

@@ -3,7 +3,8 @@ import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
-import { codes, type Row, section, termList } from './frame.ts';
+import { type Row, section, termList } from './frame.ts';
+import { codes } from './values.ts';
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
@@ -148,6 +149,7 @@ function openidClient(
     : '';
   return `// npm install openid-client
 import * as oidc from 'openid-client';
+import { codes } from './values.ts';
 
 const config = await oidc.discovery(new URL(${quoted(issuer)}), ${quoted(id)}, ${authentication}${more});
 

@@ -14,18 +14,7 @@ import { languages, type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Act, type Acts, actLink, type Given } from './acts.ts';
 import { labelOf } from './forms.ts';
-import {
-  actionForm,
-  type ConsoleView,
-  codes,
-  consoleFrame,
-  dayOf,
-  type Row,
-  section,
-  termList,
-  timeOf,
-  urlOf,
-} from './frame.ts';
+import { actionForm, type ConsoleView, consoleFrame, type Row, section, termList, urlOf } from './frame.ts';
 import {
   type Badge,
   badges,
@@ -37,13 +26,14 @@ import {
   listBody,
   listOf,
   STATES,
+  type TableNeeds,
   thingUrl,
   wishOf,
 } from './lists.ts';
 import { clientsOf } from './names.ts';
 import { clientsIn, type ReachView, reachTable } from './reach.ts';
 import { showSupport } from './support.ts';
-import { ago } from './values.ts';
+import { ago, codes, copied, fullMoment, instant, memberRow, moment } from './values.ts';
 
 /** Standard claims with a field of their own (OpenID Connect Core §5.1). */
 const CLAIMS = {
@@ -165,13 +155,13 @@ export const USERS: Acts = {
       of: { sub: 'sub', session: 'session' },
       asks: true,
       canUndo: true,
-      async facts({ call }, { sub = '', session }, texts) {
+      async facts({ call, view }, { sub = '', session }, texts) {
         const found = (await call('listSessions', { sub })).items.find(({ id }) => id === session);
         if (found === undefined) throw new OperationRefused('not_found', 'the user has no such session');
         const { console: words } = texts;
         return [
           [words.browser, browserText(found.user_agent, texts)],
-          [words.signedInAt, timeOf(found.signed_in_at, texts)],
+          [words.signedInAt, fullMoment(found.signed_in_at, view.nowMs, texts)],
         ];
       },
       done: 'session_ended',
@@ -214,8 +204,7 @@ export const USERS: Acts = {
       asks: true,
       async facts(visit, given, texts, values) {
         const { sub = '', factor } = given;
-        const nowMs = visit.console.pages.clock();
-        const rows = factorRows(await visit.call('getFactors', { sub }), nowMs, texts);
+        const rows = factorRows(await visit.call('getFactors', { sub }), visit.view.nowMs, texts);
         const found = rows.find(({ id }) => id === factor);
         if (found === undefined) throw new OperationRefused('not_found', 'the user has no such factor');
         return [[found.kind, found.said], ...((await endings?.(visit, given, texts, values)) ?? [])];
@@ -301,7 +290,9 @@ export async function showUsers(visit: Visit): Promise<Response> {
       activity: true,
     });
     const texts = textsIn(setting.language);
-    const list = listOf(visit, 'users', users, columnsOf(texts), (user) => rowOf(user, adminGroup, texts));
+    const list = listOf(visit, 'users', users, columnsOf(texts), (user) =>
+      rowOf(user, adminGroup, { texts, nowMs: view.nowMs }),
+    );
     return renderPage(c, usersPage({ ...list, shortcuts: shortcutsOf(adminGroup, texts) }, setting));
   }
   if (c.req.query('show') === 'sign_in') return showSupport(visit, sub);
@@ -319,7 +310,7 @@ export async function showUsers(visit: Visit): Promise<Response> {
   const access = { consents: consents.items, grants: grants.items, acting: acting.items };
   const clients = await clientsOf(visit.console.partsOf(visit.session.person.subject), clientsIn(access));
   const shown = {
-    ...{ user, factors, nowMs: visit.console.pages.clock(), sessions: sessions.items },
+    ...{ user, factors, sessions: sessions.items },
     ...{ ...access, tokens: tokens.items },
     client: (id: string) => clients.get(id),
     ...{ links: links.items, locks: locks.items },
@@ -337,13 +328,13 @@ async function requireGrant({ call }: Visit, sub: string, id: string | undefined
 }
 
 /** A user as a row of a list. @param texts for the columns of a table */
-export function rowOf(user: User, adminGroup: string, texts?: Texts): ListRow {
+export function rowOf(user: User, adminGroup: string, table?: TableNeeds): ListRow {
   const { sub, username, claims, groups } = user;
   return {
     ...{ key: sub, name: username },
     details: [claims.name, claims.email].filter((one) => typeof one === 'string'),
     badges: badgesOf(user, groups.includes(adminGroup)),
-    ...(texts && { cells: cellsOf(user, texts) }),
+    ...(table && { cells: cellsOf(user, table) }),
   };
 }
 
@@ -360,7 +351,10 @@ export function columnsOf({ console: words }: Texts): readonly Column[] {
 /** More are only on the page of the user. */
 const MAX_GROUPS_SHOWN = 3;
 
-function cellsOf({ claims, groups, activity, created_at: createdAt }: User, texts: Texts): readonly Cell[] {
+function cellsOf(
+  { claims, groups, activity, created_at: createdAt }: User,
+  { texts, nowMs }: TableNeeds,
+): readonly Cell[] {
   const { console: words } = texts;
   const isolated = (value: unknown) => (typeof value === 'string' ? html`<bdi>${value}</bdi>` : undefined);
   const factors = [
@@ -374,8 +368,8 @@ function cellsOf({ claims, groups, activity, created_at: createdAt }: User, text
     isolated(claims.email),
     factors.length === 0 ? undefined : factors.join(', '),
     shown === '' ? undefined : html`<bdi>${shown}${groups.length > MAX_GROUPS_SHOWN ? ' …' : ''}</bdi>`,
-    dayOf(activity?.last_sign_in_at, texts),
-    dayOf(createdAt, texts),
+    moment(activity?.last_sign_in_at, nowMs, texts),
+    moment(createdAt, nowMs, texts),
   ];
 }
 
@@ -425,10 +419,9 @@ export function userPage(view: UserView, setting: PageSetting): Page {
   const { console: words } = texts;
   const { base, user, isAdministrator, isOwn, sessions, nowMs } = view;
   const { sub, disabled_at: disabledAt } = user;
-  const claims: readonly Row[] = Object.entries(user.claims).map(([name, value]) => [
-    html`${labelOf(`claims.${name}`, texts, PERSON)} <code class="raw">${name}</code>`,
-    claimText(value, texts),
-  ]);
+  const claims = Object.entries(user.claims).map(([name, value]) =>
+    memberRow(name, value, texts, labelOf(`claims.${name}`, texts, PERSON)),
+  );
   const act = (name: string) => actLink(USERS, name, base, { sub }, texts);
   const rowAct = (name: string, given: Given, id: string, unseen = '') =>
     actLink(USERS, name, base, { sub, ...given }, texts, { id, unseen });
@@ -440,9 +433,9 @@ export function userPage(view: UserView, setting: PageSetting): Page {
       'user',
       words.user,
       html`${termList([
-        [words.subject, html`<code>${sub}</code>`],
-        [words.createdAt, ago(user.created_at, nowMs, texts)],
-        [words.disabledSince, disabledAt && ago(disabledAt, nowMs, texts)],
+        [words.subject, copied(sub, texts)],
+        [words.createdAt, fullMoment(user.created_at, nowMs, texts)],
+        [words.disabledSince, fullMoment(disabledAt, nowMs, texts)],
         ...claims,
       ])}
 <p class="actions">${act('edit')}</p>`,
@@ -463,7 +456,7 @@ export function userPage(view: UserView, setting: PageSetting): Page {
       html`${listOrNone(
         sessions.map(
           (one) =>
-            html`<li class="row"><div>${browserText(one.user_agent, texts)}<p class="detail">${texts.account.signedIn(ago(one.signed_in_at, nowMs, texts))}</p></div>${rowAct('end_session', { session: one.id }, one.id, browserText(one.user_agent, texts))}</li>\n`,
+            html`<li class="row"><div>${browserText(one.user_agent, texts)}<p class="detail">${texts.account.signedIn(ago(one.signed_in_at, nowMs, texts))} ${copied(one.id, texts)}</p></div>${rowAct('end_session', { session: one.id }, one.id, browserText(one.user_agent, texts))}</li>\n`,
         ),
         texts,
       )}
@@ -493,17 +486,13 @@ ${isAdministrator && disabledAt === undefined ? html`<p class="note">${words.adm
   });
 }
 
-function claimText(value: unknown, { console: { forms } }: Texts): Html | string {
-  if (typeof value === 'boolean') return value ? forms.yes : forms.no;
-  return html`<bdi>${typeof value === 'string' ? value : JSON.stringify(value)}</bdi>`;
-}
-
 /** How the user signs in: password, factors, links to providers, and what too many attempts have locked. */
-function signInSection({ base, user, factors, links, locks, isOwn, ...view }: UserView, texts: Texts): Html {
+function signInSection(view: UserView, texts: Texts): Html {
   const { console: words } = texts;
+  const { base, user, factors, links, locks, isOwn, nowMs } = view;
   const { sub } = user;
   const { count_from: countFrom } = factors;
-  const held = factorRows(factors, view.nowMs, texts);
+  const held = factorRows(factors, nowMs, texts);
   const act = (name: string) => actLink(USERS, name, base, { sub }, texts);
   const mayGetLink = user.claims.email_verified === true && user.directory_id === undefined;
   const ownActs = [
@@ -517,12 +506,9 @@ function signInSection({ base, user, factors, links, locks, isOwn, ...view }: Us
     words.signIn,
     html`${termList([
       [words.password, user.has_password ? words.present : words.absent],
-      [words.countFrom, timeOf(countFrom, texts)],
+      [words.countFrom, fullMoment(countFrom, nowMs, texts)],
       ...locks.map(
-        ({ step, ends_at: endsAt }): Row => [
-          words.locks[step],
-          words.lockedUntil(timeOf(endsAt, texts) ?? html``),
-        ],
+        ({ step, ends_at: endsAt }): Row => [words.locks[step], words.lockedUntil(instant(endsAt, texts))],
       ),
     ])}
 ${held.map(
@@ -531,7 +517,7 @@ ${held.map(
 )}${links.map(
   ({ id, provider, label }) =>
     html`<div class="row"><div><bdi>${provider}</bdi>: <bdi>${label}</bdi></div>${isOwn ? '' : actLink(USERS, 'unlink', base, { sub, link: id }, texts, { id, unseen: label })}</div>\n`,
-)}${isOwn ? html`<p class="note">${words.ownSignIn}</p>\n` : ''}${actionForm({ base, ...view }, { sub }, [
+)}${isOwn ? html`<p class="note">${words.ownSignIn}</p>\n` : ''}${actionForm(view, { sub }, [
   ...(isOwn ? [] : ownActs),
   ...(locks.length === 0 ? [] : [act('unlock')]),
 ])}`,

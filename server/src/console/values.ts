@@ -1,20 +1,99 @@
 // How the console shows times, identifiers, users and clients.
 import { html } from 'hono/html';
+import { copyOf } from '../pages/drawing/copying.ts';
 import type { Html } from '../texts/formats/html.ts';
 import { reasonIn, type Texts } from '../texts/texts.ts';
+import { labelOf } from './forms.ts';
+import type { Row } from './frame.ts';
 import { thingUrl } from './lists.ts';
 import type { Names } from './names.ts';
 
-/** A time as its distance from now, with the exact one as its title. @param at of a document, or milliseconds */
-export function ago(at: string | number, nowMs: number, { formats }: Texts): Html {
+type At = string | number | undefined;
+
+/** What is absent stays absent. */
+type Shown<T extends At> = Html | Extract<T, undefined>;
+
+function timeShown<T extends At>(at: T, draw: (atMs: number) => Html | string): Shown<T> {
+  if (at === undefined) return undefined as Extract<T, undefined>;
   const atMs = typeof at === 'number' ? at : Date.parse(at);
-  const exact = new Date(atMs).toISOString();
-  return html`<time class="ago" datetime="${exact}" title="${formats.instant(atMs)}">${formats.past(atMs, nowMs)}</time>`;
+  return html`${draw(atMs)}`;
 }
 
-/** An identifier. The style shortens a long one. The page still has all of it, so that it can be copied. */
+function timeElement(atMs: number, said: string, exact: string): Html {
+  return html`<time class="moment" datetime="${new Date(atMs).toISOString()}" title="${exact}">${said}</time>`;
+}
+
+/**
+ * A time in a column: its distance from now in the weeks around it, else the day. The style shows the exact one with the
+ * pointer on it or the focus in its row.
+ * @param at of a document, or milliseconds
+ * @param exact what the title says. Default: the minute
+ */
+export function moment<T extends At>(at: T, nowMs: number, { formats }: Texts, exact?: string): Shown<T> {
+  return timeShown(at, (atMs) =>
+    timeElement(
+      atMs,
+      formats.distance(atMs, nowMs) ?? formats.shortDate(atMs),
+      exact ?? formats.instant(atMs),
+    ),
+  );
+}
+
+/** A time beside a term: its distance from now in the weeks around it, and the exact one. */
+export function fullMoment<T extends At>(at: T, nowMs: number, { formats }: Texts): Shown<T> {
+  return timeShown(at, (atMs) => {
+    const [said, exact] = [formats.distance(atMs, nowMs), formats.instant(atMs)];
+    return said === undefined
+      ? timeElement(atMs, exact, exact)
+      : html`${timeElement(atMs, said, exact)} <span class="exact">(${exact})</span>`;
+  });
+}
+
+/** A past time in a sentence. */
+export function ago(at: string | number, nowMs: number, { formats }: Texts): Html {
+  return timeShown(at, (atMs) => timeElement(atMs, formats.past(atMs, nowMs), formats.instant(atMs)));
+}
+
+/** The exact time, for sentences such as “until …”. */
+export function instant(at: string, { formats }: Texts): Html {
+  return html`<time datetime="${at}">${formats.instant(Date.parse(at))}</time>`;
+}
+
+/** An identifier. The style shortens a long one. The page still has all of it, so that it can be selected and copied. */
 export function identifier(value: string): Html {
   return html`<code class="identifier" title="${value}">${value}</code>`;
+}
+
+/** An identifier with a button that copies it. @param shown it, if not as `identifier` draws it */
+export function copied(value: string, texts: Texts, shown: Html = identifier(value)): Html {
+  return html`<span class="copied">${shown}${copyOf(value, texts)}</span>`;
+}
+
+export function codes(values: readonly string[]): Html | undefined {
+  return values.length === 0
+    ? undefined
+    : html`<span class="codes">${values.map((value) => html`<code>${value}</code> `)}</span>`;
+}
+
+/** A value of a document: a list, yes or no, a text or JSON. */
+export function valueShown(value: unknown, { console: { forms } }: Texts): Html | string | undefined {
+  if (typeof value === 'boolean') return value ? forms.yes : forms.no;
+  if (typeof value === 'string') return html`<bdi>${value}</bdi>`;
+  if (value === undefined) return undefined;
+  const texts = [value].flat();
+  return texts.every((one) => typeof one === 'string')
+    ? codes(texts)
+    : html`<code>${JSON.stringify(value)}</code>`;
+}
+
+/** The label of a member of a document, with its name beside it. */
+export function termOf(name: string, label: string): Html {
+  return html`${label} <code class="raw">${name}</code>`;
+}
+
+/** A member of a document with its value. */
+export function memberRow(name: string, value: unknown, texts: Texts, label = labelOf(name, texts)): Row {
+  return [termOf(name, label), valueShown(value, texts)];
 }
 
 /** What pages need to name users and clients. */

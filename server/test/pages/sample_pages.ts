@@ -519,7 +519,7 @@ const OF_ACCOUNT: ProvidersOfAccount = {
 
 const CONSOLE = {
   ...{ base: '/console', formToken: 'form-token', person: { name: 'alice' }, signOut: '/logout' },
-  health: 'ready',
+  ...{ health: 'ready' as const, nowMs: NOW_MS },
 } as const;
 
 const USER_COLUMNS = ['Username', 'Name', 'Email address', 'Second factor', 'Groups'];
@@ -704,6 +704,16 @@ const EXPLAINED_DEAD: ExplainedView = {
     explanation: 'The refresh token was rotated; its successor is current.',
     record: { ...CONSOLE_TOKEN, successor_id: 'Yk0S3u7rC2u5u1Wq8cHn4A' },
   },
+};
+
+const ISSUED: AuditEventView = {
+  ...{
+    number: 1,
+    type: 'token_issued',
+    at: new Date(NOW_MS - 3 * DAY_MS).toISOString(),
+    actor: 'client:photos/web',
+  },
+  ...{ target: CONSOLE_TOKEN.id, subject: 'xT2a9', client_id: 'photos/web' },
 };
 
 /** One event of each type, and what they seldom have. */
@@ -1042,6 +1052,27 @@ const SAMPLES: readonly Sample[] = [
     samples: CONSOLE_SAMPLES.slice(-8),
   }),
   sample('console_tokens', tokensPage, { ...CONSOLE, current: 'tokens', problem: 'no_token' }),
+  sample('console_tokens_issued', tokensPage, {
+    ...{ ...CONSOLE, current: 'tokens' },
+    list: {
+      ...{ ...KNOWN, base: '/console', wish: { client: '', user: 'bob' }, next: '/console/tokens?before=1' },
+      tokens: [
+        { id: CONSOLE_TOKEN.id, issued: ISSUED, found: EXPLAINED.explanation },
+        { id: 'Yk0S3u7rC2u5u1Wq8cHn4A', issued: ISSUED, found: EXPLAINED_DEAD.explanation },
+        {
+          ...{
+            id: 'b5r0sYqmJ8Y2nDq6nL6kJw',
+            issued: { ...ISSUED, subject: 'gone', client_id: 'old-client' },
+          },
+          found: { kind: 'unknown', active: false, reason: 'no_record' },
+        },
+      ],
+    },
+  }),
+  sample('console_tokens_none', tokensPage, {
+    ...{ ...CONSOLE, current: 'tokens' },
+    list: { ...KNOWN, base: '/console', wish: { client: '', user: '' }, tokens: [] },
+  }),
   sample('console_token', explainedPage, EXPLAINED),
   sample('console_token_dead', explainedPage, EXPLAINED_DEAD),
   sample('console_token_ended', explainedPage, {
@@ -1224,7 +1255,7 @@ const SAMPLES: readonly Sample[] = [
       typed: [['sign_in_policy', 'phishing_resistant']],
     },
   }),
-  sample('console_keys', keysPage, { ...CONSOLE, current: 'keys', keys: CONSOLE_KEYS, nowMs: NOW_MS }),
+  sample('console_keys', keysPage, { ...CONSOLE, current: 'keys', keys: CONSOLE_KEYS }),
   sample('console_rotate_key', rotatePage, {
     ...{ ...CONSOLE, current: 'keys', keys: CONSOLE_KEYS.slice(0, 1), rotated: 'ES256', waitSeconds: 240 },
   }),

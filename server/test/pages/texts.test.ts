@@ -57,6 +57,25 @@ describe('numbers and times', () => {
     assert.deepEqual(said(7 * 86_400), ['on 5 March 2026', 'am 5. März 2026']);
   });
 
+  test('distances go both ways, and end after a week', () => {
+    const distant = (seconds: number) => textsIn('en').formats.distance(NOW_MS + seconds * 1000, NOW_MS);
+    for (const [seconds, text] of [
+      [0, 'just now'],
+      [-59, 'just now'],
+      [-119, '1 minute ago'],
+      [1, 'in 1 minute'],
+      [61, 'in 2 minutes'],
+      [7199, 'in 1 hour'],
+      [-7199, '1 hour ago'],
+      [86_400, 'tomorrow'],
+      [-86_400, 'yesterday'],
+      [7 * 86_400 - 1, 'in 6 days'],
+      [7 * 86_400, undefined],
+      [-7 * 86_400, undefined],
+    ] as const)
+      assert.equal(distant(seconds), text, String(seconds));
+  });
+
   test('a waiting time is never rounded down', () => {
     const waits = (seconds: number) =>
       languages().map((language) => textsIn(language).formats.duration(seconds));

@@ -1,6 +1,6 @@
 // Copies what a page shows, such as a request number.
 import { html, raw } from 'hono/html';
-import type { Html } from '../../texts/formats/html.ts';
+import { type Html, icon, unseen } from '../../texts/formats/html.ts';
 import type { Texts } from '../../texts/texts.ts';
 
 /** Its hash is in the policy of the pages that have a `copyButton`. */
@@ -9,13 +9,13 @@ for (const button of navigator.clipboard ? document.querySelectorAll('button.cop
   const { copies, copied } = button.dataset;
   button.hidden = false;
   button.addEventListener('click', async () => {
-    const lines = document.querySelectorAll(copies);
+    const lines = copies ? document.querySelectorAll(copies) : [button.previousElementSibling];
     try {
       await navigator.clipboard.writeText([...lines].map((line) => line.textContent).join('\\n'));
       button.querySelector('[role=status]').textContent = copied;
       button.firstElementChild.hidden = true;
     } catch {
-      getSelection().selectAllChildren(lines[0].parentElement);
+      getSelection().selectAllChildren(copies ? lines[0].parentElement : lines[0]);
     }
   });
 }
@@ -31,6 +31,11 @@ export function copyScript(): Html {
  */
 export function copyButton(id: string, selector: string, { copying }: Texts): Html {
   return html`<button id="${id}" type="button" class="copy" data-copies="${selector}" data-copied="${copying.copied}" hidden><span>${copying.copy}</span><span role="status"></span></button>`;
+}
+
+/** A small button that copies the text of the element before it. @param name what the text is, for screen readers */
+export function copyOf(name: string, { copying }: Texts): Html {
+  return html`<button type="button" class="copy small" data-copied="${copying.copied}" hidden><span>${icon('copy')}${unseen(html`${copying.copy} ${name}`)}</span><span role="status"></span></button>`;
 }
 
 /** The number of a request, with which an operator finds its lines in the log. */

@@ -92,13 +92,19 @@ export class Formats {
 
   /** `2 hours ago` during the first week, then `on 12 March 2026`. */
   past(atMs: number, nowMs: number): string {
-    const passedMs = Math.max(0, nowMs - atMs);
-    if (passedMs < MINUTE_MS) return this.words.justNow;
-    if (passedMs >= RELATIVE_MS) return this.words.on(this.date(atMs));
-    const ago = new Intl.RelativeTimeFormat(this.#language, { numeric: 'auto' });
-    if (passedMs >= DAY_MS) return ago.format(-Math.floor(passedMs / DAY_MS), 'day');
-    if (passedMs >= HOUR_MS) return ago.format(-Math.floor(passedMs / HOUR_MS), 'hour');
-    return ago.format(-Math.floor(passedMs / MINUTE_MS), 'minute');
+    return this.distance(Math.min(atMs, nowMs), nowMs) ?? this.words.on(this.date(atMs));
+  }
+
+  /** `2 hours ago` or `in 2 hours`. @returns `undefined` for a week and more */
+  distance(atMs: number, nowMs: number): string | undefined {
+    const leftMs = atMs - nowMs;
+    if (Math.abs(leftMs) >= RELATIVE_MS) return undefined;
+    if (leftMs <= 0 && leftMs > -MINUTE_MS) return this.words.justNow;
+    const words = new Intl.RelativeTimeFormat(this.#language, { numeric: 'auto' });
+    if (Math.abs(leftMs) >= DAY_MS) return words.format(Math.trunc(leftMs / DAY_MS), 'day');
+    if (Math.abs(leftMs) >= HOUR_MS) return words.format(Math.trunc(leftMs / HOUR_MS), 'hour');
+    const minutes = leftMs / MINUTE_MS;
+    return words.format(leftMs > 0 ? Math.ceil(minutes) : Math.trunc(minutes), 'minute');
   }
 
   /** `5 minutes`. Rounds up, so that the user never returns too early. */
