@@ -268,7 +268,7 @@ describe('tokens', () => {
     for (let count = 0; count < 21; count++) tokens.push(await set.tokensOf('issuing', subject));
     const last = tokens.at(-1);
     const cli = localCalls({ ...set.instance.actingAs('cli'), configuration: set.configuration });
-    await cli.call('revokeToken', { token: last?.refresh ?? '' });
+    await call(cli, 'revokeToken', { token: last?.refresh ?? '' });
 
     const first = await rowsOf('client=Issuing&user=issued');
     assert.equal(first.rows.length, 40, 'access and refresh tokens of 20 issuances');

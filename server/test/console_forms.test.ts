@@ -5,10 +5,12 @@ import { call } from '../src/admin/in_process.ts';
 import { ALL_OPERATIONS } from '../src/admin/table.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
 import { PAGES } from '../src/console/console.ts';
+import { fieldsOf } from '../src/console/fields.ts';
 import { jsonProblem } from '../src/console/json_problem.ts';
 import { prepareClient } from '../src/instance/personal_tokens_client.ts';
 import { documentOf } from '../src/pages/drawing/layout.ts';
 import { OwnTokens, tokensOf } from '../src/people/personal_tokens.ts';
+import { textsIn } from '../src/texts/texts.ts';
 import { type Browser, hiddenFields, unescaped } from './harness/browser.ts';
 import { startConsole } from './harness/console_server.ts';
 import { samplePages } from './pages/sample_pages.ts';
@@ -35,6 +37,28 @@ describe('operations', () => {
       Object.keys(WITHOUT_FORM).filter((id) => reached.has(id) || !changing.includes(id)),
       [],
     );
+  });
+
+  test('the pages say in their own language what each field of a form is', () => {
+    const hints: Readonly<Record<string, string>> = textsIn('de').console.forms.hints;
+    const operations = new Map(ALL_OPERATIONS);
+    const fields = Object.values(PAGES).flatMap(({ acts }) =>
+      Object.values(acts?.acts ?? {}).flatMap(({ operation }) => {
+        const found = operations.get(operation);
+        return found === undefined || !('body' in found) || found.body === undefined
+          ? []
+          : fieldsOf(found.body, { first: [] }, {});
+      }),
+    );
+    const english = fields.filter(({ about }) => about !== undefined).map(({ name }) => name);
+    // Fields of no form: what the URL names, and what the console decides.
+    const hidden = ['sub', 'grant_id', 'dry_run', 'count', 'address'];
+    const missing = english.filter((name) => {
+      const last = name.split('.').at(-1) ?? '';
+      return !hidden.includes(last) && !Object.hasOwn(hints, last);
+    });
+    assert.ok(english.length > 100);
+    assert.deepEqual(missing, []);
   });
 
   test('a page has a link or a button for each act', async () => {

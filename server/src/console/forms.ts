@@ -58,10 +58,10 @@ export function idOf({ name }: Pick<Field, 'name'>): string {
 }
 
 /** What a field is called. */
-export function labelOf(name: string, texts: Texts, { labels: own = {} }: Partial<FormSpec> = {}): string {
+export function labelOf(name: string, texts: Texts, spec: Partial<FormSpec> = {}): string {
   const labels: Readonly<Record<string, string>> = texts.labels;
-  const [base = '', tag] = (name.split('.').at(-1) ?? '').split('#');
-  const label = labels[own[name] ?? base] ?? base;
+  const [base, tag] = [textNameOf(name, spec), name.split('#')[1]];
+  const label = labels[base] ?? base;
   return tag === undefined ? label : `${label} (${texts.formats.languageName(tag)})`;
 }
 
@@ -71,7 +71,7 @@ function fieldShown(field: Field, form: FormShown, texts: Texts): Html {
   const { name, kind, isRequired } = field;
   const id = idOf(field);
   const problem = problems.get(name);
-  const hint = hintOf(field, texts);
+  const hint = hintOf(field, form, texts);
   const notes = [
     ...(problem === undefined
       ? []
@@ -148,12 +148,18 @@ function valueText(name: string, value: string, { console: words }: Texts): stri
   return known[value] ?? value;
 }
 
+/** The name by which texts know a field, without the tag of its language. */
+function textNameOf(name: string, { labels: own = {} }: Partial<FormSpec>): string {
+  const [base = ''] = (name.split('.').at(-1) ?? '').split('#');
+  return own[name] ?? base;
+}
+
 /** In words of the page, or in English as the API describes it. */
-function hintOf({ name, about, kind }: Field, texts: Texts): Html | undefined {
+function hintOf({ name, about, kind }: Field, { spec }: FormShown, texts: Texts): Html | undefined {
   const own: Readonly<Record<string, string>> = texts.console.forms.hints;
   const form = kind === 'lines' ? texts.console.forms.onePerLine : undefined;
-  const text = own[name.split('.').at(-1) ?? ''];
-  if (text !== undefined) return html`${text}${form === undefined ? '' : ` ${form}`}`;
+  const text = own[textNameOf(name, spec)];
+  if (text !== undefined) return html`${sentence(text)}${form === undefined ? '' : ` ${form}`}`;
   if (about === undefined) return form === undefined ? undefined : html`${form}`;
   return html`<span lang="en">${sentence(about)}</span>${form === undefined ? '' : ` ${form}`}`;
 }

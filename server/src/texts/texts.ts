@@ -3,6 +3,7 @@ import * as deActs from './de/acts.ts';
 import * as deConsole from './de/console.ts';
 import * as deEvents from './de/events.ts';
 import * as deFormats from './de/formats.ts';
+import * as deHints from './de/hints.ts';
 import * as deLabels from './de/labels.ts';
 import * as deOverview from './de/overview.ts';
 import * as dePages from './de/pages.ts';
@@ -12,6 +13,7 @@ import * as enActs from './en/acts.ts';
 import * as enConsole from './en/console.ts';
 import * as enEvents from './en/events.ts';
 import * as enFormats from './en/formats.ts';
+import * as enHints from './en/hints.ts';
 import * as enLabels from './en/labels.ts';
 import * as enOverview from './en/overview.ts';
 import * as enPages from './en/pages.ts';
@@ -23,6 +25,7 @@ const PARTS_EN = {
   ...enConsole,
   ...enEvents,
   ...enFormats,
+  ...enHints,
   ...enLabels,
   ...enOverview,
   ...enPages,
@@ -32,11 +35,11 @@ const PARTS_EN = {
 
 /** A language that lacks a text does not compile. */
 function catalogue(language: Language, parts: typeof PARTS_EN) {
-  const { ACTS, CONSOLE, EVENTS, FORMATS, FORMS, LABELS, OVERVIEW, PAGES, REASONS, SUPPORT } = parts;
+  const { ACTS, CONSOLE, EVENTS, FORMATS, FORMS, HINTS, LABELS, OVERVIEW, PAGES, REASONS, SUPPORT } = parts;
   const console = {
     ...CONSOLE,
     acts: ACTS,
-    forms: FORMS,
+    forms: { ...FORMS, hints: HINTS },
     events: EVENTS,
     reasons: REASONS,
     support: SUPPORT,
@@ -55,6 +58,7 @@ export const DE = catalogue('de', {
   ...deConsole,
   ...deEvents,
   ...deFormats,
+  ...deHints,
   ...deLabels,
   ...deOverview,
   ...dePages,

@@ -101,6 +101,35 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     }
   }
 
+  test('an identifier is copied by keyboard, which says so, and can be selected without scripts', async () => {
+    const visit = await set().visitor({ viewport: DESKTOP, storageState: alice });
+    await visit.person.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await visit.open('/console/keys');
+    const row = visit.page.locator('.data tbody tr').first();
+    const id = await row.locator('code').innerText();
+    assert.equal(id.length, 43, 'all of it, though the style shortens it');
+    const button = row.getByRole('button', { name: `Copy ${id}` });
+    await button.focus();
+    await visit.page.keyboard.press('Enter');
+    await row.locator('.copy [role=status]:has-text("Copied")').waitFor();
+    assert.equal(await visit.page.evaluate('navigator.clipboard.readText()'), id);
+    const exact = await row.locator('time').evaluate((time) => getComputedStyle(time, '::after').content);
+    assert.match(exact, /UTC/, 'the row with the focus shows exact times');
+    await visit.person.close();
+
+    const bare = await set().visitor({ storageState: alice, javaScriptEnabled: false });
+    await bare.open('/console/keys');
+    assert.equal(await bare.page.locator('.copy').filter({ visible: true }).count(), 0);
+    assert.equal(
+      await bare.page
+        .locator('.copied code')
+        .first()
+        .evaluate((code) => getComputedStyle(code).userSelect),
+      'all',
+    );
+    await bare.person.close();
+  });
+
   test('the charts of the console are tables without scripts, and are fetched again until the session ends', async () => {
     const visit = await set().visitor({ viewport: DESKTOP, storageState: alice });
     const { page, person } = visit;

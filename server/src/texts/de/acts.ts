@@ -288,26 +288,4 @@ export const FORMS: typeof en.FORMS = {
     no_object: 'Das muss ein JSON-Objekt wie {"key": "value"} sein.',
     refused: 'Der Server lehnt das ab:',
   },
-  hints: {
-    sign_in_policy: 'Was eine Anmeldung braucht, falls das strenger ist als die Vorgabe des Servers.',
-    email:
-      'Eine neue Adresse ist unbestätigt. Speichern Sie sie zuerst, dann können Sie sie als bestätigt kennzeichnen.',
-    claims: 'Ein JSON-Objekt. Anwendungen sehen, was ihre Scopes erlauben.',
-    username: 'Damit meldet sich der Benutzer an.',
-    client_id: 'Die Anwendung sendet sie mit ihren Anfragen. Sie lässt sich später nicht ändern.',
-    client_name: 'Benutzer sehen ihn, wenn die Anwendung um Zugriff bittet.',
-    redirect_uris: 'Wohin der Browser nach einer Anmeldung zurückkehren darf.',
-    post_logout_redirect_uris: 'Wohin der Browser nach einer Abmeldung zurückkehren darf.',
-    scope: 'Durch Leerzeichen getrennt. Die Anwendung kann diese bekommen und keine anderen.',
-    allowed_groups: 'Nur Mitglieder können die Anwendung benutzen. Ohne Auswahl können es alle.',
-    apis: 'Die APIs, für die die Anwendung Access-Token bekommt.',
-    resource: 'Der Empfänger (aud) ihrer Access-Token, etwa https://api.example.com.',
-    api_scopes: 'Die Scopes, die zu dieser API gehören.',
-    overlap: 'Wie lange beide Geheimnisse gelten. Ohne Angabe ein Tag, höchstens 90 Tage.',
-    generate:
-      'Für Server, deren Geheimnis eine Option ist: zeigt einmal ein neues Geheimnis und ändert nichts.',
-    reason: 'Das Protokoll hält ihn fest.',
-    issued_before: 'Ein Zeitpunkt wie 2026-01-31 12:00 (UTC), nicht in der Zukunft.',
-    api: 'Für eine Berechtigung, die zu einer API gehört. Leer bei denen dieses Servers, etwa email.',
-  },
 };
