@@ -481,6 +481,43 @@ describe('users and clients', () => {
     assert.equal(unknown.status, 404);
   });
 
+  test('a search that takes too long stops, and its cursors lead on in both directions', async (t) => {
+    const own = await startConsole();
+    t.after(() => own.close());
+    const people = Array.from({ length: 2100 }, (_, index) => ({
+      ...{ subject: `s${index}`, name: `user${1000 + index}`, passwordHash: '', claims: {} },
+      ...{ groups: index < 950 ? [] : ['many'], links: [], mayLookAlike: false, importDigest: 'd' },
+    }));
+    await own.instance.groups.add({ name: 'many', description: '' }, 1);
+    for (let begin = 0; begin < people.length; begin += 500)
+      await own.instance.importedPeople.add(people.slice(begin, begin + 500), 'i');
+    const calls = localCalls({ ...own.instance.actingAs('cli'), configuration: own.configuration });
+    const list = async (wish: object) => {
+      const asked = { group: 'many', within_ms: 0, limit: 100, ...wish };
+      const page = await call(calls, 'listUsers', asked);
+      const { items, looked_at: lookedAt, next_cursor: next, previous_cursor: previous } = page;
+      const [first, last] = [items[0]?.username, items.at(-1)?.username];
+      return { found: [items.length, first, last, lookedAt], next, previous };
+    };
+    const first = await list({});
+    assert.deepEqual(first.found, [50, 'user1950', 'user1999', 1000]);
+    const second = await list({ cursor: first.next });
+    assert.deepEqual(second.found, [100, 'user2000', 'user2099', undefined]);
+    const before = await list({ cursor: second.previous });
+    assert.deepEqual(before.found, [50, 'user1950', 'user1999', 1000]);
+    const further = await list({ cursor: before.previous });
+    assert.deepEqual(
+      [further.found, further.next, further.previous],
+      [[0, undefined, undefined, undefined], undefined, undefined],
+    );
+    // Few are disabled, so all of them are known.
+    assert.deepEqual(await list({ state: 'disabled' }), { ...further });
+    assert.deepEqual((await list({ within_ms: undefined })).found, [100, 'user1950', 'user2049', undefined]);
+    const browser = await own.browserOf((await own.addUser('alice', ['admins'])).name);
+    const { html } = await browser.get(`${own.url}/console/groups?name=many`);
+    assert.match(html, />user1950</);
+  });
+
   test('several users are changed after one question, and each has an outcome', async () => {
     const [one, other] = [await set.addUser('several 1'), await set.addUser('several 2')];
     const alice = (await set.instance.people.byName('alice')) ?? assert.fail();
@@ -530,6 +567,25 @@ describe('users and clients', () => {
     assert.deepEqual([events[0]?.target, events[0]?.actor], [subject, `console:${alice?.subject}`]);
     assert.equal(await set.isActive(access), false);
     assert.ok(isLogin(await theirs.get(`${set.url}/account`)));
+  });
+
+  test('clients are sorted by name in any case, and those without a name come first', async () => {
+    for (const [id, name] of [
+      ['sorted-1', 'beta'],
+      ['sorted-2', 'Alpha'],
+      ['sorted-3', 'Gamma'],
+      ['sorted-4', undefined],
+    ] as const)
+      await set.addClient(id, name === undefined ? {} : { client_name: name });
+    const browser = await set.browserOf('alice');
+    const idsIn = async (query: string) => {
+      const { html } = await browser.get(`${set.url}/console/clients?search=sorted&${query}`);
+      assert.match(html, /<th scope="col" aria-sort="(a|de)scending"><a href="[^"]*">Name</);
+      return [...html.matchAll(/<th scope="row"><a [^>]*><bdi>(.*?)<\/bdi>/g)].map(([, id]) => id);
+    };
+    const sorted = ['sorted-4', 'sorted-2', 'sorted-1', 'sorted-3'];
+    assert.deepEqual(await idsIn('sort=client_name'), sorted);
+    assert.deepEqual(await idsIn('sort=client_name&descending=true'), sorted.toReversed());
   });
 
   test('a client is shown without its secret, and disabled after a count', async () => {

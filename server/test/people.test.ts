@@ -234,6 +234,68 @@ for (const database of DATABASES) {
       ]);
     });
 
+    test('a page finds the few users of each filter, and searches many of them until its time is over', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { people, groups, storage } = opened;
+      const at = (index: number) => `user${String(index).padStart(4, '0')}`;
+      const subjectOf = (index: number) => at(index).replace('user', 's');
+      for (let begin = 0; begin < 2100; begin += 500) {
+        const some = Array.from({ length: Math.min(500, 2100 - begin) }, (_, index) => ({
+          ...{ subject: subjectOf(begin + index), name: at(begin + index), passwordHash: '', claims: {} },
+          ...{ groups: [], links: [], mayLookAlike: false, importDigest: 'd' },
+        }));
+        await opened.importedPeople.add(some, `${begin}`);
+        // The next ones are added later.
+        for (const beganMs = Date.now(); Date.now() === beganMs; );
+      }
+      await groups.add({ name: 'few', description: '' }, 1);
+      await groups.add({ name: 'most', description: '' }, 1);
+      for (const index of [1999, 3]) await groups.addMember({ subject: subjectOf(index), group: 'few' }, 1);
+      for (let index = 1000; index < 2100; index += 1)
+        await groups.addMember({ subject: subjectOf(index), group: 'most' }, 1);
+      await storage.setDisabled('subject', subjectOf(2050), true);
+      const page = async (wish: PeopleFilter & { limit?: number; withinMs?: number }) => {
+        const { people: found, stopped } = await people.page({ limit: 2, ...wish });
+        return [found.map(({ name }) => name), stopped];
+      };
+
+      const later = async () => (await people.bySubject(subjectOf(1001))) ?? assert.fail();
+      for (const [filter, ...names] of [
+        [{ state: 'disabled' }, at(2050)],
+        [{ group: 'few' }, at(3), at(1999)],
+        [{ group: 'few', descending: true, sort: 'created_at' }, at(1999), at(3)],
+        [{ group: 'few', after: at(3) }, at(1999)],
+        [{ group: 'few', search: 'r1999' }, at(1999)],
+        [{ group: 'few', state: 'disabled' }],
+        [{ factor: 'passkey' }],
+        [{ search: 'r2099' }, at(2099)],
+        [{ search: 'nothing' }],
+        [{}, at(0), at(1)],
+        // Many users fulfil these.
+        [{ state: 'active', after: at(2049) }, at(2051), at(2052)],
+        [{ group: 'most' }, at(1000), at(1001)],
+        [{ group: 'most', descending: true }, at(2099), at(2098)],
+        [
+          {
+            group: 'most',
+            descending: true,
+            sort: 'created_at',
+            after: placeOfPerson(await later(), 'created_at'),
+          },
+          at(1000),
+        ],
+        [{ search: 'user', factor: 'none' }, at(0), at(1)],
+      ] as const)
+        assert.deepEqual(await page(filter), [names, undefined], JSON.stringify(filter));
+
+      const stopped = { lookedAt: 1000, place: at(999) };
+      assert.deepEqual(await page({ group: 'most', withinMs: 0 }), [[], stopped]);
+      const further = { group: 'most', withinMs: 0, after: at(999) };
+      assert.deepEqual(await page(further), [[at(1000), at(1001)], undefined]);
+      const turned = { group: 'most', withinMs: 0, descending: true, after: at(1001) };
+      assert.deepEqual(await page(turned), [[at(1000)], { lookedAt: 1000, place: at(1) }]);
+    });
+
     test('a removed user leaves only the subject identifier, which is never reused', async (t) => {
       const opened = await openDatabase(t, database);
       const { people, sessions, consents, storage } = opened;

@@ -46,6 +46,8 @@ const NEW_INDEXES = [
   'people_by_directory_id',
   'people_by_claimed_email',
   'people_by_creation',
+  // Only on SQLite.
+  'people_to_search',
 ];
 const NEW_COLUMNS = [
   'name_key',
@@ -75,7 +77,7 @@ for (const database of DATABASES) {
       for (const table of NEW_TABLES)
         await database.run(folder, `DROP TABLE IF EXISTS ${database.schema}${table}`);
       const { schema } = database;
-      for (const index of NEW_INDEXES) await database.run(folder, `DROP INDEX ${schema}${index}`);
+      for (const index of NEW_INDEXES) await database.run(folder, `DROP INDEX IF EXISTS ${schema}${index}`);
       for (const column of NEW_COLUMNS)
         await database.run(folder, `ALTER TABLE ${schema}people DROP COLUMN ${column}`);
       await database.run(folder, `UPDATE ${schema}program_schema SET version = 1`);

@@ -491,8 +491,12 @@ export const OF_HOST = {
   isOtherRevision: `
     SELECT 1 FROM grantd.clients WHERE ${OF_ISSUER} AND id = :clientId AND coalesce(revision, 0) <> :revision`,
 
-  // An expression, for conditions of other statements.
-  isDisabled: `EXISTS (
+  /** An expression, for conditions of other statements. @param subject SQL */
+  isDisabled: (subject: string) => `EXISTS (
       SELECT 1 FROM grantd.principals
-      WHERE ${OF_ISSUER} AND kind = 'subject' AND id = :subject AND disabled_at_ms IS NOT NULL)`,
+      WHERE ${OF_ISSUER} AND kind = 'subject' AND id = ${subject} AND disabled_at_ms IS NOT NULL)`,
+
+  disabledSubjects: `
+    SELECT id AS subject FROM grantd.principals
+    WHERE ${OF_ISSUER} AND kind = 'subject' AND disabled_at_ms IS NOT NULL`,
 } as const;

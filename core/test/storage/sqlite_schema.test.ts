@@ -482,6 +482,15 @@ test('a file that is no database is refused and left as it is', () => {
   assert.equal(readFileSync(path, 'utf8'), before);
 });
 
+/** Undoes the later versions. */
+function undoUntil(file: DatabaseSync, version: number): void {
+  for (const migration of SQLITE_STORE_TABLES.migrations.slice(version).reverse()) {
+    assert.ok(typeof migration === 'object' && 'down' in migration);
+    file.exec(migration.down);
+  }
+  file.exec(`PRAGMA user_version = ${version}`);
+}
+
 test('registrations of earlier versions count as used at the migration, and as long as they have tokens', async () => {
   const path = join(folder, 'version-11.db');
   const before = openSqliteStorage({ path, issuer: ISSUER });
@@ -495,10 +504,7 @@ test('registrations of earlier versions count as used at the migration, and as l
   await before.close();
 
   const old = new DatabaseSync(path);
-  const [version12] = SQLITE_STORE_TABLES.migrations.slice(11);
-  assert.ok(typeof version12 === 'object' && 'down' in version12);
-  old.exec(version12.down);
-  old.exec('PRAGMA user_version = 11');
+  undoUntil(old, 11);
   old.close();
 
   const from = Math.floor(Date.now() / 1000);
@@ -524,9 +530,7 @@ test('pushed requests of an earlier version are pending rows, and the earlier ve
   await before.pending.add({ ...kept, data });
   await before.close();
   const earlier = new DatabaseSync(path);
-  const [version12] = SQLITE_STORE_TABLES.migrations.slice(11);
-  assert.ok(typeof version12 === 'object' && 'down' in version12);
-  earlier.exec(`${version12.down}; PRAGMA user_version = 11`);
+  undoUntil(earlier, 11);
   const add = `INSERT INTO pushed_requests (issuer_id, id, client_id, parameters, expires_at) VALUES (1, :id, 'app', '{"a":"b"}', :until)`;
   earlier.prepare(add).run({ id: 'before', until: 61 });
 

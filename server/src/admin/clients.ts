@@ -121,6 +121,14 @@ function kindOf(client: ClientRecord): (typeof CLIENT_KINDS)[number] {
   return client.documentValidAt === undefined ? 'registered' : 'document';
 }
 
+/** Orders of the list. */
+export const CLIENT_ORDERS = ['client_id', 'client_name'] as const;
+
+/** Sorts clients by name, in any case. Several may have the same name, or none. */
+function nameWithId({ id, name = '' }: ClientRecord): string {
+  return `${name.toLowerCase()}\0${id}`;
+}
+
 /** More than may register themselves by default. */
 const MAX_LISTED = 20_000;
 
@@ -129,7 +137,7 @@ export const CLIENT_OPERATIONS = {
     method: 'GET',
     path: '/clients',
     scope: 'grantd:clients:read',
-    summary: 'List clients, sorted by client ID',
+    summary: 'List clients, sorted by client ID or by name',
     query: {
       ...PAGING,
       search: {
@@ -141,6 +149,7 @@ export const CLIENT_OPERATIONS = {
         about: 'Only clients that an operator added, that registered themselves, or that have a document.',
       },
       state: { schema: oneOf(['active', 'disabled']), about: 'Only clients in this state.' },
+      sort: { schema: oneOf(CLIENT_ORDERS), about: 'The order of the list. Default: client_id.' },
       descending: DESCENDING,
     },
     status: 200,
@@ -148,7 +157,7 @@ export const CLIENT_OPERATIONS = {
     command: {
       line: 'client list',
       about: 'list all clients',
-      flags: { search: { placeholder: 'TEXT' }, kind: {}, state: {}, descending: {} },
+      flags: { search: { placeholder: 'TEXT' }, kind: {}, state: {}, sort: {}, descending: {} },
       columns: {
         ID: ({ client_id: id }) => id,
         NAME: ({ client_name: name = '' }) => name,
@@ -159,7 +168,7 @@ export const CLIENT_OPERATIONS = {
         DISABLED: ({ disabled_at: disabledAt = '' }) => disabledAt,
       },
     },
-    async perform({ storage }, { search: part = '', kind, state, ...paging }) {
+    async perform({ storage }, { search: part = '', kind, state, sort, ...paging }) {
       const search = part.toLowerCase();
       const found = (await storage.clients.list()).filter(
         (client) =>
@@ -167,7 +176,7 @@ export const CLIENT_OPERATIONS = {
           (state === undefined || (client.disabledAtMs !== undefined) === (state === 'disabled')) &&
           [client.id, client.name ?? ''].some((name) => name.toLowerCase().includes(search)),
       );
-      return pageOf(found, paging, ({ id }) => id, clientView);
+      return pageOf(found, paging, sort === 'client_name' ? nameWithId : ({ id }) => id, clientView);
     },
   }),
   addClient: change({

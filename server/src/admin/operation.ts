@@ -332,23 +332,32 @@ export function pageOf<T, D>(
  */
 export function pageAt<T, D>(
   read: readonly T[],
-  { limit, place }: { readonly limit: number; readonly place: Place | undefined },
+  { limit, place, stoppedAt }: PageRead,
   keyOf: (item: T) => string | number,
   show: (item: T) => D,
 ): Outcome<Page<D>> {
   const isBefore = place?.isBefore === true;
   const hasMore = read.length > limit;
-  const items = isBefore ? read.slice(0, limit).toReversed() : read.slice(0, limit);
-  const [first, last] = [items[0], items.at(-1)];
-  const hasNext = isBefore || hasMore;
-  const hasPrevious = isBefore ? hasMore : place !== undefined;
+  const found = read.slice(0, limit);
+  const last = found.at(-1);
+  // Where the next read in this direction begins, and where one in the other direction does.
+  const onward = stoppedAt ?? (hasMore && last !== undefined ? keyOf(last) : undefined);
+  const back = place && found[0] && keyOf(found[0]);
+  const [next, previous] = isBefore ? [back, onward] : [onward, back];
   return {
     document: {
-      items: items.map(show),
-      ...(hasNext && last !== undefined && { next_cursor: cursorOf(keyOf(last)) }),
-      ...(hasPrevious && first !== undefined && { previous_cursor: cursorOf(keyOf(first), true) }),
+      items: (isBefore ? found.toReversed() : found).map(show),
+      ...(next !== undefined && { next_cursor: cursorOf(next) }),
+      ...(previous !== undefined && { previous_cursor: cursorOf(previous, true) }),
     },
   };
+}
+
+interface PageRead {
+  readonly limit: number;
+  readonly place: Place | undefined;
+  /** Where the search for items stopped, if it did before the page was full. */
+  readonly stoppedAt?: string | number | undefined;
 }
 
 export function paged<T>(items: readonly T[], next: string | number | undefined): Outcome<Page<T>> {

@@ -99,19 +99,21 @@ export function whole<T>(name: string, items: Schema<T>, description: string) {
 
 /** One page of a list. */
 export function page<T>(name: string, items: Schema<T>) {
-  return named(
-    name,
-    object({
-      items: list(items, 'The items on this page of the list.'),
-      'next_cursor?': text(
-        'To get the next page, send this value as the parameter cursor. Absent on the last page.',
-      ),
-      'previous_cursor?': text(
-        'To get the page before, send this value as the parameter cursor. Absent on the first page, and in lists that have only one direction.',
-      ),
-      'total?': count('Number of items on all pages, if the server knows it without counting.'),
-    }),
-  );
+  return named(name, object(pageMembers(items)));
+}
+
+/** The members of a page. */
+export function pageMembers<T>(items: Schema<T>) {
+  return {
+    items: list(items, 'The items on this page of the list.'),
+    'next_cursor?': text(
+      'To get the next page, send this value as the parameter cursor. Absent on the last page.',
+    ),
+    'previous_cursor?': text(
+      'To get the page before, send this value as the parameter cursor. Absent on the first page, and in lists that have only one direction.',
+    ),
+    'total?': count('Number of items on all pages, if the server knows it without counting.'),
+  };
 }
 
 /** What an operation tells the operator beside its result. */

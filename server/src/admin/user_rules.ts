@@ -408,40 +408,35 @@ export async function consentsOf(
   return given.filter((consent, index) => counts(consent, clients[index]));
 }
 
-export interface ListWish extends PeopleFilter {
-  readonly state?: State;
-}
-
-export type State = 'active' | 'disabled';
-
 /** Users per read. Their states are one more read. */
 const USERS_PER_PAGE = 2000;
 
 /** Yields the users of a list page by page. */
 export async function* pagesOf(
-  { people, storage }: Pick<OperationParts, 'people' | 'storage'>,
-  { state, limit = Number.POSITIVE_INFINITY, ...filter }: ListWish,
+  parts: Pick<OperationParts, 'people' | 'storage'>,
+  filter: PeopleFilter,
 ): AsyncGenerator<readonly Listed[]> {
-  // Users in the wrong state do not count, so a page of them needs another read.
-  const pageSize = state === undefined ? Math.min(limit, USERS_PER_PAGE) : USERS_PER_PAGE;
-  for (let [left, after] = [limit, filter.after]; left > 0; ) {
-    const page = await people.list({
+  for (let { after } = filter; ; ) {
+    const page = await parts.people.list({
       ...filter,
       ...(after !== undefined && { after }),
-      limit: Math.min(pageSize, USERS_PER_PAGE),
+      limit: USERS_PER_PAGE,
     });
-    const disabled = await askStorage(() => storage.disabledSubjects(page.map(({ subject }) => subject)));
-    const listed = page
-      .filter(({ subject }) => state === undefined || disabled.has(subject) === (state === 'disabled'))
-      .slice(0, left)
-      .map((person): Listed => {
-        const disabledAtMs = disabled.get(person.subject);
-        return { ...person, ...(disabledAtMs !== undefined && { disabledAtMs }) };
-      });
-    yield listed;
-    left -= listed.length;
+    yield await withStates(parts, page);
     const last = page.at(-1);
-    if (last === undefined || page.length < pageSize) return;
+    if (last === undefined || page.length < USERS_PER_PAGE) return;
     after = placeOfPerson(last, filter.sort);
   }
+}
+
+/** Adds the states to users, with one read. */
+export async function withStates(
+  { storage }: Pick<OperationParts, 'storage'>,
+  people: readonly ListedPerson[],
+): Promise<readonly Listed[]> {
+  const disabled = await askStorage(() => storage.disabledSubjects(people.map(({ subject }) => subject)));
+  return people.map((person) => {
+    const disabledAtMs = disabled.get(person.subject);
+    return { ...person, ...(disabledAtMs !== undefined && { disabledAtMs }) };
+  });
 }

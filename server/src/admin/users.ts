@@ -7,6 +7,7 @@ import {
   isPlaceOfPerson,
   LISTED_FACTORS,
   PEOPLE_ORDERS,
+  PEOPLE_STATES,
   placeOfPerson,
 } from '../data/people_list.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
@@ -39,12 +40,13 @@ import {
   anyObject,
   count,
   flag,
+  integer,
   named,
   object,
   oneOf,
   optional,
   optionalTime,
-  page,
+  pageMembers,
   type Schema,
   text,
   texts,
@@ -61,7 +63,6 @@ import {
   claimsAfter,
   type Listed,
   nameTaken,
-  pagesOf,
   removePerson,
   requireClaims,
   requireNoGroups,
@@ -70,6 +71,7 @@ import {
   setPassword,
   setPersonDisabled,
   withState,
+  withStates,
 } from './user_rules.ts';
 
 // ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -107,7 +109,15 @@ const USER = named(
   }),
 );
 export type User = ValueOf<typeof USER>;
-const USERS = page('Users', USER);
+const USERS = named(
+  'Users',
+  object({
+    ...pageMembers(USER),
+    'looked_at?': count(
+      'How many users the server has looked at. Present if the time of within_ms was over.',
+    ),
+  }),
+);
 const CHANGED_USER = named(
   'ChangedUser',
   object({
@@ -297,7 +307,7 @@ export const USER_OPERATIONS = {
         about: 'Only users whose verified email address this is.',
       },
       group: GROUP_FILTER,
-      state: { schema: oneOf(['active', 'disabled']), about: 'Only users in this state.' },
+      state: { schema: oneOf(PEOPLE_STATES), about: 'Only users in this state.' },
       factor: {
         schema: oneOf(LISTED_FACTORS),
         about: 'Only users with this second factor, or with none.',
@@ -307,6 +317,11 @@ export const USER_OPERATIONS = {
       activity: {
         schema: flag(),
         about: 'Whether to add the second factors and the last sign-in of each user. Default: false.',
+      },
+      within_ms: {
+        schema: integer(undefined, { minimum: 0, maximum: 60_000 }),
+        about:
+          'Milliseconds after which the server stops to look for users. The page then has looked_at, and continues with next_cursor or previous_cursor. Default: no limit.',
       },
     },
     status: 200,
@@ -358,9 +373,9 @@ export const USER_OPERATIONS = {
         return paged(person ? [userView(await withState(parts, person))] : [], undefined);
       }
       const groupName = group === undefined ? undefined : (await requireGroup(parts, group)).name;
-      const { search, state, factor, sort, descending = false, activity } = input;
+      const { search, state, factor, sort, descending = false, activity, within_ms: withinMs } = input;
       const place = pagePlace(input, (at) => typeof at === 'string' && isPlaceOfPerson(at, sort));
-      const wish = {
+      const { people, stopped } = await parts.people.page({
         ...optional('search', search),
         ...optional('group', groupName),
         ...optional('state', state),
@@ -368,12 +383,14 @@ export const USER_OPERATIONS = {
         ...optional('sort', sort),
         ...optional('after', place && String(place.at)),
         ...optional('withActivity', activity),
+        ...optional('withinMs', withinMs),
         descending: descending !== (place?.isBefore ?? false),
         limit: limit + 1,
-      };
-      const users: Listed[] = [];
-      for await (const some of pagesOf(parts, wish)) users.push(...some);
-      return pageAt(users, { limit, place }, (user) => placeOfPerson(user, sort), userView);
+      });
+      const users = await withStates(parts, people);
+      const found = { limit, place, stoppedAt: stopped?.place };
+      const { document } = pageAt(users, found, (user) => placeOfPerson(user, sort), userView);
+      return { document: { ...document, ...optional('looked_at', stopped?.lookedAt) } };
     },
   }),
   addUser: change({

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
-import { CLIENT_KINDS } from '../admin/clients.ts';
+import { CLIENT_KINDS, CLIENT_ORDERS } from '../admin/clients.ts';
 import type { Document } from '../admin/table.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
@@ -187,6 +187,7 @@ export async function showClients(visit: Visit): Promise<Response> {
       ...wishOf(visit),
       ...chosen(visit, 'kind', CLIENT_KINDS),
       ...chosen(visit, 'state', STATES),
+      ...chosen(visit, 'sort', CLIENT_ORDERS),
     });
     const texts = textsIn(setting.language);
     const rows = listOf(visit, 'clients', clients, columnsOf(texts), (client) =>
@@ -216,8 +217,12 @@ export function rowOf(client: Client, table?: TableNeeds): ListRow {
 }
 
 export function columnsOf({ console: words }: Texts): readonly Column[] {
-  const others = [words.columns.name, words.clientType, words.columns.grants, words.lastUsed];
-  return [{ title: words.columns.clientId, sort: 'client_id' }, ...others.map((title) => ({ title }))];
+  const others = [words.clientType, words.columns.grants, words.lastUsed];
+  return [
+    { title: words.columns.clientId, sort: 'client_id' },
+    { title: words.columns.name, sort: 'client_name' },
+    ...others.map((title) => ({ title })),
+  ];
 }
 
 function cellsOf(

@@ -19,6 +19,7 @@ import {
   type PageUrls,
   pageLinks,
   pagesAround,
+  SEARCH_MS,
   thingLinks,
   thingUrl,
   wishOf,
@@ -147,7 +148,7 @@ async function groupOf(visit: Visit, name: string): Promise<GroupView> {
   } = visit;
   const group = await call('getGroup', { group: name });
   const { search: _, ...wish } = wishOf(visit);
-  const members = await call('listUsers', { ...wish, group: group.name });
+  const members = await call('listUsers', { ...wish, group: group.name, within_ms: SEARCH_MS });
   return {
     ...{ ...view, group },
     members: members.items.map((member) => rowOfUser(member, '')),
@@ -214,7 +215,7 @@ export function groupPage(view: GroupView, setting: PageSetting): Page {
 
 function membersOf({ base, group, members, isOfAdministrators, own, pages }: GroupView, texts: Texts): Html {
   const { console: words } = texts;
-  if (members.length === 0) return html`<p class="empty">${words.none}</p>`;
+  if (members.length === 0 && pages.next === undefined) return html`<p class="empty">${words.none}</p>`;
   const leave = ({ key, name }: ListRow) =>
     actLink(GROUPS, 'leave', base, { name: group.name, sub: key }, texts, { id: key, unseen: name });
   const isOwn = ({ key }: ListRow) => isOfAdministrators && key === own;

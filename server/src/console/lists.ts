@@ -3,7 +3,7 @@ import { html } from 'hono/html';
 import { CLIENT_KINDS } from '../admin/clients.ts';
 import { type Page, readCursor } from '../admin/operation.ts';
 import { optional } from '../admin/schema.ts';
-import { LISTED_FACTORS } from '../data/people_list.ts';
+import { LISTED_FACTORS, PEOPLE_STATES } from '../data/people_list.ts';
 import { copyOf } from '../pages/drawing/copying.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
@@ -11,7 +11,7 @@ import type { Visit } from './access.ts';
 import { BULK_ACTS } from './bulk_acts.ts';
 import { type ConsoleView, urlOf } from './frame.ts';
 
-export const STATES = ['active', 'disabled'] as const;
+export const STATES = PEOPLE_STATES;
 
 interface ListAbout {
   readonly parameter: string;
@@ -101,7 +101,12 @@ export interface PageUrls {
   readonly first?: string;
   readonly previous?: string;
   readonly next?: string;
+  /** How many things were looked at, if the search stopped before the page was full. */
+  readonly lookedAt?: number;
 }
+
+/** Milliseconds after which a search stops, and the page says so. */
+export const SEARCH_MS = 25;
 
 /** What a visitor of a list wants to see, as operations take it. */
 export interface ListWish {
@@ -139,14 +144,18 @@ export function nextAfter({ next_cursor: cursor }: { readonly next_cursor?: stri
   return cursor === undefined ? undefined : String(readCursor(cursor)?.at);
 }
 
+/** A page that may have ended because a search took too long. */
+type SearchedPage<T> = Page<T> & { readonly looked_at?: number };
+
 /** Links to the pages around one. @param urlWith the URL of the list with a cursor */
 export function pagesAround(
-  { previous_cursor: previous, next_cursor: next }: Page<unknown>,
+  { previous_cursor: previous, next_cursor: next, looked_at: lookedAt }: SearchedPage<unknown>,
   urlWith: (cursor?: string) => string,
 ): PageUrls {
   return {
     ...(previous !== undefined && { first: urlWith(), previous: urlWith(previous) }),
     ...(next !== undefined && { next: urlWith(next) }),
+    ...optional('lookedAt', lookedAt),
   };
 }
 
@@ -154,7 +163,7 @@ export function pagesAround(
 export function listOf<T>(
   { c, view }: Pick<Visit, 'c' | 'view'>,
   current: ListName,
-  page: Page<T>,
+  page: SearchedPage<T>,
   columns: readonly Column[],
   rowOf: (item: T) => ListRow,
 ): ListView & { readonly current: ListName } {
@@ -201,7 +210,7 @@ ${shortcuts.map(({ title, parameters }) => html`<li><a href="${urlOf(base, curre
   }${searchForm(view, texts)}
 ${
   rows.length === 0
-    ? html`<div class="empty"><p role="status">${isWhole ? (firstStep ?? words.nothingFound) : words.nothingFound}</p>${isWhole ? '' : html`<p><a id="all" href="${urlOf(base, current)}">${words.showAll}</a></p>`}</div>`
+    ? html`<div class="empty">${pages.lookedAt === undefined ? html`<p role="status">${isWhole ? (firstStep ?? words.nothingFound) : words.nothingFound}</p>` : ''}${isWhole ? '' : html`<p><a id="all" href="${urlOf(base, current)}">${words.showAll}</a></p>`}</div>`
     : html`${total === undefined ? '' : html`<p class="note">${words.countOf[current](total, texts.formats.number(total))}</p>`}
 ${tableWithActs(view, texts)}`
 }
@@ -309,13 +318,14 @@ ${rows.map(
 </table>`;
 }
 
-/** Links `first`, `previous` and `next`. */
-export function pageLinks({ first, previous, next }: PageUrls, { console: words }: Texts): Html | '' {
-  const link = (id: 'first' | 'previous' | 'next', url: string | undefined) =>
-    url === undefined ? '' : html`<a id="${id}" class="button" href="${url}">${words.turning[id]}</a>\n`;
+/** Links `first`, `previous` and `next`, and note `looked-at` above them if the search goes on. */
+export function pageLinks({ first, previous, next, lookedAt }: PageUrls, texts: Texts): Html | '' {
+  const { console: words, formats } = texts;
+  const link = (id: 'first' | 'previous' | 'next', url: string | undefined, text = words.turning[id]) =>
+    url === undefined ? '' : html`<a id="${id}" class="button" href="${url}">${text}</a>\n`;
   if ((first ?? previous ?? next) === undefined) return '';
-  return html`<nav class="turning" aria-label="${words.turning.label}">
-${link('first', first)}${link('previous', previous)}${link('next', next)}</nav>`;
+  return html`${lookedAt === undefined ? '' : html`<p role="status" id="looked-at" class="note">${words.lookedAt(formats.number(lookedAt))}</p>\n`}<nav class="turning" aria-label="${words.turning.label}">
+${link('first', first)}${link('previous', previous)}${link('next', next, lookedAt === undefined ? words.turning.next : words.turning.goOn)}</nav>`;
 }
 
 /** Links to things. */

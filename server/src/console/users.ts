@@ -25,6 +25,7 @@ import {
   type ListView,
   listBody,
   listOf,
+  SEARCH_MS,
   STATES,
   type TableNeeds,
   thingUrl,
@@ -288,6 +289,7 @@ export async function showUsers(visit: Visit): Promise<Response> {
       ...chosen(visit, 'sort', PEOPLE_ORDERS),
       ...(group !== '' && { group }),
       activity: true,
+      within_ms: SEARCH_MS,
     });
     const texts = textsIn(setting.language);
     const list = listOf(visit, 'users', users, columnsOf(texts), (user) =>

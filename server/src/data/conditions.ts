@@ -125,7 +125,7 @@ interface UserWithWays {
 /** That a user, who is a member of a group, cannot sign in. */
 export function staysOut(issuer: string, group: string, { subject, ways }: UserWithWays): WriteCondition {
   const { condition, values } = hasWay(ways);
-  const breach = `SELECT 1 WHERE NOT ${OF_HOST.isDisabled} AND ${condition}`;
+  const breach = `SELECT 1 WHERE NOT ${OF_HOST.isDisabled(':subject')} AND ${condition}`;
   return { issuer, lock: lockGroup({ group }), breach: dynamicCall(breach, { subject, ...values }) };
 }
 
@@ -143,7 +143,7 @@ export function stays(
       SELECT 1 FROM grantd.group_members
       WHERE issuer = :issuer AND group_name = :group AND subject = ${user} AND ended_at_ms IS NULL)`;
   const { condition, values } = hasWay(ways);
-  const holds = [isMember(':subject'), isMember(':by'), `NOT ${OF_HOST.isDisabled}`, condition];
+  const holds = [isMember(':subject'), isMember(':by'), `NOT ${OF_HOST.isDisabled(':subject')}`, condition];
   const breach = `SELECT 1 WHERE NOT (${holds.join(' AND ')})`;
   return {
     issuer,

@@ -102,11 +102,13 @@ const MAILS_SQL = MAILS.statements({
   putInMailbox: `UPDATE grantd.mails SET boxed_at_ms = :boxedAtMs, sealed = :sealed WHERE ${ONE}`,
   mailbox: `
     SELECT ${MAILS.list} FROM grantd.mails WHERE issuer = :issuer AND boxed_at_ms IS NOT NULL
-    ORDER BY boxed_at_ms DESC, id LIMIT :limit`,
+    ORDER BY boxed_at_ms DESC, id DESC LIMIT :limit`,
   list: `
     SELECT ${MAILS.list} FROM grantd.mails WHERE issuer = :issuer AND boxed_at_ms IS NULL
-      AND (:failed = 0 OR failed_at_ms IS NOT NULL)
-    ORDER BY created_at_ms DESC, id LIMIT :limit`,
+    ORDER BY created_at_ms DESC, id DESC LIMIT :limit`,
+  listFailed: `
+    SELECT ${MAILS.list} FROM grantd.mails WHERE issuer = :issuer AND failed_at_ms IS NOT NULL
+    ORDER BY created_at_ms DESC, id DESC LIMIT :limit`,
   removeWaiting: `
     DELETE FROM grantd.mails
     WHERE issuer = :issuer AND subject = :subject AND template = :template AND boxed_at_ms IS NULL`,
@@ -170,7 +172,8 @@ export function mailsTable(tables: ProgramTables): Mails {
     fail: (id, failedAtMs, lastError) => tables.run(MAILS_SQL.fail({ id, failedAtMs, lastError })),
     putInMailbox: (id, sealed, boxedAtMs) => tables.run(MAILS_SQL.putInMailbox({ id, sealed, boxedAtMs })),
     mailbox: (limit) => tables.list(MAILS_SQL.mailbox({ limit }), mailOf),
-    list: (failed, limit) => tables.list(MAILS_SQL.list({ failed: failed ? 1 : 0, limit }), mailOf),
+    list: (failed, limit) =>
+      tables.list(failed ? MAILS_SQL.listFailed({ limit }) : MAILS_SQL.list({ limit }), mailOf),
     async addPasswordLink(mail, { subject, passwordHash, revision }, nowMs) {
       const row: Readonly<Record<string, unknown>> = { ...newRow({ ...mail, subject }, nowMs) };
       const isSame = `EXISTS (

@@ -10,7 +10,15 @@ import {
   trimmed,
   verifiedEmailOf,
 } from './names.ts';
-import { type Activity, activityOf, listCall, type PeopleFilter } from './people_list.ts';
+import {
+  type Activity,
+  activityOf,
+  type FoundPeople,
+  listCall,
+  type PeopleFilter,
+  type PeoplePage,
+  readPage,
+} from './people_list.ts';
 import {
   type ActOfChange,
   batch,
@@ -82,6 +90,8 @@ export interface People {
   byOwnEmail(address: string): Promise<Person | undefined>;
   /** Sorted by name, unless the filter says otherwise. */
   list(filter?: PeopleFilter): Promise<readonly ListedPerson[]>;
+  /** One page of the list. */
+  page(page: PeoplePage): Promise<FoundPeople<ListedPerson>>;
   /**
    * Sets the password of a user, who is a local user from then on.
    * @param from the hash that is replaced, for a compare-and-set
@@ -318,6 +328,8 @@ export function peopleTable(tables: ProgramTables): People {
       return found.length === 1 ? found[0] : undefined;
     },
     list: (filter = {}) => tables.list(listCall(COLUMNS, filter), listedOf),
+    page: (page) =>
+      readPage(tables, page, (filter, few) => tables.list(listCall(COLUMNS, filter, few), listedOf)),
     setPasswordHash(subject, passwordHash, from, notice) {
       // A hash is salted, so it is new.
       const isChanged =

@@ -1,6 +1,7 @@
-// Lists of users: their filters, and their orders, each of which an index has.
+// Lists of users: their filters, and their orders, each of which an index has (ADR 197).
+import { OF_HOST } from '@grantd/core/internal/storage/statements';
 import { searchForms } from './names.ts';
-import { dynamicCall, type TableCall, type TableRow } from './tables.ts';
+import { batch, dynamicCall, type ProgramTables, type TableCall, type TableRow } from './tables.ts';
 
 /** Orders of a list, each by an index: by username, or by when users were added. */
 export const PEOPLE_ORDERS = ['username', 'created_at'] as const;
@@ -10,17 +11,23 @@ export type PeopleOrder = (typeof PEOPLE_ORDERS)[number];
 /** Second factors to filter users by. */
 export const LISTED_FACTORS = ['none', 'totp', 'passkey', 'security_key'] as const;
 
+/** Whether a user can sign in. */
+export const PEOPLE_STATES = ['active', 'disabled'] as const;
+
 /** Which users to list. */
 export interface PeopleFilter {
   /** Part of the username, e-mail address, name or phone number. */
   readonly search?: string;
   readonly group?: string;
   readonly factor?: (typeof LISTED_FACTORS)[number];
+  readonly state?: (typeof PEOPLE_STATES)[number];
   /** Default: by username. */
   readonly sort?: PeopleOrder;
   readonly descending?: boolean;
   /** Only users after this place in the order, which `placeOfPerson` names. */
   readonly after?: string;
+  /** Only users up to this place. */
+  readonly upTo?: string;
   /** Whether to read the activity too. */
   readonly withActivity?: boolean;
   /** Default: no limit. */
@@ -92,42 +99,201 @@ const ACTIVITY = `, ${KEY_COUNT(0)} AS passkeys, ${KEY_COUNT(1)} AS security_key
       SELECT max(f.at_ms) FROM grantd.sign_ins AS f
       WHERE f.issuer = people.issuer AND f.subject = people.subject AND f.reason = '') AS last_sign_in_at_ms`;
 
-/** The statement for a list of users. Each combination of conditions is a statement, so that indexes can be used. @param selected the columns of a user */
-export function listCall(selected: string, filter: PeopleFilter): TableCall {
-  const { search, group, factor, sort = 'username', descending = false, after, limit } = filter;
-  const values: Record<string, string | number> = {};
-  const conditions = ['issuer = :issuer'];
-  const columns = ORDERS[sort];
-  if (after !== undefined) {
-    const places = valuesAt(after, sort) ?? [];
-    const names = columns.map((_, index) => {
-      values[`after${index}`] = places[index] ?? '';
-      return `:after${index}`;
-    });
-    conditions.push(`(${columns.join(', ')}) ${descending ? '<' : '>'} (${names.join(', ')})`);
+interface Condition {
+  readonly sql: string;
+  readonly values?: Readonly<Record<string, string>>;
+  /** SQL for the subjects that fulfil it, if there can be few of them. */
+  readonly subjects?: string;
+}
+
+/** At most as many users are looked up one by one, instead of all users in order. */
+const FEW = 1000;
+
+/** Parameters for subjects. Most searches find few users, and a statement with fewer parameters is read faster. */
+const BATCHES = [50, FEW].map((size) => ({ size, ...batch(size) }));
+
+/** All users that fulfil a condition. */
+interface FewUsers {
+  readonly condition: Condition;
+  readonly subjects: readonly string[];
+}
+
+const keysOfKind = (isSecurityKey: 0 | 1) =>
+  `SELECT DISTINCT subject FROM grantd.passkeys WHERE issuer = :issuer AND is_security_key = ${isSecurityKey}`;
+
+const SUBJECTS_OF_FACTOR: Partial<Record<(typeof LISTED_FACTORS)[number], string>> = {
+  totp: 'SELECT subject FROM grantd.totp_secrets WHERE issuer = :issuer',
+  passkey: keysOfKind(0),
+  security_key: keysOfKind(1),
+};
+
+/** The conditions of a filter, those first whose users are found fastest. */
+function conditionsOf({ search, group, factor, state }: PeopleFilter): readonly Condition[] {
+  const conditions: Condition[] = [];
+  if (state !== undefined) {
+    const isDisabled = OF_HOST.isDisabled('people.subject');
+    conditions.push(
+      state === 'disabled'
+        ? { sql: isDisabled, subjects: OF_HOST.disabledSubjects }
+        : { sql: `NOT ${isDisabled}` },
+    );
   }
-  if (search !== undefined) {
-    const forms = searchForms(search).map((form, index) => {
-      values[`search${index}`] = `%${form.replaceAll(/[!%_]/g, '!$&')}%`;
-      return `search_text LIKE :search${index} ESCAPE '!'`;
-    });
-    conditions.push(`(${forms.join(' OR ')})`);
+  if (factor !== undefined) {
+    const subjects = SUBJECTS_OF_FACTOR[factor];
+    conditions.push({ sql: `(${OF_FACTOR[factor]})`, ...(subjects !== undefined && { subjects }) });
   }
-  if (group !== undefined) {
-    values.group = group;
-    conditions.push(`EXISTS (
+  if (group !== undefined)
+    conditions.push({
+      sql: `EXISTS (
       SELECT 1 FROM grantd.group_members AS g
       WHERE g.issuer = people.issuer AND g.subject = people.subject AND g.group_name = :group
-        AND g.ended_at_ms IS NULL)`);
+        AND g.ended_at_ms IS NULL)`,
+      subjects: `
+      SELECT subject FROM grantd.group_members
+      WHERE issuer = :issuer AND group_name = :group AND ended_at_ms IS NULL`,
+      values: { group },
+    });
+  if (search !== undefined) {
+    const forms = searchForms(search).map((form) => `%${form.replaceAll(/[!%_]/g, '!$&')}%`);
+    const sql = forms.map((_, index) => `search_text LIKE :search${index} ESCAPE '!'`).join(' OR ');
+    conditions.push({
+      sql: `(${sql})`,
+      subjects: `SELECT subject FROM grantd.people WHERE issuer = :issuer AND (${sql})`,
+      values: Object.fromEntries(forms.map((form, index) => [`search${index}`, form])),
+    });
   }
-  if (factor !== undefined) conditions.push(`(${OF_FACTOR[factor]})`);
-  if (limit !== undefined) values.limit = limit;
+  return conditions;
+}
+
+/** The part of a list between two places. @returns SQL, and the values of its parameters */
+function between({ sort = 'username', descending = false, after, upTo }: PeopleFilter) {
+  const columns = ORDERS[sort];
+  const values: Record<string, string | number> = {};
+  const compared = (name: string, place: string, sign: string) => {
+    const parameters = columns.map((_, index) => `:${name}${index}`);
+    const found = valuesAt(place, sort) ?? [];
+    for (const [index] of columns.entries()) values[`${name}${index}`] = found[index] ?? '';
+    return `(${columns.join(', ')}) ${sign} (${parameters.join(', ')})`;
+  };
+  const conditions = [
+    ...(after === undefined ? [] : [compared('after', after, descending ? '<' : '>')]),
+    ...(upTo === undefined ? [] : [compared('upTo', upTo, descending ? '>=' : '<=')]),
+  ];
   const order = columns.map((column) => (descending ? `${column} DESC` : column)).join(', ');
-  return dynamicCall(
-    `SELECT ${selected}${filter.withActivity === true ? ACTIVITY : ''} FROM grantd.people
-     WHERE ${conditions.join(' AND ')} ORDER BY ${order} ${limit === undefined ? '' : 'LIMIT :limit'}`,
-    values,
+  return { conditions, values, order };
+}
+
+/**
+ * The statement for a list of users. Each combination of conditions is a statement, so that indexes can be used. Whole rows
+ * are read only of the users on the page.
+ * @param selected the columns of a user
+ * @param few to look up only these users
+ */
+export function listCall(selected: string, filter: PeopleFilter, few?: FewUsers): TableCall {
+  const { limit, withActivity = false } = filter;
+  const { conditions, values, order } = between(filter);
+  const filters = conditionsOf(filter).filter(({ sql }) => sql !== few?.condition.sql);
+  const among = few && BATCHES.find(({ size }) => size >= few.subjects.length);
+  const all = [
+    'issuer = :issuer',
+    ...(among === undefined ? [] : [`subject IN (VALUES ${among.rows})`]),
+    ...conditions,
+    ...filters.map(({ sql }) => sql),
+  ];
+  const found = `FROM grantd.people WHERE ${all.join(' AND ')} ORDER BY ${order}`;
+  const columns = `${selected}${withActivity ? ACTIVITY : ''}`;
+  const sql =
+    limit === undefined
+      ? `SELECT ${columns} ${found}`
+      : `
+    SELECT ${columns} FROM grantd.people WHERE issuer = :issuer AND subject IN (
+      SELECT subject ${found} LIMIT :limit)
+    ORDER BY ${order}`;
+  return dynamicCall(sql, {
+    ...values,
+    ...among?.valuesOf(few?.subjects ?? []),
+    ...Object.assign({}, ...filters.map((one) => one.values ?? {})),
+    ...(limit !== undefined && { limit }),
+  });
+}
+
+/** Users that are looked at in one read. */
+const USERS_PER_READ = 1000;
+
+/** Which page to read. */
+export interface PeoplePage extends PeopleFilter {
+  readonly limit: number;
+  /** Milliseconds after which the search stops, although the page is not full. Default: no limit. */
+  readonly withinMs?: number;
+}
+
+/** A page, which is not full if there are no more users, or if the time was over. */
+export interface FoundPeople<T> {
+  readonly people: readonly T[];
+  /** If the time was over: how many users were looked at, and the place of the last one. */
+  readonly stopped?: { readonly lookedAt: number; readonly place: string };
+}
+
+/**
+ * Reads a page of users. If few users fulfil a condition, it looks these up. Otherwise, it looks at all users in the order
+ * of the list until the page is full.
+ * @param list reads users by a statement
+ */
+export async function readPage<T>(
+  tables: Pick<ProgramTables, 'first' | 'list'>,
+  { withinMs, ...filter }: PeoplePage,
+  list: (filter: PeopleFilter, few?: FewUsers) => Promise<readonly T[]>,
+): Promise<FoundPeople<T>> {
+  const conditions = conditionsOf(filter);
+  if (conditions.length === 0) return { people: await list(filter) };
+  for (const condition of conditions) {
+    const few = await fewThat(tables, condition);
+    if (few !== undefined) return { people: few.subjects.length === 0 ? [] : await list(filter, few) };
+  }
+
+  const beganMs = performance.now();
+  const people: T[] = [];
+  let { after } = filter;
+  for (let lookedAt = USERS_PER_READ; ; lookedAt += USERS_PER_READ) {
+    const upTo = await placeFurtherOn(tables, { ...filter, ...(after !== undefined && { after }) });
+    const part = { ...(after !== undefined && { after }), ...(upTo !== undefined && { upTo }) };
+    people.push(...(await list({ ...filter, ...part, limit: filter.limit - people.length })));
+    if (upTo === undefined || people.length === filter.limit) return { people };
+    if (withinMs !== undefined && performance.now() - beganMs >= withinMs)
+      return { people, stopped: { lookedAt, place: upTo } };
+    after = upTo;
+  }
+}
+
+/** @returns `undefined` if many users fulfil the condition */
+async function fewThat(
+  tables: Pick<ProgramTables, 'list'>,
+  condition: Condition,
+): Promise<FewUsers | undefined> {
+  if (condition.subjects === undefined) return undefined;
+  const call = dynamicCall(`${condition.subjects} LIMIT ${FEW + 1}`, condition.values ?? {});
+  const subjects = await tables.list(call, ({ subject }) => String(subject));
+  return subjects.length > FEW ? undefined : { condition, subjects };
+}
+
+/** The place of the last user of a read. @returns `undefined` if fewer users follow */
+async function placeFurtherOn(
+  tables: Pick<ProgramTables, 'first'>,
+  filter: PeopleFilter,
+): Promise<string | undefined> {
+  const { conditions, values, order } = between(filter);
+  const last = await tables.first(
+    dynamicCall(
+      `SELECT ${ORDERS[filter.sort ?? 'username'].join(', ')} FROM grantd.people
+       WHERE ${['issuer = :issuer', ...conditions].join(' AND ')} ORDER BY ${order} LIMIT 1 OFFSET ${USERS_PER_READ - 1}`,
+      values,
+    ),
+    ({ name, created_at_ms: createdAtMs, subject }) => ({
+      ...{ name: String(name), subject: String(subject) },
+      createdAtMs: Number(createdAtMs),
+    }),
   );
+  return last && placeOfPerson(last, filter.sort);
 }
 
 /** @returns `undefined` for a row without `ACTIVITY` */

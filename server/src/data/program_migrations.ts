@@ -24,6 +24,15 @@ const VERIFIED_EMAILS: Readonly<Record<Dialect, string>> = {
       AND claims::json ->> 'email_verified' = 'true'`,
 };
 
+/** A search reads an index instead of whole rows. PostgreSQL refuses texts as long as some are in an index. */
+const SEARCHED_IN_INDEX: Readonly<Record<Dialect, Readonly<Record<'expand' | 'down', string>>>> = {
+  sqlite: {
+    expand: 'CREATE INDEX people_to_search ON grantd.people (issuer, name, search_text);',
+    down: 'DROP INDEX grantd.people_to_search;',
+  },
+  postgres: { expand: '', down: '' },
+};
+
 /** Each migration is applied once and never edited. They are written as for PostgreSQL. */
 const migrations = (dialect: Dialect): readonly Migration[] => [
   `
@@ -471,6 +480,27 @@ const migrations = (dialect: Dialect): readonly Migration[] => [
   {
     expand: 'CREATE INDEX people_by_creation ON grantd.people (issuer, created_at_ms, subject)',
     down: 'DROP INDEX grantd.people_by_creation',
+  },
+  // Lists that do not read all rows: members of groups, and emails by when they were queued.
+  {
+    expand: `
+    DROP INDEX grantd.group_members_by_group;
+    CREATE INDEX group_members_of_group ON grantd.group_members (issuer, group_name, ended_at_ms);
+    CREATE INDEX passkeys_by_kind ON grantd.passkeys (issuer, is_security_key, subject);
+    CREATE INDEX mails_by_creation ON grantd.mails (issuer, created_at_ms, id) WHERE boxed_at_ms IS NULL;
+    CREATE INDEX mails_failed ON grantd.mails (issuer, created_at_ms, id) WHERE failed_at_ms IS NOT NULL;
+    CREATE INDEX mails_in_mailbox ON grantd.mails (issuer, boxed_at_ms, id) WHERE boxed_at_ms IS NOT NULL;
+    ${SEARCHED_IN_INDEX[dialect].expand}
+    `,
+    down: `
+    ${SEARCHED_IN_INDEX[dialect].down}
+    DROP INDEX grantd.mails_in_mailbox;
+    DROP INDEX grantd.mails_failed;
+    DROP INDEX grantd.mails_by_creation;
+    DROP INDEX grantd.passkeys_by_kind;
+    DROP INDEX grantd.group_members_of_group;
+    CREATE INDEX group_members_by_group ON grantd.group_members (issuer, group_name);
+    `,
   },
 ];
 

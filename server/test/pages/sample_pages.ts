@@ -1134,6 +1134,11 @@ const SAMPLES: readonly Sample[] = [
       { key: 'xT2a9', name: 'bob', cells: ['Bob Builder', 'bob@example.com'], badges: ['disabled'] },
     ],
   }),
+  sample('console_users_searched', usersPage, {
+    ...{ ...CONSOLE, current: 'users', wish: { state: 'disabled' }, rows: [] },
+    columns: USER_COLUMNS.map((title) => ({ title })),
+    pages: { next: '/console/users?state=disabled&cursor=b', lookedAt: 12_000 },
+  }),
   sample('console_bulk_ask', askBulkPage, {
     ...{ ...CONSOLE, current: 'users', list: 'users', does: 'join', groups: ['admins', 'staff'] },
     picked: [

@@ -49,6 +49,18 @@ test('the main button of the security page adds the missing factor, and changes 
   assert.deepEqual(main(await drawn('account_security_factors')), ['change-password']);
 });
 
+test('a list whose search stopped says so instead of that nothing was found, and leads on', async () => {
+  for (const [language, texts] of [
+    ['en', ['The search stopped after 12,000 users. There may be more.', '>Continue the search</a>']],
+    ['de', ['Die Suche hat nach 12.000 Benutzern angehalten. Es kann weitere geben.', '>Weiter suchen</a>']],
+  ] as const) {
+    const html = await drawn('console_users_searched', language);
+    for (const text of texts) assert.ok(html.includes(text), text);
+    assert.match(html, /<a id="next" class="button" href="\/console\/users\?state=disabled&amp;cursor=b">/);
+    assert.doesNotMatch(html, /Nothing found|Nichts gefunden/);
+  }
+});
+
 test('a service without access has no button, and the hour of its last use', async () => {
   for (const [language, texts] of [
     ['en', ['last used on 9 March 2026 between 21:00 and 22:00 UTC', 'Has no access any more.']],

@@ -266,8 +266,8 @@ function storageOn(
 /** The rows of every table, to SQLite. A real number would come from `ANALYZE`, and plans would differ by database. */
 const ASSUMED_ROWS = 1_000_000;
 
-/** The rows of an index of some rows. */
-const ASSUMED_PARTIAL_ROWS = 10_000;
+/** A partial index has this part of the rows. */
+const ASSUMED_PART = 0.01;
 
 const INDEXES_SQL = `
   SELECT t.name AS tbl, CASE WHEN t.wr AND i.origin = 'pk' THEN t.name ELSE i.name END AS idx,
@@ -289,13 +289,15 @@ function keepStatistics(database: DatabaseSync): void {
   const indexes = database.prepare(INDEXES_SQL).all();
   const wanted = indexes.map(
     ({ tbl = '', idx = '', is_unique: isUnique, is_partial: isPartial, columns }) => {
-      const rows = isPartial === 1 ? ASSUMED_PARTIAL_ROWS : ASSUMED_ROWS;
+      const part = isPartial === 1 ? ASSUMED_PART : 1;
       // How many rows are equal in the first column, in the first two, and so on.
       const equal = Array.from({ length: Number(columns) }, (_, at) => {
         const following = Number(columns) - at - 1;
         if (following === 0 && isUnique === 1) return 1;
-        return at === 0 ? rows : Math.min(rows, 10 * 100 ** following);
+        const all = at === 0 ? ASSUMED_ROWS : Math.min(ASSUMED_ROWS, 10 * 100 ** following);
+        return Math.max(1, all * part);
       });
+      const rows = ASSUMED_ROWS * part;
       return [tbl, idx, [rows, ...equal].join(' ')] as const;
     },
   );

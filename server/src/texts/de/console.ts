@@ -46,7 +46,9 @@ export const CONSOLE: typeof en.CONSOLE = {
     first: 'Erste Seite',
     previous: 'Vorige Seite',
     next: 'Nächste Seite',
+    goOn: 'Weiter suchen',
   },
+  lookedAt: (count: string) => `Die Suche hat nach ${count} Benutzern angehalten. Es kann weitere geben.`,
   shortcuts: 'Teile der Liste',
   showAll: 'Alle anzeigen',
   countOf: {

@@ -46,7 +46,9 @@ export const CONSOLE = {
     first: 'First page',
     previous: 'Previous page',
     next: 'Next page',
+    goOn: 'Continue the search',
   },
+  lookedAt: (count: string) => `The search stopped after ${count} users. There may be more.`,
   shortcuts: 'Parts of the list',
   showAll: 'Show all',
   countOf: {
