@@ -523,9 +523,33 @@ describe('users and clients', () => {
     const alice = (await set.instance.people.byName('alice')) ?? assert.fail();
     const browser = await set.browserOf('alice');
     const picked = [one, other, alice].map(({ subject }) => `&picked=${subject}`).join('');
-    const asked = await browser.get(`${set.url}/console/users?ask=bulk&do=disable${picked}`);
-    assert.match(asked.html, /<h1>Disable 3 users\?<\/h1>/);
-    for (const { name } of [one, other, alice]) assert.ok(asked.html.includes(`<bdi>${name}</bdi>`));
+    const done = (await set.addUser('several 3')).subject;
+    await set.instance.storage.setDisabled('subject', done, true);
+    await set.browserOf('several 1');
+    const url = `${set.url}/console/users?ask=bulk&do=disable${picked}&picked=${done}&picked=unknown`;
+    const asked = await browser.get(url);
+    assert.match(asked.html, /<h1>Disable 2 users\?<\/h1>/);
+    const planIn = (html: string, title: string) =>
+      [
+        ...html.matchAll(new RegExp(`<th scope="row">(.*?)</th><td data-title="${title}">(.*?)</td>`, 'g')),
+      ].map((row) =>
+        row
+          .slice(1)
+          .map((cell) => cell.replaceAll(/<[^>]*>/g, ''))
+          .join(': '),
+      );
+    assert.deepEqual(planIn(asked.html, 'What happens'), [
+      'several 1: Will be disabled. 1 session ends.',
+      'several 2: Will be disabled. No session ends.',
+      'alice: Refused an administrator cannot be disabled: first remove them from the group of administrators',
+      'several 3: Is already disabled.',
+      'unknown: Refused there is no user with the sub unknown',
+    ]);
+    const sent = [...asked.html.matchAll(/name="picked" value="([^"]*)"/g)].map(([, subject]) => subject);
+    assert.deepEqual(sent, [one.subject, other.subject]);
+    const nothing = await browser.get(`${set.url}/console/users?ask=bulk&do=enable&picked=${one.subject}`);
+    assert.match(nothing.html, /<h1>Nothing would change<\/h1>/);
+    assert.doesNotMatch(nothing.html, /console-yes/);
     const send = (fields: Readonly<Record<string, string>>, subjects: readonly string[]) => {
       const body = new URLSearchParams({ ...hiddenFields(asked), ...fields });
       body.delete('picked');
@@ -535,13 +559,19 @@ describe('users and clients', () => {
     const subjects = [one.subject, other.subject, alice.subject];
     const html = await (await send({ act: 'disable', do: 'bulk' }, subjects)).text();
     assert.match(html, /Done for 2 of 3\./);
-    assert.match(html, /Refused<\/span> <span lang="en"><bdi>an administrator cannot be disabled/);
+    assert.deepEqual(planIn(html, 'Outcome'), [
+      'several 1: Done',
+      'several 2: Done',
+      'alice: Refused an administrator cannot be disabled: first remove them from the group of administrators',
+    ]);
     const disabled = await set.instance.storage.disabledSubjects(subjects);
     assert.deepEqual([...disabled.keys()].sort(), [one.subject, other.subject].sort());
 
     await set.instance.groups.add({ name: 'several', description: '' }, Date.now());
     const joining = await browser.get(`${set.url}/console/users?ask=bulk&do=join${picked}`);
-    assert.match(joining.html, /<option value="several">/);
+    assert.match(joining.html, /<h1>Add 3 users to a group\?<\/h1>.*<option value="several">/s);
+    const chosen = await browser.get(`${set.url}/console/users?ask=bulk&do=join${picked}&group=several`);
+    assert.deepEqual(planIn(chosen.html, 'What happens').slice(0, 1), ['several 1: Will be added.']);
     await send({ act: 'join', do: 'bulk', group: 'several' }, [one.subject, 'unknown']);
     assert.deepEqual((await set.instance.people.bySubject(one.subject))?.groups, ['several']);
     // Nothing is selected, or there is no such act.

@@ -101,6 +101,21 @@ export function versionCheck(wanted: string | undefined): AdminParts['requireVer
   };
 }
 
+/**
+ * Checks a change as far as that is possible before it.
+ * @throws {InvalidInput | OperationRefused} as the change would now
+ */
+export async function requirePossible<Id extends OperationId>(
+  parts: Omit<AdminParts, 'requireVersion'>,
+  id: Id,
+  input: Input<Id>,
+): Promise<void> {
+  const operation: AnyOperation = OPERATIONS[id];
+  requireInput(operation, input);
+  // The types of `id` and `input` agree.
+  await operation.prepare?.({ ...parts, requireVersion: versionCheck('*') }, input as never);
+}
+
 /** The operations on a database that is open in this process. */
 export function inProcess(parts: Omit<AdminParts, 'requireVersion'>): AdminCalls {
   return {

@@ -101,6 +101,8 @@ export interface Operation<I, O> extends Described {
   readonly output?: Schema<O>;
   /** Checks what the schema cannot say about an input. Needs no database. @throws {InvalidInput} a value is invalid */
   readonly check?: (input: I) => void;
+  /** The first part of a change, which looks up and checks, and changes nothing. @throws as `perform` */
+  readonly prepare?: (parts: AdminParts, input: I) => Promise<unknown>;
   readonly perform: (parts: AdminParts, input: I) => Promise<Outcome<O>>;
 }
 
@@ -138,7 +140,7 @@ type InputOf<P extends string, Q extends Parameters, B> = Flat<
 /** An operation with the types of its input. Its schemas give them. */
 type Typed<P extends string, Q extends Parameters, B, O> = Omit<
   Operation<never, O>,
-  'path' | 'query' | 'body' | 'check' | 'command' | 'perform'
+  'path' | 'query' | 'body' | 'check' | 'command' | 'prepare' | 'perform'
 > & {
   readonly path: P;
   readonly query?: Q;
@@ -192,7 +194,7 @@ export function change<const P extends string, const Q extends Parameters, B, O,
   prepare(parts: AdminParts, input: InputOf<P, Q, B>): Promise<R>;
   write(parts: AdminParts, prepared: R, input: InputOf<P, Q, B>): Promise<Outcome<O> | undefined>;
 }): Operation<InputOf<P, Q, B>, O> {
-  return operation({
+  const made = operation<P, Q, B, O>({
     ...defined,
     async perform(parts, input) {
       for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
@@ -202,6 +204,7 @@ export function change<const P extends string, const Q extends Parameters, B, O,
       throw changedByOthers(nameOf(defined.path, input));
     },
   });
+  return { ...made, prepare };
 }
 
 /** What an input is about: the parameters of the path. */

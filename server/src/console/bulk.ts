@@ -1,11 +1,13 @@
 import { html } from 'hono/html';
 import { MAX_LIMIT } from '../admin/operation.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import { optional } from '../admin/schema.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { actNamed, type BulkList } from './bulk_acts.ts';
-import { type ConsoleView, consoleFrame, hiddenFields, questionFrame, urlOf } from './frame.ts';
+import { actNamed, type BulkList, performOrder, requirePossibleOrder } from './bulk_acts.ts';
+import { type ConsoleView, consoleFrame, hiddenFields, questionFrame, termList, urlOf } from './frame.ts';
 import { dataTable, thingUrl } from './lists.ts';
 
 type ActName = keyof Texts['console']['bulk']['acts'];
@@ -18,26 +20,40 @@ interface Picked {
 /** The question before a change of everything in `picked`. */
 export async function askBulk(visit: Visit, list: BulkList): Promise<Response> {
   const { c, call, setting, view } = visit;
-  const { do: does } = c.req.query();
-  const keys = (c.req.queries('picked') ?? []).slice(0, MAX_LIMIT);
-  if (actNamed(list, does) === undefined || keys.length === 0) return c.redirect(urlOf(view.base, list), 303);
-  const picked = await Promise.all(keys.map(async (key) => ({ key, name: await nameOf(visit, list, key) })));
-  const groups = does === 'join' ? (await call('listGroups', { limit: MAX_LIMIT })).items : [];
-  const shown = { list, does: does as ActName, picked, groups: groups.map(({ name }) => name) };
-  return renderPage(c, askBulkPage({ ...view, ...shown }, setting));
+  const { do: does, group = '' } = c.req.query();
+  const keys = [...new Set(c.req.queries('picked') ?? [])].slice(0, MAX_LIMIT);
+  const act = actNamed(list, does);
+  if (act === undefined || keys.length === 0) return c.redirect(urlOf(view.base, list), 303);
+  const needsGroup = does === 'join' && group === '';
+  const plans = await Promise.all(
+    keys.map(async (key): Promise<Plan> => {
+      const picked = { key, name: await nameOf(visit, list, key) };
+      if (needsGroup) return picked;
+      const planned: { -readonly [Member in keyof Plan]?: Plan[Member] } = {};
+      const problem = await problemOf(async () => {
+        await requirePossibleOrder(visit, act.order(key, group));
+        planned.change = await act.plan(visit, key, group);
+      });
+      return { ...picked, ...planned, ...optional('problem', problem) };
+    }),
+  );
+  const groups = needsGroup ? (await call('listGroups', { limit: MAX_LIMIT })).items : [];
+  const shown = { list, does: does as ActName, plans, groups: groups.map(({ name }) => name) };
+  return renderPage(c, askBulkPage({ ...view, ...shown, ...(group !== '' && { group }) }, setting));
 }
 
 /** Does it to one after another, and says what became of each. */
 export async function performBulk(visit: Visit, list: BulkList): Promise<Response> {
-  const { c, form, setting, view } = visit;
+  const { c, form, setting, versioned, view } = visit;
   const does = form.get('act') ?? '';
   const act = actNamed(list, does);
   if (act === undefined) return c.redirect(urlOf(view.base, list), 303);
   const outcomes: Outcome[] = [];
-  for (const key of form.getAll('picked').slice(0, MAX_LIMIT)) {
+  for (const key of [...new Set(form.getAll('picked'))].slice(0, MAX_LIMIT)) {
     const name = await nameOf(visit, list, key);
-    const problem = await problemOf(() => act(visit, key));
-    outcomes.push({ key, name, ...(problem !== undefined && { problem }) });
+    const order = act.order(key, form.get('group') ?? '');
+    const problem = await problemOf(() => performOrder(versioned, order));
+    outcomes.push({ key, name, ...optional('problem', problem) });
   }
   return renderPage(c, bulkPage({ ...view, list, does: does as ActName, outcomes }, setting));
 }
@@ -63,38 +79,93 @@ async function problemOf(work: () => Promise<unknown>): Promise<string | undefin
   }
 }
 
+/** What would happen to one of them. */
+interface Plan extends Picked {
+  readonly change?: { readonly changes: boolean; readonly sessions?: number };
+  /** Why it would be refused, in English, as the command line says it. */
+  readonly problem?: string;
+}
+
 export interface AskBulkView extends ConsoleView {
   readonly list: BulkList;
   readonly does: ActName;
-  readonly picked: readonly Picked[];
-  /** To choose from, if the change needs one. */
+  readonly plans: readonly Plan[];
+  /** To choose from, before there is a plan. */
   readonly groups: readonly string[];
+  /** The chosen group. */
+  readonly group?: string;
 }
 
-/** The question before a change of several: field `group`, button `console-yes`, link `console-no`. */
+/**
+ * The question before a change of several, with what happens to each: button `console-yes` if something changes, link
+ * `console-no`. Before that, field `group` with button `choose-group`, if the change needs a group.
+ */
 export function askBulkPage(view: AskBulkView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words, formats } = texts;
-  const { base, list, does, picked, groups } = view;
-  const what = words.countOf[list](picked.length, formats.number(picked.length));
+  const { list, does, plans, group } = view;
+  const changed = plans.filter(({ change }) => change?.changes === true);
+  const isChoice = does === 'join' && group === undefined;
+  const counted = isChoice ? plans : changed;
+  const what = words.countOf[list](counted.length, formats.number(counted.length));
   return questionFrame(setting, {
-    title: words.bulk.titles[does](what),
-    body: html`<p>${words.bulk.texts[does]}</p>
-<ul class="bullets">
-${picked.map(({ name }) => html`<li><bdi>${name}</bdi></li>\n`)}</ul>
-<form method="post" action="${urlOf(base, list)}">
-${hiddenFields(view, { act: does })}${picked.map(({ key }) => html`<input type="hidden" name="picked" value="${key}">\n`)}${
-  does === 'join'
-    ? html`<label for="group">${words.group}</label>
+    title: counted.length === 0 ? words.bulk.nothing : words.bulk.titles[does](what),
+    body: html`${counted.length === 0 ? '' : html`<p>${words.bulk.texts[does]}</p>\n`}${
+      group === undefined ? '' : termList([[words.group, html`<bdi>${group}</bdi>`]])
+    }
+${isChoice ? groupChoice(view, texts) : planOf(view, changed, texts)}`,
+  });
+}
+
+function groupChoice({ base, list, does, plans, groups }: AskBulkView, { console: words }: Texts): Html {
+  return html`<ul class="bullets">
+${plans.map(({ name }) => html`<li><bdi>${name}</bdi></li>\n`)}</ul>
+<form method="get" action="${urlOf(base, list)}">
+<input type="hidden" name="ask" value="bulk">
+<input type="hidden" name="do" value="${does}">
+${plans.map(({ key }) => html`<input type="hidden" name="picked" value="${key}">\n`)}<label for="group">${words.group}</label>
 <select id="group" name="group">${groups.map((name) => html`<option value="${name}">${name}</option>\n`)}</select>
-`
-    : ''
-}<div class="answers">
-<button id="console-yes" type="submit" class="primary" name="do" value="bulk">${words.bulk.acts[does]}</button>
+<div class="answers">
+<button id="choose-group" type="submit" class="primary">${words.bulk.goOn}</button>
 <a id="console-no" href="${urlOf(base, list)}">${words.no}</a>
 </div>
-</form>`,
-  });
+</form>`;
+}
+
+function planOf(view: AskBulkView, changed: readonly Plan[], texts: Texts): Html {
+  const { base, list, does, plans, group } = view;
+  const { console: words } = texts;
+  const table = dataTable(
+    {
+      name: words.bulk.plan,
+      heads: [{ title: words.pages[list] }, { title: words.bulk.plan }],
+      rows: plans.map((plan) => ({
+        cells: [html`<bdi>${plan.name}</bdi>`, planText(plan, does, texts)],
+      })),
+    },
+    texts,
+  );
+  const answers = html`<div class="answers">
+${changed.length === 0 ? '' : html`<button id="console-yes" type="submit" class="primary" name="do" value="bulk">${words.bulk.acts[does]}</button>\n`}<a id="console-no" href="${urlOf(base, list)}">${words.no}</a>
+</div>`;
+  if (changed.length === 0) return html`${table}\n${answers}`;
+  return html`${table}
+<form method="post" action="${urlOf(base, list)}">
+${hiddenFields(view, { act: does, ...optional('group', group) })}${changed.map(({ key }) => html`<input type="hidden" name="picked" value="${key}">\n`)}${answers}
+</form>`;
+}
+
+function planText({ change, problem }: Plan, does: ActName, texts: Texts): Html {
+  const { bulk } = texts.console;
+  if (problem !== undefined) return refusal(problem, texts);
+  if (change?.changes !== true) return html`${bulk.changesNothing[does]}`;
+  const { sessions } = change;
+  return html`<b>${bulk.changes[does]}</b>${sessions === undefined ? '' : html` ${bulk.endsSessions(sessions, texts.formats.number(sessions))}`}`;
+}
+
+/** @param problem in English */
+function refusal(problem: string, { console: { bulk } }: Texts): Html {
+  return html`<span class="badge bad">${bulk.refused}</span> <span lang="en"><bdi>${problem}</bdi></span>`;
 }
 
 interface Outcome extends Picked {
@@ -126,7 +197,7 @@ export function bulkPage(view: BulkView, setting: PageSetting): Page {
             html`<a href="${thingUrl(base, list, key)}"><bdi>${name}</bdi></a>`,
             problem === undefined
               ? html`<span class="badge good">${words.bulk.succeeded}</span>`
-              : html`<span class="badge bad">${words.bulk.refused}</span> <span lang="en"><bdi>${problem}</bdi></span>`,
+              : refusal(problem, texts),
           ],
         })),
       },

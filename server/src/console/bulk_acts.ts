@@ -1,25 +1,87 @@
-// What the console does with several users or clients at once. Each of them has an outcome of its own.
+// What the console does with several users or clients at once. Each of them has a plan and an outcome of its own.
+import { type AdminCalls, requirePossible } from '../admin/in_process.ts';
+import type { Input, OperationId } from '../admin/table.ts';
 import type { Visit } from './access.ts';
 
-type Act = (visit: Visit, key: string) => Promise<unknown>;
+/** A call of an operation. */
+type Order = { readonly [Id in OperationId]: readonly [id: Id, input: Input<Id>] }[OperationId];
+
+interface BulkAct {
+  /** What it performs for one of them. */
+  readonly order: (key: string, group: string) => Order;
+  /** Whether it would change something. @returns also the number of sessions that it would end */
+  readonly plan: (visit: Visit, key: string, group: string) => Promise<Change>;
+}
+
+interface Change {
+  readonly changes: boolean;
+  readonly sessions?: number;
+}
+
+const userIsDisabled = async ({ call }: Visit, sub: string) =>
+  (await call('getUser', { sub })).disabled_at !== undefined;
+
+const clientIsDisabled = async ({ call }: Visit, id: string) =>
+  (await call('getClient', { client_id: id })).disabled_at !== undefined;
+
+const sessionsOf = async ({ call }: Visit, sub: string) => (await call('listSessions', { sub })).items.length;
 
 export const BULK_ACTS = {
   users: {
-    disable: ({ call }, sub) => call('disableUser', { sub }),
-    enable: ({ call }, sub) => call('enableUser', { sub }),
-    end_sessions: ({ call }, sub) => call('endSessions', { sub }),
-    join: ({ call, form }, sub) => call('addMember', { group: form.get('group') ?? '', sub }),
+    disable: {
+      order: (sub) => ['disableUser', { sub }],
+      plan: async (visit, sub) =>
+        (await userIsDisabled(visit, sub))
+          ? { changes: false }
+          : { changes: true, sessions: await sessionsOf(visit, sub) },
+    },
+    enable: {
+      order: (sub) => ['enableUser', { sub }],
+      plan: async (visit, sub) => ({ changes: await userIsDisabled(visit, sub) }),
+    },
+    end_sessions: {
+      order: (sub) => ['endSessions', { sub }],
+      async plan(visit, sub) {
+        const sessions = await sessionsOf(visit, sub);
+        return { changes: sessions > 0, sessions };
+      },
+    },
+    join: {
+      order: (sub, group) => ['addMember', { group, sub }],
+      plan: async ({ call }, sub, group) => ({
+        changes: !(await call('getUser', { sub })).groups.includes(group),
+      }),
+    },
   },
   clients: {
-    disable: ({ call }, id) => call('disableClient', { client_id: id }),
-    enable: ({ call }, id) => call('enableClient', { client_id: id }),
+    disable: {
+      order: (id) => ['disableClient', { client_id: id }],
+      plan: async (visit, id) => ({ changes: !(await clientIsDisabled(visit, id)) }),
+    },
+    enable: {
+      order: (id) => ['enableClient', { client_id: id }],
+      plan: async (visit, id) => ({ changes: await clientIsDisabled(visit, id) }),
+    },
   },
-} as const satisfies Readonly<Record<string, Readonly<Record<string, Act>>>>;
+} as const satisfies Readonly<Record<string, Readonly<Record<string, BulkAct>>>>;
 
 export type BulkList = keyof typeof BULK_ACTS;
 
 /** @returns `undefined` if the list has no such act */
-export function actNamed(list: BulkList, name: string | undefined): Act | undefined {
-  const acts: Readonly<Record<string, Act>> = BULK_ACTS[list];
+export function actNamed(list: BulkList, name: string | undefined): BulkAct | undefined {
+  const acts: Readonly<Record<string, BulkAct>> = BULK_ACTS[list];
   return name !== undefined && Object.hasOwn(acts, name) ? acts[name] : undefined;
+}
+
+/** Performs the operation of an act. */
+export function performOrder(versioned: AdminCalls['versioned'], order: Order): Promise<unknown> {
+  // The types of the two agree.
+  const [id, input] = order as readonly [OperationId, never];
+  return versioned(id, input);
+}
+
+/** @throws {InvalidInput | OperationRefused} as the operation would now */
+export function requirePossibleOrder({ console: parts, session }: Visit, order: Order): Promise<void> {
+  const [id, input] = order as readonly [OperationId, never];
+  return requirePossible(parts.partsOf(session.person.subject), id, input);
 }

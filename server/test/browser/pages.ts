@@ -443,12 +443,22 @@ export const PAGES: readonly PageCase[] = [
   },
   { name: 'console: users', as: 'alice', open: (visit) => visit.open('/console/users'), shows: '#search' },
   {
-    name: 'console: a question about several users',
+    name: 'console: the choice of a group for several users',
     as: 'alice',
     open: async (visit) => {
       await visit.open('/console/users');
       await visit.page.check('#pick-all');
       await visit.page.click('#bulk-join');
+    },
+    shows: '#choose-group',
+  },
+  {
+    name: 'console: a question about several users',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/users');
+      await visit.page.check('#pick-all');
+      await visit.page.click('#bulk-disable');
     },
     shows: '#console-yes',
   },
@@ -457,8 +467,14 @@ export const PAGES: readonly PageCase[] = [
     as: 'alice',
     open: async (visit) => {
       await visit.open('/console/users?search=alice');
-      await visit.page.check('[name=picked]');
+      const alice = await visit.page.inputValue('[name=picked]');
+      await visit.open('/console/users');
+      await visit.page.check('#pick-all');
       await visit.page.click('#bulk-disable');
+      // As if they had become an administrator since the question.
+      await visit.page.locator('[name=picked]').evaluateAll((fields, subject) => {
+        for (const field of fields) field.setAttribute('value', subject);
+      }, alice);
       await visit.page.click('#console-yes');
     },
     shows: '.badge.bad',

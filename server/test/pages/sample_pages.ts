@@ -1139,11 +1139,19 @@ const SAMPLES: readonly Sample[] = [
     columns: USER_COLUMNS.map((title) => ({ title })),
     pages: { next: '/console/users?state=disabled&cursor=b', lookedAt: 12_000 },
   }),
-  sample('console_bulk_ask', askBulkPage, {
+  sample('console_bulk_group', askBulkPage, {
     ...{ ...CONSOLE, current: 'users', list: 'users', does: 'join', groups: ['admins', 'staff'] },
-    picked: [
+    plans: [
       { key: 'xT2a8', name: 'barbara' },
       { key: 'xT2a9', name: 'bob' },
+    ],
+  }),
+  sample('console_bulk_ask', askBulkPage, {
+    ...{ ...CONSOLE, current: 'users', list: 'users', does: 'disable', groups: [] },
+    plans: [
+      { key: 'xT2a8', name: 'barbara', problem: 'an administrator cannot be disabled' },
+      { key: 'xT2a9', name: 'bob', change: { changes: true, sessions: 2 } },
+      { key: 'xT2b1', name: 'carol', change: { changes: false } },
     ],
   }),
   sample('console_bulk', bulkPage, {

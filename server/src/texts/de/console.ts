@@ -102,6 +102,23 @@ export const CONSOLE: typeof en.CONSOLE = {
       join: 'Sie bekommen die Anwendungen der Gruppe und ihre Regel für Anmeldungen.',
     },
     done: (done, all) => `Erledigt für ${done} von ${all}.`,
+    plan: 'Was geschieht',
+    nothing: 'Es würde sich nichts ändern',
+    goOn: 'Weiter',
+    changes: {
+      disable: 'Wird gesperrt.',
+      enable: 'Wird freigegeben.',
+      end_sessions: 'Wird abgemeldet.',
+      join: 'Wird aufgenommen.',
+    },
+    changesNothing: {
+      disable: 'Ist schon gesperrt.',
+      enable: 'Ist nicht gesperrt.',
+      end_sessions: 'Ist nirgends angemeldet.',
+      join: 'Ist schon Mitglied.',
+    },
+    endsSessions: (count, shown) =>
+      count === 0 ? 'Keine Sitzung endet.' : count === 1 ? '1 Sitzung endet.' : `${shown} Sitzungen enden.`,
     outcome: 'Ergebnis',
     succeeded: 'Erledigt',
     refused: 'Abgelehnt',

@@ -91,6 +91,23 @@ export const CONSOLE = {
       join: 'They get the clients of the group, and its sign-in policy.',
     },
     done: (done: string, all: string) => `Done for ${done} of ${all}.`,
+    plan: 'What happens',
+    nothing: 'Nothing would change',
+    goOn: 'Continue',
+    changes: {
+      disable: 'Will be disabled.',
+      enable: 'Will be enabled.',
+      end_sessions: 'Will be signed out.',
+      join: 'Will be added.',
+    },
+    changesNothing: {
+      disable: 'Is already disabled.',
+      enable: 'Is not disabled.',
+      end_sessions: 'Is not signed in anywhere.',
+      join: 'Is already a member.',
+    },
+    endsSessions: (count: number, shown: string) =>
+      count === 0 ? 'No session ends.' : count === 1 ? '1 session ends.' : `${shown} sessions end.`,
     outcome: 'Outcome',
     succeeded: 'Done',
     refused: 'Refused',
