@@ -74,6 +74,11 @@ describe('who may use the console', () => {
       const page = await browser.get(`${set.url}/console${path}`);
       assert.equal(page.status, 403, path);
       assert.match(page.html, /Ask an administrator to add you to the group/);
+      assert.match(
+        page.html,
+        /<header class="bar">.*<bdi>bob<\/bdi>.*<h1>This page is for administrators<\/h1>/s,
+      );
+      assert.doesNotMatch(page.html, /id="(navigation|q|server-health)"/, 'what only administrators see');
     }
     assert.equal((await browser.post(`${set.url}/console/users`, { do: 'end_access' })).status, 403);
   });
@@ -186,6 +191,47 @@ describe('who may use the console', () => {
       );
       assert.equal(headers.get('x-frame-options'), 'DENY', path);
       assert.equal(headers.get('cache-control'), 'no-store', path);
+    }
+  });
+
+  test('problems keep the frame for administrators, and nobody else sees the navigation', async (t) => {
+    const own = await startConsole();
+    t.after(() => own.close());
+    await own.addUser('alice', ['admins']);
+    const browser = await own.browserOf('alice');
+    const assertFramed = (
+      { status, html }: { status: number; html: string },
+      expected: number,
+      title: string,
+    ) => {
+      assert.equal(status, expected, title);
+      assert.match(
+        html,
+        new RegExp(`id="navigation".*id="q".*<header id="content".*<h1>${title}</h1>.*id="problem"`, 's'),
+      );
+      assert.match(html, /<code id="request-number"/);
+    };
+    assertFramed(await browser.get(`${own.url}/console/nothing`), 404, 'Page not found');
+    const stale = await browser.post(`${own.url}/console/users`, { do: 'disable', form_token: 'stale' });
+    assertFramed(stale, 403, 'Please start again');
+    assert.match(stale.html, /id="try-again" class="button primary" href="\/console\/users"/);
+    assert.match(stale.html, /href="\/console\/users" aria-current="page"/);
+    const wrongMethod = await browser.send(`${own.url}/console/users`, { method: 'PUT' });
+    assertFramed(
+      { status: wrongMethod.status, html: await wrongMethod.text() },
+      405,
+      'This page cannot be used that way',
+    );
+    const database = new DatabaseSync(own.file);
+    database.exec('ALTER TABLE scope_texts RENAME TO scope_texts_away');
+    database.close();
+    assertFramed(await browser.get(`${own.url}/console/scopes`), 503, 'Temporarily unavailable');
+    // Visitors who are not signed in, and those of other addresses, get a page that says nothing about the console.
+    const elsewhere = await own.browserOf('alice', 0, { 'x-forwarded-for': '192.0.2.1' });
+    for (const other of [new Browser(own.url), elsewhere]) {
+      const { status, html } = await other.get(`${own.url}/console/nothing`);
+      assert.equal(status, 404);
+      assert.doesNotMatch(html, /class="bar"|id="navigation"/);
     }
   });
 
@@ -611,7 +657,7 @@ describe('users and clients', () => {
     const idsIn = async (query: string) => {
       const { html } = await browser.get(`${set.url}/console/clients?search=sorted&${query}`);
       assert.match(html, /<th scope="col" aria-sort="(a|de)scending"><a href="[^"]*">Name</);
-      return [...html.matchAll(/<th scope="row"><a [^>]*><bdi>(.*?)<\/bdi>/g)].map(([, id]) => id);
+      return [...html.matchAll(/<th scope="row">.*?<bdi>(.*?)<\/bdi>/g)].map(([, id]) => id);
     };
     const sorted = ['sorted-4', 'sorted-2', 'sorted-1', 'sorted-3'];
     assert.deepEqual(await idsIn('sort=client_name'), sorted);

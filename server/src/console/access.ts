@@ -11,7 +11,8 @@ import type { FormTokens } from '../pages/browser/forms.ts';
 import { type PageContext, PageProblem, type Visitors } from '../pages/browser/request.ts';
 import type { BrowserSession } from '../pages/browser/sessions.ts';
 import type { Drawing } from '../pages/drawing/drawing.ts';
-import { type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import type { ProblemView } from '../pages/drawing/problem_page.ts';
 import type { AccountVisits, Wanted } from '../pages/steps/account_visits.ts';
 import type { MissingSteps } from '../people/missing_steps.ts';
 import {
@@ -20,6 +21,8 @@ import {
   type ConsoleView,
   consoleView,
   type Health,
+  isPageName,
+  problemFrame,
   refusedPage,
   toConsole,
 } from './frame.ts';
@@ -122,21 +125,55 @@ async function healthOf({ isReady, clock }: ConsoleParts): Promise<Health> {
  * @returns the session, or a redirect to the pages that complete the sign-in
  * @throws {PageProblem} the user is not an administrator
  */
-async function openSession(
-  c: PageContext,
-  { pages, adminGroup }: ConsoleParts,
-): Promise<BrowserSession | Response> {
+async function openSession(c: PageContext, consoleParts: ConsoleParts): Promise<BrowserSession | Response> {
+  const { pages } = consoleParts;
   const wanted = wantedPage(c, pages);
   const session = await pages.visits.open(c, wanted);
   if (session instanceof Response) return session;
-  // Read from the database with the session, so that leaving the group ends the access at once.
-  if (session.person.groups?.includes(adminGroup) !== true)
-    throw new PageProblem('console', 'not_administrator');
-  if (session.signedInAtMs + MAX_SIGN_IN_AGE_MS <= pages.clock()) return pages.visits.toNewSignIn(c, wanted);
+  if (!isAdministrator(session, consoleParts)) throw new PageProblem('console', 'not_administrator');
+  if (isOld(session, pages)) return pages.visits.toNewSignIn(c, wanted);
   // A user who needs a second factor and has none adds it first.
-  if ((await pages.missing.of(session.person, session.amr, { pending: wanted })) === undefined)
-    return session;
-  return pages.visits.toEnrolment(c, wanted);
+  return (await needsFactor(c, session, pages)) ? pages.visits.toEnrolment(c, wanted) : session;
+}
+
+/** Read from the database with the session, so that leaving the group ends the access at once. */
+function isAdministrator({ person }: BrowserSession, { adminGroup }: ConsoleParts): boolean {
+  return person.groups?.includes(adminGroup) === true;
+}
+
+function isOld({ signedInAtMs }: BrowserSession, { clock }: PagesOfConsole): boolean {
+  return signedInAtMs + MAX_SIGN_IN_AGE_MS <= clock();
+}
+
+async function needsFactor(
+  c: PageContext,
+  { person, amr }: BrowserSession,
+  pages: PagesOfConsole,
+): Promise<boolean> {
+  return (await pages.missing.of(person, amr, { pending: wantedPage(c, pages) })) !== undefined;
+}
+
+/** A problem in the frame of the console. @returns `undefined` for visitors who are not signed in */
+export async function framedProblem(
+  consoleParts: ConsoleParts,
+  c: PageContext,
+  problem: ProblemView,
+  setting: PageSetting,
+): Promise<Page | undefined> {
+  const { pages } = consoleParts;
+  const session = await pages.visits.current(c);
+  if (session === undefined) return undefined;
+  const maySee =
+    isAdministrator(session, consoleParts) &&
+    pages.missing.takes(session) &&
+    !isOld(session, pages) &&
+    !(await needsFactor(c, session, pages));
+  const view = await consoleView(c, pages, session, {
+    ...{ current: 'overview', health: await healthOf(consoleParts), nowMs: pages.clock() },
+  });
+  const name = c.req.path.slice(`${view.base}/`.length);
+  const current = isPageName(name) ? name : undefined;
+  return problemFrame({ ...view, current, ...(maySee && { tools: view }) }, setting, problem);
 }
 
 /** Longer ones would not fit into the cookie of a sign-in at a provider. */

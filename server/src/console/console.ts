@@ -16,7 +16,7 @@ import type { Instance } from '../instance/instance.ts';
 import { SealedValues } from '../pages/browser/cookies.ts';
 import type { PageEnvironment } from '../pages/browser/request.ts';
 import type { Flow } from '../pages/steps/routes.ts';
-import { type ConsoleParts, type PagesOfConsole, page, type Visit } from './access.ts';
+import { type ConsoleParts, framedProblem, type PagesOfConsole, page, type Visit } from './access.ts';
 import { type Acts, showAct, submitAct } from './acts.ts';
 import { downloadAudit, showAudit } from './audit.ts';
 import { askBulk, performBulk } from './bulk.ts';
@@ -124,6 +124,9 @@ export async function openConsole(
       isAdmitted(c.env.incoming) ? next() : pages.drawing.problem(c, { problem: 'not_found' }, 404);
     return {
       mount(routes) {
+        pages.drawing.frameProblems('/console', async (c, problem, setting) =>
+          isAdmitted(c.env.incoming) ? framedProblem(parts, c, problem, setting) : undefined,
+        );
         for (const path of ['/console', '/console/*']) routes.before(path, admit);
         for (const [name, { show, acts, submit, bulk }] of Object.entries(PAGES) as [
           ConsolePageName,

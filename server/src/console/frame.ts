@@ -10,11 +10,16 @@ import { operatorMark } from '../pages/drawing/brand.ts';
 import { COPY_SCRIPT, copyScript } from '../pages/drawing/copying.ts';
 import type { Drawing } from '../pages/drawing/drawing.ts';
 import type { Page, PageSetting, PersonShown } from '../pages/drawing/layout.ts';
+import { type ProblemView, problemBody } from '../pages/drawing/problem_page.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import { CONSOLE_STYLE } from './style.ts';
 
 export type ConsolePageName = keyof Texts['console']['pages'];
+
+export function isPageName(text: string): text is ConsolePageName {
+  return Object.hasOwn(textsIn('en').console.pages, text);
+}
 
 /** Changes whose result a page shows after them. */
 export type ConsoleNotice = keyof Texts['console']['notices'];
@@ -105,8 +110,36 @@ interface ConsoleContent {
 
 type Crumb = readonly [text: string, url: string];
 
+/** What the frame of a page needs. */
+interface FrameView extends Omit<ConsoleView, 'current' | 'formToken' | 'health'> {
+  /** `undefined` for a page that is not in the navigation. */
+  readonly current: ConsolePageName | undefined;
+  /** What only administrators see: the navigation, the search and the health of the server. */
+  readonly tools?: Pick<ConsoleView, 'formToken' | 'health'>;
+  /** Where the name of the operator leads. Default: the console. */
+  readonly home?: string;
+}
+
 /** A page of the console: the bar, the navigation, the headline, and the result of the last change. */
 export function consoleFrame(view: ConsoleView, setting: PageSetting, content: ConsoleContent): Page {
+  return framed({ ...view, tools: view }, setting, content);
+}
+
+/** A problem, in the frame of the console as far as the visitor may see it. */
+export function problemFrame(view: FrameView, setting: PageSetting, problem: ProblemView): Page {
+  const texts = textsIn(setting.language);
+  const { account, home } = problem.ways;
+  const links = html`<ul class="links" role="list">
+${view.tools === undefined ? '' : html`<li><a id="to-console" href="${view.base}">${texts.console.title}</a></li>\n`}<li><a id="to-account" href="${account}">${texts.problemWays.account}</a></li>
+</ul>`;
+  const shown = view.tools === undefined ? { ...view, home } : view;
+  return framed(shown, setting, {
+    ...{ title: texts.problems[problem.problem].title, isProblem: true },
+    body: problemBody(problem, links, texts),
+  });
+}
+
+function framed(view: FrameView, setting: PageSetting, content: ConsoleContent): Page {
   const texts = textsIn(setting.language);
   const { heading = content.title, badges = '', primary, lead, body, style = '', scripts } = content;
   return {
@@ -158,16 +191,37 @@ function pageOf(
   };
 }
 
-/** `/` leads to the search field. Escape leaves it. A checkbox above a list selects all of its rows. */
-export const FRAME_SCRIPT = `addEventListener('keydown', (event) => {
+/**
+ * `/` leads to the search field, unless the user has switched that off in this browser (WCAG 2.2 §2.1.4). Escape leaves the
+ * field. A checkbox above a list selects all of its rows.
+ */
+export const FRAME_SCRIPT = `{
   const field = document.getElementById('q');
-  if (event.key === 'Escape' && event.target === field) field.blur();
-  const isTyped = event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.('input, textarea, select');
-  if (event.key !== '/' || isTyped) return;
-  event.preventDefault();
-  field.focus();
-  field.select();
-});
+  const choice = document.getElementById('shortcut-on');
+  const name = 'grantd_console_shortcut';
+  const kept = () => { try { return localStorage.getItem(name); } catch { return null; } };
+  const show = () => {
+    if (choice.checked) field.setAttribute('aria-keyshortcuts', '/');
+    else field.removeAttribute('aria-keyshortcuts');
+  };
+  if (choice) {
+    choice.parentElement.hidden = false;
+    choice.checked = kept() !== 'off';
+    show();
+    choice.addEventListener('change', () => {
+      show();
+      try { localStorage.setItem(name, choice.checked ? 'on' : 'off'); } catch { /* for this page only */ }
+    });
+  }
+  addEventListener('keydown', (event) => {
+    if (event.key === 'Escape' && event.target === field) field.blur();
+    const isTyped = event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.('input, textarea, select');
+    if (event.key !== '/' || isTyped || !choice?.checked) return;
+    event.preventDefault();
+    field.focus();
+    field.select();
+  });
+}
 {
   const all = document.getElementById('pick-all');
   const picks = document.getElementsByName('picked');
@@ -192,25 +246,29 @@ function navigationGroups({ pages }: Texts['console']): typeof GROUPS {
 }
 
 /** Links `health` and `sign-out`, button `menu` on narrow screens, field `q` with button `find`. */
-function bar(view: ConsoleView, { operator }: PageSetting, texts: Texts): Html {
-  const { base, formToken, health, person, signOut } = view;
+function bar(view: FrameView, { operator }: PageSetting, texts: Texts): Html {
+  const { base, home = base, person, signOut, tools } = view;
   const { console: words, account } = texts;
   return html`<header class="bar">
-<a id="home" href="${base}">${operatorMark(operator)}<bdi>${operator.name}</bdi></a>
-<button id="menu" type="button" popovertarget="navigation">${icon('menu')}${words.menu}</button>
+<a id="home" href="${home}">${operatorMark(operator)}<bdi>${operator.name}</bdi></a>
+${
+  tools === undefined
+    ? ''
+    : html`<button id="menu" type="button" popovertarget="navigation">${icon('menu')}${words.menu}</button>
 ${navigation(view, texts)}
 <form method="post" action="${base}/search" role="search" class="find" aria-label="${words.find}">
-<input type="hidden" name="form_token" value="${formToken}">
+<input type="hidden" name="form_token" value="${tools.formToken}">
 <label for="q" class="unseen">${words.find}</label>
-<input id="q" name="q" placeholder="${words.find}" maxlength="20000" autocomplete="off" autocapitalize="none" spellcheck="false" aria-keyshortcuts="/">
+<input id="q" name="q" placeholder="${words.find}" maxlength="20000" autocomplete="off" autocapitalize="none" spellcheck="false">
 <button id="find" type="submit">${icon('search')}<span class="unseen">${words.search}</span></button>
 </form>
-<a id="server-health" class="${health}" href="${urlOf(base, 'overview')}#health">${words.healths[health]}</a>
-<p class="who"><span class="unseen">${account.signedInAs}</span> <bdi>${person.name}</bdi> <a id="sign-out" href="${signOut}">${account.signOut}</a></p>
+<a id="server-health" class="${tools.health}" href="${urlOf(base, 'overview')}#health">${words.healths[tools.health]}</a>
+`
+}<p class="who"><span class="unseen">${account.signedInAs}</span> <bdi>${person.name}</bdi> <a id="sign-out" href="${signOut}">${account.signOut}</a></p>
 </header>`;
 }
 
-function navigation({ base, current }: ConsoleView, { console: words }: Texts): Html {
+function navigation({ base, current }: FrameView, { console: words }: Texts): Html {
   const link = (name: ConsolePageName) =>
     html`<li><a href="${urlOf(base, name)}"${name === current ? html` aria-current="page"` : ''}>${words.pages[name]}</a></li>\n`;
   return html`<nav id="navigation" popover aria-label="${words.title}">
@@ -220,19 +278,22 @@ ${navigationGroups(words).map(
 <ul role="list" aria-labelledby="pages-of-${group}">
 ${names.map(link)}</ul>
 `,
-)}</nav>`;
+)}<label id="shortcut" hidden><input type="checkbox" id="shortcut-on" checked> ${words.shortcut}</label>
+</nav>`;
 }
 
 /** The way to a page. */
 function crumbs(
-  { base, current }: ConsoleView,
+  { base, current }: FrameView,
   { title, trail = [] }: ConsoleContent,
   { console: words }: Texts,
 ): Html {
-  const name = words.pages[current];
+  const name = current && words.pages[current];
   const above: readonly Crumb[] = [
     ...(current === 'overview' && title === name ? [] : [[words.title, base] as const]),
-    ...(title === name ? [] : [[name, urlOf(base, current)] as const]),
+    ...(current === undefined || name === undefined || title === name
+      ? []
+      : [[name, urlOf(base, current)] as const]),
     ...trail,
   ];
   return html`<nav class="crumbs" aria-label="${words.crumbs}"><ol role="list">

@@ -46,6 +46,10 @@ const FRAME = `
 #navigation a { display: block; padding: .5rem .75rem; color: inherit; text-decoration: none; border: 1px solid transparent; border-radius: var(--radius, .625rem); }
 #navigation a:hover { background: var(--surface); }
 #navigation a[aria-current] { font-weight: 600; background: var(--surface); border-color: var(--edge); }
+#shortcut { display: flex; align-items: center; gap: .5rem; margin: .75rem 0 0; padding: .5rem .75rem; font-size: .8125rem; font-weight: 400; color: var(--muted); }
+#shortcut[hidden] { display: none; }
+#shortcut input { flex: none; width: 1.5rem; height: 1.5rem; min-height: 0; margin: 0; accent-color: var(--brand); }
+.console #try-again { display: inline-block; width: auto; }
 @media (max-width: 59.99rem) {
   @supports selector(:popover-open) {
     #navigation { position: fixed; inset: 0; width: 100%; height: auto; max-height: none; overflow-y: auto; }

@@ -79,6 +79,8 @@ export async function startConsole(
   };
   return {
     ...{ url, instance, server, configuration, history, addUser },
+    /** Of SQLite. */
+    file: join(folder, 'grantd.db'),
     log: () => lines.join(''),
     async addClient(id: string, others: Readonly<Record<string, string>> = {}) {
       const cli = { ...instance.actingAs('cli'), configuration };

@@ -10,7 +10,7 @@ import { askBulkPage, bulkPage } from '../../src/console/bulk.ts';
 import { CLIENT_PARTS } from '../../src/console/client_forms.ts';
 import { clientPage, clientsPage, newClientPage } from '../../src/console/clients.ts';
 import { type FormSpec, fieldsOf, type ShownProblem, typedOf } from '../../src/console/fields.ts';
-import { refusedPage } from '../../src/console/frame.ts';
+import { problemFrame, refusedPage } from '../../src/console/frame.ts';
 import { groupPage, groupsPage } from '../../src/console/groups.ts';
 import { issuersPage } from '../../src/console/issuers.ts';
 import { keysPage, rotatePage } from '../../src/console/keys.ts';
@@ -658,6 +658,14 @@ interface FormSample extends Omit<ActFormView, 'fields' | 'typed' | 'problems' |
   readonly wrong: Readonly<Record<string, ShownProblem>>;
 }
 
+type FramedSample = Parameters<typeof problemFrame>[0] & {
+  readonly problem: Parameters<typeof problemFrame>[2];
+};
+
+function framedSample({ problem, ...view }: FramedSample, setting: PageSetting): Page {
+  return problemFrame(view, setting, problem);
+}
+
 function formSample({ schema, values, now, wrong, ...view }: FormSample, setting: PageSetting): Page {
   const { spec } = view;
   const fields = fieldsOf(schema, spec, values);
@@ -1138,6 +1146,14 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...CONSOLE, current: 'users', wish: { state: 'disabled' }, rows: [] },
     columns: USER_COLUMNS.map((title) => ({ title })),
     pages: { next: '/console/users?state=disabled&cursor=b', lookedAt: 12_000 },
+  }),
+  sample('console_problem', framedSample, {
+    ...{ ...CONSOLE, current: 'users', tools: CONSOLE },
+    problem: { problem: 'form_foreign', ways: { ...WAYS, again: '/console/users' }, requestId: REQUEST_ID },
+  }),
+  sample('console_not_administrator', framedSample, {
+    ...{ ...CONSOLE, current: undefined },
+    problem: { problem: 'not_administrator', ways: WAYS, requestId: REQUEST_ID },
   }),
   sample('console_bulk_group', askBulkPage, {
     ...{ ...CONSOLE, current: 'users', list: 'users', does: 'join', groups: ['admins', 'staff'] },

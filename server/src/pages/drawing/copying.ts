@@ -38,9 +38,8 @@ export function copyOf(name: string, { copying }: Texts): Html {
   return html`<button type="button" class="copy small" data-copied="${copying.copied}" hidden><span>${icon('copy')}${unseen(html`${copying.copy} ${name}`)}</span><span role="status"></span></button>`;
 }
 
-/** The number of a request, with which an operator finds its lines in the log. */
+/** The number of a request, with which an operator finds its lines in the log. The page needs `copyScript`. */
 export function requestNumber(requestId: string | undefined, texts: Texts): Html | '' {
   if (requestId === undefined || requestId === '') return '';
-  return html`<p class="request-number">${texts.copying.requestNumber} <code id="request-number" lang="zxx">${requestId}</code> ${copyButton('copy-request-number', '#request-number', texts)}</p>
-${copyScript()}`;
+  return html`<p class="request-number">${texts.copying.requestNumber} <code id="request-number" lang="zxx">${requestId}</code> ${copyButton('copy-request-number', '#request-number', texts)}</p>`;
 }

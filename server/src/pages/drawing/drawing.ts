@@ -16,6 +16,7 @@ import { type PageContext, PageProblem, type Problem, requestIdOf, toResponse } 
 import { applicationShown } from './application_shown.ts';
 import {
   type ApplicationShown,
+  type Page,
   type PageSetting,
   pageSetting,
   renderPage,
@@ -26,6 +27,9 @@ import { type ProblemView, problemPage } from './problem_page.ts';
 
 /** Seconds after which the directory may answer again. */
 const DIRECTORY_RETRY_SECONDS = 5;
+
+/** Draws a problem as a page of a flow. @returns `undefined` if the visitor may not see the flow */
+type ProblemFrame = (c: PageContext, view: ProblemView, setting: PageSetting) => Promise<Page | undefined>;
 
 interface Needs extends SettingNeeds {
   readonly clients: Pick<IssuingClientRepository, 'get'>;
@@ -38,6 +42,7 @@ export class Drawing {
   /** Path of the issuer, without a trailing slash. */
   readonly basePath: string;
   readonly #needs: Needs;
+  readonly #frames = new Map<string, ProblemFrame>();
 
   constructor(needs: Needs) {
     this.basePath = needs.basePath;
@@ -68,6 +73,11 @@ export class Drawing {
     return renderPage(c, leavingPage({ leaving, home: `${this.basePath}/` }, this.setting(c, uiLocales)));
   }
 
+  /** Lets a flow draw the problems of its pages. @param path the first one, which all others are below */
+  frameProblems(path: string, frame: ProblemFrame): void {
+    this.#frames.set(`${this.basePath}${path}`, frame);
+  }
+
   /**
    * @param clientId the application that the user may want to return to
    * @param redirectUri where its request leads, if it has no page of its own
@@ -88,7 +98,20 @@ export class Drawing {
       ...(view.problem === 'link_invalid' && { newLink: `${this.basePath}/forgot` }),
       ...(application !== undefined && { application }),
     };
-    return renderPage(c, { ...problemPage({ ...view, ways, requestId: requestIdOf(c) }, setting), status });
+    const shown = { ...view, ways, requestId: requestIdOf(c) };
+    const framed = await this.#framed(c, shown, setting);
+    return renderPage(c, { ...(framed ?? problemPage(shown, setting)), status });
+  }
+
+  async #framed(c: PageContext, view: ProblemView, setting: PageSetting): Promise<Page | undefined> {
+    const [, frame] = [...this.#frames].find(([path]) => `${c.req.path}/`.startsWith(`${path}/`)) ?? [];
+    try {
+      return await frame?.(c, view, setting);
+    } catch (error) {
+      // During an outage, it is unknown what the visitor may see.
+      if (error instanceof StorageFault) return undefined;
+      throw error;
+    }
   }
 
   /** Answers an error: back to the client if that is safe, else with a page. */

@@ -4,7 +4,7 @@ import { type Texts, textsIn } from '../../texts/texts.ts';
 import type { Problem } from '../browser/request.ts';
 import { named, webAddress } from './application_shown.ts';
 import { operatorMark } from './brand.ts';
-import { COPY_SCRIPT, requestNumber } from './copying.ts';
+import { COPY_SCRIPT, copyScript, requestNumber } from './copying.ts';
 import type { Page, PageSetting } from './layout.ts';
 
 export interface ProblemView {
@@ -42,9 +42,8 @@ interface ProblemDetail {
 /** Explains the problem and what the user can do. Links: `try-again`, `new-link`, `to-application`, `to-home`, `to-account`. */
 export function problemPage(view: ProblemView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
-  const { title, text, help } = texts.problems[view.problem];
-  const reason = reasonText(view.reason, texts);
-  const { problemDetail } = texts;
+  const { title } = texts.problems[view.problem];
+  const { home, account } = view.ways;
   return {
     ...setting,
     title: texts.problemTitle(title),
@@ -53,14 +52,31 @@ export function problemPage(view: ProblemView, setting: PageSetting): Page {
 ${operatorMark(setting.operator)}
 <h1>${title}</h1>
 </header>
-<div role="alert" id="problem" tabindex="-1" autofocus>
+${problemBody(
+  view,
+  html`<ul class="links" role="list">
+<li><a id="to-home" href="${home}">${texts.problemWays.home}</a></li>
+<li><a id="to-account" href="${account}">${texts.problemWays.account}</a></li>
+</ul>`,
+  texts,
+)}
+${copyScript()}`,
+  };
+}
+
+/** What follows the headline of a problem. The page needs `copyScript`. @param links after the ways to continue with */
+export function problemBody(view: ProblemView, links: Html, texts: Texts): Html {
+  const { text, help } = texts.problems[view.problem];
+  const reason = reasonText(view.reason, texts);
+  const { problemDetail } = texts;
+  return html`<div role="alert" id="problem" tabindex="-1" autofocus>
 <p>${text}</p>${reason === undefined ? '' : html`\n<p id="reason">${reason}</p>`}
 <p>${view.secondsToWait === undefined ? help : problemDetail.waitFor(texts.formats.duration(view.secondsToWait))}</p>
 </div>
 ${requestNumber(view.requestId, texts)}
 ${waysOf(view.ways, texts)}
-${view.detail === undefined ? '' : detailOf(view.detail, texts)}`,
-  };
+${links}
+${view.detail === undefined ? '' : detailOf(view.detail, texts)}`;
 }
 
 /** The text for a reason code; `undefined` for codes without a text. */
@@ -68,16 +84,12 @@ function reasonText(reason: string | undefined, { reasons }: Texts): string | un
   return Object.entries(reasons).find(([code]) => code === reason)?.[1];
 }
 
-function waysOf({ home, account, again, newLink, application }: ProblemWays, { problemWays }: Texts): Html {
+function waysOf({ again, newLink, application }: ProblemWays, { problemWays }: Texts): Html {
   const applicationUri = webAddress(application?.uri);
   const primary = again === undefined && newLink === undefined ? ' primary' : '';
   return html`${again === undefined ? '' : html`<a id="try-again" class="button primary" href="${again}">${problemWays.again}</a>`}
 ${newLink === undefined ? '' : html`<a id="new-link" class="button primary" href="${newLink}">${problemWays.newLink}</a>`}
-${application === undefined || applicationUri === undefined ? '' : html`<a id="to-application" class="button${primary}" href="${applicationUri}" rel="noreferrer">${problemWays.application(named(application.name))}</a>`}
-<ul class="links" role="list">
-<li><a id="to-home" href="${home}">${problemWays.home}</a></li>
-<li><a id="to-account" href="${account}">${problemWays.account}</a></li>
-</ul>`;
+${application === undefined || applicationUri === undefined ? '' : html`<a id="to-application" class="button${primary}" href="${applicationUri}" rel="noreferrer">${problemWays.application(named(application.name))}</a>`}`;
 }
 
 function detailOf({ code, description }: ProblemDetail, { problemDetail }: Texts): Html | '' {

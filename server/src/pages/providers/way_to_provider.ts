@@ -9,7 +9,7 @@ import type { PendingPages, PendingRequest } from '../browser/pending.ts';
 import { type PageContext, PageProblem, requestIdOf, type Visitors } from '../browser/request.ts';
 import { named } from '../drawing/application_shown.ts';
 import { operatorMark } from '../drawing/brand.ts';
-import { COPY_SCRIPT, requestNumber } from '../drawing/copying.ts';
+import { COPY_SCRIPT, copyScript, requestNumber } from '../drawing/copying.ts';
 import type { Drawing } from '../drawing/drawing.ts';
 import { type Page, type PageSetting, renderPage } from '../drawing/layout.ts';
 import { providerName } from '../drawing/providers_shown.ts';
@@ -175,6 +175,7 @@ ${operatorMark(setting.operator)}
 <p>${help(provider)}</p>
 </div>
 ${requestNumber(view.requestId, texts)}
+${copyScript()}
 ${view.connect === undefined ? '' : html`<a id="connect-account" class="button primary" href="${view.connect}">${providers.connectFirst}</a>`}
 <a id="try-again" class="button${view.connect === undefined ? ' primary' : ' quiet'}" href="${view.back}">${providers.back}</a>`,
   };

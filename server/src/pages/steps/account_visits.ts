@@ -53,6 +53,11 @@ export class AccountVisits {
     return step === 'second' ? pages.redirect(c, 'second', pending) : session;
   }
 
+  /** Who is signed in, without a look at what a page needs. */
+  current(c: PageContext): Promise<BrowserSession | undefined> {
+    return this.#needs.browserSessions.current(c);
+  }
+
   /**
    * Handles a form of the account pages: the session, the form token, and whether the user has shown what the change
    * needs. Every form of a signed-in user comes through here, and says what it changes.

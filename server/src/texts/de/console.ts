@@ -39,6 +39,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     administrators: 'Verwaltung',
     disabled: 'Gesperrt',
   },
+  shortcut: 'Die Taste / führt zur Suche',
   no: 'Abbrechen',
   next: 'Nächste Seite',
   turning: {

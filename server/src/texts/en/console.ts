@@ -39,6 +39,7 @@ export const CONSOLE = {
     administrators: 'Administrators',
     disabled: 'Disabled',
   },
+  shortcut: 'The key / leads to the search',
   no: 'Cancel',
   next: 'Next page',
   turning: {
