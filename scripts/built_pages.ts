@@ -5,6 +5,7 @@ import { commandsPage } from './commands_page.ts';
 import { errorsPage } from './errors_page.ts';
 import { httpPage } from './http_page.ts';
 import { reasonCodesPage } from './reason_codes_page.ts';
+import { troublesPage } from './troubles_page.ts';
 
 const BUILT: Readonly<Record<string, () => string | Promise<string>>> = {
   'docs/certification.md': certificationPage,
@@ -12,6 +13,7 @@ const BUILT: Readonly<Record<string, () => string | Promise<string>>> = {
   'docs/http.md': httpPage,
   'docs/errors.md': errorsPage,
   'docs/reason_codes.md': reasonCodesPage,
+  'docs/troubles.md': troublesPage,
 };
 
 /** Their paths, as if they were in the repository. */

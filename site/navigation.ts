@@ -134,6 +134,7 @@ export const PARTS: readonly Part[] = [
       { path: 'docs/client_metadata.md' },
       { path: 'docs/errors.md', title: 'Errors' },
       { path: 'docs/reason_codes.md', title: 'Reason codes' },
+      { path: 'docs/troubles.md', title: 'What the overview calls wrong' },
       { path: 'docs/events.md' },
       { path: 'docs/public_names.md' },
       { path: 'protect/README.md' },

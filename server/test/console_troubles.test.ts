@@ -4,8 +4,19 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { html } from 'hono/html';
+import { helpPage } from '../src/console/help.ts';
 import { type Facts, newestBackup, troublesIn } from '../src/console/troubles.ts';
 import type { Sample } from '../src/monitoring/history.ts';
+import { OWN_CATALOGUES, textsIn } from '../src/texts/texts.ts';
+
+const CONSOLE = {
+  ...{ base: '/console', formToken: 'x', person: { name: 'alice' }, signOut: '/logout' },
+  health: 'ready',
+  current: 'help',
+} as const;
+
+const escaped = (text: string) => String(html`${text}`);
 
 const NOW_MS = Date.UTC(2026, 2, 12, 3, 0);
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -90,4 +101,42 @@ test('the newest backup is that of the newest file, and a folder without files h
     utimesSync(join(folder, name), seconds, seconds);
   }
   assert.equal(await newestBackup(folder, {}), 3_000_000);
+});
+
+test('an old key, an algorithm without a next key, and earlier secrets are wrong', () => {
+  const key = (
+    status: 'current' | 'next' | 'retired',
+    days: number,
+    algorithm: 'RS256' | 'ES256' = 'RS256',
+  ) => ({
+    ...{ algorithm, status, created_at: new Date(NOW_MS - days * DAY_MS).toISOString() },
+  });
+  const pair = [key('current', 365), key('next', 900), key('retired', 900)];
+  assert.deepEqual(codes({ keys: pair, oldSecrets: 0 }), []);
+  assert.deepEqual(troublesIn({ ...FINE, keys: pair }).topics.at(-1), 'keys');
+  assert.deepEqual(codes({ keys: [key('current', 366), key('next', 1)] }), ['key_old 366']);
+  assert.deepEqual(codes({ keys: [...pair, key('current', 1, 'ES256')] }), ['no_next_key 1']);
+  assert.deepEqual(codes({ keys: pair, oldSecrets: 2 }), ['old_secrets 2']);
+});
+
+test('the help explains each trouble and each reason code in each language, and links to where to look', () => {
+  for (const language of OWN_CATALOGUES.keys()) {
+    const texts = textsIn(language);
+    const explain = (about: string) =>
+      String(helpPage({ ...CONSOLE, about }, { language, operator: { name: 'x' } }).body);
+    const { help, troubles } = texts.console.overview;
+    assert.deepEqual(Object.keys(help.ofTroubles).toSorted(), Object.keys(troubles).toSorted());
+    for (const [code, { means, act }] of Object.entries(help.ofTroubles)) {
+      const page = explain(code);
+      for (const text of [means, act]) assert.ok(page.includes(escaped(text)), `${language} ${code}`);
+    }
+    const list = explain('');
+    for (const [code, meaning] of Object.entries(texts.console.reasons)) {
+      const page = explain(code);
+      assert.ok(page.includes(escaped(meaning)), `${language} ${code}`);
+      assert.match(page, /href="\/console\/(?:tokens|clients|users|audit)"/);
+      assert.ok(list.includes(`about=${code}"`), code);
+    }
+    assert.ok(explain('<b>').includes(help.unknown) && !explain('<b>').includes('<b>'));
+  }
 });

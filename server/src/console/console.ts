@@ -25,6 +25,7 @@ import { showFigures, showLibrary } from './charts.ts';
 import { CLIENTS, showClients, submitClients } from './clients.ts';
 import type { ConsolePageName } from './frame.ts';
 import { GROUPS, showGroups } from './groups.ts';
+import { showHelp } from './help.ts';
 import { showIssuers } from './issuers.ts';
 import { ShownOnce } from './kept_secrets.ts';
 import { showKeys, submitKeys } from './keys.ts';
@@ -61,6 +62,7 @@ export const PAGES: Readonly<Record<ConsolePageName, ConsolePage>> = {
   secrets: { show: showSecrets, acts: SECRETS, submit: submitSecrets },
   mails: { show: showMails, acts: MAILS },
   audit: { show: showAudit, acts: AUDIT },
+  help: { show: showHelp },
   search: { show: showSearch, submit: submitSearch },
 };
 

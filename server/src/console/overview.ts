@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import { type AuditEventView, auditEventView } from '../admin/audit.ts';
+import type { KeyView } from '../admin/keys.ts';
 import type { AdminParts } from '../admin/operation.ts';
 import type { Document } from '../admin/table.ts';
 import { askStorage } from '../data/tables.ts';
@@ -17,6 +18,7 @@ import {
   certificateEnd,
   type Facts,
   newestBackup,
+  PLACES_OF_TROUBLES,
   type Topic,
   type Trouble,
   troublesIn,
@@ -42,8 +44,9 @@ export async function showOverview(visit: Visit): Promise<Response> {
   const { samples } = parts.history ?? {};
   const nowMs = parts.pages.clock();
   const isReady = view.health !== 'not_ready';
-  const [counts, changes, others] = await Promise.all([
+  const [counts, { items: keys }, changes, others] = await Promise.all([
     call('countStored', { all: c.req.query('count') === 'yes' }),
+    call('listKeys', {}),
     changesSince(admin, nowMs - (nowMs % DAY_MS) - DAY_MS),
     knownBesides(admin),
   ]);
@@ -52,10 +55,10 @@ export async function showOverview(visit: Visit): Promise<Response> {
     isReady,
     skewSeconds: parts.clock.skewSeconds,
     ...(samples && { samples }),
-    ...others,
+    ...{ ...others, keys, oldSecrets: admin.secretTexts().length - 1 },
   };
   const shown: OverviewView = {
-    ...{ ...view, ...(await saying(visit, changes)), counts, changes, issuer: parts.issuer },
+    ...{ ...view, ...(await saying(visit, changes)), counts, changes, keys, nowMs, issuer: parts.issuer },
     ...troublesIn(facts),
     ...(samples !== undefined && { samples }),
   };
@@ -107,6 +110,8 @@ export interface OverviewView extends ConsoleView, SentenceView {
   /** Present if this server counts what it does. */
   readonly samples?: readonly Sample[];
   readonly issuer: string;
+  readonly keys: readonly KeyView[];
+  readonly nowMs: number;
 }
 
 /** `/console`: link `count`. */
@@ -131,8 +136,8 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
     )}${
       view.samples === undefined
         ? ''
-        : section('refusals', words.overview.refusals, refusalsShown(view.samples, texts))
-    }${section(
+        : section('refusals', words.overview.refusals, refusalsShown(view, view.samples, texts))
+    }${section('signing', words.overview.signing, signingShown(view, texts))}${section(
       'figures',
       words.figures,
       html`<dl class="figures">
@@ -154,21 +159,37 @@ function troublesShown({ base, troubles, topics, issuer }: OverviewView, texts: 
   const looked = html`<p class="note">${state.lookedAt(texts.formats.list(topics.map((topic) => state.topics[topic])))} ${texts.console.issuer}: <bdi>${issuer}</bdi></p>`;
   if (troubles.length === 0) return html`<p><span class="badge good">${state.nothing}</span></p>\n${looked}`;
   return html`<ul class="rows troubles" role="list">
-${troubles.map(({ code, count }) => html`<li id="trouble-${code}">${state.troubles[code](count)}${placeOf(code, base, texts)}</li>\n`)}</ul>
+${troubles.map(({ code, count }) => html`<li id="trouble-${code}">${state.troubles[code](count)}${placeOf(code, base, texts)} <a id="help-${code}" href="${urlOf(base, 'help', { about: code })}">${state.help.link}</a></li>\n`)}</ul>
 ${looked}`;
 }
 
+/** Which keys sign, since when, and whether they can be rotated now. */
+function signingShown({ base, keys, nowMs }: OverviewView, { console: words, formats }: Texts): Html {
+  const isKnown = ({ known_at: knownAt }: KeyView) => knownAt !== undefined && Date.parse(knownAt) <= nowMs;
+  const line = ({ algorithm, created_at: at }: KeyView) => {
+    const isNextKnown = keys.some((key) => key.algorithm === algorithm && isKnown(key));
+    return words.overview.signs(algorithm, formats.past(Date.parse(at), nowMs), isNextKnown);
+  };
+  return html`<ul class="rows" role="list">
+${keys.filter(({ status }) => status === 'current').map((key) => html`<li>${line(key)}</li>\n`)}</ul>
+<p class="note"><a href="${urlOf(base, 'keys')}">${words.pages.keys}</a> · <a href="${urlOf(base, 'secrets')}">${words.pages.secrets}</a></p>`;
+}
+
+/** What the pages of troubles show then. */
+const FILTERS: Partial<Record<Trouble['code'], Readonly<Record<string, string>>>> = {
+  sign_ins: { type: 'sign_in_failed', range: 'hour' },
+  registrations: { kind: 'registered' },
+};
+
 /** Where to look at a trouble. */
 function placeOf(code: Trouble['code'], base: string, { console: words }: Texts): Html | '' {
-  if (code === 'sign_ins')
-    return html` <a href="${urlOf(base, 'audit', { type: 'sign_in_failed', range: 'hour' })}">${words.pages.audit}</a>`;
-  if (code === 'registrations')
-    return html` <a href="${urlOf(base, 'clients', { kind: 'registered' })}">${words.pages.clients}</a>`;
-  return '';
+  const page = PLACES_OF_TROUBLES[code];
+  if (page === undefined) return '';
+  return html` <a href="${urlOf(base, page, FILTERS[code])}">${words.pages[page]}</a>`;
 }
 
 /** Reasons of refusals with their number, the most frequent first. */
-function refusalsShown(samples: readonly Sample[], texts: Texts): Html {
+function refusalsShown({ base }: OverviewView, samples: readonly Sample[], texts: Texts): Html {
   const { overview: state, charts } = texts.console;
   const { counts, reasons } = topReasons(samples);
   if (reasons.length === 0) return html`<p class="empty">${state.noRefusals}</p>`;
@@ -179,7 +200,7 @@ ${reasons.map(
   (code) =>
     html`<tr><td>${texts.formats.number(counts.get(code) ?? 0, 0)}</td><td>${
       code === 'fault' ? charts.faults : reasonLine(code, texts)
-    }</td></tr>\n`,
+    } <a href="${urlOf(base, 'help', { about: code === 'fault' ? 'faults' : code })}">${state.help.link}<span class="unseen"> ${code}</span></a></td></tr>\n`,
 )}</tbody>
 </table>`;
 }

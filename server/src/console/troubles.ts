@@ -2,10 +2,12 @@
 import { X509Certificate } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { KeyView } from '../admin/keys.ts';
 import { typedPath } from '../config/configuration.ts';
 import type { Settings } from '../config/options.ts';
 import type { Sample } from '../monitoring/history.ts';
 import type { Texts } from '../texts/texts.ts';
+import type { ConsolePageName } from './frame.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -20,6 +22,12 @@ export interface Trouble {
   readonly count: number;
 }
 
+/** The page of the console that shows more. */
+export const PLACES_OF_TROUBLES: Partial<Record<Trouble['code'], ConsolePageName>> = {
+  ...{ sign_ins: 'audit', registrations: 'clients', mails: 'mails' },
+  ...{ key_old: 'keys', no_next_key: 'keys', old_secrets: 'secrets' },
+};
+
 /** What is known. A member that is absent is not known here, or cannot be wrong. */
 export interface Facts {
   readonly nowMs: number;
@@ -30,6 +38,9 @@ export interface Facts {
   readonly registrations?: { readonly count: number; readonly limit: number };
   readonly certificateEndsAtMs?: number;
   /** When the newest backup was written, or `undefined` without any. */
+  readonly keys?: readonly Pick<KeyView, 'algorithm' | 'status' | 'created_at'>[];
+  /** Secrets of the server besides the first. */
+  readonly oldSecrets?: number;
   readonly backups?: { readonly newestAtMs: number | undefined; readonly intervalSeconds: number };
 }
 
@@ -46,16 +57,18 @@ const MIN_RISEN = 20;
 const RISEN = 3;
 
 const CERTIFICATE_DAYS = 14;
+/** A key that has signed for longer is replaced. */
+const KEY_DAYS = 365;
 const REGISTRATION_SHARE = 0.9;
 
 /** A backup may be late by as much as the time between two. */
 const BACKUP_INTERVALS = 2;
 
 /** Refusals of a limit, which one address or client has reached. */
-const LIMITS = [
+export const LIMITS: ReadonlySet<string> = new Set([
   ...['too_many_requests', 'too_many_wrong_secrets', 'too_many_unknown_tokens'],
   ...['too_many_failures', 'too_many_registered', 'too_many_client_documents'],
-];
+]);
 
 /** Finds out what is wrong. @returns also what was looked at */
 export function troublesIn(facts: Facts): {
@@ -64,6 +77,14 @@ export function troublesIn(facts: Facts): {
 } {
   const { nowMs, isReady, skewSeconds, samples, failedMails, registrations, certificateEndsAtMs, backups } =
     facts;
+  const { keys = [], oldSecrets = 0 } = facts;
+  const signing = keys.filter(({ status }) => status === 'current');
+  const keyDays = Math.floor(
+    (nowMs - Math.min(nowMs, ...signing.map((key) => Date.parse(key.created_at)))) / DAY_MS,
+  );
+  const withoutNext = signing.filter(
+    ({ algorithm }) => !keys.some((key) => key.algorithm === algorithm && key.status === 'next'),
+  );
   const recent = samples?.filter(({ atMs }) => atMs > nowMs - RECENT_MS) ?? [];
   const before = samples?.filter(({ atMs }) => atMs <= nowMs - RECENT_MS) ?? [];
   const count = (of: (sample: Sample) => number) => sum(recent, of);
@@ -98,6 +119,9 @@ export function troublesIn(facts: Facts): {
       Math.floor((nowMs - (backups?.newestAtMs ?? nowMs)) / DAY_MS),
       isBackupLate && backups?.newestAtMs !== undefined,
     ],
+    ['key_old', keyDays, keyDays > KEY_DAYS],
+    ['no_next_key', withoutNext.length, true],
+    ['old_secrets', oldSecrets, true],
   ];
   const topics: readonly (readonly [Topic, isKnown: boolean])[] = [
     ['database', true],
@@ -107,6 +131,7 @@ export function troublesIn(facts: Facts): {
     ['registrations', registrations !== undefined],
     ['certificate', days !== undefined],
     ['backups', backups !== undefined],
+    ['keys', facts.keys !== undefined],
   ];
   return {
     troubles: found.flatMap(([code, times, isWrong]) =>
@@ -129,7 +154,7 @@ function refusalsOf({ refusals }: Sample): number {
 }
 
 function limitsOf({ refusals }: Sample): number {
-  return LIMITS.reduce((total, name) => total + (refusals[name] ?? 0), 0);
+  return [...LIMITS].reduce((total, name) => total + (refusals[name] ?? 0), 0);
 }
 
 function hasRisen(

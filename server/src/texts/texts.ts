@@ -1,4 +1,6 @@
 import { type LocalizedMember, preferencesOf } from '@grantd/core';
+import { INACTIVE_REASONS } from '@grantd/core/internal/http/errors';
+import { PAGE_REASONS } from '../log/page_events.ts';
 import * as deActs from './de/acts.ts';
 import * as deConsole from './de/console.ts';
 import * as deEvents from './de/events.ts';
@@ -102,6 +104,14 @@ export function textsIn(language: Language): Texts {
 /** The sentence about a reason code. @returns `undefined` if the text is no reason code */
 export function reasonIn({ console: { reasons } }: Texts, code: string): string | undefined {
   return Object.hasOwn(reasons, code) ? reasons[code as keyof typeof reasons] : undefined;
+}
+
+/** What a reason is about: a token, a request of a client, or a page. */
+export type ReasonKind = 'inactive' | 'refused' | 'page';
+
+export function reasonKindOf(code: string): ReasonKind {
+  if (Object.hasOwn(INACTIVE_REASONS, code)) return 'inactive';
+  return Object.hasOwn(PAGE_REASONS, code) ? 'page' : 'refused';
 }
 
 /** The catalogue that a tag names, also with more subtags: `de` serves `de-AT` and `de_AT` (OpenID Connect Core §5.1). */

@@ -403,6 +403,13 @@ export const PAGES: readonly PageCase[] = [
     },
     shows: '#navigation:popover-open',
   },
+  { name: 'console: help', as: 'alice', open: (visit) => visit.open('/console/help'), shows: '#reasons' },
+  {
+    name: 'console: help about a reason',
+    as: 'alice',
+    open: (visit) => visit.open('/console/help?about=too_many_requests'),
+    shows: '#all',
+  },
   {
     name: 'console: counted',
     as: 'alice',

@@ -12,6 +12,7 @@ import { clientPage, clientsPage, newClientPage } from '../../src/console/client
 import { type FormSpec, fieldsOf, type ShownProblem, typedOf } from '../../src/console/fields.ts';
 import { problemFrame, refusedPage } from '../../src/console/frame.ts';
 import { groupPage, groupsPage } from '../../src/console/groups.ts';
+import { helpPage } from '../../src/console/help.ts';
 import { issuersPage } from '../../src/console/issuers.ts';
 import { keysPage, rotatePage } from '../../src/console/keys.ts';
 import { mailsPage } from '../../src/console/mails.ts';
@@ -1043,6 +1044,7 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...CONSOLE, ...KNOWN, current: 'overview', troubles: [], topics: ['database', 'clock', 'requests'] },
     changes: AUDIT_EVENTS.slice(0, 3),
     issuer: 'https://login.example.com',
+    keys: CONSOLE_KEYS,
     counts: { clients: 3, groups: 2, users: 50_000, active_tokens: 1234 },
     samples: CONSOLE_SAMPLES,
   }),
@@ -1056,9 +1058,14 @@ const SAMPLES: readonly Sample[] = [
     ],
     changes: [],
     issuer: 'https://login.example.com',
+    keys: CONSOLE_KEYS,
     counts: { clients: 3, groups: 2 },
     samples: CONSOLE_SAMPLES.slice(-8),
   }),
+  sample('console_help', helpPage, { ...CONSOLE, current: 'help', about: '' }),
+  ...['key_old', 'too_many_requests', 'no_such_code'].map((about) =>
+    sample(`console_help_${about}`, helpPage, { ...CONSOLE, current: 'help', about }),
+  ),
   sample('console_tokens', tokensPage, { ...CONSOLE, current: 'tokens', problem: 'no_token' }),
   sample('console_tokens_issued', tokensPage, {
     ...{ ...CONSOLE, current: 'tokens' },

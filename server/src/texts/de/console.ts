@@ -18,6 +18,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     secrets: 'Geheimnisse des Servers',
     mails: 'E-Mails',
     audit: 'Protokoll',
+    help: 'Hilfe',
     search: 'Suche',
   },
   pageGroups: {

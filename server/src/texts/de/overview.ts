@@ -16,6 +16,7 @@ export const OVERVIEW: typeof en.OVERVIEW = {
     registrations: 'die Zahl registrierter Anwendungen',
     certificate: 'das TLS-Zertifikat',
     backups: 'die Sicherungen',
+    keys: 'Schlüssel und Geheimnisse des Servers',
   },
   troubles: {
     not_ready: plural('Die Datenbank antwortet nicht.', 'Die Datenbank antwortet nicht.'),
@@ -49,6 +50,15 @@ export const OVERVIEW: typeof en.OVERVIEW = {
     certificate: plural('Das TLS-Zertifikat läuft in 1 Tag ab.', 'Das TLS-Zertifikat läuft in # Tagen ab.'),
     no_backup: plural('Im Ordner ist keine Sicherung.', 'Im Ordner ist keine Sicherung.'),
     backup: plural('Die neueste Sicherung ist 1 Tag alt.', 'Die neueste Sicherung ist # Tage alt.'),
+    key_old: plural('Ein Signaturschlüssel ist 1 Tag alt.', 'Ein Signaturschlüssel ist # Tage alt.'),
+    no_next_key: plural(
+      'Zu 1 Algorithmus fehlt der nächste Schlüssel.',
+      'Zu # Algorithmen fehlt der nächste Schlüssel.',
+    ),
+    old_secrets: plural(
+      '1 früheres Geheimnis des Servers wird noch akzeptiert.',
+      '# frühere Geheimnisse des Servers werden noch akzeptiert.',
+    ),
   },
   changed: 'Geändert seit gestern',
   unchanged: 'Niemand hat etwas geändert.',
@@ -58,5 +68,144 @@ export const OVERVIEW: typeof en.OVERVIEW = {
   noRefusals: 'Keine.',
   refusalCount: 'Abgelehnt',
   refusalReason: 'Warum',
+  signing: 'Signaturschlüssel',
+  signs: (algorithm, age, isNextKnown) =>
+    `${algorithm}: Ein Schlüssel signiert, der ${age} entstanden ist. ${isNextKnown ? 'Alle Anwendungen kennen den nächsten Schlüssel. Sie können jederzeit wechseln.' : 'Noch kennen nicht alle Anwendungen den nächsten Schlüssel.'}`,
+  help: {
+    link: 'Was zu tun ist',
+    lead: 'Was die Übersicht bemängelt, und warum der Server Anfragen ablehnt.',
+    troubles: 'Was die Übersicht bemängelt',
+    reasons: 'Gründe',
+    reasonsText:
+      'Das Log, das Protokoll und die Messwerte nennen einen Grund mit seinem Code. Die Codes bleiben in jeder Version gleich.',
+    means: 'Was es bedeutet',
+    look: 'Wo Sie nachsehen',
+    act: 'Was Sie tun',
+    unknown: 'Zu diesem Code gibt es keine Erklärung.',
+    all: 'Alle Erklärungen',
+    ofReasons: {
+      inactive: {
+        look: 'Die Seite „Token“ erklärt das Token: seit wann es ungültig ist und was es beendet hat.',
+        act: 'Die Anwendung holt ein neues Token. Betrifft es viele Token, suchen Sie im Protokoll einen Widerruf, eine Sperre oder einen Ablauf.',
+      },
+      refused: {
+        look: 'Die Zeile im Log nennt die Anwendung und den falschen Wert. Die Seite der Anwendung zeigt, wofür sie registriert ist.',
+        act: 'Korrigieren Sie die Registrierung oder die Anwendung. Eine einzelne Ablehnung ist oft ein Fehler in einer Anfrage oder der Versuch eines Fremden.',
+      },
+      page: {
+        look: 'Die Seite des Benutzers zeigt, wie er sich anmeldet und warum die letzten Anmeldungen abgelehnt wurden.',
+        act: 'Helfen Sie dort: Heben Sie die Sperre auf, schicken Sie einen Link für ein neues Passwort oder nehmen Sie den Benutzer in eine Gruppe auf.',
+      },
+      limit: {
+        look: 'Die Zeile im Log nennt die Adresse oder die Anwendung. Grenzen gelten für eine Adresse, einen Namen oder eine Anwendung. Andere sind nicht betroffen.',
+        act: 'Warten Sie, bis die Zeit um ist, oder heben Sie die Sperre des Benutzers auf. Haben alle Besucher dieselbe Adresse, setzen Sie trustedProxies. Erhöhen Sie eine Grenze nur, wenn erwünschte Anfragen sie erreichen.',
+      },
+    },
+    ofTroubles: {
+      not_ready: {
+        title: 'Die Datenbank antwortet nicht',
+        means: 'Der Server kann seine Datenbank nicht lesen oder schreiben und antwortet mit 503.',
+        look: 'Das Log enthält den Fehler. Prüfen Sie, ob die Datenbank läuft, ob ihr Speicher reicht und ob der Server sie erreicht.',
+        act: 'Beheben Sie den Fehler der Datenbank. Sobald sie antwortet, arbeitet der Server von selbst weiter.',
+      },
+      clock_wrong: {
+        title: 'Die Uhr geht falsch',
+        means:
+          'Die Uhr dieses Rechners weicht von der Uhr der Datenbank ab oder ist gesprungen. Token beginnen und enden dann zur falschen Zeit.',
+        look: 'Vergleichen Sie die Uhren aller Rechner, auf denen der Server läuft, und die der Datenbank.',
+        act: 'Lassen Sie die Uhren von NTP stellen. Starten Sie den Server neu, wenn seine Uhr gesprungen ist.',
+      },
+      storage_faults: {
+        title: 'Fehlgeschlagene Zugriffe auf die Datenbank',
+        means:
+          'Zugriffe auf die Datenbank sind fehlgeschlagen, obwohl sie jetzt antwortet. Die Anfragen bekamen 503 und können wiederholt werden.',
+        look: 'Das Log enthält jeden Fehler. Das Diagramm der Datenbank zeigt, seit wann es sie gibt.',
+        act: 'Suchen Sie nach einem Failover, zu wenigen Verbindungen, vollem Speicher oder einem langsamen Netz.',
+      },
+      faults: {
+        title: 'Gescheiterte Anfragen',
+        means: 'Anfragen sind an einem Fehler des Servers gescheitert oder an etwas, das er braucht.',
+        look: 'Das Log enthält jede Störung mit ihrer Ursache und der Kennung, die der Benutzer gesehen hat.',
+        act: 'Beheben Sie die Ursache. Liegt der Fehler im Server, melden Sie ihn mit der Zeile aus dem Log.',
+      },
+      refusals: {
+        title: 'Mehr Ablehnungen als üblich',
+        means:
+          'Der Server lehnt viel mehr Anfragen ab als üblich. Eine Anwendung ist fehlerhaft, oder ein Fremder probiert etwas aus.',
+        look: 'Die Tabelle der Ablehnungen nennt die Gründe. Das Log nennt Anwendungen und Adressen.',
+        act: 'Fragen Sie, wer eine Anwendung oder ihre Registrierung geändert hat. Sperren Sie angreifende Adressen im Proxy oder in der Firewall.',
+      },
+      sign_ins: {
+        title: 'Mehr fehlgeschlagene Anmeldungen als üblich',
+        means:
+          'Viel mehr Anmeldungen schlagen fehl als üblich. Vielleicht probiert ein Angreifer Passwörter aus.',
+        look: 'Das Protokoll zeigt die fehlgeschlagenen Anmeldungen mit Benutzern und Gründen.',
+        act: 'Die Grenzen schützen jeden Benutzer. Verlangen Sie mit der Richtlinie einen zweiten Faktor, und lassen Sie Adressen von fail2ban sperren.',
+      },
+      limits: {
+        title: 'Eine Grenze ist erreicht',
+        means: 'Eine Grenze hat Anfragen einer Adresse, eines Namens oder einer Anwendung aufgehalten.',
+        look: 'Die Tabelle der Ablehnungen nennt die Grenze. Das Log nennt die Adresse oder die Anwendung.',
+        act: 'Haben alle Besucher dieselbe Adresse, setzen Sie trustedProxies. Sonst erfüllt die Grenze ihren Zweck.',
+      },
+      mails: {
+        title: 'E-Mails konnten nicht verschickt werden',
+        means: 'Der Mailserver hat E-Mails endgültig abgelehnt oder zu lange keine angenommen.',
+        look: 'Die Seite „E-Mails“ zeigt jede E-Mail mit der Antwort des Mailservers.',
+        act: 'Korrigieren Sie die Adresse oder die Einstellungen des Mailservers. Versuchen Sie es danach auf dieser Seite erneut.',
+      },
+      registrations: {
+        title: 'Fast zu viele registrierte Anwendungen',
+        means: 'Bald kann sich keine weitere Anwendung selbst registrieren.',
+        look: 'Die Liste der registrierten Anwendungen zeigt, welche noch kein Benutzer verwendet hat.',
+        act: 'Entfernen Sie unbenutzte mit grantd client prune, oder erhöhen Sie registrationLimit.',
+      },
+      certificate_ended: {
+        title: 'Das TLS-Zertifikat ist abgelaufen',
+        means: 'Browser und Anwendungen lehnen die Verbindung ab.',
+        look: 'Die Optionen tlsCertificate und tlsKey nennen die Dateien.',
+        act: 'Erneuern Sie das Zertifikat, ersetzen Sie beide Dateien und schicken Sie dem Server SIGHUP.',
+      },
+      certificate: {
+        title: 'Das TLS-Zertifikat läuft bald ab',
+        means: 'Danach lehnen Browser und Anwendungen die Verbindung ab.',
+        look: 'Die Optionen tlsCertificate und tlsKey nennen die Dateien.',
+        act: 'Erneuern Sie das Zertifikat, ersetzen Sie beide Dateien und schicken Sie dem Server SIGHUP.',
+      },
+      no_backup: {
+        title: 'Es gibt keine Sicherung',
+        means: 'Der Server sichert regelmäßig, aber im Ordner ist keine Sicherung.',
+        look: 'Das Log sagt, warum die letzte Sicherung fehlgeschlagen ist. Prüfen Sie, ob der Server in den Ordner schreiben darf.',
+        act: 'Korrigieren Sie den Ordner der Option backupFolder, oder sichern Sie mit grantd backup.',
+      },
+      backup: {
+        title: 'Die neueste Sicherung ist alt',
+        means: 'Der Server sichert regelmäßig, aber die neueste Sicherung ist zu alt.',
+        look: 'Das Log sagt, warum die letzte Sicherung fehlgeschlagen ist. Prüfen Sie den freien Speicher.',
+        act: 'Korrigieren Sie den Ordner der Option backupFolder, oder sichern Sie mit grantd backup.',
+      },
+      key_old: {
+        title: 'Ein Signaturschlüssel ist alt',
+        means:
+          'Ein Schlüssel signiert seit über einem Jahr. Je länger er signiert, desto mehr Token könnte ein Dieb damit fälschen.',
+        look: 'Die Seite „Schlüssel“ zeigt, wie alt jeder Schlüssel ist und ob alle Anwendungen den nächsten kennen.',
+        act: 'Wechseln Sie dort die Schlüssel. Der nächste signiert sofort, und der bisherige prüft weiterhin seine Token.',
+      },
+      no_next_key: {
+        title: 'Zu einem Algorithmus fehlt der nächste Schlüssel',
+        means:
+          'Zu einem Algorithmus fehlt der nächste Schlüssel. Ein Wechsel geht dann nicht ohne Wartezeit.',
+        look: 'Die Seite „Schlüssel“ zeigt die Schlüssel jedes Algorithmus.',
+        act: 'Starten Sie den Server neu. Dabei erzeugt er den fehlenden Schlüssel.',
+      },
+      old_secrets: {
+        title: 'Frühere Geheimnisse werden noch akzeptiert',
+        means:
+          'Der Server akzeptiert noch frühere Geheimnisse. Während eines Wechsels ist das richtig, danach ein Risiko.',
+        look: 'Die Seite „Geheimnisse des Servers“ zeigt, was noch von ihnen abhängt.',
+        act: 'Hängt nichts mehr von einem Geheimnis ab, entfernen Sie es.',
+      },
+    },
+  },
   span: (duration) => `Die letzten ${duration}`,
 };

@@ -18,6 +18,7 @@ export const CONSOLE = {
     secrets: 'Server secrets',
     mails: 'Emails',
     audit: 'Audit trail',
+    help: 'Help',
     search: 'Search',
   },
   pageGroups: {

@@ -15,6 +15,7 @@ export const OVERVIEW = {
     registrations: 'registered clients',
     certificate: 'the TLS certificate',
     backups: 'backups',
+    keys: 'signing keys and server secrets',
   },
   troubles: {
     not_ready: plural('The database does not answer.', 'The database does not answer.'),
@@ -48,6 +49,12 @@ export const OVERVIEW = {
     certificate: plural('The TLS certificate expires in 1 day.', 'The TLS certificate expires in # days.'),
     no_backup: plural('There is no backup in the folder.', 'There is no backup in the folder.'),
     backup: plural('The newest backup is 1 day old.', 'The newest backup is # days old.'),
+    key_old: plural('A signing key is 1 day old.', 'A signing key is # days old.'),
+    no_next_key: plural('1 algorithm has no next key.', '# algorithms have no next key.'),
+    old_secrets: plural(
+      '1 earlier server secret is still accepted.',
+      '# earlier server secrets are still accepted.',
+    ),
   },
   changed: 'Changed since yesterday',
   unchanged: 'No one has changed anything.',
@@ -57,5 +64,141 @@ export const OVERVIEW = {
   noRefusals: 'None.',
   refusalCount: 'Refused',
   refusalReason: 'Why',
+  signing: 'Signing keys',
+  signs: (algorithm: string, age: string, isNextKnown: boolean) =>
+    `${algorithm}: a key made ${age} signs. ${isNextKnown ? 'All clients know the next key, so you can rotate at any time.' : 'The next key is not known to all clients yet.'}`,
+  help: {
+    link: 'What to do',
+    lead: 'What the overview calls wrong, and why the server refuses requests.',
+    troubles: 'What the overview calls wrong',
+    reasons: 'Reason codes',
+    reasonsText:
+      'The log, the audit trail and metrics name a reason by its code. Codes do not change between versions.',
+    means: 'What it means',
+    look: 'What to look at',
+    act: 'What to do',
+    unknown: 'No page explains this code.',
+    all: 'All explanations',
+    ofReasons: {
+      inactive: {
+        look: 'Explain the token on the page Tokens. It says since when the token is dead, and what has ended it.',
+        act: 'The client gets a new token. If many tokens are concerned, look for one revocation, disabling or expiry in the audit trail.',
+      },
+      refused: {
+        look: 'The log line with this reason names the client and the value that was wrong. The page of the client shows what it is registered for.',
+        act: 'Correct the registration or the client. A single refusal is often a mistake of one request, or a stranger who tries something.',
+      },
+      page: {
+        look: 'The page of the user says how they sign in, and why the last sign-ins were refused.',
+        act: 'Help the user there: unlock them, send a link for a new password, or add them to a group.',
+      },
+      limit: {
+        look: 'The log line names the address or the client. Limits count for one address, name or client, so that others are not concerned.',
+        act: 'Wait until the window ends, or unlock the user. If all visitors share one address, set trustedProxies. Raise a limit only if honest callers reach it.',
+      },
+    },
+    ofTroubles: {
+      not_ready: {
+        title: 'The database does not answer',
+        means: 'The server cannot read or write its database, so it answers 503.',
+        look: 'The log has the error of the database. Check that the database runs, that its disk has space, and that the network lets the server reach it.',
+        act: 'Repair the database. The server goes on by itself as soon as the database answers.',
+      },
+      clock_wrong: {
+        title: 'The clock is wrong',
+        means:
+          'The clock of this machine differs from that of the database, or has jumped. Tokens then begin and end at the wrong time.',
+        look: 'Compare the clocks of all machines that run the server, and of the database.',
+        act: 'Let NTP set the clocks, and restart the server if its clock has jumped.',
+      },
+      storage_faults: {
+        title: 'Failed operations of the database',
+        means:
+          'Operations of the database failed, although it answers now. The requests got 503, and clients may repeat them.',
+        look: 'The log has each error. The chart of the database shows when they began.',
+        act: 'Look for a failover, too few connections, a full disk or a slow network.',
+      },
+      faults: {
+        title: 'Failed requests',
+        means: 'Requests failed by an error of the server or of something that it depends on.',
+        look: 'The log has each fault with its cause and the request ID that the user saw.',
+        act: 'Repair the cause. If the cause is a mistake of the server, report it with the log line.',
+      },
+      refusals: {
+        title: 'More refusals than usual',
+        means: 'Far more requests than usual are refused. A client is broken, or a stranger tries something.',
+        look: 'The table of refusals below says for which reasons. The log names the clients and addresses.',
+        act: 'Ask who has changed a client or its registration. Block an address that attacks in your proxy or firewall.',
+      },
+      sign_ins: {
+        title: 'More failed sign-ins than usual',
+        means: 'Far more sign-ins than usual fail. An attacker may try passwords.',
+        look: 'The audit trail shows the failed sign-ins, their users and reasons.',
+        act: 'The limits protect each user. Ask for a second factor by the sign-in policy, and let fail2ban block addresses.',
+      },
+      limits: {
+        title: 'A limit was reached',
+        means: 'A limit has stopped requests of one address, name or client.',
+        look: 'The table of refusals says which limit. The log names the address or the client.',
+        act: 'If all visitors share one address, set trustedProxies. Otherwise the limit does its work.',
+      },
+      mails: {
+        title: 'Emails could not be sent',
+        means: 'The mail server refused emails for good, or took none for too long.',
+        look: 'The page Emails shows each email with the answer of the mail server.',
+        act: 'Correct the address or the settings of the mail server. Then try the emails again on this page.',
+      },
+      registrations: {
+        title: 'Nearly too many registered clients',
+        means: 'Soon no further client can register itself.',
+        look: 'The list of registered clients shows which ones no user has ever used.',
+        act: 'Remove unused ones with grantd client prune, or raise registrationLimit.',
+      },
+      certificate_ended: {
+        title: 'The TLS certificate has expired',
+        means: 'Browsers and clients refuse the connection.',
+        look: 'The options tlsCertificate and tlsKey name the files.',
+        act: 'Renew the certificate, write both files, and send SIGHUP to the server.',
+      },
+      certificate: {
+        title: 'The TLS certificate expires soon',
+        means: 'After this time, browsers and clients refuse the connection.',
+        look: 'The options tlsCertificate and tlsKey name the files.',
+        act: 'Renew the certificate, write both files, and send SIGHUP to the server.',
+      },
+      no_backup: {
+        title: 'There is no backup',
+        means: 'The server makes backups by itself, but the folder has none.',
+        look: 'The log says why the last backup failed. Check that the server may write to the folder.',
+        act: 'Correct the folder of the option backupFolder, or make a backup with grantd backup.',
+      },
+      backup: {
+        title: 'The newest backup is old',
+        means: 'The server makes backups by itself, but the newest one is too old.',
+        look: 'The log says why the last backup failed. Check the space on the disk.',
+        act: 'Correct the folder of the option backupFolder, or make a backup with grantd backup.',
+      },
+      key_old: {
+        title: 'A signing key is old',
+        means:
+          'A key has signed for more than a year. The longer a key signs, the more tokens a thief of it can forge.',
+        look: 'The page Keys shows how old each key is, and whether all clients know the next one.',
+        act: 'Rotate the keys there. The next key signs at once, and the earlier one still verifies its tokens.',
+      },
+      no_next_key: {
+        title: 'An algorithm has no next key',
+        means: 'An algorithm has no next key, so its key cannot be rotated without a wait.',
+        look: 'The page Keys shows the keys of each algorithm.',
+        act: 'Restart the server. It makes the missing key at its start.',
+      },
+      old_secrets: {
+        title: 'Earlier server secrets are accepted',
+        means:
+          'The server still accepts earlier secrets. This is right for the time of a rotation, and a risk afterwards.',
+        look: 'The page Server secrets says what still depends on each of them.',
+        act: 'When nothing depends on a secret, drop it.',
+      },
+    },
+  },
   span: (duration: string) => `Last ${duration}`,
 };
