@@ -10,15 +10,16 @@ import { type Facts, newestBackup, troublesIn } from '../src/console/troubles.ts
 import type { Sample } from '../src/monitoring/history.ts';
 import { OWN_CATALOGUES, textsIn } from '../src/texts/texts.ts';
 
-const CONSOLE = {
-  ...{ base: '/console', formToken: 'x', person: { name: 'alice' }, signOut: '/logout' },
-  health: 'ready',
-  current: 'help',
-} as const;
-
 const escaped = (text: string) => String(html`${text}`);
 
 const NOW_MS = Date.UTC(2026, 2, 12, 3, 0);
+const CONSOLE = {
+  ...{ base: '/console', formToken: 'x', person: { name: 'alice' }, signOut: '/logout' },
+  health: 'ready',
+  nowMs: NOW_MS,
+  current: 'help',
+} as const;
+
 const DAY_MS = 24 * 60 * 60 * 1000;
 const FINE: Facts = { nowMs: NOW_MS, isReady: true, skewSeconds: 0 };
 
