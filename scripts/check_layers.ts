@@ -24,7 +24,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['crypto/'],
     ['storage/contract.ts', 'storage/columns.ts', 'storage/faults.ts', 'storage/migrations.ts'],
     ['storage/issuing.ts', 'storage/client_record.ts', 'storage/groups.ts', 'storage/host_records.ts'],
-    ['storage/host_storage.ts', 'storage/sweep.ts'],
+    ['storage/host_storage.ts', 'storage/sweep.ts', 'storage/remembered_answers.ts'],
     ['storage/statements.ts'],
     ['storage/memory/', 'storage/sqlite/', 'storage/postgres/', 'storage/kit/'],
     ['tokens/'],

@@ -133,8 +133,8 @@ function bySecret(method: AuthenticationMethod, clientId: string, secrets: reado
       if (match === undefined) return { reason: 'client_secret_wrong' };
       return {
         accept({ id }) {
-          if (match.index > 0) noteRawSecret(context, id, call);
-          context.clientSecretUses.note(id, match);
+          const untilMs = context.clientSecretUses.note(id, match);
+          return match.index > 0 ? void noteRawSecret(context, id, call) : untilMs;
         },
       };
     },
@@ -300,6 +300,8 @@ export function mayOmitPkce(client: ClientRecord): boolean {
  * Authenticates the client that sent a request, by the method that it is registered for (RFC 6749 §2.3; ADR 138).
  * @param beforeUse checks that the client answers by repeating the request, such as for a nonce, so it can repeat it with
  *   the same assertion.
+ * @param onAccepted gets until when these credentials are accepted without further effects, in milliseconds since 1970, if
+ *   the client does not change. `undefined`: they have effects each time.
  * @throws {OAuthError} `invalid_client`; `invalid_request`: more than one credential (§2.3)
  * @throws {DocumentError} the client's keys cannot be fetched at the moment
  */
@@ -309,6 +311,7 @@ export async function authenticateClient(
   form: Form,
   call: Call,
   beforeUse?: (context: ClientContext, request: HttpRequest, client: ClientRecord) => Promise<unknown>,
+  onAccepted?: (untilMs: number | undefined) => void,
 ): Promise<ClientRecord> {
   const claims = claimedCredentials(form, ({ find }) => find(request, form, context));
   const found = await findNamedClient(context, claims[0].clientId);
@@ -330,7 +333,8 @@ export async function authenticateClient(
   if (verdict.reason !== undefined)
     throw refusedClient(verdict.reason, client, { value: claim.named, cause: verdict.cause });
   if (client.disabledAtMs !== undefined) throw refusedClient('client_disabled', client);
-  await verdict.accept?.(client, () => beforeUse?.(context, request, client));
+  const untilMs = await verdict.accept?.(client, () => beforeUse?.(context, request, client));
+  onAccepted?.(untilMs);
   call.clientId = client.id;
   return client;
 }

@@ -394,21 +394,26 @@ export class ClientSecretUses {
     this.#clock = clock;
   }
 
-  /** Records a use. Cheap if there is nothing to write. */
-  note(clientId: string, { candidate, secret, isCurrent, usedAtMs }: SecretMatch): void {
-    if (isRecent(secret, usedAtMs, isCurrent)) return;
-    if (this.#clients.replaceSecrets === undefined || usedAtMs < this.#pausedUntilMs) return;
+  /**
+   * Records a use. Cheap if there is nothing to write.
+   * @returns milliseconds since 1970 until which the secret is live and further uses are not recorded; `undefined` if this one is
+   */
+  note(clientId: string, { candidate, secret, isCurrent, usedAtMs }: SecretMatch): number | undefined {
+    const untilMs = recentUntilMs(secret, isCurrent);
+    if (usedAtMs < untilMs) return Math.min(untilMs, (secret.expiresAt ?? Number.POSITIVE_INFINITY) * 1000);
+    if (this.#clients.replaceSecrets === undefined || usedAtMs < this.#pausedUntilMs) return undefined;
     const { hash } = secret;
     const key = `${clientId} ${hash}`;
-    if (this.#waiting.size >= MAX_WAITING || this.#waiting.has(key)) return;
+    if (this.#waiting.size >= MAX_WAITING || this.#waiting.has(key)) return undefined;
     const rehashed = isCurrent ? undefined : this.#secrets.hash(candidate, secret.sealed !== undefined);
     this.#waiting.set(key, { clientId, hash, usedAtMs, rehashed });
-    if (usedAtMs - this.#timerSetAtMs < PAUSE_MS) return;
+    if (usedAtMs - this.#timerSetAtMs < PAUSE_MS) return undefined;
     this.#timerSetAtMs = usedAtMs;
     setTimeout(() => {
       this.#timerSetAtMs = Number.NEGATIVE_INFINITY;
       this.flush().catch((error: unknown) => console.error('client secret uses could not be written', error));
     }, WRITE_DELAY_MS);
+    return undefined;
   }
 
   /**
@@ -442,7 +447,7 @@ export class ClientSecretUses {
       const client = await this.#clients.get(clientId);
       const secret = client?.secrets?.find((secret) => secret.hash === hash);
       if (client?.secrets === undefined || secret === undefined) return;
-      if (isRecent(secret, usedAtMs, underNewSecret === undefined)) return;
+      if (usedAtMs < recentUntilMs(secret, underNewSecret === undefined)) return;
       const replacement = {
         ...secret,
         ...(underNewSecret && withoutTime(underNewSecret)),
@@ -458,10 +463,9 @@ function withoutTime({ createdAtMs: _, ...secret }: ClientSecretRecord): ClientS
   return secret;
 }
 
-/** Whether a use was written recently. */
-function isRecent({ lastUsedAtMs }: ClientSecretRecord, nowMs: number, isCurrent: boolean): boolean {
-  const every = isCurrent ? WRITE_INTERVAL_MS : REHASH_INTERVAL_MS;
-  return lastUsedAtMs !== undefined && nowMs - lastUsedAtMs < every;
+/** Milliseconds since 1970 until which the last use that was written is recent. */
+function recentUntilMs({ lastUsedAtMs = Number.NEGATIVE_INFINITY }: ClientSecretRecord, isCurrent: boolean) {
+  return lastUsedAtMs + (isCurrent ? WRITE_INTERVAL_MS : REHASH_INTERVAL_MS);
 }
 
 /**

@@ -72,9 +72,10 @@ export type Verdict =
       /**
        * Runs last, if the client is enabled. For example, it marks an assertion as used.
        * @param beforeUse what can still refuse the request. Credentials that work once run it before they are used up.
+       * @returns until when the same credentials are accepted without effects, in milliseconds since 1970. Default: they have effects
        * @throws {OAuthError} `invalid_client`
        */
-      accept?(client: ClientRecord, beforeUse: () => Awaitable<unknown>): Awaitable<void>;
+      accept?(client: ClientRecord, beforeUse: () => Awaitable<unknown>): Awaitable<number | undefined>;
     };
 
 /** All failures have one description, which does not reveal which clients exist. */

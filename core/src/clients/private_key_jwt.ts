@@ -62,8 +62,8 @@ const KEYS: Partial<Record<ClientAlgorithm, JWK>> = {
   ES256: {
     kty: 'EC',
     crv: 'P-256',
-    x: 'axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY',
-    y: 'T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU',
+    x: 'A'.repeat(43),
+    y: 'ZkhceA4vg9ckM71dhKBrtlQcKvMdrocXKL-FahdPk_Q',
   },
   ES384: {
     kty: 'EC',

@@ -87,6 +87,7 @@ export type IntrospectionContext = ClientContext &
     | 'introspectionRequiresConfidentialClient'
     | 'introspectionPolicy'
     | 'ignoreUnknownTokenTypeHints'
+    | 'answers'
   >;
 
 /**
@@ -98,9 +99,19 @@ export async function introspection(
   request: HttpRequest,
   call: Call,
 ): Promise<HttpResponse> {
+  const { answers, clock } = context;
+  const place = await answers?.find(request, clock);
+  if (place?.response) {
+    if (place.callerId !== undefined) call.clientId = place.callerId;
+    return place.response;
+  }
+
   // §2.1 read the request and authenticate the caller
   const form = readForm(request);
-  const authentication = authenticateCaller(context, request, form, call);
+  let untilMs: number | undefined = Number.POSITIVE_INFINITY;
+  const authentication = authenticateCaller(context, request, form, call, (ms) => {
+    untilMs = ms;
+  });
   const [caller, found] = await inParallel(authentication, async () => {
     const token = requireParameter(form, 'token');
     return find(context, token, await readTokenTypeHint(context, form, authentication));
@@ -109,9 +120,11 @@ export async function introspection(
   // §2.2 answer, as JSON or as a JWT (RFC 9701 §4)
   const recipient = jwtRecipient(context, request, caller);
   const result = await describe(context, found, caller, call, needsIn(form));
-  return recipient === undefined
-    ? jsonResponse(result)
-    : introspectionJwtResponse(context, result, recipient);
+  if (recipient !== undefined) return introspectionJwtResponse(context, result, recipient);
+  const response = jsonResponse(result);
+  if (place && result.active && !('reason' in found))
+    answers?.remember(place.key, { response, caller, found, untilMs }, clock());
+  return response;
 }
 
 /** @returns `undefined` if the option `authenticateIntrospect` is off */
@@ -120,9 +133,10 @@ async function authenticateCaller(
   request: HttpRequest,
   form: Form,
   call: Call,
+  onAccepted: (untilMs: number | undefined) => void,
 ): Promise<ClientRecord | undefined> {
   if (!context.authenticateIntrospect) return undefined;
-  const caller = await authenticateClient(context, request, form, call);
+  const caller = await authenticateClient(context, request, form, call, undefined, onAccepted);
   if (context.introspectionRequiresConfidentialClient) requireConfidential(caller);
   return caller;
 }

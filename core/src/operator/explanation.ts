@@ -20,7 +20,7 @@ import { ancestorLives, assertionLife, codeLife, findToken, lifeOf } from '../to
 const OTHER_JWTS = {
   id_token: 'An ID token tells its client who signed in, and grants no access.',
   logout_token: 'A logout token tells a client that a session has ended.',
-  identity_assertion: 'An identity assertion is for another server, and grants no access here.',
+  identity_assertion: 'An identity assertion is for another server, and grants no access.',
 } as const;
 
 type OtherJwt = keyof typeof OTHER_JWTS;

@@ -249,9 +249,9 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
   /** Audience (aud) of access tokens if the request selects no API. Default: the issuer. */
   readonly defaultAudience?: string | readonly string[];
   /**
-   * Maximum entries in each of two caches per process. One is for verified JWTs (about 60 bytes each). With SQLite, the
-   * other is for records of access tokens (usually 150 to 600 bytes each). The value 0 turns both caches off. Default:
-   * `200000`.
+   * Maximum entries in each cache of tokens per process: of verified JWTs (about 60 bytes each) and, with SQLite, of
+   * records of access tokens (usually 150 to 600 bytes each). With SQLite, half as many answers of introspection are
+   * remembered (about 500 bytes each). The value 0 turns these caches off. Default: `200000`.
    */
   readonly cachedTokens?: number;
   /** Seconds until an access token expires. Default: `3600`. */

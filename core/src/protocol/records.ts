@@ -153,12 +153,14 @@ export interface TokenRecord {
   /** Milliseconds since 1970. Tokens that were issued earlier are inactive. */
   readonly notBeforeMs?: number;
   readonly standing?: Partial<Readonly<Record<Principal, Standing>>>;
+  /** Set by stores that can tell: lookups of an access token that return the same version return equal records. */
+  readonly version?: number;
 }
 
 /** A token to be stored. Tokens with the same `pairId` or `familyId` must belong to the same grant. */
 export type NewToken = Omit<
   TokenRecord,
-  'supersededAtMs' | 'successorId' | 'revokedAtMs' | 'notBeforeMs' | 'standing'
+  'supersededAtMs' | 'successorId' | 'revokedAtMs' | 'notBeforeMs' | 'standing' | 'version'
 > & {
   readonly digest: string;
   /** Seconds since 1970 until which the row is kept; at least `expiresAt`. */

@@ -5,7 +5,7 @@ import type { FetchDocument } from '../http/fetch_document.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import type { AssertionAudience, ClientAlgorithm, GrantType } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import type { Awaitable } from '../storage/contract.ts';
+import type { AnswerMemory, Awaitable } from '../storage/contract.ts';
 import type { RegistrableClients } from '../storage/host_storage.ts';
 import type { FoundToken } from '../tokens/context.ts';
 import type { SigningKeys } from '../tokens/jwt_service.ts';
@@ -68,6 +68,8 @@ export interface Context extends ClientContext {
   readonly authenticateRevoke: boolean;
   readonly introspectionRequiresConfidentialClient: boolean;
   readonly introspectionPolicy: IntrospectionPolicy;
+  /** `undefined` if something else than records decides the answers of introspection, or the store remembers none. */
+  readonly answers: AnswerMemory | undefined;
   readonly ignoreUnknownTokenTypeHints: boolean;
   /** Accepted `aud` values at UserInfo; `undefined` accepts any. */
   readonly userInfoAudiences: readonly string[] | undefined;

@@ -11,6 +11,8 @@ import { fetchNothing } from '../http/fetch_document.ts';
 import { readForm } from '../http/form.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import {
+  audiencePolicy,
+  defaultPolicy,
   type IntrospectionOptions,
   type IntrospectionResult,
   introspectToken,
@@ -355,7 +357,7 @@ const NO_JWTS = hostJwtService({ verify: async () => ({ verified: false, reason:
 /** Makes the parts of a server, each with what it depends on. */
 function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
   const secret = options.secret === undefined ? ServerSecret.none() : new ServerSecret(options.secret);
-  const { keys } = options.storage;
+  const { keys, cache } = options.storage;
   const { storage, findPreviousToken } = options.previousServer?.open(
     options.issuer,
     options.storage,
@@ -408,6 +410,9 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
         : hostAccessTokens(options.accessTokenVerifier, tokenContext),
     fetchDocument,
     canFetch: options.fetchDocument !== undefined,
+    answers: [defaultPolicy, audiencePolicy].includes(options.introspectionPolicy)
+      ? cache?.answers?.for(options)
+      : undefined,
     clientSecrets,
     clientSecretUses: new ClientSecretUses(storage.clients, clientSecrets, options.clock),
     clientKeys,
@@ -428,7 +433,6 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
     context,
     guarded(options.storage.clients as ClientRegistry),
   );
-  const { cache } = options.storage;
   cache?.limitTokens(options.cachedTokens);
   const ownCaches = [ownJwt, clientSecrets, clientKeys, documents].filter((item) => item !== undefined);
   const caches = cache === undefined ? ownCaches : [...ownCaches, guarded(cache)];

@@ -70,7 +70,7 @@ export type ColumnType = keyof typeof COLUMN_TYPES;
 /** Only tables of the program have the other types. */
 export type StoreType = Exclude<ColumnType, 'bit' | 'words'>;
 
-type StoredToken = Omit<TokenRecord, 'digest' | 'notBeforeMs' | 'standing'> &
+type StoredToken = Omit<TokenRecord, 'digest' | 'notBeforeMs' | 'standing' | 'version'> &
   Pick<NewToken, 'digest' | 'keepUntil'>;
 
 // ADR 60

@@ -1,5 +1,8 @@
 // The storage contract: what the server needs of a store, and what an administrator needs in addition.
+// Long: who writes a store reads its contract as one.
+import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import type { CacheUse } from '../platform/cache.ts';
+import type { Clock } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { AuthenticationMethod, SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { Act, EventRecord } from '../protocol/event_records.ts';
@@ -75,10 +78,55 @@ export interface AuthorizingStorage extends IssuingStorage {
 
 /** The caches of a store. A cached record must never hide a revocation that has been answered, by any process. */
 export interface StorageCache {
+  /** Set this if the store can tell whether records are as they were. */
+  readonly answers?: AnswerMemory;
   /** Limits how many tokens are cached. The server calls it when it is made, with its option `cachedTokens`. */
   limitTokens(most: number): void;
   /** Empties the caches: lookups that start afterwards read the database. */
   forgetCached(): Awaitable<void>;
+}
+
+/**
+ * Answers of introspection that a store remembers. It looks up their client and token each time, and gives an answer again
+ * only if both have not changed.
+ */
+export interface AnswerMemory {
+  /** @returns itself, or `undefined` if something else than the records that it looks up decides answers */
+  for(server: AnswerDeciders): AnswerMemory | undefined;
+  /**
+   * Returns the place of a request's answer, and the answer if it is there and true now.
+   * @returns `undefined` if answers to such requests are not remembered
+   */
+  find(request: HttpRequest, clock: Clock): Promise<AnswerPlace | undefined>;
+  /** @param nowMs milliseconds since 1970 */
+  remember(key: string, answer: NewAnswer, nowMs: number): void;
+}
+
+/** What can decide answers of introspection: options of a server. */
+export interface AnswerDeciders {
+  readonly storage: Storage;
+  readonly getSubjectState: unknown;
+  readonly applicationClaims: unknown;
+  readonly jwtService: unknown;
+  readonly previousServer: unknown;
+}
+
+/** The place of a request's answer, with what was remembered there. */
+export interface AnswerPlace {
+  readonly key: string;
+  readonly response?: HttpResponse;
+  /** The client that asked. Absent if introspection is not authenticated. */
+  readonly callerId?: string | undefined;
+}
+
+/** An answer about an active token. */
+export interface NewAnswer {
+  /** Status 200, JSON. */
+  readonly response: HttpResponse;
+  readonly caller: ClientRecord | undefined;
+  readonly found: { readonly record: TokenRecord; readonly claims: Claims };
+  /** As `onAccepted` of `authenticateClient` gets it; `Infinity` without authentication. */
+  readonly untilMs: number | undefined;
 }
 
 export type Awaitable<T> = T | Promise<T>;
@@ -349,7 +397,10 @@ export type StoredScopes = readonly string[] | string;
  */
 export interface HostToken
   extends Nullable<
-    Omit<TokenRecord, 'id' | 'kind' | 'clientId' | 'scopes' | 'expiresAt' | TimeOfToken | 'subject'>
+    Omit<
+      TokenRecord,
+      'id' | 'kind' | 'clientId' | 'scopes' | 'expiresAt' | TimeOfToken | 'subject' | 'version'
+    >
   > {
   readonly clientId: StoredId;
   readonly scopes: StoredScopes;

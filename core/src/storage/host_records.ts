@@ -60,7 +60,7 @@ const API: Members<ApiRecord> = {
 };
 
 /** The lookup determines identifier and kind of a token. */
-type HostedToken = Omit<TokenRecord, 'id' | 'kind' | 'clientId' | 'standing' | 'issuedAtMs'> &
+type HostedToken = Omit<TokenRecord, 'id' | 'kind' | 'clientId' | 'standing' | 'issuedAtMs' | 'version'> &
   Partial<Pick<TokenRecord, 'issuedAtMs'>>;
 
 const TOKEN: Members<HostedToken> = {

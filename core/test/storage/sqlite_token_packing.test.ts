@@ -65,11 +65,11 @@ const ALIKE: readonly TokenRecord[] = [OF_CLIENT, OF_USER].flatMap((token) => {
 
 test('a record that was packed and unpacked is the same, whatever it has in common with others', () => {
   const packing = new TokenPacking();
-  const texts = ALIKE.map((token, lastEvent) => packing.pack({ token, lastEvent }));
-  for (const [lastEvent, token] of ALIKE.entries()) {
-    const unpacked = packing.unpack(texts[lastEvent] ?? '', token.id);
-    assert.deepEqual(unpacked, { token, lastEvent });
-    assert.equal(JSON.stringify(unpacked.token), JSON.stringify(token), 'in the same order');
+  const texts = ALIKE.map((token, version) => packing.pack({ ...token, version }));
+  for (const [version, token] of ALIKE.entries()) {
+    const unpacked = packing.unpack(texts[version] ?? '', token.id);
+    assert.deepEqual(unpacked, { ...token, version });
+    assert.equal(JSON.stringify(unpacked), JSON.stringify({ ...token, version }), 'in the same order');
   }
 });
 
@@ -79,16 +79,16 @@ test('records are packed even if there are more clients than templates', () => {
     { ...OF_CLIENT, clientId: `machine-${index}` },
     { ...OF_USER, clientId: `web-${index}` },
   ]).flat();
-  const texts = tokens.map((token, lastEvent) => packing.pack({ token, lastEvent }));
-  for (const [lastEvent, token] of tokens.entries())
-    assert.deepEqual(packing.unpack(texts[lastEvent] ?? '', token.id), { token, lastEvent });
+  const texts = tokens.map((token, version) => packing.pack({ ...token, version }));
+  for (const [version, token] of tokens.entries())
+    assert.deepEqual(packing.unpack(texts[version] ?? '', token.id), { ...token, version });
   const [first = '', last = ''] = [texts[0], texts.at(-2)];
   assert.ok(last.length > first.length + 100, 'the later ones have no values in common');
 });
 
 test('a record with too many characters is not kept, of its own or in common with others, and takes no template', () => {
   const packing = new TokenPacking();
-  const packed = (token: TokenRecord) => packing.pack({ token, lastEvent: 0 });
+  const packed = (token: TokenRecord) => packing.pack({ ...token, version: 0 });
   for (const [length, isKept] of [
     [500, true],
     [2500, false],

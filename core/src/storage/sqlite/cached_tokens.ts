@@ -30,11 +30,8 @@ const MAX_EVENTS = 1000;
  */
 const TOKENS_PER_ENDED = 40;
 
-interface RememberedToken {
-  readonly token: TokenRecord;
-  /** The number of the last event when it was read. */
-  readonly lastEvent: number;
-}
+/** Its version is the number of the last event when it was read. */
+type RememberedToken = TokenRecord & { readonly version: number };
 
 /**
  * A cache of access tokens that always returns what a lookup would return:
@@ -93,17 +90,20 @@ export class CachedTokens {
 
   #current(id: string, remembered: RememberedToken | undefined): TokenRecord | undefined {
     if (remembered === undefined || this.#ended.hasEndedSince(remembered)) return undefined;
-    if (remembered.token.expiresAt > this.#position.sweptUntil) return remembered.token;
+    if (remembered.expiresAt > this.#position.sweptUntil) return remembered;
     this.#tokens.delete(id);
     return undefined;
   }
 
-  add(token: TokenRecord): void {
-    if (this.#limit === 0) return;
-    const { lastEvent } = this.#followState();
+  /** @returns the token, with its version if it is cached */
+  add(token: TokenRecord): TokenRecord {
+    if (this.#limit === 0) return token;
+    const { lastEvent: version } = this.#followState();
     this.#forgetUnused();
     this.#lastExpiry = Math.max(this.#lastExpiry, token.expiresAt);
-    this.#tokens.set(token.id, { token, lastEvent });
+    const remembered = { ...token, version };
+    this.#tokens.set(token.id, remembered);
+    return remembered;
   }
 
   /** @returns the position of the state that is read */
@@ -177,11 +177,11 @@ export class TokenPacking implements Packing<RememberedToken> {
   /** The number of each template, by its JSON text. */
   readonly #numbers = new Map<string, number>();
 
-  pack({ token, lastEvent }: RememberedToken): string | undefined {
+  pack({ version, ...token }: RememberedToken): string | undefined {
     const common = divided(token, COMMON);
     const hasRoom = this.#templates.length < MAX_TEMPLATES || this.#numbers.has(common.template);
     const { template, values } = hasRoom ? common : divided(token, []);
-    const own = JSON.stringify([lastEvent, ...values]);
+    const own = JSON.stringify([version, ...values]);
     if (own.length > MAX_OWN_CHARACTERS || template.length > MAX_COMMON_CHARACTERS) return undefined;
     return `[${this.#numberOf(template)},${own.slice(1)}`;
   }
@@ -199,7 +199,8 @@ export class TokenPacking implements Packing<RememberedToken> {
     const standing: Record<string, unknown> = {};
     for (const [principal, names] of standings) standing[principal] = filled({ ...LARGE_NUMBERS }, names);
     token.standing = standing;
-    return { token: token as unknown as TokenRecord, lastEvent: values[1] };
+    token.version = values[1];
+    return token as unknown as RememberedToken;
   }
 
   #numberOf(template: string): number {
@@ -266,8 +267,10 @@ class EndedPrincipals {
   }
 
   /** Whether a token depends on a principal with a later event. */
-  hasEndedSince({ token, lastEvent }: RememberedToken): boolean {
-    return PRINCIPALS.some((principal) => this.#lastOf(principal, token[MEMBER_OF[principal]]) > lastEvent);
+  hasEndedSince(token: RememberedToken): boolean {
+    return PRINCIPALS.some(
+      (principal) => this.#lastOf(principal, token[MEMBER_OF[principal]]) > token.version,
+    );
   }
 
   /** @returns 0 if there was none */

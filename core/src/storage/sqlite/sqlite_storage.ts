@@ -15,6 +15,7 @@ import type { ClientRecord } from '../../protocol/records.ts';
 import type { AdministrableStorage, HostCondition, MigrationAssumption } from '../contract.ts';
 import { unguarded } from '../faults.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
+import { RememberedAnswers } from '../remembered_answers.ts';
 import { CachedTokens } from './cached_tokens.ts';
 import { sqliteClients } from './clients.ts';
 import {
@@ -219,6 +220,11 @@ function storageOn(
   const cachedClients = new CachedRows<ClientRecord>(reads);
 
   const clients = unguarded(sqliteClients(handle, { events, cache: cachedClients, take }));
+  const tokens = unguarded({
+    ...sqliteTokens(handle, { issuing, grants, principals, events, cache: cachedTokens, take }),
+    joinedClients: clients,
+  });
+  const answers = new RememberedAnswers(clients, tokens);
   return {
     path,
     connection: {
@@ -231,10 +237,7 @@ function storageOn(
     answersPlainRecords: true,
     clients,
     keys: unguarded(sqliteKeys(handle, events)),
-    tokens: unguarded({
-      ...sqliteTokens(handle, { issuing, grants, principals, events, cache: cachedTokens, take }),
-      joinedClients: clients,
-    }),
+    tokens,
     authorizationCodes: unguarded(
       sqliteAuthorizationCodes(handle, { issuing, grants, principals, events, take }),
     ),
@@ -246,14 +249,19 @@ function storageOn(
     eventsAfter: events.after,
     sweep: sqliteSweep(handle, events, eventRetentionSeconds),
     cache: {
-      limitTokens: (most) => cachedTokens.limitTo(most),
+      answers,
+      limitTokens(most) {
+        cachedTokens.limitTo(most);
+        answers.limitTo(most);
+      },
       forgetCached() {
+        answers.clear();
         cachedTokens.clear();
         cachedClients.clear();
       },
     },
     statistics: () => ({
-      caches: { tokens: cachedTokens.use, clients: cachedClients.use },
+      caches: { tokens: cachedTokens.use, clients: cachedClients.use, answers: answers.use },
       writes: { waiting: writes.length, commits: writes.commits },
     }),
     close() {

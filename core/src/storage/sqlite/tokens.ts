@@ -127,10 +127,7 @@ export function sqliteTokens(
   const recordOf = (row: RowList | undefined) => row && toTokenRecord(row);
   const findAccessToken = (id: string): TokenRecord | undefined => {
     const row = accessTokenRow.get(issuerId, id);
-    if (row === undefined) return undefined;
-    const record = toTokenRecord(row);
-    cache.add(record);
-    return record;
+    return row && cache.add(toTokenRecord(row));
   };
   const findRefreshToken = (id: string) => recordOf(refreshTokenRow.get(issuerId, id));
   /** Whether all ancestors of a token are alive. @param endedAtMs as for `canBeExchanged` */

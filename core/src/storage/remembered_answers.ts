@@ -1,0 +1,197 @@
+// Answers about access tokens that a store remembers, each with what it rests on (ADR 203).
+import { sha256 } from '#crypto';
+import { type HttpRequest, jsonResponse } from '../http/http.ts';
+import {
+  type CacheUse,
+  DEFAULT_CACHED_TOKENS,
+  PackedTable,
+  type Packing,
+  RecentlyUsed,
+} from '../platform/cache.ts';
+import { type Clock, inParallel, systemRandom } from '../platform/environment.ts';
+import type { Claims } from '../protocol/claims.ts';
+import { PERSONAL } from '../protocol/record_rules.ts';
+import type { ClientRecord, TokenRecord } from '../protocol/records.ts';
+import type {
+  AnswerDeciders,
+  AnswerMemory,
+  AnswerPlace,
+  ClientRegistry,
+  IssuingTokenRepository,
+  NewAnswer,
+} from './contract.ts';
+
+/** There are half as many answers as cached tokens, because each takes four times as much memory. */
+const TOKENS_PER_ANSWER = 2;
+
+/** Longer answers need too much memory. */
+const MAX_CHARACTERS = 2000;
+
+/** Most tokens that an API has seen once it never sees again. Of this many, only the digest of the request is kept. */
+const MAX_SEEN_ONCE = 8192;
+
+/** An answer that was not given for this many milliseconds is forgotten, at the latest after twice as long. */
+const UNUSED_MS = 5 * 60 * 1000;
+
+/** What all answers have in common. */
+const RESPONSE = jsonResponse({});
+
+/** An answer, with the records that it rests on. */
+interface Entry {
+  readonly body: string;
+  readonly callerId: string | undefined;
+  readonly callerVersion: string;
+  readonly tokenId: string;
+  readonly tokenVersion: string;
+  /** Milliseconds since 1970. Before this time, the answer may be another. */
+  readonly fromMs: number;
+  /** Milliseconds since 1970. From this time on, the answer may be another. */
+  readonly untilMs: number;
+}
+
+/** No member contains a tab or a line feed: JSON escapes them in the body. */
+const PACKING: Packing<Entry> = {
+  pack: ({ body, callerId = '', callerVersion, tokenId, tokenVersion, fromMs, untilMs }) =>
+    [callerId, callerVersion, tokenId, tokenVersion, fromMs, untilMs, body].join('\t'),
+  unpack(text) {
+    const [callerId, callerVersion = '', tokenId = '', tokenVersion = '', fromMs, untilMs, body = ''] =
+      text.split('\t');
+    const times = { fromMs: Number(fromMs), untilMs: Number(untilMs) };
+    return { body, callerId: callerId || undefined, callerVersion, tokenId, tokenVersion, ...times };
+  },
+};
+
+/**
+ * Remembers answers. One is given again only after a read has shown that both records still have the versions of which it
+ * was made, so a commit forgets nothing. It is kept from the second time on.
+ */
+export class RememberedAnswers implements AnswerMemory {
+  readonly #clients: ClientRegistry;
+  readonly #tokens: IssuingTokenRepository;
+  /** Nobody outside of this process can find a secret by the digests of requests. */
+  readonly #key = systemRandom()(32).join();
+  readonly #lookups = { hits: 0, misses: 0 };
+  #answers = newTable(DEFAULT_CACHED_TOKENS / TOKENS_PER_ANSWER);
+  #seenOnce = new RecentlyUsed<true>(MAX_SEEN_ONCE);
+  #usedSinceMs = 0;
+
+  constructor(clients: ClientRegistry, tokens: IssuingTokenRepository) {
+    this.#clients = clients;
+    this.#tokens = tokens;
+  }
+
+  /** @param tokens that are cached; 0 turns the memory off */
+  limitTo(tokens: number): void {
+    this.#answers = newTable(tokens / TOKENS_PER_ANSWER);
+    this.#seenOnce = new RecentlyUsed(Math.min(tokens, MAX_SEEN_ONCE));
+  }
+
+  clear(): void {
+    this.#answers.clear();
+  }
+
+  get use(): CacheUse {
+    return { ...this.#lookups, size: this.#answers.size };
+  }
+
+  /** A host may decide by functions of its own, or put them around the lookups of the store. */
+  for({ storage: { clients, tokens }, ...options }: AnswerDeciders): AnswerMemory | undefined {
+    const { getSubjectState, applicationClaims, jwtService, previousServer } = options;
+    const isHosted = getSubjectState ?? applicationClaims ?? jwtService ?? previousServer;
+    const isAround =
+      clients.get !== this.#clients.get ||
+      tokens.getByAccessToken !== this.#tokens.getByAccessToken ||
+      tokens.isAccessTokenRevoked;
+    return isHosted || isAround ? undefined : this;
+  }
+
+  async find(request: HttpRequest, clock: Clock): Promise<AnswerPlace | undefined> {
+    const text = textOf(request);
+    if (text === undefined) return undefined;
+    const key = await sha256(`${this.#key}${text}`);
+    const entry = this.#answers.get(key);
+    const isCurrent = entry !== undefined && (await this.#isCurrent(entry, clock));
+    this.#lookups[isCurrent ? 'hits' : 'misses'] += 1;
+    if (isCurrent) return { key, callerId: entry.callerId, response: { ...RESPONSE, body: entry.body } };
+    if (entry !== undefined) this.#seenOnce.set(key, true);
+    return { key };
+  }
+
+  async #isCurrent(entry: Entry, clock: Clock): Promise<boolean> {
+    const { callerId, tokenId, fromMs, untilMs } = entry;
+    const [caller, token] = await inParallel(
+      Promise.resolve(callerId === undefined ? undefined : this.#clients.get(callerId)),
+      async () => this.#tokens.getByAccessToken(tokenId),
+    );
+    const nowMs = clock();
+    return (
+      versionOf(caller ?? undefined) === entry.callerVersion &&
+      String(token?.version) === entry.tokenVersion &&
+      fromMs <= nowMs &&
+      nowMs < untilMs
+    );
+  }
+
+  remember(
+    key: string,
+    { response: { body }, caller, found: { record, claims }, untilMs }: NewAnswer,
+    nowMs: number,
+  ): void {
+    const { id: tokenId, version, expiresAt } = record;
+    if (version === undefined || !restsOnTwoRecords(record, claims)) return;
+    if (untilMs === undefined || body.length > MAX_CHARACTERS || !isOneField(tokenId, caller?.id)) return;
+    if (this.#seenOnce.get(key) === undefined) return void this.#seenOnce.set(key, true);
+    if (Math.abs(nowMs - this.#usedSinceMs) >= UNUSED_MS) {
+      this.#answers.forgetUnused();
+      this.#usedSinceMs = nowMs;
+    }
+    this.#answers.set(key, {
+      ...{
+        body,
+        callerId: caller?.id,
+        callerVersion: versionOf(caller),
+        tokenId,
+        tokenVersion: String(version),
+      },
+      fromMs: Number(claims.nbf ?? 0) * 1000,
+      untilMs: Math.min(untilMs, expiresAt * 1000, Number(claims.exp ?? expiresAt) * 1000),
+    });
+  }
+}
+
+const newTable = (most: number) => new RecentlyUsed<Entry>(most, () => new PackedTable(PACKING));
+
+/** Whether an answer depends on nothing but the token's record and its reader's, and has no other effect. */
+function restsOnTwoRecords(record: TokenRecord, claims: Claims): boolean {
+  const { kind, ancestors, standing, subject, claims: stored, digest, id } = record;
+  // The subject of an opaque token may be derived from its client, as it is now.
+  const hasSubject = subject === undefined || digest !== id || stored?.sub !== undefined;
+  // What was obtained by an exchange dies with other tokens. Each use of a personal token is noted.
+  return (
+    kind === 'access_token' && !ancestors && !claims[PERSONAL] && standing?.client !== undefined && hasSubject
+  );
+}
+
+const isOneField = (...identifiers: readonly (string | undefined)[]) =>
+  !identifiers.some((identifier) => identifier && /[\t\n]/.test(identifier));
+
+/** Each change of a client raises one of the two numbers, except that it is enabled again. A disabled one gets no answer. */
+function versionOf(client: Pick<ClientRecord, 'generation' | 'revision'> | undefined): string {
+  return client ? `${client.generation}.${client.revision}` : '';
+}
+
+/**
+ * Everything of a request that its answer depends on, as one text.
+ * @returns `undefined` if it has more than that: a certificate, or a form that the host has parsed
+ */
+function textOf({ url, headers, body, clientCertificate }: HttpRequest): string | undefined {
+  const read = [
+    headers.authorization,
+    headers['content-type'],
+    headers['content-encoding'],
+    headers.accept,
+    headers.dpop,
+  ];
+  if (typeof body !== 'string' || clientCertificate !== undefined) return undefined;
+  return JSON.stringify([url, ...read]) + body;
+}
