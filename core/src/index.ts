@@ -193,6 +193,7 @@ export type { RevocationOptions, RevocationResult } from './revocation/revocatio
 export { AuthorizationServer } from './server/authorization_server.ts';
 export type {
   AdministrableStorage,
+  AliveToken,
   ApiNames,
   AuthorizationCodeRepository,
   AuthorizingStorage,

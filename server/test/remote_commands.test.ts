@@ -126,6 +126,8 @@ describe('commands with --url', () => {
     await compare(['client', 'show', 'NAME']);
     await compare(['client', 'add', 'NAME', '--scope', 'openid']);
     await compare(['client', 'update', 'NAME', '--name', 'Store', '--unset', 'client_name#de']);
+    await compare(['client', 'update', 'NAME', '--name', 'Other', '--dry-run']);
+    await compare(['client', 'update', 'NAME', '--name', 'Other', '--dry-run', '--json']);
     await compare(['client', 'update', 'NAME', '--api', 'https://nowhere.example']);
     await compare(['client', 'show', 'NAME']);
     await compare(['client', 'rotate-secret', 'NAME', '--overlap', '3600']);

@@ -576,6 +576,12 @@ export type RevocationTarget =
 /** When all tokens of a principal were last revoked, and since when it is disabled, in milliseconds since 1970. */
 export type PrincipalState = Pick<Standing, 'raisedAtMs' | 'disabledAtMs'>;
 
+/** What operators learn about a live token. */
+export type AliveToken = Pick<
+  TokenRecord,
+  'kind' | 'scopes' | 'resources' | 'subject' | 'grantId' | 'sessionId'
+>;
+
 /** What a running server needs of storage in addition to serving requests. */
 export interface AdministrableStorage extends AuthorizingStorage {
   readonly clients: ClientRegistry;
@@ -593,6 +599,9 @@ export interface AdministrableStorage extends AuthorizingStorage {
 
   /** How many tokens of the target are alive, without superseded ones. Reads all rows that have not expired. */
   countAlive(target: RevocationTarget): Awaitable<number>;
+
+  /** Live tokens of a client, without superseded ones, from one read. Reads rows as `countAlive`, until it has found `most`. */
+  aliveOfClient(clientId: string, most: number): Awaitable<readonly AliveToken[]>;
 
   /**
    * The live grants of a user, the newest first. One indexed read. A grant whose tokens were revoked one by one, or

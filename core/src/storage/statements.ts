@@ -26,6 +26,7 @@ import {
   SIGNING_KEYS,
   TOKENS,
 } from './columns.ts';
+import type { AliveToken } from './contract.ts';
 import { EXCHANGE_END_MARGIN } from './issuing.ts';
 
 /**
@@ -106,14 +107,34 @@ export const isAlive = (now: string) => `t.expires_at > ${now} AND t.revoked_at_
     AND t.issued_at_ms >= coalesce(i.not_before_ms, 0)
     AND ${IS_NOT_BEHIND}`;
 
-/**
- * Counts live tokens without superseded ones. This reads all rows that have not expired: it is too rare to pay for an
- * index at every issuance.
- */
-const COUNT_ALIVE = `
-  SELECT count(*) AS alive FROM grantd.tokens t ${STANDING_JOINS}
+/** Live tokens without superseded ones. */
+const FROM_ALIVE = `FROM grantd.tokens t ${STANDING_JOINS}
   WHERE t.issuer_id = :issuerId AND t.keep_until > :now AND t.superseded_at_ms IS NULL
     AND coalesce(t.token_type, '') <> '${NO_TOKEN}' AND ${isAlive(':now')}`;
+
+/** This reads all rows that have not expired: it is too rare to pay for an index at every issuance. */
+const COUNT_ALIVE = `SELECT count(*) AS alive ${FROM_ALIVE}`;
+
+/** A row of `aliveOfClient`. */
+export interface AliveRow {
+  readonly kind: string;
+  readonly scopes: string;
+  readonly resources: string | null;
+  readonly subject: string | null;
+  readonly grant_id: string | null;
+  readonly session_id: string | null;
+}
+
+export function aliveToken({ kind, scopes, resources, subject, ...row }: AliveRow): AliveToken {
+  return {
+    kind: kind === 'refresh_token' ? kind : 'access_token',
+    scopes: JSON.parse(scopes),
+    ...(resources !== null && { resources: JSON.parse(resources) }),
+    ...(subject !== null && { subject }),
+    ...(row.grant_id !== null && { grantId: row.grant_id }),
+    ...(row.session_id !== null && { sessionId: row.session_id }),
+  };
+}
 
 export const COUNTS = {
   countOfClient: `${COUNT_ALIVE} AND t.client_id = :id`,
@@ -121,6 +142,9 @@ export const COUNTS = {
   countOfSession: `${COUNT_ALIVE} AND t.session_id = :id`,
   countOfGrant: `${COUNT_ALIVE} AND t.grant_id = :id`,
   countIssuedBefore: `${COUNT_ALIVE} AND t.issued_at_ms < :issuedBeforeMs`,
+  aliveOfClient: `
+    SELECT t.kind, t.scopes, t.resources, t.subject, t.grant_id, t.session_id ${FROM_ALIVE} AND t.client_id = :id
+    LIMIT :most`,
 };
 
 /** Clients keep their generation in their own row, the other principals in the table `principals`. */

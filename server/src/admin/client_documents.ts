@@ -9,6 +9,7 @@ import {
   memberOf,
 } from '@grantd/core';
 import { MEMBER_TEXTS } from '@grantd/core/options';
+import { CLIENT_PLAN } from './client_consequences.ts';
 import { isSettable, type Members, schemaOfKind } from './client_metadata.ts';
 import { MAX_OVERLAP, MAX_REGISTRATION_TOKEN_LIFETIME } from './client_rules.ts';
 import {
@@ -97,7 +98,14 @@ export type ClientView = ValueOf<typeof CLIENT>;
 export const CLIENTS = page('Clients', CLIENT);
 export const CHANGED_CLIENT = named(
   'ChangedClient',
-  withMetadata(object({ ...clientState, 'client_secret?': clientSecret, warnings: WARNINGS })),
+  withMetadata(
+    object({
+      ...clientState,
+      'client_secret?': clientSecret,
+      'plan?': CLIENT_PLAN,
+      warnings: WARNINGS,
+    }),
+  ),
 );
 
 /** A secret that an operator chooses. */

@@ -177,12 +177,17 @@ export async function revokeFormerSubjects(
   before: ClientRecord,
   client: NewClient,
 ): Promise<readonly string[]> {
+  if (!hasFormerSubjects(before, client)) return [];
+  await storage.revokeAll({ principal: 'client', id: client.id });
+  return [`revoked the tokens of ${client.id}, which has other identifiers (sub) of its users from now on`];
+}
+
+/** Whether users of a client had other pairwise identifiers before a change. */
+export function hasFormerSubjects(before: ClientRecord, client: NewClient): boolean {
   const [earlier, later] = [before, client].map((one) =>
     one.metadata?.subject_type === 'pairwise' ? sectorOf(one) : undefined,
   );
-  if (earlier === undefined || earlier === later) return [];
-  await storage.revokeAll({ principal: 'client', id: client.id });
-  return [`revoked the tokens of ${client.id}, which has other identifiers (sub) of its users from now on`];
+  return earlier !== undefined && earlier !== later;
 }
 
 /** What the operator should look at after a client was added or changed. @param isSet whether the operator has set a member */

@@ -8,6 +8,7 @@ import {
   usableSecrets,
 } from '@grantd/core';
 import { ClockWatch } from '../data/clock_watch.ts';
+import { planInWords, planOf } from './client_consequences.ts';
 import {
   CHANGED_CLIENT,
   CLIENT,
@@ -51,7 +52,7 @@ import {
   requireReachable,
 } from './operation.ts';
 import { OperationRefused } from './operation_refused.ts';
-import { oneOf, optional, optionalTime, text, time, timeOf } from './schema.ts';
+import { flag, oneOf, optional, optionalTime, text, time, timeOf } from './schema.ts';
 
 const SECRET_FLAG = {
   flag: 'secret-stdin',
@@ -264,7 +265,14 @@ URI, an API (--resource, --follow-all) and a public client may use no grant, and
     path: '/clients/{client_id}',
     scope: 'grantd:clients:write',
     summary:
-      'Change settings of a client. Its tokens stay valid. But if some users may no longer use the client after the change, the server revokes their tokens for it, and if its users get other pairwise identifiers, all its tokens',
+      'Change settings of a client. Its tokens stay valid. But if some users may no longer use the client after the change, the server revokes their tokens for it, and if its users get other pairwise identifiers, all its tokens. With dry_run, the server changes nothing, and shows what the change would do',
+    query: {
+      dry_run: {
+        schema: flag(),
+        about:
+          'Whether to change nothing, and only show what the change would do: plan in the response. Its ETag is that of the client as it is, so that the change can be made under the condition that the client is still the same. Default: false.',
+      },
+    },
     body: CLIENT_CHANGE,
     status: 200,
     output: CHANGED_CLIENT,
@@ -277,11 +285,14 @@ URI, an API (--resource, --follow-all) and a public client may use no grant, and
       notes: `A repeatable flag replaces the whole list, so also pass the values that you want to keep. If the client must authenticate
 with a secret after the change, and has none, the command generates one and prints it only once.
 
+  grantd client update shop --scope openid --dry-run
   grantd client update shop --logo-uri https://shop.example/logo.png --localized 'client_name#de=Laden'
   grantd client update reports --auth-method private_key_jwt --jwks-uri https://reports.example/jwks`,
-      lines: ({ client_id: id, client_secret: secret }) => doneWith(`updated ${id}`, secret),
+      flags: { dry_run: { about: 'change nothing, and only print what the change would do' } },
+      lines: ({ client_id: id, client_secret: secret, plan }) =>
+        plan === undefined ? doneWith(`updated ${id}`, secret) : planInWords(id, plan),
     },
-    async prepare(parts, { client_id: id, ...given }) {
+    async prepare(parts, { client_id: id, dry_run: _, ...given }) {
       const before = await requireClient(parts, id);
       parts.requireVersion(clientVersion(before));
       parts.caller.requireClient(before);
@@ -304,10 +315,14 @@ with a secret after the change, and has none, the command generates one and prin
       const record = hasSecret(changed.metadata) ? { ...changed, ...optional('secrets', secrets) } : changed;
       return { before, record, secret: secret?.generated, members };
     },
-    async write(parts, { before, record, secret, members }) {
+    async write(parts, { before, record, secret, members }, { dry_run: isDryRun = false }) {
+      const client = { ...record, ...optional('disabledAtMs', before.disabledAtMs) };
+      if (isDryRun) {
+        const plan = await planOf(parts, before, record, members.allowed_groups !== undefined);
+        return { document: { ...clientView(client), plan, warnings: [] }, version: clientVersion(before) };
+      }
       await publishKeys(parts, record);
       if (!(await parts.storage.clients.replace(record, before))) return undefined;
-      const client = { ...record, ...optional('disabledAtMs', before.disabledAtMs) };
       const onUsers = (users: number) => parts.progress?.(`${users} users checked`);
       const warnings = [
         // Also if nothing changed: an earlier attempt may have died before the end.

@@ -71,6 +71,24 @@ const activeTokens: Act['facts'] = async ({ call }, { id = '' }, { console: word
   return [[words.activeTokens, formats.number(active)]];
 };
 
+/** What a change ends, before it is made. */
+const consequences: Act['facts'] = async ({ call }, { id = '' }, { console: words, formats }, values) => {
+  const { plan } = await call('updateClient', { ...values, client_id: id, dry_run: true });
+  if (plan === undefined) return [];
+  const { ends, narrows, has_more: hasMore } = plan;
+  const counted = (reach: typeof ends) =>
+    words.plan.reach(
+      formats.number(reach.tokens),
+      formats.number(reach.users),
+      formats.number(reach.sessions),
+    );
+  return [
+    [words.plan.ends, counted(ends)],
+    [words.plan.narrows, counted(narrows)],
+    ...(hasMore ? [[words.plan.all, words.plan.hasMore] as const] : []),
+  ];
+};
+
 /** An act for each kind of client. */
 const ADDING = Object.entries(NEW_CLIENTS).map(([kind, { first, values, members }]): [string, Act] => [
   `add_${kind}`,
@@ -115,6 +133,7 @@ export const CLIENTS: Acts = {
         return { spec: { ...spec, without: client.registered_itself ? [] : ['set_by_operator'] } };
       },
       asks: (values) => CAN_END.some((member) => Object.hasOwn(values, member)),
+      facts: consequences,
       after: keepSecret,
       done: 'client_changed',
     },

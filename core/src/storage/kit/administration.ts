@@ -497,6 +497,24 @@ export const administration: readonly KitCase[] = [
               tokens,
               `client, ${fate}, ${after}`,
             );
+            const ofClient = await store.aliveOfClient(grant.clientId, 100);
+            expectEqual(ofClient.length, await aliveOf(stage, tokens), `listed, ${fate}, ${after}`);
+            for (const { scopes, subject, grantId, sessionId } of ofClient)
+              expectEqual(
+                { scopes, subject, grantId, sessionId },
+                {
+                  scopes: tokens[0]?.scopes,
+                  subject: grant.subject,
+                  grantId: grant.grantId,
+                  sessionId: grant.sessionId,
+                },
+                `a listed token, ${fate}`,
+              );
+            expectEqual(
+              (await store.aliveOfClient(grant.clientId, 1)).length,
+              Math.min(1, ofClient.length),
+              'the limit',
+            );
             await expectAgreement(
               { principal: 'subject', id: grant.subject },
               tokens,

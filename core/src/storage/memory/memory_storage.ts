@@ -198,6 +198,7 @@ type Administration = Pick<
   AdministrableStorage,
   | 'revokeAll'
   | 'countAlive'
+  | 'aliveOfClient'
   | 'setDisabled'
   | 'getPrincipalState'
   | 'disabledSubjects'
@@ -228,6 +229,12 @@ function memoryAdministration(handle: MemoryHandle, principals: Principals): Adm
     },
     countAlive(target) {
       return [...tables().tokens.values()].filter((row) => isOf(target, row.record) && isAlive(row)).length;
+    },
+    aliveOfClient(clientId, most) {
+      const rows = [...tables().tokens.values()].filter(
+        (row) => row.record.clientId === clientId && isAlive(row),
+      );
+      return rows.slice(0, most).map(({ record }) => record);
     },
     setDisabled(principal, id, disabled) {
       if (!principals.setDisabled(principal, id, disabled)) return;

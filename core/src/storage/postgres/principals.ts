@@ -2,7 +2,7 @@
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState } from '../contract.ts';
 import { markedUntil, principalFacts, principalsBehind } from '../issuing.ts';
-import { COUNTS, forPostgres, PRINCIPALS } from '../statements.ts';
+import { type AliveRow, aliveToken, COUNTS, forPostgres, PRINCIPALS } from '../statements.ts';
 import { changesOf, isStorable, namedStatements, type PostgresCall, rowsOf } from './connections.ts';
 import { eventOf, insertEvent } from './events.ts';
 import type { PostgresHandle } from './lookups.ts';
@@ -146,11 +146,18 @@ export const ADMINISTRATION_SQL = {
   countOfSession: forPostgres(COUNTS.countOfSession, ...OF_PRINCIPAL),
   countOfGrant: forPostgres(COUNTS.countOfGrant, ...OF_PRINCIPAL),
   countIssuedBefore: forPostgres(COUNTS.countIssuedBefore, 'issuerId', 'now', 'issuedBeforeMs'),
+  aliveOfClient: forPostgres(COUNTS.aliveOfClient, ...OF_PRINCIPAL, 'most'),
 };
 
 type Administration = Pick<
   AdministrableStorage,
-  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'disabledSubjects' | 'recordAct'
+  | 'revokeAll'
+  | 'countAlive'
+  | 'aliveOfClient'
+  | 'setDisabled'
+  | 'getPrincipalState'
+  | 'disabledSubjects'
+  | 'recordAct'
 >;
 
 export async function postgresAdministration(
@@ -190,6 +197,14 @@ export async function postgresAdministration(
           ? [sql.countIssuedBefore, issuerId, now, target.issuedBeforeMs]
           : [countOf[target.principal], issuerId, now, target.id],
         (found) => Number(rowsOf<{ alive: number }>(found)[0]?.alive),
+      );
+    },
+
+    async aliveOfClient(clientId, most) {
+      if (!isStorable(clientId)) return [];
+      const now = Math.floor(clock() / 1000);
+      return primary.read([sql.aliveOfClient, issuerId, now, clientId, most], (found) =>
+        rowsOf<AliveRow>(found).map(aliveToken),
       );
     },
 

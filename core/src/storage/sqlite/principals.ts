@@ -2,7 +2,7 @@
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
 import { markedUntil, principalFacts, principalsBehind } from '../issuing.ts';
-import { COUNTS, forSqlite, PRINCIPALS } from '../statements.ts';
+import { type AliveRow, aliveToken, COUNTS, forSqlite, PRINCIPALS } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import { prepareAll } from './queues.ts';
@@ -94,7 +94,13 @@ export const ADMINISTRATION_SQL = {
 
 type Administration = Pick<
   AdministrableStorage,
-  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'disabledSubjects' | 'recordAct'
+  | 'revokeAll'
+  | 'countAlive'
+  | 'aliveOfClient'
+  | 'setDisabled'
+  | 'getPrincipalState'
+  | 'disabledSubjects'
+  | 'recordAct'
 >;
 
 export function sqliteAdministration(
@@ -133,6 +139,12 @@ export function sqliteAdministration(
           ? sql.countIssuedBefore.get({ issuerId, now, issuedBeforeMs: target.issuedBeforeMs })
           : countOf[target.principal].get({ issuerId, now, id: target.id });
       return Number(row?.alive);
+    },
+
+    aliveOfClient(clientId, most) {
+      const now = Math.floor(clock() / 1000);
+      const rows: readonly unknown[] = sql.aliveOfClient.all({ issuerId, now, id: clientId, most });
+      return rows.map((row) => aliveToken(row as AliveRow));
     },
 
     setDisabled(principal, id, disabled) {

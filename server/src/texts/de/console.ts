@@ -147,6 +147,13 @@ export const CONSOLE: typeof en.CONSOLE = {
   groups: 'Gruppen',
   activeTokens: 'Gültige Token',
   andMore: 'Und weitere',
+  plan: {
+    ends: 'Gültige Token, die enden',
+    narrows: 'Erneuerungstoken, die dann weniger ergeben',
+    reach: (tokens, users, sessions) => `${tokens} (Benutzer: ${users}, Sitzungen: ${sessions})`,
+    all: 'Gültige Token der Anwendung',
+    hasMore: 'Mehr als 10.000, daher können die Zahlen höher sein',
+  },
   count: 'Benutzer und gültige Token zählen',
   countText: 'Dabei werden alle ihre Zeilen gelesen. Das kann bei einer großen Datenbank dauern.',
   charts: {

@@ -136,6 +136,15 @@ export const CONSOLE = {
   groups: 'Groups',
   activeTokens: 'Active tokens',
   andMore: 'And more',
+  /** What a change of a client would do. */
+  plan: {
+    ends: 'Active tokens that end',
+    narrows: 'Refresh tokens that give less from then on',
+    reach: (tokens: string, users: string, sessions: string) =>
+      `${tokens} (users: ${users}, sessions: ${sessions})`,
+    all: 'Active tokens of the client',
+    hasMore: 'More than 10,000, so the numbers can be higher',
+  },
   count: 'Count users and active tokens',
   countText: 'This reads all their rows, which can take a while in a large database.',
   charts: {
