@@ -178,7 +178,6 @@ div.row + div.row { margin-top: .75rem; }
 .rows li > p + p { margin-top: .25rem; }
 .copied { display: inline-flex; align-items: center; gap: .25rem; max-width: 100%; }
 .copied > code { user-select: all; }
-.copy.small { flex: none; min-height: 1.5rem; padding: .125rem .25rem; line-height: 1; background: none; border-color: transparent; }
 :is(td, .detail) > .moment { position: relative; }
 :is(tr, li):focus-within :is(td, .detail) > .moment::after { content: attr(title); position: absolute; top: 100%; left: 0; z-index: 1; width: max-content; max-width: 11rem; padding: .125rem .375rem; white-space: normal; font-size: .75rem; color: var(--surface); background: var(--text); border-radius: .25rem; pointer-events: none; }
 .exact { color: var(--muted); }

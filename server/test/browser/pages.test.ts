@@ -139,7 +139,8 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     // A locale of POSIX, which some browsers have as their language, and Intl refuses.
     const odd = await set().visitor({
       ...{ viewport: DESKTOP, storageState: alice },
-      extraHTTPHeaders: { 'accept-language': 'de-CH-1901, en-US@posix;q=x, *' },
+      // Chromium sends it as the header, and no header of the context.
+      locale: 'de-CH-1901',
     });
     await odd.page.addInitScript(() => {
       Object.defineProperty(navigator, 'language', { get: () => 'en-US@posix' });

@@ -34,12 +34,12 @@ export function copyButton(id: string, selector: string, { copying }: Texts): Ht
 }
 
 /** A small button that copies the text of the element before it. @param name what the text is, for screen readers */
-export function copyOf(name: string, { copying }: Texts): Html {
-  return html`<button type="button" class="copy small" data-copied="${copying.copied}" hidden><span>${icon('copy')}${unseen(html`${copying.copy} ${name}`)}</span><span role="status"></span></button>`;
+export function copyOf(name: string, { copying }: Texts, id?: string): Html {
+  return html`<button${id === undefined ? '' : html` id="${id}"`} type="button" class="copy small" data-copied="${copying.copied}" hidden><span>${icon('copy')}${unseen(html`${copying.copy} ${name}`)}</span><span role="status"></span></button>`;
 }
 
-/** The number of a request, with which an operator finds its lines in the log. The page needs `copyScript`. */
+/** The number of a request, with which operators find its lines in the log. It comes first. The page needs `copyScript`. */
 export function requestNumber(requestId: string | undefined, texts: Texts): Html | '' {
   if (requestId === undefined || requestId === '') return '';
-  return html`<p class="request-number">${texts.copying.requestNumber} <code id="request-number" lang="zxx">${requestId}</code> ${copyButton('copy-request-number', '#request-number', texts)}</p>`;
+  return html`<p class="request-number">${texts.copying.requestNumber} <code id="request-number" lang="zxx">${requestId}</code> ${copyOf(texts.copying.requestNumber, texts, 'copy-request-number')}</p>`;
 }

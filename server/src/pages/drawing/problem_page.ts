@@ -69,11 +69,11 @@ export function problemBody(view: ProblemView, links: Html, texts: Texts): Html 
   const { text, help } = texts.problems[view.problem];
   const reason = reasonText(view.reason, texts);
   const { problemDetail } = texts;
-  return html`<div role="alert" id="problem" tabindex="-1" autofocus>
+  return html`${requestNumber(view.requestId, texts)}
+<div role="alert" id="problem" tabindex="-1" autofocus>
 <p>${text}</p>${reason === undefined ? '' : html`\n<p id="reason">${reason}</p>`}
 <p>${view.secondsToWait === undefined ? help : problemDetail.waitFor(texts.formats.duration(view.secondsToWait))}</p>
 </div>
-${requestNumber(view.requestId, texts)}
 ${waysOf(view.ways, texts)}
 ${links}
 ${view.detail === undefined ? '' : detailOf(view.detail, texts)}`;

@@ -110,6 +110,7 @@ main > .or + * { margin-top: 1rem; }
 .request-number { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .75rem; font-size: .875rem; }
 .request-number code { font-size: 1em; user-select: all; }
 .copy { width: auto; min-height: 2.25rem; padding: .25rem .75rem; font-size: .875rem; font-weight: 400; }
+.copy.small { flex: none; min-height: 1.5rem; padding: .125rem .25rem; line-height: 1; background: none; border-color: transparent; }
 .copy[hidden], #print-codes[hidden] { display: none; }
 .keeping { display: flex; flex-wrap: wrap; gap: .75rem; }
 .keeping > * { flex: 1 1 8rem; }

@@ -170,11 +170,11 @@ export function providerProblemPage(view: ProviderProblemView, setting: PageSett
 ${operatorMark(setting.operator)}
 <h1>${title}</h1>
 </header>
+${requestNumber(view.requestId, texts)}
 <div role="alert" id="problem" tabindex="-1" autofocus>
 <p>${text(provider)}${view.label === undefined ? '' : html` ${providers.label(named(view.label))}`}</p>
 <p>${help(provider)}</p>
 </div>
-${requestNumber(view.requestId, texts)}
 ${copyScript()}
 ${view.connect === undefined ? '' : html`<a id="connect-account" class="button primary" href="${view.connect}">${providers.connectFirst}</a>`}
 <a id="try-again" class="button${view.connect === undefined ? ' primary' : ' quiet'}" href="${view.back}">${providers.back}</a>`,
