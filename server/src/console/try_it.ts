@@ -4,7 +4,7 @@ import type { ClientView as Client } from '../admin/client_documents.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
 import { type Row, section, termList } from './frame.ts';
-import { codes } from './values.ts';
+import { codes, copied } from './values.ts';
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
@@ -28,11 +28,12 @@ export function trySection(client: Client, issuer: string, texts: Texts): Html |
   const { console: words } = texts;
   const uses = usesOf(client);
   if (uses.length === 0) return '';
-  const base = issuer.replace(/\/$/, '');
+  const { client_id: id } = client;
+  const discovery = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
   const rows: readonly Row[] = [
-    [words.issuer, html`<code>${issuer}</code>`],
-    [texts.labels.client_id, html`<code>${client.client_id}</code>`],
-    [words.forms.discovery, html`<code>${base}/.well-known/openid-configuration</code>`],
+    [words.issuer, copied(issuer, texts, html`<code>${issuer}</code>`)],
+    [texts.labels.client_id, copied(id, texts, html`<code>${id}</code>`)],
+    [words.forms.discovery, copied(discovery, texts, html`<code>${discovery}</code>`)],
     [texts.labels.redirect_uris, codes(client.redirect_uris ?? [])],
     [texts.labels.scope, client.scope && html`<code>${client.scope}</code>`],
   ];
@@ -149,7 +150,6 @@ function openidClient(
     : '';
   return `// npm install openid-client
 import * as oidc from 'openid-client';
-import { codes } from './values.ts';
 
 const config = await oidc.discovery(new URL(${quoted(issuer)}), ${quoted(id)}, ${authentication}${more});
 

@@ -494,3 +494,17 @@ describe('consent', () => {
     assert.doesNotMatch(html, /javascript:|text\/html,x/);
   });
 });
+
+test('code to paste imports packages alone', async () => {
+  const pages = await Promise.all(
+    [...samplePages('en').values()].map(async (page) => String(await documentOf(page))),
+  );
+  const codes = pages.flatMap((html) =>
+    [...html.matchAll(/<code id="try-\w+">([^<]*)/g)].map(([, code = '']) => code),
+  );
+  const imported = codes.flatMap((code) =>
+    [...code.matchAll(/^import .* from (.*);$/gm)].map(([, from]) => from),
+  );
+  assert.ok(imported.length > 0);
+  for (const from of imported) assert.match(from ?? '', /^&#39;[a-z@][\w/-]*&#39;$/);
+});
