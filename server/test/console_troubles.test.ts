@@ -136,7 +136,7 @@ test('the help explains each trouble and each reason code in each language, and 
       const page = explain(code);
       assert.ok(page.includes(escaped(meaning)), `${language} ${code}`);
       assert.match(page, /href="\/console\/(?:tokens|clients|users|audit)"/);
-      assert.ok(list.includes(`about=${code}"`), code);
+      assert.ok(list.includes(`<li id="${code}">`), code);
     }
     assert.ok(explain('<b>').includes(help.unknown) && !explain('<b>').includes('<b>'));
   }

@@ -67,6 +67,39 @@ describe('the file of the option providers', () => {
       assert.deepEqual([trustedDomains, createUsers, passAmr, signsOut], [[], false, false, true]);
   });
 
+  test('a logo is an SVG or PNG file without active content, for a provider without a built-in mark', () => {
+    const svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M0 0h1v1z"/></svg>';
+    const write = (name: string, content: string | Uint8Array) => writeFileSync(join(folder, name), content);
+    write('mark.svg', svg);
+    write('mark.png', Buffer.from('89504e470d0a1a0a00', 'hex'));
+    const logos = read({
+      one: { ...GENERIC, logo: 'mark.svg' },
+      two: { ...GENERIC, logo: 'mark.png' },
+      three: GENERIC,
+    });
+    assert.deepEqual(
+      logos.map(({ logo }) => logo?.type),
+      ['image/svg+xml', 'image/png', undefined],
+    );
+    write('mark.gif', 'GIF89a');
+    write('text.png', svg);
+    write('large.svg', `${svg}<!--${'x'.repeat(300_000)}-->`);
+    const refused = (logo: string, kind = {}) =>
+      assert.throws(() => read({ one: { ...GENERIC, ...kind, logo } }), ConfigurationRefused, logo);
+    for (const name of ['absent.svg', 'mark.gif', 'text.png', 'large.svg']) refused(name);
+    refused('mark.svg', { kind: 'github' });
+    for (const active of [
+      '<script>alert(1)</script>',
+      '<svg:script href="x"/>',
+      '<path onload="alert(1)"/>',
+      '<foreignObject/>',
+      '<a href="javascript:alert(1)"/>',
+    ]) {
+      write('active.svg', svg.replace('</svg>', `${active}</svg>`));
+      refused('active.svg');
+    }
+  });
+
   test('every member has an effect, and secrets come from files and variables', () => {
     writeFileSync(join(folder, 'staff.secret'), 'from the file\n', { mode: 0o600 });
     const { privateKey } = generateKeyPairSync('ed25519');

@@ -6,6 +6,7 @@ import { isJsonObject, isScopeToken, unknownName } from '@grantd/core/options';
 import { type Configuration, readJsonFile, typedPath } from './configuration.ts';
 import { isLoopback } from './networks.ts';
 import { isDomain } from './options.ts';
+import { type Picture, readLogo } from './picture.ts';
 import { readPrivateText } from './private_file.ts';
 import { ConfigurationRefused } from './refused.ts';
 
@@ -39,6 +40,8 @@ export interface Provider {
   readonly passAmr: boolean;
   /** Whether users who sign out here also sign out at the provider. */
   readonly signsOut: boolean;
+  /** On the button. */
+  readonly logo?: Picture;
   /** Further parameters of authorization requests. */
   readonly parameters: Readonly<Record<string, string>>;
 }
@@ -212,6 +215,7 @@ const MEMBERS = [
   'domains',
   'pass_amr',
   'sign_out',
+  'logo',
   'parameters',
 ] as const;
 
@@ -251,6 +255,7 @@ function readProvider(id: string, entry: unknown, origin: Origin): Provider {
     createUsers: read('create_users', `true, false or ${DOMAINS}`, isSwitchOrDomains) ?? false,
     passAmr: read('pass_amr', 'true or false', isSwitch) ?? false,
     signsOut: read('sign_out', 'true or false', isSwitch) ?? true,
+    ...logoOf(kindName, read, origin),
     parameters: parametersOf(read, place),
   };
 }
@@ -325,6 +330,21 @@ function scopesOf({ protocol, scopes }: Kind, read: Read, place: string): readon
   if (protocol === 'openid' && listed?.includes('openid') === false)
     throw new ConfigurationRefused(`${place}.scopes: expected openid among them`);
   return listed ?? scopes;
+}
+
+/** The marks of well-known providers are theirs, and built in. */
+function logoOf(
+  kind: ProviderKind,
+  read: Read,
+  { place, folder }: Origin,
+): { readonly logo: Picture } | undefined {
+  const file = read('logo', 'the path of an SVG or PNG file', isText);
+  if (file === undefined) return undefined;
+  if (kind !== 'generic')
+    throw new ConfigurationRefused(`${place}.logo: expected only with "kind": "generic"`);
+  if (!/\.(?:svg|png)$/i.test(file))
+    throw new ConfigurationRefused(`${place}.logo: expected a file that ends with .svg or .png`);
+  return { logo: readLogo(resolve(folder, file), `${place}.logo`) };
 }
 
 function parametersOf(read: Read, place: string): Readonly<Record<string, string>> {

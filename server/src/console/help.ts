@@ -112,6 +112,8 @@ ${Object.entries(help.ofTroubles).map(([code, { title }]) => html`<li>${link(cod
 <ul class="rows" role="list">
 ${Object.entries(reasons)
   .toSorted(([one], [other]) => (one < other ? -1 : 1))
-  .map(([code, text]) => html`<li><p>${link(code, code)}</p><p class="detail">${text}</p></li>\n`)}</ul>`,
+  .map(
+    ([code, text]) => html`<li id="${code}"><p><code>${code}</code></p><p class="detail">${text}</p></li>\n`,
+  )}</ul>`,
   )}`;
 }

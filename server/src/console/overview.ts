@@ -168,7 +168,8 @@ function signingShown({ base, keys, nowMs }: OverviewView, { console: words, for
   const isKnown = ({ known_at: knownAt }: KeyView) => knownAt !== undefined && Date.parse(knownAt) <= nowMs;
   const line = ({ algorithm, created_at: at }: KeyView) => {
     const isNextKnown = keys.some((key) => key.algorithm === algorithm && isKnown(key));
-    return words.overview.signs(algorithm, formats.past(Date.parse(at), nowMs), isNextKnown);
+    const { signs, nextKnown, nextWaits } = words.overview;
+    return `${signs(algorithm, formats.past(Date.parse(at), nowMs))} ${isNextKnown ? nextKnown : nextWaits}`;
   };
   return html`<ul class="rows" role="list">
 ${keys.filter(({ status }) => status === 'current').map((key) => html`<li>${line(key)}</li>\n`)}</ul>

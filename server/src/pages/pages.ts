@@ -269,7 +269,14 @@ export function openPages(
     });
   const flows: readonly (Flow | undefined)[] = [
     homeFlow({
-      ...{ drawing, server, clients, operatorLogo: operator.logo, operatorFont: operator.theme?.font },
+      ...{
+        drawing,
+        server,
+        clients,
+        operatorLogo: operator.logo,
+        providerLogo: (id) => upstream?.byId(id)?.provider.logo,
+        operatorFont: operator.theme?.font,
+      },
       logos: new Logos({ fetchDocument: instance.fetchDocument, clock }),
       mailbox: settings.demo && settings.smtpUrl === undefined ? mail?.queue : undefined,
     }),

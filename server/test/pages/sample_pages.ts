@@ -755,6 +755,10 @@ const SAMPLES: readonly Sample[] = [
   sample('sign_in_account', signInPage, { ...FORM, username: '' }, OPERATOR),
   sample('sign_in_all_ways', signInPage, { ...SIGN_IN, forgot: '/forgot', signUp: '/sign-up' }, OPERATOR),
   sample('sign_in_providers', signInPage, { ...SIGN_IN, forgot: '/forgot', providers: PROVIDERS }, OPERATOR),
+  sample('sign_in_provider_logo', signInPage, {
+    ...SIGN_IN,
+    providers: PROVIDERS.map((one) => (one.kind === 'generic' ? { ...one, logo: ARMS } : one)),
+  }),
   sample('sign_in_name_first', signInPage, { ...SIGN_IN, asksOnlyName: true, providers: PROVIDERS }),
   sample('sign_in_long', signInPage, { ...SIGN_IN, application: LONG }, OPERATOR),
   sample('sign_in_unchecked', signInPage, { ...SIGN_IN, application: STRANGER }, OPERATOR),

@@ -1,8 +1,8 @@
 import { type Configuration, typedPath } from '../../config/configuration.ts';
 import { flagOf } from '../../config/options.ts';
-import type { Picture } from '../../config/picture.ts';
+import { type Picture, readLogo } from '../../config/picture.ts';
 import { ConfigurationRefused } from '../../config/refused.ts';
-import { readLogo, readTheme, type Theme } from './theme.ts';
+import { readTheme, type Theme } from './theme.ts';
 
 /** The operator, as configured. */
 export interface Operator {

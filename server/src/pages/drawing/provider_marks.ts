@@ -15,8 +15,12 @@ const MARKS: Readonly<Partial<Record<ProviderKind, string>>> = {
     '<circle cx="10" cy="10" r="8.5" fill="currentColor"/><path fill="var(--surface)" d="M5.5 9.1c0-1 .3-1.7.9-2.3l-.2-2.5 2.3 1.2h3l2.3-1.2-.2 2.5c.6.6.9 1.3.9 2.3 0 2.6-1.6 3.6-3.1 3.8.5.4.7 1 .7 1.7v3.6H7.9v-2c-1.7.4-2.3-.5-2.6-1.3l-.8-.9c1-.3 1.6.4 2 1 .3.5.8.5 1.4.4.1-1 .4-1.9.7-2.5C6.9 12.7 5.5 11.7 5.5 9.1z"/>',
 };
 
-/** Repeats what the text of the button says. Providers of the operator get their initial. */
-export function providerMark(kind: ProviderKind, name: string): Html {
+/**
+ * Repeats what the text of the button says. Providers of the operator get their initial.
+ * @param logo URL of the operator’s own picture of the provider
+ */
+export function providerMark(kind: ProviderKind, name: string, logo?: string): Html {
+  if (logo !== undefined) return html`<img class="provider-mark picture" src="${logo}" alt="">`;
   const mark = MARKS[kind];
   return mark === undefined
     ? html`<span class="provider-mark initial" aria-hidden="true">${[...name][0]}</span>`

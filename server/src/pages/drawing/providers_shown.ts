@@ -16,6 +16,8 @@ export interface ProviderButton {
   readonly id: string;
   readonly name: string;
   readonly kind: ProviderKind;
+  /** URL of the operator’s picture of it. */
+  readonly logo?: string;
   /** URL that receives the `POST`. */
   readonly action: string;
 }
@@ -30,9 +32,9 @@ export function providerButtons(
   return html`<p class="or" aria-hidden="true"><span>${words.divider}</span></p>
 <section aria-label="${words.or}">
 ${providers.map(
-  ({ id, name, kind, action }) => html`<form method="post" action="${action}">
+  ({ id, name, kind, logo, action }) => html`<form method="post" action="${action}">
 <input type="hidden" name="form_token" value="${formToken}">
-<button id="${idOf('provider', id)}" type="submit" class="with-mark">${providerMark(kind, name)}<span>${words.continueWith(named(name))}</span></button>
+<button id="${idOf('provider', id)}" type="submit" class="with-mark">${providerMark(kind, name, logo)}<span>${words.continueWith(named(name))}</span></button>
 </form>
 `,
 )}</section>`;

@@ -103,6 +103,7 @@ button:hover, .button:hover { background: var(--ground); }
 .with-mark { display: flex; align-items: center; gap: .75rem; }
 .with-mark > :last-child { flex: 1; margin-right: clamp(0rem, 100vw - 24rem, 2rem); }
 .provider-mark { flex: none; width: 1.25rem; height: 1.25rem; }
+.provider-mark.picture { object-fit: contain; padding: 1px; border-radius: .25rem; background: #fff; }
 .provider-mark.initial { line-height: 1.25rem; border: 1px solid var(--edge); border-radius: .25rem; font-size: .8125rem; }
 .or { display: flex; align-items: center; gap: 1rem; font-size: .875rem; color: var(--muted); }
 .or::before, .or::after { content: ''; flex: 1; border-top: 1px solid var(--line); }

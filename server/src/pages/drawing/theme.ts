@@ -1,8 +1,8 @@
 // The operator's theme: a file with colours, a font, texts and links for all pages.
-import { dirname, extname, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { isJsonObject, similarName } from '@grantd/core/options';
 import { type Configuration, typedPath } from '../../config/configuration.ts';
-import { bytesOf, PICTURE_TYPES, type Picture } from '../../config/picture.ts';
+import { bytesOf, PICTURE_TYPES, type Picture, readLogo } from '../../config/picture.ts';
 import { ConfigurationRefused } from '../../config/refused.ts';
 import { LANGUAGE_FORM } from '../../texts/texts.ts';
 import { brandColors, contrast, EDGE_CONTRAST, isColor, SCHEMES, TEXT_CONTRAST } from './brand.ts';
@@ -30,7 +30,6 @@ export interface Theme {
 }
 
 const MAX_THEME_BYTES = 256 * 1024;
-const MAX_LOGO_BYTES = 256 * 1024;
 const MAX_FONT_BYTES = 512 * 1024;
 const MAX_RADIUS = 24;
 const MAX_URL_LENGTH = 2000;
@@ -146,37 +145,6 @@ export async function readTheme(
   const { parsedFile } = await import('../../config/parsed_file.ts');
   const value = parsedFile(path, source, MAX_THEME_BYTES);
   return themeFrom(value, new Refusing(source), dirname(path));
-}
-
-/**
- * Reads a logo.
- * @throws {ConfigurationRefused} the file is unreadable, too large, or not the picture that its name says
- */
-export function readLogo(path: string, source: string): Picture {
-  const bytes = bytesOf(path, source, MAX_LOGO_BYTES);
-  const type = PICTURE_TYPES.get(extname(path).toLowerCase());
-  if (type === undefined || !isPicture(bytes, type))
-    throw new ConfigurationRefused(
-      `${source}: expected a picture whose content is what its name says: ${[...PICTURE_TYPES.keys()].join(', ')}`,
-    );
-  return { type, bytes };
-}
-
-/** Whether a file begins as pictures of this type do. */
-function isPicture(bytes: Buffer, type: string): boolean {
-  const begins = (text: string, at = 0) => bytes.toString('latin1', at, at + text.length) === text;
-  switch (type) {
-    case 'image/png':
-      return begins('\x89PNG\r\n\x1a\n');
-    case 'image/jpeg':
-      return begins('\xff\xd8\xff');
-    case 'image/gif':
-      return begins('GIF8');
-    case 'image/webp':
-      return begins('RIFF') && begins('WEBP', 8);
-    default:
-      return /^\ufeff?\s*(<\?xml|<!--|<!DOCTYPE svg|<svg)/i.test(bytes.toString('utf8', 0, 200));
-  }
 }
 
 /** Names what is refused. */

@@ -12,6 +12,8 @@ export interface PictureNeeds {
   readonly clients: Pick<IssuingClientRepository, 'get'>;
   readonly logos: Logos;
   readonly operatorLogo: Picture | undefined;
+  /** The picture of a provider. */
+  readonly providerLogo: (id: string) => Picture | undefined;
   readonly operatorFont: Font | undefined;
 }
 
@@ -19,11 +21,17 @@ export interface PictureNeeds {
 const CACHE_SECONDS = 60 * 60;
 
 /**
- * `/logo`: the operator’s logo, or with `client` an application’s. If an application’s logo cannot be fetched now, its
+ * `/logo`: the operator’s logo, with `provider` a provider’s, or with `client` an application’s. If an application’s logo cannot be fetched now, its
  * monogram. 404 if there is no logo, or the application is unknown, disabled or unchecked.
  */
-export function showLogo({ drawing, clients, logos, operatorLogo }: PictureNeeds) {
+export function showLogo({ drawing, clients, logos, operatorLogo, providerLogo }: PictureNeeds) {
   return async (c: PageContext): Promise<Response> => {
+    const provider = c.req.query('provider');
+    if (provider !== undefined) {
+      const logo = providerLogo(provider);
+      c.header('content-disposition', 'attachment');
+      return logo === undefined ? c.notFound() : send(c, logo, CACHE_SECONDS);
+    }
     const clientId = c.req.query('client');
     if (clientId === undefined)
       return operatorLogo === undefined ? c.notFound() : send(c, operatorLogo, CACHE_SECONDS);

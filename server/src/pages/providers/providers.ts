@@ -98,6 +98,9 @@ function offeredProviders(
       id: provider.id,
       name: providerName(provider, language),
       kind: provider.kind,
+      ...(provider.logo !== undefined && {
+        logo: `${needs.drawing.basePath}/logo?provider=${provider.id}`,
+      }),
       action: `${needs.drawing.basePath}/upstream/${provider.id}/sign_in?pending=${page.sealed}`,
     }));
 }

@@ -69,8 +69,9 @@ export const OVERVIEW: typeof en.OVERVIEW = {
   refusalCount: 'Abgelehnt',
   refusalReason: 'Warum',
   signing: 'Signaturschlüssel',
-  signs: (algorithm, age, isNextKnown) =>
-    `${algorithm}: Ein Schlüssel signiert, der ${age} entstanden ist. ${isNextKnown ? 'Alle Anwendungen kennen den nächsten Schlüssel. Sie können jederzeit wechseln.' : 'Noch kennen nicht alle Anwendungen den nächsten Schlüssel.'}`,
+  signs: (algorithm, age) => `${algorithm}: Ein Schlüssel signiert, der ${age} entstanden ist.`,
+  nextKnown: 'Alle Anwendungen kennen den nächsten Schlüssel. Sie können jederzeit wechseln.',
+  nextWaits: 'Noch kennen nicht alle Anwendungen den nächsten Schlüssel.',
   help: {
     link: 'Was zu tun ist',
     lead: 'Was die Übersicht bemängelt, und warum der Server Anfragen ablehnt.',

@@ -65,8 +65,9 @@ export const OVERVIEW = {
   refusalCount: 'Refused',
   refusalReason: 'Why',
   signing: 'Signing keys',
-  signs: (algorithm: string, age: string, isNextKnown: boolean) =>
-    `${algorithm}: a key made ${age} signs. ${isNextKnown ? 'All clients know the next key, so you can rotate at any time.' : 'The next key is not known to all clients yet.'}`,
+  signs: (algorithm: string, age: string) => `${algorithm}: a key made ${age} signs.`,
+  nextKnown: 'All clients know the next key, so you can rotate at any time.',
+  nextWaits: 'The next key is not known to all clients yet.',
   help: {
     link: 'What to do',
     lead: 'What the overview calls wrong, and why the server refuses requests.',
