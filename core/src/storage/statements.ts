@@ -515,6 +515,11 @@ export const OF_HOST = {
   isOtherRevision: `
     SELECT 1 FROM grantd.clients WHERE ${OF_ISSUER} AND id = :clientId AND coalesce(revision, 0) <> :revision`,
 
+  isOtherGeneration: `
+    SELECT 1 WHERE NOT EXISTS (
+      SELECT 1 FROM grantd.clients
+      WHERE ${OF_ISSUER} AND id = :clientId AND generation = :generation AND disabled_at_ms IS NULL)`,
+
   /** An expression, for conditions of other statements. @param subject SQL */
   isDisabled: (subject: string) => `EXISTS (
       SELECT 1 FROM grantd.principals

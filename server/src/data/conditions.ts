@@ -84,6 +84,7 @@ const membership = statement(`
   WHERE issuer = :issuer AND subject = :subject AND group_name = :group AND ended_at_ms IS NULL`);
 const lockClient = statement(OF_HOST.lockClient);
 const otherRevision = statement(OF_HOST.isOtherRevision);
+const otherGeneration = statement(OF_HOST.isOtherGeneration);
 // Changes of the administrators wait for each other. Each sees what the one before has done.
 const lockGroup = statement(
   'UPDATE grantd.groups SET description = description WHERE issuer = :issuer AND name = :group',
@@ -97,6 +98,14 @@ export function isNoMember(issuer: string, subject: string, group: string): Writ
 /** That a client is as it was read. */
 export function isRevision(issuer: string, clientId: string, revision: number): WriteCondition {
   return { issuer, lock: lockClient({ clientId }), breach: otherRevision({ clientId, revision }) };
+}
+
+/** That a client is enabled, and its tokens were not revoked since it was read. */
+export function isOfGeneration(
+  issuer: string,
+  { id: clientId, generation = 0 }: Pick<ClientRecord, 'id' | 'generation'>,
+): WriteCondition {
+  return { issuer, lock: lockClient({ clientId }), breach: otherGeneration({ clientId, generation }) };
 }
 
 /** Differs after each change of a client. The use of a secret is none, although it can renew the hash. */

@@ -27,10 +27,14 @@ export interface StoredMail {
   readonly failedAtMs?: number;
 }
 
-export type NewMail = Pick<StoredMail, 'recipient' | 'template' | 'language' | 'sealed' | 'subject'>;
+export type NewMail = Pick<StoredMail, 'recipient' | 'template' | 'language' | 'sealed' | 'subject'> & {
+  /** Default: a new one. */
+  readonly id?: string;
+};
 
 /** An email that tells a user about a change of their account, for the transaction of the change. */
 export interface Notice extends NewMail {
+  readonly id: string;
   readonly subject: string;
   readonly queuedAtMs: number;
 }
@@ -119,9 +123,9 @@ const MAILS_SQL = MAILS.statements({
 
 /** A new row, which is due at once. */
 function newRow(mail: NewMail, nowMs: number) {
-  const { recipient, template, language, sealed, subject } = mail;
+  const { id = newIdentifier(), recipient, template, language, sealed, subject } = mail;
   const times = { createdAtMs: nowMs, dueAtMs: nowMs, expiresAtMs: nowMs + KEPT_FOR_MS };
-  return { id: newIdentifier(), recipient, template, language, sealed, subject, attempts: 0, ...times };
+  return { id, recipient, template, language, sealed, subject, attempts: 0, ...times };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { OF_HOST } from '@grantd/core/internal/storage/statements';
 import { currentCause } from '../log/log.ts';
 import type { WriteCondition } from './conditions.ts';
 import { type Notice, noticeCalls } from './mails.ts';
@@ -113,7 +114,7 @@ const lockMemberships = statement(
   'UPDATE grantd.group_members SET added_at_ms = added_at_ms WHERE issuer = :issuer AND subject = :subject',
 );
 
-/** Returns a row if the user may have no further token: removed, in none of the groups, or with too many. */
+/** Returns a row if the user may have no further token: disabled, removed, in none of the groups, or with too many. */
 function breach(subject: string, nowMs: number, { limit, groups }: TokenCondition) {
   const values = Object.fromEntries((groups ?? []).map((name, index) => [`group${index}`, name]));
   const isMember = `EXISTS (
@@ -122,6 +123,7 @@ function breach(subject: string, nowMs: number, { limit, groups }: TokenConditio
   const sql = `
     SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM grantd.people WHERE ${OF_SUBJECT})
       OR EXISTS (SELECT 1 FROM grantd.removed_people WHERE ${OF_SUBJECT})
+      OR ${OF_HOST.isDisabled(':subject')}
       OR (SELECT count(*) FROM grantd.personal_tokens WHERE ${OF_SUBJECT} AND expires_at_ms > :nowMs) >= :limit
       ${groups === undefined ? '' : `OR NOT ${isMember}`}`;
   return dynamicCall(sql, { subject, nowMs, limit, ...values });

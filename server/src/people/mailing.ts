@@ -3,6 +3,7 @@ import { isJsonObject } from '@grantd/core/options';
 import type { LinkPurpose, MailedLink, MailedLinks, Mails, Notice, StoredMail } from '../data/mails.ts';
 import type { Person } from '../data/people.ts';
 import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
+import { newIdentifier } from '../data/tables.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 
 /** Milliseconds for which a mailed link is valid. It counts from the delivery attempt. */
@@ -125,7 +126,8 @@ export class MailQueue {
     if (recipient === undefined) return undefined;
     const sealed = await this.seal(parameters);
     const { subject } = person;
-    return { template, recipient, language, subject, sealed, queuedAtMs: this.#clock() };
+    const queuedAtMs = this.#clock();
+    return { id: newIdentifier(), template, recipient, language, subject, sealed, queuedAtMs };
   }
 
   /**

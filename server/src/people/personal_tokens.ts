@@ -17,7 +17,7 @@ import { isJsonObject } from '@grantd/core/options';
 import { calculateJwkThumbprint } from 'jose/jwk/thumbprint';
 import { importJWK } from 'jose/key/import';
 import type { TokenBinding, TokenPolicy } from '../config/personal_token_options.ts';
-import { ConditionBroken, under } from '../data/conditions.ts';
+import { ConditionBroken, isOfGeneration, under } from '../data/conditions.ts';
 import { factorBinding } from '../data/factors.ts';
 import type { Person } from '../data/people.ts';
 import type { PersonalToken, PersonalTokens } from '../data/personal_tokens.ts';
@@ -71,7 +71,7 @@ interface Parts {
   readonly secret: ProgramSecret;
   readonly clock: () => number;
   /** `undefined` if the server sends no emails. */
-  readonly queue: Pick<MailQueue, 'notice' | 'wake'> | undefined;
+  readonly queue: Pick<MailQueue, 'mails' | 'notice' | 'wake'> | undefined;
 }
 
 /** What users do with their tokens. The callers have checked who they are. */
@@ -138,12 +138,15 @@ export class OwnTokens {
     const basis = { clientGeneration: client.generation ?? 0 };
     const issue = () => askStorage(() => storage.tokens.issue([record], basis));
     try {
-      if ((await under(condition, issue)) === 'issued') {
+      // What the store would refuse is refused before the row and the email are written.
+      const issued = await under(isOfGeneration(issuer, client), () => under(condition, issue));
+      if (issued === 'issued') {
         queue?.wake();
         return { id };
       }
-      // The user or the client is disabled, or has just been revoked.
+      // The user has been disabled between two statements of the transaction, or all earlier tokens were revoked.
       await personalTokens.forget([id]);
+      if (notice !== undefined) await queue?.mails.remove(notice.id);
       return { refused: 'not_allowed' };
     } catch (error) {
       if (!(error instanceof ConditionBroken)) throw error;

@@ -46,7 +46,15 @@ async function makeDynamicStatements(): Promise<readonly string[]> {
   const due = new ProgramTables({ list: async (_, recordOf) => [recordOf({})], write: async () => [] });
   const data = programData(tables, issuer, storage);
   const ways = { hasPasswords: true, hasPasskeys: true, hasDirectory: true, links: ['a', 'b'] };
-  const notice = { subject: 's', recipient: 'r', template: 't', language: 'en', sealed: '', queuedAtMs: 0 };
+  const notice = {
+    id: 'n',
+    subject: 's',
+    recipient: 'r',
+    template: 't',
+    language: 'en',
+    sealed: '',
+    queuedAtMs: 0,
+  };
   const filters: PeopleFilter[] = [
     ...[{}, { search: 'a' }, { group: 'g' }],
     ...PEOPLE_STATES.map((state) => ({ state })),
