@@ -487,6 +487,12 @@ export const PAGES: readonly PageCase[] = [
     shows: '.badge.bad',
   },
   {
+    name: 'console: a page that does not exist',
+    as: 'alice',
+    open: (visit) => visit.open('/console/nothing'),
+    shows: '.console #problem',
+  },
+  {
     name: 'console: no such users',
     as: 'alice',
     open: (visit) => visit.open('/console/users?search=nothing+has+this+name'),
