@@ -236,7 +236,7 @@ ${range === '' ? '' : html`<input type="hidden" name="range" value="${range}">\n
 ${isFiltered ? html`<a id="all" class="button" href="${urlOf(base, 'audit')}">${words.all}</a>` : ''}</div>
 </form>
 <nav class="ranges" aria-label="${words.ranges.label}">${(Object.keys(RANGES) as (keyof typeof RANGES)[]).map(rangeLink)}</nav>
-${events.length === 0 ? html`<p class="empty">${texts.console.nothingFound}</p>` : eventList(events, view, texts)}
+${events.length === 0 ? html`<p class="empty">${view.next === undefined ? texts.console.nothingFound : texts.console.nothingYet}</p>` : eventList(events, view, texts)}
 ${nextLink(view.next, texts)}
 ${auditActs(view, texts)}
 ${

@@ -64,7 +64,7 @@ export function tokenTable(list: TokenListView, { nowMs }: ConsoleView, texts: T
 <input id="${name}" name="${name}" value="${wish[name]}" maxlength="300" autocomplete="off" autocapitalize="none" spellcheck="false"></div>\n`;
   const empty = isWhole
     ? html`<p role="status">${words.firstToken}</p><p><a href="${urlOf(base, 'clients')}">${words.pages.clients}</a></p>`
-    : html`<p role="status">${words.nothingFound}</p><p><a id="all" href="${urlOf(base, 'tokens')}">${words.showAll}</a></p>`;
+    : html`<p role="status">${next === undefined ? words.nothingFound : words.nothingYet}</p><p><a id="all" href="${urlOf(base, 'tokens')}">${words.showAll}</a></p>`;
   return section(
     'issued',
     words.issuedTokens,

@@ -1092,6 +1092,16 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...CONSOLE, current: 'tokens' },
     list: { ...KNOWN, base: '/console', wish: { client: '', user: '' }, tokens: [] },
   }),
+  sample('console_tokens_further', tokensPage, {
+    ...{ ...CONSOLE, current: 'tokens' },
+    list: {
+      ...KNOWN,
+      base: '/console',
+      wish: { client: 'rare', user: '' },
+      tokens: [],
+      next: '/console/next',
+    },
+  }),
   sample('console_token', explainedPage, EXPLAINED),
   sample('console_token_dead', explainedPage, EXPLAINED_DEAD),
   sample('console_token_ended', explainedPage, {

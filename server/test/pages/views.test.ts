@@ -495,6 +495,18 @@ describe('consent', () => {
   });
 });
 
+test('a list of tokens that was not searched to its end says so', async () => {
+  for (const [language, text] of [
+    ['en', /The next page searches on\./],
+    ['de', /Die nächste Seite sucht weiter\./],
+  ] as const) {
+    const page = samplePages(language).get('console_tokens_further');
+    assert.match(String(page && (await documentOf(page))), text);
+    const none = samplePages(language).get('console_tokens_none');
+    assert.doesNotMatch(String(none && (await documentOf(none))), text);
+  }
+});
+
 test('code to paste imports packages alone', async () => {
   const pages = await Promise.all(
     [...samplePages('en').values()].map(async (page) => String(await documentOf(page))),

@@ -132,6 +132,7 @@ export const CONSOLE: typeof en.CONSOLE = {
   searchedFor: (text) => `Alles mit „${text}“.`,
   allIn: (count, page) => `Alle ${count} unter ${page}`,
   moreIn: (count, page) => `Mehr als ${count} unter ${page}`,
+  nothingYet: 'Im durchsuchten Teil des Protokolls ist nichts. Die nächste Seite sucht weiter.',
   nothingFound: 'Nichts gefunden.',
   actions: 'Aktionen',
   eventsAbout: 'Protokoll dazu',

@@ -122,6 +122,7 @@ export const CONSOLE = {
   allIn: (count: string, page: string) => `All ${count} in ${page}`,
   moreIn: (count: string, page: string) => `More than ${count} in ${page}`,
   nothingFound: 'Nothing found.',
+  nothingYet: 'Nothing found in the part of the audit trail that was searched. The next page searches on.',
   actions: 'Actions',
   eventsAbout: 'Audit trail of this',
   enable: 'Enable',
