@@ -78,6 +78,7 @@ async function makeDynamicStatements(): Promise<readonly string[]> {
           }
   }
   await data.people.hasWay('s', ways);
+  await data.mails.addPasswordLink(notice, { subject: 's', passwordHash: 'h', revision: 0 }, 0);
   await data.factors.removePasskey('s', 'id', ways, notice);
   await data.upstreamIdentities.unlink('id', 's', ways, notice);
   await data.attempts.forgetNames(['a', 'b'], 's');
