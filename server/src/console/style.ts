@@ -176,7 +176,8 @@ div.row + div.row { margin-top: .75rem; }
 .row .button { flex: none; width: auto; min-height: 2.75rem; padding: .5rem 1rem; font-size: .9375rem; }
 .listed { display: flex; flex-wrap: wrap; gap: .25rem .875rem; }
 .rows li > p + p { margin-top: .25rem; }
-.copied { display: inline-flex; align-items: center; gap: .25rem; max-width: 100%; }
+.copied { display: inline-flex; align-items: center; gap: .5rem; max-width: 100%; }
+.copied > a { min-width: 1.5rem; }
 .copied > code { user-select: all; }
 :is(td, .detail) > .moment { position: relative; }
 :is(tr, li):focus-within :is(td, .detail) > .moment::after { content: attr(title); position: absolute; top: 100%; left: 0; z-index: 1; width: max-content; max-width: 11rem; padding: .125rem .375rem; white-space: normal; font-size: .75rem; color: var(--surface); background: var(--text); border-radius: .25rem; pointer-events: none; }
