@@ -8,7 +8,7 @@ import { type AnyOperation, type Input, OPERATIONS, type OperationId } from '../
 import { localParts } from '../src/cli/local_calls.ts';
 import type { ProblemCode } from '../src/http/problems.ts';
 import { type AdminServer, startAdmin } from './harness/admin.ts';
-import { addSession } from './harness/program_data.ts';
+import { addConsent, addSession } from './harness/program_data.ts';
 
 /** What the steps before have made. */
 interface Made {
@@ -23,6 +23,8 @@ type Inputs = { readonly [Id in OperationId]: (made: Made) => Input<Id> };
 const LONG_AGO = '2026-01-01T00:00:00Z';
 const STATE = { groups: { declared: {} } };
 const SESSION = 'the-session';
+/** A client with a consent of the user. */
+const CONSENTED = 'photos';
 
 /** An input of each operation with which it succeeds, in an order in which they all do. */
 const INPUTS: Inputs = {
@@ -51,6 +53,7 @@ const INPUTS: Inputs = {
   endSessions: ({ sub }) => ({ sub }),
   endAccess: ({ sub }) => ({ sub }),
   listConsents: ({ sub }) => ({ sub }),
+  withdrawConsent: ({ sub }) => ({ sub, client: CONSENTED }),
   listGrants: ({ sub }) => ({ sub }),
   listActing: ({ sub }) => ({ sub }),
   getFactors: ({ sub }) => ({ sub }),
@@ -232,6 +235,7 @@ async function traceOf(t: TestContext, callerOf: (server: AdminServer) => Promis
       const google = { provider: 'google', upstreamIssuer: 'https://google.example', upstreamSub: 'b' };
       const linked = await server.instance.upstreamIdentities.link({ ...google, label: 'b' }, user.sub, 1);
       await addSession(server.instance, user.sub, SESSION);
+      await addConsent(server.instance, user.sub, CONSENTED);
       const totp = { sealed: 'sealed', createdAtMs: 1, countsFromMs: 0 };
       await server.instance.factors.addTotp(user.sub, totp, 1);
       made = { ...made, sub: user.sub, link: linked?.id ?? '' };

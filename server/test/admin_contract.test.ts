@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { SMTPServer } from 'smtp-server';
 import { ALL_OPERATIONS } from '../src/admin/table.ts';
 import { type AdminServer, type Answered, startAdmin } from './harness/admin.ts';
-import { addSession } from './harness/program_data.ts';
+import { addConsent, addSession } from './harness/program_data.ts';
 
 interface Described {
   readonly operationId: string;
@@ -121,6 +121,11 @@ async function newLink(subject: string): Promise<string> {
   return link?.id ?? '';
 }
 
+async function newConsent(subject: string): Promise<string> {
+  await addConsent(admin.instance, subject, 'ops');
+  return 'ops';
+}
+
 async function failedMail(): Promise<string> {
   const { mails } = admin.instance;
   const mail = {
@@ -219,6 +224,7 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['explainUser', { path: user }],
     ['listLinks', { path: user }],
     ['removeLink', { path: { ...user, link: await newLink(person.subject) } }],
+    ['withdrawConsent', { path: { ...user, client: await newConsent(person.subject) } }],
     ['listMails', { query: '?failed=true' }],
     ['retryMail', { path: { mail: await failedMail() } }],
     ['testMail', { body: { address: 'bob@example.com' } }],

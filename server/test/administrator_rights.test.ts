@@ -12,7 +12,7 @@ import { readConfiguration } from '../src/config/configuration.ts';
 import { adminAudience } from '../src/instance/admin_access.ts';
 import { type Instance, openInstance } from '../src/instance/instance.ts';
 import { DATABASES, type TestDatabase } from './harness/databases.ts';
-import { addPerson, addSession, ISSUER, newDatabase } from './harness/program_data.ts';
+import { addConsent, addPerson, addSession, ISSUER, newDatabase } from './harness/program_data.ts';
 
 const FORBIDDEN = (error: unknown) => error instanceof OperationRefused && error.kind === 'forbidden';
 
@@ -50,6 +50,7 @@ const USER_CHANGES = {
   removeFactor: [({ sub }) => ({ sub, factor: 'authenticator_app' }), ['person_factor_removed']],
   confirmFactors: [({ sub }) => ({ sub }), ['person_factors_confirmed']],
   removeLink: [({ sub, link }) => ({ sub, link }), ['person_unlinked']],
+  withdrawConsent: [({ sub }) => ({ sub, client: 'shop' }), ['consent_withdrawn']],
   unlockUser: [({ sub }) => ({ sub }), ['person_unlocked']],
   revokeAll: [({ sub }) => ({ sub, client_id: 'shop' }), ['grant_revoked', 'exchanges_revoked']],
 } as const satisfies {
@@ -77,12 +78,13 @@ async function newUser(instance: Instance, name: string, id: ChangeId) {
   );
   const identity = { provider: 'google', upstreamIssuer: 'https://google.example', upstreamSub: sub };
   const link = await instance.upstreamIdentities.link({ ...identity, label: name }, sub, nowMs);
+  await addConsent(instance, sub, 'shop');
   if (id === 'enableUser') await instance.storage.setDisabled('subject', sub, true);
   return { sub, link: link?.id ?? '' };
 }
 
 async function stateOf(instance: Instance, sub: string) {
-  const { people, storage, sessions, factors, upstreamIdentities, mails } = instance;
+  const { people, storage, sessions, factors, upstreamIdentities, mails, consents } = instance;
   const { groups: _, ...person } = { groups: [], ...(await people.bySubject(sub)) };
   return {
     person,
@@ -90,6 +92,7 @@ async function stateOf(instance: Instance, sub: string) {
     sessions: (await sessions.ofSubject(sub, Date.now())).length,
     factors: await factors.of(sub),
     links: (await upstreamIdentities.ofSubject(sub)).length,
+    consents: (await consents.ofSubject(sub)).length,
     mails: (await mails.list(false, 1000)).filter(({ subject }) => subject === sub).length,
   };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { html } from 'hono/html';
-import { type ReachView, reachTable } from '../src/console/reach.ts';
+import { type Ending, type ReachView, reachTable } from '../src/console/reach.ts';
 import { textsIn } from '../src/texts/texts.ts';
 
 const AT = '2026-03-01T00:00:00Z';
@@ -24,7 +24,8 @@ async function rowsOf(lists: Partial<ReachView>): Promise<readonly string[]> {
     client: () => undefined,
     ...lists,
   };
-  const ending = (what: object) => html`[${Object.entries(what).join()}]`;
+  const ending = (what: Ending) =>
+    html`[${Object.entries(what).flatMap(([act, of]) => [act, ...Object.values(of)])}]`;
   const table = String(await reachTable(view, ending, textsIn('en')));
   const text = table.replaceAll(/<\/t[hd]>/g, ' ').replaceAll(/<[^>]*>/g, '');
   return text.split('\n').map((line) => line.replaceAll(/\s+/g, ' ').trim());
@@ -43,8 +44,8 @@ test('an application with active tokens comes first, and only such access can be
     found.map((row) => row.split(' ')[0]),
     ['billing', 'photos', 'old'],
   );
-  assert.match(found[0] ?? '', /JWT of a trusted issuer.*\[client,billing\]$/);
-  assert.match(found[1] ?? '', /\[grant,g1\]$/);
+  assert.match(found[0] ?? '', /JWT of a trusted issuer.*\[end_client,?billing\]$/);
+  assert.match(found[1] ?? '', /\[end_grant,?g1\]$/);
   assert.match(found[2] ?? '', /inactive photos/);
   assert.doesNotMatch(found[2] ?? '', /\[/);
 });
@@ -52,6 +53,16 @@ test('an application with active tokens comes first, and only such access can be
 test('a consent is a row only if it allows more than the active tokens', async () => {
   const consents = [consent('photos', ['a']), consent('notes', ['a']), consent('wiki', ['a', 'b'])];
   const rows = await rowsOf({ consents, grants: [grant('g1', 'photos'), grant('g2', 'wiki')] });
-  const names = rows.flatMap((row) => /^(\w+) Consent/.exec(row)?.[1] ?? []);
-  assert.deepEqual(names.toSorted(), ['notes', 'wiki']);
+  const shown = (id: string) => rows.filter((row) => row.includes(`[withdraw_consent${id}]`));
+  assert.deepEqual(shown('photos'), []);
+  assert.match(shown('notes').join(), /^notes No access now, but the application will not ask again/);
+  assert.match(shown('wiki').join(), /^wiki Will not ask again/);
+});
+
+test('a column that no row uses is left out', async () => {
+  const heads = async (lists: Partial<ReachView>) => (await rowsOf(lists)).join(' ');
+  const few = await heads({ grants: [grant('g1', 'photos')] });
+  assert.doesNotMatch(few, /Through|Last used/);
+  const more = await heads({ acting: [acting('billing', true, ['photos'])] });
+  assert.match(more, /Through.*Last used/);
 });

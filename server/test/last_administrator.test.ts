@@ -235,7 +235,7 @@ const TAKE_NOTHING: readonly OperationId[] = [
     'sendPasswordLink',
     'unlockUser',
   ] as const),
-  ...(['endSession', 'endSessions', 'endAccess', 'confirmFactors'] as const),
+  ...(['endSession', 'endSessions', 'endAccess', 'confirmFactors', 'withdrawConsent'] as const),
 ];
 const REFUSE_ALWAYS: readonly OperationId[] = ['disableUser', 'removeGroup'];
 

@@ -215,6 +215,7 @@ describe('commands with --url', () => {
     await compare(['user', 'remove-factor', 'NAME', 'none']);
     await compare(['user', 'reset-factors', 'NAME']);
     await compare(['user', 'unlink', 'NAME', 'none']);
+    await compare(['user', 'withdraw-consent', 'NAME', 'none']);
     await compare(['user', 'remove', 'NAME', '--yes']);
     await compare(['user', 'remove', 'NAME', '--yes']);
     await compare(['group', 'remove', 'NAME', '--yes']);

@@ -246,6 +246,7 @@ describe('white space around what people type', () => {
     'user end-sessions': [['user', 'end-sessions', ' NAME ']],
     'user end-access': [['user', 'end-access', ' NAME ']],
     'user unlink': [['user', 'unlink', ' NAME ', 'none']],
+    'user withdraw-consent': [['user', 'withdraw-consent', ' NAME ', 'none']],
     'user unlock': [['user', 'unlock', ' NAME ']],
     'user disable': [['user', 'disable', ' NAME ']],
     'user enable': [['user', 'enable', ' NAME ']],
@@ -309,7 +310,8 @@ describe('white space around what people type', () => {
       // No server answers at these addresses. What is typed is checked before.
       if (/^(mail|directory)$/.test(filled[0] ?? ''))
         assert.match(stderr, /connect|reach|refused/i, filled.join(' '));
-      else if (filled.includes('none')) assert.match(stderr, /zoe has no (?:link|session|factor) none/);
+      else if (filled.includes('none'))
+        assert.match(stderr, /zoe has (?:no (?:link|session|factor)|given no consent to) none/);
       else assert.equal(code, 0, `${filled.join(' ')}: ${stderr}`);
     }
     const added = JSON.parse(await grantdPrints(server.folder, ['user', 'show', 'added', '--json']));

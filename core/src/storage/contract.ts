@@ -604,8 +604,7 @@ export interface AdministrableStorage extends AuthorizingStorage {
   aliveOfClient(clientId: string, most: number): Awaitable<readonly AliveToken[]>;
 
   /**
-   * The live grants of a user, the newest first. One indexed read. A grant whose tokens were revoked one by one, or
-   * by a cutoff in time, counts as alive until the last of them would have expired.
+   * The grants of a user that have a live token or a code that can be redeemed, the newest first. One indexed read.
    */
   grantsOf(subject: string): Awaitable<readonly GrantRecord[]>;
 

@@ -322,17 +322,27 @@ export const ON_KNOWN_GRANT = `
     WHERE ${GENERATIONS.map((generation) => `excluded.${generation} > known.${generation}`).join(' OR ')}`;
 
 /**
- * Live grants. Disabling a principal raises its generation, and so ends its grants too. If the tokens of a grant were
- * revoked one by one, or by a cutoff in time, the grant counts as live until the last of them would expire. `coalesce`
- * keeps the planner from the index of `keep_until`, which finds more rows than that of the subject.
+ * Grants that were not revoked as a whole. Disabling a principal raises its generation, and so ends its grants too.
+ * Revocation goes by these, so that no token escapes that is issued meanwhile. `coalesce` keeps the planner from the
+ * index of `keep_until`, which finds more rows than that of the subject.
  */
-export const ALIVE_GRANTS = `
+export const UNREVOKED_GRANTS = `
     FROM grantd.grants t ${PRINCIPAL_JOINS}
     WHERE t.issuer_id = :issuerId AND t.subject = :subject
       AND coalesce(g.keep_until, 0) > :now AND ${IS_NOT_BEHIND}`;
 
+/** The row `l` of a grant `t` that was not revoked as a whole can still be used. Its tokens are found by the grant. */
+const IS_LEFT = `l.issuer_id = t.issuer_id AND l.grant_id = t.grant_id AND l.expires_at > :now AND l.revoked_at_ms IS NULL
+      AND l.issued_at_ms >= (SELECT coalesce(not_before_ms, 0) FROM grantd.issuers WHERE id = t.issuer_id)
+      AND ${GENERATIONS.map((name) => `coalesce(l.${name}, 0) >= coalesce(t.${name}, 0)`).join(' AND ')}`;
+
+/** Grants with a live token, or a code that can be redeemed. Exchanged tokens live only as long as another one. */
 export const GRANTS_OF_SUBJECT = `
-    SELECT ${readNames(GRANTS).map(ofRow).join(', ')} ${ALIVE_GRANTS}
+    SELECT ${readNames(GRANTS).map(ofRow).join(', ')} ${UNREVOKED_GRANTS}
+      AND (EXISTS (
+        SELECT 1 FROM grantd.tokens l
+        WHERE ${IS_LEFT} AND l.superseded_at_ms IS NULL AND l.ancestors IS NULL)
+      OR EXISTS (SELECT 1 FROM grantd.authorization_codes l WHERE ${IS_LEFT} AND l.redeemed_at_ms IS NULL))
     ORDER BY t.created_at_ms DESC, t.grant_id DESC`;
 
 /**

@@ -6,6 +6,7 @@ import type { Person } from '../data/people.ts';
 import type { StoredSession } from '../data/sessions.ts';
 import { askStorage } from '../data/tables.ts';
 import { type ActingClient, actingFor } from '../people/acting.ts';
+import { ConsentWithdrawal } from '../people/consents.ts';
 import { validSessions } from '../people/session_validity.ts';
 import { requireSubject } from './groups.ts';
 import { change, operation } from './operation.ts';
@@ -96,6 +97,13 @@ const CONSENT = object({
   ),
 });
 export type ConsentView = ValueOf<typeof CONSENT>;
+const WITHDRAWN_CONSENT = named(
+  'WithdrawnConsent',
+  object({
+    client_id: text('The ID of the client.'),
+    grants_ended: count('Number of grants and exchanged tokens that ended with the consent.'),
+  }),
+);
 const CONSENTS = whole('Consents', CONSENT, 'What the user has allowed clients, one object per client.');
 
 function sessionView({ id, userAgent, signedInAtMs, lastSeenAtMs }: StoredSession): SessionView {
@@ -254,7 +262,8 @@ export const SESSION_OPERATIONS = {
     method: 'GET',
     path: '/users/{sub}/grants',
     scope: 'grantd:users:read',
-    summary: 'List the grants of a user with live tokens, the newest first: the access that clients have now',
+    summary:
+      'List the grants of a user with live tokens or a code that was not redeemed yet, the newest first: the access that clients have now',
     status: 200,
     output: GRANTS,
     async perform(parts, { sub }) {
@@ -286,12 +295,48 @@ export const SESSION_OPERATIONS = {
     path: '/users/{sub}/consents',
     scope: 'grantd:users:read',
     summary:
-      'List the consents of a user: the access that the user has allowed to clients, as far as it is still valid',
+      'List the consents of a user, as far as they are still valid: what clients get without asking the user again. A client with a consent but no grant has no access now',
     status: 200,
     output: CONSENTS,
     async perform(parts, { sub }) {
       const { subject } = await requireSubject(parts, sub);
       return { document: { items: (await consentsOf(parts, subject)).map(consentView) } };
+    },
+  }),
+  withdrawConsent: change({
+    method: 'DELETE',
+    path: '/users/{sub}/consents/{client}',
+    scope: 'grantd:users:write',
+    summary:
+      'Withdraw a user’s consent to a client, and revoke all tokens that the client has for the user. The client then asks the user again',
+    status: 200,
+    output: WITHDRAWN_CONSENT,
+    command: {
+      line: 'user withdraw-consent <sub> <client>',
+      about:
+        'withdraw the consent of a user to a client, and revoke all tokens that the client has for the user. The client then asks the user again',
+      notes: `CLIENT is the ID of a client, which grantd user show prints.
+
+  grantd user withdraw-consent alice web-shop`,
+      lines: ({ client_id: clientId, grants_ended: ended }, { username }) =>
+        `withdrew the consent of ${username} to ${clientId}, and ended ${ended === 1 ? '1 grant' : `${ended} grants`}`,
+    },
+    async prepare(parts, { sub, client: clientId }) {
+      const person = await requireSubject(parts, sub);
+      parts.caller.requirePerson(person);
+      const given = await parts.consents.get({ subject: person.subject, clientId });
+      if (given !== undefined) return { person, clientId };
+      throw new OperationRefused(
+        'not_found',
+        `${person.name} has given no consent to ${clientId}`,
+        `grantd user show ${person.name} shows all consents`,
+      );
+    },
+    async write(parts, { person, clientId }) {
+      const parties = { subject: person.subject, clientId };
+      const withdraw = () => new ConsentWithdrawal(parts).withdraw(parties);
+      const ended = await asPermitted(parts, person, withdraw);
+      return { document: { client_id: clientId, grants_ended: ended } };
     },
   }),
 };

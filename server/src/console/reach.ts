@@ -89,10 +89,16 @@ function beyond({ client_id: clientId, entries }: ConsentView, held: readonly Re
   return [{ kind: 'consent', clientId, isActive: false, ...access }];
 }
 
-/** The table. @param ending the link that begins the end of a grant, or of the access of a client */
+/** What an administrator can end: a grant, the access of a client, or a consent. */
+export type Ending =
+  | { readonly end_grant: { readonly grant: string } }
+  | { readonly end_client: { readonly client: string } }
+  | { readonly withdraw_consent: { readonly client: string } };
+
+/** The table, without columns in which no row has anything. @param ending the link that begins the end */
 export function reachTable(
   view: ReachView,
-  ending: (what: { readonly grant: string } | { readonly client: string }, name: string) => Html,
+  ending: (what: Ending, name: string) => Html,
   texts: Texts,
 ): Html {
   const { console: words } = texts;
@@ -101,38 +107,43 @@ export function reachTable(
   if (reaches.length === 0) return html`<p class="empty">${words.none}</p>`;
   const active = new Set(reaches.filter(({ isActive }) => isActive).map(({ clientId }) => clientId));
   const endOf = ({ kind, isActive, clientId, grantId, tokenName = clientId }: Reach) => {
-    if (grantId !== undefined) return ending({ grant: grantId }, tokenName);
-    return kind === 'acting' && isActive ? ending({ client: clientId }, clientId) : undefined;
+    if (grantId !== undefined) return ending({ end_grant: { grant: grantId } }, tokenName);
+    if (kind === 'consent') return ending({ withdraw_consent: { client: clientId } }, clientId);
+    return isActive ? ending({ end_client: { client: clientId } }, clientId) : undefined;
   };
   const titles = [own.application, own.through, own.access, words.since, own.lastUsed, words.actions];
+  const rows = reaches.map((one): readonly Cell[] => [
+    nameOf({ ...one, hasAccess: active.has(one.clientId) }, view, texts),
+    throughOf(one, view, texts),
+    accessOf(one),
+    one.since && moment(one.since, view.nowMs, texts),
+    usedOf(one, view.nowMs, texts),
+    endOf(one),
+  ]);
+  const isUsed = (_: unknown, at: number) => rows.some((cells) => cells[at] !== undefined);
   return html`<p class="note">${own.active(active.size)}</p>
 ${dataTable(
   {
     name: own.title,
-    heads: titles.map((title) => ({ title })),
-    rows: reaches.map((one) => ({
-      cells: [
-        nameOf(one, view, texts),
-        throughOf(one, view, texts),
-        accessOf(one),
-        one.since && moment(one.since, view.nowMs, texts),
-        usedOf(one, view.nowMs, texts),
-        endOf(one),
-      ],
-    })),
+    heads: titles.filter(isUsed).map((title) => ({ title })),
+    rows: rows.map((cells) => ({ cells: cells.filter(isUsed) })),
   },
   texts,
 )}`;
 }
 
-function nameOf({ clientId, isActive, kind, tokenName, ...one }: Reach, view: ReachView, texts: Texts): Html {
+function nameOf(
+  { clientId, isActive, kind, tokenName, hasAccess, ...one }: Reach & { readonly hasAccess: boolean },
+  view: ReachView,
+  texts: Texts,
+): Html {
   const client = view.client(clientId);
   const { reach: own, inactive } = texts.console;
   const marks = [
     ...(one.isAgent === true || client?.metadata?.kind === 'agent' ? [texts.account.agent] : []),
     ...(client !== undefined && isUnchecked(client) ? [texts.unchecked.badge] : []),
     ...(kind === 'personal_token' ? [own.personalToken] : []),
-    ...(kind === 'consent' ? [own.consent] : isActive ? [] : [inactive]),
+    ...(kind === 'consent' ? [hasAccess ? own.consentToMore : own.consent] : isActive ? [] : [inactive]),
   ];
   const link = clientLink(clientId, view);
   const name = tokenName === undefined ? link : html`${named(tokenName)} (${link})`;

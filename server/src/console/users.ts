@@ -196,6 +196,21 @@ export const USERS: Acts = {
       done: ({ revoked }: Document<'revokeAll'>) => (revoked ? 'grant_ended' : 'nothing_changed'),
       next: (_, { sub = '' }) => ({ sub }),
     },
+    withdraw_consent: {
+      operation: 'withdrawConsent',
+      of: { sub: 'sub', client: 'client' },
+      asks: true,
+      async facts({ call }, { sub = '', client = '' }, { console: words, formats }) {
+        const { items } = await call('listGrants', { sub });
+        const grants = items.filter((one) => one.client_id === client).length;
+        return [
+          [words.client, html`<bdi>${client}</bdi>`],
+          [words.reach.grants, formats.number(grants)],
+        ];
+      },
+      done: 'consent_withdrawn',
+      next: (_, { sub = '' }) => ({ sub }),
+    },
     reset_factors: {
       ...{ operation: 'resetFactors', of: OF_USER, asks: true, facts: endings, done: 'factors_removed' },
     },
@@ -468,10 +483,10 @@ export function userPage(view: UserView, setting: PageSetting): Page {
       words.reach.title,
       reachTable(
         view,
-        (what, name) =>
-          'grant' in what
-            ? rowAct('end_grant', what, what.grant, name)
-            : rowAct('end_client', what, what.client, name),
+        (what, name) => {
+          const [[act = '', given = {}] = []] = Object.entries<Given>(what);
+          return rowAct(act, given, Object.values(given).join(), name);
+        },
         texts,
       ),
     )}${section(

@@ -71,6 +71,18 @@ export async function addSession(
     throw new TypeError(`there is a session ${id} already`);
 }
 
+/** A user’s consent to a client as it is now. */
+export async function addConsent(
+  { consents, storage }: Pick<OpenDatabase, 'consents' | 'storage'>,
+  subject: string,
+  clientId: string,
+): Promise<void> {
+  const { generation = 0 } = (await storage.clients.get(clientId)) ?? {};
+  const allowed = { scopes: ['openid', 'offline_access'], resources: [], claims: [], details: [] };
+  const asked = { ...allowed, clientGeneration: generation, clientRevision: 0 };
+  await consents.give({ subject, clientId }, asked, Date.now());
+}
+
 /** A new database, which each call connects another simulated process to. */
 export async function newPlace(t: TestContext, { name }: TestDatabase): Promise<() => Database> {
   return name === 'SQLite' ? newFile(t) : newPostgres();

@@ -336,18 +336,21 @@ const ACCOUNT: OverviewView = {
   applications: [
     {
       clientId: 'photos',
+      lasting: 'always',
       application: PHOTOS,
       access: [CONSENT.access, { scopes: [], details: [PAYMENT] }],
       sinceMs: NOW_MS - 3 * HOUR_MS,
     },
     {
       clientId: 'portal 7',
+      lasting: 'remembered',
       application: LONG,
       access: [EVERYTHING.access],
       sinceMs: NOW_MS - 400 * HOUR_MS,
     },
     {
       clientId: 'notes',
+      lasting: 'present',
       application: { name: 'Notizen', isUnchecked: true },
       access: [
         { scopes: ['openid', 'notes:read'] },
@@ -357,6 +360,7 @@ const ACCOUNT: OverviewView = {
     },
     {
       clientId: 'assistant',
+      lasting: 'remembered',
       application: { name: 'Travel assistant' },
       isAgent: true,
       access: [{ scopes: ['calendar:read'], resources: ['https://calendar.example.com'] }],
@@ -365,6 +369,7 @@ const ACCOUNT: OverviewView = {
     },
     {
       clientId: 'printer',
+      lasting: 'remembered',
       application: { name: 'Photo printer' },
       access: [{ scopes: [] }],
       sinceMs: NOW_MS - 70 * HOUR_MS,

@@ -400,9 +400,9 @@ describe('ids by which users’ tools and tests find elements', () => {
       ...[
         'sign-out',
         'end-access-photos',
-        'end-access-portal%207',
         'end-access-notes',
         'end-access-assistant',
+        'end-access-portal%207',
       ],
     ],
     account_end_access: ['sign-out', 'end-access-yes', 'end-access-no'],

@@ -59,6 +59,36 @@ const ENDINGS: Readonly<Record<string, (stage: Stage, grant: Grant, redeemed: Re
   'its client was removed': ({ administration }, { clientId }) => administration.clients.remove(clientId),
 };
 
+/** Ends after which nothing of a grant can be used, although it was not revoked as a whole. */
+const LEFT_BEHIND: Readonly<Record<string, (stage: Stage, redeemed: Redeemed) => unknown>> = {
+  'its only access token was revoked': ({ storage }, { access }) => storage.tokens.revoke(access),
+  'its family was revoked': ({ storage }, { refresh }) => storage.tokens.revokeFamily(refresh),
+  'all that was issued before was revoked': async (stage) => {
+    stage.advance(1);
+    await stage.administration.revokeAll({ issuedBeforeMs: stage.clock.nowMs });
+  },
+};
+
+const UNUSABLE = Object.entries(LEFT_BEHIND).map(([what, end]) =>
+  kitCase('administration', `a grant is not listed any more when ${what}`, async (stage) => {
+    const grant = await stage.grant();
+    const redeemed = await stage.redeemed(grant);
+    await end(stage, redeemed);
+    await stage.expectDead(redeemed.refresh, redeemed.access);
+    await expectGrants(stage, grant.subject, []);
+    // It can begin anew.
+    const began = recordOf(stage, grant);
+    const again = await stage.redeemed({ ...grant, familyId: 'again' });
+    await stage.expectAlive(again.refresh, again.access);
+    const listed = await stage.administration.grantsOf(grant.subject);
+    expectEqual(
+      listed.map(({ id }) => id),
+      [began.id],
+      'grants afterwards',
+    );
+  }),
+);
+
 const ENDED = Object.entries(ENDINGS).map(([what, end]) =>
   kitCase('administration', `a grant is not listed any more when ${what}`, async (stage) => {
     const grant = await stage.grant();
@@ -146,6 +176,19 @@ export const grants: readonly KitCase[] = [
   ),
 
   ...ENDED,
+  ...UNUSABLE,
+
+  kitCase('administration', 'a grant is listed while one of its tokens is alive', async (stage) => {
+    const grant = await stage.grant();
+    const { refresh, access } = await stage.redeemed(grant);
+    const later = await stage.rotated(grant, refresh);
+    await stage.storage.tokens.revoke(later.access);
+    await stage.expectDead(later.refresh, later.access);
+    await stage.expectAlive(access);
+    await expectGrants(stage, grant.subject, [recordOf(stage, grant)]);
+    await stage.storage.tokens.revoke(access);
+    await expectGrants(stage, grant.subject, []);
+  }),
 
   kitCase('administration', 'a grant that begins anew is listed as it does then', async (stage) => {
     const grant = await stage.grant();

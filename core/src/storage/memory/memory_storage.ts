@@ -35,6 +35,7 @@ import {
 } from '../issuing.ts';
 import {
   addEvent,
+  type CodeRow,
   emptyTables,
   exchangeKey,
   type GrantRow,
@@ -130,7 +131,7 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Administrable
 function memoryGrants(handle: MemoryHandle, principals: Principals, revoking: Revoking): Grants {
   const { tables, clock } = handle;
 
-  const isAlive = ({ record, generations }: GrantRow): boolean => {
+  const isUnrevoked = ({ record, generations }: GrantRow): boolean => {
     const { standing = {} } = principals.standingsOf({ ...record, grantId: record.id }, generations);
     const keepUntil = principals.find('grant', record.id)?.keepUntil ?? 0;
     return (
@@ -141,17 +142,37 @@ function memoryGrants(handle: MemoryHandle, principals: Principals, revoking: Re
     );
   };
 
-  const aliveOf = (subject: string): readonly GrantRecord[] =>
+  const unrevokedOf = (subject: string): readonly GrantRecord[] =>
     [...tables().grants.values()]
-      .filter((row) => row.record.subject === subject && isAlive(row))
+      .filter((row) => row.record.subject === subject && isUnrevoked(row))
       .map(({ record }) => record);
+
+  const isLeft = ({ record, generations }: TokenRow | CodeRow): boolean =>
+    canContinue({ ...record, ...principals.standingsOf(record, generations) }, clock());
+
+  /** Exchanged tokens live only as long as another one. */
+  const hasUse = ({ id }: GrantRecord): boolean => {
+    const { tokens, authorizationCodes } = tables();
+    return (
+      [...tokens.values()].some(
+        (row) =>
+          row.record.grantId === id &&
+          row.record.supersededAtMs === undefined &&
+          row.record.ancestors === undefined &&
+          isLeft(row),
+      ) ||
+      [...authorizationCodes.values()].some(
+        (row) => row.record.grantId === id && row.record.redeemedAtMs === undefined && isLeft(row),
+      )
+    );
+  };
 
   return {
     begin({ grantId, clientId, subject, scopes, sessionId, issuedAtMs }, generations) {
       const { grants } = tables();
       if (grantId === undefined || subject === undefined) return;
       const known = grants.get(grantId);
-      if (known !== undefined && isAlive(known)) return;
+      if (known !== undefined && isUnrevoked(known)) return;
       const record = snapshot({
         id: grantId,
         clientId,
@@ -163,10 +184,10 @@ function memoryGrants(handle: MemoryHandle, principals: Principals, revoking: Re
       grants.set(grantId, { record, generations });
     },
     grantsOf(subject) {
-      return aliveOf(subject).toSorted(newestFirst);
+      return unrevokedOf(subject).filter(hasUse).toSorted(newestFirst);
     },
     revokeGrants(subject, clientId) {
-      const ended = aliveOf(subject).filter((grant) => grant.clientId === clientId);
+      const ended = unrevokedOf(subject).filter((grant) => grant.clientId === clientId);
       for (const { id } of ended) {
         principals.raise('grant', id);
         addEvent(handle, 'grant_revoked', id);

@@ -45,7 +45,7 @@ export interface Row<R> {
 type Generations = Readonly<Partial<Record<Principal, number>>>;
 
 export type TokenRow = Row<Omit<TokenRecord, 'standing' | 'notBeforeMs'>>;
-type CodeRow = Row<Omit<AuthorizationCodeRecord, 'standing' | 'notBeforeMs'>>;
+export type CodeRow = Row<Omit<AuthorizationCodeRecord, 'standing' | 'notBeforeMs'>>;
 
 /** A grant with the generations that it copied when it began. Its row is kept as long as its principal's. */
 export interface GrantRow {

@@ -339,6 +339,8 @@ const VERSION_10 = {
   ALTER TABLE grantd.tokens ADD COLUMN ancestors text;
   CREATE INDEX tokens_exchanged ON grantd.tokens (issuer_id, expires_at) WHERE ancestors IS NOT NULL;
   CREATE INDEX tokens_exchanged_for ON grantd.tokens (issuer_id, subject, expires_at) WHERE ancestors IS NOT NULL;
+  CREATE INDEX tokens_by_grant ON grantd.tokens (issuer_id, grant_id) WHERE grant_id IS NOT NULL;
+  CREATE INDEX authorization_codes_by_grant ON grantd.authorization_codes (issuer_id, grant_id);
   CREATE TABLE grantd.exchange_ends (
     issuer_id   integer NOT NULL,
     client_id   text COLLATE "C" NOT NULL,
@@ -390,6 +392,8 @@ const VERSION_10 = {
   ALTER INDEX grantd.pending_by_expiry RENAME TO pushed_requests_by_expiry;
   DELETE FROM grantd.tokens WHERE ancestors IS NOT NULL;
   DROP TABLE grantd.exchange_ends;
+  DROP INDEX grantd.authorization_codes_by_grant;
+  DROP INDEX grantd.tokens_by_grant;
   DROP INDEX grantd.tokens_exchanged_for;
   DROP INDEX grantd.tokens_exchanged;
   ALTER TABLE grantd.tokens DROP COLUMN ancestors;

@@ -28,7 +28,6 @@ import {
   type TokenBasis,
 } from '../issuing.ts';
 import {
-  ALIVE_GRANTS,
   CODE_COLUMNS,
   END_EXCHANGES,
   forPostgres,
@@ -44,6 +43,7 @@ import {
   toCodeRecord,
   toGrantRecord,
   toTokenRecord,
+  UNREVOKED_GRANTS,
 } from '../statements.ts';
 import {
   changesOf,
@@ -421,7 +421,7 @@ function beginGrants(stored: string): string {
 
 const OF_EXCHANGES = ['issuerId', 'subject', 'clientId', 'nowMs'];
 
-const ALIVE = forPostgres(ALIVE_GRANTS, 'issuerId', 'subject', 'now');
+const UNREVOKED = forPostgres(UNREVOKED_GRANTS, 'issuerId', 'subject', 'now');
 
 export const GRANTS_SQL = {
   ofSubject: forPostgres(GRANTS_OF_SUBJECT, 'issuerId', 'subject', 'now'),
@@ -439,7 +439,7 @@ export const GRANTS_SQL = {
     WITH revoked AS (
       UPDATE grantd.principals SET generation = generation + 1, raised_at_ms = $5
       WHERE issuer_id = $1 AND kind = 'grant' AND id = ANY (ARRAY(
-        SELECT t.grant_id ${ALIVE} AND t.client_id = $4))
+        SELECT t.grant_id ${UNREVOKED} AND t.client_id = $4))
       RETURNING id)
     ${insertEvent('$6', { each: 'revoked', target: 'revoked.id' })}`,
 

@@ -1,7 +1,7 @@
 // Tokens, grants and codes in SQLite.
 
 import type { EventOrigin } from '../../protocol/event_records.ts';
-import type { AuthorizationCodeRecord, GrantRecord, NewToken, TokenRecord } from '../../protocol/records.ts';
+import type { AuthorizationCodeRecord, NewToken, TokenRecord } from '../../protocol/records.ts';
 import {
   AUTHORIZATION_CODES,
   GRANTS,
@@ -46,6 +46,7 @@ import {
   toCodeRecord,
   toGrantRecord,
   toTokenRecord,
+  UNREVOKED_GRANTS,
 } from '../statements.ts';
 import type { CachedTokens } from './cached_tokens.ts';
 import type { SqliteHandle } from './connection.ts';
@@ -367,6 +368,7 @@ export const GRANTS_SQL = {
     ${ON_KNOWN_GRANT}`,
 
   ofSubject: forSqlite(GRANTS_OF_SUBJECT),
+  toRevoke: forSqlite(`SELECT t.grant_id ${UNREVOKED_GRANTS} AND t.client_id = :clientId`),
   noteExchangeEnd: forSqlite(NOTE_EXCHANGE_END),
   endExchanges: forSqlite(END_EXCHANGES),
 };
@@ -385,11 +387,6 @@ export function sqliteGrants(
 ): Grants {
   const { principals, events } = parts;
   const sql = prepareAll(database, GRANTS_SQL);
-  const grantsOf = (subject: string): readonly GrantRecord[] => {
-    const rows = sql.ofSubject.all({ issuerId, subject, now: Math.floor(clock() / 1000) }) as RowObject[];
-    return rows.map(toGrantRecord);
-  };
-
   return {
     begin({ grantId: id, clientId, subject, scopes, sessionId, issuedAtMs: createdAtMs }) {
       if (id === undefined || subject === undefined) return;
@@ -404,19 +401,24 @@ export function sqliteGrants(
       sql.begin.run({ issuer_id: issuerId, ...insertedRow(GRANTS, grant) });
     },
 
-    grantsOf,
+    grantsOf(subject) {
+      const rows = sql.ofSubject.all({ issuerId, subject, now: Math.floor(clock() / 1000) }) as RowObject[];
+      return rows.map(toGrantRecord);
+    },
 
     revokeGrants(subject, clientId) {
       return transaction((origin) => {
-        const ended = grantsOf(subject).filter((grant) => grant.clientId === clientId);
-        for (const { id } of ended) {
-          principals.raise('grant', id);
-          events.add('grant_revoked', { target: id, clientId, subject }, origin);
-        }
         const nowMs = clock();
+        const now = Math.floor(nowMs / 1000);
+        const ended = sql.toRevoke.all({ issuerId, subject, clientId, now });
+        for (const { grant_id: grantId } of ended) {
+          const target = String(grantId);
+          principals.raise('grant', target);
+          events.add('grant_revoked', { target, clientId, subject }, origin);
+        }
         const parties = { issuerId, subject, clientId, nowMs };
         sql.noteExchangeEnd.run(parties);
-        const exchanged = Number(sql.endExchanges.run({ ...parties, now: Math.floor(nowMs / 1000) }).changes);
+        const exchanged = Number(sql.endExchanges.run({ ...parties, now }).changes);
         if (exchanged > 0) events.add('exchanges_revoked', { target: clientId, clientId, subject }, origin);
         return ended.length + exchanged;
       });

@@ -148,7 +148,9 @@ export async function applicationsOf(
       const obtained = acts === undefined ? [] : [asEntry({ ...acts, createdAtMs: acts.sinceMs })];
       const all = [...own.sort((a, b) => a.scopes.length - b.scopes.length), ...entries, ...obtained];
       if (all.length === 0) return [];
-      const shown = shownOf(client, all, show, nameOf(id));
+      const lasts = own.some(({ scopes }) => scopes.includes('offline_access'));
+      const access = own.length > 0 ? (lasts ? 'always' : 'present') : 'remembered';
+      const shown = { ...shownOf(client, all, show, nameOf(id)), lasting: access } as const;
       if (acts === undefined) return [shown];
       const hasEnded = !withAccess.has(id) && !acts.applications.some((one) => withAccess.has(one));
       const through = acts.applications.map(nameOf);
@@ -171,7 +173,7 @@ function shownOf(
   entries: readonly ConsentEntry[],
   show: (entry: ConsentEntry) => AccessShown,
   application: ApplicationShown,
-): ApplicationWithAccess {
+): Omit<ApplicationWithAccess, 'lasting'> {
   return {
     clientId: client.id,
     application,
@@ -196,6 +198,8 @@ export interface ApplicationWithAccess {
   /** One entry per decision. */
   readonly access: readonly AccessShown[];
   readonly sinceMs: number;
+  /** When it has access. `remembered`: it has none now, but a consent, with which it gets access without asking. */
+  readonly lasting: 'always' | 'present' | 'remembered';
   /** Whether the operator says that it is an agent. */
   readonly isAgent?: true;
   /** Of a service or agent. */
@@ -217,6 +221,7 @@ export function applicationsPage(view: ApplicationsView, setting: PageSetting): 
     { id: 'always', heading: account.whileAway },
     { id: 'present', heading: account.whileSignedIn },
     { id: 'acting', heading: account.acting },
+    { id: 'remembered', heading: account.remembered },
   ].map((group) => ({
     ...group,
     members: view.applications.filter((application) => groupOf(application) === group.id),
@@ -239,23 +244,15 @@ ${members.map((member) => applicationEntry(member, view.nowMs, setting, endLink(
 }
 
 /** Services and agents are apart from the applications, some of which keep their access while the user is signed out. */
-function groupOf({ access, acts }: ApplicationWithAccess): 'acting' | 'always' | 'present' {
-  if (acts !== undefined) return 'acting';
-  const isOffline = access.some(
-    ({ scopes, groups = [] }) =>
-      scopes.includes('offline_access') ||
-      groups.some((group) => group.scopes.some(({ scope }) => scope === 'offline_access')),
-  );
-  return isOffline ? 'always' : 'present';
+function groupOf({ lasting, acts }: ApplicationWithAccess): ApplicationWithAccess['lasting'] | 'acting' {
+  return acts === undefined ? lasting : 'acting';
 }
 
-function endLink(
-  { clientId, application }: ApplicationWithAccess,
-  { base }: AccountView,
-  texts: Texts,
-): Html {
+function endLink(member: ApplicationWithAccess, { base }: AccountView, { account }: Texts): Html {
+  const { clientId, application } = member;
   const href = `${base}/applications?${new URLSearchParams({ end: clientId })}`;
-  return html`<a id="${idOf('end-access', clientId)}" class="button" href="${href}">${texts.account.endAccess(named(application.name))}</a>`;
+  const label = groupOf(member) === 'remembered' ? account.withdraw : account.endAccess;
+  return html`<a id="${idOf('end-access', clientId)}" class="button" href="${href}">${label(named(application.name))}</a>`;
 }
 
 interface EndAccessView extends AccountView {
@@ -267,16 +264,19 @@ export function endAccessPage(view: EndAccessView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { account } = texts;
   const { clientId, application, acts } = view.application;
+  const isRemembered = groupOf(view.application) === 'remembered';
+  const title = isRemembered ? account.withdrawTitle : account.endAccessTitle;
+  const text = isRemembered ? account.withdrawText : account.endAccessText;
   return accountFrame(view, setting, {
-    title: account.endAccessTitle(application.name),
-    heading: account.endAccessTitle(named(application.name)),
+    title: title(application.name),
+    heading: title(named(application.name)),
     body: html`${uncheckedNote(application, setting, texts)}
-<p>${acts === undefined ? account.endAccessText : account.endActingText(namesOf(acts.through, texts))}</p>
+<p>${acts === undefined ? text : account.endActingText(namesOf(acts.through, texts))}</p>
 <form method="post" action="${view.base}/applications">
 <input type="hidden" name="form_token" value="${view.formToken}">
 <div class="choices">
-<button id="end-access-yes" type="submit" class="primary" name="end_access" value="${clientId}">${account.endAccessYes}</button>
-<a id="end-access-no" class="button" href="${view.base}/applications">${account.keepAccess}</a>
+<button id="end-access-yes" type="submit" class="primary" name="end_access" value="${clientId}">${isRemembered ? account.withdrawYes : account.endAccessYes}</button>
+<a id="end-access-no" class="button" href="${view.base}/applications">${isRemembered ? account.keepConsent : account.keepAccess}</a>
 </div>
 </form>`,
   });

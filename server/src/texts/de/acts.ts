@@ -69,6 +69,11 @@ export const ACTS: typeof en.ACTS = {
       text: 'Alle Token, die die Anwendung für den Benutzer hat, gelten sofort nicht mehr. Ihre Token für andere Benutzer bleiben gültig.',
       yes: 'Zugriff beenden',
     },
+    withdraw_consent: {
+      title: (name) => `Eine Einwilligung von ${name} zurücknehmen?`,
+      text: 'Die Anwendung fragt den Benutzer wieder. Alle Token, die sie für den Benutzer hat, gelten sofort nicht mehr.',
+      yes: 'Einwilligung zurücknehmen',
+    },
     reset_factors: {
       title: (name) => `Alle zweiten Faktoren von ${name} entfernen?`,
       text: 'Passkeys, Authenticator-App und Wiederherstellungscodes werden entfernt. Alle Sitzungen enden, und alle Token gelten sofort nicht mehr. Der Benutzer braucht danach nur das Passwort, um sich anzumelden und neue Faktoren hinzuzufügen.',

@@ -68,6 +68,11 @@ export const ACTS = {
       text: 'All tokens that the client has for the user stop working at once. Its tokens for other users stay active.',
       yes: 'End access',
     },
+    withdraw_consent: {
+      title: (name: string) => `Withdraw a consent of ${name}?`,
+      text: 'The application asks the user again. All tokens that it has for the user stop working at once.',
+      yes: 'Withdraw consent',
+    },
     reset_factors: {
       title: (name: string) => `Remove all second factors of ${name}?`,
       text: 'Passkeys, the authenticator app and recovery codes are removed. All sessions end, and all tokens stop working at once. The user then needs only the password to sign in, and to add new factors.',
