@@ -1028,8 +1028,16 @@ describe('overview and events', () => {
 
   test('figures of the last hour are in tables, and as JSON for the script', async () => {
     const sample = {
-      ...{ seconds: 10, requests: { introspection: 50, other: 5 }, refusals: { fault: 1 }, latencies: [10] },
-      ...{ storage: [4], storageFaults: 0, issued: 3, revocations: 1, sweptRows: 0, failedSignIns: 0 },
+      ...{ seconds: 10, requests: { introspection: 50, other: 5 }, refusals: { fault: 1 }, clients: {} },
+      ...{
+        latencies: [10],
+        storage: [4],
+        storageFaults: 0,
+        issued: 3,
+        revocations: 1,
+        sweptRows: 0,
+        failedSignIns: 0,
+      },
     };
     set.history.add([
       { ...sample, atMs: 1_000_000 },

@@ -31,6 +31,7 @@ function samples(usual: Partial<Sample>, recent: Partial<Sample>): readonly Samp
       seconds: 10,
       requests: {},
       refusals: {},
+      clients: {},
       latencies: [],
       storage: [],
     },
@@ -49,7 +50,11 @@ test('nothing is wrong with a server that answers, and the page says what was lo
       { failedSignIns: 2, refusals: { client_unknown: 3 } },
       { failedSignIns: 2, refusals: { client_unknown: 3 } },
     ),
-    ...{ failedMails: 0, registrations: { count: 8, limit: 10 }, certificateEndsAtMs: NOW_MS + 90 * DAY_MS },
+    ...{
+      mails: { failed: 0, delayed: 0 },
+      registrations: { count: 8, limit: 10 },
+      certificateEndsAtMs: NOW_MS + 90 * DAY_MS,
+    },
     backups: { newestAtMs: NOW_MS - DAY_MS, intervalSeconds: DAY_MS / 1000 },
   };
   assert.deepEqual(codes(known), []);
@@ -61,7 +66,7 @@ test('nothing is wrong with a server that answers, and the page says what was lo
 test('what is wrong is said with its number', () => {
   assert.deepEqual(codes({ isReady: false }), ['not_ready 1']);
   assert.deepEqual(codes({ skewSeconds: -312 }), ['clock_wrong 312']);
-  assert.deepEqual(codes({ failedMails: 3 }), ['mails 3']);
+  assert.deepEqual(codes({ mails: { failed: 3, delayed: 2 } }), ['mails 3', 'mails_delayed 2']);
   assert.deepEqual(codes({ registrations: { count: 9, limit: 10 } }), ['registrations 9']);
   assert.deepEqual(codes({ certificateEndsAtMs: NOW_MS - 1 }), ['certificate_ended 1']);
   assert.deepEqual(codes({ certificateEndsAtMs: NOW_MS + 1 }), ['certificate 0']);
@@ -86,6 +91,57 @@ test('faults count at once, refusals and failed sign-ins only if there are more 
     'refusals 30',
     'limits 30',
   ]);
+});
+
+/** @param recent refusals of one client in each of the last 30 samples */
+function refused(clientId: string, reason: string, recent: number, requests = recent) {
+  const clients = { [clientId]: { requests, refusals: { [reason]: recent } } };
+  return samples({ clients, refusals: { [reason]: recent } }, { clients, refusals: { [reason]: recent } });
+}
+
+const ofClients = (given: readonly Sample[], nowMs = NOW_MS) =>
+  troublesIn({ ...FINE, nowMs, samples: given }).troubles.map(({ code, count, refused: client }) =>
+    [code, count, client?.clientId, ...(client?.reasons ?? []).map(({ reason }) => reason)].join(' '),
+  );
+
+test('a client that is refused is named at once, whether or not this is usual', () => {
+  assert.deepEqual(ofClients(refused('nightly', 'client_secret_wrong', 1)), [
+    'client 90 nightly client_secret_wrong',
+  ]);
+  // In the first minute after the start.
+  assert.deepEqual(ofClients(refused('nightly', 'client_secret_wrong', 200).slice(-1)), [
+    'client 200 nightly client_secret_wrong',
+  ]);
+  assert.deepEqual(ofClients(refused('nightly', 'client_secret_wrong', 9).slice(-1)), [], 'too few');
+  const past = refused('nightly', 'client_secret_wrong', 200);
+  assert.deepEqual(ofClients(past, NOW_MS + 16 * 60_000), [], 'long ago');
+});
+
+test('what a correct client meets too is no trouble, unless it is most of what the client sends', () => {
+  assert.deepEqual(ofClients(refused('tv', 'device_pending', 50)), []);
+  assert.deepEqual(ofClients(refused('web', 'password_wrong', 50)), []);
+  assert.deepEqual(ofClients(refused('api', 'expired', 5, 11)), []);
+  assert.deepEqual(ofClients(refused('api', 'expired', 5, 10)), ['client 450 api expired']);
+  assert.deepEqual(ofClients(refused('', 'client_unknown', 1)), [], 'strangers send some all the time');
+  assert.deepEqual(ofClients(refused('', 'client_unknown', 2)), ['client 180  client_unknown']);
+});
+
+test('a refusal that is named for a client is in no other trouble', () => {
+  const clients = { app: { requests: 9, refusals: { too_many_unknown_tokens: 9, scope_not_allowed: 1 } } };
+  const recent = samples({}, { clients, refusals: { too_many_unknown_tokens: 9, scope_not_allowed: 1 } });
+  assert.deepEqual(ofClients(recent), ['client 300 app too_many_unknown_tokens scope_not_allowed']);
+  const more = samples({}, { clients, refusals: { too_many_unknown_tokens: 10, scope_not_allowed: 1 } });
+  assert.deepEqual(ofClients(more).slice(0, 2), ['refusals 30 ', 'limits 30 ']);
+});
+
+test('before it knows what is usual, the server says for how long it has counted', () => {
+  const counted = (given: readonly Sample[]) => troublesIn({ ...FINE, samples: given }).countedSeconds;
+  assert.equal(counted(samples({}, {})), undefined);
+  assert.equal(counted(samples({}, {}).slice(-24)), 240);
+  assert.equal(counted(samples({}, {}).slice(-119)), 1190, 'five minutes and less than fifteen before');
+  assert.equal(counted(samples({}, {}).slice(-120)), undefined);
+  assert.equal(counted([]), 0);
+  assert.equal(troublesIn(FINE).countedSeconds, undefined, 'the server does not count');
 });
 
 test('the newest backup is that of the newest file, and a folder without files has none', async (t) => {

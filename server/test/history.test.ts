@@ -37,11 +37,29 @@ test('a sample is the difference to the one before, by operation and by reason',
     },
     requests: { introspection: 5, token: 4, other: 1 },
     refusals: { client_secret_mismatch: 4, fault: 1 },
+    clients: { '': { requests: 5, refusals: { client_secret_mismatch: 4 } } },
   });
   assert.deepEqual([latencies?.indexOf(1), storage?.indexOf(1), storage?.at(-1)], [2, 1, 1]);
   const idle = history.take(meter.snapshot(), 30_000);
   assert.deepEqual([idle?.requests, idle?.refusals, idle?.issued], [{}, {}, 0]);
   assert.equal(history.take(meter.snapshot(), 30_000), undefined, 'no time has passed');
+});
+
+test('a sample names the 50 clients with the most refusals, and sums the others', () => {
+  const meter = new Meter();
+  const history = new History();
+  history.take(meter.snapshot(), 10_000);
+  for (let at = 1; at <= 60; at++) {
+    meter.add(REQUESTS, 5, 'token', `client-${at}`, 200, 'ok', '');
+    meter.add(REQUESTS, at, 'token', `client-${at}`, 400, 'refused', 'scope_not_allowed');
+  }
+  meter.add(REQUESTS, 1, 'token', '__proto__', 200, 'ok', '');
+  const { clients = {} } = history.take(meter.snapshot(), 20_000) ?? {};
+  assert.equal(Object.keys(clients).length, 51);
+  assert.deepEqual(clients['client-60'], { requests: 65, refusals: { scope_not_allowed: 60 } });
+  assert.equal(clients['client-10'], undefined);
+  assert.deepEqual(clients.other, { requests: 105, refusals: { scope_not_allowed: 55 } });
+  assert.deepEqual(history.take(meter.snapshot(), 30_000)?.clients, {});
 });
 
 test('an hour is kept', () => {

@@ -24,6 +24,7 @@ import {
   type TableNeeds,
   wishOf,
 } from './lists.ts';
+import { type Counted, clientRefusals, isShared } from './refusals.ts';
 import { secretSection, submitSaved } from './shown_once.ts';
 import { TRY_STYLE, trySection } from './try_it.ts';
 import { codes, copied, fullMoment, memberRow, moment } from './values.ts';
@@ -216,7 +217,13 @@ export async function showClients(visit: Visit): Promise<Response> {
     return renderPage(c, clientsPage({ ...list, ...(secret !== undefined && { secret }) }, setting));
   }
   const client = await call('getClient', { client_id: id });
-  const shown = { client, issuer: parts.issuer, ...(secret !== undefined && { secret }) };
+  const { history } = parts;
+  const shown = {
+    ...{ client, issuer: parts.issuer, ...(secret !== undefined && { secret }) },
+    ...(history && {
+      counted: { samples: history.samples, nowMs: parts.pages.clock(), isShared: isShared(visit) },
+    }),
+  };
   return renderPage(c, clientPage({ ...view, ...shown }, setting));
 }
 
@@ -316,13 +323,15 @@ export interface ClientView extends ConsoleView {
   readonly issuer: string;
   /** A secret that was just made. */
   readonly secret?: string;
+  /** Present if this server counts what it does. */
+  readonly counted?: Counted;
 }
 
 /** One client: links and buttons for its acts. */
 export function clientPage(view: ClientView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, client, issuer, nowMs, secret } = view;
+  const { base, client, issuer, nowMs, secret, counted } = view;
   const {
     client_id: id,
     type,
@@ -372,6 +381,10 @@ ${secrets.map(
 )}</ul>
 <p class="actions">${act('rotate_secret')}</p>`,
           )
+    }${
+      counted === undefined
+        ? ''
+        : section('refusals', words.overview.refusalsOfClient, clientRefusals(counted, { base, id }, texts))
     }${trySection(client, issuer, texts)}${section(
       'actions',
       words.actions,

@@ -3,17 +3,20 @@ import { type AuditEventView, auditEventView } from '../admin/audit.ts';
 import type { KeyView } from '../admin/keys.ts';
 import type { AdminParts } from '../admin/operation.ts';
 import type { Document } from '../admin/table.ts';
+import type { StoredMail } from '../data/mails.ts';
 import { askStorage } from '../data/tables.ts';
 import type { Sample } from '../monitoring/history.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { eventList, saying } from './audit.ts';
+import { eventList } from './audit.ts';
 import { CHART_STYLE } from './chart_library.ts';
-import { CHARTS_SCRIPT, chartsSection, secondsOf, topReasons } from './charts.ts';
+import { CHARTS_SCRIPT, chartsSection, secondsOf } from './charts.ts';
 import { type ConsoleView, consoleFrame, section, urlOf } from './frame.ts';
-import { isAdministrative, type SentenceView } from './sentences.ts';
+import { namesOf } from './names.ts';
+import { isShared, refusalsTable, refusedClients, refusedName } from './refusals.ts';
+import { identifiersIn, isAdministrative, type SentenceView } from './sentences.ts';
 import {
   certificateEnd,
   type Facts,
@@ -23,7 +26,7 @@ import {
   type Trouble,
   troublesIn,
 } from './troubles.ts';
-import { reasonLine } from './values.ts';
+import { ago, reasonLine } from './values.ts';
 
 /** Changes on the page, at most. */
 const MAX_CHANGES = 10;
@@ -34,8 +37,11 @@ const MAX_EVENTS_READ = 5000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 const HOUR_SECONDS = 3590;
 
-/** Failed emails that are counted, at most. */
+/** Emails that are looked at, at most. */
 const MAX_MAILS = 1000;
+
+/** An email that failed so often is a trouble. One failure may be the pause that a mail server asks of strangers. */
+const MAIL_FAILURES = 2;
 
 /** `GET /console`. With `count=yes`, also counts users and active tokens, which reads all their rows. */
 export async function showOverview(visit: Visit): Promise<Response> {
@@ -57,8 +63,12 @@ export async function showOverview(visit: Visit): Promise<Response> {
     ...(samples && { samples }),
     ...{ ...others, keys, oldSecrets: admin.secretTexts().length - 1 },
   };
+  const { clientIds, ...mentioned } = identifiersIn(changes);
+  const refused = refusedClients(samples ?? []).map(({ clientId }) => clientId);
   const shown: OverviewView = {
-    ...{ ...view, ...(await saying(visit, changes)), counts, changes, keys, nowMs, issuer: parts.issuer },
+    ...{ ...view, counts, changes, keys, nowMs, issuer: parts.issuer },
+    names: await namesOf(admin, { ...mentioned, clientIds: [...refused, ...clientIds] }),
+    isShared: isShared(visit),
     ...troublesIn(facts),
     ...(samples !== undefined && { samples }),
   };
@@ -82,8 +92,8 @@ async function knownBesides({
   storage,
   configuration: { settings },
 }: Pick<AdminParts, 'mails' | 'storage' | 'configuration'>): Promise<Partial<Facts>> {
-  const [failed, clients, certificateEndsAtMs, newestAtMs] = await Promise.all([
-    mails.list(true, MAX_MAILS),
+  const [unsent, clients, certificateEndsAtMs, newestAtMs] = await Promise.all([
+    mails.list(false, MAX_MAILS),
     settings.registration === 'off' ? undefined : askStorage(() => storage.clients.list()),
     certificateEnd(settings, process.env),
     settings.backupFolder === undefined ? undefined : newestBackup(settings.backupFolder, process.env),
@@ -91,11 +101,19 @@ async function knownBesides({
   const registered = clients?.filter((client) => client.registrationTokenDigest !== undefined).length;
   const { registrationLimit: limit, backupInterval: intervalSeconds } = settings;
   return {
-    failedMails: failed.length,
+    mails: {
+      failed: unsent.filter(({ failedAtMs }) => failedAtMs !== undefined).length,
+      delayed: unsent.filter(isDelayed).length,
+    },
     ...(registered !== undefined && { registrations: { count: registered, limit } }),
     ...(certificateEndsAtMs !== undefined && { certificateEndsAtMs }),
     ...(settings.backupFolder !== undefined && { backups: { newestAtMs, intervalSeconds } }),
   };
+}
+
+/** Whether the server still tries to send an email that has failed several times. */
+function isDelayed({ attempts, failedAtMs, lastError }: StoredMail): boolean {
+  return failedAtMs === undefined && lastError !== undefined && attempts >= MAIL_FAILURES;
 }
 
 export interface OverviewView extends ConsoleView, SentenceView {
@@ -105,6 +123,10 @@ export interface OverviewView extends ConsoleView, SentenceView {
   readonly troubles: readonly Trouble[];
   /** What was looked at. */
   readonly topics: readonly Topic[];
+  /** Present while the server cannot yet tell what is usual: for how long it has counted. */
+  readonly countedSeconds?: number;
+  /** Whether other servers use the same database. */
+  readonly isShared: boolean;
   /** Since yesterday, the latest first. */
   readonly changes: readonly AuditEventView[];
   /** Present if this server counts what it does. */
@@ -136,7 +158,7 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
     )}${
       view.samples === undefined
         ? ''
-        : section('refusals', words.overview.refusals, refusalsShown(view, view.samples, texts))
+        : section('refusals', words.overview.refusals, refusalsTable(view.samples, view, texts))
     }${section('signing', words.overview.signing, signingShown(view, texts))}${section(
       'figures',
       words.figures,
@@ -154,13 +176,33 @@ ${users === undefined ? html`<p class="actions"><a id="count" class="button" hre
 }
 
 /** What is wrong, or what was looked at. */
-function troublesShown({ base, troubles, topics, issuer }: OverviewView, texts: Texts): Html {
+function troublesShown(view: OverviewView, texts: Texts): Html {
+  const { troubles, topics, issuer, countedSeconds, isShared } = view;
   const { overview: state } = texts.console;
-  const looked = html`<p class="note">${state.lookedAt(texts.formats.list(topics.map((topic) => state.topics[topic])))} ${texts.console.issuer}: <bdi>${issuer}</bdi></p>`;
-  if (troubles.length === 0) return html`<p><span class="badge good">${state.nothing}</span></p>\n${looked}`;
+  const early =
+    countedSeconds === undefined ? undefined : state.cannotCompare(texts.formats.duration(countedSeconds));
+  const looked = html`<p class="note">${state.lookedAt(texts.formats.list(topics.map((topic) => state.topics[topic])))}${
+    isShared ? html` ${state.ofThisServer}` : ''
+  } ${texts.console.issuer}: <bdi>${issuer}</bdi></p>`;
+  if (troubles.length === 0)
+    return early === undefined
+      ? html`<p><span class="badge good">${state.nothing}</span></p>\n${looked}`
+      : html`<p><span class="badge">${state.nothingYet}</span> ${early}</p>\n${looked}`;
   return html`<ul class="rows troubles" role="list">
-${troubles.map(({ code, count }) => html`<li id="trouble-${code}">${state.troubles[code](count)}${placeOf(code, base, texts)} <a id="help-${code}" href="${urlOf(base, 'help', { about: code })}">${state.help.link}</a></li>\n`)}</ul>
-${looked}`;
+${troubles.map((trouble) => troubleRow(trouble, view, texts))}</ul>
+${early === undefined ? '' : html`<p class="note">${early}</p>\n`}${looked}`;
+}
+
+function troubleRow({ code, count, refused }: Trouble, view: OverviewView, texts: Texts): Html {
+  const { overview: state } = texts.console;
+  const help = urlOf(view.base, 'help', { about: code });
+  if (refused === undefined)
+    return html`<li id="trouble-${code}">${state.troubles[code](count)}${placeOf(code, view.base, texts)} <a id="help-${code}" href="${help}">${state.help.link}</a></li>\n`;
+  const last = Math.max(...refused.reasons.map(({ lastAtMs }) => lastAtMs));
+  const name = refusedName(refused.clientId, view, texts);
+  return html`<li class="trouble-client">${name}: ${state.troubles.client(count)} ${state.last(ago(last, view.nowMs, texts))} <a href="${help}">${state.help.link}</a>
+${refused.reasons.map(({ reason, count: times }) => html`<div class="detail">${texts.formats.number(times, 0)} × ${reasonLine(reason, texts)}</div>\n`)}</li>
+`;
 }
 
 /** Which keys sign, since when, and whether they can be rotated now. */
@@ -186,24 +228,9 @@ const FILTERS: Partial<Record<Trouble['code'], Readonly<Record<string, string>>>
 function placeOf(code: Trouble['code'], base: string, { console: words }: Texts): Html | '' {
   const page = PLACES_OF_TROUBLES[code];
   if (page === undefined) return '';
-  return html` <a href="${urlOf(base, page, FILTERS[code])}">${words.pages[page]}</a>`;
-}
-
-/** Reasons of refusals with their number, the most frequent first. */
-function refusalsShown({ base }: OverviewView, samples: readonly Sample[], texts: Texts): Html {
-  const { overview: state, charts } = texts.console;
-  const { counts, reasons } = topReasons(samples);
-  if (reasons.length === 0) return html`<p class="empty">${state.noRefusals}</p>`;
-  return html`<table class="refusals">
-<thead><tr><th scope="col">${state.refusalCount}</th><th scope="col">${state.refusalReason}</th></tr></thead>
-<tbody>
-${reasons.map(
-  (code) =>
-    html`<tr><td>${texts.formats.number(counts.get(code) ?? 0, 0)}</td><td>${
-      code === 'fault' ? charts.faults : reasonLine(code, texts)
-    } <a href="${urlOf(base, 'help', { about: code === 'fault' ? 'faults' : code })}">${state.help.link}<span class="unseen"> ${code}</span></a></td></tr>\n`,
-)}</tbody>
-</table>`;
+  return page === 'overview'
+    ? html` <a href="#refusals">${words.overview.refusals}</a>`
+    : html` <a href="${urlOf(base, page, FILTERS[code])}">${words.pages[page]}</a>`;
 }
 
 /** Over which time the figures are. */

@@ -8,6 +8,7 @@ import type { Settings } from '../config/options.ts';
 import type { Sample } from '../monitoring/history.ts';
 import type { Texts } from '../texts/texts.ts';
 import type { ConsolePageName } from './frame.ts';
+import { type RefusedClient, troubledClients } from './refusals.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -20,11 +21,14 @@ export interface Trouble {
   readonly code: keyof Texts['console']['overview']['troubles'];
   /** How often, how many seconds, or how many days. */
   readonly count: number;
+  /** The client that was refused, for the code `client`. */
+  readonly refused?: RefusedClient;
 }
 
 /** The page of the console that shows more. */
 export const PLACES_OF_TROUBLES: Partial<Record<Trouble['code'], ConsolePageName>> = {
-  ...{ sign_ins: 'audit', registrations: 'clients', mails: 'mails' },
+  ...{ sign_ins: 'audit', registrations: 'clients', mails: 'mails', mails_delayed: 'mails' },
+  ...{ faults: 'overview', refusals: 'overview', limits: 'overview', client: 'clients' },
   ...{ key_old: 'keys', no_next_key: 'keys', old_secrets: 'secrets' },
 };
 
@@ -34,7 +38,7 @@ export interface Facts {
   readonly isReady: boolean;
   readonly skewSeconds: number;
   readonly samples?: readonly Sample[];
-  readonly failedMails?: number;
+  readonly mails?: { readonly failed: number; readonly delayed: number };
   readonly registrations?: { readonly count: number; readonly limit: number };
   readonly certificateEndsAtMs?: number;
   /** When the newest backup was written, or `undefined` without any. */
@@ -46,6 +50,9 @@ export interface Facts {
 
 /** What counts as now. */
 const RECENT_MS = 5 * MINUTE_MS;
+
+/** A client that retries every minute is refused often enough in this time to be seen. */
+const CLIENTS_MS = 15 * MINUTE_MS;
 
 /** Before it, the usual number of an event is known after so much time. */
 const USUAL_AFTER_MS = 15 * MINUTE_MS;
@@ -74,9 +81,10 @@ export const LIMITS: ReadonlySet<string> = new Set([
 export function troublesIn(facts: Facts): {
   readonly troubles: readonly Trouble[];
   readonly topics: readonly Topic[];
+  /** For how many seconds the server has counted, if that is too short to know what is usual. */
+  readonly countedSeconds?: number;
 } {
-  const { nowMs, isReady, skewSeconds, samples, failedMails, registrations, certificateEndsAtMs, backups } =
-    facts;
+  const { nowMs, isReady, skewSeconds, samples, mails, registrations, certificateEndsAtMs, backups } = facts;
   const { keys = [], oldSecrets = 0 } = facts;
   const signing = keys.filter(({ status }) => status === 'current');
   const keyDays = Math.floor(
@@ -88,6 +96,20 @@ export function troublesIn(facts: Facts): {
   const recent = samples?.filter(({ atMs }) => atMs > nowMs - RECENT_MS) ?? [];
   const before = samples?.filter(({ atMs }) => atMs <= nowMs - RECENT_MS) ?? [];
   const count = (of: (sample: Sample) => number) => sum(recent, of);
+  const refused = troubledClients(samples?.filter(({ atMs }) => atMs > nowMs - CLIENTS_MS) ?? []);
+  const named = new Map(
+    refused.map(({ clientId, reasons }) => [clientId, new Set(reasons.map(({ reason }) => reason))]),
+  );
+  const byClients = (isCounted: (reason: string) => boolean) => (sample: Sample) =>
+    Object.entries(sample.clients).reduce(
+      (total, [clientId, { refusals }]) =>
+        total + sumOf(refusals, (reason) => isCounted(reason) && named.get(clientId)?.has(reason) === true),
+      0,
+    );
+  const ofAll = byClients(() => true);
+  const ofLimits = byClients((reason) => LIMITS.has(reason));
+  // A refusal that a client’s own trouble has is in no other.
+  const otherRefusals = (sample: Sample) => refusalsOf(sample) - ofAll(sample);
   const days =
     certificateEndsAtMs === undefined ? undefined : Math.floor((certificateEndsAtMs - nowMs) / DAY_MS);
   const isBackupLate =
@@ -98,14 +120,15 @@ export function troublesIn(facts: Facts): {
     ['clock_wrong', Math.abs(skewSeconds), skewSeconds !== 0],
     ['storage_faults', count(({ storageFaults }) => storageFaults), true],
     ['faults', count(faultsOf), true],
-    ['refusals', count(refusalsOf), hasRisen(recent, before, refusalsOf)],
+    ['refusals', count(otherRefusals), hasRisen(recent, before, otherRefusals)],
     [
       'sign_ins',
       count(({ failedSignIns }) => failedSignIns),
       hasRisen(recent, before, (sample) => sample.failedSignIns),
     ],
-    ['limits', count(limitsOf), true],
-    ['mails', failedMails ?? 0, true],
+    ['limits', count((sample) => limitsOf(sample) - ofLimits(sample)), true],
+    ['mails', mails?.failed ?? 0, true],
+    ['mails_delayed', mails?.delayed ?? 0, true],
     [
       'registrations',
       registrations?.count ?? 0,
@@ -127,16 +150,23 @@ export function troublesIn(facts: Facts): {
     ['database', true],
     ['clock', true],
     ['requests', samples !== undefined],
-    ['mails', failedMails !== undefined],
+    ['mails', mails !== undefined],
     ['registrations', registrations !== undefined],
     ['certificate', days !== undefined],
     ['backups', backups !== undefined],
     ['keys', facts.keys !== undefined],
   ];
+  const general = found.flatMap(([code, times, isWrong]) =>
+    isWrong && (times > 0 || code === 'certificate' || code === 'backup') ? [{ code, count: times }] : [],
+  );
+  const ofClients = refused.map((client): Trouble => {
+    const times = client.reasons.reduce((total, { count: one }) => total + one, 0);
+    return { code: 'client', count: times, refused: client };
+  });
   return {
-    troubles: found.flatMap(([code, times, isWrong]) =>
-      isWrong && (times > 0 || code === 'certificate' || code === 'backup') ? [{ code, count: times }] : [],
-    ),
+    troubles: [...general, ...ofClients.toSorted((some, others) => others.count - some.count)],
+    ...(samples !== undefined &&
+      secondsIn(before) * 1000 < USUAL_AFTER_MS && { countedSeconds: Math.round(secondsIn(samples)) }),
     topics: topics.flatMap(([topic, isKnown]) => (isKnown ? [topic] : [])),
   };
 }
@@ -150,11 +180,19 @@ function faultsOf({ refusals }: Sample): number {
 }
 
 function refusalsOf({ refusals }: Sample): number {
-  return Object.entries(refusals).reduce((total, [name, count]) => total + (name === 'fault' ? 0 : count), 0);
+  return sumOf(refusals, (name) => name !== 'fault');
 }
 
 function limitsOf({ refusals }: Sample): number {
-  return [...LIMITS].reduce((total, name) => total + (refusals[name] ?? 0), 0);
+  return sumOf(refusals, (name) => LIMITS.has(name));
+}
+
+function sumOf(counts: Readonly<Record<string, number>>, isCounted: (name: string) => boolean): number {
+  return Object.entries(counts).reduce((total, [name, count]) => total + (isCounted(name) ? count : 0), 0);
+}
+
+function secondsIn(samples: readonly Sample[]): number {
+  return sum(samples, ({ seconds }) => seconds);
 }
 
 function hasRisen(
@@ -162,9 +200,8 @@ function hasRisen(
   before: readonly Sample[],
   of: (sample: Sample) => number,
 ): boolean {
-  const seconds = (some: readonly Sample[]) => sum(some, (sample) => sample.seconds);
-  if (seconds(before) * 1000 < USUAL_AFTER_MS || sum(recent, of) < MIN_RISEN) return false;
-  return sum(recent, of) / seconds(recent) > (RISEN * sum(before, of)) / seconds(before);
+  if (secondsIn(before) * 1000 < USUAL_AFTER_MS || sum(recent, of) < MIN_RISEN) return false;
+  return sum(recent, of) / secondsIn(recent) > (RISEN * sum(before, of)) / secondsIn(before);
 }
 
 /** When the certificate of the server ends. @returns `undefined` if another program speaks TLS for it */

@@ -11,6 +11,23 @@ const MAX_SAMPLES = 360;
 /** The endpoints that have a series of their own. All other requests are `other`. */
 export const COUNTED_OPERATIONS = ['introspection', 'token', 'userinfo', 'revocation'] as const;
 
+/** Requests without a known client. No client has this identifier. */
+export const UNNAMED = '';
+
+/** Clients that the metrics or a sample do not name. */
+export const OTHERS = 'other';
+
+/** Clients that a sample names, at most. */
+const MAX_CLIENTS = 50;
+
+/** Requests of a client that was refused. */
+export interface ClientCounts {
+  /** All of them, refused or not. */
+  readonly requests: number;
+  /** Refused ones by reason code. */
+  readonly refusals: Readonly<Record<string, number>>;
+}
+
 /** What happened between two looks at the metrics. Plain data, because the supervisor sends it to its workers. */
 export interface Sample {
   /** The end of the time. */
@@ -20,6 +37,8 @@ export interface Sample {
   readonly requests: Readonly<Record<string, number>>;
   /** Refused requests by reason code, with faults as `fault`. */
   readonly refusals: Readonly<Record<string, number>>;
+  /** The clients with the most refusals, `UNNAMED` for requests without a known client, and `OTHERS` for all others. */
+  readonly clients: Readonly<Record<string, ClientCounts>>;
   /** Requests per bucket of `http_server_request_duration_seconds`. */
   readonly latencies: readonly number[];
   /** Operations per bucket of `db_client_operation_duration_seconds`. */
@@ -73,21 +92,30 @@ export class History {
   }
 }
 
-type Totals = Omit<Sample, 'atMs' | 'seconds'>;
+type Totals = Omit<Sample, 'atMs' | 'seconds' | 'clients'> & {
+  readonly clients: ReadonlyMap<string, ClientCounts>;
+};
 
 function totalsOf(snapshot: Snapshot): Totals {
   const requests: Record<string, number> = {};
   const refusals: Record<string, number> = {};
-  for (const [[operation = '', , , result = '', reason = ''], value] of snapshot.grantd_requests_total ??
-    []) {
+  const clients = new Map<string, { requests: number; readonly refusals: Record<string, number> }>();
+  for (const [labels, value] of snapshot.grantd_requests_total ?? []) {
+    const [operation = '', clientId = UNNAMED, , result = '', reason = ''] = labels;
     const name = COUNTED_OPERATIONS.find((item) => item === operation) ?? 'other';
     add(requests, name, value);
+    const client = clients.get(clientId) ?? { requests: 0, refusals: {} };
+    clients.set(clientId, client);
+    client.requests += countOf(value);
     if (result === 'fault') add(refusals, 'fault', value);
-    else if (result === 'refused' && reason !== '') add(refusals, reason, value);
+    else if (result === 'refused' && reason !== '') {
+      add(refusals, reason, value);
+      add(client.refusals, reason, value);
+    }
   }
   const storage = snapshot.db_client_operation_duration_seconds ?? [];
   return {
-    ...{ requests, refusals },
+    ...{ requests, refusals, clients },
     latencies: bucketsOf('http_server_request_duration_seconds', snapshot),
     storage: bucketsOf('db_client_operation_duration_seconds', snapshot),
     storageFaults: sumOf(storage.filter(([[, , error]]) => error !== '')),
@@ -122,10 +150,11 @@ function since(now: number, before = 0): number {
   return Math.max(0, now - before);
 }
 
-function difference(now: Totals, before: Totals): Totals {
+function difference(now: Totals, before: Totals): Omit<Sample, 'atMs' | 'seconds'> {
   return {
     requests: countsSince(now.requests, before.requests),
     refusals: countsSince(now.refusals, before.refusals),
+    clients: clientsSince(now.clients, before.clients),
     latencies: now.latencies.map((count, at) => since(count, before.latencies[at])),
     storage: now.storage.map((count, at) => since(count, before.storage[at])),
     storageFaults: since(now.storageFaults, before.storageFaults),
@@ -139,6 +168,30 @@ function difference(now: Totals, before: Totals): Totals {
 function countsSince(now: Totals['requests'], before: Totals['requests']): Totals['requests'] {
   const counts = Object.entries(now).map(([name, count]) => [name, since(count, before[name])] as const);
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
+}
+
+/** The clients with refusals since then. */
+function clientsSince(now: Totals['clients'], before: Totals['clients']): Sample['clients'] {
+  const refused: (readonly [id: string, ClientCounts])[] = [];
+  for (const [id, { requests, refusals }] of now) {
+    const earlier = before.get(id);
+    const recent = countsSince(refusals, earlier?.refusals ?? {});
+    if (Object.keys(recent).length > 0)
+      refused.push([id, { requests: since(requests, earlier?.requests), refusals: recent }]);
+  }
+  refused.sort(([, { refusals: some }], [, { refusals: others }]) => total(others) - total(some));
+  const named = new Map(refused.slice(0, MAX_CLIENTS));
+  for (const [, client] of refused.slice(MAX_CLIENTS)) {
+    const { requests, refusals } = named.get(OTHERS) ?? { requests: 0, refusals: {} };
+    const sums = { ...refusals };
+    for (const [reason, count] of Object.entries(client.refusals)) add(sums, reason, count);
+    named.set(OTHERS, { requests: requests + client.requests, refusals: sums });
+  }
+  return Object.fromEntries(named);
+}
+
+function total(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
 /**

@@ -598,8 +598,18 @@ const CONSOLE_SAMPLES = Array.from({ length: 360 }, (_, at): HistorySample => {
     },
     refusals: {
       token_expired: Math.round(3 * wave),
-      client_secret_mismatch: isBurst ? 150 : Math.round(wave),
+      client_secret_wrong: isBurst ? 150 : Math.round(wave),
       scope_missing: at % 7 === 0 ? 1 : 0,
+    },
+    clients: {
+      'photos/web': {
+        requests: Math.round(60 * wave) + (isBurst ? 150 : 0),
+        refusals: {
+          token_expired: Math.round(3 * wave),
+          client_secret_wrong: isBurst ? 150 : Math.round(wave),
+        },
+      },
+      '': { requests: 3, refusals: { client_unknown: 1 } },
     },
     latencies: [90, 220, 120, 40, 12, 6, 2, isBurst ? 12 : 1].map((count) => Math.round(count * wave)),
     storage: [380, 160, 40, 8, 2, isBurst ? 3 : 0].map((count) => Math.round(count * wave)),
@@ -1054,6 +1064,7 @@ const SAMPLES: readonly Sample[] = [
     changes: AUDIT_EVENTS.slice(0, 3),
     issuer: 'https://login.example.com',
     keys: CONSOLE_KEYS,
+    isShared: true,
     counts: { clients: 3, groups: 2, users: 50_000, active_tokens: 1234 },
     samples: CONSOLE_SAMPLES,
   }),
@@ -1064,10 +1075,22 @@ const SAMPLES: readonly Sample[] = [
       { code: 'sign_ins', count: 120 },
       { code: 'registrations', count: 9_100 },
       { code: 'certificate', count: 1 },
+      { code: 'mails_delayed', count: 3 },
+      {
+        ...{ code: 'client', count: 200 },
+        refused: {
+          ...{ clientId: 'photos/web', requests: 230 },
+          reasons: [
+            { reason: 'client_secret_wrong', count: 180, lastAtMs: NOW_MS - 60_000 },
+            { reason: 'scope_not_allowed', count: 20, lastAtMs: NOW_MS - 400_000 },
+          ],
+        },
+      },
     ],
     changes: [],
     issuer: 'https://login.example.com',
     keys: CONSOLE_KEYS,
+    ...{ isShared: false, countedSeconds: 80 },
     counts: { clients: 3, groups: 2 },
     samples: CONSOLE_SAMPLES.slice(-8),
   }),
@@ -1349,6 +1372,7 @@ const SAMPLES: readonly Sample[] = [
     },
   }),
   sample('console_client', clientPage, {
+    counted: { samples: CONSOLE_SAMPLES, nowMs: NOW_MS, isShared: false },
     ...{ ...CONSOLE, current: 'clients', issuer: 'https://login.example.com' },
     client: {
       ...{ client_id: 'web', type: 'public', registered_itself: true, client_name: 'Photos' },

@@ -1,4 +1,5 @@
 // What the overview of the console says about the state of the server, in German.
+import { html } from 'hono/html';
 import type * as en from '../en/overview.ts';
 import { FORMATS } from './formats.ts';
 
@@ -7,6 +8,13 @@ const plural = FORMATS.counted.bind(FORMATS);
 export const OVERVIEW: typeof en.OVERVIEW = {
   title: 'Was jetzt nicht stimmt',
   nothing: 'Alles in Ordnung.',
+  nothingYet: 'Bisher alles in Ordnung.',
+  cannotCompare: (duration) => `Was üblich ist, weiß der Server noch nicht: Er zählt erst seit ${duration}.`,
+  ofThisServer: 'Gezählt wird, was dieser Server tut, nicht andere mit derselben Datenbank.',
+  last: (at) => html`Zuletzt ${at}.`,
+  unnamedClient: 'Anfragen ohne bekannte Anwendung',
+  otherClients: 'Andere Anwendungen',
+  moreClients: plural('1 weitere Anwendung', '# weitere Anwendungen'),
   lookedAt: (topics) => `Angesehen: ${topics}.`,
   topics: {
     database: 'die Datenbank',
@@ -41,7 +49,18 @@ export const OVERVIEW: typeof en.OVERVIEW = {
       'In den letzten 5 Minuten hat eine Grenze 1 Anfrage aufgehalten.',
       'In den letzten 5 Minuten haben Grenzen # Anfragen aufgehalten.',
     ),
-    mails: plural('1 E-Mail konnte nicht verschickt werden.', '# E-Mails konnten nicht verschickt werden.'),
+    mails: plural(
+      '1 E-Mail konnte nicht verschickt werden, und der Server hat aufgegeben.',
+      '# E-Mails konnten nicht verschickt werden, und der Server hat aufgegeben.',
+    ),
+    mails_delayed: plural(
+      '1 E-Mail ist mindestens zweimal gescheitert. Der Server versucht es weiter.',
+      '# E-Mails sind mindestens zweimal gescheitert. Der Server versucht es weiter.',
+    ),
+    client: plural(
+      'In den letzten 15 Minuten wurde 1 Anfrage abgelehnt.',
+      'In den letzten 15 Minuten wurden # Anfragen abgelehnt.',
+    ),
     registrations: plural(
       '1 Anwendung hat sich selbst registriert, fast so viele wie erlaubt.',
       '# Anwendungen haben sich selbst registriert, fast so viele wie erlaubt.',
@@ -66,6 +85,7 @@ export const OVERVIEW: typeof en.OVERVIEW = {
   allEvents: 'Alle Ereignisse seit gestern',
   refusals: 'Häufigste Ablehnungen',
   noRefusals: 'Keine.',
+  refusalsOfClient: 'Abgelehnte Anfragen der letzten Stunde',
   refusalCount: 'Abgelehnt',
   refusalReason: 'Warum',
   signing: 'Signaturschlüssel',
@@ -149,6 +169,19 @@ export const OVERVIEW: typeof en.OVERVIEW = {
         look: 'Die Tabelle der Ablehnungen nennt die Grenze. Das Log nennt die Adresse oder die Anwendung.',
         act: 'Haben alle Besucher dieselbe Adresse, setzen Sie trustedProxies. Sonst erfüllt die Grenze ihren Zweck.',
       },
+      mails_delayed: {
+        title: 'E-Mails scheitern immer wieder',
+        means:
+          'E-Mails sind mindestens zweimal gescheitert. Der Server versucht es etwa acht Stunden lang, dann gibt er auf.',
+        look: 'Die Seite „E-Mails“ zeigt jede E-Mail mit der Antwort des Mailservers und den nächsten Versuch.',
+        act: 'Prüfen Sie mit einer Test-E-Mail, ob der Mailserver arbeitet. Wählen Sie danach auf dieser Seite „Jetzt versuchen“.',
+      },
+      client: {
+        title: 'Eine Anwendung wird abgelehnt',
+        means: 'Eine Anwendung wurde in 15 Minuten mindestens 10-mal aus demselben Grund abgelehnt.',
+        look: 'Die Seite der Anwendung zeigt die Ablehnungen nach Gründen. Das Log enthält jede einzelne mit ihrer Adresse.',
+        act: 'Korrigieren Sie die Registrierung oder die Anwendung. Ein falsches Geheimnis wurde oft nur auf einer Seite ausgetauscht.',
+      },
       mails: {
         title: 'E-Mails konnten nicht verschickt werden',
         means: 'Der Mailserver hat E-Mails endgültig abgelehnt oder zu lange keine angenommen.',
@@ -208,5 +241,10 @@ export const OVERVIEW: typeof en.OVERVIEW = {
       },
     },
   },
+  refusalClients: 'Anwendungen',
+  refusalLast: 'Zuletzt',
+  countedSince: 'Gezählt in der letzten Stunde, höchstens seit dem Start des Servers.',
+  notByName:
+    'Einige Anwendungen zählt der Server nicht einzeln (Option metricsClients), vielleicht auch diese.',
   span: (duration) => `Die letzten ${duration}`,
 };

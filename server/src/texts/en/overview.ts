@@ -1,4 +1,6 @@
 // What the overview of the console says about the state of the server, in English.
+import { html } from 'hono/html';
+import type { Html } from '../formats/html.ts';
 import { FORMATS } from './formats.ts';
 
 const plural = FORMATS.counted.bind(FORMATS);
@@ -6,6 +8,14 @@ const plural = FORMATS.counted.bind(FORMATS);
 export const OVERVIEW = {
   title: 'What is wrong now',
   nothing: 'Nothing is wrong.',
+  nothingYet: 'Nothing is wrong so far.',
+  cannotCompare: (duration: string) =>
+    `The server cannot yet tell what is usual: it started to count ${duration} ago.`,
+  ofThisServer: 'Counts are those of this server, not of other servers with the same database.',
+  last: (at: Html) => html`The last one was ${at}.`,
+  unnamedClient: 'Requests without a known client',
+  otherClients: 'Other clients',
+  moreClients: plural('1 more client', '# more clients'),
   lookedAt: (topics: string) => `Looked at: ${topics}.`,
   topics: {
     database: 'the database',
@@ -40,7 +50,18 @@ export const OVERVIEW = {
       'A limit has stopped 1 request in the last 5 minutes.',
       'Limits have stopped # requests in the last 5 minutes.',
     ),
-    mails: plural('1 email could not be sent.', '# emails could not be sent.'),
+    mails: plural(
+      '1 email could not be sent, and the server has given up.',
+      '# emails could not be sent, and the server has given up.',
+    ),
+    mails_delayed: plural(
+      '1 email failed at least twice. The server keeps trying.',
+      '# emails failed at least twice. The server keeps trying.',
+    ),
+    client: plural(
+      '1 request was refused in the last 15 minutes.',
+      '# requests were refused in the last 15 minutes.',
+    ),
     registrations: plural(
       '1 client has registered itself, which is nearly the limit.',
       '# clients have registered themselves, which is nearly the limit.',
@@ -62,6 +83,7 @@ export const OVERVIEW = {
   allEvents: 'All events since yesterday',
   refusals: 'Most frequent refusals',
   noRefusals: 'None.',
+  refusalsOfClient: 'Refused requests of the last hour',
   refusalCount: 'Refused',
   refusalReason: 'Why',
   signing: 'Signing keys',
@@ -143,6 +165,19 @@ export const OVERVIEW = {
         look: 'The table of refusals says which limit. The log names the address or the client.',
         act: 'If all visitors share one address, set trustedProxies. Otherwise the limit does its work.',
       },
+      mails_delayed: {
+        title: 'Emails fail again and again',
+        means:
+          'Emails have failed at least twice. The server tries again for about eight hours, then gives up.',
+        look: 'The page Emails shows each email with the answer of the mail server, and when the next attempt is.',
+        act: 'Look whether the mail server works, with a test email. Then choose Try now on that page.',
+      },
+      client: {
+        title: 'A client is refused',
+        means: 'One client was refused at least 10 times in 15 minutes for the same reason.',
+        look: 'The page of the client shows its refusals by reason. The log has each of them, with its address.',
+        act: 'Correct the registration or the client. A wrong secret has often been rotated on one side only.',
+      },
       mails: {
         title: 'Emails could not be sent',
         means: 'The mail server refused emails for good, or took none for too long.',
@@ -201,5 +236,9 @@ export const OVERVIEW = {
       },
     },
   },
+  refusalClients: 'Clients',
+  refusalLast: 'Last',
+  countedSince: 'Counted in the last hour, since the start of the server at most.',
+  notByName: 'Some clients are not counted by name (option metricsClients), perhaps this one.',
   span: (duration: string) => `Last ${duration}`,
 };
