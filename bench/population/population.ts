@@ -72,11 +72,16 @@ export async function population(
 export function copyPopulation({ database }: Population, folder: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const copy = databaseIn(folder);
+  copySqlite(database, copy);
+  copyFileSync(secretFileOf(database), secretFileOf(copy), constants.COPYFILE_FICLONE);
+  return copy;
+}
+
+/** Copies a database that no process has open, over one that no process has open any more. */
+export function copySqlite(database: string, copy: string): void {
   for (const remains of [`${copy}-wal`, `${copy}-shm`]) rmSync(remains, { force: true });
   copyFileSync(database, copy, constants.COPYFILE_FICLONE);
-  copyFileSync(secretFileOf(database), secretFileOf(copy), constants.COPYFILE_FICLONE);
   flush(copy);
-  return copy;
 }
 
 /** Writes a file to the disk. Otherwise the next commits of the server would wait until the system does so. */

@@ -25,10 +25,13 @@ export interface Plot {
 const WIDTH = 800;
 const LEFT = 210;
 const RIGHT = 40;
+/** Without further lines of the legend. */
 const TOP = 84;
 const BAR = 14;
 const GAP = 3;
 const ROW_GAP = 18;
+const MARGIN = 24;
+const LEGEND_LINE = 20;
 const LINE = 16;
 /** Characters per label. */
 const LONGEST_LINE = 28;
@@ -44,13 +47,15 @@ export function plot({ title, rows, caption }: Plot): string {
   const end = highest > 1 ? Math.ceil(highest * 5) / 5 : 1;
   const x = (ratio: number) => round(LEFT + (ratio / end) * (WIDTH - LEFT - RIGHT));
 
+  const key = legend(subjects, rows);
+  const top = TOP + (key.lines - 1) * LEGEND_LINE;
   const tops: number[] = [];
-  let bottom = TOP;
+  let bottom = top;
   for (const row of rows) {
     tops.push(bottom);
     bottom += heightOf(row) + ROW_GAP;
   }
-  const groups = rows.map((row, index) => group(row, { top: tops[index] ?? TOP, x, subjects }));
+  const groups = rows.map((row, index) => group(row, { top: tops[index] ?? top, x, subjects }));
   const height = bottom + 26 + (caption === undefined ? 0 : 22);
 
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-labelledby="title desc">
@@ -59,8 +64,8 @@ export function plot({ title, rows, caption }: Plot): string {
 ${STYLE}
 <rect class="page" width="${WIDTH}" height="${height}" rx="8"/>
 <text class="title" x="24" y="34">${escapeMarkup(title)}</text>
-${legend(subjects, rows)}
-${axis(end, { x, bottom: bottom - ROW_GAP + 8 })}
+${key.markup}
+${axis(end, { x, top: top - 8, bottom: bottom - ROW_GAP + 8 })}
 ${groups.join('\n')}
 ${caption === undefined ? '' : `<text class="quiet" x="24" y="${height - 14}">${escapeMarkup(caption)}</text>`}
 </svg>
@@ -114,29 +119,54 @@ function linesOf(label: string): readonly string[] {
   return lines;
 }
 
-function axis(end: number, { x, bottom }: { x: (ratio: number) => number; bottom: number }): string {
+interface AxisPlace {
+  readonly x: (ratio: number) => number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+function axis(end: number, { x, top, bottom }: AxisPlace): string {
   const steps = Math.round(end * 5);
   const lines = Array.from({ length: steps + 1 }, (_, step) => step / 5).map(
     (ratio) =>
-      `<path class="${ratio === 1 ? 'bare' : 'line'}" d="M${x(ratio)} ${TOP - 8}V${bottom}"/>` +
+      `<path class="${ratio === 1 ? 'bare' : 'line'}" d="M${x(ratio)} ${top}V${bottom}"/>` +
       `<text class="tick" x="${x(ratio)}" y="${bottom + 16}">${ratio === 1 ? 'bare = 1' : ratio.toFixed(1)}</text>`,
   );
   return lines.join('');
 }
 
-function legend(subjects: readonly string[], rows: readonly PlotRow[]): string {
+/** In as many lines as necessary. */
+function legend(subjects: readonly string[], rows: readonly PlotRow[]) {
   const hasGoal = rows.some(({ goal }) => goal !== undefined);
-  let left = 24;
-  const entries = subjects.map((subject, index) => {
-    const entry = `<rect class="s${index}" x="${left}" y="48" width="12" height="12" rx="2"/><text class="key" x="${left + 18}" y="58">${escapeMarkup(subject)}</text>`;
-    left += 18 + subject.length * 7.2 + 22;
+  const entries = [
+    ...subjects.map((text, index) => ({
+      text,
+      mark: (left: number, top: number) =>
+        `<rect class="s${index}" x="${left}" y="${top}" width="12" height="12" rx="2"/>`,
+    })),
+    ...(hasGoal
+      ? [
+          {
+            text: 'goal of grantd',
+            mark: (left: number, top: number) => `<path class="goal" d="M${left + 5} ${top - 2}v16"/>`,
+          },
+        ]
+      : []),
+  ];
+  let left = MARGIN;
+  let lines = 1;
+  const drawn = entries.map(({ text, mark }) => {
+    const width = 18 + text.length * 7.2;
+    if (left > MARGIN && left + width > WIDTH - MARGIN) {
+      left = MARGIN;
+      lines += 1;
+    }
+    const top = 48 + (lines - 1) * LEGEND_LINE;
+    const entry = `${mark(round(left), top)}<text class="key" x="${round(left + 18)}" y="${top + 10}">${escapeMarkup(text)}</text>`;
+    left += width + 22;
     return entry;
   });
-  if (hasGoal)
-    entries.push(
-      `<path class="goal" d="M${left + 5} 46v16"/><text class="key" x="${left + 16}" y="58">goal of grantd</text>`,
-    );
-  return entries.join('');
+  return { markup: drawn.join(''), lines };
 }
 
 function inWords(rows: readonly PlotRow[]): string {

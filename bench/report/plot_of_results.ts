@@ -3,7 +3,15 @@ import { type PlotRow, plot } from './plot.ts';
 import type { RunResults } from './results.ts';
 
 /** Works whose `bare` is another server, which does more. */
-const OTHER_BARE = new Set(['introspection-postgres', 'refresh-postgres', 'revocation-postgres']);
+const OTHER_BARE = new Set([
+  'introspection-postgres',
+  'refresh-opaque-postgres',
+  'refresh-postgres',
+  'revocation-postgres',
+]);
+
+/** As durable as grantd here. */
+const IS_DURABLE = /, SQLite$/;
 
 /** The picture of one run. */
 export function plotOf(results: RunResults): string {
@@ -15,7 +23,7 @@ export function plotOf(results: RunResults): string {
   });
 }
 
-/** The comparable works: those that grantd and the bare server did in the same rounds. */
+/** The comparable works: those that grantd and the bare server did in the same rounds, with peers that are as durable. */
 function plotRows(results: RunResults): readonly PlotRow[] {
   return Object.entries(results.works).flatMap(([work, { title, contestants }]) => {
     const grantd = contestants.grantd?.ofBare;
@@ -23,7 +31,7 @@ function plotRows(results: RunResults): readonly PlotRow[] {
     const goal = goalOf(results, work, grantd.median);
     const bars = Object.entries(contestants)
       // Only grantd as installed.
-      .filter(([name]) => name === 'grantd' || !(name === 'bare' || name.startsWith('grantd')))
+      .filter(([name]) => name === 'grantd' || IS_DURABLE.test(name))
       .flatMap(([subject, { ofBare }]) =>
         ofBare === undefined ? [] : [{ subject, ratio: ofBare.median, min: ofBare.min, max: ofBare.max }],
       );

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { settingsOf } from '../../scripts/first_line.mjs';
 import { type Answer, isAnswer, withoutTokens } from '../load/generator.ts';
 import type { PlannedRequest } from '../load/request_file.ts';
-import { copyPopulation, databaseIn, type Population } from '../population/population.ts';
-import { startMeasured } from '../processes/measured_process.ts';
+import { copyPopulation, copySqlite, databaseIn, type Population } from '../population/population.ts';
+import { type ProcessOrder, startMeasured } from '../processes/measured_process.ts';
 import type { Stage } from '../works/stage.ts';
 import type { Contestant, Workload } from '../works/work.ts';
-import type { PeerState } from './peer_state.ts';
+import { PEERS, type Peer, type PeerName, type PeerState, runPeer, sqliteFileOf } from './peer_state.ts';
+import { postgresDatabase, splitPassword } from './postgres.ts';
 
 const BARE = join(import.meta.dirname, 'bare.ts');
 
@@ -67,15 +68,54 @@ export function grantd(
   };
 }
 
-export function peer(name: string, { program, folder }: PeerState, workload: Workload): Contestant {
+/** @param place `memory`, `sqlite:FILE` or the URL of PostgreSQL, without its password */
+export function peerProcess(
+  { files: [program = ''] }: Peer,
+  { folder }: PeerState,
+  place: string,
+  environment: Readonly<Record<string, string>> = {},
+): ProcessOrder {
   return {
-    name,
-    ...workload,
-    process: {
-      command: (port) => [process.execPath, program, 'serve', folder, String(port)],
-      isReady,
-    },
+    command: (port) => [process.execPath, program, 'serve', folder, place, String(port)],
+    environment,
+    isReady,
   };
+}
+
+/** A peer with what it needs of its storage. Each start of one with SQLite gets a copy of its database. */
+export async function peer(
+  stage: Pick<Stage, 'folder' | 'say'>,
+  name: PeerName,
+  state: PeerState,
+  workload: Workload,
+): Promise<Contestant> {
+  const own = PEERS[name];
+  switch (own.storage) {
+    case 'memory':
+      return { name, ...workload, process: peerProcess(own, state, 'memory') };
+    case 'SQLite': {
+      const database = join(stage.folder, `${name.replaceAll(/[^a-z0-9]+/g, '_')}.db`);
+      const beforeStart = () => copySqlite(sqliteFileOf(state), database);
+      return {
+        name,
+        ...workload,
+        database,
+        beforeStart,
+        process: peerProcess(own, state, `sqlite:${database}`),
+      };
+    }
+    case 'PostgreSQL': {
+      const { url, password, servants } = await postgresDatabase((filled) => {
+        stage.say(`filling the database of ${name}`);
+        const place = splitPassword(filled);
+        return runPeer(own, ['fill', state.folder, place.url], { PGPASSWORD: place.password });
+      });
+      return {
+        ...{ name, ...workload, servants, wakeUpSeconds: 1 },
+        process: peerProcess(own, state, url, { PGPASSWORD: password }),
+      };
+    }
+  }
 }
 
 /** Sends the response of another contestant's first request to every request, and does nothing else. */

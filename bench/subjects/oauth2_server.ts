@@ -1,7 +1,9 @@
-// @jmondi/oauth2-server over unlimited Maps. Requests are read from node:http as directly as possible.
+// @jmondi/oauth2-server. Requests are read from node:http as directly as possible. A PLACE is `memory`, `sqlite:FILE` or
+// the URL of PostgreSQL.
 //
-//     node oauth2_server.ts populate FOLDER ORDER   creates tokens, and a file of all stored records
-//     node oauth2_server.ts serve FOLDER PORT       serves the records of that file
+//     node oauth2_server.ts populate FOLDER ORDER      creates tokens, and a file of all stored records
+//     node oauth2_server.ts fill FOLDER PLACE          writes the records of that file into a database
+//     node oauth2_server.ts serve FOLDER PLACE PORT    serves them; those of that file if they are in memory
 import {
   createPrivateKey,
   createPublicKey,
@@ -25,14 +27,20 @@ import {
 } from '@jmondi/oauth2-server';
 import jsonwebtoken, { type JwtPayload } from 'jsonwebtoken';
 import { BENCH_CLIENTS, ISSUER } from '../population/clients.ts';
-import { PEER_TOKEN_KINDS, type PeerOrder, STATE_FILE } from './peer_order.ts';
+import { storageAt } from './databases.ts';
+import {
+  type TokenCodec,
+  type Tokens,
+  TokensInMemory,
+  TokensInPostgres,
+  TokensInSqlite,
+} from './oauth2_tokens.ts';
+import { PEER_TOKEN_KINDS, type PeerOrder, readState, writeState } from './peer_order.ts';
 import { LIFETIME_SECONDS, PERSON_SUBJECT } from './peer_person.ts';
 
 const SIGNING_KEY = 'signing_key.pem';
 const LIFETIME = new DateInterval(`${LIFETIME_SECONDS}s`);
 
-const byAccessToken = new Map<string, OAuthToken>();
-const byRefreshToken = new Map<string, OAuthToken>();
 const SCOPES = new Map<string, OAuthScope>(
   ['openid', 'profile', 'email', 'read'].map((name) => [name, { name }]),
 );
@@ -57,15 +65,41 @@ function scopesOf(names: readonly string[]): OAuthScope[] {
   return names.flatMap((name) => SCOPES.get(name) ?? []);
 }
 
-function remember(token: OAuthToken): OAuthToken {
-  byAccessToken.set(token.accessToken, token);
-  if (token.refreshToken) byRefreshToken.set(token.refreshToken, token);
-  return token;
-}
-
 function found<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('not found');
   return value;
+}
+
+type StoredToken = ReturnType<typeof storedToken>;
+
+function storedToken({ client, user, scopes, ...rest }: OAuthToken) {
+  return { ...rest, client: client.id, user: user?.id, scopes: scopes.map(({ name }) => name) };
+}
+
+/** From JSON, where times are texts. */
+function tokenOf({ client, user, scopes, ...rest }: StoredToken): OAuthToken {
+  const { accessTokenExpiresAt, refreshTokenExpiresAt } = rest;
+  return {
+    ...rest,
+    accessTokenExpiresAt: new Date(accessTokenExpiresAt),
+    ...(refreshTokenExpiresAt && { refreshTokenExpiresAt: new Date(refreshTokenExpiresAt) }),
+    client: found(CLIENTS.get(client)),
+    user: user === undefined ? null : PERSON,
+    scopes: scopesOf(scopes),
+  };
+}
+
+const CODEC: TokenCodec = {
+  encode: (token) => JSON.stringify(storedToken(token)),
+  decode: (json) => tokenOf(JSON.parse(json)),
+};
+
+function tokensAt(place: string): Tokens {
+  return storageAt<Tokens>(place, {
+    memory: () => new TokensInMemory(),
+    sqlite: (database) => new TokensInSqlite(database, CODEC),
+    postgres: (pool) => new TokensInPostgres(pool, CODEC),
+  });
 }
 
 const newId = () => randomBytes(32).toString('base64url');
@@ -106,7 +140,7 @@ class RsaJwtService implements JwtInterface {
   }
 }
 
-function serverOf(folder: string): AuthorizationServer {
+function serverOf(folder: string, tokens: Tokens): AuthorizationServer {
   const keys = JSON.parse(readFileSync(join(folder, SIGNING_KEY), 'utf8'));
   const server = new AuthorizationServer(
     {
@@ -122,18 +156,21 @@ function serverOf(folder: string): AuthorizationServer {
         user: user ?? null,
         scopes,
       }),
-      issueRefreshToken: async (token) =>
-        remember(
-          Object.assign(token, { refreshToken: newId(), refreshTokenExpiresAt: LIFETIME.getEndDate() }),
-        ),
-      persist: async (token) => void remember(token),
-      revoke: async (token) => {
-        byAccessToken.delete(token.accessToken);
-        if (token.refreshToken) byRefreshToken.delete(token.refreshToken);
+      issueRefreshToken: async (token) => {
+        Object.assign(token, { refreshToken: newId(), refreshTokenExpiresAt: LIFETIME.getEndDate() });
+        await tokens.addRefreshToken(token);
+        return token;
       },
-      isRefreshTokenRevoked: async ({ refreshToken }) => !byRefreshToken.has(refreshToken ?? ''),
-      getByRefreshToken: async (id) => found(byRefreshToken.get(id)),
-      getByAccessToken: async (id) => found(byAccessToken.get(id)),
+      persist: (token) => tokens.add(token),
+      revoke: (token) => tokens.remove(token),
+      // The library has just read the token, and a revoked one has no row.
+      isRefreshTokenRevoked: async () => false,
+      getByRefreshToken: async (id) => {
+        const token = await tokens.byRefreshToken(id);
+        if (token === undefined) throw OAuthException.invalidGrant();
+        return token;
+      },
+      getByAccessToken: async (id) => found(await tokens.byAccessToken(id)),
     },
     {
       getAllByIdentifiers: async (names) => scopesOf(names),
@@ -153,7 +190,8 @@ async function populate(folder: string, order: PeerOrder): Promise<void> {
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   });
   writeFileSync(join(folder, SIGNING_KEY), JSON.stringify(keys), { mode: 0o600 });
-  const grant = serverOf(folder).getGrant('client_credentials');
+  const stored = new TokensInMemory();
+  const grant = serverOf(folder, stored).getGrant('client_credentials');
   if (!('makeBearerTokenResponse' in grant) || typeof grant.makeBearerTokenResponse !== 'function')
     throw new Error('the grant issues no tokens');
 
@@ -173,7 +211,7 @@ async function populate(folder: string, order: PeerOrder): Promise<void> {
         user: ofPerson ? PERSON : null,
         scopes,
       };
-      if (kind !== 'revoked') remember(token);
+      if (kind !== 'revoked') await stored.add(token);
       const { body } = await grant.makeBearerTokenResponse(owner, token, scopes, {
         iss: ISSUER,
       });
@@ -181,42 +219,11 @@ async function populate(folder: string, order: PeerOrder): Promise<void> {
     }
     writeFileSync(join(folder, kind), `${tokens.join('\n')}\n`);
   }
-  const lines = [...byAccessToken.values()].map((token) =>
-    JSON.stringify({
-      ...token,
-      client: token.client.id,
-      user: token.user?.id,
-      scopes: token.scopes.map(({ name }) => name),
-    }),
-  );
-  writeFileSync(join(folder, STATE_FILE), `${lines.join('\n')}\n`);
+  writeState(folder, stored.all().map(storedToken));
 }
 
-function restore(folder: string): void {
-  for (const line of readFileSync(join(folder, STATE_FILE), 'utf8').split('\n')) {
-    if (line === '') continue;
-    const {
-      client: owner,
-      user,
-      scopes,
-      accessTokenExpiresAt,
-      refreshTokenExpiresAt,
-      ...rest
-    } = JSON.parse(line);
-    remember({
-      ...rest,
-      accessTokenExpiresAt: new Date(accessTokenExpiresAt),
-      ...(refreshTokenExpiresAt && { refreshTokenExpiresAt: new Date(refreshTokenExpiresAt) }),
-      client: found(CLIENTS.get(owner)),
-      user: user === undefined ? null : PERSON,
-      scopes: scopesOf(scopes),
-    });
-  }
-}
-
-function serve(folder: string, port: number): void {
-  restore(folder);
-  const server = serverOf(folder);
+function serve(folder: string, tokens: Tokens, port: number): void {
+  const server = serverOf(folder, tokens);
   const operations = new Map([
     ['/token', (request: OAuthRequest) => server.respondToAccessTokenRequest(request)],
     ['/token/introspect', (request: OAuthRequest) => server.introspect(request)],
@@ -264,6 +271,11 @@ function send(response: ServerResponse, status: number, headers: object, body: o
   response.end(text);
 }
 
-const [command = '', folder = '', argument = ''] = process.argv.slice(2);
+const [command = '', folder = '', argument = '', port = ''] = process.argv.slice(2);
 if (command === 'populate') await populate(folder, JSON.parse(argument));
-else serve(folder, Number(argument));
+else {
+  const tokens = tokensAt(argument);
+  if (command === 'fill' || argument === 'memory')
+    await tokens.fill((readState(folder) as StoredToken[]).map(tokenOf));
+  if (command === 'serve') serve(folder, tokens, Number(port));
+}

@@ -1,72 +1,53 @@
-// oidc-provider over an unlimited Map. Its access tokens are opaque, because it does not introspect others.
+// oidc-provider. Its access tokens are opaque, because it does not introspect others. A PLACE is `memory`, `sqlite:FILE`
+// or the URL of PostgreSQL.
 //
-//     node oidc_provider.ts populate FOLDER ORDER   creates tokens, and a file of all stored records
-//     node oidc_provider.ts serve FOLDER PORT       serves the records of that file
+//     node oidc_provider.ts populate FOLDER ORDER      creates tokens, and a file of all stored records
+//     node oidc_provider.ts fill FOLDER PLACE          writes the records of that file into a database
+//     node oidc_provider.ts serve FOLDER PLACE PORT    serves them; those of that file if they are in memory
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type AdapterPayload, type Configuration, Provider } from 'oidc-provider';
+import { type AdapterFactory, type Configuration, Provider } from 'oidc-provider';
 import { BENCH_CLIENTS, CALLBACK, CODE_VERIFIER, ISSUER } from '../population/clients.ts';
-import { PEER_TOKEN_KINDS, type PeerOrder, STATE_FILE } from './peer_order.ts';
+import { storageAt } from './databases.ts';
+import {
+  type Records,
+  RecordsInMemory,
+  RecordsInPostgres,
+  RecordsInSqlite,
+  type StoredRecord,
+} from './oidc_records.ts';
+import { PEER_TOKEN_KINDS, type PeerOrder, readState, writeState } from './peer_order.ts';
 import { LIFETIME_SECONDS, PERSON_CLAIMS, PERSON_SUBJECT } from './peer_person.ts';
 
 const SIGNING_KEY = 'signing_key.json';
-const stores = new Map<string, Map<string, AdapterPayload>>();
 
-function storeOf(model: string): Map<string, AdapterPayload> {
-  const store = stores.get(model) ?? new Map<string, AdapterPayload>();
-  stores.set(model, store);
-  return store;
+/** The adapter of one model. Sign-in and device codes, which need further lookups, are not used here. */
+function adapterOver(records: Records): AdapterFactory {
+  return (model) => ({
+    upsert: (id, payload) => records.upsert(model, id, payload),
+    find: (id) => records.find(model, id),
+    consume: (id) => records.consume(model, id),
+    destroy: (id) => records.destroy(model, id),
+    revokeByGrantId: (grantId) => records.revokeByGrantId(model, grantId),
+    findByUid: async () => undefined,
+    findByUserCode: async () => undefined,
+  });
 }
 
-class MapAdapter {
-  readonly #store: Map<string, AdapterPayload>;
-  readonly #grants = new Map<string, Set<string>>();
-
-  constructor(model: string) {
-    this.#store = storeOf(model);
-    for (const [id, { grantId }] of this.#store) if (grantId !== undefined) this.#ofGrant(grantId).add(id);
-  }
-
-  async upsert(id: string, payload: AdapterPayload): Promise<void> {
-    this.#store.set(id, payload);
-    if (payload.grantId !== undefined) this.#ofGrant(payload.grantId).add(id);
-  }
-
-  async find(id: string): Promise<AdapterPayload | undefined> {
-    return this.#store.get(id);
-  }
-
-  async consume(id: string): Promise<void> {
-    const payload = this.#store.get(id);
-    if (payload) payload.consumed = Math.floor(Date.now() / 1000);
-  }
-
-  async destroy(id: string): Promise<void> {
-    this.#store.delete(id);
-  }
-
-  async revokeByGrantId(grantId: string): Promise<void> {
-    for (const id of this.#grants.get(grantId) ?? []) this.#store.delete(id);
-    this.#grants.delete(grantId);
-  }
-
-  /** Sign-in and device codes are not used here. */
-  async findByUid(): Promise<undefined> {}
-  async findByUserCode(): Promise<undefined> {}
-
-  #ofGrant(grantId: string): Set<string> {
-    const ids = this.#grants.get(grantId) ?? new Set<string>();
-    this.#grants.set(grantId, ids);
-    return ids;
-  }
+function recordsAt(place: string): Records {
+  return storageAt<Records>(place, {
+    memory: () => new RecordsInMemory(),
+    sqlite: (database) => new RecordsInSqlite(database),
+    postgres: (pool) => new RecordsInPostgres(pool),
+  });
 }
 
-function providerOf(folder: string): Provider {
+function providerOf(folder: string, records: Records): Provider {
   const { api, machine_opaque, web } = BENCH_CLIENTS;
   const noBrowser = { redirect_uris: [], response_types: [] };
   const configuration: Configuration = {
-    adapter: MapAdapter,
+    adapter: adapterOver(records),
     clients: [
       { client_id: api.id, client_secret: api.secret, grant_types: [], ...noBrowser },
       {
@@ -114,7 +95,8 @@ async function populate(folder: string, order: PeerOrder): Promise<void> {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const jwk = { ...privateKey.export({ format: 'jwk' }), alg: 'RS256', use: 'sig' };
   writeFileSync(join(folder, SIGNING_KEY), JSON.stringify(jwk), { mode: 0o600 });
-  const provider = providerOf(folder);
+  const records = new RecordsInMemory();
+  const provider = providerOf(folder, records);
   const machine = await provider.Client.find(BENCH_CLIENTS.machine_opaque.id);
   const web = await provider.Client.find(BENCH_CLIENTS.web.id);
   if (machine === undefined || web === undefined) throw new Error('the clients are not registered');
@@ -161,21 +143,13 @@ async function populate(folder: string, order: PeerOrder): Promise<void> {
     for (let made = 0; made < (order[kind] ?? 0); made += 1) tokens.push(await make[kind]());
     writeFileSync(join(folder, kind), `${tokens.join('\n')}\n`);
   }
-  const lines = [...stores].flatMap(([model, store]) =>
-    [...store].map(([id, payload]) => JSON.stringify([model, id, payload])),
-  );
-  writeFileSync(join(folder, STATE_FILE), `${lines.join('\n')}\n`);
+  writeState(folder, records.all());
 }
 
-function serve(folder: string, port: number): void {
-  for (const line of readFileSync(join(folder, STATE_FILE), 'utf8').split('\n')) {
-    if (line === '') continue;
-    const [model, id, payload] = JSON.parse(line);
-    storeOf(model).set(id, payload);
-  }
-  providerOf(folder).listen(port, '127.0.0.1');
-}
-
-const [command = '', folder = '', argument = ''] = process.argv.slice(2);
+const [command = '', folder = '', argument = '', port = ''] = process.argv.slice(2);
 if (command === 'populate') await populate(folder, JSON.parse(argument));
-else serve(folder, Number(argument));
+else {
+  const records = recordsAt(argument);
+  if (command === 'fill' || argument === 'memory') await records.fill(readState(folder) as StoredRecord[]);
+  if (command === 'serve') providerOf(folder, records).listen(Number(port), '127.0.0.1');
+}

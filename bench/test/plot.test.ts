@@ -55,3 +55,25 @@ test('a plot refuses more programs than it has colours', () => {
   const bars = ['a', 'b', 'c', 'd', 'e'].map((subject) => bar(subject, 0.1));
   assert.throws(() => plot({ title: 'many', rows: [{ label: 'work', bars }] }), RangeError);
 });
+
+test('a legend that is too wide for one line has two, and the rows begin below it', () => {
+  const row = (subjects: readonly string[]) => ({
+    label: 'work',
+    bars: subjects.map((subject) => ({ subject, ratio: 0.5, min: 0.4, max: 0.6 })),
+  });
+  const long = ['first', 'second', 'third'].map((name) => `the ${name} program, with a long name`);
+  const keys = (svg: string) =>
+    [...svg.matchAll(/class="key" x="([\d.]+)" y="(\d+)"/g)].map(([, x, y]) => [x, y]);
+  const firstBar = (svg: string) => Number(/<rect class="s0" x="210" y="(\d+)"/.exec(svg)?.[1]);
+  const [one, two] = [['a', 'b', 'c'], long].map((subjects) => plot({ title: 'T', rows: [row(subjects)] }));
+  assert.ok(one !== undefined && two !== undefined);
+  assert.deepEqual(
+    keys(one).map(([, y]) => y),
+    ['58', '58', '58'],
+  );
+  assert.deepEqual(
+    keys(two).map(([, y]) => y),
+    ['58', '58', '78'],
+  );
+  assert.equal(firstBar(two), firstBar(one) + 20);
+});

@@ -1,7 +1,7 @@
 import { BENCH_CLIENTS } from '../population/clients.ts';
 import { bareLike, grantd } from '../subjects/contestants.ts';
 import { ISSUED } from './answers.ts';
-import { MACHINE_OF, peers } from './peers.ts';
+import { BETTER_AUTH_ON_SQLITE, OAUTH2_ON_SQLITE, OIDC_ON_SQLITE, peers } from './peers.ts';
 import { issuing } from './requests.ts';
 import type { Work } from './work.ts';
 
@@ -23,8 +23,9 @@ export const clientCredentials: Work = {
       measured,
       await bareLike(measured),
       ...(await peers(stage, name, {
+        peers: [...OIDC_ON_SQLITE, ...OAUTH2_ON_SQLITE, BETTER_AUTH_ON_SQLITE],
         kind: 'machine',
-        planned: (_tokens, peer) => [issuing(MACHINE_OF[peer])],
+        planned: (_tokens, { machine }) => [issuing(machine)],
         answers: [ISSUED],
       })),
     ];

@@ -4,7 +4,7 @@ import { bareLike, grantd } from '../subjects/contestants.ts';
 import type { PeerTokenKind } from '../subjects/peer_order.ts';
 import type { PeerName } from '../subjects/peer_state.ts';
 import { ACTIVE, INACTIVE } from './answers.ts';
-import { peers } from './peers.ts';
+import { BETTER_AUTH_ON_SQLITE, IN_MEMORY, OAUTH2_ON_SQLITE, OIDC_ON_SQLITE, peers } from './peers.ts';
 import { introspecting } from './requests.ts';
 import { boundOf, tokensOf } from './stage.ts';
 import type { Work } from './work.ts';
@@ -60,7 +60,7 @@ function introspectionWork(order: IntrospectionOrder): Work {
         ...(await peers(stage, name, {
           peers: order.peers,
           kind: order.peerKind,
-          planned: introspecting,
+          planned: (tokens, { introspector }) => introspecting(tokens, introspector),
           answers: [answer],
         })),
       ];
@@ -93,8 +93,6 @@ export const introspectionDpop: Work = {
   },
 };
 
-const BOTH = ['oidc-provider', '@jmondi/oauth2-server'] as const;
-
 /** Cached tokens, drawn from all distinct tokens of the run. */
 export const introspectionJwt = introspectionWork({
   name: 'introspection-jwt',
@@ -102,7 +100,7 @@ export const introspectionJwt = introspectionWork({
   kind: 'jwt_rs256',
   answer: ACTIVE,
   alsoWith: ['--log', 'off'],
-  peers: BOTH,
+  peers: [...OIDC_ON_SQLITE, ...OAUTH2_ON_SQLITE],
   peerKind: 'machine',
 });
 
@@ -112,7 +110,7 @@ export const introspectionOpaque = introspectionWork({
   kind: 'opaque',
   answer: ACTIVE,
   alsoWith: ['--log', 'off'],
-  peers: ['oidc-provider'],
+  peers: [...OIDC_ON_SQLITE, BETTER_AUTH_ON_SQLITE],
   peerKind: 'machine',
 });
 
@@ -153,6 +151,6 @@ export const introspectionInactive = introspectionWork({
   title: 'introspection, revoked JWT, seen before',
   kind: 'revoked_jwt',
   answer: INACTIVE,
-  peers: BOTH,
+  peers: IN_MEMORY,
   peerKind: 'revoked',
 });

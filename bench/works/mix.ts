@@ -3,7 +3,7 @@ import { BENCH_CLIENTS, clientOf } from '../population/clients.ts';
 import { WORKER_CORES } from '../processes/pinning.ts';
 import { bareLike, grantd } from '../subjects/contestants.ts';
 import { ACTIVE, ISSUED, REVOKED } from './answers.ts';
-import { MACHINE_OF, peers } from './peers.ts';
+import { IN_MEMORY, peers } from './peers.ts';
 import { introspecting, issuing, revoking } from './requests.ts';
 import { tokensOf } from './stage.ts';
 import { warmUpOf } from './warm_up.ts';
@@ -97,13 +97,14 @@ export const mix: Work = {
       }),
       await bareLike(measured),
       ...(await peers(stage, name, {
+        peers: IN_MEMORY,
         kind: 'machine',
-        planned: (tokens, peer, tokensOf) =>
+        planned: (tokens, { machine }, tokensOf) =>
           mixed({
             introspections: introspecting(tokens.slice(half)),
-            issue: issuing(MACHINE_OF[peer]),
+            issue: issuing(machine),
             revocations: revokingBoth(
-              revoking(tokens.slice(0, half), MACHINE_OF[peer]),
+              revoking(tokens.slice(0, half), machine),
               revoking(tokensOf('refresh').slice(0, half), BENCH_CLIENTS.web),
             ),
           }),

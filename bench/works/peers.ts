@@ -1,21 +1,27 @@
 import type { Answer } from '../load/generator.ts';
 import type { PlannedRequest } from '../load/request_file.ts';
-import { BENCH_CLIENTS, type BenchClient } from '../population/clients.ts';
 import { peer } from '../subjects/contestants.ts';
 import type { PeerTokenKind } from '../subjects/peer_order.ts';
-import { PEERS, type PeerName } from '../subjects/peer_state.ts';
+import { PEERS, type Peer, type PeerName } from '../subjects/peer_state.ts';
 import { linesOf, type Stage } from './stage.ts';
 import { warmUpOf } from './warm_up.ts';
 import type { Contestant } from './work.ts';
 
+/** Without a database, for works whose peers are not measured durably. */
+export const IN_MEMORY = ['oidc-provider', '@jmondi/oauth2-server'] as const;
+export const OIDC_ON_SQLITE = ['oidc-provider', 'oidc-provider, SQLite'] as const;
+export const OAUTH2_ON_SQLITE = ['@jmondi/oauth2-server', '@jmondi/oauth2-server, SQLite'] as const;
+export const BETTER_AUTH_ON_SQLITE = 'better-auth, SQLite';
+export const ON_POSTGRES = ['oidc-provider, PostgreSQL', '@jmondi/oauth2-server, PostgreSQL'] as const;
+
 interface PeerWork {
-  /** Default: all. Not every peer has every endpoint. */
-  readonly peers?: readonly PeerName[];
+  /** Not every peer has every endpoint. */
+  readonly peers: readonly PeerName[];
   readonly kind: PeerTokenKind;
   /** @param tokensOf tokens of another kind */
   readonly planned: (
     tokens: readonly string[],
-    peer: PeerName,
+    peer: Peer,
     tokensOf: (kind: PeerTokenKind) => readonly string[],
   ) => Iterable<PlannedRequest>;
   readonly answers: readonly Answer[];
@@ -24,7 +30,7 @@ interface PeerWork {
 
 /** The peers, each with its own tokens. */
 export async function peers(stage: Stage, name: string, work: PeerWork): Promise<readonly Contestant[]> {
-  const { peers: chosen = Object.keys(PEERS) as PeerName[], kind, planned, answers, onlyOnce = false } = work;
+  const { peers: chosen, kind, planned, answers, onlyOnce = false } = work;
   if (!stage.hasPeers) return [];
   const contestants: Contestant[] = [];
   for (const each of chosen) {
@@ -32,20 +38,21 @@ export async function peers(stage: Stage, name: string, work: PeerWork): Promise
     const tokensOf = (kind: PeerTokenKind) => linesOf(state.tokenFile(kind));
     const label = `${name}.${each}`;
     const workload = {
-      ...(await stage.requests(label, planned(tokensOf(kind), each, tokensOf))),
+      ...(await stage.requests(label, planned(tokensOf(kind), PEERS[each], tokensOf))),
       answers,
       onlyOnce,
     };
     const warmUp = onlyOnce
-      ? await warmUpOf(stage, label, { tokens: tokensOf('machine'), client: MACHINE_OF[each] })
+      ? await warmUpOf(stage, label, {
+          tokens: tokensOf('machine'),
+          client: PEERS[each].machine,
+          introspector: PEERS[each].introspector,
+        })
       : undefined;
-    contestants.push({ ...peer(each, state, workload), ...(warmUp !== undefined && { warmUp }) });
+    contestants.push({
+      ...(await peer(stage, each, state, workload)),
+      ...(warmUp !== undefined && { warmUp }),
+    });
   }
   return contestants;
 }
-
-/** The owner of client tokens at each peer. */
-export const MACHINE_OF: Readonly<Record<PeerName, BenchClient>> = {
-  'oidc-provider': BENCH_CLIENTS.machine_opaque,
-  '@jmondi/oauth2-server': BENCH_CLIENTS.machine_rs256,
-};

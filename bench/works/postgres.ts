@@ -9,15 +9,16 @@ import { type MeasuredProcess, startMeasured } from '../processes/measured_proce
 import { countRoundTrips } from '../processes/round_trips.ts';
 import type { BarePostgresOrder } from '../subjects/bare_postgres.ts';
 import { askOnce, isReady, startOf } from '../subjects/contestants.ts';
+import { CONNECTIONS_TO_POSTGRES } from '../subjects/databases.ts';
+import type { PeerTokenKind } from '../subjects/peer_order.ts';
+import type { Peer } from '../subjects/peer_state.ts';
 import { type PostgresPopulation, postgresPopulation } from '../subjects/postgres.ts';
 import { ACTIVE, REFRESHED, REVOKED } from './answers.ts';
+import { ON_POSTGRES, peers } from './peers.ts';
 import { introspecting, refreshing, revoking } from './requests.ts';
 import { type Sizes, tokensOf } from './stage.ts';
 import { MOST_TOKENS, warmUpOf } from './warm_up.ts';
 import type { Contestant, Work } from './work.ts';
-
-/** The program's default. */
-const CONNECTIONS_TO_POSTGRES = 10;
 
 const BARE_POSTGRES = join(import.meta.dirname, '..', 'subjects', 'bare_postgres.ts');
 
@@ -38,6 +39,11 @@ interface PostgresWork {
   readonly kind: TokenKind;
   readonly order: (sizes: Sizes) => PopulationOrder;
   readonly planned: (tokens: readonly string[]) => readonly PlannedRequest[];
+  /** Tokens of the peers, and their requests. Without it, no peer does the same. */
+  readonly ofPeers?: {
+    readonly kind: PeerTokenKind;
+    readonly planned: (tokens: readonly string[], peer: Peer) => readonly PlannedRequest[];
+  };
   readonly answer: Answer;
   /** Whether each request commits, and uses its token up. */
   readonly writes: boolean;
@@ -47,7 +53,7 @@ interface PostgresWork {
  * The program on PostgreSQL, compared with a bare server that makes as many round trips per request. If the request
  * commits, so does the bare server's last round trip.
  */
-function postgresWork({ name, title, kind, order, planned, answer, writes }: PostgresWork): Work {
+function postgresWork({ name, title, kind, order, planned, ofPeers, answer, writes }: PostgresWork): Work {
   return {
     name,
     title,
@@ -106,7 +112,8 @@ function postgresWork({ name, title, kind, order, planned, answer, writes }: Pos
           isReady,
         },
       };
-      return [measured, bare];
+      const others = ofPeers && { peers: ON_POSTGRES, ...ofPeers, answers: [answer], onlyOnce: writes };
+      return [measured, bare, ...(others === undefined ? [] : await peers(stage, name, others))];
     },
   };
 }
@@ -166,6 +173,7 @@ function writingOrder({ tokens, personal }: Sizes): PopulationOrder {
   return withCopies({
     jwt_rs256: Math.min(MOST_TOKENS, tokens),
     opaque: tokens,
+    web_opaque_refresh: personal,
     web_es256_refresh: personal,
   });
 }
@@ -178,9 +186,22 @@ export const introspectionPostgres = postgresWork({
     const rows = Math.round(records / 10);
     return { records: rows, tokens: { jwt_rs256: Math.min(tokens, Math.floor(rows * TOKENS_PART)) } };
   },
-  planned: introspecting,
+  planned: (tokens) => introspecting(tokens),
+  ofPeers: { kind: 'machine', planned: (tokens) => introspecting(tokens) },
   answer: ACTIVE,
   writes: false,
+});
+
+/** The tokens and signatures of `refresh-token-opaque`. The bare server makes no signature. */
+export const refreshOpaquePostgres = postgresWork({
+  name: 'refresh-opaque-postgres',
+  title: 'refresh, opaque tokens, RS256 ID token, PostgreSQL',
+  kind: 'web_opaque_refresh',
+  order: writingOrder,
+  planned: (tokens) => refreshing(tokens, clientOf('web_opaque_refresh')),
+  ofPeers: { kind: 'refresh', planned: (tokens) => refreshing(tokens, BENCH_CLIENTS.web) },
+  answer: REFRESHED,
+  writes: true,
 });
 
 /** The signatures are those of `refresh-token-es256`. The bare server makes none. */
@@ -200,6 +221,7 @@ export const revocationPostgres = postgresWork({
   kind: 'opaque',
   order: writingOrder,
   planned: (tokens) => revoking(tokens, clientOf('opaque')),
+  ofPeers: { kind: 'machine', planned: (tokens, { machine }) => revoking(tokens, machine) },
   answer: REVOKED,
   writes: true,
 });

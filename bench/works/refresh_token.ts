@@ -5,7 +5,7 @@ import { bareLike, grantd } from '../subjects/contestants.ts';
 import type { PeerTokenKind } from '../subjects/peer_order.ts';
 import type { PeerName } from '../subjects/peer_state.ts';
 import { REFRESHED } from './answers.ts';
-import { peers } from './peers.ts';
+import { BETTER_AUTH_ON_SQLITE, OAUTH2_ON_SQLITE, OIDC_ON_SQLITE, peers } from './peers.ts';
 import { exchanging, refreshing } from './requests.ts';
 import { tokensOf } from './stage.ts';
 import { warmUpOf } from './warm_up.ts';
@@ -60,7 +60,7 @@ export const refreshToken = trading({
   title: 'refresh, with rotation',
   kind: 'web_refresh',
   peerKind: 'refresh',
-  peers: ['oidc-provider', '@jmondi/oauth2-server'],
+  peers: [...OIDC_ON_SQLITE, ...OAUTH2_ON_SQLITE],
   planned: refreshing,
 });
 
@@ -70,7 +70,7 @@ export const refreshTokenOpaque = trading({
   title: 'refresh, opaque tokens, RS256 ID token',
   kind: 'web_opaque_refresh',
   peerKind: 'refresh',
-  peers: ['oidc-provider'],
+  peers: [...OIDC_ON_SQLITE, BETTER_AUTH_ON_SQLITE],
   planned: refreshing,
 });
 
@@ -121,6 +121,6 @@ export const codeExchange = trading({
   title: 'code exchange, opaque tokens, RS256 ID token',
   kind: 'web_opaque_code',
   peerKind: 'code',
-  peers: ['oidc-provider'],
+  peers: OIDC_ON_SQLITE,
   planned: exchanging,
 });

@@ -7,9 +7,12 @@ import {
   CODE_VERIFIER,
 } from '../population/clients.ts';
 
-/** The API introspects each token. */
-export function introspecting(tokens: readonly string[]): readonly PlannedRequest[] {
-  return tokens.map((token) => form('/token/introspect', BENCH_CLIENTS.api, { token }));
+/** The API, or another client, introspects each token. */
+export function introspecting(
+  tokens: readonly string[],
+  introspector = BENCH_CLIENTS.api,
+): readonly PlannedRequest[] {
+  return tokens.map((token) => form('/token/introspect', introspector, { token }));
 }
 
 /** Each token's own client revokes it. */

@@ -1,13 +1,13 @@
 import { BENCH_CLIENTS, clientOf } from '../population/clients.ts';
 import { bareLike, grantd } from '../subjects/contestants.ts';
 import { REVOKED } from './answers.ts';
-import { MACHINE_OF, peers } from './peers.ts';
+import { BETTER_AUTH_ON_SQLITE, OAUTH2_ON_SQLITE, OIDC_ON_SQLITE, peers } from './peers.ts';
 import { revoking } from './requests.ts';
 import { tokensOf } from './stage.ts';
 import { warmUpOf } from './warm_up.ts';
 import type { Work } from './work.ts';
 
-/** Opaque tokens, each revoked once and durably. The peers revoke in memory. */
+/** Opaque tokens, each revoked once and durably. */
 function revocationWork(connections: number): Work {
   const name = `revocation-${connections}`;
   return {
@@ -27,8 +27,9 @@ function revocationWork(connections: number): Work {
         measured,
         await bareLike(measured),
         ...(await peers(stage, name, {
+          peers: [...OIDC_ON_SQLITE, ...OAUTH2_ON_SQLITE, BETTER_AUTH_ON_SQLITE],
           kind: 'machine',
-          planned: (tokens, peer) => revoking(tokens, MACHINE_OF[peer]),
+          planned: (tokens, { machine }) => revoking(tokens, machine),
           answers: [REVOKED],
           onlyOnce: true,
         })),

@@ -10,6 +10,15 @@ export const MOST_TOKENS = 20_000;
 /** One in this many requests issues a token. */
 const ISSUE_EVERY = 10;
 
+interface WarmUpOrder {
+  /** Access tokens that live on. */
+  readonly tokens: readonly string[];
+  /** Gets tokens for itself. */
+  readonly client: BenchClient;
+  /** Default: the API. */
+  readonly introspector?: BenchClient;
+}
+
 /**
  * Warms up a program whose own requests can be sent only once. Introspection and issuance use much of the same code:
  * form, client authentication, store.
@@ -18,9 +27,9 @@ const ISSUE_EVERY = 10;
 export async function warmUpOf(
   stage: Stage,
   name: string,
-  { tokens, client }: { readonly tokens: readonly string[]; readonly client: BenchClient },
+  { tokens, client, introspector }: WarmUpOrder,
 ): Promise<Workload> {
-  const planned = withIssues(introspecting(tokens.slice(0, MOST_TOKENS)), issuing(client));
+  const planned = withIssues(introspecting(tokens.slice(0, MOST_TOKENS), introspector), issuing(client));
   return { ...(await stage.requests(`${name}.warm_up`, planned)), answers: [ACTIVE, ISSUED] };
 }
 

@@ -12,7 +12,12 @@ import {
 import { introspectionJwtBesideWriter } from './introspection_jwt_beside_writer.ts';
 import { introspectionMany } from './introspection_many.ts';
 import { mix } from './mix.ts';
-import { introspectionPostgres, refreshPostgres, revocationPostgres } from './postgres.ts';
+import {
+  introspectionPostgres,
+  refreshOpaquePostgres,
+  refreshPostgres,
+  revocationPostgres,
+} from './postgres.ts';
 import {
   codeExchange,
   refreshToken,
@@ -47,6 +52,7 @@ export const WORKS: readonly Work[] = [
   codeExchange,
   growth,
   introspectionPostgres,
+  refreshOpaquePostgres,
   refreshPostgres,
   revocationPostgres,
 ];
