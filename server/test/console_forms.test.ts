@@ -87,6 +87,20 @@ describe('operations', () => {
   });
 });
 
+test('a user who is locked somewhere is shown as locked, with the button that unlocks', async () => {
+  for (const [language, verdict] of [
+    ['en', /class="badge wait">Locked from one place until </],
+    ['de', /class="badge wait">Gesperrt von einem Ort aus bis </],
+  ] as const) {
+    const page = samplePages(language).get('console_support_locked');
+    assert.ok(page);
+    const html = String(await documentOf(page));
+    assert.match(html, verdict);
+    assert.match(html, /<button id="unlock" type="submit" name="do" value="unlock">/);
+    assert.doesNotMatch(html, /badge good/);
+  }
+});
+
 test('the place of a mistake in JSON is a line and a column', () => {
   for (const [text, place] of [
     ['{"a": 1}', undefined],
@@ -194,15 +208,17 @@ describe('forms', () => {
     assert.equal((await set.instance.mails.list(false, 10))[0]?.recipient, 'q@example.com');
   });
 
-  test('a client is added after a summary, and its secret is shown until it is stored', async () => {
+  test('a client is added, and its secret is shown until it is stored', async () => {
     const form = await at('clients?ask=add_web');
     const fields = {
       ...{ client_id: 'site', client_name: 'Site', redirect_uris: 'https://site.example/cb' },
       ...{ post_logout_redirect_uris: '', scope: 'openid email' },
     };
-    const summary = await browser.submit(form, { ...fields, do: 'add_web' });
-    assert.match(summary.html, /Redirect URIs<\/dt><dd><code>https:\/\/site\.example\/cb/);
-    const added = await browser.submit(summary, { do: 'add_web' });
+    const wrong = await browser.submit(form, { ...fields, client_id: 'a site', do: 'add_web' });
+    assert.equal(wrong.status, 400);
+    assert.match(wrong.html, /Use up to 200 letters, digits and signs, without spaces\./);
+    assert.match(wrong.html, /value="a site"/);
+    const added = await browser.submit(form, { ...fields, do: 'add_web' });
     assert.match(added.html, /The client is added\./);
     const [, secret = ''] = /<code id="new-secret">([^<]+)</.exec(added.html) ?? [];
     assert.ok(secret.length > 20);
@@ -234,14 +250,15 @@ describe('forms', () => {
       api_scopes: ['notes:read'],
     });
     for (const [kind, fields, tries] of [
-      ['spa', { redirect_uris: 'https://spa.example/' }, /oauth4webapi[\s\S]*https:\/\/spa\.example\//],
+      ['spa', { redirect_uris: 'https://spa.example/' }, /<!doctype html>[\s\S]*https:\/\/spa\.example\//],
       ['native', { redirect_uris: 'http://127.0.0.1/cb' }, /oidc\.None\(\)/],
       ['machine', { apis: 'https://notes.example', scope: 'notes:read' }, /grant_type=client_credentials/],
       ['api', { resource: 'https://api.example', api_scopes: 'api:read\napi:write' }, /token\/introspect/],
     ] as const) {
       const form = await at(`clients?ask=add_${kind}`);
-      const summary = await browser.submit(form, { client_id: `my-${kind}`, ...fields, do: `add_${kind}` });
-      const page = await browser.submit(summary, { do: `add_${kind}` });
+      const offersSecret = form.html.includes('name="client_secret"');
+      assert.equal(offersSecret, kind === 'machine' || kind === 'api', kind);
+      const page = await browser.submit(form, { client_id: `my-${kind}`, ...fields, do: `add_${kind}` });
       assert.match(page.html, /The client is added\./, kind);
       assert.match(unescaped(page.html), tries, kind);
     }
@@ -263,16 +280,25 @@ describe('forms', () => {
       [client.client_name, client['client_name#de'], client.consent_required],
       ['After', 'Danach', false],
     );
+    const first = await at('clients?id=edited&ask=edit');
+    const unused = { ...fieldsIn(first.html), scope: 'openid offline_access email', do: 'edit' };
+    assert.match((await browser.submit(first, unused)).html, /The client is changed\./, 'it ends nothing');
+    const { subject } = await set.addUser('of edited');
+    await set.tokensOf('edited', subject);
     const next = await at('clients?id=edited&ask=edit');
     const scope = { ...fieldsIn(next.html), scope: 'openid', do: 'edit' };
     const question = await browser.submit(next, scope);
+    const back = await browser.submit(question, { back: 'yes' });
+    assert.match(back.html, /<h1[^>]*>Change edited[\s\S]*name="scope" value="openid"/);
+    assert.match((await call(commands(), 'getClient', { client_id: 'edited' })).scope ?? '', /email/);
     assert.match(
       question.html,
-      /This can end access[\s\S]*<code>openid offline_access<\/code> → <code>openid<\/code>/,
+      /This can end access[\s\S]*<code>openid offline_access email<\/code> → <code>openid<\/code>/,
     );
     const hidden = { ...hiddenIn(question.html), do: 'edit' };
     assert.match((await browser.submit(question, hidden)).html, /The client is changed\./);
     assert.equal((await call(commands(), 'getClient', { client_id: 'edited' })).scope, 'openid');
+    await call(commands(), 'revokeAll', { client_id: 'edited' });
     const last = await at('clients?id=edited&ask=edit');
     const wrong = await browser.submit(last, { ...fieldsIn(last.html), jwks_uri: 'ftp://x', do: 'edit' });
     assert.equal(wrong.status, 400);

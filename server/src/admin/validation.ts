@@ -1,5 +1,6 @@
 // Checks inputs against the schemas of operations.
 import { Validator } from '@cfworker/json-schema';
+import { LANGUAGE_FORM } from '../texts/texts.ts';
 import { InvalidInput, type ValueProblem } from './operation_refused.ts';
 import type { Schema } from './schema.ts';
 import type { AnyOperation } from './table.ts';
@@ -50,6 +51,36 @@ export function ruleInWords(keyword: string, rule: unknown): string {
   return IN_WORDS[keyword]?.(rule) ?? 'another value';
 }
 
+/** The patterns of the schemas, with what they demand. */
+export const PATTERNS = {
+  visible: { form: '^[!-~]{1,200}$', words: 'up to 200 letters, digits and signs, without spaces' },
+  printable: { form: '^[ -~]+$', words: 'letters, digits, signs and spaces, all of ASCII' },
+  language: { form: LANGUAGE_FORM.source, words: 'the tag of a language, such as de or pt-BR' },
+  audit_head: {
+    form: '^\\d{1,15}:[A-Za-z0-9_-]{43}$',
+    words: 'a number, a colon and 43 letters, digits, hyphens or underscores',
+  },
+} as const satisfies Readonly<Record<string, { readonly form: string; readonly words: string }>>;
+
+export type PatternName = keyof typeof PATTERNS;
+
+const PATTERN_NAMES = Object.keys(PATTERNS) as readonly PatternName[];
+
+/** The name of a pattern in a schema. */
+export function patternOf(rule: unknown): PatternName | undefined {
+  return PATTERN_NAMES.find((name) => PATTERNS[name].form === rule);
+}
+
+function wordsOfPattern(rule: unknown): string {
+  const name = patternOf(rule);
+  return name === undefined ? `a text of the form ${rule}` : PATTERNS[name].words;
+}
+
+/** The pattern that a problem is about. */
+export function patternIn({ detail }: Pick<ValueProblem, 'detail'>): PatternName | undefined {
+  return PATTERN_NAMES.find((name) => detail === `expected ${PATTERNS[name].words}`);
+}
+
 /** What rules of the schemas demand, by keyword. */
 const IN_WORDS: Readonly<Record<string, (rule: unknown) => string>> = {
   additionalProperties: () => 'no such member',
@@ -72,7 +103,7 @@ const IN_WORDS: Readonly<Record<string, (rule: unknown) => string>> = {
   maxItems: (rule) => `at most ${rule} items`,
   uniqueItems: () => 'each item once',
   minProperties: (rule) => (rule === 1 ? 'a member' : `at least ${rule} members`),
-  pattern: (rule) => `a text of the form ${rule}`,
+  pattern: (rule) => wordsOfPattern(rule),
   format: (rule) => FORMATS[String(rule)] ?? String(rule),
 };
 

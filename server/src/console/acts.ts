@@ -66,7 +66,9 @@ export interface Act {
   readonly canUndo?: true;
   /** Whether a question comes first; for a form, which changes are asked about. */
   readonly asks?: boolean | ((values: Values) => boolean);
-  /** What the question shows. */
+  /** Whether it can end access, which the question before a form says. An addition never does. */
+  readonly mayEnd?: true;
+  /** What the question shows. If it is nothing, a form is saved without a question. */
   readonly facts?: (visit: Visit, given: Given, texts: Texts, values: Values) => Promise<readonly Row[]>;
   /** Makes the input, from the parameters and what was typed. Default: both together. */
   readonly input?: (values: Values, given: Given, visit: Visit) => object | Promise<object>;
@@ -144,6 +146,7 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
     view,
   } = visit;
   const [name = '', act] = actIn(own, form.get('do')) ?? [];
+  const isBack = form.get('back') === 'yes';
   if (act === undefined) return toConsole(c, pages, session, urlOf(view.base, own.page), 'nothing_changed');
   const given = givenIn(act, form);
   if (act.form === undefined) return perform(visit, own, act, given, {});
@@ -153,13 +156,18 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
     stored === undefined ? readNew(fields, form, spec) : readChange(fields, form, stored.document, spec);
   const again = (problems: Problems, more: Partial<Again> = {}) =>
     renderForm(visit, own, name, given, opened, { typed: form, problems, ...more });
+  if (isBack) return again(new Map());
   if (sent.problems.size > 0) return again(sent.problems, { status: 400 });
   if (stored !== undefined && Object.keys(sent.input).length === 0)
     return toConsole(c, pages, session, urlOf(view.base, own.page, given), 'nothing_changed');
   const { asks } = act;
   const isAsked = typeof asks === 'function' && asks(sent.input) && form.get('confirmed') !== 'yes';
   try {
-    if (isAsked) return await renderConfirmation(visit, own, name, given, opened, sent.input);
+    if (isAsked) {
+      const texts = textsIn(visit.setting.language);
+      const facts = await act.facts?.(visit, given, texts, sent.input);
+      if (facts?.length !== 0) return await renderConfirmation(visit, own, name, given, opened, facts);
+    }
     return await perform(visit, own, act, given, sent.input);
   } catch (error) {
     if (error instanceof InvalidInput) return again(problemsAt(fields, error.errors), { status: 400 });
@@ -347,7 +355,7 @@ async function renderConfirmation(
   name: string,
   given: Given,
   { fields, spec, stored }: Opened,
-  values: Values,
+  facts: readonly Row[] = [],
 ): Promise<Response> {
   const { c, setting, view, form } = visit;
   const texts = textsIn(setting.language);
@@ -366,7 +374,6 @@ async function renderConfirmation(
       ],
     ];
   });
-  const facts = (await own.acts[name]?.facts?.(visit, given, texts, values)) ?? [];
   const typed = [...form].filter(([field]) => !['form_token', 'do', 'confirmed'].includes(field));
   const shown: QuestionView = {
     ...view,
@@ -378,7 +385,8 @@ async function renderConfirmation(
       facts: [...changes, ...facts],
     },
     canUndo: true,
-    typed: [...typed, ['confirmed', 'yes']],
+    mayEnd: own.acts[name]?.mayEnd === true,
+    typed: [...typed, ['do', name], ['confirmed', 'yes']],
   };
   return renderPage(c, questionPage(shown, setting));
 }
@@ -390,16 +398,18 @@ export interface QuestionView extends ConsoleView {
   readonly name: string;
   readonly facts: readonly Row[];
   readonly canUndo?: boolean;
+  readonly mayEnd?: boolean;
   /** What a form has sent before the question. */
   readonly typed?: readonly (readonly [string, string])[];
 }
 
-/** The question before an act: button `console-yes`, link `console-no`. */
+/** The question before an act: button `console-yes`, and `console-no`: a link, or a button back to the form. */
 export function questionPage(view: QuestionView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
-  const { base, page, act, given, name, facts, typed, canUndo = false } = view;
+  const { base, page, act, given, name, facts, typed, canUndo = false, mayEnd = false } = view;
   const { title, text, yes } = actText(page, act, texts);
-  const lead = typed === undefined ? text : texts.console.forms.check;
+  const { check, checkEnd } = texts.console.forms;
+  const lead = typed === undefined ? text : mayEnd ? checkEnd : check;
   return questionFrame(setting, {
     title: title(name),
     body: html`${lead === undefined ? '' : html`<p>${lead}</p>\n`}${facts.length === 0 ? '' : termList(facts)}
@@ -408,7 +418,7 @@ ${question(
   {
     ...{ action: urlOf(base, page), does: act, yes, fields: typed ?? Object.entries(given) },
     canUndo,
-    back: urlOf(base, page, typed === undefined ? given : { ...given, ask: act }),
+    ...(typed === undefined && { back: urlOf(base, page, given) }),
   },
   texts,
 )}`,

@@ -7,7 +7,7 @@ interface NewClientForm {
   /** What the fields contain at first. */
   readonly values: object;
   /** Members that follow from the kind. */
-  readonly members: object;
+  readonly members: { readonly token_endpoint_auth_method?: 'none'; readonly [member: string]: unknown };
 }
 
 const SIGNS_IN = ['client_name', 'redirect_uris', 'post_logout_redirect_uris', 'scope', 'allowed_groups'];

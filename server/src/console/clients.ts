@@ -72,11 +72,12 @@ const activeTokens: Act['facts'] = async ({ call }, { id = '' }, { console: word
   return [[words.activeTokens, formats.number(active)]];
 };
 
-/** What a change ends, before it is made. */
+/** What a change ends, before it is made; nothing if it ends no token and lets none give less. */
 const consequences: Act['facts'] = async ({ call }, { id = '' }, { console: words, formats }, values) => {
   const { plan } = await call('updateClient', { ...values, client_id: id, dry_run: true });
   if (plan === undefined) return [];
   const { ends, narrows, has_more: hasMore } = plan;
+  if (!hasMore && [ends, narrows].every(({ tokens, sessions }) => tokens + sessions === 0)) return [];
   const counted = (reach: typeof ends) =>
     words.plan.reach(
       formats.number(reach.tokens),
@@ -98,12 +99,17 @@ const ADDING = Object.entries(NEW_CLIENTS).map(([kind, { first, values, members 
     async form(visit) {
       const choices = await choicesOf(visit);
       const others = Object.keys(CLIENT_PARTS.all).filter((name) => !first.includes(name));
+      const secret = members.token_endpoint_auth_method === 'none' ? ['client_secret'] : [];
       return {
-        spec: { first: ['client_id', ...first], without: others, required: first.filter(isNeeded), choices },
+        spec: {
+          first: ['client_id', ...first],
+          without: [...others, ...secret],
+          required: first.filter(isNeeded),
+          choices,
+        },
         values,
       };
     },
-    asks: () => true,
     input: (typed) => ({ ...members, ...typed }),
     after: keepSecret,
     done: 'client_added',
@@ -134,6 +140,7 @@ export const CLIENTS: Acts = {
         return { spec: { ...spec, without: client.registered_itself ? [] : ['set_by_operator'] } };
       },
       asks: (values) => CAN_END.some((member) => Object.hasOwn(values, member)),
+      mayEnd: true,
       facts: consequences,
       after: keepSecret,
       done: 'client_changed',
@@ -184,6 +191,7 @@ export const CLIENTS: Acts = {
         };
       },
       asks: () => true,
+      mayEnd: true,
       done: ({ removed }: Document<'removeUnusedClients'>) =>
         removed.length === 0 ? 'nothing_changed' : 'clients_removed',
     },

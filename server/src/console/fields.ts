@@ -2,6 +2,7 @@
 import { isJsonObject } from '@grantd/core/options';
 import type { ValueProblem } from '../admin/operation_refused.ts';
 import type { Schema } from '../admin/schema.ts';
+import { type PatternName, patternIn } from '../admin/validation.ts';
 import type { Texts } from '../texts/texts.ts';
 import { jsonProblem } from './json_problem.ts';
 
@@ -221,6 +222,8 @@ export interface ShownProblem {
   readonly at?: readonly [line: number, column: number];
   /** In English. */
   readonly detail?: string;
+  /** What the value has to be, which the texts say. */
+  readonly pattern?: PatternName;
 }
 
 /** Problems by the name of the field; under an empty name those that belong to no field. */
@@ -352,7 +355,8 @@ function put(input: Record<string, unknown>, path: readonly string[], value: unk
 /** Puts the errors of an operation at the fields that they are about. */
 export function problemsAt(fields: readonly Field[], errors: readonly ValueProblem[]): Problems {
   const problems = new Map<string, ShownProblem>();
-  for (const { in: pointer, detail } of errors) {
+  for (const error of errors) {
+    const { in: pointer, detail } = error;
     const path = pointer
       .split('/')
       .slice(1)
@@ -364,8 +368,14 @@ export function problemsAt(fields: readonly Field[], errors: readonly ValueProbl
     const alike = field ?? fields.find(({ path: own }) => own.at(-1) === path[0]);
     const rest = path.slice(field?.path.length ?? (alike === undefined ? 0 : 1)).join('.');
     const name = alike?.name ?? '';
+    const pattern = patternIn(error);
     if (!problems.has(name))
-      problems.set(name, { reason: 'refused', detail: rest === '' ? detail : `${rest}: ${detail}` });
+      problems.set(
+        name,
+        pattern === undefined
+          ? { reason: 'refused', detail: rest === '' ? detail : `${rest}: ${detail}` }
+          : { reason: 'pattern', pattern },
+      );
   }
   return problems;
 }

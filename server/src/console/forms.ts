@@ -170,8 +170,11 @@ function sentence(text: string): string {
   return /[.!?]$/.test(first) ? first : `${first}.`;
 }
 
-export function problemText({ reason, at, detail }: ShownProblem, { console: { forms } }: Texts): Html {
-  const text = forms.problems[reason];
+export function problemText(
+  { reason, at, detail, pattern }: ShownProblem,
+  { console: { forms } }: Texts,
+): Html {
+  const text = pattern === undefined ? forms.problems[reason] : forms.patterns[pattern];
   const place = at === undefined ? '' : ` ${forms.place(String(at[0]), String(at[1]))}`;
   const more = detail === undefined ? '' : html` <span lang="en"><bdi>${sentence(detail)}</bdi></span>`;
   return html`${text}${place}${more}`;

@@ -399,13 +399,13 @@ interface QuestionShown {
   readonly does: string;
   readonly fields: Fields;
   readonly yes: string;
-  /** URL to return to. */
-  readonly back: string;
+  /** URL to return to. Default: back to the form with what was typed. */
+  readonly back?: string;
   /** Whether another change can undo it. */
   readonly canUndo?: boolean;
 }
 
-/** The form before a change: button `console-yes`, red for what cannot be undone, and link `console-no`. */
+/** The form before a change: button `console-yes`, red for what cannot be undone, and link or button `console-no`. */
 export function question(
   view: ConsoleView,
   { action, does, fields, yes, back, canUndo = false }: QuestionShown,
@@ -414,7 +414,7 @@ export function question(
   return html`<form method="post" action="${action}">
 ${hiddenFields(view, fields)}<div class="answers">
 <button id="console-yes" type="submit" class="${canUndo ? 'primary' : 'final'}" name="do" value="${does}">${yes}</button>
-<a id="console-no" href="${back}">${texts.console.no}</a>
+${back === undefined ? html`<button id="console-no" type="submit" name="back" value="yes">${texts.console.forms.back}</button>` : html`<a id="console-no" href="${back}">${texts.console.no}</a>`}
 </div>
 </form>`;
 }

@@ -52,6 +52,7 @@ export const GROUPS: Acts = {
       stored: 'getGroup',
       form: { first: ABOUT },
       asks: ({ sign_in_policy: policy }) => policy !== undefined,
+      mayEnd: true,
       done: 'group_changed',
     },
     remove: {

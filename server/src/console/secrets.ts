@@ -32,6 +32,7 @@ export const SECRETS: Acts = {
       operation: 'dropSecrets',
       form: { first: ['force'] },
       asks: () => true,
+      mayEnd: true,
       done: ({ file }: Document<'dropSecrets'>) =>
         file === undefined ? 'server_secret_by_option' : 'server_secrets_dropped',
       warns: ({ file, source }: Document<'dropSecrets'>) =>

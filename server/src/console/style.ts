@@ -87,8 +87,8 @@ const FRAME = `
 
 /** Rules of the console’s pages, after those of all pages. */
 export const CONSOLE_STYLE = `${FRAME}
-:root { ${linesOf(LINES.light)} }
-@media (prefers-color-scheme: dark) { :root { ${linesOf(LINES.dark)} } }
+:root { ${linesOf(LINES.light)} --wait: #8a5300; }
+@media (prefers-color-scheme: dark) { :root { ${linesOf(LINES.dark)} --wait: #f0b050; } }
 .button.ending { color: var(--danger); }
 .profile .codes { margin-top: 0; }
 #stopped[hidden] { display: none; }
@@ -162,6 +162,7 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .figures dd { font-size: 1.5rem; font-weight: 650; }
 .badge.good { color: var(--success); }
 .badge.bad { color: var(--danger); }
+.badge.wait { color: var(--wait); border-color: currentColor; }
 .filters { display: grid; gap: 0 1.25rem; }
 .filters > details, .filters > .actions { grid-column: 1 / -1; }
 .filters summary { margin-bottom: 1rem; cursor: pointer; }

@@ -8,14 +8,18 @@ import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { clientNamed } from './audit.ts';
-import { type ConsoleView, consoleFrame, type Row, section, termList, urlOf } from './frame.ts';
+import { actionForm, type ConsoleView, consoleFrame, type Row, section, termList, urlOf } from './frame.ts';
 import { thingUrl } from './lists.ts';
 import { type Names, namesOf } from './names.ts';
 import { waysIn } from './sentences.ts';
 import { clientLink, instant, moment, reasonLine } from './values.ts';
 
 /** `GET /console/users?sub=SUBJECT&show=sign_in`. With `client`, as if the user came from this client. */
-export async function showSupport(visit: Visit, sub: string): Promise<Response> {
+export async function showSupport(
+  visit: Visit,
+  sub: string,
+  unlock: SupportView['unlock'],
+): Promise<Response> {
   const { c, call, setting, view, console: parts, session } = visit;
   const typed = (c.req.query('client') ?? '').trim();
   const client = typed === '' ? {} : { client_id: await clientNamed(visit, typed) };
@@ -24,7 +28,7 @@ export async function showSupport(visit: Visit, sub: string): Promise<Response> 
   const names = await namesOf(parts.partsOf(session.person.subject), {
     clientIds: clientIds.filter((id) => id !== undefined),
   });
-  const shown = { ...view, said, names, typed, nowMs: parts.pages.clock() };
+  const shown = { ...view, said, names, typed, unlock, nowMs: parts.pages.clock() };
   return renderPage(c, supportPage(shown, setting));
 }
 
@@ -33,6 +37,8 @@ export interface SupportView extends ConsoleView {
   readonly names: Names;
   /** The client that was asked about. */
   readonly typed: string;
+  /** The button that unlocks the user. */
+  readonly unlock: (texts: Texts) => Html;
   readonly nowMs: number;
 }
 
@@ -41,8 +47,7 @@ export function supportPage(view: SupportView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { support: words } = texts.console;
   const { base, said, typed } = view;
-  const { username, sub, can_sign_in: can, obstacles } = said;
-  const name = named(username);
+  const { username, sub, obstacles } = said;
   return consoleFrame(view, setting, {
     title: words.title(username),
     trail: [[username, thingUrl(base, 'users', sub)]],
@@ -53,7 +58,8 @@ export function supportPage(view: SupportView, setting: PageSetting): Page {
 <input id="client" name="client" value="${typed}" maxlength="300" autocomplete="off" autocapitalize="none" spellcheck="false"></div>
 <div class="actions"><button id="show" type="submit">${words.show}</button></div>
 </form>
-<p class="sentence" id="verdict"><span class="badge ${can ? 'good' : 'bad'}">${can ? words.can(name) : words.cannot(name)}</span></p>
+<p class="sentence" id="verdict">${verdictOf(said, texts)}</p>
+${said.locks.length === 0 ? '' : actionForm(view, { sub }, [view.unlock(texts)])}
 ${
   obstacles.length === 0
     ? ''
@@ -77,6 +83,20 @@ ${said.attempts.map((one) => attemptRow(one, view, texts))}</ul>
 <p class="note">${words.attemptsText}</p>`,
 )}`,
   });
+}
+
+/** Whether the user can sign in. Of a user who is locked somewhere, where and until when. */
+function verdictOf({ username, can_sign_in: can, locks }: SignInExplanation, texts: Texts): Html {
+  const { support: words } = texts.console;
+  if (!can) return html`<span class="badge bad">${words.cannot(named(username))}</span>`;
+  if (locks.length === 0) return html`<span class="badge good">${words.can(named(username))}</span>`;
+  const most = Math.max(...locks.map(({ places }) => places));
+  const [last = ''] = locks
+    .map(({ ends_at: end }) => end)
+    .toSorted()
+    .reverse();
+  const places = words.places(most, texts.formats.number(most));
+  return html`<span class="badge wait">${words.lockedFrom(places, instant(last, texts))}</span>`;
 }
 
 function rowsOf(view: SupportView, texts: Texts): readonly Row[] {

@@ -1,6 +1,7 @@
 // What an administrator pastes into an application or API to try a client.
 import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
+import { copyButton } from '../pages/drawing/copying.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
 import { type Row, section, termList } from './frame.ts';
@@ -23,7 +24,7 @@ export function usesOf(client: Client): readonly ClientUse[] {
   ];
 }
 
-/** Settings and code to paste; the code of a single-page application is all that it needs. */
+/** Settings and code to paste. That of a single-page application is a whole file. */
 export function trySection(client: Client, issuer: string, texts: Texts): Html | '' {
   const { console: words } = texts;
   const uses = usesOf(client);
@@ -43,9 +44,16 @@ export function trySection(client: Client, issuer: string, texts: Texts): Html |
     html`${termList(rows)}
 ${uses.map(
   (use) => html`<h3 class="try">${words.forms.tryUses[use]}</h3>
-<pre class="snippet" tabindex="0"><code id="try-${use}">${snippetOf(use, client, issuer)}</code></pre>\n`,
+<pre class="snippet" tabindex="0"><code id="try-${use}">${snippetOf(use, client, issuer)}</code></pre>
+<p class="actions">${copyButton(`copy-try-${use}`, `#try-${use}`, texts)}${use === 'spa' ? downloadLink(snippetOf(use, client, issuer), texts) : ''}</p>\n`,
 )}`,
   );
+}
+
+/** The link needs no script, and no page of the server. */
+function downloadLink(file: string, { console: { forms } }: Texts): Html {
+  const href = `data:text/html;charset=utf-8,${encodeURIComponent(file)}`;
+  return html`<a id="download-try" class="button" download="index.html" href="${href}">${forms.download}</a>`;
 }
 
 export function snippetOf(use: ClientUse, client: Client, issuer: string): string {
@@ -98,42 +106,90 @@ function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }
 
+/** Inside a script of an HTML file. */
+function scripted(text: string): string {
+  return quoted(text).replaceAll('<', '\\x3c');
+}
+
+/** How to serve a file at the redirect URI, if it is on this machine. */
+function servedAt(redirectUri: string): string {
+  const { protocol, hostname, port } = URL.parse(redirectUri) ?? {};
+  const isHere = protocol === 'http:' && (hostname === 'localhost' || hostname === '127.0.0.1');
+  const how = isHere ? `python3 -m http.server ${port || '80'} --bind ${hostname}` : 'any server for files';
+  return `Save it as index.html, serve it with ${how}, and open ${redirectUri.replaceAll('--', '%2D%2D')}`;
+}
+
+/** A whole HTML file, without imports. */
 function singlePageApplication(client: Client, issuer: string): string {
   const { client_id: id, redirect_uris: [redirectUri = ''] = [], scope = 'openid' } = client;
-  const isInsecure = issuer.startsWith('http:');
-  const options = isInsecure ? ', insecure' : '';
-  return `// npm install oauth4webapi
-import * as oauth from 'oauth4webapi';
+  return `<!doctype html>
+<!-- ${servedAt(redirectUri)} -->
+<html lang="en">
+<meta charset="utf-8">
+<title>Sign-in</title>
+<p id="state">Not signed in.</p>
+<button id="sign-in">Sign in</button>
+<pre id="shown"></pre>
+<script type="module">
+const issuer = ${scripted(issuer)};
+const client_id = ${scripted(id)};
+const redirect_uri = ${scripted(redirectUri)};
+const scope = ${scripted(scope)};
 
-const client = { client_id: ${quoted(id)} };
-const redirectUri = ${quoted(redirectUri)};
-const issuer = new URL(${quoted(issuer)});${isInsecure ? '\nconst insecure = { [oauth.allowInsecureRequests]: true }; // the issuer has no TLS' : ''}
-const server = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer${options}));
+const show = (state) => { document.querySelector('#state').textContent = state; };
+const base64url = (bytes) =>
+  btoa(String.fromCharCode(...new Uint8Array(bytes))).replace(/\\+/g, '-').replace(/\\//g, '_').replace(/=+$/, '');
+const random = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
+const claimsOf = (token) => {
+  const [, claims] = token.split('.');
+  if (claims === undefined) return 'It is opaque: only the server knows its claims.';
+  const bytes = Uint8Array.from(atob(claims.replace(/-/g, '+').replace(/_/g, '/')), (one) => one.charCodeAt(0));
+  return JSON.parse(new TextDecoder().decode(bytes));
+};
+const json = async (url, options) => {
+  const response = await fetch(url, options);
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.error_description ?? body.error ?? response.status);
+  return body;
+};
+const server = await json(issuer.replace(/\\/$/, '') + '/.well-known/openid-configuration');
 
-if (new URL(location.href).searchParams.has('state')) {
-  const { state, verifier } = sessionStorage;
-  const answer = oauth.validateAuthResponse(server, client, new URL(location.href), state);
-  const response = await oauth.authorizationCodeGrantRequest(
-    server, client, oauth.None(), answer, redirectUri, verifier${options});
-  const tokens = await oauth.processAuthorizationCodeResponse(server, client, response);
-  const user = await oauth.userInfoRequest(server, client, tokens.access_token${options});
-  document.body.textContent = JSON.stringify(await user.json());
-} else {
-  const state = oauth.generateRandomState();
-  const verifier = oauth.generateRandomCodeVerifier();
+document.querySelector('#sign-in').onclick = async () => {
+  const [state, verifier] = [random(), random()];
   Object.assign(sessionStorage, { state, verifier });
-  const request = new URL(server.authorization_endpoint);
-  request.search = new URLSearchParams({
-    ...client,
-    redirect_uri: redirectUri,
-    response_type: 'code',
-    scope: ${quoted(scope)},
-    state,
-    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-    code_challenge_method: 'S256',
-  }).toString();
-  location.assign(request);
-}`;
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
+  const request = { client_id, redirect_uri, scope, state, response_type: 'code',
+    code_challenge: base64url(digest), code_challenge_method: 'S256' };
+  location.assign(server.authorization_endpoint + '?' + new URLSearchParams(request));
+};
+
+const answer = new URLSearchParams(location.search);
+if (answer.has('state')) {
+  history.replaceState(null, '', redirect_uri);
+  try {
+    const { state, verifier } = sessionStorage;
+    sessionStorage.clear();
+    if (answer.get('state') !== state || answer.get('iss') !== server.issuer)
+      throw new Error('The response is not for this page. Sign in again.');
+    if (answer.has('error')) throw new Error(answer.get('error_description') ?? answer.get('error'));
+    const code = { grant_type: 'authorization_code', code: answer.get('code'), redirect_uri, client_id,
+      code_verifier: verifier };
+    const tokens = await json(server.token_endpoint, { method: 'POST', body: new URLSearchParams(code) });
+    const headers = { authorization: 'Bearer ' + tokens.access_token };
+    const isOfUser = scope.split(' ').includes('openid');
+    const shown = {
+      access_token: claimsOf(tokens.access_token),
+      userinfo: isOfUser ? await json(server.userinfo_endpoint, { headers }) : 'The scope has no openid.',
+    };
+    show('Signed in.');
+    document.querySelector('#shown').textContent = JSON.stringify(shown, undefined, 2);
+  } catch (error) {
+    show('Sign-in failed: ' + error.message);
+  }
+}
+</script>
+</html>
+`;
 }
 
 function openidClient(

@@ -51,7 +51,7 @@ export const TOKENS: Acts = {
         schema: object({ issued_before: time() }),
         spec: { first: ['issued_before'] },
       }),
-      ...{ asks: () => true, facts: counted },
+      ...{ asks: () => true, mayEnd: true, facts: counted },
       done: 'tokens_revoked',
     },
     revoke_trusted: {
@@ -66,7 +66,7 @@ export const TOKENS: Acts = {
           },
         };
       },
-      ...{ asks: () => true, facts: counted },
+      ...{ asks: () => true, mayEnd: true, facts: counted },
       done: ({ revoked }: Document<'revokeAll'>) => (revoked ? 'tokens_revoked' : 'nothing_changed'),
     },
     end_personal: {
@@ -76,7 +76,7 @@ export const TOKENS: Acts = {
         // The page of a user has the tokens of this user.
         spec: { first: ['resource', 'issued_before', 'unused_since', 'beyond_policy'], without: ['sub'] },
       }),
-      ...{ asks: () => true, facts: namedTokens },
+      ...{ asks: () => true, mayEnd: true, facts: namedTokens },
       done: ({ tokens }: Document<'endPersonalTokens'>) =>
         tokens > 0 ? 'personal_tokens_ended' : 'nothing_changed',
     },

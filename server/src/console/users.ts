@@ -14,7 +14,7 @@ import { languages, type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Act, type Acts, actLink, type Given } from './acts.ts';
 import { labelOf } from './forms.ts';
-import { actionForm, type ConsoleView, consoleFrame, type Row, section, termList, urlOf } from './frame.ts';
+import { actionForm, type ConsoleView, consoleFrame, section, termList, urlOf } from './frame.ts';
 import {
   type Badge,
   badges,
@@ -312,7 +312,10 @@ export async function showUsers(visit: Visit): Promise<Response> {
     );
     return renderPage(c, usersPage({ ...list, shortcuts: shortcutsOf(adminGroup, texts) }, setting));
   }
-  if (c.req.query('show') === 'sign_in') return showSupport(visit, sub);
+  if (c.req.query('show') === 'sign_in') {
+    const unlock = (texts: Texts) => actLink(USERS, 'unlock', view.base, { sub }, texts);
+    return showSupport(visit, sub, unlock);
+  }
   const user = await call('getUser', { sub });
   const [sessions, consents, grants, acting, links, locks, factors, tokens] = await Promise.all([
     call('listSessions', { sub }),
@@ -524,9 +527,12 @@ function signInSection(view: UserView, texts: Texts): Html {
     html`${termList([
       [words.password, user.has_password ? words.present : words.absent],
       [words.countFrom, fullMoment(countFrom, nowMs, texts)],
-      ...locks.map(
-        ({ step, ends_at: endsAt }): Row => [words.locks[step], words.lockedUntil(instant(endsAt, texts))],
-      ),
+      [
+        words.support.locks,
+        locks.length === 0
+          ? undefined
+          : html`${locks.map(({ step, ends_at: endsAt }) => html`<div>${words.locks[step]}: ${words.lockedUntil(instant(endsAt, texts))}</div>`)}`,
+      ],
     ])}
 ${held.map(
   ({ id, kind, said, unseen }) =>

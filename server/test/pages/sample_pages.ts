@@ -4,7 +4,7 @@ import type { AuditEventView } from '../../src/admin/audit.ts';
 import { CLIENT_CHANGE } from '../../src/admin/client_documents.ts';
 import type { Schema } from '../../src/admin/schema.ts';
 import { USER_OPERATIONS } from '../../src/admin/users.ts';
-import { type ActFormView, actFormPage, questionPage } from '../../src/console/acts.ts';
+import { type ActFormView, actFormPage, actLink, questionPage } from '../../src/console/acts.ts';
 import { auditPage, eventPage } from '../../src/console/audit.ts';
 import { askBulkPage, bulkPage } from '../../src/console/bulk.ts';
 import { CLIENT_PARTS } from '../../src/console/client_forms.ts';
@@ -22,7 +22,7 @@ import { searchPage } from '../../src/console/search.ts';
 import { secretsPage } from '../../src/console/secrets.ts';
 import { supportPage } from '../../src/console/support.ts';
 import { type ExplainedView, explainedPage, revokeTokenPage, tokensPage } from '../../src/console/tokens.ts';
-import { userPage, usersPage } from '../../src/console/users.ts';
+import { USERS, userPage, usersPage } from '../../src/console/users.ts';
 import type { Sample as HistorySample } from '../../src/monitoring/history.ts';
 import { applicationsPage, endAccessPage } from '../../src/pages/account/applications.ts';
 import { accountRemovedPage, dataPage } from '../../src/pages/account/data.ts';
@@ -56,7 +56,7 @@ import { forgotPage, mailSentPage, signUpPage } from '../../src/pages/recovery/m
 import { type EmailCodeView, emailCodePage } from '../../src/pages/sign_in/email_code_page.ts';
 import { type SignInView, signInPage } from '../../src/pages/sign_in/login_page.ts';
 import { type SecondView, secondPage } from '../../src/pages/sign_in/second_page.ts';
-import type { Language } from '../../src/texts/texts.ts';
+import type { Language, Texts } from '../../src/texts/texts.ts';
 
 /** One page in one state. */
 interface Sample {
@@ -522,6 +522,8 @@ const OF_ACCOUNT: ProvidersOfAccount = {
   others: [{ id: 'staff', name: 'Musterstadt' }],
   nowMs: Date.UTC(2026, 10, 1),
 };
+
+const unlockButton = (texts: Texts) => actLink(USERS, 'unlock', '/console', { sub: 'xT2a9' }, texts);
 
 const CONSOLE = {
   ...{ base: '/console', formToken: 'form-token', person: { name: 'alice' }, signOut: '/logout' },
@@ -1475,8 +1477,18 @@ const SAMPLES: readonly Sample[] = [
       ...{ request_id: 'Vn3B0mXo7z4w9fTq2sLk1w', reason: 'authorization_code' },
     },
   }),
+  sample('console_support_locked', supportPage, {
+    ...{ ...CONSOLE, ...KNOWN, current: 'users', typed: '', unlock: unlockButton },
+    said: {
+      ...{ sub: 'xT2a9', username: 'judy', can_sign_in: true, email_verified: false },
+      ...{ obstacles: ['locked'], locks: [{ step: 'password', places: 1, ends_at: EPOCH }] },
+      ...{ ways: [{ way: 'password', open: true, followed_by: 'nothing' }], policy: 'password' },
+      factors: { passkeys: 0, security_keys: 0, authenticator_app: false, recovery_codes: 0 },
+      ...{ policies: [{ of: 'server', policy: 'password' }], attempts: [] },
+    },
+  }),
   sample('console_support', supportPage, {
-    ...{ ...CONSOLE, ...KNOWN, current: 'users', typed: 'photos/web' },
+    ...{ ...CONSOLE, ...KNOWN, current: 'users', typed: 'photos/web', unlock: unlockButton },
     said: {
       ...{
         sub: 'xT2a9',

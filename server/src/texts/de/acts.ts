@@ -239,7 +239,9 @@ export const FORMS: typeof en.FORMS = {
   wrong: 'Etwas stimmt nicht. Nichts wurde geändert.',
   outdated:
     'Jemand anderes hat dies geändert, seit Sie das Formular geöffnet haben. Nichts wurde geändert. Jedes abweichende Feld zeigt, was jetzt gespeichert ist.',
-  check: 'Das kann Zugriffe beenden. Prüfen Sie, was sich ändert:',
+  check: 'Prüfen Sie, was sich ändert:',
+  checkEnd: 'Das kann Zugriffe beenden. Prüfen Sie, was sich ändert:',
+  back: 'Zurück',
   storedNow: 'Jetzt gespeichert:',
   nothing: 'nichts',
   saveOver: 'Trotzdem speichern',
@@ -263,9 +265,10 @@ export const FORMS: typeof en.FORMS = {
   },
   discovery: 'Discovery-URL',
   tryTitle: 'Ausprobieren',
+  download: 'Herunterladen',
   tryUses: {
     web: 'Auf dem Server der Anwendung',
-    spa: 'Eine Seite, die anmeldet und den Benutzer zeigt',
+    spa: 'Eine Datei, die anmeldet und Zugriffstoken und Benutzer zeigt',
     native: 'In der Anwendung auf dem Gerät',
     machine: 'Ein Access-Token holen',
     api: 'Fragen, ob ein Access-Token gilt',
@@ -291,6 +294,14 @@ export const FORMS: typeof en.FORMS = {
     no_time: 'Geben Sie einen Zeitpunkt wie 2026-01-31 12:00 (UTC) ein.',
     no_json: 'Das ist kein JSON.',
     no_object: 'Das muss ein JSON-Objekt wie {"key": "value"} sein.',
+    pattern: 'Das hat eine andere Form.',
     refused: 'Der Server lehnt das ab:',
+  },
+  patterns: {
+    visible: 'Verwenden Sie bis zu 200 Buchstaben, Ziffern und Zeichen, ohne Leerzeichen und Umlaute.',
+    printable: 'Verwenden Sie Buchstaben, Ziffern, Zeichen und Leerzeichen, ohne Umlaute.',
+    language: 'Verwenden Sie das Kürzel einer Sprache, etwa de oder pt-BR.',
+    audit_head:
+      'Verwenden Sie eine Zahl, einen Doppelpunkt und 43 Buchstaben, Ziffern, Binde- oder Unterstriche.',
   },
 };

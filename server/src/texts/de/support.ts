@@ -28,6 +28,7 @@ export const SUPPORT: typeof en.SUPPORT = {
     not_in_groups: 'Nehmen Sie den Benutzer in eine der Gruppen auf.',
     factor_needed: 'Sie müssen nichts tun. Die Seiten führen den Benutzer hindurch.',
   },
+  lockedFrom: (places, end) => html`Gesperrt von ${places} aus bis ${end}`,
   locks: 'Gesperrt',
   lock: (step, places, end) => html`${step}: von ${places} aus, bis ${end}`,
   places: (count, shown) => (count === 1 ? 'einem Ort' : `${shown} Orten`),

@@ -239,7 +239,9 @@ export const FORMS = {
   wrong: 'Something is wrong. Nothing was changed.',
   outdated:
     'Someone else has changed this since you opened the form. Nothing was changed. Each field that differs shows what is stored now.',
-  check: 'This can end access. Check what changes:',
+  check: 'Check what changes:',
+  checkEnd: 'This can end access. Check what changes:',
+  back: 'Back',
   storedNow: 'Stored now:',
   nothing: 'nothing',
   saveOver: 'Save over it',
@@ -263,9 +265,10 @@ export const FORMS = {
   },
   discovery: 'Discovery URL',
   tryTitle: 'Try it',
+  download: 'Download',
   tryUses: {
     web: 'On the server of the application',
-    spa: 'A page that signs in and shows the user',
+    spa: 'A file that signs in and shows the access token and the user',
     native: 'In the application on the device',
     machine: 'Get an access token',
     api: 'Ask whether an access token is active',
@@ -291,6 +294,14 @@ export const FORMS = {
     no_time: 'Enter a time such as 2026-01-31 12:00 (UTC).',
     no_json: 'This is not JSON.',
     no_object: 'This must be a JSON object such as {"key": "value"}.',
+    pattern: 'This has another form.',
     refused: 'The server refuses this:',
+  },
+  /** What the patterns of the operations demand. */
+  patterns: {
+    visible: 'Use up to 200 letters, digits and signs, without spaces.',
+    printable: 'Use letters, digits, signs and spaces, without accents.',
+    language: 'Use the tag of a language, such as de or pt-BR.',
+    audit_head: 'Use a number, a colon and 43 letters, digits, hyphens or underscores.',
   },
 };

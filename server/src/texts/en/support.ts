@@ -27,6 +27,8 @@ export const SUPPORT = {
     not_in_groups: 'Add the user to one of the groups.',
     factor_needed: 'You need not do anything. The pages lead the user through it.',
   },
+  /** Of a user who can sign in from elsewhere. */
+  lockedFrom: (places: string, end: Html) => html`Locked from ${places} until ${end}`,
   locks: 'Locked',
   lock: (step: string, places: string, end: Html) => html`${step}: from ${places}, until ${end}`,
   places: (count: number, shown: string) => (count === 1 ? 'one place' : `${shown} places`),
