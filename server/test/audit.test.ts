@@ -141,7 +141,7 @@ for (const database of DATABASES) {
         'group_added staff cli - - -',
       ]);
       assert.deepEqual(await of(() => cli.groups.change('staff', described('All'), described(''))), [
-        'group_changed staff cli - - -',
+        'group_changed staff cli - - {"description":["","All"]}',
       ]);
       assert.deepEqual(await of(() => cli.groups.addMember({ subject, group: 'staff' }, nowMs)), [
         `group_member_added staff/${subject} cli - ${subject} -`,
@@ -202,7 +202,9 @@ for (const database of DATABASES) {
         'group_member_added crew/sub-of-dave cli - sub-of-dave -',
       ]);
       const text = { scope: 'photos', api: undefined, texts: { name: 'Photos' } };
-      assert.deepEqual(await of(() => cli.scopeTexts.add(text)), ['scope_texts_changed photos cli - - -']);
+      assert.deepEqual(await of(() => cli.scopeTexts.add(text)), [
+        'scope_texts_changed photos cli - - {"name":["","Photos"]}',
+      ]);
       assert.deepEqual(await of(() => cli.scopeTexts.remove(text)), ['scope_texts_changed photos cli - - -']);
 
       // Sign-ins, sessions, consents and links.

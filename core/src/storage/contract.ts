@@ -543,9 +543,10 @@ export interface ClientRegistry extends IssuingClientRepository {
    * Replaces the registration of a client. Its tokens stay alive. Compare-and-set: only if the client exists and,
    * since the basis was read, its registration and secret have not changed, its tokens were not revoked and it was
    * not disabled.
+   * @param changes what changes, which the event has as its reason
    * @returns `false` if nothing was replaced
    */
-  replace(client: NewClient, basis: ClientBasis): Awaitable<boolean>;
+  replace(client: NewClient, basis: ClientBasis, changes?: string): Awaitable<boolean>;
   /**
    * Removes a client. Its tokens and codes are dead from then on, even if its identifier is registered again. Atomic.
    * @param unusedSince only if `listUnused` would still return the client for this time

@@ -56,7 +56,9 @@ export const AUDIT_EVENT = named(
     'address?': text('The IP address of the request.'),
     'client_id?': text('The client that the event concerns.'),
     'subject?': text('The user that the event concerns.'),
-    'reason?': text('A code that says why or how the change happened.'),
+    'reason?': text(
+      'A code that says why or how the change happened. Of an event such as client_changed, a JSON object: each changed member with a list of the value before and after, which is empty if events do not keep the values.',
+    ),
     'request_id?': text('The ID of the request, which its response has in the header X-Request-Id.'),
   }),
 );

@@ -1,4 +1,5 @@
 // Documents of clients and their schemas.
+
 import {
   type ClientDocument,
   type ClientRecord,

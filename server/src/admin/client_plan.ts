@@ -11,6 +11,7 @@ import {
   rotatedSecrets,
   usableSecrets,
 } from '@grantd/core';
+import { changesOf } from '../data/changes.ts';
 import { ConditionBroken, isRevision, isSameClient, under } from '../data/conditions.ts';
 import { adminProblem } from '../instance/admin_access.ts';
 import { isOfPersonalTokens } from '../instance/personal_tokens_client.ts';
@@ -165,7 +166,7 @@ async function stored(
     if (!current || !isSameClient(current, before)) return undefined;
     const record = recordOver(current);
     await publishKeys(parts, record);
-    if (await clients.replace(record, current)) return record;
+    if (await clients.replace(record, current, clientChanges(current, record))) return record;
     current = await clients.get(before.id);
   }
   return undefined;
@@ -204,3 +205,14 @@ export function removal({ storage: { clients }, issuer }: OperationParts, before
     },
   };
 }
+
+/** What an event records about a change of a client. The response types follow from the grant types. */
+export function clientChanges(before: Described, after: Described): string | undefined {
+  const membersOf = (client: Described) => {
+    const { response_types: _, ...members } = documentOf(client);
+    return members;
+  };
+  return changesOf(membersOf(before), membersOf(after));
+}
+
+type Described = Parameters<typeof documentOf>[0];

@@ -26,6 +26,7 @@ import {
   UNUSED_CLIENTS_ORDER,
 } from './client_documents.ts';
 import { registrationFrom, withChange } from './client_metadata.ts';
+import { clientChanges } from './client_plan.ts';
 import {
   clientWarnings,
   DEFAULT_OVERLAP,
@@ -322,7 +323,8 @@ with a secret after the change, and has none, the command generates one and prin
         return { document: { ...clientView(client), plan, warnings: [] }, version: clientVersion(before) };
       }
       await publishKeys(parts, record);
-      if (!(await parts.storage.clients.replace(record, before))) return undefined;
+      if (!(await parts.storage.clients.replace(record, before, clientChanges(before, record))))
+        return undefined;
       const onUsers = (users: number) => parts.progress?.(`${users} users checked`);
       const warnings = [
         // Also if nothing changed: an earlier attempt may have died before the end.

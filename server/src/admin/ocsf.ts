@@ -1,6 +1,8 @@
 // Events of the audit trail in the Open Cybersecurity Schema Framework (OCSF), https://schema.ocsf.io
+
 import type { EventType } from '@grantd/core';
 import type { AuditEvent } from '../data/audit_search.ts';
+import { changesIn } from '../data/changes.ts';
 
 /** The last version in which Account Change is not deprecated. Later versions of 1.x accept the same events. */
 const VERSION = '1.8.0';
@@ -101,6 +103,7 @@ const SEVERITIES: Partial<Record<EventType, number>> = { sign_in_failed: 2, audi
 /** Converts an event. @param issuer names the server */
 export function ocsfOf(event: AuditEvent, issuer: string): object {
   const { sequence, atMs, type, target, actor, address, clientId, subject, reason, requestId } = event;
+  const changes = changesIn(type, reason);
   const mapping = MAPPINGS[type];
   const { uid: classUid, name: className } = CLASSES[mapping.of];
   const [activityId, activityName] = mapping.activity;
@@ -133,7 +136,7 @@ export function ocsfOf(event: AuditEvent, issuer: string): object {
     severity_id: SEVERITIES[type] ?? 1,
     status_id: isFailure ? 2 : 1,
     status: isFailure ? 'Failure' : 'Success',
-    ...(reason !== undefined && { status_detail: reason }),
+    ...(reason !== undefined && changes === undefined && { status_detail: reason }),
     message: `${type} ${target}`.trim(),
     metadata: {
       version: VERSION,
@@ -152,6 +155,9 @@ export function ocsfOf(event: AuditEvent, issuer: string): object {
       actor,
       ...(clientId !== undefined && { client_id: clientId }),
       ...(subject !== undefined && { subject }),
+      ...(changes !== undefined && {
+        changes: Object.fromEntries(changes.map(({ member, values = [] }) => [member, values])),
+      }),
     },
   };
 }

@@ -506,7 +506,7 @@ export const USER_OPERATIONS = {
       return { before, changed };
     },
     async write(parts, { before, changed }) {
-      const update = () => asPermitted(parts, before, () => parts.people.update(changed));
+      const update = () => asPermitted(parts, before, () => parts.people.update(changed, before));
       const outcome = await (changed.name === before.name
         ? update()
         : takingWays(parts, before, underName(parts.openWays(), changed.name), update));

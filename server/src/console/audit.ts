@@ -4,10 +4,12 @@ import type { AuditEventView } from '../admin/audit.ts';
 import { cursorOf, MAX_EVENTS_READ, MAX_LIMIT } from '../admin/operation.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import type { Input } from '../admin/table.ts';
+import { changesIn, type MemberChange } from '../data/changes.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
+import { labelOf } from './forms.ts';
 import { type ConsoleView, consoleFrame, nextLink, type Row, section, termList, urlOf } from './frame.ts';
 import { nextAfter } from './lists.ts';
 import { namesOf } from './names.ts';
@@ -293,8 +295,9 @@ export function eventPage(view: EventPageView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { audit: words } = texts.console;
   const { base, event, nowMs } = view;
+  const changes = changesIn(event.type, event.reason);
   const rows = (Object.keys(MEMBERS) as (keyof typeof MEMBERS)[]).map((name): Row => {
-    const value = event[name];
+    const value = name === 'reason' && changes !== undefined ? undefined : event[name];
     const filter = MEMBERS[name];
     const label = words.memberLabels[name];
     if (value === undefined || value === '') return [label, undefined];
@@ -312,6 +315,7 @@ export function eventPage(view: EventPageView, setting: PageSetting): Page {
     title: words.number(String(event.number)),
     body: html`<p class="sentence">${sentenceOf(event, view, texts)}, ${ago(event.at, nowMs, texts)}.</p>
 ${reasonOf(event, texts)}
+${changes === undefined ? '' : section('changes', words.changes, termList(changes.map((one) => changeRow(one, texts))))}
 ${section(
   'members',
   words.members,
@@ -323,6 +327,18 @@ ${section(
 )}
 <p class="note">${words.membersText}</p>`,
   });
+}
+
+function changeRow({ member, values }: MemberChange, texts: Texts): Row {
+  const { audit: words, forms } = texts.console;
+  const label = labelOf(member, texts);
+  const name =
+    label === member ? html`<code>${member}</code>` : html`${label} <code class="raw">${member}</code>`;
+  if (values === undefined) return [name, words.changed];
+  const [before, after] = values.map((value) =>
+    value === '' ? html`<em>${forms.nothing}</em>` : html`<code>${value}</code>`,
+  );
+  return [name, html`${before} → ${after}`];
 }
 
 /** The tokens that an event is about. */

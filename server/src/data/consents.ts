@@ -1,5 +1,6 @@
 import { type ExchangeForUser, hasResource, type IssuingClientRepository } from '@grantd/core';
 import { ACTING_USES_SQL } from './acting_uses.ts';
+import { changesOf } from './changes.ts';
 import {
   type ActOfChange,
   askStorage,
@@ -349,20 +350,25 @@ const SCOPE_TEXTS_SQL = SCOPE_TEXTS.statements({
 
 export function scopeTextsTable(tables: ProgramTables): ScopeTexts {
   const nameOf = ({ api = '', scope }: Pick<ScopeText, 'api' | 'scope'>) => ({ api, scope });
-  const change = (scope: string, call: TableCall) =>
-    tables.changes(recorded(call, { type: 'scope_texts_changed', target: scope }));
+  const change = (scope: string, call: TableCall, before: object, after: object) =>
+    tables.changes(
+      recorded(call, { type: 'scope_texts_changed', target: scope, reason: changesOf(before, after) }),
+    );
   return {
     list: () =>
       tables.list(SCOPE_TEXTS_SQL.list(), (row) => {
         const { scope, api, texts } = SCOPE_TEXTS.recordOf(row);
         return { scope, api: api === '' ? undefined : api, texts: texts as ScopeText['texts'] };
       }),
-    add: (text) => change(text.scope, SCOPE_TEXTS_SQL.add({ ...nameOf(text), texts: text.texts })),
+    add: (text) =>
+      change(text.scope, SCOPE_TEXTS_SQL.add({ ...nameOf(text), texts: text.texts }), {}, text.texts),
     replace: (before, texts) =>
       change(
         before.scope,
         SCOPE_TEXTS_SQL.replace({ ...nameOf(before), texts, before: JSON.stringify(before.texts) }),
+        before.texts,
+        texts,
       ),
-    remove: (text) => change(text.scope, SCOPE_TEXTS_SQL.remove(nameOf(text))),
+    remove: (text) => change(text.scope, SCOPE_TEXTS_SQL.remove(nameOf(text)), {}, {}),
   };
 }

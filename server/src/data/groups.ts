@@ -1,5 +1,6 @@
 import { type ClientRecord, SIGN_IN_POLICIES } from '@grantd/core';
 import type { FurtherPolicy } from '../config/acr.ts';
+import { changesOf } from './changes.ts';
 import { nameAsKept, nameKey, nameKeysOf } from './names.ts';
 import {
   type ActOfChange,
@@ -154,6 +155,11 @@ export function newMembersCall(group: string, subjects: readonly string[], added
   });
 }
 
+/** Members as the API names them. */
+function documentOf({ description, signInPolicy }: GroupFacts): object {
+  return { description, sign_in_policy: signInPolicy };
+}
+
 export function groupsTable(tables: ProgramTables): Groups {
   /** @returns whether the statement changed a row */
   const change = (act: ActOfChange, call: TableCall, ...before: readonly TableCall[]): Promise<boolean> =>
@@ -173,7 +179,8 @@ export function groupsTable(tables: ProgramTables): Groups {
         policyBefore: before.signInPolicy ?? null,
       };
       const call = GROUPS_SQL.change({ name, description, signInPolicy, ...basis });
-      return change({ type: 'group_changed', target: name }, call);
+      const reason = changesOf(documentOf(before), documentOf({ description, signInPolicy }));
+      return change({ type: 'group_changed', target: name, reason }, call);
     },
     policiesOf: async (subject) =>
       (await tables.list(GROUPS_SQL.policiesOf({ subject }), policyIn)).filter((it) => it !== undefined),

@@ -1,5 +1,6 @@
 import type { ActType, ApplicationClaims, Claims, GetUserClaims } from '@grantd/core';
 import type { StoredClaims } from '../config/options.ts';
+import { changesOf } from './changes.ts';
 import { type Notice, noticeCalls } from './mails.ts';
 import {
   emailKeysOf,
@@ -109,8 +110,12 @@ export interface People {
    * @returns `false` if the user does not exist, or the entry belongs to another user
    */
   setDirectoryId(subject: string, id: string): Promise<boolean>;
-  /** Replaces name and claims. Compare-and-set on the revision. @returns `changed` also if the user was removed */
-  update(person: Person): Promise<'updated' | 'name_taken' | 'changed'>;
+  /**
+   * Replaces name and claims. Compare-and-set on the revision.
+   * @param before whose differing members the event names
+   * @returns `changed` also if the user was removed
+   */
+  update(person: Person, before?: Person): Promise<'updated' | 'name_taken' | 'changed'>;
   /**
    * As `update`, for a user who has shown that the verified email address is theirs.
    * @returns `taken` if another user has the address
@@ -273,11 +278,16 @@ const ERASURES = [
 /** Names per transaction, which blocks other writers. */
 const KEYS_PER_TRANSACTION = 200;
 
+/** Members as the API names them. */
+function membersOf({ name, claims }: Pick<Person, 'name' | 'claims'>): object {
+  return { username: name, ...claims };
+}
+
 export function peopleTable(tables: ProgramTables): People {
   const withoutKey = () =>
     tables.list(SQL.withoutKey(), (row) => ({ subject: String(row.subject), name: String(row.name) }));
-  const changes = (call: TableCall, subject: string) =>
-    tables.changes(recorded(call, personAct('person_changed', subject)));
+  const changes = (call: TableCall, subject: string, reason?: string) =>
+    tables.changes(recorded(call, { ...personAct('person_changed', subject), reason }));
 
   const makeSearchable = async (): Promise<void> => {
     for (;;) {
@@ -342,12 +352,15 @@ export function peopleTable(tables: ProgramTables): People {
         ...noticeCalls(notice, isChanged, { passwordHash }),
       );
     },
-    async update(person) {
+    async update(person, before) {
       const { subject, claims, revision } = person;
       const name = nameAsKept(person.name);
       const names = { subject, name, nameKey: nameKey(name) };
+      // Without values, which would outlive the user.
+      const reason = before && changesOf(membersOf(before), membersOf(person), () => false);
       const found = { searchText: searchTextOf({ name, claims }), verifiedEmail: verifiedEmailOf(claims) };
-      if (await changes(SQL.update({ ...names, ...found, claims, revision }), subject)) return 'updated';
+      if (await changes(SQL.update({ ...names, ...found, claims, revision }), subject, reason))
+        return 'updated';
       return (await tables.has(SQL.taken(names))) ? 'name_taken' : 'changed';
     },
     async updateEmail(person) {

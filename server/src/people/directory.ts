@@ -162,7 +162,7 @@ export class DirectorySignIn {
       const claims = this.#claimsAfter(person.claims, user);
       const name = isRenamed ? nameAfter(person.name, user) : person.name;
       if (name === person.name && isDeepStrictEqual(claims, person.claims)) return { person };
-      const outcome = await people.update({ ...person, name, claims });
+      const outcome = await people.update({ ...person, name, claims }, person);
       // Keeps the earlier name while another user has the new one.
       if (outcome === 'name_taken') isRenamed = false;
     }

@@ -341,7 +341,7 @@ export class PeopleImport {
     const change = <T>(work: () => Promise<T>, takes?: Taking) => changePerson(person, work, takes);
     const warnings: string[] = [];
     if (name !== person.name || !isDeepStrictEqual(claims, person.claims)) {
-      const outcome = await change(() => people.update({ ...person, name, claims }));
+      const outcome = await change(() => people.update({ ...person, name, claims }, person));
       if (outcome !== 'updated')
         return { outcome: 'failed', subject, reason: 'another command has just changed the user: try again' };
     }

@@ -210,14 +210,14 @@ export async function postgresClients(handle: PostgresHandle): Promise<ClientReg
         ([replaced]) => rowsOf(replaced).length === 1,
       );
     },
-    async replace(client, { generation = 0, revision = 0 }) {
+    async replace(client, { generation = 0, revision = 0 }, reason) {
       requireClientRecord(client);
       if (!isStorable(client.id)) return false;
       const origin = originOf();
       const changed = auditedEventOf(
         handle,
         'client_changed',
-        aboutClient(client.id),
+        { ...aboutClient(client.id), reason },
         origin && ofClientChange(origin),
       );
       return primary.write(

@@ -161,7 +161,7 @@ export function sqliteClients(
         return true;
       });
     },
-    replace(client, { generation = 0, revision = 0 }) {
+    replace(client, { generation = 0, revision = 0 }, reason) {
       requireClientRecord(client);
       return transaction((origin) => {
         const columns = { issuerId, ...insertedRow(CLIENTS, client), generation, revision };
@@ -169,7 +169,7 @@ export function sqliteClients(
         removeIndexRows(client.id);
         addIndexRows(client);
         if (origin !== undefined)
-          events.add('client_changed', aboutClient(client.id), ofClientChange(origin));
+          events.add('client_changed', { ...aboutClient(client.id), reason }, ofClientChange(origin));
         return true;
       });
     },

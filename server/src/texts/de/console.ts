@@ -427,6 +427,8 @@ export const CONSOLE: typeof en.CONSOLE = {
       address: 'IP-Adresse',
       request_id: 'Nummer der Anfrage',
     },
+    changes: 'Was sich geändert hat',
+    changed: 'Geändert. Ereignisse behalten diese Werte nicht.',
     members: 'Wie aufgezeichnet',
     membersText: 'Jeder Wert führt zu den anderen Ereignissen, die ihn haben. Zeiten sind in UTC.',
     explainedTokens: 'Die Token ansehen',

@@ -410,6 +410,8 @@ export const CONSOLE = {
       address: 'IP address',
       request_id: 'Request number',
     },
+    changes: 'What changed',
+    changed: 'Changed. Events do not keep its values.',
     members: 'As recorded',
     membersText: 'Each value leads to the other events that have it. Times are in UTC.',
     explainedTokens: 'Look at the tokens',
