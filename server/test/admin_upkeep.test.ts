@@ -106,6 +106,68 @@ describe('an import', () => {
     assert.equal(await admin.instance.people.byName('eve'), undefined);
   });
 
+  /** Every way by which a line puts a user into the group of the administrators, or changes what a member signs in with. */
+  const TO_ADMINISTRATORS: Readonly<
+    Record<string, { readonly username: string; readonly [member: string]: unknown }>
+  > = {
+    'a new user': { username: 'eve', groups: ['admins'] },
+    'another spelling of the group': { username: 'eve', groups: ['staff', ' \u{1d400}DMINS'] },
+    'a user who exists': { username: 'member', groups: ['admins'] },
+    'the password of an administrator': { username: 'chief', password_hash: cheapHash('x') },
+    'a link of an administrator': {
+      username: 'chief',
+      links: [{ provider: 'google', issuer: 'https://accounts.google.com', sub: '1' }],
+    },
+    'the entry of an administrator': { username: 'chief', directory_id: 'entry' },
+    'the address of an administrator': {
+      username: 'chief',
+      claims: { email: 'eve@example.com', email_verified: true },
+    },
+    'the name of an administrator, by the subject': { username: 'ch\u0456ef', subject: 'chief-1' },
+    'the groups of an administrator': { username: 'chief', groups: ['admins', 'imported'] },
+  };
+
+  test('makes and changes no administrator, unless it is allowed', async () => {
+    const { instance } = admin;
+    const member = await admin.addUser('member');
+    const own = { passwordHash: cheapHash('x'), claims: { name: 'Chief' } };
+    const { subject } = (await instance.people.add({ name: 'chief', ...own }, 'chief-1')) ?? {};
+    assert.ok(subject);
+    await instance.groups.addMember({ subject, group: 'admins' }, Date.now());
+    const before = await instance.people.bySubject(subject);
+    const ways = Object.entries(TO_ADMINISTRATORS);
+    for (const isDryRun of [true, false]) {
+      const query = `?update=true&create_groups=true&dry_run=${isDryRun}`;
+      for (const [way, line] of ways) {
+        const [{ outcome, reason }] = parsed((await importOf([line], query)).text);
+        assert.equal(outcome, 'failed', way);
+        assert.match(reason, /\badmins\b.*the group of the administrators: use --allow-administrators/, way);
+      }
+    }
+    assert.equal(await instance.people.byName('eve'), undefined);
+    assert.equal((await instance.people.byName('member'))?.groups, undefined);
+    assert.deepEqual(await instance.people.bySubject(subject), before);
+    // A line that changes nothing is as it was.
+    const same = { username: 'chief', claims: { name: 'Chief' }, groups: ['admins'] };
+    assert.equal(parsed((await importOf([same], '?update=true')).text)[0].outcome, 'unchanged');
+    for (const [way, line] of ways.filter(([, { username }]) => username !== 'eve')) {
+      const allowed = '?update=true&create_groups=true&allow_administrators=true';
+      assert.equal(parsed((await importOf([line], allowed)).text)[0].outcome, 'updated', way);
+    }
+    const [added] = parsed(
+      (await importOf([{ username: 'eve', groups: ['admins'] }], '?allow_administrators=true')).text,
+    );
+    assert.equal(added.outcome, 'imported');
+    assert.deepEqual((await instance.people.byName('eve'))?.groups, ['admins']);
+    const few = await admin.tokenOf(['grantd:users:write', 'grantd:groups:write']);
+    const [refused] = parsed(
+      (await importOf([{ username: 'ego', groups: ['admins'] }], '?allow_administrators=true', few)).text,
+    );
+    assert.equal(refused.reason, 'the token needs every scope to change an administrator');
+    for (const one of [subject, added.subject, member.subject])
+      await admin.send('DELETE', `/admin/users/${one}`);
+  });
+
   test('ends after its last allowed line, and takes no line that is too long', async () => {
     const long = JSON.stringify({ username: 'long', claims: { name: 'x'.repeat(70_000) } });
     const { text } = await importOf(`${long}\n{"username":"after-long"}\n`, '?dry_run=true');

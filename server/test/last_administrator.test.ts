@@ -137,7 +137,9 @@ function callsOf(opened: Opened, caller = Caller.ofApi('ops', undefined, ALL_SCO
 }
 
 async function importLine(opened: Opened, line: object): Promise<void> {
-  const reports = callsOf(opened).lines('importUsers', { update: true }, [JSON.stringify(line)]);
+  const reports = callsOf(opened).lines('importUsers', { update: true, allow_administrators: true }, [
+    JSON.stringify(line),
+  ]);
   for await (const one of reports)
     if ('reason' in one && one.reason !== undefined) throw new OperationRefused('conflict', one.reason);
 }

@@ -10,7 +10,7 @@ import { newClient } from '../../core/test/storage/samples.ts';
 import { requireClaims } from '../src/admin/user_rules.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
-import { convertUser, type ImportFormat } from '../src/people/exports/formats.ts';
+import { convertUser, IMPORT_FORMATS, type ImportFormat } from '../src/people/exports/formats.ts';
 import { type LineReport, PeopleImport } from '../src/people/import.ts';
 import { readImportLine } from '../src/people/import_lines.ts';
 import { readPasswordHash } from '../src/people/password_formats.ts';
@@ -192,6 +192,53 @@ for (const database of ANY_DATABASE)
     assert.deepEqual(await outcomes(false), ['exists', 'failed', 'failed', 'imported']);
     assert.deepEqual(await outcomes(true), ['imported', 'imported', 'imported', 'unchanged']);
     assert.deepEqual(await outcomes(false), ['exists', 'unchanged', 'unchanged', 'unchanged']);
+  });
+
+/** A user of each format whose groups or roles have the name of the administrators’ group. `undefined` without either. */
+const IN_GROUP_OF_ADMINISTRATORS: Readonly<Record<ImportFormat, object | undefined>> = {
+  grantd: { username: 'eve', groups: ['admins'] },
+  csv: { username: 'eve', groups: 'staff,admins' },
+  aspnet: { Id: '1', UserName: 'eve', Roles: 'admins' },
+  auth0: undefined,
+  authelia: { username: 'eve', groups: ['admins'] },
+  'better-auth': { id: '1', email: 'eve@example.com', role: 'user,admins' },
+  django: { model: 'auth.user', pk: 1, fields: { username: 'eve', password: '!', groups: [['admins']] } },
+  firebase: undefined,
+  gitea: { id: 1, name: 'eve', is_admin: 1 },
+  keycloak: { id: '1', username: 'eve', groups: ['/admins'] },
+  kratos: undefined,
+  nextcloud: { uid: 'eve', groups: 'admins' },
+  wordpress: { ID: '1', user_login: 'eve', roles: 'admins' },
+};
+
+/** Roles besides groups. */
+const WITH_ROLE_OF_ADMINISTRATORS: readonly (readonly [ImportFormat, object, string])[] = [
+  ['django', { pk: 1, fields: { username: 'eve', password: '!', is_superuser: true } }, 'superuser'],
+  ['keycloak', { id: '1', username: 'eve', realmRoles: ['Admins'] }, 'admins'],
+  ['keycloak', { id: '1', username: 'eve', clientRoles: { billing: ['admin'] } }, 'billing/admin'],
+];
+
+for (const database of ANY_DATABASE)
+  test(`no format makes an administrator of a group or a role on ${database.name}`, async (t) => {
+    const opened = await openDatabase(t, database);
+    const wish = { id: 'import', isDryRun: false, updates: false, createsGroups: true, keepsOldNames: true };
+    const outcomeOf = async (format: ImportFormat, user: object, adminGroup: string) => {
+      const work = await PeopleImport.open({ ...partsOf(opened), adminGroup }, wish);
+      const reports: LineReport[] = [];
+      const read = convertUser(format, user, { rolesAreGroups: true, dropsUnusableHashes: true });
+      await work.run([{ line: 1, read }], (one) => reports.push(one));
+      return reports.map(({ outcome, reason }) => [outcome, reason]);
+    };
+    const ofGroups = Object.entries(IN_GROUP_OF_ADMINISTRATORS).flatMap(([name, user]) => {
+      const format = IMPORT_FORMATS.find((known) => known === name);
+      if (format === undefined || user === undefined) return [];
+      return [[format, user, format === 'gitea' ? 'admin' : 'admins'] as const];
+    });
+    for (const [format, user, group] of [...ofGroups, ...WITH_ROLE_OF_ADMINISTRATORS]) {
+      const reason = `groups: ${group} is the group of the administrators: use --allow-administrators`;
+      assert.deepEqual(await outcomeOf(format, user, group), [['failed', reason]], format);
+    }
+    assert.deepEqual((await opened.people.list()).length, 0);
   });
 
 for (const database of ANY_DATABASE)

@@ -149,14 +149,27 @@ export class Caller {
     work: () => Promise<T>,
     takesAccess = false,
   ): Promise<T> {
-    const group = this.#adminGroup;
     const mayChange = this.hasEveryScope;
-    if (group === undefined || (mayChange && !(takesAccess && this.keepsAdministrator))) return work();
+    if (mayChange && !(takesAccess && this.keepsAdministrator)) return work();
+    return this.changeNoAdministrator(issuer, { subject }, work);
+  }
+
+  /**
+   * Changes a user who is no administrator inside the transaction of the change.
+   * @throws {OperationRefused} the user has just become one
+   */
+  async changeNoAdministrator<T>(
+    issuer: string,
+    { subject }: Pick<Person, 'subject'>,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const group = this.#adminGroup;
+    if (group === undefined) return work();
     try {
       return await under(isNoMember(issuer, subject, group), work);
     } catch (error) {
       if (!(error instanceof ConditionBroken)) throw error;
-      if (mayChange)
+      if (this.hasEveryScope)
         throw new OperationRefused(
           'conflict',
           'the user has just become an administrator: first remove them from the group of administrators',

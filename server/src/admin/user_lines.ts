@@ -171,6 +171,7 @@ interface ImportInput {
   readonly dry_run?: boolean;
   readonly update?: boolean;
   readonly create_groups?: boolean;
+  readonly allow_administrators?: boolean;
   readonly first_line?: number;
 }
 
@@ -235,7 +236,9 @@ async function importUsers(
   write: (report: ImportReport) => Promise<void>,
 ): Promise<void> {
   const { dry_run: isDryRun = false, create_groups: createsGroups = false, update: updates = false } = input;
+  const { allow_administrators: allowsAdministrators = false } = input;
   const { caller } = parts;
+  const { adminGroup } = parts.configuration.settings;
   const id = newIdentifier();
   if (createsGroups) caller.requireScopes(['grantd:groups:write']);
   const counts = new ImportCounts();
@@ -247,14 +250,18 @@ async function importUsers(
   const flush = async () => {
     for (const one of waiting.splice(0)) await write(one);
   };
-  const wish = { id, isDryRun, createsGroups, keepsOldNames: caller.hasEveryScope, updates };
+  const keepsOldNames = caller.hasEveryScope;
+  const wish = { id, isDryRun, createsGroups, allowsAdministrators, keepsOldNames, updates };
   const work = await PeopleImport.open(
     {
       ...parts,
-      ...{ languageOf, ending: new SessionEnding(parts) },
+      ...{ languageOf, ending: new SessionEnding(parts), adminGroup },
       changePerson(person, work, { ways, access = false, group = '' } = {}) {
         const takesAccess = access || caller.isAdminGroup(group);
-        const change = () => caller.changePerson(parts.issuer, person, work, takesAccess);
+        const change = () =>
+          allowsAdministrators
+            ? caller.changePerson(parts.issuer, person, work, takesAccess)
+            : caller.changeNoAdministrator(parts.issuer, person, work);
         return ways === undefined ? change() : takingWays(parts, person, ways, change);
       },
     },
@@ -305,6 +312,11 @@ export const USER_STREAMS = {
       create_groups: {
         schema: flag(),
         about: 'Whether to add the groups in the lines that do not exist yet. Default: false.',
+      },
+      allow_administrators: {
+        schema: flag(),
+        about:
+          'Whether lines may add users to the group of the administrators, and change its members. The access token needs every scope for this too. Default: false.',
       },
       first_line: {
         schema: integer(undefined, { minimum: 1 }),

@@ -29,6 +29,7 @@ interface ImportFlags extends GivenFlags {
   readonly dryRun?: true;
   readonly update?: true;
   readonly createGroups?: true;
+  readonly allowAdministrators?: true;
   readonly report?: string;
   readonly rolesAsGroups?: true;
   readonly emailsVerified?: true;
@@ -58,6 +59,10 @@ export function addImportCommands(group: Command): void {
     .option(
       '--create-groups',
       'create groups that a line names and that do not exist. By default, such a line is an error',
+    )
+    .option(
+      '--allow-administrators',
+      'add users to the group of the administrators, and change its members. By default, such a line is an error',
     )
     .option(
       '--roles-as-groups',
@@ -125,6 +130,7 @@ interface ImportWish {
   readonly isDryRun: boolean;
   readonly updates: boolean;
   readonly createsGroups: boolean;
+  readonly allowsAdministrators: boolean;
   readonly report?: string;
   readonly options: ConvertOptions;
 }
@@ -146,6 +152,7 @@ function importWishOf(file: string, flags: ImportFlags): ImportWish {
     isDryRun: flags.dryRun === true,
     updates: flags.update === true,
     createsGroups: flags.createGroups === true,
+    allowsAdministrators: flags.allowAdministrators === true,
     options: {
       rolesAreGroups: flags.rolesAsGroups === true,
       emailsAreVerified: flags.emailsVerified === true,
@@ -229,11 +236,14 @@ type SentLines = Map<number, { readonly line: number; readonly read: ImportLine 
  */
 async function importLines(
   admin: AdminCalls,
-  { isDryRun, updates, createsGroups }: ImportWish,
+  { isDryRun, updates, createsGroups, allowsAdministrators }: ImportWish,
   lines: AsyncIterable<NumberedLine> | Iterable<NumberedLine>,
   onLine: (report: LineReport) => void,
 ): Promise<string> {
-  const wish = { dry_run: isDryRun, update: updates, create_groups: createsGroups };
+  const wish = {
+    ...{ dry_run: isDryRun, update: updates, create_groups: createsGroups },
+    allow_administrators: allowsAdministrators,
+  };
   const ids: string[] = [];
   const reading = asynchronous(lines);
   for (let isMore = true; isMore; ) {

@@ -56,6 +56,8 @@ interface Parts {
   readonly groups: Groups;
   readonly storage: AdministrableStorage;
   readonly ending: Pick<SessionEnding, 'endAccess'>;
+  /** The group of the administrators. */
+  readonly adminGroup?: string | undefined;
   /** Asks again whether the import may go on. @throws if it may not */
   readonly requireCaller?: () => Promise<void>;
   /**
@@ -83,6 +85,8 @@ interface Wish {
   /** Whether users who exist get what their line says. */
   readonly updates: boolean;
   readonly createsGroups: boolean;
+  /** Whether users become administrators, and administrators change. Default: `false` (ADR 207). */
+  readonly allowsAdministrators?: boolean;
   /**
    * Whether users are added whose names users may not choose, as an export of a database of an earlier version can have them.
    * A user with a subject identifier of their own is then added although their name looks like that of another user.
@@ -201,6 +205,8 @@ export class PeopleImport {
       const expected = existing.has(key) || this.#wish.keepsOldNames ? undefined : nameProblem(said.username);
       if (expected !== undefined)
         refused.set(key, { outcome: 'failed', reason: `username: expected ${expected}` });
+      const reason = existing.has(key) ? undefined : this.#adminProblem(said);
+      if (reason !== undefined) refused.set(key, { outcome: 'failed', reason });
     }
     const subjects = [...existing.values()].map(({ subject }) => subject);
     const disabled =
@@ -223,6 +229,21 @@ export class PeopleImport {
       const { warnings: _, ...facts } = outcome;
       report({ line, username: said.username, ...facts, ...(warnings.length > 0 && { warnings }) });
     }
+  }
+
+  /**
+   * Why a line may not add or change a user: the user is an administrator afterwards. The password, the links and the
+   * address of a line come from another program, where another person can have the name of an administrator.
+   */
+  #adminProblem({ groups = [] }: Pick<ImportLine, 'groups'>, person?: NamedPerson): string | undefined {
+    const { adminGroup } = this.#parts;
+    if (adminGroup === undefined || this.#wish.allowsAdministrators === true) return undefined;
+    const isAdministrators = (group: string) => nameKey(group) === nameKey(adminGroup);
+    if (person?.groups?.some(isAdministrators))
+      return `the user is in ${adminGroup}, the group of the administrators: use --allow-administrators`;
+    return groups.some(isAdministrators)
+      ? `groups: ${adminGroup} is the group of the administrators: use --allow-administrators`
+      : undefined;
   }
 
   #mayLookAlike({ subject }: ImportLine): boolean {
@@ -323,6 +344,8 @@ export class PeopleImport {
       };
     if (difference === 'subject')
       return { outcome: 'failed', subject, reason: 'subject: a user keeps their subject identifier' };
+    const reason = this.#adminProblem(said, person);
+    if (reason !== undefined) return { outcome: 'failed', subject, reason };
     if (this.#wish.isDryRun) return { outcome: 'updated', subject };
     try {
       return await this.#update(said, person, isDisabled);
