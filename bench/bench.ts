@@ -35,10 +35,10 @@ const HAS_CEILING = new Set(
 );
 
 async function measure(options: BenchOptions, folder: string): Promise<RunResults> {
-  const { works: chosen, sizes, rounds, seconds, warmUpSeconds } = options;
+  const { works: chosen, sizes, rounds, seconds, warmUpSeconds, isComparison } = options;
   const startedAt = new Date().toISOString();
   const generator = generatorOf(options.generator);
-  const stage = new Stage({ folder, sizes, say: sayingRarely(), program: installProgram() });
+  const stage = new Stage({ folder, sizes, say: sayingRarely(), program: installProgram(), isComparison });
   const works: Record<string, WorkResult> = {};
   let primitives: Primitives | undefined;
   let memory: Memory | undefined;
@@ -58,7 +58,7 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
       const order = { rounds, seconds, warmUpSeconds, generator, say };
       works[work.name] = workResult(work, await measureRounds(work, await work.contestants(stage), order));
     });
-  if (chosen.some((name) => name === PARTS_OF_CEILINGS || HAS_CEILING.has(name)))
+  if (!isComparison && chosen.some((name) => name === PARTS_OF_CEILINGS || HAS_CEILING.has(name)))
     steps.add(PARTS_OF_CEILINGS, async () => {
       const measured = await measurePrimitives({ population: await stage.population(), core: SERVER_CORE });
       primitives = measured.primitives;
@@ -98,7 +98,7 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
 
   return {
     ...{ startedAt, revision: thisRevision(), machine: thisMachine(), generator: generator.name },
-    ...{ rounds, seconds, warmUpSeconds, sizes, works, failed, othersCpu },
+    ...{ rounds, seconds, warmUpSeconds, sizes, works, failed, othersCpu, isComparison },
     ...(primitives !== undefined && { primitives }),
     ...(openLoop !== undefined && { openLoop }),
     ...(memory !== undefined && { memory }),
@@ -123,7 +123,7 @@ async function main(options: BenchOptions, before?: RunResults): Promise<void> {
   if (Object.keys(results.failed).length > 0) process.exitCode = 1;
   if (options.name === undefined) return;
   const file = store(options.name, results);
-  say(`stored in ${file}.json and ${file}.svg`);
+  say(`stored in ${file}.json, ${file}.svg and ${file}.md`);
 }
 
 try {
@@ -133,7 +133,10 @@ try {
   const options =
     before === undefined
       ? benchOptions(args, KNOWN)
-      : { ...before, works: Object.keys(before.failed), generator: undefined, name };
+      : {
+          ...{ isComparison: false, ...before, works: Object.keys(before.failed) },
+          ...{ generator: undefined, name },
+        };
   if (options === 'help') console.log(HELP);
   else if (options === 'list') console.log(KNOWN.join('\n'));
   else await main(options, before);

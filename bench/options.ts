@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { rowsOf } from './population/order.ts';
 import { COPIED } from './population/populate.ts';
+import { SHOWN } from './report/shown.ts';
 import { populationOrder, type Sizes } from './works/stage.ts';
 
 /** The options of `npm run bench`. */
@@ -11,6 +12,8 @@ export interface BenchOptions {
   readonly seconds: number;
   readonly warmUpSeconds: number;
   readonly sizes: Sizes;
+  /** Only grantd and peers with the same storage. */
+  readonly isComparison: boolean;
   readonly generator: 'wrk' | 'autocannon' | undefined;
   /** Name of `results/NAME.json`; `undefined` if the results are not stored. */
   readonly name: string | undefined;
@@ -23,11 +26,14 @@ export const MEASURING_FLAGS = `  --work NAME,…     the works to measure; --li
   --records N       live records in grantd's database (1000000)
   --tokens N        distinct tokens (100000)
   --generator NAME  wrk or autocannon. Default: wrk if it is installed
-  --quick           1 round of 2 s, 100000 records, 10000 tokens; other flags take precedence
+  --quick           3 rounds of 1 s, 100000 records, 10000 tokens; other flags take precedence
   --list            prints the works
   --help            prints this`;
 
 export const HELP = `npm run bench [-- FLAGS]
+
+--quick without --work measures the requests that README shows, on grantd and on peers with the same storage, and prints
+the table of README.
 
 ${MEASURING_FLAGS}
   --name NAME       writes bench/results/NAME.json and NAME.svg. Default without other flags: latest
@@ -40,7 +46,7 @@ export class BadUsage extends Error {
 }
 
 const FULL = { rounds: 5, seconds: 3, warmUpSeconds: 8, records: 1_000_000, tokens: 100_000 };
-const QUICK = { rounds: 1, seconds: 2, warmUpSeconds: 1, records: 100_000, tokens: 10_000 };
+const QUICK = { rounds: 3, seconds: 1, warmUpSeconds: 2, records: 100_000, tokens: 10_000 };
 
 /** Signed tokens take minutes to make, and all tokens must fit among the records. */
 const MOST_PERSONAL = 40_000;
@@ -63,8 +69,9 @@ export function benchOptions(
   const values = flagsOf(args);
   if (values.help) return 'help';
   if (values.list) return 'list';
-  const works = values.work?.split(',') ?? known;
-  for (const work of works)
+  const isComparison = values.quick === true && values.work === undefined;
+  const works = values.work?.split(',') ?? (isComparison ? SHOWN.map(({ work }) => work) : known);
+  for (const work of values.work === undefined ? [] : works)
     if (!known.includes(work)) throw new BadUsage(`--work: expected some of ${known.join(', ')}`);
   const { generator, name } = values;
   if (generator !== undefined && generator !== 'wrk' && generator !== 'autocannon')
@@ -89,6 +96,7 @@ export function benchOptions(
     seconds: number('seconds'),
     warmUpSeconds: defaults.warmUpSeconds,
     sizes,
+    isComparison,
     generator,
     name: name ?? (isFull ? 'latest' : undefined),
   };

@@ -85,7 +85,7 @@ export class Running {
     }
     if (warmUp !== undefined)
       took.other += (
-        await this.#send(warmUp, { seconds: atLeast(left() - SHORTEST_WARM_UP_SECONDS) })
+        await this.#send(warmUp, { seconds: atLeast(left() - SHORTEST_WARM_UP_SECONDS, 1) })
       ).seconds;
     const own = await this.#ask(atLeast(left()), onlyOnce ? requestCount * PART_FOR_WARM_UP : undefined);
     took.own += own.seconds;
@@ -162,8 +162,8 @@ export class Running {
 }
 
 /** The generators measure whole seconds. */
-function atLeast(seconds: number): number {
-  return Math.ceil(Math.max(SHORTEST_WARM_UP_SECONDS, seconds));
+function atLeast(seconds: number, shortest = SHORTEST_WARM_UP_SECONDS): number {
+  return Math.ceil(Math.max(shortest, seconds));
 }
 
 /** A wrong response is no throughput, so the whole result is void. */

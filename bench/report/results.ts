@@ -20,6 +20,8 @@ export interface RunResults {
   /** The intended seconds per program. Each result has its real value. */
   readonly warmUpSeconds: number;
   readonly sizes: Sizes;
+  /** Only grantd and peers with the same storage were measured. */
+  readonly isComparison?: boolean;
   readonly works: Readonly<Record<string, WorkResult>>;
   /** The works that failed, with the error. */
   readonly failed: Readonly<Record<string, string>>;
@@ -71,6 +73,8 @@ export interface ContestantResult {
   /** Shares of one core. */
   readonly serverCpu?: Spread;
   readonly generatorCpu?: Spread;
+  /** Microseconds of CPU time that a request took of the program's processes; without those of a database server. */
+  readonly cpuUs?: Spread;
   readonly warmUpSeconds?: WarmUp;
   /** The time at the end of the round. */
   readonly residentBytes?: Spread;
@@ -109,6 +113,9 @@ function contestantResult(own: readonly Measurement[], bare: ReadonlyMap<number,
     p99Ms: spread(own.map(({ load }) => load.latencyMs.p99)),
     ...optional('serverCpu', own, ({ serverCpu }) => serverCpu),
     ...optional('generatorCpu', own, ({ load }) => load.generatorCpu),
+    ...optional('cpuUs', own, ({ serverCpu, perSecond }) =>
+      serverCpu === undefined ? undefined : (serverCpu / perSecond) * 1e6,
+    ),
     ...optional('residentBytes', own, ({ residentBytes }) => residentBytes),
     ...optional('othersCpu', own, ({ othersCpu }) => othersCpu),
     ...(own[0] !== undefined && { warmUpSeconds: own[0].warmUpSeconds }),

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { BadUsage } from '../options.ts';
 import { plotOf } from './plot_of_results.ts';
 import type { RunResults } from './results.ts';
+import { shownTable } from './shown.ts';
 
 const RESULTS = join(import.meta.dirname, '../results');
 const INCOMPLETE = '-incomplete';
@@ -23,7 +24,7 @@ export function incompleteRun(name: string): RunResults {
 }
 
 /**
- * Stores the run and its chart as `NAME`, or as `NAME-incomplete` if a benchmark failed.
+ * Stores the run, its chart and the table of README as `NAME`, or as `NAME-incomplete` if a benchmark failed.
  * @returns the path, without the extension
  */
 export function store(name: string, results: RunResults): string {
@@ -33,7 +34,9 @@ export function store(name: string, results: RunResults): string {
   const file = isWhole ? whole : incomplete;
   writeFileSync(`${file}.json`, `${JSON.stringify(results, undefined, 2)}\n`);
   writeFileSync(`${file}.svg`, plotOf(results));
-  if (isWhole) for (const extension of ['json', 'svg']) rmSync(`${incomplete}.${extension}`, { force: true });
+  writeFileSync(`${file}.md`, `${shownTable(results) ?? 'Nothing was measured beside a peer.'}\n`);
+  if (isWhole)
+    for (const extension of ['json', 'svg', 'md']) rmSync(`${incomplete}.${extension}`, { force: true });
   return file;
 }
 

@@ -3,6 +3,7 @@ import type { WarmUp } from '../running.ts';
 import { boundOf, formatValue, percent } from './formats.ts';
 import { goalResults } from './goals.ts';
 import type { ContestantResult, RunResults } from './results.ts';
+import { shownTable } from './shown.ts';
 import { hasBusyGenerator, verdict } from './verdict.ts';
 
 /** From this share of a core on, other programs may have slowed down the measurement. */
@@ -12,16 +13,23 @@ const OTHERS_ARE_BUSY = 0.05;
 export function tables(results: RunResults): string {
   return [
     heading(results),
+    shownTable(results),
+    ...(results.isComparison ? [] : details(results)),
+    failures(results),
+  ]
+    .filter((part) => part !== undefined)
+    .join('\n\n');
+}
+
+function details(results: RunResults): readonly (string | undefined)[] {
+  return [
     measuredTable(results),
     primitivesTable(results),
     openLoopTable(results),
     memoryTable(results),
     signInTable(results),
     goalTable(results),
-    failures(results),
-  ]
-    .filter((part) => part !== undefined)
-    .join('\n\n');
+  ];
 }
 
 function heading(results: RunResults): string {

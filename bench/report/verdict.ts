@@ -7,7 +7,7 @@ import type { ContestantResult, RunResults } from './results.ts';
 const GENERATOR_IS_BUSY = 0.9;
 const SERVER_IS_BUSY = 0.95;
 /** From this share of a core on, in half of the rounds, other programs slowed down the measurement. */
-const OTHERS_INTERFERE = 0.2;
+export const OTHERS_INTERFERE = 0.2;
 
 /** Whether a goal was met, or why that is unknown. Empty without a goal or a measurement. */
 export function verdict(results: RunResults, goal: GoalResult): string {

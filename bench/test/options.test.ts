@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BadUsage, benchOptions } from '../options.ts';
+import { SHOWN } from '../report/shown.ts';
+import { WORKS } from '../works/works.ts';
 
 const KNOWN = ['introspection-jwt', 'mix'];
 const FULL = {
@@ -9,6 +11,7 @@ const FULL = {
   seconds: 3,
   warmUpSeconds: 8,
   sizes: { records: 1_000_000, tokens: 100_000, personal: 40_000 },
+  isComparison: false,
   generator: undefined,
   name: 'latest',
 };
@@ -26,15 +29,23 @@ test('some of the works are not kept unless they get a name', () => {
   });
 });
 
-test('a quick run is smaller, and is not kept', () => {
+test('a quick run is smaller, is not kept, and measures what README shows', () => {
   assert.deepEqual(benchOptions(['--quick', '--tokens', '500'], KNOWN), {
     ...FULL,
-    rounds: 1,
-    seconds: 2,
-    warmUpSeconds: 1,
+    works: SHOWN.map(({ work }) => work),
+    isComparison: true,
+    rounds: 3,
+    seconds: 1,
+    warmUpSeconds: 2,
     sizes: { records: 100_000, tokens: 500, personal: 250 },
     name: undefined,
   });
+});
+
+test('a quick run of chosen works measures them with everything beside them', () => {
+  const options = benchOptions(['--quick', '--work', 'mix'], KNOWN);
+  assert.ok(typeof options === 'object');
+  assert.deepEqual([options.works, options.isComparison, options.rounds], [['mix'], false, 3]);
 });
 
 test('a quick run has room for its tokens', () => {
@@ -57,4 +68,12 @@ for (const [args, expected] of [
 
 test('a flag that there is not is refused', () => {
   assert.throws(() => benchOptions(['--round', '3'], KNOWN), BadUsage);
+});
+
+test('README shows works that there are', () => {
+  const known = WORKS.map(({ name }) => name);
+  assert.deepEqual(
+    SHOWN.filter(({ work }) => !known.includes(work)),
+    [],
+  );
 });

@@ -21,7 +21,7 @@ export const clientCredentials: Work = {
     const measured = grantd(stage, population, workload, { changes: true });
     return [
       measured,
-      await bareLike(measured),
+      ...(stage.isComparison ? [] : [await bareLike(measured)]),
       ...(await peers(stage, name, {
         peers: [...OIDC_ON_SQLITE, ...OAUTH2_ON_SQLITE, BETTER_AUTH_ON_SQLITE],
         kind: 'machine',

@@ -49,14 +49,14 @@ function introspectionWork(order: IntrospectionOrder): Work {
       const measured = grantd(stage, population, workload, { first });
       return [
         measured,
-        ...(alsoWith === undefined
+        ...(alsoWith === undefined || stage.isComparison
           ? []
           : [
               grantd(stage, population, workload, {
                 ...{ name: `grantd ${alsoWith.join(' ')}`, flags: alsoWith, first },
               }),
             ]),
-        await bareLike(measured),
+        ...(stage.isComparison ? [] : [await bareLike(measured)]),
         ...(await peers(stage, name, {
           peers: order.peers,
           kind: order.peerKind,

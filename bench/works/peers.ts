@@ -14,6 +14,9 @@ export const OAUTH2_ON_SQLITE = ['@jmondi/oauth2-server', '@jmondi/oauth2-server
 export const BETTER_AUTH_ON_SQLITE = 'better-auth, SQLite';
 export const ON_POSTGRES = ['oidc-provider, PostgreSQL', '@jmondi/oauth2-server, PostgreSQL'] as const;
 
+/** Of the tokens of clients, if each request of a work uses one up. */
+const PART_FOR_WARM_UP = 0.1;
+
 interface PeerWork {
   /** Not every peer has every endpoint. */
   readonly peers: readonly PeerName[];
@@ -33,9 +36,13 @@ export async function peers(stage: Stage, name: string, work: PeerWork): Promise
   const { peers: chosen, kind, planned, answers, onlyOnce = false } = work;
   if (!stage.hasPeers) return [];
   const contestants: Contestant[] = [];
-  for (const each of chosen) {
+  for (const each of chosen.filter((each) => !stage.isComparison || PEERS[each].storage !== 'memory')) {
     const state = await stage.peer(each);
-    const tokensOf = (kind: PeerTokenKind) => linesOf(state.tokenFile(kind));
+    const all = (kind: PeerTokenKind) => linesOf(state.tokenFile(kind));
+    const kept = Math.ceil(all('machine').length * PART_FOR_WARM_UP);
+    // The warm-up asks about tokens that no request of the work ends.
+    const tokensOf = (kind: PeerTokenKind) =>
+      kind === 'machine' && onlyOnce ? all(kind).slice(kept) : all(kind);
     const label = `${name}.${each}`;
     const workload = {
       ...(await stage.requests(label, planned(tokensOf(kind), PEERS[each], tokensOf))),
@@ -44,7 +51,7 @@ export async function peers(stage: Stage, name: string, work: PeerWork): Promise
     };
     const warmUp = onlyOnce
       ? await warmUpOf(stage, label, {
-          tokens: tokensOf('machine'),
+          tokens: all('machine').slice(0, kept),
           client: PEERS[each].machine,
           introspector: PEERS[each].introspector,
         })

@@ -16,9 +16,9 @@ import { type PostgresPopulation, postgresPopulation } from '../subjects/postgre
 import { ACTIVE, REFRESHED, REVOKED } from './answers.ts';
 import { ON_POSTGRES, peers } from './peers.ts';
 import { introspecting, refreshing, revoking } from './requests.ts';
-import { type Sizes, tokensOf } from './stage.ts';
+import { type Sizes, type Stage, tokensOf } from './stage.ts';
 import { MOST_TOKENS, warmUpOf } from './warm_up.ts';
-import type { Contestant, Work } from './work.ts';
+import type { Contestant, Work, Workload } from './work.ts';
 
 const BARE_POSTGRES = join(import.meta.dirname, '..', 'subjects', 'bare_postgres.ts');
 
@@ -79,41 +79,61 @@ function postgresWork({ name, title, kind, order, planned, ofPeers, answer, writ
         process: processOn(postgres, startOf(stage.program), postgres.url),
       };
 
-      const counted = planned(tokens.slice(0, COUNTED));
-      const { roundTrips, sample } = await observe(postgres, startOf(stage.program), counted, answer);
-      stage.say(`${name}: ${roundTrips} round trips to PostgreSQL per request`);
-      if (writes) await postgres.rows(TABLE);
-      const [{ issuer_id: issuerId } = {}] = await postgres.rows(
-        'SELECT issuer_id FROM grantd.tokens LIMIT 1',
-      );
-      const ids = await postgres.rows(
-        `SELECT id FROM grantd.tokens WHERE kind = 'access_token' ORDER BY random() LIMIT ${workload.requestCount}`,
-      );
-      const bareOrder: BarePostgresOrder = {
-        answer: sample,
-        database: postgres.url,
-        connections: CONNECTIONS_TO_POSTGRES,
-        lookUp: { name: 'look_up', text: LOOK_UP },
-        issuerId: Number(issuerId),
-        ids: ids.map(({ id }) => String(id)),
-        lookUps: writes ? roundTrips - 1 : roundTrips,
-        ...(writes && { write: { name: 'write', text: WRITE } }),
-      };
-      const file = join(stage.folder, `${name}.bare.json`);
-      writeFileSync(file, JSON.stringify(bareOrder));
-      const bare: Contestant = {
-        name: 'bare',
-        ...{ ...workload, onlyOnce: false },
-        servants: postgres.servants,
-        wakeUpSeconds: 1,
-        process: {
-          command: (port) => [process.execPath, BARE_POSTGRES, String(port), file],
-          environment: { PGPASSWORD: postgres.password },
-          isReady,
-        },
-      };
+      const bare = async () =>
+        bareOn(stage, postgres, {
+          ...{ name, workload, answer, writes },
+          counted: planned(tokens.slice(0, COUNTED)),
+        });
       const others = ofPeers && { peers: ON_POSTGRES, ...ofPeers, answers: [answer], onlyOnce: writes };
-      return [measured, bare, ...(others === undefined ? [] : await peers(stage, name, others))];
+      return [
+        measured,
+        ...(stage.isComparison ? [] : [await bare()]),
+        ...(others === undefined ? [] : await peers(stage, name, others)),
+      ];
+    },
+  };
+}
+
+interface BareOrder extends Pick<PostgresWork, 'name' | 'answer' | 'writes'> {
+  readonly workload: Workload;
+  /** Requests whose round trips are counted. */
+  readonly counted: readonly PlannedRequest[];
+}
+
+/** The bare server, with as many round trips per request as the program. */
+async function bareOn(
+  stage: Stage,
+  postgres: PostgresPopulation,
+  { name, workload, answer, writes, counted }: BareOrder,
+): Promise<Contestant> {
+  const { roundTrips, sample } = await observe(postgres, startOf(stage.program), counted, answer);
+  stage.say(`${name}: ${roundTrips} round trips to PostgreSQL per request`);
+  if (writes) await postgres.rows(TABLE);
+  const [{ issuer_id: issuerId } = {}] = await postgres.rows('SELECT issuer_id FROM grantd.tokens LIMIT 1');
+  const ids = await postgres.rows(
+    `SELECT id FROM grantd.tokens WHERE kind = 'access_token' ORDER BY random() LIMIT ${workload.requestCount}`,
+  );
+  const bareOrder: BarePostgresOrder = {
+    answer: sample,
+    database: postgres.url,
+    connections: CONNECTIONS_TO_POSTGRES,
+    lookUp: { name: 'look_up', text: LOOK_UP },
+    issuerId: Number(issuerId),
+    ids: ids.map(({ id }) => String(id)),
+    lookUps: writes ? roundTrips - 1 : roundTrips,
+    ...(writes && { write: { name: 'write', text: WRITE } }),
+  };
+  const file = join(stage.folder, `${name}.bare.json`);
+  writeFileSync(file, JSON.stringify(bareOrder));
+  return {
+    name: 'bare',
+    ...{ ...workload, onlyOnce: false },
+    servants: postgres.servants,
+    wakeUpSeconds: 1,
+    process: {
+      command: (port) => [process.execPath, BARE_POSTGRES, String(port), file],
+      environment: { PGPASSWORD: postgres.password },
+      isReady,
     },
   };
 }

@@ -41,7 +41,7 @@ function trading({ name, title, kind, peerKind, peers: chosen, planned }: Trade)
       const measured = grantd(stage, population, workload, { changes: true, warmUp });
       return [
         measured,
-        await bareLike(measured),
+        ...(stage.isComparison ? [] : [await bareLike(measured)]),
         ...(await peers(stage, name, {
           peers: chosen,
           kind: peerKind,

@@ -25,7 +25,7 @@ function revocationWork(connections: number): Work {
       const measured = grantd(stage, population, workload, { changes: true, warmUp });
       return [
         measured,
-        await bareLike(measured),
+        ...(stage.isComparison ? [] : [await bareLike(measured)]),
         ...(await peers(stage, name, {
           peers: [...OIDC_ON_SQLITE, ...OAUTH2_ON_SQLITE, BETTER_AUTH_ON_SQLITE],
           kind: 'machine',
