@@ -104,9 +104,11 @@ export async function issueByOperator(
         ...(person !== undefined && {
           person,
           grantId: newTimedIdentifier(context),
+        }),
+        ...(order.refresh && {
+          familyId: newTimedIdentifier(context),
           pairId: newTimedIdentifier(context),
         }),
-        ...(order.refresh && { familyId: newTimedIdentifier(context) }),
       };
       const refresh = order.refresh ? await mintRefreshToken(context, purpose) : undefined;
       const access = await mintAccessToken(

@@ -612,9 +612,10 @@ export interface AdministrableStorage extends AuthorizingStorage {
   /**
    * Revokes all grants of a user to a client, with all their tokens and codes, and the tokens that the client has
    * obtained for the user by exchange, in one transaction. An exchange that is under way does not escape it.
+   * @param reason of the events of the grants
    * @returns how many grants and exchanged tokens were revoked. Each grant has an event; the exchanged tokens have one
    */
-  revokeGrants(subject: string, clientId: string): Awaitable<number>;
+  revokeGrants(subject: string, clientId: string, reason?: string): Awaitable<number>;
 
   /** Disabling also revokes all tokens; enabling restores none of them. Idempotent. */
   setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): Awaitable<void>;

@@ -68,6 +68,7 @@ export const redeem: Grant<AuthorizationCodeRecord>['issue'] = async (
   const { scopes, resources, authorizationDetails } = remaining;
   const person = { subject, sub: record.claims.sub };
   const claims = grantClaimsOf(client, record.claims);
+  const hasRefresh = client.grantTypes.includes('refresh_token');
   const purpose = {
     client,
     scopes,
@@ -75,11 +76,11 @@ export const redeem: Grant<AuthorizationCodeRecord>['issue'] = async (
     person,
     claims,
     grantId,
-    familyId: newTimedIdentifier(context),
-    pairId: newTimedIdentifier(context),
+    // Without a refresh token, nothing else is tied to the access token.
+    ...(hasRefresh && { familyId: newTimedIdentifier(context), pairId: newTimedIdentifier(context) }),
     ...{ sessionId, claimsRequest, resources, authorizationDetails },
   };
-  const refresh = client.grantTypes.includes('refresh_token')
+  const refresh = hasRefresh
     ? await mintRefreshToken(context, {
         ...purpose,
         confirmation: proven && confirmationOfRefreshToken(client, proven),

@@ -2,6 +2,7 @@
 import type { EventType } from '@grantd/core';
 import { html } from 'hono/html';
 import type { AuditEventView } from '../admin/audit.ts';
+import { LEFT_GROUP } from '../people/groups.ts';
 import type { EventSentence } from '../texts/en/events.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
@@ -124,11 +125,16 @@ const ofTarget = {
   },
   /** Tokens, codes and grants: of a client, for a user. */
   access({ event, actor, view, texts }: Telling): Told {
-    const { client_id: clientId, subject } = event;
-    const { ofClient, forUser } = texts.console.events;
+    const { client_id: clientId, subject, reason = '' } = event;
+    const { ofClient, forUser, leftGroup } = texts.console.events;
+    const left = reason.startsWith(LEFT_GROUP) ? reason.slice(LEFT_GROUP.length) : undefined;
     const namesClient = clientId !== undefined && !(actor.by === 'client' && actor.clientId === clientId);
     const client = namesClient ? ofClient(clientLink(view, clientId)) : '';
-    return { it: html`${client}${isOf(actor, subject) ? '' : forUser(userLink(view, subject))}` };
+    return {
+      it: html`${client}${isOf(actor, subject) ? '' : forUser(userLink(view, subject))}`,
+      ...(left !== undefined &&
+        subject !== undefined && { other: leftGroup(userLink(view, subject), groupLink(view, left)) }),
+    };
   },
   issuance({ event: { subject, reason = '' }, view, texts }: Telling): Told {
     const { forUser, bases } = texts.console.events;

@@ -155,7 +155,7 @@ ${section('another', words.anotherToken, tokenForm(view, texts))}`,
 function rowsOf(view: ExplainedView, texts: Texts) {
   const { base, explanation } = view;
   const { console: words } = texts;
-  const { active, reason, explanation: why, since, record, claims, user, ended_by: end } = explanation;
+  const { active, reason, since, record, claims, user, ended_by: end } = explanation;
   const subject = subjectOf(explanation);
   const client = record?.client_id ?? (typeof claims?.aud === 'string' ? claims.aud : undefined);
   const audience = [claims?.aud ?? record?.resources ?? []].flat().map(String);
@@ -167,7 +167,7 @@ function rowsOf(view: ExplainedView, texts: Texts) {
         ? html`<span class="badge good">${words.active}</span>`
         : html`<span class="badge bad">${words.inactive}</span>`,
     ],
-    [words.because, reason === undefined ? undefined : reasonShown(reason, why, texts)],
+    [words.because, reason === undefined ? undefined : reasonShown(explanation, reason, texts)],
     [words.since, fullMoment(since, view.nowMs, texts)],
     [words.endedBy, end === undefined ? undefined : endRow(end, view, texts)],
     [
@@ -223,10 +223,22 @@ function endRow(event: AuditEventView, view: SentenceView, texts: Texts): Html {
 (<a id="end" href="${urlOf(view.base, 'audit', { event: String(number) })}">${audit.number(String(number))}</a>${ofRequest})`;
 }
 
-/** A reason in words, with its code. @param why what the server says in English, which can say more */
-function reasonShown(code: string, why: string | undefined, texts: Texts): Html {
-  const known = texts.language === 'en' && why !== undefined ? why : reasonIn(texts, code);
+/** A reason in words, with its code. If the event that ended the token is known, only its cause. */
+function reasonShown({ explanation: why, ...token }: ExplanationView, code: string, texts: Texts): Html {
+  const known =
+    (code === 'revoked' ? causeOf(token, texts) : undefined) ??
+    (texts.language === 'en' && why !== undefined ? why : reasonIn(texts, code));
   return html`${known} <code>${code}</code>`;
+}
+
+/** @returns `undefined` if the event is not known */
+function causeOf(
+  { ended_by: end, record }: Omit<ExplanationView, 'explanation'>,
+  { console: { causes } }: Texts,
+): string | undefined {
+  if (end === undefined) return undefined;
+  if (end.type === 'token_revoked') return end.target === record?.id ? causes.itself : causes.other;
+  return Object.hasOwn(causes, end.type) ? causes[end.type as keyof typeof causes] : undefined;
 }
 
 function expiryOf({ record, claims, unused_until: unusedUntil }: ExplanationView): string | undefined {

@@ -84,7 +84,8 @@ export class AccessEnding {
       (client) => client.metadata?.allowed_groups?.includes(group) && !admits(client, person?.groups),
     );
     const ended: string[] = [];
-    for (const client of lost) if ((await this.#revoke(subject, client)) > 0) ended.push(client.id);
+    for (const client of lost)
+      if ((await this.#revoke(subject, client, `${LEFT_GROUP}${group}`)) > 0) ended.push(client.id);
     await this.#parts.groups.finishEnd(membership);
     return ended;
   }
@@ -94,7 +95,7 @@ export class AccessEnding {
    * about to obtain a token from that of any client, or have more of them than were looked at.
    * @returns what was revoked
    */
-  async #revoke(subject: string, { id, grantTypes }: Client): Promise<number> {
+  async #revoke(subject: string, { id, grantTypes }: Client, reason?: string): Promise<number> {
     const { storage } = this.#parts;
     const held = await Promise.all([
       askStorage(() => storage.grantsOf(subject)),
@@ -102,9 +103,12 @@ export class AccessEnding {
     ]);
     const acts = grantTypes.includes(EXCHANGE_GRANT) || grantTypes.includes(JWT_BEARER_GRANT);
     if (!held.flat().some(({ clientId }) => acts || clientId === id)) return 0;
-    return askStorage(() => storage.revokeGrants(subject, id));
+    return askStorage(() => storage.revokeGrants(subject, id, reason));
   }
 }
+
+/** The reason of a grant’s end begins with it if the user left a group. The name of the group follows. */
+export const LEFT_GROUP = 'left_group:';
 
 const USERS_PER_PAGE = 1000;
 const CONCURRENT_USERS = 8;

@@ -464,12 +464,12 @@ export async function postgresGrants(
       );
     },
 
-    async revokeGrants(subject, clientId) {
+    async revokeGrants(subject, clientId, reason) {
       if (!isStorable(subject) || !isStorable(clientId)) return 0;
       const nowMs = clock();
       const now = Math.floor(nowMs / 1000);
       const origin = originOf();
-      const event = eventOf(handle, 'grant_revoked', { target: '', clientId, subject }, origin);
+      const event = eventOf(handle, 'grant_revoked', { target: '', clientId, subject, reason }, origin);
       const ended = eventOf(handle, 'exchanges_revoked', { target: clientId, clientId, subject }, origin);
       const parties = [issuerId, subject, clientId, nowMs] as const;
       return primary.write(

@@ -406,7 +406,7 @@ export function sqliteGrants(
       return rows.map(toGrantRecord);
     },
 
-    revokeGrants(subject, clientId) {
+    revokeGrants(subject, clientId, reason) {
       return transaction((origin) => {
         const nowMs = clock();
         const now = Math.floor(nowMs / 1000);
@@ -414,7 +414,7 @@ export function sqliteGrants(
         for (const { grant_id: grantId } of ended) {
           const target = String(grantId);
           principals.raise('grant', target);
-          events.add('grant_revoked', { target, clientId, subject }, origin);
+          events.add('grant_revoked', { target, clientId, subject, reason }, origin);
         }
         const parties = { issuerId, subject, clientId, nowMs };
         sql.noteExchangeEnd.run(parties);

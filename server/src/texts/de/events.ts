@@ -79,7 +79,8 @@ export const EVENTS: typeof en.EVENTS = {
     subject_enabled: (actor, user, from) => html`${actor} hat den Benutzer ${user}${from} freigegeben`,
     subject_revoked: (actor, user, from) =>
       html`${actor} hat alle Token des Benutzers ${user}${from} widerrufen`,
-    grant_revoked: (actor, whose, from) => html`${actor} hat einen erteilten Zugriff${whose}${from} beendet`,
+    grant_revoked: (actor, whose, from, why) =>
+      html`${actor} hat einen erteilten Zugriff${whose}${from} beendet${why}`,
     token_revoked: (actor, whose, from) => html`${actor} hat ein Token${whose}${from} widerrufen`,
     family_revoked: (actor, whose, from) =>
       html`${actor} hat ein Erneuerungstoken und seine Nachfolger${whose}${from} widerrufen`,
@@ -196,6 +197,7 @@ export const EVENTS: typeof en.EVENTS = {
   unknownUser: 'einem unbekannten Benutzer',
   from: (address) => html` von ${address} aus`,
   ofClient: (client) => html` von ${client}`,
+  leftGroup: (user, group) => html`, weil ${user} nicht mehr in ${group} ist`,
   forUser: (user) => html` für ${user}`,
   ofUser: (user) => html` von ${user}`,
   atClient: (client) => html` für ${client}`,

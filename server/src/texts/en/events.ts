@@ -77,7 +77,7 @@ const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
   subject_disabled: (actor, user, from) => html`${actor} disabled the user ${user}${from}`,
   subject_enabled: (actor, user, from) => html`${actor} enabled the user ${user}${from}`,
   subject_revoked: (actor, user, from) => html`${actor} revoked all tokens of the user ${user}${from}`,
-  grant_revoked: (actor, whose, from) => html`${actor} ended a grant${whose}${from}`,
+  grant_revoked: (actor, whose, from, why) => html`${actor} ended a grant${whose}${from}${why}`,
   token_revoked: (actor, whose, from) => html`${actor} revoked a token${whose}${from}`,
   family_revoked: (actor, whose, from) =>
     html`${actor} revoked a refresh token and its successors${whose}${from}`,
@@ -197,6 +197,7 @@ export const EVENTS = {
   from: (address: Html) => html` from ${address}`,
   /** Of a token: its client and user. */
   ofClient: (client: Html) => html` of ${client}`,
+  leftGroup: (user: Html, group: Html) => html`, because ${user} left ${group}`,
   forUser: (user: Html) => html` for ${user}`,
   /** Of a session. */
   ofUser: (user: Html) => html` of ${user}`,
