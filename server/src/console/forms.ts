@@ -23,17 +23,15 @@ export interface FormShown {
 
 /** All fields: those that the form names first, and the others in parts that can be opened. */
 export function formFields(form: FormShown, texts: Texts): Html {
-  const { fields, spec, problems, stored, typed } = form;
+  const { fields, spec, problems, stored } = form;
   const { parts = {} } = spec;
   const named = [spec.first, ...Object.values(parts)].flat();
   const isOf = (names: readonly string[]) => (field: Field) => names.includes(baseOf(field));
   const others = fields.filter((field) => !isOf(named)(field));
   const words: Readonly<Record<string, string>> = texts.console.forms.parts;
-  const part = (heading: string, own: readonly Field[], opensWith?: URLSearchParams) => {
+  const part = (heading: string, own: readonly Field[]) => {
     if (own.length === 0) return '';
-    const isOpen = own.some(
-      ({ name }) => problems.has(name) || stored?.has(name) || (opensWith?.get(name) ?? '') !== '',
-    );
+    const isOpen = own.some(({ name }) => problems.has(name) || stored?.has(name));
     return html`<details class="part"${isOpen ? html` open` : ''}>
 <summary>${heading}</summary>
 ${own.map((field) => fieldShown(field, form, texts))}</details>\n`;
@@ -42,9 +40,7 @@ ${own.map((field) => fieldShown(field, form, texts))}</details>\n`;
     names.flatMap((name) => fields.filter((field) => baseOf(field) === name));
   return html`${inOrder(spec.first).map((field) => fieldShown(field, form, texts))}${Object.entries(
     parts,
-  ).map(([name, names]) =>
-    part(words[name] ?? name, inOrder(names), typed),
-  )}${part(words.more ?? '', others)}`;
+  ).map(([name, names]) => part(words[name] ?? name, inOrder(names)))}${part(words.more ?? '', others)}`;
 }
 
 /** `client_name#de` stands beside `client_name`. */

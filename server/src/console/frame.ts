@@ -157,7 +157,7 @@ ${crumbs(view, content, texts)}
 <div class="title"><h1>${heading}</h1>${badges}</div>
 ${primary === undefined ? '' : html`<div class="act">${primary}</div>`}${lead === undefined ? '' : html`\n<p class="lead">${lead}</p>`}
 </header>
-${view.notice === undefined ? '' : html`<p role="status" id="notice" class="notice">${icon('done')}<span>${texts.console.notices[view.notice]}</span></p>`}
+${view.notice === undefined ? '' : html`<p role="status" id="notice" class="notice" tabindex="-1" autofocus>${icon('done')}<span>${texts.console.notices[view.notice]}</span></p>`}
 ${(view.warnings ?? []).map((warning) => html`<p class="caution" lang="en">${icon('alert')}<span><bdi>${warning}</bdi></span></p>\n`)}
 ${body}
 <script>${raw(FRAME_SCRIPT)}</script>
@@ -379,9 +379,9 @@ ${actions}</div>
 </form>`;
 }
 
-/** A link `ask-WHAT` to the question before a change. */
+/** A link `ask-WHAT` to the question before a change that ends nothing. */
 export function askLink(url: string, what: string, label: string): Html {
-  return html`<a id="ask-${what}" class="button ending" href="${url}">${label}</a>\n`;
+  return html`<a id="ask-${what}" class="button" href="${url}">${label}</a>\n`;
 }
 
 /** @param fields with their values, or pairs if a name can have several */

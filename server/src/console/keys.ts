@@ -146,6 +146,7 @@ ${isEarly ? html`<p class="caution" id="early">${icon('alert')}<span>${words.rot
     ...{ action: urlOf(base, 'keys'), does: 'rotate', back: urlOf(base, 'keys') },
     fields: { keys: idsOf(keys), ...(isEarly && { now: 'yes' }) },
     yes: isEarly ? words.rotateNow : words.rotate,
+    canUndo: true,
   },
   texts,
 )}`,

@@ -76,6 +76,9 @@ const FRAME = `
 .crumbs a { display: inline-block; padding: .25rem 0; color: inherit; }
 .title { display: flex; flex-wrap: wrap; flex: 1 1 16rem; align-items: center; gap: .25rem .75rem; min-height: 2.75rem; }
 .act { flex: none; }
+.act .actions { margin-top: 0; }
+@media (max-width: 47.99rem) { .act { flex: 1 0 100%; margin-top: 1rem; } }
+#notice:focus-visible { outline: none; }
 .act :is(button, .button) { width: auto; min-height: 2.75rem; padding: .5rem 1.125rem; }
 
 .answers { display: flex; flex-wrap: wrap; align-items: center; gap: .75rem 1.5rem; }
@@ -136,7 +139,7 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 @media (min-width: 48rem) {
   tr:focus-within td > .moment::after { right: 0; left: auto; }
   .filter { grid-template-columns: minmax(12rem, 1fr) repeat(2, minmax(8rem, 12rem)) auto; }
-  .filter:not(:has(select)) { grid-template-columns: minmax(12rem, 27rem) auto; }
+  .filter:not(:has(select)) { grid-template-columns: minmax(12rem, 27rem) auto; justify-content: start; }
   .filter:not(:has(select)):has(> div + div) { grid-template-columns: repeat(2, minmax(8rem, 20rem)) auto; justify-content: start; }
 }
 @media (max-width: 47.99rem) {

@@ -449,6 +449,8 @@ export function userPage(view: UserView, setting: PageSetting): Page {
     title: user.username,
     heading: named(user.username),
     badges: badges(badgesOf(user, isAdministrator), texts),
+    primary: html`<div class="actions"><a id="sign-in" class="button" href="${thingUrl(base, 'users', sub, { show: 'sign_in' })}">${words.support.link}</a>
+<a class="button" href="${urlOf(base, 'audit', { user: sub })}">${words.eventsAbout}</a></div>`,
     body: html`${section(
       'user',
       words.user,
@@ -500,8 +502,7 @@ export function userPage(view: UserView, setting: PageSetting): Page {
         act('end_access'),
         ...(isOwn ? [] : [act('remove')]),
       ])}
-${isAdministrator && disabledAt === undefined ? html`<p class="note">${words.administratorStays}</p>\n` : ''}<p class="actions"><a id="sign-in" href="${thingUrl(base, 'users', sub, { show: 'sign_in' })}">${words.support.link}</a>
-<a href="${urlOf(base, 'audit', { user: sub })}">${words.eventsAbout}</a></p>`,
+${isAdministrator && disabledAt === undefined ? html`<p class="note">${words.administratorStays}</p>\n` : ''}`,
     )}`,
   });
 }

@@ -109,7 +109,7 @@ export interface Started {
 /** Announces the start once, regardless of the number of processes. */
 export function announce(
   log: Log,
-  { host, port, mtlsPort, workers, profile }: Settings,
+  { host, port, mtlsPort, workers, profile, ...settings }: Settings,
   { issuer, database, notice, metrics }: Started,
 ): void {
   const isShared = workers > 1;
@@ -124,6 +124,10 @@ export function announce(
   const by = what.length > 0 ? ` with ${what.join(' and ')}` : '';
   const ports = `port ${port}${mtlsPort === undefined ? '' : `, and port ${mtlsPort} for client certificates`}`;
   console.error(`grantd serves ${issuer}${by} (listening on ${host}, ${ports})`);
+  if (settings.console)
+    console.error(
+      `the console is at ${issuer.replace(/\/$/, '')}/console: sign in as a member of the group ${settings.adminGroup}`,
+    );
   if (metrics !== undefined) console.error(`metrics are at ${metrics}`);
   if (notice !== undefined) console.error(notice);
 }
