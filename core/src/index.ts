@@ -179,19 +179,23 @@ export {
   type ClientIdentity,
   ClientMetadataError,
   type ClientMetadataErrorCode,
+  type DocumentPlace,
   documentOf,
+  documentPlace,
   signingAlgorithmsOf,
 } from './registration/client_document.ts';
 export {
   type ClientDocumentOptions,
   type ClientDocuments,
   clientDocuments,
+  type DocumentDenials,
 } from './registration/client_documents.ts';
 export { unreadableName, unreadableNameOf } from './registration/metadata_rules.ts';
 export type { IntrospectionPolicy, OpenTo } from './request/context.ts';
 export type { RevocationOptions, RevocationResult } from './revocation/revocation.ts';
 export { AuthorizationServer } from './server/authorization_server.ts';
 export type {
+  AdministrableClients,
   AdministrableStorage,
   AliveToken,
   ApiNames,

@@ -42,6 +42,7 @@ const TABLES = [
   'logout_deliveries',
   'pairwise_secrets',
   'scope_texts',
+  'document_denials',
   'removed_people',
   'groups',
   'group_members',

@@ -20,6 +20,7 @@ const NEW_TABLES = [
   'logout_deliveries',
   'pairwise_secrets',
   'scope_texts',
+  'document_denials',
   'removed_people',
   'group_members',
   'groups',

@@ -11,6 +11,7 @@ import { REQUESTS } from '../src/data/answered_requests.ts';
 import { ATTEMPTS, countSql } from '../src/data/attempts.ts';
 import { BLOCKS, HEADS } from '../src/data/audit_chain.ts';
 import { CONSENTS, SCOPE_TEXTS } from '../src/data/consents.ts';
+import { DOCUMENT_DENIALS } from '../src/data/document_denials.ts';
 import { CODES, PASSKEYS, TOTPS } from '../src/data/factors.ts';
 import { GROUPS, MEMBERS } from '../src/data/groups.ts';
 import { LINKS, MAILS } from '../src/data/mails.ts';
@@ -191,7 +192,18 @@ test('a start that fails in the middle leaves nothing open', async () => {
 /** Tables whose rows are records, and the columns that only statements use. */
 const STATED = [
   ...[ATTEMPTS, BLOCKS, CODES, CONSENTS, DELIVERIES, GROUPS, HEADS, IDENTITIES, LINKS, MAILS, MEMBERS],
-  ...[ACTING_USES, PERSONAL_TOKENS, PASSKEYS, PEOPLE, REQUESTS, SCOPE_TEXTS, SESSIONS, SIGN_INS, TOTPS],
+  ...[
+    ACTING_USES,
+    DOCUMENT_DENIALS,
+    PERSONAL_TOKENS,
+    PASSKEYS,
+    PEOPLE,
+    REQUESTS,
+    SCOPE_TEXTS,
+    SESSIONS,
+    SIGN_INS,
+    TOTPS,
+  ],
 ];
 const OTHERS = new Map([
   ['group_members', ['ended_at_ms']],

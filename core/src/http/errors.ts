@@ -517,6 +517,8 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
     'The metadata document at the URL that is the client’s identifier is not valid. The logged value says why.',
   too_many_client_documents:
     'Too many new metadata documents of one site were asked for in a minute (option clientDocumentSiteLimit, in the library mostNewPerSite).',
+  client_document_denied:
+    'An operator has denied the metadata document at the URL that is the client’s identifier, or all documents of its host (grantd client denied-documents).',
   client_document_unreachable: 'The metadata document of a client could not be fetched at the moment.',
   body_unreadable: 'The body of the request is not a JSON object.',
   oidc_off: 'The request is for UserInfo, but OpenID Connect is not configured on this server.',

@@ -75,6 +75,8 @@ const ACT_TYPES = [
   'person_recovery_code_used',
   'personal_token_made',
   'scope_texts_changed',
+  'documents_denied',
+  'documents_allowed',
   'signed_in',
   'sign_in_failed',
   'session_ended',

@@ -1,4 +1,4 @@
-// Reads client metadata, and converts between it and a client's record.
+// Reads client metadata, converts between it and a client's record, and says where a document of a client is.
 import type { JWK } from 'jose';
 import { formatScope, parseScope } from '../http/form.ts';
 import { isJsonObject, type JsonObject } from '../http/http.ts';
@@ -22,6 +22,7 @@ import {
   type SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
+import { isOwnMachine } from '../protocol/redirect_uri.ts';
 import type { NewClient } from '../storage/contract.ts';
 import { readPublicKeys } from '../tokens/public_keys.ts';
 
@@ -169,4 +170,44 @@ function readKeySet(value: unknown): { readonly keys: readonly JWK[] } | undefin
 function unfit(name: string, { kind }: MetadataMember<unknown>): ClientMetadataError {
   const code = name === 'redirect_uris' ? 'invalid_redirect_uri' : 'invalid_client_metadata';
   return new ClientMetadataError(name, `expected ${kind.expected}`, code);
+}
+
+/** The URL of a document, as rules name it. All spellings of a URL are the same one. */
+export interface DocumentPlace {
+  /** With a lower-case host in ASCII, without a dot at its end and without the port 443. */
+  readonly url: string;
+  /** Without port. */
+  readonly host: string;
+}
+
+/** @returns `undefined` if the text is no Client Identifier URL (draft-ietf-oauth-client-id-metadata-document-03 §3) */
+function documentUrl(id: string, allowInsecureUris: boolean): URL | undefined {
+  const [, scheme, host, path] = /^(https?):\/\/([^/?#\\@]+)(\/[^?#\\]*)(?:\?[^#\\]*)?$/.exec(id) ?? [];
+  if (scheme === undefined || host === undefined || path === undefined || id.length > MAX_URL_LENGTH)
+    return undefined;
+  const isDotSegment = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
+  if (!/^[\x21-\x7E]+$/.test(id) || path.split('/').some(isDotSegment)) return undefined;
+  const url = URL.parse(id);
+  if (url === null) return undefined;
+  return scheme === 'https' || (allowInsecureUris && isOwnMachine(url.hostname)) ? url : undefined;
+}
+
+const MAX_URL_LENGTH = 2000;
+
+/**
+ * Where the document of a client is.
+ * @param allowInsecureUris whether `http:` URLs of this machine count too
+ * @returns `undefined` if the client ID is no URL of a document
+ */
+export function documentPlace(id: string, allowInsecureUris: boolean): DocumentPlace | undefined {
+  const url = documentUrl(id, allowInsecureUris);
+  if (url === undefined) return undefined;
+  const host = hostOf(url);
+  url.hostname = host;
+  return { url: url.href, host };
+}
+
+/** With a dot at its end, a name is the same one. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/\.$/, '');
 }

@@ -18,6 +18,7 @@ import type { GrantType } from '../protocol/client_metadata.ts';
 import { isResourceUri } from '../protocol/client_metadata.ts';
 import {
   anyFunction,
+  anyValue,
   type KindsOf,
   requireKinds,
   textList,
@@ -25,7 +26,7 @@ import {
   wholeNumber,
 } from '../protocol/option_kinds.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { isOwnMachine, isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
+import { isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import type {
   Context,
   DocumentClients,
@@ -33,9 +34,16 @@ import type {
   DocumentUse,
   ResolvedRegistration,
 } from '../request/context.ts';
-import type { NewClient } from '../storage/contract.ts';
+import type { Awaitable, NewClient } from '../storage/contract.ts';
 import { type ClientPolicy, documentByClient } from './checked_document.ts';
-import { documentOf, recordOf, signingAlgorithmsOf } from './client_document.ts';
+import {
+  type DocumentPlace,
+  documentOf,
+  documentPlace,
+  hostOf,
+  recordOf,
+  signingAlgorithmsOf,
+} from './client_document.ts';
 
 /** Which clients may use a document, and what they may get. */
 export interface ClientDocumentOptions {
@@ -46,6 +54,8 @@ export interface ClientDocumentOptions {
   readonly hosts?: readonly string[];
   /** Hosts whose documents are not accepted, in the same form. Default: none. */
   readonly deniedHosts?: readonly string[];
+  /** What is denied besides, and can change while the server runs. Default: nothing. */
+  readonly denials?: DocumentDenials;
   /** Scopes that these clients may obtain, in addition to those of OpenID Connect. Default: none. */
   readonly scopes?: readonly string[];
   /** Scopes that these clients may not obtain, such as `offline_access`. Default: none. */
@@ -70,6 +80,18 @@ export interface ClientDocumentOptions {
   readonly allowInsecureUris?: boolean;
 }
 
+/** Documents that are denied, as a host stores them. Rejections are outages. */
+export interface DocumentDenials {
+  /** Asked at each request of such a client. */
+  isDenied(document: DocumentPlace): Awaitable<boolean>;
+  /**
+   * Runs `write`, which makes one change of the store, under the condition that the document is not denied in the
+   * transaction of that change.
+   * @returns `false` if it is denied, and nothing was changed
+   */
+  unlessDenied(document: DocumentPlace, write: () => Promise<void>): Promise<boolean>;
+}
+
 const HOST = /^(?:\*\.)?[a-z0-9.-]+$|^\[[0-9a-f:.]+\]$/;
 const hosts = textList('HOSTS', 'a list of hosts in lower case, such as claude.ai or *.example.com', (host) =>
   HOST.test(host),
@@ -90,6 +112,7 @@ const OPTIONS: KindsOf<ClientDocumentOptions> = {
   authorizationDetailsTypes: textList('TYPES', 'a list of types, none empty', (type) => type !== ''),
   mostNewPerSite: wholeNumber(0, 1_000_000),
   placeOf: anyFunction,
+  denials: anyValue,
   allowInsecureUris: trueOrFalse,
 };
 
@@ -247,7 +270,9 @@ class OpenDocuments implements DocumentClients {
       await signingKeys?.publish(signingAlgorithmsOf(approved));
       const place = await hmacSha256(await secret.key('registration_place'), `${issuer} user ${subject}`);
       const from = { place, most: MAX_CLIENTS_OF_USER };
-      await this.#registrable.add(approved, { mostRegistered: Number.MAX_SAFE_INTEGER, from });
+      await this.#unlessDenied(client.id, async () => {
+        await this.#registrable.add(approved, { mostRegistered: Number.MAX_SAFE_INTEGER, from });
+      });
     }
     const stored = await this.#clients.get(client.id);
     if (stored) return withoutSecrets(stored);
@@ -266,7 +291,12 @@ class OpenDocuments implements DocumentClients {
     // A client that an operator has added keeps what the operator wrote.
     if (stored !== undefined && (stored.documentValidAt === undefined || stored.disabledAtMs !== undefined))
       return stored;
-    if (!this.#isAccepted(id)) return undefined;
+    const place = this.#acceptedPlace(id);
+    if (place === undefined) return undefined;
+    if (await this.#options.denials?.isDenied(place)) {
+      const refusal = denied(id);
+      throw use === 'browser' ? asPage(refusal) : refusal;
+    }
     // Without a row, there is no grant.
     if (stored === undefined && use === 'grant') return undefined;
     const known = this.#known.get(id);
@@ -280,13 +310,20 @@ class OpenDocuments implements DocumentClients {
     }
   }
 
-  #isAccepted(id: string): boolean {
+  #acceptedPlace(id: string): DocumentPlace | undefined {
     const { hosts = ['*'], deniedHosts = [], allowInsecureUris = false } = this.#options;
-    const url = documentUrl(id, allowInsecureUris);
-    if (url === undefined) return false;
-    const host = hostOf(url);
-    const isOf = (pattern: string) => isOfHost(pattern, host);
-    return hosts.some(isOf) && !deniedHosts.some(isOf);
+    const place = documentPlace(id, allowInsecureUris);
+    if (place === undefined) return undefined;
+    const isOf = (pattern: string) => isOfHost(pattern, place.host);
+    return hosts.some(isOf) && !deniedHosts.some(isOf) ? place : undefined;
+  }
+
+  /** @throws {OAuthError} the document was denied meanwhile */
+  async #unlessDenied(id: string, write: () => Promise<void>): Promise<void> {
+    const { denials } = this.#options;
+    const place = this.#acceptedPlace(id);
+    if (denials === undefined || place === undefined) return write();
+    if (!(await denials.unlessDenied(place, write))) throw denied(id);
   }
 
   /** Concurrent requests share one fetch. */
@@ -410,7 +447,9 @@ class OpenDocuments implements DocumentClients {
       throw invalid(id, 'token_endpoint_auth_method: expected private_key_jwt, as before; remove the client');
     await signingKeys?.publish(signingAlgorithmsOf(client));
     // If nothing was replaced, another process was faster, or an operator has changed the client.
-    await this.#registrable.replace(client, stored);
+    await this.#unlessDenied(id, async () => {
+      await this.#registrable.replace(client, stored);
+    });
   }
 
   /** @throws {OAuthError} status 429: too many new documents of the site, from one place or from all */
@@ -462,25 +501,6 @@ class OpenDocuments implements DocumentClients {
     if (stored !== undefined && isUsable) return stored;
     throw error.ofClient(id);
   }
-}
-
-/** @returns `undefined` if the text is no Client Identifier URL (§3) */
-function documentUrl(id: string, allowInsecureUris: boolean): URL | undefined {
-  const [, scheme, host, path] = /^(https?):\/\/([^/?#\\@]+)(\/[^?#\\]*)(?:\?[^#\\]*)?$/.exec(id) ?? [];
-  if (scheme === undefined || host === undefined || path === undefined || id.length > MAX_URL_LENGTH)
-    return undefined;
-  const isDotSegment = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
-  if (!/^[\x21-\x7E]+$/.test(id) || path.split('/').some(isDotSegment)) return undefined;
-  const url = URL.parse(id);
-  if (url === null) return undefined;
-  return scheme === 'https' || (allowInsecureUris && isOwnMachine(url.hostname)) ? url : undefined;
-}
-
-const MAX_URL_LENGTH = 2000;
-
-/** With a dot at its end, a name is the same one. */
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/\.$/, '');
 }
 
 function isOfHost(pattern: string, host: string): boolean {
@@ -541,6 +561,14 @@ function invalid(id: string, problem: string, cause?: unknown): OAuthError {
     clientId: id,
     value: problem,
     cause,
+  });
+}
+
+function denied(id: string): OAuthError {
+  return new OAuthError('invalid_client', 'the server does not accept the metadata document of the client', {
+    status: 401,
+    reason: 'client_document_denied',
+    clientId: id,
   });
 }
 

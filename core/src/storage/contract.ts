@@ -555,6 +555,15 @@ export interface ClientRegistry extends IssuingClientRepository {
   remove(clientId: string, unusedSince?: number): Awaitable<boolean>;
 }
 
+/** The clients of a store that operators administer. */
+export interface AdministrableClients extends ClientRegistry {
+  /**
+   * Removes clients, each as `remove` does, all in one transaction.
+   * @returns how many of them there were
+   */
+  removeAll(clientIds: readonly string[]): Awaitable<number>;
+}
+
 /** A condition of a host, which must hold in the transaction of each change that is made while it is set. */
 export interface HostCondition<C = unknown> {
   /** Called when a write begins, in the context of its caller. */
@@ -585,7 +594,7 @@ export type AliveToken = Pick<
 
 /** What a running server needs of storage in addition to serving requests. */
 export interface AdministrableStorage extends AuthorizingStorage {
-  readonly clients: ClientRegistry;
+  readonly clients: AdministrableClients;
   readonly keys: Required<KeyRepository>;
   readonly oneTimeIdentifiers: OneTimeIdentifiers;
   readonly pending: PendingRepository;

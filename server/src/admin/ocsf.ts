@@ -93,6 +93,8 @@ const MAPPINGS: Readonly<Record<EventType, Mapping>> = {
   pairwise_secret_made: entity(CREATE, 'Pairwise secret'),
   key_rotated: entity(UPDATE, 'Signing key'),
   scope_texts_changed: entity(UPDATE, 'Scope'),
+  documents_denied: entity(CREATE, 'Denial of metadata documents'),
+  documents_allowed: entity(DELETE, 'Denial of metadata documents'),
   configuration_loaded: entity([10, 'Activate'], 'Configuration'),
   audit_restarted: entity(UPDATE, 'Audit trail'),
 };

@@ -2,6 +2,7 @@
 // scopes of tokens derive from it.
 import { AUDIT_OPERATIONS, AUDIT_STREAMS } from './audit.ts';
 import { CLIENT_OPERATIONS } from './clients.ts';
+import { DENIED_DOCUMENT_OPERATIONS } from './denied_documents.ts';
 import { FACTOR_OPERATIONS } from './factors.ts';
 import { GROUP_OPERATIONS } from './groups.ts';
 import { INVITATION_OPERATIONS } from './invitations.ts';
@@ -22,6 +23,7 @@ import { USER_OPERATIONS } from './users.ts';
 // ADR 151
 export const OPERATIONS = {
   ...CLIENT_OPERATIONS,
+  ...DENIED_DOCUMENT_OPERATIONS,
   ...USER_OPERATIONS,
   ...INVITATION_OPERATIONS,
   ...SESSION_OPERATIONS,

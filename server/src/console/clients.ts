@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
 import { CLIENT_KINDS, CLIENT_ORDERS } from '../admin/clients.ts';
-import type { Document } from '../admin/table.ts';
+import type { Document, Input } from '../admin/table.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
@@ -91,6 +91,40 @@ const consequences: Act['facts'] = async ({ call }, { id = '' }, { console: word
   ];
 };
 
+/** What a denial ends, before it is made. */
+const counted: NonNullable<Act['facts']> = async ({ call }, _, { console: words, formats }, values) => {
+  const { clients, tokens = 0 } = await call('denyDocuments', {
+    ...(values as Denial),
+    dry_run: true,
+  });
+  return [
+    [words.pages.clients, formats.number(clients)],
+    [words.activeTokens, formats.number(tokens)],
+  ];
+};
+
+type Denial = Input<'denyDocuments'>;
+
+/** @param ruleOf what the form of a client contains at first */
+function denying(ruleOf: (id: string) => string): Act {
+  return {
+    operation: 'denyDocuments',
+    also: ['id'],
+    form: async (_, { id = '' }) => ({
+      spec: { first: ['rule', 'note'], without: ['dry_run'] },
+      values: id === '' ? {} : { rule: ruleOf(id) },
+    }),
+    asks: () => true,
+    facts: counted,
+    done: 'documents_denied',
+    next: () => ({}),
+  };
+}
+
+function hostOf(id: string): string {
+  return URL.parse(id)?.hostname ?? id;
+}
+
 /** An act for each kind of client. */
 const ADDING = Object.entries(NEW_CLIENTS).map(([kind, { first, values, members }]): [string, Act] => [
   `add_${kind}`,
@@ -124,7 +158,7 @@ function isNeeded(member: string): boolean {
 
 export const CLIENTS: Acts = {
   page: 'clients',
-  nameOf: async (_, { id = '' }) => id,
+  nameOf: async (_, { id = '', rule = id }) => rule,
   acts: {
     ...Object.fromEntries(ADDING),
     edit: {
@@ -195,6 +229,16 @@ export const CLIENTS: Acts = {
       done: ({ removed }: Document<'removeUnusedClients'>) =>
         removed.length === 0 ? 'nothing_changed' : 'clients_removed',
     },
+    deny: denying((id) => id),
+    deny_document: denying((id) => id),
+    deny_host: denying(hostOf),
+    allow: {
+      operation: 'allowDocuments',
+      of: { rule: 'rule' },
+      ...{ asks: true, canUndo: true },
+      done: 'documents_allowed',
+      next: () => ({}),
+    },
   },
 };
 
@@ -221,7 +265,8 @@ export async function showClients(visit: Visit): Promise<Response> {
     const rows = listOf(visit, 'clients', clients, columnsOf(texts), (client) =>
       rowOf(client, { texts, nowMs: view.nowMs }),
     );
-    const list = { ...rows, firstStep: texts.console.firstClient };
+    const denied = await call('listDeniedDocuments', { limit: MAX_CHOICES });
+    const list = { ...rows, denied, firstStep: texts.console.firstClient };
     return renderPage(c, clientsPage({ ...list, ...(secret !== undefined && { secret }) }, setting));
   }
   const client = await call('getClient', { client_id: id });
@@ -287,10 +332,14 @@ function badgesOf({
 export interface ClientsView extends ListView {
   /** A token for registrations that was just made. */
   readonly secret?: string;
+  readonly denied: Document<'listDeniedDocuments'>;
 }
 
-/** `/console/clients`: the list, links `add-client`, `ask-registration_token` and `ask-remove_unused`. */
-export function clientsPage({ secret, ...view }: ClientsView, setting: PageSetting): Page {
+/**
+ * `/console/clients`: the list, links `add-client`, `ask-registration_token`, `ask-remove_unused` and `ask-deny`, and
+ * `ask-allow-RULE` for each denial.
+ */
+export function clientsPage({ secret, denied, ...view }: ClientsView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
   const { base } = view;
@@ -303,8 +352,22 @@ ${section(
   'self-registered',
   words.selfRegistration,
   html`<p class="actions">${['registration_token', 'remove_unused'].map((name) => actLink(CLIENTS, name, base, {}, texts))}</p>`,
-)}`,
+)}${section('denied', words.deniedDocuments, deniedList(denied, view, texts))}`,
   });
+}
+
+function deniedList(
+  { items, next_cursor: next }: ClientsView['denied'],
+  { base, nowMs }: ConsoleView,
+  texts: Texts,
+): Html {
+  const { console: words } = texts;
+  const rows = items.map(
+    ({ rule, note, denied_at: at }) => html`<li class="row"><div><p><code>${rule}</code></p>
+<p class="detail">${moment(at, nowMs, texts)}${note === undefined ? '' : html` · <bdi>${note}</bdi>`}</p></div>${actLink(CLIENTS, 'allow', base, { rule }, texts, { id: rule, unseen: rule })}</li>\n`,
+  );
+  return html`${rows.length === 0 ? html`<p class="empty">${words.none}</p>` : html`<ul class="rows" role="list">${rows}</ul>`}
+${next === undefined ? '' : html`<p>${words.moreDenied}</p>`}<p class="actions">${actLink(CLIENTS, 'deny', base, {}, texts)}</p>`;
 }
 
 /** The kinds of clients to add: a link `ask-add_KIND` for each. */
@@ -400,6 +463,7 @@ ${secrets.map(
         act(disabledAt === undefined ? 'disable' : 'enable'),
         act('revoke'),
         act('remove'),
+        ...(documentValidAt === undefined ? [] : [act('deny_document'), act('deny_host')]),
       ])}
 <p class="actions"><a href="${urlOf(base, 'audit', { client: id })}">${words.eventsAbout}</a></p>`,
     )}`,

@@ -239,6 +239,8 @@ const EVENTS: Readonly<Record<EventType, readonly [group: TypeGroup, told: (tell
   client_revoked: ['clients', ofTarget.client],
   client_removed: ['clients', ofTarget.client],
   scope_texts_changed: ['clients', ofTarget.code],
+  documents_denied: ['clients', ofTarget.code],
+  documents_allowed: ['clients', ofTarget.code],
   consent_given: ['tokens', ofTarget.consent],
   consent_withdrawn: ['tokens', ofTarget.consent],
   code_issued: ['tokens', ofTarget.issuance],

@@ -5,6 +5,7 @@ import { type Attempts, attemptsTable } from './attempts.ts';
 import { AuditTrail } from './audit.ts';
 import { ConsentSweep, type Consents, consentsTable, type ScopeTexts, scopeTextsTable } from './consents.ts';
 import type { DeletionLimitMs } from './deletion_limit.ts';
+import { type DeniedDocuments, deniedDocumentsTable } from './document_denials.ts';
 import { type Factors, factorsTable } from './factors.ts';
 import { type Groups, groupsTable } from './groups.ts';
 import { type ImportedPeople, importedPeopleTable } from './imported_people.ts';
@@ -34,6 +35,7 @@ export interface ProgramData {
   readonly actingUses: ActingUses;
   readonly personalTokens: PersonalTokens;
   readonly scopeTexts: ScopeTexts;
+  readonly deniedDocuments: DeniedDocuments;
   readonly attempts: Attempts;
   readonly factors: Factors;
   readonly logoutDeliveries: LogoutDeliveries;
@@ -92,6 +94,7 @@ export function programData(
     actingUses: actingUsesTable(tables),
     personalTokens: personalTokensTable(tables),
     scopeTexts: scopeTextsTable(tables),
+    deniedDocuments: deniedDocumentsTable(tables),
     attempts: attemptsTable(tables),
     factors: factorsTable(tables),
     logoutDeliveries: logoutDeliveriesTable(tables),

@@ -502,6 +502,17 @@ const migrations = (dialect: Dialect): readonly Migration[] => [
     CREATE INDEX group_members_by_group ON grantd.group_members (issuer, group_name);
     `,
   },
+  // Metadata documents of clients that operators have denied. An earlier program would accept them.
+  `
+  CREATE TABLE grantd.document_denials (
+    issuer       text COLLATE "C" NOT NULL,
+    rule         text COLLATE "C" NOT NULL,
+    denied_by    text NOT NULL,
+    denied_at_ms bigint NOT NULL,
+    note         text,
+    PRIMARY KEY (issuer, rule)
+  );
+  `,
 ];
 
 /** A script of PostgreSQL as SQLite takes it. */

@@ -1,7 +1,7 @@
 // The scopes of the admin API, and the clients that may have them.
 import {
+  type AdministrableClients,
   type ApiRecord,
-  type ClientRegistry,
   hasResource,
   isUnchecked,
   type NewClient,
@@ -61,7 +61,7 @@ function adminApi(issuer: string): ApiRecord {
 }
 
 /** Adds the admin API to the APIs of the registered clients. */
-export function withAdminApi(clients: ClientRegistry, issuer: string): ClientRegistry {
+export function withAdminApi(clients: AdministrableClients, issuer: string): AdministrableClients {
   const api = adminApi(issuer);
   const { findApis } = clients;
   return unguarded(

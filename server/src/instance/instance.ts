@@ -4,6 +4,7 @@ import {
   type AuthorizationServerOptions,
   ConfigurationError,
   clientDocuments,
+  type DocumentDenials,
   deviceAuthorization,
   type FetchDocument,
   type GetUserClaims,
@@ -28,6 +29,7 @@ import { type FindLink, type IssuersOfFile, readTrustedIssuers } from '../config
 import { hasConsented } from '../data/consents.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
+import { denialsOf } from '../data/document_denials.ts';
 import { type Factors, resealTotps, sealsOfTotps } from '../data/factors.ts';
 import { applicationClaims, type People, userClaims } from '../data/people.ts';
 import {
@@ -211,7 +213,10 @@ export async function openInstance(
         (await pairwiseSecretOf(withApis.pairwiseSecret, new ServerSecret<ProgramSecretUse>(secret), issuer));
       try {
         const server = new AuthorizationServer({
-          ...libraryOptions(settings, loaded, claimsOf(open.people), fetchDocument, linksOf(open)),
+          ...libraryOptions(
+            ...([settings, loaded, claimsOf(open.people), fetchDocument, linksOf(open)] as const),
+            denialsOf(open.deniedDocuments, issuer),
+          ),
           issuer,
           secret,
           pairwiseSecret,
@@ -336,6 +341,7 @@ function libraryOptions(
   getUserClaims: GetUserClaims,
   fetchDocument: FetchDocument,
   findLink: FindLink,
+  denials?: DocumentDenials,
 ): Omit<AuthorizationServerOptions, 'issuer' | 'secret' | 'storage'> {
   const { oidc, applicationClaims: stored } = settings;
   return {
@@ -344,7 +350,7 @@ function libraryOptions(
     ...registrationOptions(settings),
     deviceAuthorization: deviceAuthorization(),
     tokenExchange: tokenExchange(),
-    ...documentOptions(settings),
+    ...documentOptions(settings, denials),
     ...loaded,
     ...(issuers && { trustedIssuers: issuers.withLinks(findLink) }),
     ...(stored !== undefined && { applicationClaims: applicationClaims(stored, getUserClaims) }),
@@ -426,18 +432,21 @@ function senderOfRequest(): string | undefined {
  * Client ID Metadata Documents, with the limits of self-registered clients.
  * @throws {ConfigurationError} no host is listed
  */
-function documentOptions({
-  clientDocuments: accepted,
-  clientDocumentHosts: hosts,
-  clientDocumentDeniedHosts: deniedHosts,
-  clientDocumentSiteLimit: mostNewPerSite,
-  registrationScopes: scopes,
-  registrationClosedScopes: closedScopes,
-  registrationApis: apis,
-  registrationRedirectUris: redirectUris,
-  registrationAuthorizationDetailsTypes: authorizationDetailsTypes,
-  insecureDevelopment: allowInsecureUris,
-}: Settings): Pick<AuthorizationServerOptions, 'clientDocuments'> {
+function documentOptions(
+  {
+    clientDocuments: accepted,
+    clientDocumentHosts: hosts,
+    clientDocumentDeniedHosts: deniedHosts,
+    clientDocumentSiteLimit: mostNewPerSite,
+    registrationScopes: scopes,
+    registrationClosedScopes: closedScopes,
+    registrationApis: apis,
+    registrationRedirectUris: redirectUris,
+    registrationAuthorizationDetailsTypes: authorizationDetailsTypes,
+    insecureDevelopment: allowInsecureUris,
+  }: Settings,
+  denials: DocumentDenials | undefined,
+): Pick<AuthorizationServerOptions, 'clientDocuments'> {
   if (accepted === 'off') return {};
   const isListed = accepted === 'listed';
   if (isListed && hosts.length === 0)
@@ -447,6 +456,7 @@ function documentOptions({
       ...(isListed && { hosts }),
       ...{ deniedHosts, mostNewPerSite, scopes, closedScopes, apis, redirectUris, authorizationDetailsTypes },
       ...{ allowInsecureUris, placeOf: senderOfRequest },
+      ...(denials && { denials }),
     }),
   };
 }

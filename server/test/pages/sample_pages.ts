@@ -1356,6 +1356,14 @@ const SAMPLES: readonly Sample[] = [
       { key: 'orders', name: 'orders', cells: ['Orders API'] },
       { key: 'photos/web', name: 'photos/web', cells: ['Photos'], badges: ['self_registered', 'disabled'] },
     ],
+    denied: {
+      items: [
+        {
+          ...{ rule: '*.phishing.example', denied_at: '2026-01-02T03:04:05.678Z', denied_by: 'cli' },
+          note: 'Ticket 4711',
+        },
+      ],
+    },
   }),
   sample('console_add_client', newClientPage, { ...CONSOLE, current: 'clients' }),
   sample('console_client_added', clientPage, {

@@ -363,6 +363,26 @@ export const clientRegistry: readonly KitCase[] = [
     );
   }),
 
+  kitCase('administration', 'several clients are removed at once, and no others', async (stage) => {
+    const { clients, eventsAfter } = stage.administration;
+    const [first, second] = [await inUse(stage), await inUse(stage)];
+    const other = await stage.redeemed(await stage.grant());
+    const ids = [first.client.id, second.client.id];
+    expectEqual(await clients.removeAll([...ids, 'unknown', first.client.id]), 2, 'removing');
+    for (const id of ids) expect((await clients.get(id)) == null, 'a removed client is not found');
+    await expectAllDead(stage, first);
+    await expectAllDead(stage, second);
+    await stage.expectAlive(other.refresh, other.access);
+    expectEqual(await clients.removeAll(ids), 0, 'removing them again');
+    expectEqual(await clients.removeAll([]), 0, 'removing none');
+    const events = await eventsAfter(0, 10);
+    expectEqual(
+      events.map(({ type, target }) => [type, target]),
+      ids.map((id) => ['client_revoked', id]),
+      'events',
+    );
+  }),
+
   kitCase(
     'administration',
     'what a removed client had stays dead when its identifier is given again, however often',

@@ -17,9 +17,9 @@ import type { ApiRecord, ClientRecord, GrantRecord, KeyRecord } from '../../prot
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
 import type {
+  AdministrableClients,
   AdministrableStorage,
   ClientBasis,
-  ClientRegistry,
   KeyRepository,
   OneTimeIdentifiers,
   PendingRepository,
@@ -293,7 +293,7 @@ function isOf(target: RevocationTarget, token: TokenRow['record']): boolean {
   return { client, subject, session, grant }[target.principal] === target.id;
 }
 
-function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegistry {
+function memoryClients(handle: MemoryHandle, principals: Principals): AdministrableClients {
   const { tables } = handle;
   const withGeneration = (client: ClientRecord): ClientRecord => {
     const { generation = 0, disabledAtMs } = principals.find('client', client.id) ?? {};
@@ -307,6 +307,17 @@ function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegi
     [...tables().clients.values()].filter(
       ({ id }) => principals.find('client', id)?.disabledAtMs === undefined,
     );
+
+  const removeOne = (id: string): boolean => {
+    const held = tables();
+    held.registeredFrom.delete(id);
+    const generation = principals.find('client', id)?.generation ?? 0;
+    if (!held.clients.delete(id)) return false;
+    held.principals.delete(principalKey('client', id));
+    held.firstClientGeneration = Math.max(held.firstClientGeneration, generation + 1);
+    addEvent(handle, 'client_revoked', id);
+    return true;
+  };
 
   return {
     get(id) {
@@ -376,17 +387,11 @@ function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegi
       tables().clients.set(id, snapshot({ ...client, documentValidAt: validAt }));
     },
     remove(id, unusedSince) {
-      const held = tables();
       const isKept = (since: number) => !enabled().some((one) => one.id === id && isUnused(one, since));
       if (unusedSince !== undefined && isKept(unusedSince)) return false;
-      held.registeredFrom.delete(id);
-      const generation = principals.find('client', id)?.generation ?? 0;
-      if (!held.clients.delete(id)) return false;
-      held.principals.delete(principalKey('client', id));
-      held.firstClientGeneration = Math.max(held.firstClientGeneration, generation + 1);
-      addEvent(handle, 'client_revoked', id);
-      return true;
+      return removeOne(id);
     },
+    removeAll: (ids) => ids.filter(removeOne).length,
   };
 }
 

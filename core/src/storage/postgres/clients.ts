@@ -4,7 +4,7 @@ import { hasResource, lowerCaseSpellings } from '../../protocol/client_metadata.
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
 import { CLIENTS, insertedNames, insertedRow, postgresDefinitions, type RowObject } from '../columns.ts';
-import type { ClientRegistry, NewClient } from '../contract.ts';
+import type { AdministrableClients, NewClient } from '../contract.ts';
 import { aboutClient, ofClientChange, ofNewClient } from '../issuing.ts';
 import {
   type ApiRow,
@@ -153,9 +153,20 @@ function asParameters(client: NewClient): readonly [client: string, origins: str
   ];
 }
 
-export async function postgresClients(handle: PostgresHandle): Promise<ClientRegistry> {
+export async function postgresClients(handle: PostgresHandle): Promise<AdministrableClients> {
   const { primary, lookUps, issuerId, originOf, clock } = handle;
   const sql = await namedStatements(CLIENTS_SQL);
+  /** What removes a client, after the issuer is locked. The last one has a row if there was one. */
+  const removal = (id: string, unusedSince?: number) => {
+    const origin = originOf();
+    const about = aboutClient(id);
+    const revoked = eventOf(handle, 'client_revoked', about, origin && ofClientChange(origin));
+    const recorded = auditedEventOf(handle, 'client_removed', about, origin && ofClientChange(origin));
+    return [
+      [sql.lock, issuerId, id],
+      [sql.remove, issuerId, id, revoked, recorded, unusedSince ?? null],
+    ] as const;
+  };
   return {
     get: (id) => lookUps.client(id),
     async hasRedirectOrigin(origin) {
@@ -241,17 +252,15 @@ export async function postgresClients(handle: PostgresHandle): Promise<ClientReg
     },
     async remove(id, unusedSince) {
       if (!isStorable(id)) return false;
-      const origin = originOf();
-      const about = aboutClient(id);
-      const revoked = eventOf(handle, 'client_revoked', about, origin && ofClientChange(origin));
-      const recorded = auditedEventOf(handle, 'client_removed', about, origin && ofClientChange(origin));
       return primary.write(
-        [
-          [sql.lockIssuer, issuerId],
-          [sql.lock, issuerId, id],
-          [sql.remove, issuerId, id, revoked, recorded, unusedSince ?? null],
-        ],
+        [[sql.lockIssuer, issuerId], ...removal(id, unusedSince)],
         ([, , removed]) => rowsOf(removed).length === 1,
+      );
+    },
+    async removeAll(ids) {
+      const removals = [...new Set(ids)].filter(isStorable).flatMap((id) => removal(id));
+      return primary.write([[sql.lockIssuer, issuerId], ...removals], (results) =>
+        results.reduce((sum, result, at) => sum + (at > 0 && at % 2 === 0 ? rowsOf(result).length : 0), 0),
       );
     },
   };

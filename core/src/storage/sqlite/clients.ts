@@ -1,11 +1,12 @@
 // Clients in SQLite.
 import type { CachedRows } from '../../platform/cache.ts';
 import { isSameResource, lowerCaseSpellings } from '../../protocol/client_metadata.ts';
+import type { EventOrigin } from '../../protocol/event_records.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
 import { CLIENTS, insertedRow, type RowObject } from '../columns.ts';
-import type { ClientRegistry, NewClient, RegistrationLimits } from '../contract.ts';
+import type { AdministrableClients, NewClient, RegistrationLimits } from '../contract.ts';
 import { aboutClient, ofClientChange, ofNewClient } from '../issuing.ts';
 import {
   type ApiRow,
@@ -97,7 +98,7 @@ interface Parts {
 export function sqliteClients(
   { database, issuerId, transaction, reads }: SqliteHandle,
   { events, cache, take }: Parts,
-): ClientRegistry {
+): AdministrableClients {
   const sql = prepareAll(database, CLIENTS_SQL);
   const addIndexRows = ({ id: clientId, redirectUris, metadata }: NewClient): void => {
     for (const origin of new Set(redirectUris.map(originOf))) {
@@ -109,6 +110,15 @@ export function sqliteClients(
   const removeIndexRows = (id: string): void => {
     sql.removeRedirectOrigins.run({ issuerId, id });
     sql.removeApiScopes.run({ issuerId, id });
+  };
+
+  const removeOne = (id: string, origin: EventOrigin | undefined): boolean => {
+    if (sql.raiseFirstGeneration.run({ issuerId, id }).changes === 0) return false;
+    removeIndexRows(id);
+    sql.remove.run({ issuerId, id });
+    events.add('client_revoked', aboutClient(id), origin && ofClientChange(origin));
+    if (origin !== undefined) events.add('client_removed', aboutClient(id), ofClientChange(origin));
+    return true;
   };
 
   const find = (id: string): ClientRecord | undefined => {
@@ -181,13 +191,9 @@ export function sqliteClients(
       return transaction((origin) => {
         if (unusedSince !== undefined && !sql.findUnused.get({ issuerId, id, since: unusedSince }))
           return false;
-        if (sql.raiseFirstGeneration.run({ issuerId, id }).changes === 0) return false;
-        removeIndexRows(id);
-        sql.remove.run({ issuerId, id });
-        events.add('client_revoked', aboutClient(id), origin && ofClientChange(origin));
-        if (origin !== undefined) events.add('client_removed', aboutClient(id), ofClientChange(origin));
-        return true;
+        return removeOne(id, origin);
       });
     },
+    removeAll: (ids) => transaction((origin) => ids.filter((id) => removeOne(id, origin)).length),
   };
 }

@@ -1,5 +1,8 @@
 import type * as en from '../en/acts.ts';
 
+const DENIAL =
+  'Anwendungen, deren Client-ID ein solches Dokument nennt, werden entfernt, alle ihre Token werden ungültig, und der Server nimmt das Dokument nicht mehr an.';
+
 export const ACTS: typeof en.ACTS = {
   groups: {
     add: { title: () => 'Gruppe hinzufügen', yes: 'Gruppe hinzufügen' },
@@ -173,6 +176,26 @@ export const ACTS: typeof en.ACTS = {
       title: () => 'Unbenutzte Anwendungen entfernen',
       text: 'Diese Anwendungen haben sich selbst registriert und wurden seit 30 Tagen nicht benutzt. Solche, die inzwischen benutzt werden, bleiben.',
       yes: 'Unbenutzte Anwendungen entfernen',
+    },
+    deny: {
+      title: () => 'Metadaten-Dokument oder Host sperren',
+      text: DENIAL,
+      yes: 'Dokument oder Host sperren',
+    },
+    deny_document: {
+      title: (name) => `Das Dokument ${name} sperren`,
+      text: DENIAL,
+      yes: 'Dieses Dokument sperren',
+    },
+    deny_host: {
+      title: (name) => `Alle Dokumente des Hosts von ${name} sperren`,
+      text: DENIAL,
+      yes: 'Diesen Host sperren',
+    },
+    allow: {
+      title: (name) => `${name} wieder erlauben`,
+      text: 'Dokumente, die die Optionen des Servers nicht zulassen, bleiben ausgeschlossen. Was die Sperre beendet hat, bleibt beendet.',
+      yes: 'Wieder erlauben',
     },
   },
   scopes: {

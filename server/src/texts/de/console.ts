@@ -361,6 +361,8 @@ export const CONSOLE: typeof en.CONSOLE = {
   documentClient:
     'Die Metadaten dieser Anwendung stammen aus ihrem eigenen Dokument, und niemand hat sie geprüft. Die nächste Fassung des Dokuments ersetzt sie, außer dem, was Sie hier festlegen.',
   selfRegistration: 'Anwendungen, die sich selbst registrieren',
+  deniedDocuments: 'Gesperrte Metadaten-Dokumente',
+  moreDenied: 'Es gibt weitere. Der Befehl grantd client denied-documents zeigt alle.',
   scopesText: 'Was Benutzer über Berechtigungen lesen, wenn eine Anwendung um Zugriff bittet.',
   mailsText: 'E-Mails, die auf den Versand warten oder gescheitert sind, die neuesten zuerst.',
   mailStates: { waiting: 'Wartet', failed: 'Gescheitert' },
@@ -452,6 +454,8 @@ export const CONSOLE: typeof en.CONSOLE = {
     client_added: 'Die Anwendung ist hinzugefügt. Probieren Sie sie mit den Angaben unten aus.',
     client_changed: 'Die Anwendung ist geändert.',
     client_removed: 'Die Anwendung ist entfernt.',
+    documents_denied: 'Die Sperre gilt. Die Anwendungen sind entfernt und ihre Token ungültig.',
+    documents_allowed: 'Die Sperre ist aufgehoben.',
     clients_removed: 'Die unbenutzten Anwendungen sind entfernt.',
     secret_rotated: 'Die Anwendung hat ein neues Geheimnis.',
     secret_saved: 'Das Geheimnis wird nicht mehr angezeigt.',

@@ -50,6 +50,10 @@ export const EVENTS: typeof en.EVENTS = {
       html`${actor} hat ${user}${from} in die Gruppe ${group} aufgenommen`,
     group_member_removed: (actor, user, from, group) =>
       html`${actor} hat ${user}${from} aus der Gruppe ${group} entfernt`,
+    documents_denied: (actor, rule, from) =>
+      html`${actor} hat die Metadaten-Dokumente von ${rule}${from} gesperrt`,
+    documents_allowed: (actor, rule, from) =>
+      html`${actor} hat die Metadaten-Dokumente von ${rule}${from} wieder erlaubt`,
     scope_texts_changed: (actor, scope, from) =>
       html`${actor} hat die Texte der Berechtigung ${scope}${from} geändert`,
     signed_in: (_, user, from, ways) => html`${user} hat sich${from}${ways} angemeldet`,
@@ -157,6 +161,8 @@ export const EVENTS: typeof en.EVENTS = {
     client_revoked: 'Alle Token einer Anwendung widerrufen',
     client_removed: 'Anwendung entfernt',
     scope_texts_changed: 'Texte einer Berechtigung geändert',
+    documents_denied: 'Metadaten-Dokumente gesperrt',
+    documents_allowed: 'Metadaten-Dokumente wieder erlaubt',
     consent_given: 'Einwilligung gegeben',
     consent_withdrawn: 'Einwilligung zurückgenommen',
     code_issued: 'Autorisierungscode ausgestellt',

@@ -33,6 +33,8 @@ export const HINTS: typeof en.HINTS = {
   once: 'Sonst können es beliebig viele.',
   client_ids: 'Diese Anwendungen werden entfernt.',
   unused_since: 'Was danach noch in Gebrauch war, bleibt.',
+  rule: 'Die URL eines Dokuments, ein Host wie a.example oder *.a.example für jeden Namen darunter.',
+  note: 'Für andere Administratoren.',
   beyond_policy: 'Zum Beispiel solche, die länger gelten, als Token es jetzt dürfen.',
   force: 'Anwendungen und Schlüssel, die davon abhängen, gehen dann nicht mehr. Sonst lehnt der Server ab.',
   recipient: 'Wohin die Test-E-Mail geht.',

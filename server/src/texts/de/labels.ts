@@ -40,6 +40,8 @@ export const LABELS: typeof en.LABELS = {
   once: 'Nur ein Client kann sich mit dem Token registrieren',
   force: 'Auch entfernen, wenn Clients oder Schlüssel davon abhängen',
   unused_since: 'Nicht verwendet seit (UTC)',
+  rule: 'Dokument oder Host',
+  note: 'Notiz',
   client_ids: 'Ausgewählte Clients',
   recipient: 'Empfänger',
   trusted_issuer: 'Vertrauter Aussteller',

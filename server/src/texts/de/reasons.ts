@@ -284,6 +284,8 @@ export const REASONS: typeof en.REASONS = {
     'Das Metadaten-Dokument an der URL, die die Client-ID ist, ist nicht gültig. Der protokollierte Wert sagt, warum.',
   too_many_client_documents:
     'In einer Minute wurden zu viele neue Metadaten-Dokumente einer Site verlangt (Option clientDocumentSiteLimit, in der Bibliothek mostNewPerSite).',
+  client_document_denied:
+    'Ein Administrator hat das Metadaten-Dokument an der URL, die die Client-ID ist, oder alle Dokumente ihres Hosts gesperrt (grantd client denied-documents).',
   client_document_unreachable: 'Das Metadaten-Dokument einer Anwendung war gerade nicht abrufbar.',
   oidc_off: 'Die Anfrage ist an UserInfo, aber OpenID Connect ist auf diesem Server nicht eingerichtet.',
   no_person: 'Das Zugriffstoken hat keinen Benutzer, oder der Server kennt keine Claims des Benutzers.',

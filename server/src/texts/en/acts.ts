@@ -1,3 +1,6 @@
+const DENIAL =
+  'Clients that are identified by such a document are removed, all their tokens end, and the server accepts the document no more.';
+
 /** What administrators can do in the console: the title of its form or question, what it means, and its button. */
 export const ACTS = {
   groups: {
@@ -172,6 +175,26 @@ export const ACTS = {
       title: (_: string) => 'Remove clients that are not used',
       text: 'These clients registered themselves and have not been used for 30 days. Those that are used in the meantime stay.',
       yes: 'Remove unused clients',
+    },
+    deny: {
+      title: (_: string) => 'Deny a metadata document or host',
+      text: DENIAL,
+      yes: 'Deny a document or host',
+    },
+    deny_document: {
+      title: (name: string) => `Deny the document ${name}`,
+      text: DENIAL,
+      yes: 'Deny this document',
+    },
+    deny_host: {
+      title: (name: string) => `Deny all documents of the host of ${name}`,
+      text: DENIAL,
+      yes: 'Deny this host',
+    },
+    allow: {
+      title: (name: string) => `Allow ${name} again`,
+      text: 'Documents that the options of the server do not accept stay out. What the denial has ended stays ended.',
+      yes: 'Allow again',
     },
   },
   scopes: {

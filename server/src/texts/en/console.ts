@@ -344,6 +344,8 @@ export const CONSOLE = {
   documentClient:
     'The metadata of this client comes from its own document, and no one has checked it. The next version of the document replaces it, except what you set here.',
   selfRegistration: 'Clients that register themselves',
+  deniedDocuments: 'Denied metadata documents',
+  moreDenied: 'There are more. The command grantd client denied-documents lists all.',
   scopesText: 'What users read about scopes when a client asks for access.',
   mailsText: 'Emails that wait to be sent or have failed, the newest first.',
   mailStates: { waiting: 'Waiting', failed: 'Failed' },
@@ -435,6 +437,8 @@ export const CONSOLE = {
     client_added: 'The client is added. Try it with the settings below.',
     client_changed: 'The client is changed.',
     client_removed: 'The client is removed.',
+    documents_denied: 'It is denied. Its clients are removed, and their tokens have ended.',
+    documents_allowed: 'It is allowed again.',
     clients_removed: 'The unused clients are removed.',
     secret_rotated: 'The client has a new secret.',
     secret_saved: 'The secret is not shown any more.',

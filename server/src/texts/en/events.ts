@@ -57,6 +57,9 @@ const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
   group_member_removed: (actor, user, from, group) =>
     html`${actor} removed ${user} from the group ${group}${from}`,
   scope_texts_changed: (actor, scope, from) => html`${actor} changed the texts of the scope ${scope}${from}`,
+  documents_denied: (actor, rule, from) => html`${actor} denied the client documents of ${rule}${from}`,
+  documents_allowed: (actor, rule, from) =>
+    html`${actor} allowed the client documents of ${rule} again${from}`,
   signed_in: (_, user, from, ways) => html`${user} signed in${from}${ways}`,
   sign_in_failed: (_, user, from, client) => html`A sign-in of ${user}${client}${from} failed`,
   session_ended: (actor, whose, from) => html`${actor} ended a session${whose}${from}`,
@@ -155,6 +158,8 @@ export const EVENTS = {
     client_revoked: 'All tokens of a client revoked',
     client_removed: 'Client removed',
     scope_texts_changed: 'Texts of a scope changed',
+    documents_denied: 'Client documents denied',
+    documents_allowed: 'Client documents allowed again',
     consent_given: 'Consent given',
     consent_withdrawn: 'Consent withdrawn',
     code_issued: 'Authorization code issued',

@@ -32,6 +32,8 @@ const OWN = {
   once: 'By default, any number of clients can.',
   client_ids: 'These clients are removed.',
   unused_since: 'What was in use after this time stays.',
+  rule: 'The URL of a document, a host such as a.example, or *.a.example for every name below it.',
+  note: 'For other administrators.',
   beyond_policy: 'For example, those that live longer than tokens may now.',
   force: 'Clients and keys that depend on them then stop working. Otherwise the server refuses.',
   recipient: 'Where the test email goes.',

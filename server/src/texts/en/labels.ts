@@ -41,6 +41,8 @@ export const LABELS = {
   once: 'Only one client can register with the token',
   force: 'Drop them even if clients or keys depend on them',
   unused_since: 'Not used since (UTC)',
+  rule: 'Document or host',
+  note: 'Note',
   client_ids: 'Clients',
   recipient: 'Recipient',
   trusted_issuer: 'Trusted issuer',

@@ -1,0 +1,122 @@
+// Metadata documents that operators have denied. Rules at run time only take away: what the options do not accept stays out.
+import { type DocumentDenials, type DocumentPlace, documentPlace } from '@grantd/core';
+import { type ActorKind, currentCause } from '../log/log.ts';
+import { ConditionBroken, under, type WriteCondition } from './conditions.ts';
+import { dynamicCall, type ProgramTables, recorded, statement, table } from './tables.ts';
+
+/** A denied document or host. */
+export interface DocumentDenial {
+  /** The URL of a document, a host such as `a.example`, or all names below one, such as `*.a.example`. */
+  readonly rule: string;
+  readonly deniedAtMs: number;
+  /** Who denied it, as in the audit trail. */
+  readonly deniedBy: string;
+  readonly note?: string | undefined;
+}
+
+type NewDenial = Omit<DocumentDenial, 'deniedBy'> & { readonly deniedBy: ActorKind };
+
+/** The denied documents of one issuer. Every method rejects with a `StorageFault` if the database does not answer. */
+export interface DeniedDocuments {
+  /** Sorted by rule. */
+  list(): Promise<readonly DocumentDenial[]>;
+  find(rule: string): Promise<DocumentDenial | undefined>;
+  isDenied(place: DocumentPlace): Promise<boolean>;
+  /** That a document is not denied. Denials wait for the transaction. */
+  isNotDenied(issuer: string, place: DocumentPlace): WriteCondition;
+  /**
+   * Adds a rule, in the transaction in which `end` removes clients. If the rule is there, it stays as it is.
+   * @param end one write of the library's store. `undefined` if there is nothing to end
+   */
+  deny(issuer: string, denial: NewDenial, end?: () => Promise<void>): Promise<void>;
+  /** @returns `false` if there is no such rule */
+  allow(rule: string): Promise<boolean>;
+}
+
+/**
+ * Reads a rule in any spelling, in the form in which it is compared.
+ * @returns `undefined` if it is no https URL of a document and no host. Hosts have no port: a rule is for all of them
+ */
+export function denialRule(text: string): string | undefined {
+  if (text.includes('/')) return documentPlace(URL.parse(text)?.href ?? '', true)?.url;
+  const [, below = '', name = ''] = /^(\*\.)?([^*:?#@\\\s%]+|\[[\da-f:.]+\])$/i.exec(text) ?? [];
+  const host = documentPlace(URL.parse(`https://${name}/-`)?.href ?? '', false)?.host;
+  const isName = host !== undefined && !host.startsWith('.') && !(below !== '' && host.startsWith('['));
+  return isName ? below + host : undefined;
+}
+
+/** The rules that would deny a document. */
+export function rulesFor({ url, host }: DocumentPlace): readonly string[] {
+  const labels = host.split('.');
+  return [url, host, ...labels.slice(1).map((_, index) => `*.${labels.slice(index + 1).join('.')}`)];
+}
+
+/** Whether a rule denies the document of a client. */
+export function isDeniedBy(rule: string, clientId: string): boolean {
+  const place = documentPlace(clientId, true);
+  return place !== undefined && rulesFor(place).includes(rule);
+}
+
+/** The rules that an operator has written decide together with the store, in its transactions. */
+export function denialsOf(denied: DeniedDocuments, issuer: string): DocumentDenials {
+  return {
+    isDenied: (place) => denied.isDenied(place),
+    async unlessDenied(place, write) {
+      try {
+        await under(denied.isNotDenied(issuer, place), write);
+        return true;
+      } catch (error) {
+        if (error instanceof ConditionBroken) return false;
+        throw error;
+      }
+    },
+  };
+}
+
+export const DOCUMENT_DENIALS = table('document_denials', {
+  text: 'rule denied_by',
+  integer: 'denied_at_ms',
+  'text?': 'note',
+});
+
+const ONE = 'issuer = :issuer AND rule = :rule';
+
+const SQL = DOCUMENT_DENIALS.statements({
+  list: `SELECT ${DOCUMENT_DENIALS.list} FROM grantd.document_denials WHERE issuer = :issuer AND rule <> '' ORDER BY rule`,
+  find: `SELECT ${DOCUMENT_DENIALS.list} FROM grantd.document_denials WHERE ${ONE}`,
+  add: `${DOCUMENT_DENIALS.insert} WHERE TRUE ON CONFLICT (issuer, rule) DO NOTHING RETURNING rule`,
+  remove: `DELETE FROM grantd.document_denials WHERE ${ONE} RETURNING rule`,
+});
+
+// The row with the empty rule denies nothing. Who adds a client of a document, and who denies one, lock it first, so that
+// one of both sees what the other has done.
+const lock = statement(`
+  INSERT INTO grantd.document_denials (issuer, rule, denied_by, denied_at_ms) VALUES (:issuer, '', '', 0)
+  ON CONFLICT (issuer, rule) DO UPDATE SET denied_at_ms = 0`);
+
+const nothing = statement('SELECT 1 FROM grantd.document_denials WHERE issuer = :issuer AND 1 = 0');
+
+function anyOf(rules: readonly string[]) {
+  const names = rules.map((_, index) => `:rule${index}`);
+  return dynamicCall(
+    `SELECT 1 FROM grantd.document_denials WHERE issuer = :issuer AND rule IN (${names.join(', ')})`,
+    Object.fromEntries(rules.map((rule, index) => [`rule${index}`, rule])),
+  );
+}
+
+export function deniedDocumentsTable(tables: ProgramTables): DeniedDocuments {
+  return {
+    list: () => tables.list(SQL.list(), DOCUMENT_DENIALS.recordOf),
+    find: (rule) => tables.first(SQL.find({ rule }), DOCUMENT_DENIALS.recordOf),
+    isDenied: (place) => tables.has(anyOf(rulesFor(place))),
+    isNotDenied: (issuer, place) => ({ issuer, lock: lock(), breach: anyOf(rulesFor(place)) }),
+    async deny(issuer, denial, end) {
+      const change = recorded(SQL.add(denial), { type: 'documents_denied', target: denial.rule });
+      if (end === undefined) return tables.run(lock(), change);
+      const cause = { ...currentCause(), actor: denial.deniedBy };
+      await under({ issuer, lock: lock(), breach: nothing(), writes: [{ change, cause }] }, end);
+    },
+    allow: (rule) =>
+      tables.changes(recorded(SQL.remove({ rule }), { type: 'documents_allowed', target: rule })),
+  };
+}
