@@ -42,7 +42,6 @@ const TABLES = [
   'logout_deliveries',
   'pairwise_secrets',
   'scope_texts',
-  'document_denials',
   'removed_people',
   'groups',
   'group_members',
@@ -58,6 +57,7 @@ const TABLES = [
   'sign_ins',
   'acting_uses',
   'personal_tokens',
+  'document_denials',
 ];
 
 /** A new PostgreSQL database: its URL without the password, and the variable with it. */

@@ -39,7 +39,8 @@ export interface DeniedDocuments {
  */
 export function denialRule(text: string): string | undefined {
   if (text.includes('/')) return documentPlace(URL.parse(text)?.href ?? '', true)?.url;
-  const [, below = '', name = ''] = /^(\*\.)?([^*:?#@\\\s%]+|\[[\da-f:.]+\])$/i.exec(text) ?? [];
+  const [, below = '', name] = /^(\*\.)?([^*:?#@\\\s%]+|\[[\da-f:.]+\])$/i.exec(text) ?? [];
+  if (name === undefined) return undefined;
   const host = documentPlace(URL.parse(`https://${name}/-`)?.href ?? '', false)?.host;
   const isName = host !== undefined && !host.startsWith('.') && !(below !== '' && host.startsWith('['));
   return isName ? below + host : undefined;
