@@ -188,7 +188,7 @@ for (const database of DATABASES)
       assert.ok(first && second);
       const [one, two] = ['https://a.example/x', 'https://b.a.example/y'];
       for (const id of [one, two]) assert.equal(await first.obtains(id, 'alice'), undefined);
-      const counted = { rule: 'a.example', is_new: true, clients: 1, tokens: 1 };
+      const counted = { rule: 'a.example', is_new: true, clients: 1, tokens: 1, has_more: false };
       assert.deepEqual((await second.deny('A.example.', { dry_run: true })).document, counted);
       assert.deepEqual(await first.left(one), [true, 1]);
       const made = { rule: 'a.example', is_new: true, clients: 1 };

@@ -11,6 +11,9 @@ const MAX_NOTE_LENGTH = 500;
 /** Clients that one transaction removes. More would keep other writes waiting. */
 const MAX_AT_ONCE = 1000;
 
+/** Clients whose tokens a dry run counts. */
+const MAX_COUNTED = 200;
+
 const rule = text(
   'What is denied: the URL of a document, a host such as a.example, or every name below a host, such as *.a.example. A host has no port: the rule is for all of them.',
   { minLength: 1, maxLength: MAX_RULE_LENGTH },
@@ -41,6 +44,9 @@ const DENIAL_MADE = named(
     ...{ rule, is_new: flag('Whether it was not denied yet.') },
     clients: count('Clients that were removed, or with dry_run, that would be.'),
     'tokens?': count('Only with dry_run: active tokens of these clients.'),
+    'has_more?': flag(
+      `Only with dry_run: whether tokens has only those of the first ${MAX_COUNTED} clients.`,
+    ),
   }),
 );
 
@@ -114,10 +120,12 @@ export const DENIED_DOCUMENT_OPERATIONS = {
 
   grantd client deny-document evil.example --note 'phishing, ticket 4711'
   grantd client deny-document 'https://a.example/client.json' --dry-run`,
-      lines: ({ rule: denied, clients, tokens }) =>
-        tokens === undefined
-          ? `denied ${denied} and removed ${clients} ${clients === 1 ? 'client' : 'clients'}`
-          : `would deny ${denied}, and end ${clients} ${clients === 1 ? 'client' : 'clients'} with ${tokens} active ${tokens === 1 ? 'token' : 'tokens'}`,
+      lines({ rule: denied, clients, tokens, has_more: hasMore = false }) {
+        const counted = `${clients} ${clients === 1 ? 'client' : 'clients'}`;
+        if (tokens === undefined) return `denied ${denied} and removed ${counted}`;
+        const least = hasMore ? 'at least ' : '';
+        return `would deny ${denied}, and end ${counted} with ${least}${tokens} active ${tokens === 1 ? 'token' : 'tokens'}`;
+      },
     },
     check({ rule: written, note: about }) {
       requireRule(written);
@@ -134,8 +142,10 @@ export const DENIED_DOCUMENT_OPERATIONS = {
       const made = { rule: denied, is_new: isNew };
       if (isDryRun) {
         let tokens = 0;
-        for (const { id } of clients) tokens += await storage.countAlive({ principal: 'client', id });
-        return { document: { ...made, clients: clients.length, tokens } };
+        for (const { id } of clients.slice(0, MAX_COUNTED))
+          tokens += await storage.countAlive({ principal: 'client', id });
+        const hasMore = clients.length > MAX_COUNTED;
+        return { document: { ...made, clients: clients.length, tokens, has_more: hasMore } };
       }
       let removed = 0;
       const remove = async (some: typeof clients): Promise<void> => {

@@ -93,13 +93,17 @@ const consequences: Act['facts'] = async ({ call }, { id = '' }, { console: word
 
 /** What a denial ends, before it is made. */
 const counted: NonNullable<Act['facts']> = async ({ call }, _, { console: words, formats }, values) => {
-  const { clients, tokens = 0 } = await call('denyDocuments', {
+  const {
+    clients,
+    tokens = 0,
+    has_more: hasMore,
+  } = await call('denyDocuments', {
     ...(values as Denial),
     dry_run: true,
   });
   return [
     [words.pages.clients, formats.number(clients)],
-    [words.activeTokens, formats.number(tokens)],
+    [words.activeTokens, hasMore === true ? `≥ ${formats.number(tokens)}` : formats.number(tokens)],
   ];
 };
 

@@ -38,12 +38,15 @@ export interface DeniedDocuments {
  * @returns `undefined` if it is no https URL of a document and no host. Hosts have no port: a rule is for all of them
  */
 export function denialRule(text: string): string | undefined {
-  if (text.includes('/')) return documentPlace(URL.parse(text)?.href ?? '', true)?.url;
+  if (text.includes('/')) {
+    const place = documentPlace(URL.parse(text)?.href ?? '', true);
+    return place?.host.includes('*') ? undefined : place?.url;
+  }
   const [, below = '', name] = /^(\*\.)?([^*:?#@\\\s%]+|\[[\da-f:.]+\])$/i.exec(text) ?? [];
   if (name === undefined) return undefined;
   const host = documentPlace(URL.parse(`https://${name}/-`)?.href ?? '', false)?.host;
-  const isName = host !== undefined && !host.startsWith('.') && !(below !== '' && host.startsWith('['));
-  return isName ? below + host : undefined;
+  if (host === undefined || host.split('.').includes('')) return undefined;
+  return below !== '' && host.startsWith('[') ? undefined : below + host;
 }
 
 /** The rules that would deny a document. */

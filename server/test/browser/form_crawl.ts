@@ -85,6 +85,8 @@ const VALUES: Fields = {
   trusted_sub: 'U-1',
   reason: 'a test',
   unused_since: '2000-01-01 00:00',
+  rule: 'crew.example',
+  note: 'a test',
 };
 
 /** Buttons after which the server needs a reload, because its secrets have changed. */
