@@ -137,12 +137,12 @@ describe('commands with --url', () => {
     await compare(['client', 'enable', 'NAME']);
     await compare(['client', 'list']);
     await compare(['client', 'registration-token', '--lifetime', '60', '--once']);
-    await compare(['client', 'deny-document', 'A.example', '--note', 'One']);
-    await compare(['client', 'deny-document', 'https://a.example/x', '--dry-run', '--json']);
+    await compare(['client', 'deny-document', 'NAME.A.example', '--note', 'One']);
+    await compare(['client', 'deny-document', 'https://NAME.a.example/x', '--dry-run', '--json']);
     await compare(['client', 'deny-document', 'a.example:443']);
     await compare(['client', 'denied-documents']);
-    await compare(['client', 'allow-document', 'a.example']);
-    await compare(['client', 'allow-document', 'a.example']);
+    await compare(['client', 'allow-document', 'NAME.a.example']);
+    await compare(['client', 'allow-document', 'NAME.a.example']);
     await compare(['client', 'prune', '--unused-for', '1d', '--dry-run']);
     await compare(['client', 'prune', '--unused-for', '1d', '--yes']);
     await compare(['client', 'prune', '--unused-for', 'long', '--yes']);

@@ -31,7 +31,11 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'exports users of a group or with a factor': ['FROM people WHERE issuer = ? AND '],
   'lists or changes everything': [
     ...['FROM clients WHERE issuer_id = ? ORDER BY id', 'FROM signing_keys WHERE issuer_id = ? ORDER BY'],
-    ...['FROM scope_texts WHERE issuer = ? ORDER BY', 'FROM groups WHERE issuer = ? ORDER BY name'],
+    ...[
+      "FROM document_denials WHERE issuer = ? AND rule <> ''",
+      'FROM scope_texts WHERE issuer = ? ORDER BY',
+    ],
+    ...['FROM groups WHERE issuer = ? ORDER BY name'],
     ...['SELECT subject, sealed FROM totp_secrets', 'DELETE FROM audit_blocks WHERE issuer = ?'],
     ...['SET expires_at_ms = CASE WHEN signed_in_at_ms', 'ended_at_ms IS NULL RETURNING id, subject'],
   ],

@@ -97,11 +97,12 @@ async function makeDynamicStatements(): Promise<readonly string[]> {
     createdAtMs: 0,
     expiresAtMs: 1,
   };
+  await data.deniedDocuments.isDenied({ url: 'https://b.a.example/x', host: 'b.a.example' });
   data.personalTokens.storing(issuer, token, '', { limit: 1, groups: ['g'] }, notice);
   await storage.close();
   return [
     ...['people.ts', 'people_list.ts', 'factors.ts', 'upstream_identities.ts', 'attempts.ts', 'sessions.ts'],
-    ...['conditions.ts', 'personal_tokens.ts', 'mails.ts'],
+    ...['conditions.ts', 'document_denials.ts', 'personal_tokens.ts', 'mails.ts'],
   ];
 }
 
