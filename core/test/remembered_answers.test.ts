@@ -367,11 +367,25 @@ test('lookups that a host has put around those of the store are asked each time'
   assert.equal(await isActive(), false);
 });
 
+test('two servers with one store do not give each other’s answers', async (t) => {
+  const twins = await openTwins(t, { authenticateIntrospect: false });
+  const { world } = twins;
+  const { authorization: _, ...headers } = asking('').headers;
+  const request = { ...asking(await world.machineToken()), headers };
+  await remembered(twins, request);
+  const { storage, clock } = world;
+  const other = new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage, clock: clock.read });
+  await remembered(twins, request);
+  assert.equal((await other.introspect(request).catch(errorResponse)).status, 401);
+});
+
 test('what rests on more than two records is not remembered', async (t) => {
   const { storage, clock } = await openWorld(t, {}, { transport: FUNCTION, store: SQLITE });
   const { clients, tokens } = storage as SqliteStorage;
-  const answers = new RememberedAnswers(clients, tokens);
-  answers.limitTo(100);
+  const memories = new RememberedAnswers(clients, tokens);
+  const live = { getSubjectState: undefined, applicationClaims: undefined, jwtService: undefined };
+  const answers = memories.for({ ...live, previousServer: undefined, storage });
+  memories.limitTo(100);
   const record = {
     id: 'x',
     digest: 'y',
@@ -398,11 +412,11 @@ test('what rests on more than two records is not remembered', async (t) => {
     'a long answer': { found, response: { ...response, body: 'x'.repeat(2001) } },
   };
   for (const [name, change] of Object.entries(cases)) {
-    const before = answers.use.size;
+    const before = memories.use.size;
     const answer = { response, caller: undefined, untilMs: Number.POSITIVE_INFINITY, ...change };
-    answers.remember(name, answer, clock.nowMs);
-    assert.equal(answers.use.size, before, 'one answer is too few');
-    for (let time = 0; time < 2; time += 1) answers.remember(name, answer, clock.nowMs);
-    assert.equal(answers.use.size > before, name === 'a token', name);
+    answers?.remember(name, answer, clock.nowMs);
+    assert.equal(memories.use.size, before, 'one answer is too few');
+    for (let time = 0; time < 2; time += 1) answers?.remember(name, answer, clock.nowMs);
+    assert.equal(memories.use.size > before, name === 'a token', name);
   }
 });

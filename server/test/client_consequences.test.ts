@@ -1,10 +1,12 @@
 // What a change of a client would do, before it is made.
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { call, type Versioned } from '../src/admin/in_process.ts';
+import { Caller } from '../src/admin/caller.ts';
+import { call, inProcess, type Versioned } from '../src/admin/in_process.ts';
 import { OperationRefused } from '../src/admin/operation_refused.ts';
 import type { Input } from '../src/admin/table.ts';
-import { localCalls } from '../src/cli/local_calls.ts';
+import { localCalls, localParts } from '../src/cli/local_calls.ts';
+import type { AdminScope } from '../src/instance/admin_access.ts';
 import { unescaped } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { startConsole } from './harness/console_server.ts';
@@ -75,6 +77,20 @@ for (const database of DATABASES)
         (error) => error instanceof OperationRefused && error.kind === 'outdated',
       );
       assert.equal((await call(set.calls, 'getClient', { client_id: 'app' })).client_name, 'Meanwhile');
+    });
+
+    test('tells nobody about groups who may not read users', async (t) => {
+      const set = await open(t, database);
+      await call(set.calls, 'addGroup', { name: 'staff', description: '' });
+      await set.addClient('app');
+      const acting = { ...set.instance.actingAs('cli'), configuration: set.configuration };
+      const plan = async (...scopes: readonly AdminScope[]) => {
+        const caller = Caller.ofApi('ops', undefined, ['grantd:clients:write', ...scopes], 'admins');
+        const wanted = { client_id: 'app', allowed_groups: ['staff'], dry_run: true };
+        return (await call(inProcess({ ...localParts(acting), caller }), 'updateClient', wanted)).plan;
+      };
+      assert.equal((await plan())?.without_groups, true);
+      assert.equal((await plan('grantd:users:read'))?.without_groups, undefined);
     });
 
     test('looks at ten thousand tokens, and says that there are more', async (t) => {

@@ -626,6 +626,15 @@ describe('users and clients', () => {
         (await browser.get(`${set.url}/console/users?ask=bulk&${query}`)).url,
         `${set.url}/console/users`,
       );
+
+    // Without the right, it goes no further.
+    const own = [alice.subject, one.subject];
+    await set.browserOf('several 1');
+    const sessions = async (subject: string) =>
+      (await set.instance.sessions.ofSubject(subject, Date.now())).length;
+    const ended = await send({ act: 'end_sessions', do: 'bulk' }, own);
+    assert.equal(ended.status, 403);
+    assert.deepEqual(await Promise.all(own.map(sessions)), [0, 1]);
   });
 
   test('all tokens of a user end, and their sessions', async () => {

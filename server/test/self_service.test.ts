@@ -377,6 +377,8 @@ for (const database of ANY_DATABASE) {
       const form = await elsewhere.get(linkIn(mail));
       const done = await elsewhere.submit(form, { new_password: NEW_PASSWORD });
       assert.match(done.html, /Your password has changed/);
+      const twice = await elsewhere.submit(form, { new_password: NEW_PASSWORD });
+      assert.match(twice.html, /Your password has changed/, 'the same form again finds its work done');
       assert.deepEqual(
         [await canSignIn('paula', OLD_PASSWORD), await canSignIn('paula', NEW_PASSWORD)],
         [false, true],

@@ -79,11 +79,19 @@ export interface AuthorizingStorage extends IssuingStorage {
 /** The caches of a store. A cached record must never hide a revocation that has been answered, by any process. */
 export interface StorageCache {
   /** Set this if the store can tell whether records are as they were. */
-  readonly answers?: AnswerMemory;
+  readonly answers?: AnswerMemories;
   /** Limits how many tokens are cached. The server calls it when it is made, with its option `cachedTokens`. */
   limitTokens(most: number): void;
   /** Empties the caches: lookups that start afterwards read the database. */
   forgetCached(): Awaitable<void>;
+}
+
+export interface AnswerMemories {
+  /**
+   * Returns the answers of one server, which no other server gives.
+   * @returns `undefined` if something else than the records that the store looks up decides answers
+   */
+  for(server: AnswerDeciders): AnswerMemory | undefined;
 }
 
 /**
@@ -91,8 +99,6 @@ export interface StorageCache {
  * only if both have not changed.
  */
 export interface AnswerMemory {
-  /** @returns itself, or `undefined` if something else than the records that it looks up decides answers */
-  for(server: AnswerDeciders): AnswerMemory | undefined;
   /**
    * Returns the place of a request's answer, and the answer if it is there and true now.
    * @returns `undefined` if answers to such requests are not remembered

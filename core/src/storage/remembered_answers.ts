@@ -14,6 +14,7 @@ import { PERSONAL } from '../protocol/record_rules.ts';
 import type { ClientRecord, TokenRecord } from '../protocol/records.ts';
 import type {
   AnswerDeciders,
+  AnswerMemories,
   AnswerMemory,
   AnswerPlace,
   ClientRegistry,
@@ -65,11 +66,9 @@ const PACKING: Packing<Entry> = {
  * Remembers answers. One is given again only after a read has shown that both records still have the versions of which it
  * was made, so a commit forgets nothing. It is kept from the second time on.
  */
-export class RememberedAnswers implements AnswerMemory {
+export class RememberedAnswers implements AnswerMemories {
   readonly #clients: ClientRegistry;
   readonly #tokens: IssuingTokenRepository;
-  /** Nobody outside of this process can find a secret by the digests of requests. */
-  readonly #key = systemRandom()(32).join();
   readonly #lookups = { hits: 0, misses: 0 };
   #answers = newTable(DEFAULT_CACHED_TOKENS / TOKENS_PER_ANSWER);
   #seenOnce = new RecentlyUsed<true>(MAX_SEEN_ONCE);
@@ -102,13 +101,19 @@ export class RememberedAnswers implements AnswerMemory {
       clients.get !== this.#clients.get ||
       tokens.getByAccessToken !== this.#tokens.getByAccessToken ||
       tokens.isAccessTokenRevoked;
-    return isHosted || isAround ? undefined : this;
+    if (isHosted || isAround) return undefined;
+    // Outside of this process, no secret can be found by the digest of a request. Other servers have other options.
+    const ofServer = systemRandom()(32).join();
+    return {
+      find: (request, clock) => this.#find(ofServer, request, clock),
+      remember: (key, answer, nowMs) => this.#remember(key, answer, nowMs),
+    };
   }
 
-  async find(request: HttpRequest, clock: Clock): Promise<AnswerPlace | undefined> {
+  async #find(ofServer: string, request: HttpRequest, clock: Clock): Promise<AnswerPlace | undefined> {
     const text = textOf(request);
     if (text === undefined) return undefined;
-    const key = await sha256(`${this.#key}${text}`);
+    const key = await sha256(`${ofServer}${text}`);
     const entry = this.#answers.get(key);
     const isCurrent = entry !== undefined && (await this.#isCurrent(entry, clock));
     this.#lookups[isCurrent ? 'hits' : 'misses'] += 1;
@@ -132,7 +137,7 @@ export class RememberedAnswers implements AnswerMemory {
     );
   }
 
-  remember(
+  #remember(
     key: string,
     { response: { body }, caller, found: { record, claims }, untilMs }: NewAnswer,
     nowMs: number,

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { storedLife } from '../../src/protocol/record_rules.ts';
 import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
 import type { RowList } from '../../src/storage/columns.ts';
+import type { AnswerMemory } from '../../src/storage/contract.ts';
 import { type ListStatement, returningLists } from '../../src/storage/sqlite/queues.ts';
 import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
 import { TOKENS_SQL } from '../../src/storage/sqlite/tokens.ts';
@@ -217,20 +218,32 @@ function withoutVersion(record: TokenRecord | null | undefined): Partial<TokenRe
   return stored;
 }
 
+const memories = new WeakMap<SqliteStorage, AnswerMemory>();
+
+/** The answers of one server of a store. */
+function answersOf(storage: SqliteStorage): AnswerMemory | undefined {
+  const options = { getSubjectState: undefined, applicationClaims: undefined, jwtService: undefined };
+  const known = memories.get(storage);
+  const answers = known ?? storage.cache?.answers?.for({ ...options, previousServer: undefined, storage });
+  if (answers !== undefined) memories.set(storage, answers);
+  return answers;
+}
+
 /**
  * Asks for the remembered answer of a client about a token, which tells both records. Otherwise it makes one.
  * @returns how many remembered answers were given, all of them true
  */
 async function answered(
   scene: Scene,
-  { cache, clients }: SqliteStorage,
+  storage: SqliteStorage,
   id: string,
   record: TokenRecord | undefined,
 ): Promise<number> {
-  const caller = (await clients.get(scene.chance.of(CLIENTS))) ?? undefined;
+  const caller = (await storage.clients.get(scene.chance.of(CLIENTS))) ?? undefined;
   const url = `/${caller?.id}`;
   const request = { method: 'POST', url, headers: {}, body: id };
-  const place = await cache?.answers?.find(request, () => scene.nowMs);
+  const answers = answersOf(storage);
+  const place = await answers?.find(request, () => scene.nowMs);
   assert.ok(place);
   const isAlive = record !== undefined && storedLife(record, scene.nowMs).alive;
   const body = JSON.stringify([scene.record(id), caller?.generation, caller?.disabledAtMs]);
@@ -241,11 +254,7 @@ async function answered(
   }
   const [untilMs, response] = [Number.POSITIVE_INFINITY, { status: 200, headers: {}, body }];
   if (isAlive && caller?.disabledAtMs === undefined)
-    cache?.answers?.remember(
-      place.key,
-      { response, caller, found: { record, claims: {} }, untilMs },
-      scene.nowMs,
-    );
+    answers?.remember(place.key, { response, caller, found: { record, claims: {} }, untilMs }, scene.nowMs);
   return 0;
 }
 

@@ -4,7 +4,7 @@ import { admits } from '../data/groups.ts';
 import { askStorage } from '../data/tables.ts';
 import { comparable } from './client_plan.ts';
 import { hasFormerSubjects } from './client_rules.ts';
-import type { OperationParts } from './operation.ts';
+import type { AdminParts } from './operation.ts';
 import { count, flag, list, object, type Schema, text, type ValueOf } from './schema.ts';
 import { differencesOf } from './state_changes.ts';
 
@@ -39,6 +39,9 @@ export const CLIENT_PLAN = object(
     has_more: flag(
       `Whether the client has more than ${MAX_TOKENS} live tokens. Then the numbers are of the first ${MAX_TOKENS} that were found.`,
     ),
+    'without_groups?': flag(
+      'Present if tokens also end by allowed_groups, which the numbers leave out: this needs the scope grantd:users:read.',
+    ),
   },
   { description: 'Present if the request was a dry run.' },
 );
@@ -49,7 +52,7 @@ export type ClientPlan = ValueOf<typeof CLIENT_PLAN>;
  * @param setsGroups whether the change names the groups: then it also ends what an earlier change has left
  */
 export async function planOf(
-  { storage, people }: Pick<OperationParts, 'storage' | 'people'>,
+  { storage, people, caller }: Pick<AdminParts, 'storage' | 'people' | 'caller'>,
   before: ClientRecord,
   after: NewClient,
   setsGroups: boolean,
@@ -58,7 +61,10 @@ export async function planOf(
   const found = tokens.slice(0, MAX_TOKENS);
   const subjects = new Set(found.flatMap(({ subject }) => subject ?? []));
   const others = new Set<string>();
-  if (setsGroups && after.metadata?.allowed_groups !== undefined)
+  const needsGroups = setsGroups && after.metadata?.allowed_groups !== undefined;
+  // The numbers tell who is in a group.
+  const readsGroups = needsGroups && caller.has(['grantd:users:read']);
+  if (readsGroups)
     for (const subject of subjects)
       if (!admits(after, (await people.bySubject(subject))?.groups)) others.add(subject);
   const endsAll = hasFormerSubjects(before, after);
@@ -70,6 +76,7 @@ export async function planOf(
     ends: reachOf(ended),
     narrows: reachOf(narrowed),
     has_more: tokens.length > MAX_TOKENS,
+    ...(needsGroups && !readsGroups && { without_groups: true }),
   };
 }
 
@@ -103,7 +110,7 @@ function reachOf(tokens: readonly AliveToken[]): ClientPlan['ends'] {
 /** A plan as a command prints it. */
 export function planInWords(
   id: string,
-  { changes, ends, narrows, has_more: hasMore }: ClientPlan,
+  { changes, ends, narrows, has_more: hasMore, without_groups: isPartial = false }: ClientPlan,
 ): readonly string[] {
   if (changes.length === 0) return [`${id} would stay as it is`];
   const shown = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value));
@@ -114,6 +121,9 @@ export function planInWords(
     ...changes.map(({ name, before, after }) => `    ${name}: ${shown(before)} → ${shown(after)}`),
     `would end ${counted(ends, 'active token')}`,
     `would leave ${counted(narrows, 'refresh token')} with less`,
+    ...(isPartial
+      ? ['also ends the tokens of users in none of the allowed groups, who may not be counted']
+      : []),
     ...(hasMore ? [`${id} has more than ${MAX_TOKENS} active tokens, so the numbers can be higher`] : []),
   ];
 }

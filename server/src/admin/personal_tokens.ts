@@ -89,7 +89,10 @@ const ENDED = named(
   object({
     tokens: count('Number of the tokens.'),
     users: count('Number of their users.'),
-    items: list(TOKEN, `The tokens, the oldest first, at most ${MAX_SHOWN}.`),
+    'items?': list(
+      TOKEN,
+      `The tokens, the oldest first, at most ${MAX_SHOWN}. Missing without the scope grantd:tokens:read.`,
+    ),
   }),
 );
 
@@ -271,7 +274,7 @@ export const PERSONAL_TOKEN_OPERATIONS = {
 
   grantd personal-token end --unused-since 2026-06-01 --dry-run
   grantd personal-token end --api https://docs.example.com --issued-before 2026-01-31`,
-      lines({ tokens, users, items }, { dry_run: isDryRun = false }) {
+      lines({ tokens, users, items = [] }, { dry_run: isDryRun = false }) {
         const of = users === 0 ? '' : ` of ${users} ${users === 1 ? 'user' : 'users'}`;
         const outcome = `${isDryRun ? 'would end' : 'ended'} ${tokens} ${tokens === 1 ? 'token' : 'tokens'}${of}`;
         if (!isDryRun) return outcome;
@@ -299,7 +302,10 @@ export const PERSONAL_TOKEN_OPERATIONS = {
       if (!isDryRun) await endTokens(parts, tokens);
       const users = new Set(tokens.map(({ subject }) => subject)).size;
       return {
-        document: { tokens: tokens.length, users, items: tokens.slice(0, MAX_SHOWN).map(view) },
+        document: {
+          ...{ tokens: tokens.length, users },
+          ...(parts.caller.has(['grantd:tokens:read']) && { items: tokens.slice(0, MAX_SHOWN).map(view) }),
+        },
       };
     },
   }),

@@ -70,6 +70,11 @@ export interface Visit {
   call<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Document<Id>>;
   /** The same with the version. @param version the only version that a change is for. Default: every version */
   versioned: AdminCalls['versioned'];
+  /**
+   * Asks again whether the operator may still act, for what takes long.
+   * @throws {PageProblem} not any more
+   */
+  requireCaller(): Promise<void>;
   readonly session: BrowserSession;
   readonly setting: PageSetting;
   readonly view: ConsoleView;
@@ -105,7 +110,13 @@ export function page(
       const given = [...new URL(c.req.url).searchParams, ...form];
       const [name] = given.find((pair) => pair.some((text) => text.includes('\0'))) ?? [];
       if (name !== undefined) throw new InvalidInput(JSON.stringify(name), 'expected no NUL');
-      return await answer({ c, console: consoleParts, call, versioned, session, setting, view, form });
+      const requireCaller = async () => {
+        const current = await openSession(c, consoleParts);
+        if (current instanceof Response || current.id !== session.id)
+          throw new PageProblem('console', 'not_administrator');
+      };
+      const asked = { session, setting, view, form };
+      return await answer({ c, console: consoleParts, call, versioned, requireCaller, ...asked });
     } catch (error) {
       if (error instanceof OperationRefused)
         return renderPage(c, refusedPage({ ...view, kind: error.kind, detail: error.problem }, setting));

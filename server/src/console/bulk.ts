@@ -52,6 +52,7 @@ export async function performBulk(visit: Visit, list: BulkList): Promise<Respons
   for (const key of [...new Set(form.getAll('picked'))].slice(0, MAX_LIMIT)) {
     const name = await nameOf(visit, list, key);
     const order = act.order(key, form.get('group') ?? '');
+    await visit.requireCaller();
     const problem = await problemOf(() => performOrder(versioned, order));
     outcomes.push({ key, name, ...optional('problem', problem) });
   }

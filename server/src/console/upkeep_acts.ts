@@ -21,7 +21,7 @@ const MAX_NAMED = 10;
 
 /** Which personal access tokens end, and whose they are. */
 const namedTokens: Act['facts'] = async (visit, _, { console: words, formats }, values) => {
-  const { tokens, users, items } = await visit.call('endPersonalTokens', { ...values, dry_run: true });
+  const { tokens, users, items = [] } = await visit.call('endPersonalTokens', { ...values, dry_run: true });
   const shown = items.slice(0, MAX_NAMED);
   const parts = visit.console.partsOf(visit.session.person.subject);
   const names = await namesOf(parts, { subjects: shown.map(({ sub }) => sub) });

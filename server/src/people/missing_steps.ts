@@ -66,6 +66,7 @@ export class MissingSteps {
     change: AccountChange,
     atMs = this.#needs.clock(),
   ): Promise<MissingForChange | undefined> {
+    if (!this.takes({ amr, person })) return { step: 'sign_in' };
     const has = { ...(await this.#factorsOf(person)), hasPassword: this.#needs.passwords.has(person) };
     return missingForChange(change, has, { amr, ageMs: atMs - signedInAtMs });
   }

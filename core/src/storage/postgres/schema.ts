@@ -339,7 +339,8 @@ const VERSION_10 = {
   ALTER TABLE grantd.tokens ADD COLUMN ancestors text;
   CREATE INDEX tokens_exchanged ON grantd.tokens (issuer_id, expires_at) WHERE ancestors IS NOT NULL;
   CREATE INDEX tokens_exchanged_for ON grantd.tokens (issuer_id, subject, expires_at) WHERE ancestors IS NOT NULL;
-  CREATE INDEX tokens_by_grant ON grantd.tokens (issuer_id, grant_id) WHERE grant_id IS NOT NULL;
+  CREATE INDEX tokens_by_grant ON grantd.tokens (issuer_id, grant_id, expires_at)
+    WHERE grant_id IS NOT NULL AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL;
   CREATE INDEX authorization_codes_by_grant ON grantd.authorization_codes (issuer_id, grant_id);
   CREATE TABLE grantd.exchange_ends (
     issuer_id   integer NOT NULL,

@@ -392,7 +392,8 @@ const VERSION_12 = {
   ALTER TABLE tokens ADD COLUMN ancestors TEXT;
   CREATE INDEX tokens_exchanged ON tokens (issuer_id, expires_at) WHERE ancestors IS NOT NULL;
   CREATE INDEX tokens_exchanged_for ON tokens (issuer_id, subject, expires_at) WHERE ancestors IS NOT NULL;
-  CREATE INDEX tokens_by_grant ON tokens (issuer_id, grant_id) WHERE grant_id IS NOT NULL;
+  CREATE INDEX tokens_by_grant ON tokens (issuer_id, grant_id, expires_at)
+    WHERE grant_id IS NOT NULL AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL;
   CREATE INDEX authorization_codes_by_grant ON authorization_codes (issuer_id, grant_id);
   CREATE TABLE exchange_ends (
     issuer_id   INTEGER NOT NULL REFERENCES issuers (id),

@@ -71,7 +71,7 @@ const SECONDS_TO_SAY_INVALID = 60;
  */
 export function submitLink(needs: LinkNeeds) {
   return async (c: PageContext): Promise<Response> => {
-    const done = await needs.performedForms.find(c, 'reset', 'invite', 'sign_up');
+    const done = await needs.performedForms.find(c, 'reset', 'password', 'invite', 'sign_up');
     if (done !== undefined) return renderDone(c, needs, done);
     const usable = await usableLink(c, needs);
     const { token, link, person } = usable;
