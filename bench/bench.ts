@@ -18,6 +18,7 @@ import { tables } from './report/tables.ts';
 import { measureRounds } from './rounds.ts';
 import type { Spread } from './statistics.ts';
 import { Steps } from './steps.ts';
+import { type ApiChecks, measureApiChecks } from './works/api_checks.ts';
 import { type Memory, measureMemory, measureMemoryOfMany } from './works/memory.ts';
 import { measureOpenLoop, type OpenLoop } from './works/open_loop.ts';
 import { measureSignIn, type SignInResult } from './works/sign_in.ts';
@@ -26,7 +27,7 @@ import { measureStart } from './works/start.ts';
 import { WORKS } from './works/works.ts';
 
 /** Works besides `WORKS`, which measure throughput. */
-const OTHERS = ['open-loop', 'memory', 'memory-of-many', 'start', 'sign-in'];
+const OTHERS = ['api-checks', 'open-loop', 'memory', 'memory-of-many', 'start', 'sign-in'];
 const KNOWN = [...WORKS.map(({ name }) => name), ...OTHERS];
 
 /** Works that are compared with a ceiling or with the commit rate. */
@@ -46,6 +47,7 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
   let start: Spread | undefined;
   let signIn: SignInResult | undefined;
   let openLoop: OpenLoop | undefined;
+  let apiChecks: ApiChecks | undefined;
 
   const othersCpu: Record<string, number> = {};
   const tellOthers = (name: string, share: number | undefined) => {
@@ -63,6 +65,12 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
       const measured = await measurePrimitives({ population: await stage.population(), core: SERVER_CORE });
       primitives = measured.primitives;
       tellOthers(PARTS_OF_CEILINGS, measured.othersCpu);
+    });
+  if (chosen.includes('api-checks'))
+    steps.add('api-checks', async () => {
+      apiChecks = await measureApiChecks({ generator, rounds, seconds });
+      const others = Object.values(apiChecks).flatMap(({ othersCpu }) => othersCpu?.median ?? []);
+      if (others.length > 0) tellOthers('api-checks', Math.max(...others));
     });
   if (chosen.includes('open-loop'))
     steps.add('open-loop', async () => {
@@ -101,6 +109,7 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
     ...{ rounds, seconds, warmUpSeconds, sizes, works, failed, othersCpu, isComparison },
     ...(primitives !== undefined && { primitives }),
     ...(openLoop !== undefined && { openLoop }),
+    ...(apiChecks !== undefined && { apiChecks }),
     ...(memory !== undefined && { memory }),
     ...(memoryOfMany !== undefined && { memoryOfMany }),
     ...(start !== undefined && { start }),

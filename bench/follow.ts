@@ -1,21 +1,17 @@
-// Measures followers of endings (docs/follow.md): what they make of a protected handler, how soon they refuse a revoked token,
-// what a check of `grantd follow` takes, and what many followers cost the server. `npm run bench:follow`. Everything is
-// on this machine.
+// Measures followers of endings (docs/follow.md): how soon they refuse a revoked token, what a check of `grantd follow`
+// takes, and what many followers cost the server. `npm run bench:follow`. Everything is on this machine. What a request
+// costs an API is a part of `npm run bench`.
 import { parseArgs } from 'node:util';
 import { measureCheckProcess } from './follow/checks.ts';
-import { measureHandlers, nameOf, type Way } from './follow/handlers.ts';
 import { measureMany } from './follow/many.ts';
 import { timesOfRefusal } from './follow/refusals.ts';
 import { Servers } from './follow/servers.ts';
-import { installPackages } from './install.ts';
 import { generatorOf } from './load/generators.ts';
 
 const { values } = parseArgs({
   options: {
-    only: { type: 'string', multiple: true, default: ['handlers', 'refusals', 'checks', 'many'] },
-    rounds: { type: 'string', default: '3' },
+    only: { type: 'string', multiple: true, default: ['refusals', 'checks', 'many'] },
     seconds: { type: 'string', default: '5' },
-    tokens: { type: 'string', default: '200' },
     followers: { type: 'string', default: '1,10,100' },
     revocations: { type: 'string', default: '300' },
     delay: { type: 'string', default: '80' },
@@ -26,33 +22,7 @@ const { values } = parseArgs({
 const number = (name: Exclude<keyof typeof values, 'only'>) => Number(values[name]);
 const seconds = number('seconds');
 
-const WAYS: readonly (readonly [Way, string])[] = [
-  ['jose', '(a) `jwtVerify` of jose; a revocation is not seen'],
-  ['follower', '(b) `AccessTokenFollower`'],
-  ['remembered', '(c) `AccessTokenIntrospector`, remembered for 60 s'],
-  ['introspected', '(d) `AccessTokenIntrospector`, each time'],
-];
-
 const PARTS: Readonly<Record<string, (servers: Servers) => Promise<void>>> = {
-  async handlers(servers) {
-    installPackages();
-    const issuers = [await servers.grantd(), await servers.oidcProvider()];
-    const order = { generator: generatorOf(undefined), rounds: number('rounds'), seconds };
-    const rates = await measureHandlers(servers, issuers, { ...order, tokens: number('tokens') });
-    const rows = WAYS.map(([way, text]) => [
-      text,
-      ...issuers.flatMap((issuer) => {
-        const figures = rates.get(nameOf(issuer, way));
-        return [whole(figures?.perSecond), figures === undefined ? '–' : us(figures.cpu)];
-      }),
-    ]);
-    print(
-      'A protected handler: requests per second, and CPU time of its process for each',
-      ['tokens are checked by', 'of grantd', 'CPU', 'of oidc-provider', 'CPU'],
-      rows,
-    );
-  },
-
   async refusals(servers) {
     const issuer = await servers.grantd();
     const revocations = number('revocations');
@@ -121,8 +91,8 @@ function print(title: string, head: readonly string[], rows: readonly (readonly 
   console.log(`\n${title}\n\n${lines.join('\n')}`);
 }
 
-function whole(value: number | undefined): string {
-  return value === undefined ? '–' : Math.round(value).toLocaleString('en');
+function whole(value: number): string {
+  return Math.round(value).toLocaleString('en');
 }
 
 function ms(value: number | undefined): string {

@@ -1,4 +1,4 @@
-// A protected handler, which checks the token of each request in one of four ways.
+// A protected handler, which checks the token of each request in one of four ways, or not at all.
 //
 //     node handler.ts PORT {"way":…,"issuer":…,"audience":…}
 import { createServer, type RequestListener } from 'node:http';
@@ -8,7 +8,7 @@ import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { API } from './parties.ts';
 
 export interface HandlerOrder {
-  readonly way: 'jose' | 'follower' | 'remembered' | 'introspected';
+  readonly way: 'none' | 'jose' | 'follower' | 'remembered' | 'introspected';
   readonly issuer: string;
   readonly audience: string;
 }
@@ -22,6 +22,8 @@ async function listenerFor(way: HandlerOrder['way']): Promise<RequestListener> {
   const common = { issuer, audience, credentials: API };
   const introspectionEndpoint = `${issuer}/token/introspect`;
   switch (way) {
+    case 'none':
+      return (_, response) => answer(response, 'unknown');
     case 'jose':
       return byJose();
     case 'follower': {

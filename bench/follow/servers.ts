@@ -1,10 +1,11 @@
-// Starts the servers that `npm run bench:follow` measures, and asks them for tokens.
+// Starts the authorization servers of APIs that are measured, and asks them for tokens.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../core/test/harness/free_port.ts';
+import { pinned } from '../processes/pinning.ts';
 import { type API, AUDIENCE, MACHINE } from './parties.ts';
 
 export const GRANTD = join(import.meta.dirname, '..', '..', 'server', 'bin', 'grantd.mjs');
@@ -21,10 +22,17 @@ export interface Issuer {
 export class Servers {
   readonly folder = mkdtempSync(join(tmpdir(), 'grantd-follow-'));
   readonly #running: ChildProcess[] = [];
+  readonly #pin: (command: readonly string[]) => readonly string[];
+
+  /** @param core of all servers. Default: any */
+  constructor(core?: number) {
+    this.#pin = (command) => (core === undefined ? command : pinned(core, command));
+  }
 
   /** Runs a program until it says that it listens. @throws Error if it ends before, with what it said */
   async start(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<number> {
-    const child = spawn(process.execPath, args, {
+    const [command = '', ...rest] = this.#pin([process.execPath, ...args]);
+    const child = spawn(command, rest, {
       ...{ cwd: this.folder, stdio: ['ignore', 'ignore', 'pipe'] },
       // npm’s variables would lead to the database of the caller.
       env: { PATH: process.env.PATH ?? '', NODE_ENV: 'production', ...environment },

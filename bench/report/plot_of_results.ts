@@ -1,3 +1,4 @@
+import { apiChecksRows } from './api_checks.ts';
 import { goalResults } from './goals.ts';
 import { type PlotRow, plot } from './plot.ts';
 import type { RunResults } from './results.ts';
@@ -18,9 +19,13 @@ export function plotOf(results: RunResults): string {
   const { machine, startedAt, rounds } = results;
   return plot({
     title: 'Throughput on one core, as a part of what a bare node:http server does',
-    rows: plotRows(results),
-    caption: `npm run bench, ${startedAt.slice(0, 10)}, Node ${machine.node}; medians of ${rounds} rounds, and from the lowest to the highest`,
+    rows: [...plotRows(results), ...apiChecksRows(results.apiChecks)],
+    caption: `npm run bench, ${startedAt.slice(0, 10)}, Node ${machine.node}; medians of ${rounds} rounds, lowest to highest${ofApis(results)}`,
   });
+}
+
+function ofApis({ apiChecks }: RunResults): string {
+  return apiChecks === undefined ? '' : '; bare of an API: the same without a check';
 }
 
 /** The comparable works: those that grantd and the bare server did in the same rounds, with peers that are as durable. */

@@ -1,6 +1,7 @@
 import type { Primitives } from '../primitives/primitives.ts';
 import type { Measurement, WarmUp } from '../running.ts';
 import { type Spread, spread } from '../statistics.ts';
+import type { ApiChecks } from '../works/api_checks.ts';
 import type { Memory } from '../works/memory.ts';
 import type { OpenLoop } from '../works/open_loop.ts';
 import type { SignInResult } from '../works/sign_in.ts';
@@ -35,6 +36,7 @@ export interface RunResults {
   /** Milliseconds. */
   readonly start?: Spread;
   readonly signIn?: SignInResult;
+  readonly apiChecks?: ApiChecks;
   /** The share of one core that other programs used during measurements other than works, by name. */
   readonly othersCpu: Readonly<Record<string, number>>;
 }

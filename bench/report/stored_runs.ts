@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { BadUsage } from '../options.ts';
+import { apiChecksTable } from './api_checks.ts';
 import { plotOf } from './plot_of_results.ts';
 import type { RunResults } from './results.ts';
 import { shownTable } from './shown.ts';
@@ -24,7 +25,7 @@ export function incompleteRun(name: string): RunResults {
 }
 
 /**
- * Stores the run, its chart and the table of README as `NAME`, or as `NAME-incomplete` if a benchmark failed.
+ * Stores the run, its chart and the tables of README as `NAME`, or as `NAME-incomplete` if a benchmark failed.
  * @returns the path, without the extension
  */
 export function store(name: string, results: RunResults): string {
@@ -34,7 +35,8 @@ export function store(name: string, results: RunResults): string {
   const file = isWhole ? whole : incomplete;
   writeFileSync(`${file}.json`, `${JSON.stringify(results, undefined, 2)}\n`);
   writeFileSync(`${file}.svg`, plotOf(results));
-  writeFileSync(`${file}.md`, `${shownTable(results) ?? 'Nothing was measured beside a peer.'}\n`);
+  const shown = [shownTable(results), apiChecksTable(results.apiChecks)].filter((part) => part !== undefined);
+  writeFileSync(`${file}.md`, `${shown.join('\n\n')}\n`);
   if (isWhole)
     for (const extension of ['json', 'svg', 'md']) rmSync(`${incomplete}.${extension}`, { force: true });
   return file;

@@ -1,5 +1,6 @@
 import { keptItsRate, type OpenLoopResult } from '../load/open_loop.ts';
 import type { WarmUp } from '../running.ts';
+import { apiChecksTable } from './api_checks.ts';
 import { boundOf, formatValue, percent } from './formats.ts';
 import { goalResults } from './goals.ts';
 import type { ContestantResult, RunResults } from './results.ts';
@@ -14,6 +15,7 @@ export function tables(results: RunResults): string {
   return [
     heading(results),
     shownTable(results),
+    apiChecksTable(results.apiChecks),
     ...(results.isComparison ? [] : details(results)),
     failures(results),
   ]
