@@ -1,11 +1,16 @@
 // What an operator reads on the overview while something is really down.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { ALICE, Browser, type Page } from './harness/browser.ts';
 import { grantdPrints } from './harness/commands.ts';
+import { IdentityProvider } from './harness/identity_provider.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
 import { postForm } from './harness/protocol.ts';
+import { press } from './harness/upstream.ts';
 
 /** Samples are taken every ten seconds, of what workers have sent within five. */
 const LONGEST_MS = 30_000;
@@ -14,7 +19,11 @@ describe('the overview of a server with two processes', () => {
   const workbench = new Workbench();
   let server: RunningServer;
   let browser: Browser;
-  after(() => workbench.clear());
+  let staff: IdentityProvider;
+  after(async () => {
+    await workbench.clear();
+    await staff?.close();
+  });
 
   before(async () => {
     const folder = await workbench.home();
@@ -22,10 +31,19 @@ describe('the overview of a server with two processes', () => {
     await grantdPrints(folder, ['group', 'add', 'admins']);
     await grantdPrints(folder, ['group', 'add-member', 'admins', ALICE.username]);
     await first.stop();
-    server = await workbench.start(folder, [
-      ...['--demo', '--port', String(first.port), '--workers', '2'],
+    staff = await IdentityProvider.open();
+    const provider = { name: 'Example staff', issuer: staff.url, client_id: 'login', create_users: true };
+    const providers = { staff: { ...provider, client_secret: { env: 'SECRET' } } };
+    writeFileSync(join(folder, 'providers.json'), JSON.stringify(providers));
+    const flags = [
+      ...['--demo', '--port', String(first.port), '--workers', '2', '--providers', 'providers.json'],
       ...['--console', '--admin-group', 'admins', '--console-sign-in-policy', 'password'],
-    ]);
+    ];
+    server = await workbench.start(folder, flags, {
+      ...{ SECRET: 'secret at the provider', GRANTD_MAIL_FROM: 'login@id.example' },
+      // Nothing listens there.
+      GRANTD_SMTP_URL: `smtp://127.0.0.1:${await freePort()}`,
+    });
     browser = new Browser(server.url);
     await browser.submit(await browser.get(`${server.url}/console`), { ...ALICE });
   });
@@ -59,6 +77,35 @@ describe('the overview of a server with two processes', () => {
     assert.match(textOf(client), /Refused requests of the last hour Refused Why Last 200 The client secret/);
     // The table of all refusals names it too.
     assert.match(textOf(page), /200 The client secret is wrong\. client_secret_wrong .*demo-machine.*: 200/);
+  });
+
+  test('names a provider that is down until it answers again', async () => {
+    const signIn = async () => {
+      const visitor = new Browser(server.url);
+      return press(visitor, await visitor.get(`${server.url}/account`), 'provider-staff');
+    };
+    staff.outage = 503;
+    assert.equal((await signIn()).status, 503);
+    const page = await shows('', /Identity provider <bdi>Example staff<\/bdi>: failed first/);
+    assert.match(page.html, /href="\/console\/help\?about=peer"/);
+    staff.outage = undefined;
+    await signIn();
+    for (const endsAt = Date.now() + LONGEST_MS; ; await pause(500)) {
+      const { html } = await browser.get(`${server.url}/console`);
+      if (!html.includes('Example staff')) break;
+      assert.ok(Date.now() < endsAt, 'the provider has answered');
+    }
+  });
+
+  test('names emails that failed twice, and their page has the error and the next attempt', async () => {
+    const visitor = new Browser(server.url);
+    await visitor.submit(await visitor.get(`${server.url}/forgot`), { username: ALICE.username });
+    await shows('', /1 email failed at least twice\. The server keeps trying\./);
+    const page = await shows('/mails', /Failed so far/);
+    assert.match(
+      textOf(page),
+      /Failed so far .*[23] attempts Next attempt: .* UTC Last error: .*ECONNREFUSED/,
+    );
   });
 });
 

@@ -59,7 +59,7 @@ test('nothing is wrong with a server that answers, and the page says what was lo
   };
   assert.deepEqual(codes(known), []);
   assert.deepEqual(troublesIn({ ...FINE, ...known }).topics.slice(2), [
-    ...['requests', 'mails', 'registrations', 'certificate', 'backups'],
+    ...['requests', 'peers', 'mails', 'registrations', 'certificate', 'backups'],
   ]);
 });
 
@@ -103,6 +103,16 @@ const ofClients = (given: readonly Sample[], nowMs = NOW_MS) =>
   troublesIn({ ...FINE, nowMs, samples: given }).troubles.map(({ code, count, refused: client }) =>
     [code, count, client?.clientId, ...(client?.reasons ?? []).map(({ reason }) => reason)].join(' '),
   );
+
+test('what does not answer is named until it answers, and after an hour without a request this is said', () => {
+  const outage = { kind: 'issuer', name: 'ci', sinceMs: NOW_MS - 90_000, lastMs: NOW_MS - 60_000 } as const;
+  const given = { samples: samples({}, { outages: [outage] }) };
+  const found = (nowMs: number) =>
+    troublesIn({ ...FINE, ...given, nowMs }).troubles.map(({ code, outage: one }) => [code, one?.name]);
+  assert.deepEqual(found(NOW_MS), [['peer', 'ci']]);
+  assert.deepEqual(found(NOW_MS + 60 * 60_000), [['peer_untried', 'ci']]);
+  assert.deepEqual(found(NOW_MS + DAY_MS), [], 'the configuration may no longer name it');
+});
 
 test('a client that is refused is named at once, whether or not this is usual', () => {
   assert.deepEqual(ofClients(refused('nightly', 'client_secret_wrong', 1)), [

@@ -62,6 +62,32 @@ test('a sample names the 50 clients with the most refusals, and sums the others'
   assert.deepEqual(history.take(meter.snapshot(), 30_000)?.clients, {});
 });
 
+test('an outage goes on until an answer, also if the worker that saw it has died', () => {
+  const workers = new WorkerSnapshots();
+  const history = new History();
+  const [one, two] = [new Meter(), new Meter()];
+  const note = (meter: Meter, what: 'answered' | 'failed', seconds: number) =>
+    meter.set(`grantd_peer_${what}_timestamp_seconds`, seconds, 'provider', 'Staff');
+  const take = (atMs: number) => {
+    workers.received(1, one.snapshot());
+    workers.received(2, two.snapshot());
+    return history.take(workers.with({}), atMs)?.outages;
+  };
+  take(0);
+  note(one, 'answered', 5);
+  assert.equal(take(10_000), undefined);
+  note(two, 'failed', 11);
+  const outage = { kind: 'provider', name: 'Staff', sinceMs: 11_000 };
+  assert.deepEqual(take(20_000), [{ ...outage, lastMs: 11_000 }]);
+  note(one, 'failed', 21);
+  assert.deepEqual(take(30_000), [{ ...outage, lastMs: 21_000 }]);
+  workers.ended(1);
+  workers.ended(2);
+  assert.deepEqual(history.take(workers.with({}), 40_000)?.outages, [{ ...outage, lastMs: 21_000 }]);
+  note(two, 'answered', 45);
+  assert.equal(take(50_000), undefined);
+});
+
 test('an hour is kept', () => {
   const history = new History();
   const meter = new Meter();

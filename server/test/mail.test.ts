@@ -287,6 +287,53 @@ for (const database of DATABASES) {
       assert.deepEqual(reports, ['mail_given_up EENVELOPE 550', 'mail_sent']);
     });
 
+    test('an email that waits for its next attempt can be tried now, unless it may be in one', async (t) => {
+      const [opened] = await openDatabases(t, database, 1);
+      assert.ok(opened);
+      const { people } = opened;
+      const claims = { email: 'kim@example.com', email_verified: true };
+      const kim = await people.add({ name: 'kim', passwordHash: 'hash', claims });
+      assert.ok(kim);
+      const port = await freePort();
+      let nowMs = 1_000_000;
+      const { queue, deliverer, reports } = process(
+        opened,
+        await openSmtp(`smtp://127.0.0.1:${port}`, FROM),
+        () => nowMs,
+      );
+      const id = await queue.add({
+        ...TEST_MAIL,
+        to: 'kim@example.com',
+        template: 'reset',
+        parameters: { browser: 'b' },
+      });
+      await deliverer.settled();
+      for (const seconds of [10, 60]) {
+        assert.equal(await queue.mails.retry(id, nowMs), false, 'due within two minutes');
+        nowMs += seconds * 1000;
+        await deliverer.settled();
+      }
+      const [waiting] = await queue.mails.list(false, 10);
+      assert.deepEqual([waiting?.attempts, waiting?.dueAtMs], [3, nowMs + 300_000]);
+      await smtpServer(t, {}, port);
+      assert.equal(await queue.mails.retry(id, nowMs), true);
+      assert.equal((await queue.mails.list(false, 10))[0]?.attempts, 3, 'its attempts still count');
+      await deliverer.settled();
+      assert.deepEqual(reports.at(-1), 'mail_sent');
+      assert.equal(await queue.mails.retry(id, nowMs), false, 'it was sent');
+      // Each further attempt has made another link, but no trail says that another one was sent.
+      const events = await opened.storage.eventsAfter(0, 100);
+      const types = events.map(({ type, target }) => (target === id ? `${type} of the email` : type));
+      assert.deepEqual(
+        types.filter((type) => /mail/.test(type)),
+        [
+          'mailed_link_made',
+          ...Array(2).fill('mail_retried of the email'),
+          ...Array(2).fill('mail_retried of the email'),
+        ],
+      );
+    });
+
     test('emails survive an outage of the SMTP server and a restart in between', async (t) => {
       const [before, afterwards] = await openDatabases(t, database, 2);
       assert.ok(before && afterwards);

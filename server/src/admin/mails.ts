@@ -103,11 +103,12 @@ export const MAIL_OPERATIONS = {
     method: 'POST',
     path: '/mails/{mail}/retry',
     scope: 'grantd:mail:write',
-    summary: 'Try again to send an email that has failed',
+    summary: 'Try now to send an email that has failed, or that waits for its next attempt',
     status: 204,
     command: {
       line: 'mail retry <mail>',
-      about: 'let a running server try again to send an email that has failed',
+      about:
+        'let a running server try now to send an email that has failed, or that waits for its next attempt',
       notes: '  grantd mail retry 5ZbYzQW2lC9m1zVbT0xJ0w',
       lines: (_, { mail }) => `email ${mail} is due again; a running server sends it`,
     },
@@ -116,8 +117,8 @@ export const MAIL_OPERATIONS = {
       if (!(await mails.retry(id, clock())))
         throw new OperationRefused(
           'not_found',
-          `there is no failed email ${id}`,
-          'grantd mail list --failed shows them.',
+          `there is no email ${id} that has failed, or whose next attempt is more than two minutes away`,
+          'grantd mail list shows all emails.',
         );
       return { document: undefined };
     },

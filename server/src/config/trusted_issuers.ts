@@ -49,10 +49,14 @@ export interface IssuersOfFile {
   readonly written: readonly (readonly [name: string, entry: Readonly<Record<string, unknown>>])[];
   /**
    * Makes the option of the library.
+   * @param fetchOf default: as the file says
    * @throws {ConfigurationRefused} an issuer has another form than expected
    */
-  withLinks(findLink: FindLink): TrustedIssuers;
+  withLinks(findLink: FindLink, fetchOf?: FetchOfIssuer): TrustedIssuers;
 }
+
+/** What fetches the keys of an issuer. @param own of the issuer, if its file names authorities */
+export type FetchOfIssuer = (name: string, own: FetchDocument | undefined) => FetchDocument | undefined;
 
 /**
  * Reads the issuers, with the files that they name.
@@ -77,10 +81,16 @@ export function readTrustedIssuers(
   );
   return {
     written: issuers.map(([name, { written }]) => [name, written] as const),
-    withLinks(findLink) {
+    withLinks(findLink, fetchOf = (_, own) => own) {
       try {
         return trustedIssuers(
-          Object.fromEntries(issuers.map(([name, { withLinks }]) => [name, withLinks(findLink)])),
+          Object.fromEntries(
+            issuers.map(([name, { withLinks }]) => {
+              const issuer = withLinks(findLink);
+              const fetchDocument = fetchOf(name, issuer.fetchDocument);
+              return [name, { ...issuer, ...(fetchDocument && { fetchDocument }) }];
+            }),
+          ),
         );
       } catch (error) {
         if (!(error instanceof ConfigurationError)) throw error;

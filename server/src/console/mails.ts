@@ -1,8 +1,10 @@
 import { html } from 'hono/html';
 import type { MailView } from '../admin/mails.ts';
 import type { Document } from '../admin/table.ts';
+import { MAIL_LEASE_MS } from '../data/mails.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
-import { textsIn } from '../texts/texts.ts';
+import type { Html } from '../texts/formats/html.ts';
+import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Acts, actLink } from './acts.ts';
 import { actionForm, type ConsoleView, consoleFrame } from './frame.ts';
@@ -33,7 +35,18 @@ export interface MailsView extends ConsoleView {
   readonly mails: readonly MailView[];
 }
 
-/** `/console/mails`: link `ask-test`, and for each failed email the button `retry-ID`. */
+/** Whether the operation takes the email: it may be in an attempt at this moment if it is due earlier. */
+function canRetry({ state, due_at: dueAt }: MailView, nowMs: number): boolean {
+  return state === 'failed' || (dueAt !== undefined && Date.parse(dueAt) > nowMs + MAIL_LEASE_MS);
+}
+
+function badgeOf({ state, last_error: error }: MailView, { console: words }: Texts): Html {
+  if (state === 'waiting' && error === undefined)
+    return html`<span class="badge">${words.mailStates.waiting}</span>`;
+  return html`<span class="badge bad">${words.mailStates[state === 'failed' ? 'failed' : 'retrying']}</span>`;
+}
+
+/** `/console/mails`: link `ask-test`, and the button `retry-ID` for each email that can be tried now. */
 export function mailsPage({ mails, ...view }: MailsView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
@@ -50,12 +63,16 @@ export function mailsPage({ mails, ...view }: MailsView, setting: PageSetting): 
         ? html`<p class="empty">${words.none}</p>`
         : html`<ul class="rows" role="list">
 ${mails.map(
-  (
-    mail,
-  ) => html`<li class="row"><div><bdi>${mail.recipient}</bdi> <span class="badge${mail.state === 'failed' ? ' bad' : ''}">${words.mailStates[mail.state]}</span>
-<p class="detail"><code>${mail.template}</code> <span>${words.created(ago(mail.created_at, view.nowMs, texts))}</span> <span>${words.attempts(mail.attempts, texts.formats.number(mail.attempts))}</span></p>${
-    mail.last_error === undefined ? '' : html`<p class="detail" lang="en"><bdi>${mail.last_error}</bdi></p>`
-  }</div>${mail.state === 'failed' ? retry(mail) : ''}</li>\n`,
+  (mail) => html`<li class="row"><div><bdi>${mail.recipient}</bdi> ${badgeOf(mail, texts)}
+<p class="detail"><code>${mail.template}</code> <span>${words.created(ago(mail.created_at, view.nowMs, texts))}</span> <span>${words.attempts(mail.attempts, texts.formats.number(mail.attempts))}</span>${
+    mail.due_at === undefined || mail.attempts === 0
+      ? ''
+      : html` <span>${words.nextAttempt(html`<time datetime="${mail.due_at}">${texts.formats.instant(Date.parse(mail.due_at))}</time>`)}</span>`
+  }</p>${
+    mail.last_error === undefined
+      ? ''
+      : html`<p class="detail">${words.lastError} <bdi lang="en">${mail.last_error}</bdi></p>`
+  }</div>${canRetry(mail, view.nowMs) ? retry(mail) : ''}</li>\n`,
 )}</ul>`,
   });
 }

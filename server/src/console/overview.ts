@@ -193,9 +193,15 @@ ${troubles.map((trouble) => troubleRow(trouble, view, texts))}</ul>
 ${early === undefined ? '' : html`<p class="note">${early}</p>\n`}${looked}`;
 }
 
-function troubleRow({ code, count, refused }: Trouble, view: OverviewView, texts: Texts): Html {
+function troubleRow({ code, count, refused, outage }: Trouble, view: OverviewView, texts: Texts): Html {
   const { overview: state } = texts.console;
   const help = urlOf(view.base, 'help', { about: code });
+  if (outage !== undefined) {
+    const { kind, name, sinceMs, lastMs } = outage;
+    const since = state.outage[code === 'peer' ? 'goesOn' : 'untried'];
+    const link = kind === 'issuer' ? placeOf(code, view.base, texts) : '';
+    return html`<li class="trouble-peer">${state.peers[kind](html`<bdi>${name}</bdi>`)} ${since(ago(sinceMs, view.nowMs, texts), ago(lastMs, view.nowMs, texts))}${link} <a href="${help}">${state.help.link}</a></li>\n`;
+  }
   if (refused === undefined)
     return html`<li id="trouble-${code}">${state.troubles[code](count)}${placeOf(code, view.base, texts)} <a id="help-${code}" href="${help}">${state.help.link}</a></li>\n`;
   const last = Math.max(...refused.reasons.map(({ lastAtMs }) => lastAtMs));

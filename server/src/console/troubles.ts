@@ -1,11 +1,11 @@
-// What is wrong with the server now, as far as this process knows.
+// What is wrong with the server now, as far as this process knows (ADR 204).
 import { X509Certificate } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KeyView } from '../admin/keys.ts';
 import { typedPath } from '../config/configuration.ts';
 import type { Settings } from '../config/options.ts';
-import type { Sample } from '../monitoring/history.ts';
+import type { Outage, Sample } from '../monitoring/history.ts';
 import type { Texts } from '../texts/texts.ts';
 import type { ConsolePageName } from './frame.ts';
 import { type RefusedClient, troubledClients } from './refusals.ts';
@@ -23,12 +23,15 @@ export interface Trouble {
   readonly count: number;
   /** The client that was refused, for the code `client`. */
   readonly refused?: RefusedClient;
+  /** What is down, for the codes `peer` and `peer_untried`. */
+  readonly outage?: Outage;
 }
 
 /** The page of the console that shows more. */
 export const PLACES_OF_TROUBLES: Partial<Record<Trouble['code'], ConsolePageName>> = {
   ...{ sign_ins: 'audit', registrations: 'clients', mails: 'mails', mails_delayed: 'mails' },
   ...{ faults: 'overview', refusals: 'overview', limits: 'overview', client: 'clients' },
+  ...{ peer: 'issuers', peer_untried: 'issuers' },
   ...{ key_old: 'keys', no_next_key: 'keys', old_secrets: 'secrets' },
 };
 
@@ -53,6 +56,12 @@ const RECENT_MS = 5 * MINUTE_MS;
 
 /** A client that retries every minute is refused often enough in this time to be seen. */
 const CLIENTS_MS = 15 * MINUTE_MS;
+
+/** After so much time without a request, it is unknown whether an outage goes on. */
+const UNTRIED_MS = 60 * MINUTE_MS;
+
+/** An outage that no request has met for so long is forgotten. The configuration may no longer name its server. */
+const FORGOTTEN_MS = DAY_MS;
 
 /** Before it, the usual number of an event is known after so much time. */
 const USUAL_AFTER_MS = 15 * MINUTE_MS;
@@ -150,6 +159,7 @@ export function troublesIn(facts: Facts): {
     ['database', true],
     ['clock', true],
     ['requests', samples !== undefined],
+    ['peers', samples !== undefined],
     ['mails', mails !== undefined],
     ['registrations', registrations !== undefined],
     ['certificate', days !== undefined],
@@ -163,8 +173,13 @@ export function troublesIn(facts: Facts): {
     const times = client.reasons.reduce((total, { count: one }) => total + one, 0);
     return { code: 'client', count: times, refused: client };
   });
+  const outages = (samples?.at(-1)?.outages ?? []).flatMap((outage): readonly Trouble[] => {
+    const untriedMs = nowMs - outage.lastMs;
+    if (untriedMs > FORGOTTEN_MS) return [];
+    return [{ code: untriedMs > UNTRIED_MS ? 'peer_untried' : 'peer', count: 1, outage }];
+  });
   return {
-    troubles: [...general, ...ofClients.toSorted((some, others) => others.count - some.count)],
+    troubles: [...general, ...outages, ...ofClients.toSorted((some, others) => others.count - some.count)],
     ...(samples !== undefined &&
       secondsIn(before) * 1000 < USUAL_AFTER_MS && { countedSeconds: Math.round(secondsIn(samples)) }),
     topics: topics.flatMap(([topic, isKnown]) => (isKnown ? [topic] : [])),

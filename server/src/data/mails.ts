@@ -69,9 +69,12 @@ export interface Mails {
   mailbox(limit: number): Promise<readonly StoredMail[]>;
   /** Newest first. @param failed only those that were given up */
   list(failed: boolean, limit: number): Promise<readonly StoredMail[]>;
-  /** Makes a given-up email due. @returns `false` if there is none */
+  /** Makes an email due that was given up, or whose next attempt is further away than a lease. @returns `false` if there is none */
   retry(id: string, nowMs: number): Promise<boolean>;
 }
+
+/** Longer than any attempt takes, in milliseconds. A process that holds an email for longer counts as dead. */
+export const MAIL_LEASE_MS = 120_000;
 
 /** Milliseconds after which an email is deleted, sent or not. */
 const KEPT_FOR_MS = 30 * 24 * 60 * 60 * 1000;
@@ -117,8 +120,9 @@ const MAILS_SQL = MAILS.statements({
     DELETE FROM grantd.mails
     WHERE issuer = :issuer AND subject = :subject AND template = :template AND boxed_at_ms IS NULL`,
   retry: `
-    UPDATE grantd.mails SET failed_at_ms = NULL, attempts = 0, due_at_ms = :dueAtMs
-    WHERE ${ONE} AND failed_at_ms IS NOT NULL RETURNING id`,
+    UPDATE grantd.mails SET failed_at_ms = NULL, due_at_ms = :dueAtMs,
+      attempts = CASE WHEN failed_at_ms IS NULL THEN attempts ELSE 0 END
+    WHERE ${ONE} AND boxed_at_ms IS NULL AND (failed_at_ms IS NOT NULL OR due_at_ms > :leasedUntilMs) RETURNING id`,
 });
 
 /** A new row, which is due at once. */
@@ -195,7 +199,13 @@ export function mailsTable(tables: ProgramTables): Mails {
       return added && String(added.id);
     },
     retry: (id, dueAtMs) =>
-      tables.changes(recorded(MAILS_SQL.retry({ id, dueAtMs }), { type: 'mail_retried', target: id })),
+      tables.changes(
+        // One that is due earlier may be in an attempt at this moment.
+        recorded(MAILS_SQL.retry({ id, dueAtMs, leasedUntilMs: dueAtMs + MAIL_LEASE_MS }), {
+          type: 'mail_retried',
+          target: id,
+        }),
+      ),
   };
 }
 
@@ -223,8 +233,11 @@ export interface MailedLink {
 
 /** Mailed links by the digest of their token. Every method rejects with a `StorageFault`. */
 export interface MailedLinks {
-  /** A link of the purpose `password` ends the earlier one of its user. */
-  add(tokenDigest: string, link: MailedLink): Promise<void>;
+  /**
+   * A link of the purpose `password` ends the earlier one of its user.
+   * @param retried the ID of its email, if this is not the first attempt to send it
+   */
+  add(tokenDigest: string, link: MailedLink, retried?: string): Promise<void>;
   /** @returns `undefined` if it does not exist, was used or has expired */
   find(tokenDigest: string, nowMs: number): Promise<MailedLink | undefined>;
   /** Uses a link up. Atomic: of concurrent uses, one succeeds. @returns as `find` */
@@ -255,14 +268,14 @@ const LINKS_SQL = LINKS.statements({
 
 export function mailedLinksTable(tables: ProgramTables): MailedLinks {
   return {
-    add: (tokenDigest, link) =>
+    add: (tokenDigest, link, retried) =>
       tables.run(
         ...(link.purpose === 'password' && link.subject !== undefined
           ? [LINKS_SQL.forgetPurpose({ subject: link.subject, purpose: link.purpose })]
           : []),
         recorded(LINKS_SQL.add({ tokenDigest, ...link }), {
-          type: 'mailed_link_made',
-          target: tokenDigest,
+          type: retried === undefined ? 'mailed_link_made' : 'mail_retried',
+          target: retried ?? tokenDigest,
           subject: link.subject,
           reason: link.purpose,
         }),

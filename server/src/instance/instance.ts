@@ -25,7 +25,12 @@ import { isLoopback } from '../config/networks.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { readProviderFacts } from '../config/providers.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import { type FindLink, type IssuersOfFile, readTrustedIssuers } from '../config/trusted_issuers.ts';
+import {
+  type FetchOfIssuer,
+  type FindLink,
+  type IssuersOfFile,
+  readTrustedIssuers,
+} from '../config/trusted_issuers.ts';
 import { hasConsented } from '../data/consents.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
@@ -105,6 +110,8 @@ interface Surroundings {
   readonly secretOfStart?: readonly string[] | undefined;
   /** Adds traces to the requests that fetch client URLs. Default: adds none. */
   readonly traced?: ((fetchDocument: FetchDocument) => FetchDocument) | undefined;
+  /** What fetches the keys of a trusted issuer. Default: the given function. */
+  readonly ofIssuer?: ((name: string, fetchDocument: FetchDocument) => FetchDocument) | undefined;
   /** Where the claims of users come from. Default: the database. */
   readonly claimsOf?: ((people: People) => GetUserClaims) | undefined;
   /** The identity providers of the running server. Default: read from their file. */
@@ -130,6 +137,7 @@ export async function openInstance(
   {
     secretOfStart = [],
     traced = (fetchDocument) => fetchDocument,
+    ofIssuer = (_, fetchDocument) => fetchDocument,
     claimsOf = userClaims,
     providers,
     hasDirectory = configuration.settings.ldapUrl !== undefined,
@@ -155,6 +163,7 @@ export async function openInstance(
   // Another process may have created it in the meantime.
   issuerToAdminister(issuer, (await database.storedIssuer()) ?? issuer);
   const fetchDocument = traced(documentsFromOutside(settings));
+  const fetchOf: FetchOfIssuer = (name, own = fetchDocument) => ofIssuer(name, own);
   let read: readonly string[] | undefined;
   const secrets = () => {
     read ??= settings.secret ?? [...new Set([...secretOfStart, ...database.keptSecret()])];
@@ -188,7 +197,7 @@ export async function openInstance(
       // Read again: a running server may have changed the file, which it uses only from its next start.
       const secret = settings.secret ?? database.keptSecret();
       const server = new AuthorizationServer({
-        ...libraryOptions(settings, loaded, claimsOf(open.people), fetchDocument, linksOf(open)),
+        ...libraryOptions(settings, loaded, claimsOf(open.people), fetchDocument, linksOf(open), fetchOf),
         ...{ issuer, secret, storage: open.storage, pairwiseSecret: UNUSED_SECRET },
       });
       const keptPairwiseSecret =
@@ -214,7 +223,7 @@ export async function openInstance(
       try {
         const server = new AuthorizationServer({
           ...libraryOptions(
-            ...([settings, loaded, claimsOf(open.people), fetchDocument, linksOf(open)] as const),
+            ...([settings, loaded, claimsOf(open.people), fetchDocument, linksOf(open), fetchOf] as const),
             denialsOf(open.deniedDocuments, issuer),
           ),
           issuer,
@@ -341,6 +350,7 @@ function libraryOptions(
   getUserClaims: GetUserClaims,
   fetchDocument: FetchDocument,
   findLink: FindLink,
+  fetchOf?: FetchOfIssuer,
   denials?: DocumentDenials,
 ): Omit<AuthorizationServerOptions, 'issuer' | 'secret' | 'storage'> {
   const { oidc, applicationClaims: stored } = settings;
@@ -352,7 +362,7 @@ function libraryOptions(
     tokenExchange: tokenExchange(),
     ...documentOptions(settings, denials),
     ...loaded,
-    ...(issuers && { trustedIssuers: issuers.withLinks(findLink) }),
+    ...(issuers && { trustedIssuers: issuers.withLinks(findLink, fetchOf) }),
     ...(stored !== undefined && { applicationClaims: applicationClaims(stored, getUserClaims) }),
     ...(oidc !== false && { oidc: { getUserClaims, ...(oidc === true ? undefined : oidc) } }),
   };

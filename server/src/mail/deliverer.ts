@@ -1,5 +1,5 @@
 import type { AdministrableStorage } from '@grantd/core';
-import type { StoredMail } from '../data/mails.ts';
+import { MAIL_LEASE_MS, type StoredMail } from '../data/mails.ts';
 import { isName } from '../data/names.ts';
 import type { People, Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
@@ -24,9 +24,6 @@ import { MailFailure, type Smtp } from './smtp.ts';
 
 /** Milliseconds before each retry. The last retry is about eight hours after the first attempt. */
 const PAUSES_MS = [10, 60, 300, 900, 1800, 3600, 7200, 14_400].map((seconds) => seconds * 1000);
-
-/** Longer than any attempt takes. A process that holds an email for longer counts as dead. */
-const LEASE_MS = 120_000;
 
 /** Emails that one process sends at the same time. */
 const MAX_CONCURRENT = 4;
@@ -110,7 +107,7 @@ export class MailDeliverer {
     const limit = MAX_CONCURRENT - this.#pending.size;
     if (this.#isEnding || limit === 0) return;
     const { mails } = this.#parts.queue;
-    for (const mail of await mails.take(this.#clock(), LEASE_MS, limit)) {
+    for (const mail of await mails.take(this.#clock(), MAIL_LEASE_MS, limit)) {
       const attempt = this.#attempt(mail)
         .catch((error: unknown) => this.#parts.onFault(error))
         .then(() => {
@@ -161,7 +158,7 @@ export class MailDeliverer {
     const { recipient: to } = mail;
     if (template === 'reset' || template === 'sign_up') {
       if (mail.createdAtMs + REQUEST_VALID_FOR_MS < this.#clock()) return undefined;
-      return template === 'reset' ? this.#reset(to, browser) : this.#signUp(to, browser);
+      return template === 'reset' ? this.#reset(mail, browser) : this.#signUp(mail, browser);
     }
     if (template === 'code') return this.#code(mail, parameters);
     if (!isAddress(to)) return undefined;
@@ -197,7 +194,10 @@ export class MailDeliverer {
         );
     }
     const purpose = template === 'password_link' ? 'password' : template;
-    const url = await this.#parts.links.make({ purpose, address: to, person, ...browser });
+    const url = await this.#parts.links.make({
+      ...{ purpose, address: to, person, ...browser },
+      ...retriedOf(mail),
+    });
     return { to, view: { template, username, links: [{ url }], validSeconds: validSeconds(purpose) } };
   }
 
@@ -205,8 +205,8 @@ export class MailDeliverer {
    * Only verified addresses receive links: the owner of another one need not be the user. Users whose password is
    * elsewhere, at a directory or a provider, get none.
    */
-  async #reset(typed: string, browser: { readonly browser?: string }): Promise<Addressed | undefined> {
-    const found = await this.#usersOf(typed);
+  async #reset(mail: StoredMail, browser: { readonly browser?: string }): Promise<Addressed | undefined> {
+    const found = await this.#usersOf(mail.recipient);
     const enabled: Person[] = [];
     for (const person of found)
       if ((await this.#parts.passwords.mayReset(person)) && !(await this.#isDisabled(person)))
@@ -217,7 +217,10 @@ export class MailDeliverer {
     const links = [];
     for (const person of enabled) {
       const address = verifiedAddressOf(person) ?? to;
-      const url = await this.#parts.links.make({ purpose: 'reset', address, person, ...browser });
+      const url = await this.#parts.links.make({
+        ...{ purpose: 'reset', address, person, ...browser },
+        ...retriedOf(mail),
+      });
       links.push({ url, ...(enabled.length > 1 && { account: person.name }) });
     }
     return {
@@ -256,11 +259,15 @@ export class MailDeliverer {
   }
 
   /** The owner of a known address learns that they have an account. The visitor does not. */
-  async #signUp(to: string, browser: { readonly browser?: string }): Promise<Addressed | undefined> {
+  async #signUp(mail: StoredMail, browser: { readonly browser?: string }): Promise<Addressed | undefined> {
+    const { recipient: to } = mail;
     if (!isAddress(to)) return undefined;
     const [known] = await this.#parts.people.byVerifiedEmail(to, 1);
     if (known !== undefined) return { to, view: { template: 'sign_up_exists', username: known.name } };
-    const url = await this.#parts.links.make({ purpose: 'sign_up', address: to, ...browser });
+    const url = await this.#parts.links.make({
+      ...{ purpose: 'sign_up', address: to, ...browser },
+      ...retriedOf(mail),
+    });
     return { to, view: { template: 'sign_up', links: [{ url }], validSeconds: validSeconds('sign_up') } };
   }
 
@@ -284,6 +291,11 @@ const TEMPLATES: readonly MailTemplate[] = [
   'account_removed',
   'test',
 ];
+
+/** The trail calls another attempt a retry, not another link. */
+function retriedOf({ id, attempts }: StoredMail): { readonly retried?: string } {
+  return attempts > 1 ? { retried: id } : {};
+}
 
 function validSeconds(purpose: keyof typeof LINK_LIFETIMES_MS): number {
   return LINK_LIFETIMES_MS[purpose] / 1000;

@@ -48,11 +48,28 @@ export interface Sample {
   readonly revocations: number;
   readonly sweptRows: number;
   readonly failedSignIns: number;
+  /** What was down at the end of the time. Absent if everything answers. */
+  readonly outages?: readonly Outage[];
+}
+
+/** What the server asks, besides its database and its mail server. */
+export type PeerKind = 'provider' | 'directory' | 'issuer';
+
+/** A provider, directory or issuer that has not answered the last request. */
+export interface Outage {
+  readonly kind: PeerKind;
+  /** As the configuration calls it; empty for the directory. */
+  readonly name: string;
+  /** When it failed first since its last answer. */
+  readonly sinceMs: number;
+  /** When it was last asked, in vain. */
+  readonly lastMs: number;
 }
 
 /** The samples of the last hour, oldest first. */
 export class History {
   #samples: readonly Sample[] = [];
+  #outages: ReadonlyMap<string, Outage> = new Map();
   #before: { readonly atMs: number; readonly totals: Totals } | undefined;
 
   get samples(): readonly Sample[] {
@@ -70,9 +87,12 @@ export class History {
     const before = this.#before;
     this.#before = { atMs, totals };
     if (before === undefined || atMs <= before.atMs) return undefined;
+    this.#outages = outagesAfter(this.#outages, snapshot);
+    const outages = [...this.#outages.values()];
     const sample = {
       ...difference(totals, before.totals),
       ...{ atMs, seconds: (atMs - before.atMs) / 1000 },
+      ...(outages.length > 0 && { outages }),
     };
     this.add([sample]);
     return sample;
@@ -92,7 +112,27 @@ export class History {
   }
 }
 
-type Totals = Omit<Sample, 'atMs' | 'seconds' | 'clients'> & {
+/** The outages that go on, and the new ones. One goes on until an answer, even if the worker that saw it has ended. */
+function outagesAfter(before: ReadonlyMap<string, Outage>, snapshot: Snapshot): ReadonlyMap<string, Outage> {
+  const answeredAtMs = new Map(
+    (snapshot.grantd_peer_answered_timestamp_seconds ?? []).map(([labels, seconds]) => [
+      labels.join(' '),
+      Number(seconds) * 1000,
+    ]),
+  );
+  const after = new Map(before);
+  for (const [[kind = '', name = ''], seconds] of snapshot.grantd_peer_failed_timestamp_seconds ?? []) {
+    const [key, lastMs] = [`${kind} ${name}`, Number(seconds) * 1000];
+    const known = after.get(key);
+    const isSame = known !== undefined && (answeredAtMs.get(key) ?? 0) < known.sinceMs;
+    const sinceMs = isSame ? known.sinceMs : lastMs;
+    after.set(key, { kind: kind as PeerKind, name, sinceMs, lastMs: Math.max(lastMs, known?.lastMs ?? 0) });
+  }
+  for (const [key, { lastMs }] of after) if ((answeredAtMs.get(key) ?? 0) > lastMs) after.delete(key);
+  return after;
+}
+
+type Totals = Omit<Sample, 'atMs' | 'seconds' | 'clients' | 'outages'> & {
   readonly clients: ReadonlyMap<string, ClientCounts>;
 };
 
@@ -150,7 +190,7 @@ function since(now: number, before = 0): number {
   return Math.max(0, now - before);
 }
 
-function difference(now: Totals, before: Totals): Omit<Sample, 'atMs' | 'seconds'> {
+function difference(now: Totals, before: Totals): Omit<Sample, 'atMs' | 'seconds' | 'outages'> {
   return {
     requests: countsSince(now.requests, before.requests),
     refusals: countsSince(now.refusals, before.refusals),

@@ -62,6 +62,16 @@ export const METRICS = {
     'Attempts to send a back-channel logout notification to a client. The result is `delivered`, `postponed` (the server tries again later) or `given_up`.',
     'result',
   ),
+  grantd_peer_answered_timestamp_seconds: gauge(
+    'max',
+    'Unix time of the last answer of an identity provider (kind `provider`), the directory or users of the application (`directory`), or a trusted issuer (`issuer`). The name is that of the configuration.',
+    ...['kind', 'name'],
+  ),
+  grantd_peer_failed_timestamp_seconds: gauge(
+    'max',
+    'Unix time of the last request that a provider, directory or issuer did not answer, or answered with 5xx. Later than its last answer: it is down.',
+    ...['kind', 'name'],
+  ),
   grantd_errors_total: counter(
     'Log lines of the level error or fatal, by event. The metric counts them even if the log is off.',
     'event',

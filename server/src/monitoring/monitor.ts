@@ -1,9 +1,11 @@
 // Measures one process that serves: counts from its log lines and events, and asks its parts at a scrape.
 
-import type { AdministrableStorage, ServerEvent } from '@grantd/core';
+import type { AdministrableStorage, FetchDocument, ServerEvent } from '@grantd/core';
+import type { Provider } from '../config/providers.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import type { Database, OpenDatabase } from '../data/database.ts';
 import { type Log, logThrough } from '../log/log.ts';
+import type { PeerKind } from './history.ts';
 import { measuredDatabase } from './measured_storage.ts';
 import { Meter, merged, type Snapshot } from './meter.ts';
 import type { MetricName } from './metrics.ts';
@@ -85,6 +87,35 @@ export class Monitor {
       ...database,
       open: async (...args) => measuredDatabase(await database.open(...args), measuring),
     };
+  }
+
+  /** Notes whether a provider has answered. */
+  readonly provider = ({ names }: Pick<Provider, 'names'>, isAnswered: boolean): void =>
+    this.#noteAnswer('provider', names.name ?? '', isAnswered);
+
+  /** Notes whether the directory has answered. */
+  readonly directory = (isAnswered: boolean): void => this.#noteAnswer('directory', '', isAnswered);
+
+  /** What fetches the keys of a trusted issuer, of which the monitor then knows whether it answers. */
+  readonly issuer = (name: string, fetchDocument: FetchDocument): FetchDocument => {
+    const noting: FetchDocument = async (...request) => {
+      try {
+        const document = await fetchDocument(...request);
+        this.#noteAnswer('issuer', name, document.status < 500);
+        return document;
+      } catch (error) {
+        this.#noteAnswer('issuer', name, false);
+        throw error;
+      }
+    };
+    return Object.assign(noting, { refusalOf: fetchDocument.refusalOf });
+  };
+
+  #noteAnswer(kind: PeerKind, name: string, isAnswered: boolean): void {
+    const metric = isAnswered
+      ? 'grantd_peer_answered_timestamp_seconds'
+      : 'grantd_peer_failed_timestamp_seconds';
+    this.meter.set(metric, this.#clock() / 1000, kind, name);
   }
 
   /** Counts a sweep that did not fail. */

@@ -172,6 +172,8 @@ interface LinkToMake {
   readonly person?: Pick<Person, 'subject' | 'passwordHash'>;
   /** The cookie of the browser that asked for it. */
   readonly browser?: string;
+  /** The ID of the email, if this is not the first attempt to send it. */
+  readonly retried?: string;
 }
 
 /** Makes and uses the single-use links in emails (ADR 85). */
@@ -192,16 +194,17 @@ export class LinkBook {
   }
 
   /** @returns the URL for the email */
-  async make({ purpose, address, person, browser }: LinkToMake): Promise<string> {
+  async make({ purpose, address, person, browser, retried }: LinkToMake): Promise<string> {
     const token = randomBytes(32).toString('base64url');
-    await this.#links.add(digestOf(token), {
+    const link = {
       purpose,
       address,
       subject: person?.subject,
       passwordDigest: person && digestOf(person.passwordHash),
       browserDigest: browser === undefined ? undefined : digestOf(browser),
       expiresAtMs: this.#clock() + LINK_LIFETIMES_MS[purpose],
-    });
+    };
+    await this.#links.add(digestOf(token), link, retried);
     return `${this.#issuer.replace(/\/$/, '')}/link?token=${token}`;
   }
 

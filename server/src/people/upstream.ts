@@ -36,6 +36,8 @@ interface Parts {
   readonly storage: Pick<AdministrableStorage, 'oneTimeIdentifiers'>;
   readonly requests: Pick<ApiRequests, 'begin' | 'finish' | 'forget'>;
   readonly clock: () => number;
+  /** Hears of each request to a provider whether it was answered. */
+  readonly onAnswer?: ((provider: Provider, isAnswered: boolean) => void) | undefined;
 }
 
 /** A configured provider with its client. */
@@ -63,7 +65,10 @@ export class Upstream {
   constructor(providers: readonly Provider[], parts: Parts) {
     const { clock } = parts;
     this.#providers = new Map(
-      providers.map((provider) => [provider.id, { provider, client: new UpstreamClient(provider, clock) }]),
+      providers.map((provider) => {
+        const onAnswer = (isAnswered: boolean) => parts.onAnswer?.(provider, isAnswered);
+        return [provider.id, { provider, client: new UpstreamClient(provider, clock, onAnswer) }];
+      }),
     );
     this.#parts = parts;
   }

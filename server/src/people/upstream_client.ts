@@ -1,4 +1,5 @@
 // The client of one identity provider: OpenID Connect Core by openid-client, or GitHub.
+// Long: each exchange with a provider, and what each of its failures means.
 import type { KeyObject, webcrypto } from 'node:crypto';
 import { isJsonObject } from '@grantd/core/options';
 import { JWKSNoMatchingKey, JWSSignatureVerificationFailed } from 'jose/errors';
@@ -110,11 +111,27 @@ interface Discovered {
 export class UpstreamClient {
   readonly #provider: Provider;
   readonly #clock: () => number;
+  readonly #fetch: typeof providerFetch;
   #discovered: Promise<Discovered> | undefined;
 
-  constructor(provider: Provider, clock: () => number = Date.now) {
+  /** @param onAnswer hears of each request whether the provider has answered it */
+  constructor(
+    provider: Provider,
+    clock: () => number = Date.now,
+    onAnswer: (isAnswered: boolean) => void = () => {},
+  ) {
     this.#provider = provider;
     this.#clock = clock;
+    this.#fetch = async (...request) => {
+      try {
+        const response = await providerFetch(...request);
+        onAnswer(true);
+        return response;
+      } catch (error) {
+        if (error instanceof ProviderUnavailable) onAnswer(false);
+        throw error;
+      }
+    };
   }
 
   /** Makes an authorization request with PKCE and, for OpenID Connect, a nonce. Pushes it if the provider takes that. */
@@ -302,14 +319,17 @@ export class UpstreamClient {
         const tolerance = { [openid.clockTolerance]: CLOCK_TOLERANCE };
         const configuration = new openid.Configuration(metadata, clientId, tolerance, authentication);
         configuration.timeout = TIMEOUT_SECONDS;
-        configuration[openid.customFetch] = providerFetch;
+        configuration[openid.customFetch] = this.#fetch;
         if (issuer.startsWith('http:')) openid.allowInsecureRequests(configuration);
         return configuration;
       };
       return {
         metadata,
         configure,
-        keys: metadata.jwks_uri === undefined ? undefined : providerKeys(metadata.jwks_uri, this.#clock),
+        keys:
+          metadata.jwks_uri === undefined
+            ? undefined
+            : providerKeys(metadata.jwks_uri, this.#fetch, this.#clock),
         readAtMs: this.#clock(),
         untilMs: this.#clock() + METADATA_LIFETIME_MS,
       };
@@ -322,7 +342,7 @@ export class UpstreamClient {
     const { issuer, clientId } = this.#provider;
     return openid.discovery(new URL(issuer), clientId, undefined, undefined, {
       timeout: TIMEOUT_SECONDS,
-      [openid.customFetch]: providerFetch,
+      [openid.customFetch]: this.#fetch,
       ...(issuer.startsWith('http:') && { execute: [openid.allowInsecureRequests] }),
     });
   }
@@ -513,12 +533,12 @@ type RemoteKeys = ReturnType<typeof createRemoteJWKSet>;
  * without `kid` look the same afterwards, and only the signature is wrong. The next such signature waits a while, because
  * anyone can send logout tokens with unknown keys. These do not make the answers of the provider itself wait.
  */
-function providerKeys(uri: string, clock: () => number): ProviderKeys {
+function providerKeys(uri: string, fetchKeys: typeof providerFetch, clock: () => number): ProviderKeys {
   const keys = createRemoteJWKSet(new URL(uri), {
     timeoutDuration: TIMEOUT_SECONDS * 1000,
     cooldownDuration: Infinity,
     [joseFetch]: (url, options) =>
-      providerFetch(url, {
+      fetchKeys(url, {
         body: undefined,
         headers: Object.fromEntries(options.headers),
         method: 'GET',

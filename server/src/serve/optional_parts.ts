@@ -5,7 +5,7 @@ import type { Configuration } from '../config/configuration.ts';
 import type { Settings } from '../config/options.ts';
 import type { Provider } from '../config/providers.ts';
 import type { StoredIn } from '../data/database_of.ts';
-import type { Directory } from '../directory/contract.ts';
+import { type Directory, DirectoryFault } from '../directory/contract.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { Log } from '../log/log.ts';
 import type { MailService } from '../mail/mail.ts';
@@ -79,14 +79,39 @@ export async function directoryOf(
   return openDirectory(configuration, environment);
 }
 
+/** The same directory. @param onAnswer hears of each request whether it was answered */
+export function noted(directory: Directory, onAnswer: (isAnswered: boolean) => void): Directory {
+  const noting = async <T>(answer: Promise<T>): Promise<T> => {
+    try {
+      const result = await answer;
+      onAnswer(true);
+      return result;
+    } catch (error) {
+      if (error instanceof DirectoryFault) onAnswer(false);
+      throw error;
+    }
+  };
+  const { groups, claims, areEmailsVerified, ownsAccounts } = directory;
+  return {
+    ...{ groups, claims, areEmailsVerified, ...(ownsAccounts !== undefined && { ownsAccounts }) },
+    authenticate: (...given) => noting(directory.authenticate(...given)),
+    byId: (id) => noting(directory.byId(id)),
+    ...(directory.hasName && {
+      hasName: async (name) => noting(Promise.resolve(directory.hasName?.(name) ?? false)),
+    }),
+    close: () => directory.close(),
+  };
+}
+
 /** Loads the part that signs users in through providers, if any is configured. */
 export async function upstreamOf(
   { upstreamIdentities: identities, apiRequests: requests, people, storage }: Instance,
   providers: readonly Provider[],
+  onAnswer: ((provider: Provider, isAnswered: boolean) => void) | undefined,
 ): Promise<Parameters<typeof import('../pages/pages.ts')['openPages']>[1]['openUpstream']> {
   if (providers.length === 0) return undefined;
   const { Upstream } = await import('../people/upstream.ts');
-  const parts = { identities, people, requests, storage, clock: Date.now };
+  const parts = { identities, people, requests, storage, clock: Date.now, onAnswer };
   return ({ ending }) => new Upstream(providers, { ...parts, ending });
 }
 

@@ -51,6 +51,7 @@ import {
   consolePages,
   directoryOf,
   mailService,
+  noted,
   planOfBackups,
   tokenCheckOf,
   upstreamOf,
@@ -183,7 +184,8 @@ type Parts = Awaited<ReturnType<typeof openParts>>;
 /** Opens the directory, the database, and the instance over it. */
 async function openData(given: Given) {
   const { configuration, environment, files, opened, log, monitor, tracing, users, sweeps, isReload } = given;
-  const directory = users?.directory ?? (await directoryOf(configuration, environment));
+  const opening = users?.directory ?? (await directoryOf(configuration, environment));
+  const directory = opening && monitor ? noted(opening, monitor.directory) : opening;
   opened.add(() => directory?.close());
   const bare = await databaseOf(configuration, environment, (error) =>
     log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),
@@ -201,6 +203,7 @@ async function openData(given: Given) {
   refuseForeignDemo(configuration, issuer, database.name);
   const traced = tracing && ((fetchDocument: FetchDocument) => tracing.fetchDocument(fetchDocument));
   const instance = await openInstance(configuration, database, issuer, 'server', {
+    ofIssuer: monitor?.issuer,
     ...{ secretOfStart: given.secretOfStart, traced, providers: files.providers, claimsOf: users?.claimsOf },
     hasDirectory: directory !== undefined,
   });
@@ -310,7 +313,7 @@ function serviceOf(given: Given, data: Data, parts: Parts): Service {
 }
 
 function listenerOf(given: Given, { directory, instance, clock }: Data, parts: Parts): RequestListener {
-  const { configuration, files, isEnding } = given;
+  const { configuration, files, isEnding, monitor } = given;
   const { clientCertificate, requestLog, guesses, server, mail, unfinished, readiness } = parts;
   const { admin, consoleFlow, forApis } = parts;
   const { settings } = configuration;
@@ -326,7 +329,7 @@ function listenerOf(given: Given, { directory, instance, clock }: Data, parts: P
       return openPages(instance, {
         ...{ settings, server, requestLog, operator: files.operator, notifyClients, directory, consoleFlow },
         mail: mail && { queue: mail.queue, links: mail.links, codes: mail.codes },
-        openUpstream: await upstreamOf(instance, files.providers),
+        openUpstream: await upstreamOf(instance, files.providers, monitor?.provider),
       });
     }),
   });

@@ -229,7 +229,7 @@ export const ACTS: typeof en.ACTS = {
     },
   },
   mails: {
-    retry: { title: () => 'Erneut versuchen', yes: 'Erneut versuchen' },
+    retry: { title: () => 'Jetzt versuchen', yes: 'Jetzt versuchen' },
     test: {
       title: () => 'Test-E-Mail senden',
       text: 'Die E-Mail geht sofort an den SMTP-Server. Das Ergebnis zeigt, was dieser Server antwortet.',

@@ -365,7 +365,9 @@ export const CONSOLE: typeof en.CONSOLE = {
   moreDenied: 'Es gibt weitere. Der Befehl grantd client denied-documents zeigt alle.',
   scopesText: 'Was Benutzer über Berechtigungen lesen, wenn eine Anwendung um Zugriff bittet.',
   mailsText: 'E-Mails, die auf den Versand warten oder gescheitert sind, die neuesten zuerst.',
-  mailStates: { waiting: 'Wartet', failed: 'Gescheitert' },
+  mailStates: { waiting: 'Wartet', retrying: 'Bisher gescheitert', failed: 'Gescheitert' },
+  nextAttempt: (at) => html`Nächster Versuch: ${at}`,
+  lastError: 'Letzter Fehler:',
   attempts: (attempts, shown) => (attempts === 1 ? '1 Versuch' : `${shown} Versuche`),
   secretsText:
     'Die Geheimnisse, die gespeicherte Daten schützen, mit ihren Fingerabdrücken, und was von jedem abhängt. Die Geheimnisse selbst werden nie angezeigt.',

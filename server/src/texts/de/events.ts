@@ -72,7 +72,8 @@ export const EVENTS: typeof en.EVENTS = {
       html`${actor} hat einen Link per E-Mail${whose}${from} schicken lassen${purpose}`,
     mailed_link_used: (actor, whose, from, purpose) =>
       html`${actor} hat einen Link aus einer E-Mail${whose}${from} benutzt${purpose}`,
-    mail_retried: (actor, mail, from) => html`${actor} hat die E-Mail ${mail}${from} noch einmal geschickt`,
+    mail_retried: (actor, mail, from) =>
+      html`${actor} hat noch einmal versucht, die E-Mail ${mail}${from} zu schicken`,
     pairwise_secret_made: (actor, _, from) =>
       html`${actor} hat das Geheimnis für paarweise Kennungen${from} erzeugt`,
     configuration_loaded: (actor, _, from, when) =>
@@ -147,7 +148,7 @@ export const EVENTS: typeof en.EVENTS = {
     password_link_requested: 'Link für ein Passwort angefordert',
     mailed_link_made: 'Link per E-Mail geschickt',
     mailed_link_used: 'Link aus einer E-Mail benutzt',
-    mail_retried: 'E-Mail noch einmal geschickt',
+    mail_retried: 'E-Mail noch einmal versucht',
     group_added: 'Gruppe angelegt',
     group_changed: 'Gruppe geändert',
     group_removed: 'Gruppe entfernt',

@@ -12,6 +12,15 @@ export const OVERVIEW: typeof en.OVERVIEW = {
   cannotCompare: (duration) => `Was üblich ist, weiß der Server noch nicht: Er zählt erst seit ${duration}.`,
   ofThisServer: 'Gezählt wird, was dieser Server tut, nicht andere mit derselben Datenbank.',
   last: (at) => html`Zuletzt ${at}.`,
+  peers: {
+    provider: (name) => html`Anbieter ${name}:`,
+    directory: () => html`Verzeichnis:`,
+    issuer: (name) => html`Vertrauter Aussteller ${name}:`,
+  },
+  outage: {
+    goesOn: (since, last) => html`zuerst ${since} gescheitert, zuletzt ${last}, ohne Antwort dazwischen.`,
+    untried: (_, last) => html`${last} gescheitert. Seither hat der Server nicht mehr gefragt.`,
+  },
   unnamedClient: 'Anfragen ohne bekannte Anwendung',
   otherClients: 'Andere Anwendungen',
   moreClients: plural('1 weitere Anwendung', '# weitere Anwendungen'),
@@ -20,6 +29,7 @@ export const OVERVIEW: typeof en.OVERVIEW = {
     database: 'die Datenbank',
     clock: 'die Uhr',
     requests: 'Anfragen und Anmeldungen der letzten Minuten',
+    peers: 'Anbieter, Verzeichnis und vertraute Aussteller, soweit der Server sie gefragt hat',
     mails: 'die E-Mails',
     registrations: 'die Zahl registrierter Anwendungen',
     certificate: 'das TLS-Zertifikat',
@@ -61,6 +71,8 @@ export const OVERVIEW: typeof en.OVERVIEW = {
       'In den letzten 15 Minuten wurde 1 Anfrage abgelehnt.',
       'In den letzten 15 Minuten wurden # Anfragen abgelehnt.',
     ),
+    peer: plural('1 Server antwortet nicht.', '# Server antworten nicht.'),
+    peer_untried: plural('1 Server hat nicht geantwortet.', '# Server haben nicht geantwortet.'),
     registrations: plural(
       '1 Anwendung hat sich selbst registriert, fast so viele wie erlaubt.',
       '# Anwendungen haben sich selbst registriert, fast so viele wie erlaubt.',
@@ -175,6 +187,20 @@ export const OVERVIEW: typeof en.OVERVIEW = {
           'E-Mails sind mindestens zweimal gescheitert. Der Server versucht es etwa acht Stunden lang, dann gibt er auf.',
         look: 'Die Seite „E-Mails“ zeigt jede E-Mail mit der Antwort des Mailservers und den nächsten Versuch.',
         act: 'Prüfen Sie mit einer Test-E-Mail, ob der Mailserver arbeitet. Wählen Sie danach auf dieser Seite „Jetzt versuchen“.',
+      },
+      peer: {
+        title: 'Ein Anbieter, Verzeichnis oder Aussteller antwortet nicht',
+        means:
+          'Die letzte Anfrage an diesen Server ist gescheitert oder wurde mit 5xx beantwortet. Benutzer können sich darüber nicht anmelden, oder Workloads können sich nicht ausweisen.',
+        look: 'Die Zeilen im Log mit provider_unavailable, directory_unavailable oder document_unavailable enthalten die Ursache.',
+        act: 'Prüfen Sie, ob dieser Server arbeitet und erreichbar ist. Die Zeile verschwindet mit seiner nächsten Antwort.',
+      },
+      peer_untried: {
+        title: 'Unbekannt, ob ein Anbieter, Verzeichnis oder Aussteller antwortet',
+        means:
+          'Die letzte Anfrage an diesen Server ist gescheitert, und seit einer Stunde gab es keine Anfrage mehr an ihn.',
+        look: 'Die Zeilen im Log mit provider_unavailable, directory_unavailable oder document_unavailable enthalten die Ursache.',
+        act: 'Melden Sie sich einmal darüber an. Die Zeile verschwindet mit der nächsten Antwort oder nach einem Tag.',
       },
       client: {
         title: 'Eine Anwendung wird abgelehnt',

@@ -228,7 +228,7 @@ export const ACTS = {
     },
   },
   mails: {
-    retry: { title: (_: string) => 'Try again', yes: 'Try again' },
+    retry: { title: (_: string) => 'Try now', yes: 'Try now' },
     test: {
       title: (_: string) => 'Send a test email',
       text: 'The email goes to the SMTP server at once. The result shows what that server answers.',

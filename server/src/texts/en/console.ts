@@ -348,7 +348,9 @@ export const CONSOLE = {
   moreDenied: 'There are more. The command grantd client denied-documents lists all.',
   scopesText: 'What users read about scopes when a client asks for access.',
   mailsText: 'Emails that wait to be sent or have failed, the newest first.',
-  mailStates: { waiting: 'Waiting', failed: 'Failed' },
+  mailStates: { waiting: 'Waiting', retrying: 'Failed so far', failed: 'Failed' },
+  nextAttempt: (at: Html) => html`Next attempt: ${at}`,
+  lastError: 'Last error:',
   attempts: (attempts: number, shown: string) => (attempts === 1 ? '1 attempt' : `${shown} attempts`),
   secretsText:
     'The secrets that protect stored data, by their fingerprints, and what depends on each. Their texts are never shown.',

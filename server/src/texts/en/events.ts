@@ -73,7 +73,7 @@ const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
     html`${actor} had a link emailed${whose}${from}${purpose}`,
   mailed_link_used: (actor, whose, from, purpose) =>
     html`${actor} used a link from an email${whose}${from}${purpose}`,
-  mail_retried: (actor, mail, from) => html`${actor} sent the email ${mail} again${from}`,
+  mail_retried: (actor, mail, from) => html`${actor} tried again to send the email ${mail}${from}`,
   pairwise_secret_made: (actor, _, from) => html`${actor} made the secret for pairwise subjects${from}`,
   configuration_loaded: (actor, _, from, when) => html`${actor} loaded its configuration${from}${when}`,
   audit_restarted: (actor, _, from) => html`${actor} began a new chain of hashes over the audit trail${from}`,
@@ -144,7 +144,7 @@ export const EVENTS = {
     password_link_requested: 'Link for a password requested',
     mailed_link_made: 'Link emailed',
     mailed_link_used: 'Link from an email used',
-    mail_retried: 'Email sent again',
+    mail_retried: 'Email tried again',
     group_added: 'Group added',
     group_changed: 'Group changed',
     group_removed: 'Group removed',

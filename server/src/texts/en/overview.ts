@@ -13,6 +13,16 @@ export const OVERVIEW = {
     `The server cannot yet tell what is usual: it started to count ${duration} ago.`,
   ofThisServer: 'Counts are those of this server, not of other servers with the same database.',
   last: (at: Html) => html`The last one was ${at}.`,
+  peers: {
+    provider: (name: Html) => html`Identity provider ${name}:`,
+    directory: (_: Html) => html`Directory:`,
+    issuer: (name: Html) => html`Trusted issuer ${name}:`,
+  },
+  outage: {
+    goesOn: (since: Html, last: Html) =>
+      html`failed first ${since}, last ${last}, and has not answered in between.`,
+    untried: (_: Html, last: Html) => html`failed ${last}. The server has not asked again since.`,
+  },
   unnamedClient: 'Requests without a known client',
   otherClients: 'Other clients',
   moreClients: plural('1 more client', '# more clients'),
@@ -21,6 +31,7 @@ export const OVERVIEW = {
     database: 'the database',
     clock: 'the clock',
     requests: 'requests and sign-ins of the last minutes',
+    peers: 'identity providers, the directory and trusted issuers, as far as the server has asked them',
     mails: 'emails',
     registrations: 'registered clients',
     certificate: 'the TLS certificate',
@@ -62,6 +73,8 @@ export const OVERVIEW = {
       '1 request was refused in the last 15 minutes.',
       '# requests were refused in the last 15 minutes.',
     ),
+    peer: plural('1 server does not answer.', '# servers do not answer.'),
+    peer_untried: plural('1 server has not answered.', '# servers have not answered.'),
     registrations: plural(
       '1 client has registered itself, which is nearly the limit.',
       '# clients have registered themselves, which is nearly the limit.',
@@ -171,6 +184,20 @@ export const OVERVIEW = {
           'Emails have failed at least twice. The server tries again for about eight hours, then gives up.',
         look: 'The page Emails shows each email with the answer of the mail server, and when the next attempt is.',
         act: 'Look whether the mail server works, with a test email. Then choose Try now on that page.',
+      },
+      peer: {
+        title: 'A provider, directory or issuer does not answer',
+        means:
+          'The last request to this server failed or got 5xx. Users cannot sign in through it, or workloads cannot authenticate.',
+        look: 'The log lines with provider_unavailable, directory_unavailable or document_unavailable have the cause.',
+        act: 'Find out whether that server works and this one can reach it. The row disappears with its next answer.',
+      },
+      peer_untried: {
+        title: 'It is unknown whether a provider, directory or issuer answers',
+        means:
+          'The last request to this server failed, and for an hour no user or workload has needed it again.',
+        look: 'The log lines with provider_unavailable, directory_unavailable or document_unavailable have the cause.',
+        act: 'Sign in through it once. The row disappears with its next answer, or after a day.',
       },
       client: {
         title: 'A client is refused',
