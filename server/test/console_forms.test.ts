@@ -154,6 +154,47 @@ describe('forms', () => {
       }
   });
 
+  test('the host of a document is denied from the page of its client, after a count, and allowed again', async () => {
+    const id = 'https://docs.example:8443/client.json';
+    const { clients } = set.instance.storage;
+    await clients.add({
+      id,
+      grantTypes: [],
+      scopes: [],
+      redirectUris: [],
+      documentValidAt: 1,
+      registeredAt: 1,
+    });
+    const page = await at(`clients?id=${encodeURIComponent(id)}`);
+    assert.match(page.html, /id="ask-deny_document"[\s\S]*id="ask-deny_host"/);
+    const form = await at(`clients?id=${encodeURIComponent(id)}&ask=deny_host`);
+    assert.match(form.html, /name="rule"[^>]*value="docs\.example"/);
+    const wrong = await browser.submit(form, { do: 'deny_host', rule: 'docs.example:8443' });
+    assert.equal(wrong.status, 400);
+    assert.match(wrong.html, /id="field-rule-problem"/);
+    const question = await browser.submit(form, {
+      do: 'deny_host',
+      rule: 'docs.example',
+      note: 'Ticket 4711',
+    });
+    assert.match(question.html, /<dt>Clients<\/dt>\s*<dd>1<\/dd>/);
+    assert.match(question.html, /<dt>Active tokens<\/dt>\s*<dd>0<\/dd>/);
+    assert.ok(await clients.get(id), 'nothing has changed yet');
+    const done = await browser.submit(question, { do: 'deny_host' });
+    assert.match(done.html, /It is denied\./);
+    assert.match(
+      done.html,
+      /<code>docs\.example<\/code>[\s\S]*Ticket 4711[\s\S]*id="ask-allow-docs\.example"/,
+    );
+    assert.equal(await clients.get(id), undefined);
+    const [denial] = await set.instance.deniedDocuments.list();
+    assert.match(denial?.deniedBy ?? '', /^console:/);
+    const allowing = await at('clients?rule=docs.example&ask=allow');
+    assert.match((await browser.submit(allowing, { do: 'allow' })).html, /It is allowed again\./);
+    assert.deepEqual(await set.instance.deniedDocuments.list(), []);
+    assert.doesNotMatch((await at('clients?id=opened')).html, /deny_host/);
+  });
+
   test('a user is added, changed and invited, with mistakes at their fields', async () => {
     const form = await at('users?ask=add');
     const add = (fields: Readonly<Record<string, string>>) => browser.submit(form, { do: 'add', ...fields });
