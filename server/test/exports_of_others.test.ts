@@ -25,7 +25,10 @@ const WORDPRESS_HASH = IMPORTED_HASHES.wordpress_6_8 ?? '';
 interface Exported {
   readonly username: string;
   readonly password_hash?: string;
+  readonly created_at: string;
 }
+
+const BEGIN = Date.now();
 
 /** Imports a file, and returns what became of its users. A hash of the right password is `fits`. */
 async function imported(format: ImportFormat, content: string | Buffer, ...flags: readonly string[]) {
@@ -37,9 +40,10 @@ async function imported(format: ImportFormat, content: string | Buffer, ...flags
   const users: Record<string, unknown> = {};
   for (const line of (await grantdPrints(folder, ['user', 'export', '--with-password-hashes'])).split('\n')) {
     if (line === '') continue;
-    const { username, password_hash: hash, ...user }: Exported = JSON.parse(line);
+    const { username, password_hash: hash, created_at: createdAt, ...user }: Exported = JSON.parse(line);
     const password = hash === undefined ? {} : { password: await passwordOf(hash) };
-    users[username] = { ...user, ...password };
+    const kept = Date.parse(createdAt) < BEGIN ? { created_at: createdAt } : {};
+    users[username] = { ...user, ...kept, ...password };
   }
   const warnings = Object.fromEntries(
     reports
@@ -82,15 +86,17 @@ const DJANGO = [
 const NOTHING = 'sign-in: nothing to sign in with is imported: run grantd user set-password';
 
 describe('Django', () => {
+  const JOINED = { created_at: DJANGO_FIELDS.date_joined };
   const EXPECTED = {
     ann: {
       subject: '1',
       claims: { email: 'ann@example.com', given_name: 'Ann', family_name: 'Lee', name: 'Ann Lee' },
       groups: ['staff'],
       password: 'fits',
+      ...JOINED,
     },
-    bob: { subject: '2', claims: { email: 'bob@example.com' }, disabled: true, password: 'fits' },
-    cat: { subject: '3', claims: {} },
+    bob: { subject: '2', claims: { email: 'bob@example.com' }, disabled: true, password: 'fits', ...JOINED },
+    cat: { subject: '3', claims: {}, ...JOINED },
   };
 
   test('a dump of users, with what is left out', async () => {
@@ -178,25 +184,38 @@ describe('Firebase', () => {
     const json = {
       users: [
         {
-          ...{ ...user, lastSignedInAt: '1', createdAt: '1', disabled: false, customAttributes: '{"a":1}' },
+          ...{
+            ...user,
+            lastSignedInAt: '1',
+            createdAt: '1600000000000',
+            disabled: false,
+            customAttributes: '{"a":1}',
+          },
           providerUserInfo: [google, { providerId: 'facebook.com', rawId: '9' }],
         },
-        { localId: 'uid-2', phoneNumber: '+441865000001', disabled: true },
+        { localId: 'uid-2', phoneNumber: '+441865000001', disabled: true, createdAt: '1600000000000' },
       ],
     };
     // As firebase-tools writes a row: unquoted unless there is a comma, and with a comma at the end.
     const row = [
       ...['uid-1', user.email, 'true', user.passwordHash, user.salt, `"${user.displayName}"`, user.photoUrl],
       ...['1234', 'ann@gmail.com', '', '', '9', '', '', '', '', '', '', '', '', '', '', ''],
-      ...['1', '1', user.phoneNumber, 'false', '"{""a"":1}"', ''],
+      ...['1600000000000', '1', user.phoneNumber, 'false', '"{""a"":1}"', ''],
     ];
-    const other = `uid-2,,false,,,,,${','.repeat(15)},1,1,+441865000001,true,,`;
+    const other = `uid-2,,false,,,,,${','.repeat(15)},1600000000000,1,+441865000001,true,,`;
     for (const content of [JSON.stringify(json), `${row.join(',')}\n${other}\n`]) {
       const { users, warnings } = await imported('firebase', content, '--firebase-hash-config', config);
       const { 'ann@example.com': ann, '+441865000001': bob } = users;
-      assert.deepEqual(ann, { subject: 'uid-1', claims, links: [link], password: 'does not fit' });
+      const created = { created_at: '2020-09-13T12:26:40.000Z' };
+      assert.deepEqual(ann, {
+        subject: 'uid-1',
+        ...created,
+        claims,
+        links: [link],
+        password: 'does not fit',
+      });
       assert.deepEqual(bob, {
-        ...{ subject: 'uid-2', disabled: true },
+        ...{ subject: 'uid-2', disabled: true, ...created },
         claims: { phone_number: '+441865000001', phone_number_verified: true },
       });
       assert.deepEqual(warnings, {
@@ -245,7 +264,10 @@ describe('WordPress', () => {
       const { code, users, warnings } = await imported('wordpress', content);
       assert.equal(code, 0);
       assert.deepEqual(users, {
-        ann: { subject: '7', claims: { email: 'ann@example.com', name: 'Ann "A" Lee' }, password: 'fits' },
+        ann: {
+          ...{ subject: '7', claims: { email: 'ann@example.com', name: 'Ann "A" Lee' }, password: 'fits' },
+          created_at: '2016-06-03T04:37:00.000Z',
+        },
       });
       assert.deepEqual(warnings, {
         ann: ['roles (editor): not imported: use --roles-as-groups, or groups or claims'],
@@ -330,7 +352,14 @@ test('Nextcloud, Gitea, ASP.NET Identity and better-auth: rows as their database
             email: 'ann@example.com',
             type: 0,
           },
-          ...{ login_type: 0, is_active: 1, prohibit_login: 0, is_admin: 1, created_unix: 1, num_repos: 4 },
+          ...{
+            login_type: 0,
+            is_active: 1,
+            prohibit_login: 0,
+            is_admin: 1,
+            created_unix: 1600000000,
+            num_repos: 4,
+          },
           ...{ passwd_hash_algo: 'pbkdf2$50000$50', salt: '0f1e2d3c4b5a69788796a5b4c3d2e1f0' },
           passwd:
             '9b03bb3ea5daa81303a3821a3d106714e1591ddfd4ca1cca9de438a26abec7da755751ad2f822cdc79e80f321fb91464a96a',
@@ -342,6 +371,7 @@ test('Nextcloud, Gitea, ASP.NET Identity and better-auth: rows as their database
         Ann: {
           subject: '3',
           claims: { email: 'ann@example.com', email_verified: true, name: 'Ann Lee' },
+          created_at: '2020-09-13T12:26:40.000Z',
           password: 'fits',
         },
         bob: { subject: '5', claims: { email: 'bob@example.com', email_verified: true } },

@@ -21,6 +21,8 @@ import {
   type Schema,
   text,
   texts,
+  time,
+  timeOf,
   type ValueOf,
 } from './schema.ts';
 import { type Listed, languageOf, pagesOf } from './user_rules.ts';
@@ -50,6 +52,11 @@ const line = object({
       'label?': text('The user’s name or address at the provider. Default: sub.'),
     }),
     'Accounts at identity providers with which the user can sign in.',
+  ),
+  'created_at?': time('When a new user was added. Default: now.'),
+  'totp_secret?': text(
+    'The secret of a new user’s authenticator app in base32 without padding. The app makes codes of 6 digits every 30 seconds with SHA-1 (RFC 6238).',
+    { maxLength: 103 },
   ),
   'invite?': flag(
     'Whether a new user without a password gets an email with a link to choose one. The user needs the claim email.',
@@ -145,12 +152,22 @@ export async function* exportedLines(
 ): AsyncGenerator<UserLine> {
   const hasLinks = !(await upstreamIdentities.isEmpty());
   for await (const page of pages)
-    for (const { name, subject, claims, groups, disabledAtMs, passwordHash, directoryId } of page) {
+    for (const {
+      name,
+      subject,
+      claims,
+      groups,
+      disabledAtMs,
+      passwordHash,
+      directoryId,
+      createdAtMs,
+    } of page) {
       const links = hasLinks ? await upstreamIdentities.ofSubject(subject) : [];
       yield {
         username: name,
         subject,
         claims: withoutOwnClaims(claims),
+        created_at: timeOf(createdAtMs),
         ...(groups !== undefined && { groups }),
         ...(disabledAtMs !== undefined && { disabled: true }),
         ...(withHash && passwordHash !== NO_PASSWORD && { password_hash: passwordHash }),

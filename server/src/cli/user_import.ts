@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createWriteStream, rmSync, type WriteStream } from 'node:fs';
 import type { Command } from 'commander';
 import type { AdminCalls } from '../admin/in_process.ts';
+import { timeOf } from '../admin/schema.ts';
 import { ImportCounts, type UserLine } from '../admin/user_lines.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { readPrivateText } from '../config/private_file.ts';
@@ -89,7 +90,7 @@ A line of the file looks like this:
 
   {"username":"carol","password_hash":"$2b$12$…","claims":{"name":"Carol","email":"carol@example.com"},"groups":["staff"]}
 
-It can also have the members subject (the claim sub), disabled, links, directory_id and invite. If the import stops, run it again: it skips the lines
+It can also have the members subject (the claim sub), disabled, links, directory_id, created_at, totp_secret and invite. If the import stops, run it again: it skips the lines
 that it has imported. If a line cannot be imported, the exit code is 1.
 
   grantd user import people.jsonl --dry-run
@@ -300,12 +301,16 @@ function sentLine({
   passwordHash,
   directoryId,
   links,
+  createdAtMs,
+  totpSecret,
   ...line
 }: ImportLine): UserLine {
   return {
     ...line,
     ...(passwordHash !== undefined && { password_hash: passwordHash }),
     ...(directoryId !== undefined && { directory_id: directoryId }),
+    ...(createdAtMs !== undefined && { created_at: timeOf(createdAtMs) }),
+    ...(totpSecret !== undefined && { totp_secret: totpSecret }),
     ...(links !== undefined && {
       links: links.map(({ provider, upstreamIssuer, upstreamSub, label }) => ({
         ...{ provider, issuer: upstreamIssuer, sub: upstreamSub, label },

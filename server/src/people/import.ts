@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AdministrableStorage } from '@grantd/core';
 import { Refused } from '../config/refused.ts';
+import { factorBinding } from '../data/factors.ts';
 import type { Groups } from '../data/groups.ts';
 import {
   IMPORT_BATCH,
@@ -11,7 +12,7 @@ import {
 import type { MailedLinks, Mails, NewMail } from '../data/mails.ts';
 import { nameAsKept, nameKey, nameProblem } from '../data/names.ts';
 import { type People, type Person, withoutOwnClaims } from '../data/people.ts';
-import type { ProgramSecret } from '../data/secrets.ts';
+import { type ProgramSecret, seal } from '../data/secrets.ts';
 import { askStorage, newIdentifier } from '../data/tables.ts';
 import type { NewIdentity, UpstreamIdentities } from '../data/upstream_identities.ts';
 import { NO_PASSWORD, type WaysToSignIn } from '../data/ways_to_sign_in.ts';
@@ -43,13 +44,14 @@ export interface NumberedLine {
 }
 
 interface Parts {
+  readonly issuer: string;
   readonly clock: () => number;
   readonly people: People;
   readonly importedPeople: ImportedPeople;
   readonly upstreamIdentities: UpstreamIdentities;
   readonly mails: Mails;
   readonly mailedLinks: Pick<MailedLinks, 'forget'>;
-  /** Asked for only if a user is invited. @throws {Refused} the secret is not set */
+  /** Asked for only if a user is invited or has an authenticator app. @throws {Refused} the secret is not set */
   readonly secret: () => ProgramSecret;
   /** The language of an email to a user with this claim `locale`. */
   readonly languageOf: (locale: unknown) => string;
@@ -118,6 +120,7 @@ export class PeopleImport {
   /** Names, name keys and subjects that a dry run would have added. */
   readonly #wouldExist = new Set<string>();
   #mailQueue: MailQueue | undefined;
+  #totpKey: Awaited<ReturnType<ProgramSecret['key']>> | undefined;
 
   private constructor(parts: Parts, wish: Wish) {
     this.#parts = parts;
@@ -311,15 +314,25 @@ export class PeopleImport {
       passwordHash,
       links = [],
       digest,
+      createdAtMs,
+      totpSecret,
     } = said;
     return {
       ...{ name: username, subject, claims, groups, links },
       passwordHash: passwordHash ?? NO_PASSWORD,
       importDigest: digest,
       mayLookAlike: looksAlike,
+      createdAtMs,
+      ...(totpSecret !== undefined && { sealedTotp: await this.#sealed(totpSecret, subject) }),
       ...(said.directoryId !== undefined && { directoryId: said.directoryId }),
       ...(said.invite && { invitation: await this.#invitationTo(subject, claims) }),
     };
+  }
+
+  async #sealed(totpSecret: string, subject: string): Promise<string> {
+    const { secret, issuer } = this.#parts;
+    this.#totpKey ??= await secret().key('totp_secret');
+    return seal(this.#totpKey, totpSecret, factorBinding(issuer, subject));
   }
 
   async #invitationTo(subject: string, { email, locale }: ImportLine['claims']): Promise<NewMail> {
@@ -362,7 +375,7 @@ export class PeopleImport {
     const { subject, groups: before = [] } = person;
     const { username: name, claims, passwordHash, disabled, groups: wanted, directoryId } = said;
     const change = <T>(work: () => Promise<T>, takes?: Taking) => changePerson(person, work, takes);
-    const warnings: string[] = [];
+    const warnings = said.totpSecret === undefined ? [] : [TOTP_OF_EXISTING];
     if (name !== person.name || !isDeepStrictEqual(claims, person.claims)) {
       const outcome = await change(() => people.update({ ...person, name, claims }, person));
       if (outcome !== 'updated')
@@ -419,6 +432,9 @@ function isAnother({ subject, username }: ImportLine, person: NamedPerson): bool
 
 const LOOKALIKE =
   'username: another user has a name that looks the same, so only the exact spelling finds this user: rename one of them';
+
+const TOTP_OF_EXISTING =
+  'totp_secret: not imported, because the user exists: the user adds the authenticator app again';
 
 function takenLinkWarning({ provider, label }: NewIdentity): string {
   return `links (${label} at ${provider}): not imported, because another user has this link`;

@@ -18,6 +18,10 @@ export interface ImportLine {
   /** The user’s entry in the directory, which checks the password. */
   readonly directoryId?: string;
   readonly links?: readonly NewIdentity[];
+  /** When a new user was added elsewhere. */
+  readonly createdAtMs?: number;
+  /** The secret of a new user’s authenticator app, in base32. */
+  readonly totpSecret?: string;
   /** Whether a new user gets an email with a link to choose a password. */
   readonly invite?: true;
   /** Digest of all of it. */
@@ -59,13 +63,16 @@ export function isOfClaimType(value: unknown, type: string): boolean {
 
 const MEMBERS = [
   ...['username', 'subject', 'claims', 'groups', 'disabled', 'password_hash', 'directory_id', 'links'],
-  'invite',
+  ...['created_at', 'totp_secret', 'invite'],
 ];
 
 const MAX_CLAIMS_LENGTH = 16 * 1024;
 const MAX_GROUPS = 100;
 const MAX_LINKS = 20;
 const MAX_TEXT = 255;
+
+/** Base32 without padding of 16 to 64 bytes: shorter secrets can be guessed. */
+const TOTP_SECRET = /^[A-Z2-7]{26,103}$/;
 
 /** OpenID Connect Core §2: at most 255 ASCII characters. A command would read a leading `-` as a flag. */
 const SUBJECT = /^[\x21-\x2C\x2E-\x7E][\x21-\x7E]{0,254}$/;
@@ -77,7 +84,7 @@ export const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 export function readImportLine(value: unknown, found: readonly string[] = []): ImportLine | LineProblem {
   if (!isObject(value)) return { reason: 'expected a JSON object such as {"username":"carol"}' };
   const { username, subject, claims = {}, groups, disabled, password_hash: givenHash } = value;
-  const { directory_id: directoryId, links } = value;
+  const { directory_id: directoryId, links, created_at: createdAt, totp_secret: totpSecret } = value;
   const passwordHash = typeof givenHash === 'string' ? storedHashForm(givenHash) : givenHash;
   const known = typeof username === 'string' ? { username } : {};
   const reason = problemOf({
@@ -99,6 +106,8 @@ export function readImportLine(value: unknown, found: readonly string[] = []): I
     ...(passwordHash !== undefined && { passwordHash: String(passwordHash) }),
     ...(directoryId !== undefined && { directoryId: String(directoryId) }),
     ...(links !== undefined && { links: (links as readonly Fields[]).map(linkFrom) }),
+    ...(createdAt !== undefined && { createdAtMs: Date.parse(String(createdAt)) }),
+    ...(totpSecret !== undefined && { totpSecret: String(totpSecret) }),
     ...(value.invite === true && invitedWith(kept, warnings)),
   };
   const digest = createHash('sha256').update(JSON.stringify(line)).digest('base64url');
@@ -134,12 +143,30 @@ function problemOf(value: Fields): string | undefined {
   const { directory_id: directoryId } = value;
   if (directoryId !== undefined && !isText(directoryId))
     return `directory_id: expected the identifier of an entry, at most ${MAX_TEXT} characters`;
+  const { created_at: createdAt, totp_secret: totpSecret } = value;
+  if (createdAt !== undefined && !isTime(createdAt))
+    return 'created_at: expected a time such as 2024-05-31T12:00:00Z';
+  if (totpSecret !== undefined && !isTotpSecret(totpSecret))
+    return 'totp_secret: expected 16 to 64 bytes in base32, without padding';
   if (passwordHash === undefined) return undefined;
   if (directoryId !== undefined)
     return 'directory_id: the directory has the password: expected no password_hash';
   if (invite === true) return 'invite: the user would choose a password: expected no password_hash';
   const hash = typeof passwordHash === 'string' ? readPasswordHash(passwordHash) : { problem: 'a text' };
   return 'problem' in hash ? `password_hash: expected ${hash.problem}` : undefined;
+}
+
+export function isTotpSecret(value: unknown): value is string {
+  return typeof value === 'string' && TOTP_SECRET.test(value);
+}
+
+/** A date with a time and a zone, from 1970. */
+function isTime(value: unknown): boolean {
+  return (
+    typeof value === 'string' &&
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/.test(value) &&
+    Date.parse(value) >= 0
+  );
 }
 
 function isLink(value: unknown): boolean {

@@ -7,8 +7,8 @@ import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
 import { AttemptLimits, type Count } from './sign_in.ts';
 
 /** RFC 6238 §4. Authenticator apps support no other values reliably. */
-const PERIOD_SECONDS = 30;
-const DIGITS = 6;
+export const PERIOD_SECONDS = 30;
+export const DIGITS = 6;
 
 /** Steps before and after the current one that count, for clocks that are off (RFC 6238 §5.2). */
 const WINDOW = 1;

@@ -1,6 +1,13 @@
 // Users of Auth0: a line of a password hash export, or of a bulk user export, which has no hashes.
 import { type Fields, isObject } from '../import_lines.ts';
-import { type ConvertOptions, linksFrom, objectsIn, warnOfOthers, withoutAbsent } from './conversion.ts';
+import {
+  type ConvertOptions,
+  creationTime,
+  linksFrom,
+  objectsIn,
+  warnOfOthers,
+  withoutAbsent,
+} from './conversion.ts';
 
 const AUTH0_CLAIMS = ['name', 'given_name', 'family_name', 'nickname', 'picture', 'phone_number', 'locale'];
 
@@ -25,6 +32,7 @@ const AUTH0_PROVIDERS: Readonly<Record<string, string>> = { 'google-oauth2': 'go
 
 export function fromAuth0(user: Fields, warnings: string[], options: ConvertOptions): Fields {
   const { email, email_verified: isVerified, passwordHash, blocked, _id: id, user_id: userId } = user;
+  const { created_at: createdAt } = user;
   const objectId = isObject(id) ? id.$oid : id;
   warnOfOthers(user, AUTH0_USED, warnings);
   const links = objectsIn(user.identities)
@@ -41,6 +49,7 @@ export function fromAuth0(user: Fields, warnings: string[], options: ConvertOpti
       email,
       email_verified: email === undefined ? undefined : isVerified,
     }),
+    created_at: creationTime(isObject(createdAt) ? createdAt.$date : createdAt, warnings),
     disabled: blocked,
     links: linksFrom(links, options, warnings),
     password_hash: passwordHash,

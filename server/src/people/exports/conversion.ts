@@ -88,6 +88,27 @@ export function withRoles(
   return groups;
 }
 
+/** Later than any time in seconds. */
+const MILLISECONDS_SINCE = 100_000_000_000;
+
+/**
+ * The time of `created_at`: seconds or milliseconds since 1970, or a date with a time, in UTC if it names no zone.
+ * Databases write 0 for an unknown time.
+ */
+export function creationTime(value: unknown, warnings: string[]): string | undefined {
+  if (value === undefined || value === null || value === '') return undefined;
+  const text = String(value).trim();
+  const number = Number(text);
+  const isZoned = /(?:Z|[+-]\d\d(?::?\d\d)?)$/i.test(text.slice(10));
+  const iso = `${text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00')}${isZoned ? '' : 'Z'}`;
+  const time = Number.isNaN(number)
+    ? Date.parse(/T/.test(iso) ? iso : text)
+    : number * (number > MILLISECONDS_SINCE ? 1 : 1000);
+  if (time > 0 && time < 8.64e15) return new Date(time).toISOString();
+  if (!/^[0:. -]+$/.test(text)) warnings.push('created_at: not imported: expected a time');
+  return undefined;
+}
+
 /** A claim `name` of its parts. */
 export function wholeName(...parts: readonly unknown[]): string | undefined {
   const names = parts.filter((part) => typeof part === 'string' && part !== '');

@@ -1,6 +1,13 @@
 // Users of `manage.py dumpdata auth.user`, also of a user model of an application’s own.
 import { type Fields, isObject } from '../import_lines.ts';
-import { type ConvertOptions, warnOfOthers, wholeName, withoutAbsent, withRoles } from './conversion.ts';
+import {
+  type ConvertOptions,
+  creationTime,
+  warnOfOthers,
+  wholeName,
+  withoutAbsent,
+  withRoles,
+} from './conversion.ts';
 
 const USED: ReadonlySet<string> = new Set([
   ...['username', 'password', 'email', 'first_name', 'last_name', 'is_active', 'groups'],
@@ -34,6 +41,7 @@ export function fromDjango(item: Fields, warnings: string[], options: ConvertOpt
       roles.map((name) => name.replace('is_', '')),
       ...([warnings, options] as const),
     ),
+    created_at: creationTime(fields.date_joined, warnings),
     disabled: isActive === undefined ? undefined : isActive !== true,
     // Django begins the hash of a user without a password with `!`.
     password_hash: password === '' || password.startsWith('!') ? undefined : password,

@@ -3,6 +3,7 @@ import type { Fields } from '../import_lines.ts';
 import { rowOf, truth } from './cells.ts';
 import {
   type ConvertOptions,
+  creationTime,
   type FirebaseHash,
   linksFrom,
   objectsIn,
@@ -63,6 +64,7 @@ export function fromFirebase(user: Fields, warnings: string[], options: ConvertO
       // Firebase adds a number only after a code in a text message.
       phone_number_verified: phoneNumber === undefined ? undefined : true,
     }),
+    created_at: creationTime(row('createdAt'), warnings),
     disabled: truth(row('disabled')),
     links: linksFrom(links, options, warnings),
     password_hash: hash,

@@ -1,7 +1,9 @@
 // Users of a realm export of Keycloak (`kc.sh export`).
-import { type Fields, isObject, objectOf } from '../import_lines.ts';
+import { type Fields, isObject, isTotpSecret, objectOf } from '../import_lines.ts';
+import { DIGITS, PERIOD_SECONDS } from '../second_factors.ts';
 import {
   type ConvertOptions,
+  creationTime,
   KNOWN_ISSUERS,
   linksFrom,
   objectsIn,
@@ -75,8 +77,13 @@ export function fromKeycloak(user: Fields, warnings: string[], options: ConvertO
   const [hash, ...more] = passwords.map(keycloakHash);
   if (more.length > 0) return { username, reason: 'credentials: expected at most one password' };
   if (hash !== undefined && typeof hash !== 'string') return { username, ...hash };
+  const totpSecret = totpSecretOf(
+    all.filter(({ type }) => type === 'otp'),
+    warnings,
+  );
   for (const type of new Set(all.map((item) => String(item.type))))
-    if (type !== 'password') warnings.push(`credentials: ${type}: not imported: the user adds it again`);
+    if (type !== 'password' && type !== 'otp')
+      warnings.push(`credentials: ${type}: not imported: the user adds it again`);
   const actions = Array.isArray(user.requiredActions) ? user.requiredActions.map(String) : [];
   const isTemporary =
     passwords.some(({ temporary }) => temporary === true) || actions.includes('UPDATE_PASSWORD');
@@ -106,6 +113,8 @@ export function fromKeycloak(user: Fields, warnings: string[], options: ConvertO
     ),
     disabled: typeof enabled === 'boolean' ? !enabled : undefined,
     links: linksFrom(links, options, warnings),
+    created_at: creationTime(user.createdTimestamp, warnings),
+    totp_secret: totpSecret,
     directory_id: directoryId,
     ...(directoryId === undefined && (isTemporary ? { invite: true } : { password_hash: hash })),
   };
@@ -151,6 +160,47 @@ function directoryIdOf({ federationLink, attributes }: Fields, warnings: string[
   if (typeof id === 'string') return id;
   warnings.push('federationLink: the entry in the directory is unknown: run grantd directory link');
   return undefined;
+}
+
+/** The secret of the first app whose codes the server can check, in base32. */
+function totpSecretOf(devices: readonly Fields[], warnings: string[]): string | undefined {
+  let found: string | undefined;
+  for (const { secretData, credentialData } of devices) {
+    const [secret, data] = [secretData, credentialData].map(objectOf);
+    const { subType, algorithm, digits, period, secretEncoding } = data ?? {};
+    const isOfTime = subType === 'totp' && algorithm === 'HmacSHA1';
+    const facts = [subType, algorithm, `${digits} digits`, `${period} s`].join(', ');
+    if (typeof secret?.value !== 'string' || data === undefined)
+      warnings.push('credentials: otp: not imported: the user adds it again');
+    else if (!(isOfTime && digits === DIGITS && period === PERIOD_SECONDS))
+      warnings.push(
+        `credentials: otp (${facts}): not imported: the server knows totp with HmacSHA1, ${DIGITS} digits and ${PERIOD_SECONDS} s: the user adds it again`,
+      );
+    else if (found !== undefined)
+      warnings.push(
+        'credentials: otp: not imported: a user has one authenticator app, and the first was imported',
+      );
+    else {
+      const encoded =
+        secretEncoding === 'BASE32' ? secret.value.toUpperCase().replace(/=+$/, '') : base32(secret.value);
+      if (isTotpSecret(encoded)) found = encoded;
+      else
+        warnings.push(
+          'credentials: otp: not imported: the secret is too short or too long: the user adds it again',
+        );
+    }
+  }
+  return found;
+}
+
+const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+/** Base32 of the bytes of a text, without padding. Keycloak’s secrets are texts. */
+function base32(text: string): string {
+  const bits = [...Buffer.from(text)].map((byte) => byte.toString(2).padStart(8, '0')).join('');
+  return (bits.match(/.{1,5}/g) ?? [])
+    .map((group) => BASE32.charAt(Number.parseInt(group.padEnd(5, '0'), 2)))
+    .join('');
 }
 
 const KEYCLOAK_DIGESTS: Readonly<Record<string, string>> = {

@@ -2,6 +2,7 @@
 import { type Fields, isObject, objectOf } from '../import_lines.ts';
 import {
   type ConvertOptions,
+  creationTime,
   linksFrom,
   objectsIn,
   warnOfOthers,
@@ -44,6 +45,7 @@ export function fromKratos(identity: Fields, warnings: string[], options: Conver
       family_name: last,
       phone_number: traits.phone,
     }),
+    created_at: creationTime(identity.created_at, warnings),
     disabled: state === undefined ? undefined : state === 'inactive',
     links: linksFrom(links, options, warnings),
     password_hash: config.hashed_password,

@@ -4,6 +4,7 @@ import { giteaHash } from '../password_spellings.ts';
 import { parsedList, plain, rowOf, text, texts, truth } from './cells.ts';
 import {
   type ConvertOptions,
+  creationTime,
   linksFrom,
   objectsIn,
   warnOfOthers,
@@ -36,6 +37,7 @@ export function fromWordPress(user: Fields, warnings: string[], options: Convert
       website: row('user_url'),
     }),
     groups: withRoles(undefined, texts(row('roles')), warnings, options),
+    created_at: creationTime(row('user_registered'), warnings),
     disabled: isDeleted ? true : undefined,
     password_hash: row('user_pass'),
   };
@@ -96,6 +98,7 @@ export function fromGitea(user: Fields, warnings: string[], options: ConvertOpti
       website: row('website'),
       locale: row('language'),
     }),
+    created_at: creationTime(row('created_unix'), warnings),
     groups: withRoles(undefined, truth(row('is_admin')) ? ['admin'] : [], warnings, options),
     disabled:
       isActive === undefined && isProhibited === undefined ? undefined : !isActive || isProhibited === true,
@@ -178,6 +181,7 @@ export function fromBetterAuth(user: Fields, warnings: string[], options: Conver
       phone_number_verified: phone === undefined ? undefined : truth(row('phoneNumberVerified')),
     }),
     groups: withRoles(undefined, roles, warnings, options),
+    created_at: creationTime(row('createdAt'), warnings),
     disabled: truth(row('banned')),
     links: linksFrom(links, options, warnings),
     password_hash: own?.('password') ?? row('password'),
@@ -186,10 +190,11 @@ export function fromBetterAuth(user: Fields, warnings: string[], options: Conver
 
 const MEMBERS: ReadonlySet<string> = new Set([
   ...['username', 'subject', 'password_hash', 'groups', 'disabled', 'directory_id', 'invite'],
+  ...['created_at', 'totp_secret'],
 ]);
 
 /** A table whose columns are named like the members of a line. All other columns are claims. */
-export function fromTable(user: Fields): Fields {
+export function fromTable(user: Fields, warnings: string[]): Fields {
   const row = rowOf(user);
   const claims = Object.entries(user).filter(
     ([name, value]) => !MEMBERS.has(name) && name !== '' && value !== '',
@@ -201,6 +206,8 @@ export function fromTable(user: Fields): Fields {
     groups: row('groups') === undefined ? undefined : texts(row('groups')),
     disabled: truth(row('disabled')),
     directory_id: text(row('directory_id')),
+    created_at: creationTime(row('created_at'), warnings),
+    totp_secret: text(row('totp_secret')),
     invite: truth(row('invite')),
     password_hash: row('password_hash'),
   };
