@@ -21,6 +21,7 @@ import {
 import { InvalidInput } from './operation_refused.ts';
 import {
   count,
+  flag,
   integer,
   list,
   named,
@@ -134,6 +135,10 @@ const TYPE = { schema: oneOf(EVENT_TYPES), about: 'Only events of this type.' };
 
 const FILTERS = {
   type: TYPE,
+  changes: {
+    schema: flag(),
+    about: 'Whether to leave out events that change nothing, such as sign-ins and issued tokens.',
+  },
   actor: { schema: FILTER, about: 'Only events by this actor, such as cli, user:SUBJECT or client:ID.' },
   target: {
     schema: FILTER,
@@ -156,6 +161,7 @@ const FILTERS = {
 
 const FILTER_FLAGS = {
   type: { about: 'only events of this type, such as client_changed' },
+  changes: { about: 'leave out events that change nothing, such as sign-ins and issued tokens' },
   actor: {},
   target: { placeholder: 'ID' },
   subject: {

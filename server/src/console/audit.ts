@@ -31,7 +31,7 @@ const TEXT_FILTERS = ['user', 'client', 'actor', 'target', 'address', 'request']
 /** The filters that are times: a date, with or without a time of day, in UTC. */
 const TIME_FILTERS = ['since', 'until'] as const;
 
-const FILTERS = ['type', ...TEXT_FILTERS, 'range', ...TIME_FILTERS] as const;
+const FILTERS = ['type', 'changes', ...TEXT_FILTERS, 'range', ...TIME_FILTERS] as const;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -139,13 +139,13 @@ export function cursorIn(before = ''): { readonly cursor?: string } {
  */
 async function orderOf(
   visit: Visit,
-  { type, user, client, request, range, since, until, ...others }: GivenFilters,
+  { type, changes, user, client, request, range, since, until, ...others }: GivenFilters,
 ): Promise<Input<'listAudit'>> {
   const known = EVENT_TYPES.find((one) => one === type);
   if (type !== '' && known === undefined)
     throw new InvalidInput('type', `expected a type of event, got ${JSON.stringify(type)}`);
   const order = {
-    ...{ ...others, type: known, subject: user, request_id: request },
+    ...{ ...others, type: known, changes: changes === 'yes', subject: user, request_id: request },
     client_id: client === '' ? '' : await clientNamed(visit, client),
     ...{ since: timeIn('since', since) ?? beginOf(range, visit), until: timeIn('until', until) },
   };
@@ -234,11 +234,13 @@ ${TEXT_FILTERS.slice(2).map(field)}${TIME_FILTERS.map(
 <input id="${name}" name="${name}" value="${filters[name]}" maxlength="40" autocomplete="off" spellcheck="false"></div>
 `,
 )}</div></details>
+<div class="check"><input id="changes" name="changes" type="checkbox" value="yes"${filters.changes === 'yes' ? html` checked` : ''}>
+<label for="changes">${words.changesOnly}</label></div>
 ${range === '' ? '' : html`<input type="hidden" name="range" value="${range}">\n`}<div class="actions"><button id="search-submit" type="submit">${texts.console.search}</button>
 ${isFiltered ? html`<a id="all" class="button" href="${urlOf(base, 'audit')}">${words.all}</a>` : ''}</div>
 </form>
 <nav class="ranges" aria-label="${words.ranges.label}">${(Object.keys(RANGES) as (keyof typeof RANGES)[]).map(rangeLink)}</nav>
-${events.length === 0 ? html`<p class="empty">${view.next === undefined ? texts.console.nothingFound : texts.console.nothingYet}</p>` : eventList(events, view, texts)}
+${events.length === 0 ? html`<p class="empty">${view.next !== undefined ? texts.console.nothingYet : filters.request === '' ? texts.console.nothingFound : words.notInTrail(filters.request)}</p>` : eventList(foldedEvents(events, filters), view, texts)}
 ${nextLink(view.next, texts)}
 ${auditActs(view, texts)}
 ${
@@ -254,17 +256,66 @@ function downloadUrl(base: string, parameters: Readonly<Record<string, string>>)
   return `${base}/audit.jsonl${query}`;
 }
 
-/** Events as sentences, each with a link `event-NUMBER` to its page. */
-export function eventList(events: readonly AuditEventView[], view: SentenceView, texts: Texts): Html {
-  return html`<ul class="rows events" role="list">
-${events.map((event) => eventRow(event, view, texts))}</ul>`;
+/** Events that one row shows: the newest, and the others of its request, or of the same failure of its user. */
+export interface FoldedEvents {
+  readonly event: AuditEventView;
+  /** The number of all of them. */
+  readonly count: number;
+  /** When the oldest was. */
+  readonly sinceAt: string;
+  /** The filter that shows all of them. */
+  readonly filter: Readonly<Record<string, string>>;
 }
 
-function eventRow(event: AuditEventView, view: SentenceView, texts: Texts): Html {
+/** Puts events into one row that follow each other. @param filters those of a page that shows the events of a row */
+export function foldedEvents(
+  events: readonly AuditEventView[],
+  filters: Partial<GivenFilters> = {},
+): readonly FoldedEvents[] {
+  const rows: FoldedEvents[] = [];
+  for (const event of events) {
+    const last = rows.at(-1);
+    const filter = last && filterOfBoth(last.event, event);
+    const isShown =
+      filter === undefined || Object.keys(filter).some((name) => Boolean(Reflect.get(filters, name)));
+    if (last === undefined || filter === undefined || isShown)
+      rows.push({ event, count: 1, sinceAt: event.at, filter: {} });
+    else rows[rows.length - 1] = { ...last, count: last.count + 1, sinceAt: event.at, filter };
+  }
+  return rows;
+}
+
+/** What finds two events that belong together. @returns `undefined` if they do not */
+function filterOfBoth(
+  one: AuditEventView,
+  other: AuditEventView,
+): Readonly<Record<string, string>> | undefined {
+  if (one.type !== other.type) return undefined;
+  if (one.request_id !== undefined && one.request_id === other.request_id) return { request: one.request_id };
+  const isSameFailure =
+    one.type === 'sign_in_failed' &&
+    one.subject !== undefined &&
+    one.subject === other.subject &&
+    one.reason === other.reason;
+  return isSameFailure ? { user: one.subject, type: one.type } : undefined;
+}
+
+/** Events as sentences, each with a link `event-NUMBER` to its page. */
+export function eventList(rows: readonly FoldedEvents[], view: SentenceView, texts: Texts): Html {
+  return html`<ul class="rows events" role="list">
+${rows.map((row) => eventRow(row, view, texts))}</ul>`;
+}
+
+function eventRow({ event, count, sinceAt, filter }: FoldedEvents, view: SentenceView, texts: Texts): Html {
   const { number, at, type } = event;
+  const { audit: words } = texts.console;
+  const others =
+    count === 1
+      ? ''
+      : html` <a href="${urlOf(view.base, 'audit', filter)}">${words.timesSince(texts.formats.number(count), moment(sinceAt, view.nowMs, texts))}</a>`;
   const url = urlOf(view.base, 'audit', { event: String(number) });
-  return html`<li><p>${sentenceOf(event, view, texts)}</p>${reasonOf(event, texts)}
-<p class="detail">${moment(at, view.nowMs, texts)} <code>${type}</code> <a id="event-${String(number)}" href="${url}">${texts.console.audit.number(String(number))}</a></p></li>
+  return html`<li><p>${sentenceOf(event, view, texts)}${others}</p>${reasonOf(event, texts)}
+<p class="detail">${moment(at, view.nowMs, texts)} <code>${type}</code> <a id="event-${String(number)}" href="${url}">${words.number(String(number))}</a></p></li>
 `;
 }
 

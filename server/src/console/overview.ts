@@ -10,7 +10,7 @@ import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout
 import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { eventList } from './audit.ts';
+import { eventList, type FoldedEvents, foldedEvents } from './audit.ts';
 import { CHART_STYLE } from './chart_library.ts';
 import { CHARTS_SCRIPT, chartsSection, secondsOf } from './charts.ts';
 import { type ConsoleView, consoleFrame, section, urlOf } from './frame.ts';
@@ -31,6 +31,9 @@ import { ago, reasonLine } from './values.ts';
 /** Changes on the page, at most. */
 const MAX_CHANGES = 10;
 
+/** Changes that are counted, at most. */
+const MAX_COUNTED = 500;
+
 /** Events that are read to find them, at most. A busy server records as many issuances in between. */
 const MAX_EVENTS_READ = 5000;
 
@@ -50,7 +53,7 @@ export async function showOverview(visit: Visit): Promise<Response> {
   const { samples } = parts.history ?? {};
   const nowMs = parts.pages.clock();
   const isReady = view.health !== 'not_ready';
-  const [counts, { items: keys }, changes, others] = await Promise.all([
+  const [counts, { items: keys }, since, others] = await Promise.all([
     call('countStored', { all: c.req.query('count') === 'yes' }),
     call('listKeys', {}),
     changesSince(admin, nowMs - (nowMs % DAY_MS) - DAY_MS),
@@ -63,10 +66,20 @@ export async function showOverview(visit: Visit): Promise<Response> {
     ...(samples && { samples }),
     ...{ ...others, keys, oldSecrets: admin.secretTexts().length - 1 },
   };
-  const { clientIds, ...mentioned } = identifiersIn(changes);
+  const rows = foldedEvents(since.changes);
+  const changes = rows.slice(0, MAX_CHANGES);
+  const { clientIds, ...mentioned } = identifiersIn(changes.map(({ event }) => event));
   const refused = refusedClients(samples ?? []).map(({ clientId }) => clientId);
   const shown: OverviewView = {
-    ...{ ...view, counts, changes, keys, nowMs, issuer: parts.issuer },
+    ...{
+      ...view,
+      counts,
+      changes,
+      keys,
+      ...(since.areAll && { allChanges: rows.length }),
+      nowMs,
+      issuer: parts.issuer,
+    },
     names: await namesOf(admin, { ...mentioned, clientIds: [...refused, ...clientIds] }),
     isShared: isShared(visit),
     ...troublesIn(facts),
@@ -78,12 +91,18 @@ export async function showOverview(visit: Visit): Promise<Response> {
 /** The latest changes by operators and by the server itself. */
 async function changesSince({ auditTrail }: Pick<AdminParts, 'auditTrail'>, sinceMs: number) {
   const changes: AuditEventView[] = [];
-  for await (const event of auditTrail.before(undefined, { sinceMs }, MAX_EVENTS_READ)) {
-    const shown = auditEventView(event);
+  const found = auditTrail.before(undefined, { sinceMs, changes: true }, MAX_EVENTS_READ);
+  for (;;) {
+    const { done, value } = await found.next();
+    // The generator returns where to go on if it has not read all.
+    if (done === true) return { changes, areAll: value === undefined };
+    const shown = auditEventView(value);
     if (isAdministrative(shown)) changes.push(shown);
-    if (changes.length === MAX_CHANGES) break;
+    if (changes.length === MAX_COUNTED) {
+      await found.return(undefined);
+      return { changes, areAll: false };
+    }
   }
-  return changes;
 }
 
 /** What can be wrong besides what the process counts. */
@@ -128,7 +147,9 @@ export interface OverviewView extends ConsoleView, SentenceView {
   /** Whether other servers use the same database. */
   readonly isShared: boolean;
   /** Since yesterday, the latest first. */
-  readonly changes: readonly AuditEventView[];
+  readonly changes: readonly FoldedEvents[];
+  /** How many rows there would be without a limit; absent if the server has not counted all. */
+  readonly allChanges?: number;
   /** Present if this server counts what it does. */
   readonly samples?: readonly Sample[];
   readonly issuer: string;
@@ -154,7 +175,7 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
           ? html`<p class="empty">${words.overview.unchanged}</p>`
           : eventList(view.changes, view, texts)
       }
-<p class="note">${words.overview.changedText} <a id="all-changes" href="${urlOf(view.base, 'audit', { range: 'yesterday' })}">${words.overview.allEvents}</a></p>`,
+<p class="note">${words.overview.changedText} ${shownOf(view, texts)} <a id="all-changes" href="${urlOf(view.base, 'audit', { changes: 'yes', range: 'yesterday' })}">${words.overview.allEvents}</a></p>`,
     )}${
       view.samples === undefined
         ? ''
@@ -173,6 +194,15 @@ ${users === undefined ? html`<p class="actions"><a id="count" class="button" hre
         : chartsSection(view.base, view.samples, texts),
     )}`,
   });
+}
+
+/** How many of the changes the page shows, if not all. */
+function shownOf({ changes, allChanges }: OverviewView, { console: { overview }, formats }: Texts): string {
+  if (changes.length < MAX_CHANGES || allChanges === changes.length) return '';
+  const shown = formats.number(changes.length);
+  return allChanges === undefined
+    ? overview.lastChanges(shown)
+    : overview.someChanges(shown, formats.number(allChanges));
 }
 
 /** What is wrong, or what was looked at. */

@@ -1,6 +1,8 @@
 // The search field of every page: finds users, clients, groups and tokens.
+import { isIP } from 'node:net';
+import { EVENT_TYPES } from '@grantd/core';
 import { html } from 'hono/html';
-import type { Page as List } from '../admin/operation.ts';
+import { cursorOf, type Page as List } from '../admin/operation.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import { pastedToken } from '../admin/tokens.ts';
 import type { User } from '../admin/users.ts';
@@ -69,8 +71,11 @@ export async function submitSearch(visit: Visit): Promise<Response> {
   if (exact.size === 0 && named !== undefined) return c.redirect(named, 303);
   if (SEARCHED.some((kind) => found[kind].count > 0))
     return c.redirect(urlOf(view.base, 'search', { q: text }), 303);
-  return renderPage(c, searchPage({ ...view, text: '', found }, setting));
+  return renderPage(c, searchPage({ ...view, text: '', found, isRequest: REQUEST.test(text) }, setting));
 }
+
+/** The number of a request, as pages of errors show it. */
+const REQUEST = /^[\w-]{8}-[0-9a-z]{1,12}-[0-9a-z]{1,6}$/;
 
 /** Also of another server. */
 function isJwt(token: string): boolean {
@@ -78,20 +83,46 @@ function isJwt(token: string): boolean {
 }
 
 /** URLs of the things that have exactly this name or identifier. */
-async function urlsOf({ call, view: { base } }: Visit, text: string): Promise<ReadonlySet<string>> {
-  const [byName, byEmail, bySub, client, group] = await Promise.all([
+async function urlsOf(visit: Visit, text: string): Promise<ReadonlySet<string>> {
+  const {
+    call,
+    view: { base },
+  } = visit;
+  const [byName, byEmail, bySub, client, group, filter] = await Promise.all([
     known(() => call('listUsers', { username: text })),
     known(() => call('listUsers', { email: text })),
     known(() => call('getUser', { sub: text })),
     known(() => call('getClient', { client_id: text })),
     known(() => call('getGroup', { group: text })),
+    filterFor(visit, text),
   ]);
   const users = [...(byName?.items ?? []), ...(byEmail?.items ?? []), ...(bySub ? [bySub] : [])];
   return new Set([
     ...users.map(({ sub }) => urlOf(base, 'users', { sub })),
     ...(client ? [urlOf(base, 'clients', { id: client.client_id })] : []),
     ...(group ? [urlOf(base, 'groups', { name: group.name })] : []),
+    ...(filter === undefined ? [] : [filter]),
   ]);
+}
+
+/**
+ * The list that an address, a scope, a type of event, or the number of an event or request leads to.
+ * @returns `undefined` if the text is none of these, or nothing stored has the scope or number
+ */
+async function filterFor({ call, view: { base } }: Visit, text: string): Promise<string | undefined> {
+  if (isIP(text) !== 0) return urlOf(base, 'audit', { address: text });
+  if (EVENT_TYPES.some((type) => type === text)) return urlOf(base, 'audit', { type: text });
+  const [, number] = /^#?([1-9]\d{0,14})$/.exec(text) ?? [];
+  if (number !== undefined) {
+    const { items } = await call('listAudit', { cursor: cursorOf(Number(number) + 1), limit: 1 });
+    return String(items[0]?.number) === number ? urlOf(base, 'audit', { event: number }) : undefined;
+  }
+  if (REQUEST.test(text)) {
+    const { items } = await call('listAudit', { request_id: text, limit: 1 });
+    if (items.length > 0) return urlOf(base, 'audit', { request: text });
+  }
+  const { items: scopes } = await call('listScopeTexts', { limit: MAX_COUNTED });
+  return scopes.some(({ scope }) => scope === text) ? urlOf(base, 'scopes') : undefined;
 }
 
 /** @returns `undefined` if there is nothing with this name, or nothing can have it */
@@ -147,13 +178,15 @@ export interface SearchView extends ConsoleView {
   readonly text: string;
   /** Absent before a search. */
   readonly found?: Found;
+  /** Whether the text looks like the number of a request, of which there is no event. */
+  readonly isRequest?: boolean;
 }
 
 /** `/console/search`: links `all-users`, `all-clients` and `all-groups`. */
 export function searchPage(view: SearchView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { found, text } = view;
+  const { found, text, isRequest = false } = view;
   const kinds = SEARCHED.filter((kind) => found !== undefined && found[kind].count > 0);
   return consoleFrame(view, setting, {
     title: words.pages.search,
@@ -162,7 +195,8 @@ export function searchPage(view: SearchView, setting: PageSetting): Page {
       found === undefined
         ? html``
         : kinds.length === 0
-          ? html`<p class="empty" role="status">${words.nothingFound}</p>`
+          ? html`<p class="empty" role="status">${words.nothingFound} ${isRequest ? words.requestNotInTrail : ''}</p>
+<p class="note">${words.notFoundText}</p>`
           : html`${kinds.map((kind) => section(`found-${kind}`, words.pages[kind], rowsOf(view, kind, found[kind], texts)))}`,
   });
 }

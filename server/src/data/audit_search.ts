@@ -4,6 +4,8 @@ import type { EventRecord, EventType } from '@grantd/core';
 /** Which events to list. Every member must match. */
 export interface AuditFilter {
   readonly type?: EventType | undefined;
+  /** Only changes: events of types that `isChange` accepts. */
+  readonly changes?: boolean | undefined;
   readonly actor?: string | undefined;
   /** What the event is about. Of an issuance, any of its tokens. */
   readonly target?: string | undefined;
@@ -29,6 +31,18 @@ const OF_CLIENTS: ReadonlySet<EventType> = new Set([
   'family_revoked',
   'code_revoked',
 ]);
+
+/** Events that change nothing of what is managed: people sign in and out, clients get tokens, and emails go out. */
+const NO_CHANGES: ReadonlySet<EventType> = new Set([
+  ...(['signed_in', 'sign_in_failed', 'session_ended'] as const),
+  ...(['code_issued', 'token_issued', 'identity_assertion_issued'] as const),
+  ...(['password_link_requested', 'mailed_link_made', 'mailed_link_used', 'mail_retried'] as const),
+]);
+
+/** Whether an event of the type changes something. */
+export function isChange(type: EventType): boolean {
+  return !NO_CHANGES.has(type);
+}
 
 /** Names the actor of an event whose row leaves it out. */
 export function withActor(event: EventRecord): AuditEvent {
@@ -67,6 +81,7 @@ export function matcherOf(filter: AuditFilter): (event: AuditEvent) => boolean {
   const wanted = termsOf(filter);
   return (event) => {
     if (event.atMs < sinceMs || event.atMs >= untilMs) return false;
+    if (filter.changes === true && !isChange(event.type)) return false;
     if (wanted.length === 0) return true;
     const terms = termsOf(event, true);
     return wanted.every((term) => terms.includes(term));

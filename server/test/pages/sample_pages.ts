@@ -5,7 +5,7 @@ import { CLIENT_CHANGE } from '../../src/admin/client_documents.ts';
 import type { Schema } from '../../src/admin/schema.ts';
 import { USER_OPERATIONS } from '../../src/admin/users.ts';
 import { type ActFormView, actFormPage, actLink, questionPage } from '../../src/console/acts.ts';
-import { auditPage, eventPage } from '../../src/console/audit.ts';
+import { auditPage, eventPage, foldedEvents } from '../../src/console/audit.ts';
 import { askBulkPage, bulkPage } from '../../src/console/bulk.ts';
 import { CLIENT_PARTS } from '../../src/console/client_forms.ts';
 import { clientPage, clientsPage, newClientPage } from '../../src/console/clients.ts';
@@ -1063,7 +1063,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('console', consolePage, {
     ...{ ...CONSOLE, ...KNOWN, current: 'overview', troubles: [], topics: ['database', 'clock', 'requests'] },
-    changes: AUDIT_EVENTS.slice(0, 3),
+    ...{ changes: foldedEvents(AUDIT_EVENTS.slice(0, 3)), allChanges: 3 },
     issuer: 'https://login.example.com',
     keys: CONSOLE_KEYS,
     isShared: true,
@@ -1467,7 +1467,7 @@ const SAMPLES: readonly Sample[] = [
   sample('console_audit', auditPage, {
     ...{ ...CONSOLE, ...KNOWN, current: 'audit' },
     filters: {
-      ...{ type: 'group_added', user: '', client: '', actor: '', target: 'staff' },
+      ...{ type: 'group_added', changes: '', user: '', client: '', actor: '', target: 'staff' },
       ...{ address: '', request: '', range: '', since: '2026-01-31 12:00', until: '' },
     },
     events: AUDIT_EVENTS,

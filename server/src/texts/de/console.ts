@@ -133,6 +133,10 @@ export const CONSOLE: typeof en.CONSOLE = {
   allIn: (count, page) => `Alle ${count} unter ${page}`,
   moreIn: (count, page) => `Mehr als ${count} unter ${page}`,
   nothingYet: 'Im durchsuchten Teil des Protokolls ist nichts. Die nächste Seite sucht weiter.',
+  notFoundText:
+    'Sie können nach Benutzern, Anwendungen, Gruppen, Scopes, Token, der Nummer einer Anfrage oder eines Ereignisses, der Art eines Ereignisses und einer IP-Adresse suchen.',
+  requestNotInTrail:
+    'Das sieht nach der Nummer einer Anfrage aus. Im Protokoll ist kein Ereignis dazu: Nur Änderungen und Anmeldungen haben eines. Suchen Sie diese Nummer im Log als requestId.',
   nothingFound: 'Nichts gefunden.',
   actions: 'Aktionen',
   eventsAbout: 'Protokoll dazu',
@@ -416,7 +420,7 @@ export const CONSOLE: typeof en.CONSOLE = {
       actor: 'Akteur, etwa cli oder user:KENNUNG',
       target: 'Ziel, etwa eine Gruppe oder die ID eines Tokens',
       address: 'IP-Adresse',
-      request: 'ID der Anfrage',
+      request: 'Nummer der Anfrage',
       since: 'Ab (UTC), etwa 2026-01-31 12:00',
       until: 'Vor (UTC)',
     },
@@ -445,6 +449,10 @@ export const CONSOLE: typeof en.CONSOLE = {
     members: 'Wie aufgezeichnet',
     membersText: 'Jeder Wert führt zu den anderen Ereignissen, die ihn haben. Zeiten sind in UTC.',
     explainedTokens: 'Die Token ansehen',
+    changesOnly: 'Nur Änderungen',
+    timesSince: (count, since) => html`${count}-mal seit ${since}`,
+    notInTrail: (request) =>
+      `Im Protokoll ist kein Ereignis der Anfrage ${request}. Nur Änderungen und Anmeldungen haben eines. Suchen Sie diese Nummer im Log als requestId.`,
     allTypes: 'Alle Arten',
     more: 'Weitere Filter',
     all: 'Alle anzeigen',

@@ -32,7 +32,7 @@ export const CONSOLE = {
   menu: 'Menu',
   close: 'Close',
   crumbs: 'Path to this page',
-  find: 'Search users, clients, groups, tokens',
+  find: 'Search users, clients, tokens, requests …',
   healths: { ready: 'Ready', not_ready: 'Not ready', clock_wrong: 'Clock wrong' },
   badges: {
     self_registered: 'Registered itself',
@@ -121,6 +121,10 @@ export const CONSOLE = {
   searchedFor: (text: string) => `What contains “${text}”.`,
   allIn: (count: string, page: string) => `All ${count} in ${page}`,
   moreIn: (count: string, page: string) => `More than ${count} in ${page}`,
+  notFoundText:
+    'You can search for users, clients, groups, scopes, tokens, the number of a request or event, an event type, and an IP address.',
+  requestNotInTrail:
+    'This looks like the number of a request. The audit trail has no event of it: only changes and sign-ins have one. Look in the log for this number as requestId.',
   nothingFound: 'Nothing found.',
   nothingYet: 'Nothing found in the part of the audit trail that was searched. The next page searches on.',
   actions: 'Actions',
@@ -399,7 +403,7 @@ export const CONSOLE = {
       actor: 'Actor, such as cli or user:SUBJECT',
       target: 'Target, such as a group or a token’s ID',
       address: 'IP address',
-      request: 'Request ID',
+      request: 'Request number',
       since: 'From (UTC), such as 2026-01-31 12:00',
       until: 'Before (UTC)',
     },
@@ -428,6 +432,10 @@ export const CONSOLE = {
     members: 'As recorded',
     membersText: 'Each value leads to the other events that have it. Times are in UTC.',
     explainedTokens: 'Look at the tokens',
+    changesOnly: 'Changes only',
+    timesSince: (count: string, since: Html) => html`${count} times since ${since}`,
+    notInTrail: (request: string) =>
+      `The audit trail has no event of the request ${request}. Only changes and sign-ins have one. Look in the log for this number as requestId.`,
     allTypes: 'All types',
     more: 'More filters',
     all: 'Show all',

@@ -1,0 +1,107 @@
+// How the overview, the audit trail and the search of the console lead to events.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { AuditEventView } from '../src/admin/audit.ts';
+import { foldedEvents } from '../src/console/audit.ts';
+import { type Browser, hiddenFields } from './harness/browser.ts';
+import { startConsole } from './harness/console_server.ts';
+
+let set: Awaited<ReturnType<typeof startConsole>>;
+let browser: Browser;
+before(async () => {
+  set = await startConsole();
+  await set.addUser('alice', ['admins']);
+  browser = await set.browserOf('alice');
+});
+after(() => set.close());
+
+async function search(q: string) {
+  const form = hiddenFields(await browser.get(`${set.url}/console`));
+  return browser.post(`${set.url}/console/search`, { ...form, q });
+}
+
+test('the overview says how many changes it leaves out, and leads to changes only', async () => {
+  for (let at = 1; at <= 12; at++) await set.addClient(`client-${at}`);
+  const { subject } = await set.addUser('judy');
+  await set.instance.storage.recordAct({
+    type: 'sign_in_failed',
+    target: subject,
+    actor: 'anonymous',
+    subject,
+  });
+  const page = await browser.get(`${set.url}/console`);
+  assert.equal(page.html.match(/id="event-\d+"/g)?.length, 10);
+  assert.match(page.html, /10 of 1\d\./);
+  const link = '/console/audit?changes=yes&amp;range=yesterday';
+  assert.ok(page.html.includes(`id="all-changes" href="${link}"`));
+  const changes = await browser.get(`${set.url}${link.replace('&amp;', '&')}`);
+  assert.match(changes.html, /name="changes" type="checkbox" value="yes" checked/);
+  assert.match(changes.html, /<code>client_added<\/code>/);
+  assert.doesNotMatch(changes.html, /<code>sign_in_failed<\/code>/);
+  const all = await browser.get(`${set.url}/console/audit?range=yesterday`);
+  assert.match(all.html, /<code>sign_in_failed<\/code>/);
+});
+
+test('events of one request, and repeated failures of one user, are one row', () => {
+  const event = (number: number, others: Partial<AuditEventView>): AuditEventView => ({
+    ...{ number, at: `2026-01-01T00:00:0${number}.000Z`, type: 'session_ended', target: 't', actor: 'cli' },
+    ...others,
+  });
+  const failed = { type: 'sign_in_failed', subject: 'judy', reason: 'password_wrong' } as const;
+  const events = [
+    event(9, { request_id: 'r1' }),
+    event(8, { request_id: 'r1' }),
+    event(7, { request_id: 'r2' }),
+    event(6, { ...failed, request_id: 'r3' }),
+    event(5, { ...failed, request_id: 'r4' }),
+    event(4, { ...failed, request_id: 'r5' }),
+    event(3, { ...failed, request_id: 'r6', reason: 'code_wrong' }),
+    event(2, {}),
+    event(1, {}),
+  ];
+  assert.deepEqual(
+    foldedEvents(events).map(({ event: { number }, count, filter }) => [number, count, filter]),
+    [
+      [9, 2, { request: 'r1' }],
+      [7, 1, {}],
+      [6, 3, { user: 'judy', type: 'sign_in_failed' }],
+      [3, 1, {}],
+      [2, 1, {}],
+      [1, 1, {}],
+    ],
+  );
+  assert.equal(foldedEvents(events, { request: 'r1' })[0]?.count, 1, 'a page that shows the events of a row');
+  assert.equal(foldedEvents(events, { user: 'judy' }).length, 8);
+});
+
+test('an address, an event and a request lead to the audit trail', async () => {
+  const number = (await browser.get(`${set.url}/console/audit`)).html.match(/id="event-(\d+)"/)?.[1] ?? '';
+  for (const [q, path] of [
+    ['192.0.2.7', 'audit?address=192.0.2.7'],
+    ['2001:db8::1', 'audit?address=2001%3Adb8%3A%3A1'],
+    ['client_disabled', 'audit?type=client_disabled'],
+    [`#${number}`, `audit?event=${number}`],
+  ] as const)
+    assert.equal((await search(q)).url, `${set.url}/console/${path}`, q);
+});
+
+test('a request without an event leads to the log, and a search without result says what can be found', async () => {
+  const unknown = await search('zzzzzzzz-7-0');
+  assert.equal(unknown.url, `${set.url}/console/search`, 'it may be a secret, which is in no URL');
+  assert.match(unknown.html, /Look in the log for this number as requestId/);
+  const nothing = await search('no-such-thing');
+  assert.match(nothing.html, /You can search for users, clients/);
+  assert.doesNotMatch(nothing.html, /Look in the log/);
+  const filtered = await browser.get(`${set.url}/console/audit?request=zzzzzzzz-7-0`);
+  assert.match(filtered.html, /no event of the request zzzzzzzz-7-0\. .*Look in the log/);
+});
+
+test('the number of a request with an event leads to its events', async () => {
+  const page = await browser.get(`${set.url}/console/clients?id=client-2&ask=disable`);
+  await browser.submit(page, { do: 'disable' });
+  const events = await set.instance.storage.eventsAfter(0, 1000);
+  const requestId = events.findLast(({ type }) => type === 'client_disabled')?.requestId ?? '';
+  const found = await search(requestId);
+  assert.equal(found.url, `${set.url}/console/audit?request=${requestId}`);
+  assert.match(found.html, /<code>client_disabled<\/code>/);
+});
