@@ -193,7 +193,8 @@ a > .identifier { text-decoration: inherit; }
 .reason { font-size: .875rem; }
 .refusals { border-collapse: collapse; }
 .refusals :is(th, td) { padding: .375rem 1rem .375rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
-.refusals td:first-child { font-variant-numeric: tabular-nums; }
+.refusals :is(th, td:first-child) { font-variant-numeric: tabular-nums; overflow-wrap: normal; }
+.troubles .detail .reason { display: inline; }
 .troubles > li { border-left: 4px solid var(--danger); padding-left: .75rem; }
 .sentence { font-size: 1.125rem; }
 .ranges { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .75rem 0; }
