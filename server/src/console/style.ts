@@ -98,6 +98,7 @@ export const CONSOLE_STYLE = `${FRAME}
 #stopped { margin-top: .75rem; }
 main > #next { display: inline-block; margin-top: .75rem; }
 .fields .problem { margin-bottom: 1rem; }
+.problem + label { margin-top: 1rem; }
 h2 + .note { margin-top: .25rem; }
 .charts { display: grid; gap: 2rem 2.5rem; margin-top: 1.25rem; }
 .wide .charts > section { min-width: 0; margin-top: 0; }
