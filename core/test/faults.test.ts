@@ -404,6 +404,7 @@ const SCENES: readonly Scene[] = [
 const NEVER_ASKED = [
   'clients.list',
   'clients.listUnused',
+  'clients.removeAll',
   'clients.replaceSecrets',
   'keys.initialize',
   'keys.reseal',

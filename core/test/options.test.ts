@@ -570,6 +570,7 @@ test('storage without a method of a group that it has is refused at construction
     'clients.noteUse',
     'clients.replace',
     'clients.remove',
+    'clients.removeAll',
     'clients.replaceSecrets',
     'tokens.isAccessTokenRevoked',
     'tokens.joinedClients',

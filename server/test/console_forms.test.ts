@@ -435,8 +435,8 @@ test('personal access tokens that fit a description end after a question that na
     const wanted = { name, resource: api, scopes: ['notes:read'], lifetime: 60, binding: '', language: 'en' };
     assert.ok('id' in (await own.make(person, wanted)));
   };
-  for (let count = 1; count <= 9; count++) await make(bob, `job ${count}`);
-  for (const name of ['<b>phone</b>', 'laptop']) await make(carol, name);
+  for (let count = 1; count <= 9; count++) await make(bob, `<b>job ${count}</b>`);
+  for (const name of ['phone', 'laptop']) await make(carol, name);
   const left = async () =>
     (await Promise.all([bob, carol].map(({ subject }) => tokensOf(set.instance, subject)))).flat().length;
 
@@ -450,8 +450,10 @@ test('personal access tokens that fit a description end after a question that na
   assert.match(none.html, /id="field-beyond_policy-problem"[\s\S]*Expected the option personalTokens/);
   const question = await end({ resource: api });
   assert.match(question.html, /<dt>Active tokens<\/dt><dd>11<\/dd>[\s\S]*<dt>Users<\/dt><dd>2<\/dd>/);
-  assert.match(question.html, /<bdi>carol<\/bdi>[\s\S]*<bdi>&lt;b&gt;phone&lt;\/b&gt;<\/bdi>/);
+  // Tokens of the same millisecond can come in any order.
+  assert.equal([...question.html.matchAll(/<dt><bdi>(?:bob|carol)<\/bdi><\/dt>/g)].length, 10);
   assert.match(question.html, /<dt>And more<\/dt><dd>1<\/dd>/);
+  assert.match(question.html, /<bdi>&lt;b&gt;job \d&lt;\/b&gt;<\/bdi>/);
   assert.equal(await left(), 11, 'a question ends nothing');
   const done = await browser.submit(question, { ...hiddenIn(question.html), do: 'end_personal' });
   assert.match(done.html, /The personal access tokens have ended\./);

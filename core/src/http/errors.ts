@@ -227,13 +227,13 @@ export const INACTIVE_REASONS = /* @__PURE__ */ texts({
   unknown_key: 'The token names a signing key that this server does not have.',
   bad_signature: 'The signature is wrong, or its algorithm is not that of the key.',
   verifier_rejected:
-    'jwtService or accessTokenVerifier rejected, instead of resolving to { verified: false }.',
+    'The jwtService or accessTokenVerifier rejected, instead of resolving to { verified: false }.',
   wrong_issuer: 'The iss is not the issuer that the server or API expects.',
   wrong_type: 'Tokens of this type, such as ID tokens, are not taken here.',
   not_yet_valid: 'The token is not valid yet (nbf).',
   no_record:
-    'Storage has no record of it: it was never issued, or is deleted. Opaque tokens of an application are found by digest, or as storage.tokens.keyedBy says.',
-  sub_missing: 'The token is for a user, but its sub is no text.',
+    'There is no record of it: it was never issued, or is deleted. Opaque tokens of an application are found by digest, or as storage.tokens.keyedBy says.',
+  sub_missing: 'It is for a user, but its sub is no text.',
   confirmation_missing: 'The record binds the token to a key (DPoP), but names none.',
   differs_from_issued: 'The record of its identifier (jti) has the digest of another token.',
   digest_missing: 'By its typ, it could be an ID token. Store its digest, or set storage.tokens.identify.',
@@ -241,7 +241,7 @@ export const INACTIVE_REASONS = /* @__PURE__ */ texts({
   expiry_unreadable: 'The expiry in the token or its record is no number of seconds.',
   revoked:
     'The token was revoked: alone, or with its pair, its family, or all that its client had obtained for the user.',
-  superseded: 'A new refresh token has replaced this one (rotation).',
+  superseded: 'A new refresh token has replaced this one.',
   grant_revoked: 'The grant (what the user gave to the client) was revoked.',
   session_revoked: 'The session in which the token was issued has ended.',
   subject_revoked: 'All tokens of the user were revoked.',

@@ -156,6 +156,7 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
     'clients.noteUse': () => storage.clients.noteUse('client', 1),
     'clients.replace': () => storage.clients.replace(newClient('client'), {}),
     'clients.remove': () => storage.clients.remove('client'),
+    'clients.removeAll': () => storage.clients.removeAll(['client', 'another']),
     'keys.get': () => storage.keys.get('kid'),
     'keys.list': () => storage.keys.list(),
     'keys.currentKeyId': () => storage.keys.currentKeyId('RS256'),

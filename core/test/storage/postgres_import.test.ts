@@ -49,7 +49,8 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
       found.push(
         ...(await Promise.all(ids.slice(i, i + 100).map((id) => storage.tokens.getByAccessToken(id)))),
       );
-    return found;
+    // Only SQLite tells versions.
+    return found.map((record) => record && { ...record, version: undefined });
   };
 
   /** Everything that a store returns about the records below. */

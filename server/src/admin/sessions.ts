@@ -308,13 +308,13 @@ export const SESSION_OPERATIONS = {
     path: '/users/{sub}/consents/{client}',
     scope: 'grantd:users:write',
     summary:
-      'Withdraw a user’s consent to a client, and revoke all tokens that the client has for the user. The client then asks the user again',
+      'Withdraw a user’s consent to a client, and revoke what the client has for the user. The client then asks the user again',
     status: 200,
     output: WITHDRAWN_CONSENT,
     command: {
       line: 'user withdraw-consent <sub> <client>',
       about:
-        'withdraw the consent of a user to a client, and revoke all tokens that the client has for the user. The client then asks the user again',
+        'withdraw the consent of a user to a client, and revoke what the client has for the user. The client then asks the user again',
       notes: `CLIENT is the ID of a client, which grantd user show prints.
 
   grantd user withdraw-consent alice web-shop`,

@@ -302,7 +302,7 @@ function entrancesOf(
     },
     {
       name: 'a new client',
-      only: ['save-add_machine', 'secret-saved'].map((id) => `/console/clients ${id}`),
+      only: ['save-*', 'secret-saved'].map((id) => `/console/clients ${id}`),
       longestWay: 2,
       async open() {
         const world = await signedIn(at('/console/clients?ask=add_machine'), true);

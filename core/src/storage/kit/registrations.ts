@@ -1,4 +1,4 @@
-// Cases about clients that registered themselves: limits, use, and the end of unused ones.
+// Cases about clients that registered themselves.
 import type { NewClient } from '../contract.ts';
 import {
   administrationOf,

@@ -48,8 +48,8 @@ export const CLIENTS_SQL = {
       WHERE s.issuer_id = $1 AND s.scope = ANY (ARRAY(SELECT json_array_elements_text($3::json)))
         AND c.resource IS NOT NULL AND c.disabled_at_ms IS NULL) a`),
 
-  // The issuer's row is locked until the end: what removes the same identifier meanwhile comes before or after. Only with
-  // a token does it look whether the identifier exists, which is then random: the snapshot is older than the lock.
+  // Locks the issuer's row: a removal of the same identifier comes before or after. The snapshot is older than the lock,
+  // and so it looks for the identifier only with a token, when that is random.
   add: `
     WITH first AS (SELECT first_client_generation FROM grantd.issuers WHERE id = $1 FOR SHARE),
     room AS (
@@ -123,7 +123,7 @@ export const CLIENTS_SQL = {
 
   lockIssuer: 'SELECT 1 FROM grantd.issuers WHERE id = $1 FOR NO KEY UPDATE',
 
-  // Its tokens stay behind. Clients that are added from now on begin at a generation ahead of their copies.
+  // Its tokens stay behind: later clients begin at a generation ahead of their copies.
   remove: `
     WITH removed AS (
       DELETE FROM grantd.clients WHERE issuer_id = $1 AND id = $2
@@ -192,7 +192,7 @@ export async function postgresClients(handle: PostgresHandle): Promise<Administr
         aboutClient(client.id),
         origin && ofNewClient(origin, client),
       );
-      // Registrations that are counted run one after another, so that each counts those before it.
+      // Counted registrations run one after another: each counts those before it.
       const alone = limits === undefined ? [] : [[sql.lockIssuer, issuerId] as const];
       const { mostRegistered = null, from } = limits ?? {};
       const place = [from?.place ?? null, from?.most ?? null] as const;

@@ -1,4 +1,4 @@
-// Makes sure that results come from the current PostgreSQL primary, and reports failures as `StorageFault`s.
+// Makes sure that results come from the current PostgreSQL primary. Failures are `StorageFault`s.
 import { asRejection } from '../faults.ts';
 import { canUse, type SchemaState } from '../migrations.ts';
 import type { PostgresResult } from './connections.ts';
