@@ -12,7 +12,6 @@ import {
 
 const REGISTERED_AT = 1_700_000_000;
 
-/** A client that registered itself. */
 const REGISTERED = {
   grantTypes: ['authorization_code'],
   scopes: [],
