@@ -44,8 +44,8 @@ export function trySection(client: Client, issuer: string, texts: Texts): Html |
     html`${termList(rows)}
 ${uses.map(
   (use) => html`<h3 class="try">${words.forms.tryUses[use]}</h3>
-<pre class="snippet" tabindex="0"><code id="try-${use}">${snippetOf(use, client, issuer)}</code></pre>
-<p class="actions">${copyButton(`copy-try-${use}`, `#try-${use}`, texts)}${use === 'spa' ? downloadLink(snippetOf(use, client, issuer), texts) : ''}</p>\n`,
+${use === 'spa' ? html`<p class="note">${words.serveFile(commandIn(client), client.redirect_uris?.[0] ?? '')}</p>\n` : ''}<p class="actions">${copyButton(`copy-try-${use}`, `#try-${use}`, texts)}${use === 'spa' ? downloadLink(snippetOf(use, client, issuer), texts) : ''}</p>
+<pre class="snippet" tabindex="0"><code id="try-${use}">${snippetOf(use, client, issuer)}</code></pre>\n`,
 )}`,
   );
 }
@@ -111,11 +111,17 @@ function scripted(text: string): string {
   return quoted(text).replaceAll('<', '\\x3c');
 }
 
-/** How to serve a file at the redirect URI, if it is on this machine. */
-function servedAt(redirectUri: string): string {
+/** A command that serves a folder at the redirect URI; `undefined` if that is not on this machine. */
+function commandFor(redirectUri: string): string | undefined {
   const { protocol, hostname, port } = URL.parse(redirectUri) ?? {};
   const isHere = protocol === 'http:' && (hostname === 'localhost' || hostname === '127.0.0.1');
-  const how = isHere ? `python3 -m http.server ${port || '80'} --bind ${hostname}` : 'any server for files';
+  return isHere ? `python3 -m http.server ${port || '80'} --bind ${hostname}` : undefined;
+}
+
+const commandIn = ({ redirect_uris: [uri = ''] = [] }: Client) => commandFor(uri);
+
+function servedAt(redirectUri: string): string {
+  const how = commandFor(redirectUri) ?? 'any server for files';
   return `Save it as index.html, serve it with ${how}, and open ${redirectUri.replaceAll('--', '%2D%2D')}`;
 }
 

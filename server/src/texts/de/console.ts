@@ -147,6 +147,8 @@ export const CONSOLE: typeof en.CONSOLE = {
   createdAt: 'Angelegt',
   endsAt: 'Endet',
   lastUsed: 'Zuletzt benutzt',
+  serveFile: (command, uri) =>
+    html`Laden Sie die Datei herunter. Stellen Sie ihren Ordner bereit${command === undefined ? '' : html`, zum Beispiel mit <code>${command}</code>`}, und öffnen Sie <code>${uri}</code>.`,
   issuer: 'Aussteller',
   figures: 'Zahlen',
   groups: 'Gruppen',
@@ -450,7 +452,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     membersText: 'Jeder Wert führt zu den anderen Ereignissen, die ihn haben. Zeiten sind in UTC.',
     explainedTokens: 'Die Token ansehen',
     changesOnly: 'Nur Änderungen',
-    timesSince: (count, since) => html`${count}-mal seit ${since}`,
+    timesSince: (count, since) => html`${count}-mal, zuerst ${since}`,
     notInTrail: (request) =>
       `Im Protokoll ist kein Ereignis der Anfrage ${request}. Nur Änderungen und Anmeldungen haben eines. Suchen Sie diese Nummer im Log als requestId.`,
     allTypes: 'Alle Arten',

@@ -136,6 +136,8 @@ export const CONSOLE = {
   createdAt: 'Created',
   endsAt: 'Ends',
   lastUsed: 'Last used',
+  serveFile: (command: string | undefined, uri: string) =>
+    html`Download the file. Serve its folder${command === undefined ? '' : html`, for example with <code>${command}</code>`}, and open <code>${uri}</code>.`,
   issuer: 'Issuer',
   figures: 'Figures',
   groups: 'Groups',
@@ -433,7 +435,7 @@ export const CONSOLE = {
     membersText: 'Each value leads to the other events that have it. Times are in UTC.',
     explainedTokens: 'Look at the tokens',
     changesOnly: 'Changes only',
-    timesSince: (count: string, since: Html) => html`${count} times since ${since}`,
+    timesSince: (count: string, since: Html) => html`${count} times, the first ${since}`,
     notInTrail: (request: string) =>
       `The audit trail has no event of the request ${request}. Only changes and sign-ins have one. Look in the log for this number as requestId.`,
     allTypes: 'All types',
