@@ -101,6 +101,26 @@ function spoiled(signature: Uint8Array): Readonly<Record<string, Uint8Array>> {
   };
 }
 
+for (const algorithm of ['RS256', 'PS256'] as const)
+  test(`RFC 8017 §8.1.2 ${algorithm}: a signature that begins with a zero is not accepted without it`, async () => {
+    const { publicKey, privateKey } = await generateKeyPair(algorithm, { extractable: true });
+    const [digest, how] = SIGNING[algorithm].right;
+    const jwk = await exportJWK(publicKey);
+    const ports = [await node.verifierOf(jwk, algorithm), await web.verifierOf(jwk, algorithm)];
+    // One in 256 begins so.
+    for (let count = 0; ; count += 1) {
+      const text = `${INPUT}${count}`;
+      const key = { key: KeyObject.from(privateKey), ...how };
+      const signature = new Uint8Array(sign(digest, Buffer.from(text), key));
+      if (signature[0] !== 0) continue;
+      const verdicts = (bytes: Uint8Array) =>
+        Promise.all(ports.map(async (verifies) => verifies(text, bytes)));
+      assert.deepEqual(await verdicts(signature), [true, true]);
+      assert.deepEqual(await verdicts(signature.slice(1)), [false, false]);
+      return;
+    }
+  });
+
 for (const algorithm of [...CLIENT_ALGORITHMS, 'Ed25519'] as const) {
   test(`RFC 7515 §5.2 ${algorithm}: both ports accept what the key has signed, and nothing else`, async () => {
     const pair = () =>

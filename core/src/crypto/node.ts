@@ -59,8 +59,12 @@ const signInPool = promisify(sign);
 /** Verifies on the calling thread, because a switch to a thread of the pool would take longer. */
 export const verifierOf: CryptoPort['verifierOf'] = (publicJwk, algorithm) => {
   const { digest, form } = schemeOf(algorithm);
-  const keyInForm = { key: createPublicKey({ key: publicJwk, format: 'jwk' }), ...form };
-  return (signingInput, signature) => verify(digest, Buffer.from(signingInput), keyInForm, signature);
+  const key = createPublicKey({ key: publicJwk, format: 'jwk' });
+  const keyInForm = { key, ...form };
+  // OpenSSL accepts RSA signatures without their leading zeros (RFC 8017 §8.1.2).
+  const leastBits = key.asymmetricKeyDetails?.modulusLength ?? 0;
+  return (signingInput, signature) =>
+    signature.length * 8 >= leastBits && verify(digest, Buffer.from(signingInput), keyInForm, signature);
 };
 
 export const signerOf: CryptoPort['signerOf'] = (privateJwk, algorithm) => {

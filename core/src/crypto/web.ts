@@ -52,7 +52,10 @@ function schemeOf({ algorithm: { name } }: CryptoKey, algorithm: Algorithm) {
 export const verifierOf: CryptoPort['verifierOf'] = async (publicJwk, algorithm) => {
   const key = await importKey(publicJwk, algorithm);
   const scheme = schemeOf(key, algorithm);
+  const { modulusLength = 0 } = key.algorithm as { modulusLength?: number };
+  // Some accept RSA signatures without their leading zeros (RFC 8017 §8.1.2).
   return (signingInput, signature) =>
+    signature.length * 8 >= modulusLength &&
     crypto.subtle.verify(scheme, key, new Uint8Array(signature), new TextEncoder().encode(signingInput));
 };
 

@@ -223,8 +223,8 @@ const texts = <Name extends string>(byName: Readonly<Record<Name, string>>) => b
  * token explain`, never on the wire.
  */
 export const INACTIVE_REASONS = /* @__PURE__ */ texts({
-  malformed: 'This is no token of this server: its characters, form or prefix are wrong.',
-  unknown_key: 'The token names a signing key that this server does not have.',
+  malformed: 'This is no token of this server: its form is wrong.',
+  unknown_key: 'It names a signing key that this server does not have.',
   bad_signature: 'The signature is wrong, or its algorithm is not that of the key.',
   verifier_rejected:
     'The jwtService or accessTokenVerifier rejected, instead of resolving to { verified: false }.',
@@ -243,7 +243,7 @@ export const INACTIVE_REASONS = /* @__PURE__ */ texts({
     'The token was revoked: alone, or with its pair, its family, or all that its client had obtained for the user.',
   superseded: 'A new refresh token has replaced this one.',
   grant_revoked: 'The grant (what the user gave to the client) was revoked.',
-  session_revoked: 'The session in which the token was issued has ended.',
+  session_revoked: 'The session of the token has ended.',
   subject_revoked: 'All tokens of the user were revoked.',
   subject_disabled: 'The user is disabled or no longer exists.',
   client_revoked: 'All tokens of the client were revoked.',
