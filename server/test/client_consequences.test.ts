@@ -79,7 +79,7 @@ for (const database of DATABASES)
       assert.equal((await call(set.calls, 'getClient', { client_id: 'app' })).client_name, 'Meanwhile');
     });
 
-    test('tells nobody about groups who may not read users', async (t) => {
+    test('tells about groups only if the caller may read users', async (t) => {
       const set = await open(t, database);
       await call(set.calls, 'addGroup', { name: 'staff', description: '' });
       await set.addClient('app');

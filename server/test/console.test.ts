@@ -194,7 +194,7 @@ describe('who may use the console', () => {
     }
   });
 
-  test('problems keep the frame for administrators, and nobody else sees the navigation', async (t) => {
+  test('problems keep the frame for administrators, and only they see the navigation', async (t) => {
     const own = await startConsole();
     t.after(() => own.close());
     await own.addUser('alice', ['admins']);
