@@ -1,5 +1,5 @@
 // The storage contract: what the server needs of a store, and what an administrator needs in addition.
-// Long: who writes a store reads its contract as one.
+// Long: authors of stores read their contract as one.
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import type { CacheUse } from '../platform/cache.ts';
 import type { Clock } from '../platform/environment.ts';

@@ -156,7 +156,7 @@ export class Admission {
   }
 
   /**
-   * Users need the same sign-in as for the console, whenever the token was issued, and whatever it was exchanged for.
+   * Users need the same sign-in as for the console, whenever the token was issued, also after an exchange.
    * @throws {Problem} the sign-in of the token is not enough (RFC 9470 §3)
    */
   async #requireSignIn(
