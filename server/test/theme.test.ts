@@ -235,7 +235,7 @@ describe('a language in one file', () => {
     ] as const) {
       const tree = parse(await grantdPrints(workbench.folder(), ['texts', language]));
       assert.deepEqual(tree, treeOf(texts));
-      assert.doesNotMatch(JSON.stringify(tree), /NaN|undefined|<span/);
+      assert.doesNotMatch(JSON.stringify(tree), /NaN|undefined|<[a-z/]/);
       const outcome = languageFrom(tree, language);
       assert.ok('texts' in outcome, JSON.stringify(outcome));
       await sayTheSame(outcome.texts, texts);

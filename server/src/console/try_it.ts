@@ -44,10 +44,18 @@ export function trySection(client: Client, issuer: string, texts: Texts): Html |
     html`${termList(rows)}
 ${uses.map(
   (use) => html`<h3 class="try">${words.forms.tryUses[use]}</h3>
-${use === 'spa' ? html`<p class="note">${words.serveFile(commandIn(client), client.redirect_uris?.[0] ?? '')}</p>\n` : ''}<p class="actions">${copyButton(`copy-try-${use}`, `#try-${use}`, texts)}${use === 'spa' ? downloadLink(snippetOf(use, client, issuer), texts) : ''}</p>
+${use === 'spa' ? html`<p class="note">${howToServe(client, texts)}</p>\n` : ''}<p class="actions">${copyButton(`copy-try-${use}`, `#try-${use}`, texts)}${use === 'spa' ? downloadLink(snippetOf(use, client, issuer), texts) : ''}</p>
 <pre class="snippet" tabindex="0"><code id="try-${use}">${snippetOf(use, client, issuer)}</code></pre>\n`,
 )}`,
   );
+}
+
+function howToServe({ redirect_uris: [uri = ''] = [] }: Client, { console: words }: Texts): Html {
+  const command = commandFor(uri);
+  const address = html`<code>${uri}</code>`;
+  return command === undefined
+    ? words.serveFile(address)
+    : words.serveFileWith(html`<code>${command}</code>`, address);
 }
 
 /** The link needs no script, and no page of the server. */
@@ -117,8 +125,6 @@ function commandFor(redirectUri: string): string | undefined {
   const isHere = protocol === 'http:' && (hostname === 'localhost' || hostname === '127.0.0.1');
   return isHere ? `python3 -m http.server ${port || '80'} --bind ${hostname}` : undefined;
 }
-
-const commandIn = ({ redirect_uris: [uri = ''] = [] }: Client) => commandFor(uri);
 
 function servedAt(redirectUri: string): string {
   const how = commandFor(redirectUri) ?? 'any server for files';

@@ -147,8 +147,10 @@ export const CONSOLE: typeof en.CONSOLE = {
   createdAt: 'Angelegt',
   endsAt: 'Endet',
   lastUsed: 'Zuletzt benutzt',
-  serveFile: (command, uri) =>
-    html`Laden Sie die Datei herunter. Stellen Sie ihren Ordner bereit${command === undefined ? '' : html`, zum Beispiel mit <code>${command}</code>`}, und öffnen Sie <code>${uri}</code>.`,
+  serveFile: (uri) =>
+    html`Laden Sie die Datei herunter. Stellen Sie ihren Ordner bereit, und öffnen Sie ${uri}.`,
+  serveFileWith: (command, uri) =>
+    html`Laden Sie die Datei herunter. Stellen Sie ihren Ordner bereit, zum Beispiel mit ${command}, und öffnen Sie ${uri}.`,
   issuer: 'Aussteller',
   figures: 'Zahlen',
   groups: 'Gruppen',

@@ -136,8 +136,9 @@ export const CONSOLE = {
   createdAt: 'Created',
   endsAt: 'Ends',
   lastUsed: 'Last used',
-  serveFile: (command: string | undefined, uri: string) =>
-    html`Download the file. Serve its folder${command === undefined ? '' : html`, for example with <code>${command}</code>`}, and open <code>${uri}</code>.`,
+  serveFile: (uri: Html) => html`Download the file. Serve its folder, and open ${uri}.`,
+  serveFileWith: (command: Html, uri: Html) =>
+    html`Download the file. Serve its folder, for example with ${command}, and open ${uri}.`,
   issuer: 'Issuer',
   figures: 'Figures',
   groups: 'Groups',
