@@ -5,7 +5,8 @@ import { DocumentError, outcomeOfStatus } from '../http/fetch_document.ts';
 import { underProfile } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Context } from '../request/context.ts';
-import { type ClientTokenContext, mintLogoutToken } from '../tokens/mint.ts';
+import type { TokenContext } from '../tokens/context.ts';
+import { mintLogoutToken } from '../tokens/mint.ts';
 
 /** An ended session, and a client that knows it from an ID token. */
 export interface EndedSession {
@@ -39,7 +40,7 @@ interface Attempt extends LogoutDelivery {
 }
 
 /** What logout needs from the server. */
-export type LogoutContext = ClientTokenContext & Pick<Context, 'fetchDocument' | 'onEvent'>;
+export type LogoutContext = TokenContext & Pick<Context, 'clientKeys' | 'fetchDocument' | 'onEvent'>;
 
 /**
  * Notifies a client once that a session has ended (Back-Channel Logout §2.5).

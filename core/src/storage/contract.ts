@@ -321,6 +321,9 @@ export interface TokenName {
   readonly key: unknown;
 }
 
+/** The same, if it names a token. */
+export type ReadTokenName = TokenName & { readonly key: string };
+
 /** The tokens of a store that also stores those of the server. */
 export interface IssuingTokenRepository extends TokenRepository {
   /**

@@ -17,7 +17,7 @@ import type {
   TokenRecord,
 } from '../protocol/records.ts';
 import { AUTHORIZATION_CODES, CLIENTS, columnsWithout, PENDING, type StoreType, TOKENS } from './columns.ts';
-import type { HostClient, HostToken } from './contract.ts';
+import type { HostClient, HostToken, ReadTokenName } from './contract.ts';
 import { asFault } from './faults.ts';
 
 // Records are read member by member into plain data. `null` counts as absence, because many databases return it. Class
@@ -124,12 +124,6 @@ function metadataOf({ metadata, tokenEndpointAuthMethod: method }: HostClient): 
 /** @throws {StorageFault} a member is missing or has a wrong type */
 export function apiRecord(found: ApiRecord): ApiRecord {
   return read(found, API, 'an API');
-}
-
-/** Kind and key of a host's JWT. */
-export interface ReadTokenName {
-  readonly kind: TokenKind;
-  readonly key: string;
 }
 
 /** @throws {StorageFault} the host names the JWT otherwise than `identify` says */

@@ -14,6 +14,7 @@ import type {
   IssuingTokenRepository,
   OneTimeIdentifiers,
   PendingRepository,
+  ReadTokenName,
   Storage,
   TokenRepository,
 } from './contract.ts';
@@ -25,7 +26,6 @@ import {
   clientRecord,
   noBoolean,
   pendingRow,
-  type ReadTokenName,
   readToken,
   tokenName,
 } from './host_records.ts';

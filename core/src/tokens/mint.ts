@@ -324,7 +324,7 @@ async function knowing(idToken: string, access: MintedAccessToken): Promise<Mint
 }
 
 /** What tokens for the client itself need, which can be encrypted to it. */
-export type ClientTokenContext = TokenContext & AnswerContext;
+type ClientTokenContext = TokenContext & AnswerContext;
 
 /** What an ID token depends on. */
 interface IdTokenOccasion {
