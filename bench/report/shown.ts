@@ -76,7 +76,7 @@ function sentences(results: RunResults, comparisons: readonly Comparison[]): rea
   const others = Math.max(...measured.map(({ result }) => result.othersCpu?.median ?? 0));
   const busy = measured.filter(({ result }) => hasBusyGenerator(result)).map(({ place }) => place);
   return [
-    `Commit ${revision}, ${startedAt.slice(0, 10)}, ${machine.processor}, Node ${machine.node}; ${rounds} rounds of ${seconds} s.`,
+    `Commit ${revision}, ${startedAt.slice(0, 10)}, ${machine.processor}, Node ${machine.node}; ${rounds === 1 ? '1 round' : `${rounds} rounds`} of ${seconds} s.`,
     `A ratio in one round differed from its median by up to ${percent(widest.share)} (${request}, ${storage}, ${widest.peer}), ` +
       `and other programs used up to ${percent(others)} of a core.`,
     ...(others >= OTHERS_INTERFERE
