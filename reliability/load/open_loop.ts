@@ -40,7 +40,7 @@ export async function openLoop({ rate, send, signal }: OpenLoopOrder): Promise<r
   };
   const tick = async (): Promise<void> => {
     while (!signal.aborted) {
-      const due = Math.floor(((performance.now() - startedAtMs) * rate) / 1000);
+      const due = Math.floor(((performance.now() - startedAtMs) * rate) / 1000) + 1;
       for (; sent < due; sent++) arrive(startedAtMs + (sent * 1000) / rate);
       await new Promise((resolve) => setTimeout(resolve, 1));
     }

@@ -182,7 +182,8 @@ export function newestTimesSql(gapMs: number): string {
     FROM issuers i LEFT JOIN (SELECT issued_at_ms AS at_ms FROM tokens ORDER BY rowid DESC LIMIT 1) t ON 1
     WHERE i.issuer = :issuer)
   SELECT at_ms, (SELECT max(settled_ms) FROM (
-      SELECT max(at_ms) AS settled_ms FROM events WHERE issuer_id = newest.id AND at_ms < newest.at_ms - ${gapMs}
+      SELECT (SELECT at_ms FROM events WHERE issuer_id = newest.id AND at_ms < newest.at_ms - ${gapMs}
+        ORDER BY sequence DESC LIMIT 1) AS settled_ms
       UNION ALL
       SELECT issued_at_ms FROM (SELECT issued_at_ms FROM tokens ORDER BY rowid DESC LIMIT 1000)
       WHERE issued_at_ms < newest.at_ms - ${gapMs})) AS settled_ms
