@@ -57,7 +57,7 @@ import {
   upstreamOf,
 } from './optional_parts.ts';
 import { sealOnce, sealPeriodically } from './sealer.ts';
-import { checkInThread, sweepInThread } from './sweep_in_thread.ts';
+import { checkInThread, countingInThread, sweepInThread } from './sweep_in_thread.ts';
 import { type SweepLog, sweepable, sweepPeriodically } from './sweeper.ts';
 import { unfinishedWork } from './unfinished_work.ts';
 
@@ -196,7 +196,8 @@ async function openData(given: Given) {
     return closed;
   };
   opened.add(closeDatabase);
-  const database = monitor?.database(bare) ?? bare;
+  const counting = countingInThread(bare);
+  const database = monitor?.database(counting) ?? counting;
   const issuer = issuerToServe(configuration.settings, await database.storedIssuer());
   refuseStoredInsecureIssuer(configuration, issuer);
   refusePlainIssuer(configuration, issuer);
