@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { hashPassword } from 'better-auth/crypto';
 import { readImportLine } from '../src/people/import_lines.ts';
+import { costliestHashes } from '../src/people/imported_hashes.ts';
 import { PASSWORD_ALGORITHMS, readPasswordHash } from '../src/people/password_formats.ts';
 import { PasswordHasher } from '../src/people/password_hasher.ts';
 import { giteaHash } from '../src/people/password_spellings.ts';
 import { hashCheaply } from './harness/cheap_hasher.ts';
+import { DATABASES } from './harness/databases.ts';
 import {
   GITEA_ROWS,
   HASHES_OF_LONG,
@@ -14,6 +16,7 @@ import {
   LONG_PASSWORD,
   REFUSED_HASHES,
 } from './harness/imported_hashes.ts';
+import { addPerson, openDatabase } from './harness/program_data.ts';
 
 /** What an import stores of a hash. */
 function stored(hash: string): string {
@@ -132,3 +135,99 @@ test('every algorithm that is stored has a hash of another program', () => {
     );
   assert.deepEqual(Object.keys(begin).sort(), [...PASSWORD_ALGORITHMS].sort());
 });
+
+/** Hashes of three costs, or two, of each algorithm that has several. The last one costs most. */
+const COSTS: Readonly<Record<string, readonly string[]>> = {
+  'argon2id p=1': ['m=1024,t=2', 'm=4096,t=1', 'm=2048,t=3'].map((cost) => argon2Text('argon2id', cost, 1)),
+  // As our own hashes, but with fewer lanes.
+  'argon2id p=2': [argon2Text('argon2id', 'm=65536,t=3', 2)],
+  'argon2id p=4': [argon2Text('argon2id', 'm=65536,t=4', 4)],
+  'argon2i p=1': ['m=1024,t=2', 'm=1024,t=10'].map((cost) => argon2Text('argon2i', cost, 1)),
+  bcrypt: [
+    ...[`$2a$05$${'x'.repeat(53)}`, `$2b$04$${'x'.repeat(53)}`, `$wp$2y$06$${'x'.repeat(53)}`],
+    `bcrypt_sha256$$2b$09$${'x'.repeat(53)}`,
+  ],
+  phpass: [`$H$6${'x'.repeat(30)}`, `$P$5${'x'.repeat(30)}`, `$P$8${'x'.repeat(30)}`],
+  // Without rounds, they are in front of and behind those with rounds.
+  'sha_crypt $5': ['$5$rounds=1000$salt$', '$5$abc$', '$5$xyz$', '$5$rounds=9000$salt$'].map(
+    (text) => text + 'x'.repeat(43),
+  ),
+  'sha_crypt $6': ['$6$rounds=1000$salt$', '$6$xyz$'].map((text) => text + 'x'.repeat(86)),
+  scrypt: [
+    ...[scryptText('ln=4,r=8,p=1'), scryptText('ln=10,r=1,p=1')],
+    `$firescrypt$ln=4,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}$Bw$${'A'.repeat(43)}`,
+    ...['0', 'b', 'f'].map((digit) => `${digit.repeat(32)}:${'0'.repeat(128)}`),
+  ],
+  'pbkdf2 sha1': [pbkdf2Text('', 1000), pbkdf2Text('-sha1', 2000)],
+  'pbkdf2 sha256': [pbkdf2Text('-sha256', 900), pbkdf2Text('-sha256', 100_000)],
+  'pbkdf2 sha512': [pbkdf2Text('-sha512', 100)],
+};
+
+function argon2Text(type: string, cost: string, lanes: number): string {
+  return `$${type}$v=19$${cost},p=${lanes}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+}
+
+function scryptText(cost: string): string {
+  return `$scrypt$${cost}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+}
+
+function pbkdf2Text(digest: string, iterations: number): string {
+  return `$pbkdf2${digest}$i=${iterations}$${'A'.repeat(22)}$${'A'.repeat(22)}`;
+}
+
+for (const database of DATABASES)
+  test(`${database.name} finds the costliest hash of each algorithm, as long as a user has it`, {
+    skip: database.absence,
+  }, async (t) => {
+    const open = await openDatabase(t, database);
+    const { people } = open;
+    const looked: string[] = [];
+    const costliest = async () => {
+      looked.length = 0;
+      const found = await costliestHashes({
+        importedHashAfter(text) {
+          looked.push(text);
+          return people.importedHashAfter(text);
+        },
+      });
+      return Object.fromEntries(found.map(({ work: { algorithm, units } }) => [algorithm, units]));
+    };
+    assert.deepEqual(await costliest(), {});
+    assert.equal(looked.length, 1);
+
+    const own = `$argon2id$v=19$m=65536,t=3,p=4$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+    // Of each cost, several users, and some whose check costs nothing or who have no usable hash.
+    const others = [own, own, '', `{SSHA}${'A'.repeat(40)}`, `{SSHA512}${'A'.repeat(90)}`, 'no hash', 'abc'];
+    const all = [...Object.values(COSTS).flat(), ...others];
+    for (const [index, hash] of all.entries())
+      for (const last of ['A', '0', 'z'])
+        await addPerson(
+          open,
+          `user ${index} ${last}`,
+          hash === '' || hash.includes(':') ? hash : `${hash.slice(0, -1)}${last}`,
+        );
+    const unitsOf = (hash: string) => {
+      const read = readPasswordHash(hash);
+      assert.ok('matches' in read && read.work, hash);
+      return [read.work.algorithm, read.work.units] as const;
+    };
+    const expected = new Map<string, number>();
+    for (const hash of Object.values(COSTS).flat()) {
+      const [algorithm, units] = unitsOf(hash);
+      expected.set(algorithm, Math.max(units, expected.get(algorithm) ?? 0));
+    }
+    assert.deepEqual([...expected.keys()].sort(), Object.keys(COSTS).sort());
+    assert.deepEqual(await costliest(), Object.fromEntries(expected));
+    assert.ok(looked.length < 64, `${looked.length} look-ups`);
+
+    // The first sign-in replaces the hash.
+    for (const [algorithm, hashes] of Object.entries(COSTS))
+      for (const hash of hashes)
+        for (const last of ['A', '0', 'z']) {
+          const person = await people.byName(`user ${all.indexOf(hash)} ${last}`);
+          assert.ok(person);
+          assert.ok(algorithm in (await costliest()), hash);
+          assert.ok(await people.replacePasswordHash(person.subject, person.passwordHash, own));
+        }
+    assert.deepEqual(await costliest(), {});
+  });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { argon2Sync, createCipheriv, createHash, createHmac, pbkdf2Sync, scryptSync } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { hashSync } from 'bcryptjs';
-import { PASSWORD_ALGORITHMS, readPasswordHash } from '../src/people/password_formats.ts';
+import { type CostlyHash, PASSWORD_ALGORITHMS, readPasswordHash } from '../src/people/password_formats.ts';
 import { isPasswordHash, PasswordHasher, type Place } from '../src/people/password_hasher.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
 import { hashCheaply } from './harness/cheap_hasher.ts';
@@ -60,6 +60,52 @@ test('a password for an unknown user costs as much as one for a known user, and 
   assert.ok(ofUnknown > ofKnown / 2, `${ofUnknown} ms for an unknown user, ${ofKnown} ms for a known one`);
 });
 
+const SCRYPT = `$scrypt$ln=16,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
+/** Of each algorithm, a cheap hash, and one whose check takes much longer. */
+const CHEAP_AND_DEAR: Readonly<Record<string, readonly [cheap: string, dear: string]>> = {
+  argon2: [argon2Text(4096, 1), argon2Text(65536, 4)],
+  bcrypt: [`$2b$06$${'x'.repeat(53)}`, `$2b$10$${'x'.repeat(53)}`],
+  bcrypt_sha256: [`bcrypt_sha256$$2b$06$${'x'.repeat(53)}`, `$2b$10$${'x'.repeat(53)}`],
+  wordpress: [`$wp$2y$06$${'x'.repeat(53)}`, `$2b$10$${'x'.repeat(53)}`],
+  phpass: [`$P$8${'x'.repeat(30)}`, `$P$E${'x'.repeat(30)}`],
+  sha_crypt: [`$6$rounds=1000$salt$${'x'.repeat(86)}`, `$6$rounds=60000$salt$${'x'.repeat(86)}`],
+  salted_digest: [`{SSHA}${'A'.repeat(40)}`, `$2b$10$${'x'.repeat(53)}`],
+  scrypt: [`$scrypt$ln=10,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`, SCRYPT],
+  better_auth: [`${'0'.repeat(32)}:${'0'.repeat(128)}`, SCRYPT],
+  firescrypt: [`$firescrypt$ln=10,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}$Bw$${'A'.repeat(43)}`, SCRYPT],
+  pbkdf2: [pbkdf2Text(1000), pbkdf2Text(600_000)],
+};
+
+test('a wrong password costs one of our hashes, and the most of each algorithm that others have', async () => {
+  const checked: string[] = [];
+  const asked = ({ work, ...hash }: CostlyHash): CostlyHash => ({
+    ...{ ...hash, work },
+    async matches(password) {
+      checked.push(work.algorithm);
+      return hash.matches(password);
+    },
+  });
+  const costly = [QUICK, `$2b$05$${'x'.repeat(53)}`, pbkdf2Text(1000)].map(costlyHash).map(asked);
+  const strict = new PasswordHasher(async () => costly);
+  const own = await strict.hash('wonderland');
+  for (const [stored, others] of [
+    [undefined, ['argon2id p=4', 'bcrypt', 'pbkdf2 sha256']],
+    [own, ['argon2id p=4', 'bcrypt', 'pbkdf2 sha256']],
+    [`{SSHA}${'A'.repeat(40)}`, ['argon2id p=4', 'bcrypt', 'pbkdf2 sha256']],
+    ['no hash', ['argon2id p=4', 'bcrypt', 'pbkdf2 sha256']],
+    [`$2b$04$${'x'.repeat(53)}`, ['argon2id p=4', 'pbkdf2 sha256']],
+    [pbkdf2Text(10), ['argon2id p=4', 'bcrypt']],
+  ] as const) {
+    checked.length = 0;
+    assert.deepEqual(await strict.check('wrong', stored), { fits: false });
+    assert.deepEqual(checked, others, String(stored));
+  }
+  checked.length = 0;
+  assert.deepEqual(await strict.check('wonderland', own), { fits: true });
+  assert.deepEqual(checked, [], 'the right password is not held up');
+});
+
 test('the hash of a password is distinguished from a password', () => {
   for (const hash of [
     '$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW',
@@ -80,6 +126,20 @@ test('the hash of a password is distinguished from a password', () => {
   for (const password of ['correct horse', '$2 for tea', '{braces} are fine', 'a$b$c$d$e', '$dollar$signs$'])
     assert.equal(isPasswordHash(password), false, password);
 });
+
+function argon2Text(memory: number, passes: number): string {
+  return `$argon2id$v=19$m=${memory},t=${passes},p=4$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+}
+
+function costlyHash(text: string): CostlyHash {
+  const hash = readPasswordHash(text);
+  assert.ok('matches' in hash && hash.work, text);
+  return { ...hash, work: hash.work };
+}
+
+function pbkdf2Text(iterations: number): string {
+  return `$pbkdf2-sha256$i=${iterations}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+}
 
 const SALT = Buffer.from('0123456789abcdef');
 const [SALT_64, KEY_64] = [SALT, Buffer.alloc(32, 7)].map((bytes) =>
@@ -175,6 +235,24 @@ const SLOW = new Map<string, number>([
 // What follows does not depend on the cost of new hashes, so it runs without it.
 describe('at low cost', () => {
   hashCheaply();
+
+  test('a wrong password costs the same for a cheap imported hash, of each algorithm', async () => {
+    assert.deepEqual(Object.keys(CHEAP_AND_DEAR).sort(), [...PASSWORD_ALGORITHMS].sort());
+    for (const [algorithm, [cheap, dear]] of Object.entries(CHEAP_AND_DEAR)) {
+      const strict = new PasswordHasher(async () => [costlyHash(dear)]);
+      const least = { unknown: Number.POSITIVE_INFINITY, cheap: Number.POSITIVE_INFINITY };
+      for (let round = 0; round < 2; round += 1)
+        for (const [name, stored] of [['unknown', undefined] as const, ['cheap', cheap] as const]) {
+          const begun = process.cpuUsage();
+          assert.deepEqual(await strict.check('wrong', stored), { fits: false });
+          const { user, system } = process.cpuUsage(begun);
+          least[name] = Math.min(least[name], user + system);
+        }
+      const ratio = least.cheap / least.unknown;
+      // Without what it costs more, it would take less than half as long.
+      assert.ok(ratio > 0.65 && ratio < 1.5, `${algorithm}: ${JSON.stringify(least)}`);
+    }
+  });
 
   test('it is full for an address with many waiting checks, and refuses the next one before it waits', async () => {
     const busy = new PasswordHasher();

@@ -47,6 +47,7 @@ const NEW_INDEXES = [
   'people_by_directory_id',
   'people_by_claimed_email',
   'people_by_creation',
+  'people_by_imported_hash',
   // Only on SQLite.
   'people_to_search',
 ];

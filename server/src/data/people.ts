@@ -20,6 +20,7 @@ import {
   type PeoplePage,
   readPage,
 } from './people_list.ts';
+import { IS_IMPORTED_HASH } from './program_migrations.ts';
 import {
   type ActOfChange,
   batch,
@@ -105,6 +106,8 @@ export interface People {
    * @returns `false` if the password has changed or the user was removed
    */
   replacePasswordHash(subject: string, before: string, after: string): Promise<boolean>;
+  /** The first hash behind a text, in the order of bytes. Not one that this server makes: an index has only the others. */
+  importedHashAfter(text: string): Promise<string | undefined>;
   /**
    * Ties a user to their entry in the directory, and deletes the local password.
    * @returns `false` if the user does not exist, or the entry belongs to another user
@@ -230,6 +233,12 @@ const SQL = PEOPLE.statements({
     UPDATE grantd.people SET password_hash = :passwordHash, directory_id = NULL
     WHERE ${ONE} AND (CAST(:from AS text) IS NULL OR password_hash = :from) RETURNING subject`,
 
+  // As the condition of the index.
+  importedHashAfter: `
+    SELECT password_hash FROM grantd.people
+    WHERE issuer = :issuer AND password_hash COLLATE "C" > :text AND ${IS_IMPORTED_HASH}
+    ORDER BY password_hash COLLATE "C" LIMIT 1`,
+
   update: `
     UPDATE grantd.people SET name = :name, name_key = CASE WHEN name = :name THEN name_key ELSE :nameKey END,
       claims = :claims, search_text = :searchText, verified_email = :verifiedEmail, revision = revision + 1,
@@ -309,6 +318,8 @@ export function peopleTable(tables: ProgramTables): People {
       tables.changes(SQL.replacePassword({ subject, from, passwordHash })),
     byName: (name) => tables.first(SQL.byName({ name: nameAsKept(name), ...nameKeysOf(name) }), personOf),
     bySubject: (subject) => tables.first(SQL.bySubject({ subject }), personOf),
+    importedHashAfter: (text) =>
+      tables.first(SQL.importedHashAfter({ text }), ({ password_hash: hash }) => String(hash)),
     async namesOf(subjects) {
       const wanted = [...new Set(subjects)];
       const names = new Map<string, string>();

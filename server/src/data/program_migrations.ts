@@ -33,6 +33,10 @@ const SEARCHED_IN_INDEX: Readonly<Record<Dialect, Readonly<Record<'expand' | 'do
   postgres: { expand: '', down: '' },
 };
 
+/** Hashes that this server does not make: their check costs something else. */
+export const IS_IMPORTED_HASH =
+  "password_hash <> '' AND substr(password_hash, 1, 31) <> '$argon2id$v=19$m=65536,t=3,p=4$'";
+
 /** Each migration is applied once and never edited. They are written as for PostgreSQL. */
 const migrations = (dialect: Dialect): readonly Migration[] => [
   `
@@ -513,13 +517,20 @@ const migrations = (dialect: Dialect): readonly Migration[] => [
     PRIMARY KEY (issuer, rule)
   );
   `,
+  // Which work imported hashes need. A refused sign-in reads it.
+  {
+    expand: `
+    CREATE INDEX people_by_imported_hash ON grantd.people (issuer, password_hash COLLATE "C") WHERE ${IS_IMPORTED_HASH}`,
+    down: 'DROP INDEX grantd.people_by_imported_hash',
+  },
 ];
 
 /** A script of PostgreSQL as SQLite takes it. */
 function sqliteScript(script: string): string {
   return script
     .replaceAll('grantd.', '')
-    .replaceAll(/(?<=\w +)text( COLLATE "C")?(?!\w)/g, 'TEXT')
+    .replaceAll(' COLLATE "C"', '')
+    .replaceAll(/(?<=\w +)text(?!\w)/g, 'TEXT')
     .replaceAll(/(?<=\w +)bigint/g, 'INTEGER')
     .replaceAll(`) ${WITH_ROW_NUMBERS};`, ') STRICT;')
     .replaceAll(/^( *)\);$/gm, '$1) STRICT, WITHOUT ROWID;');

@@ -107,7 +107,8 @@ export function sqliteProgramTables(
     const known = prepared.get(sql);
     if (known !== undefined) return known;
     // Bound by position, as in the library.
-    const statement = database.prepare(sql.replaceAll('grantd.', '').replaceAll(PARAMETER, '?'));
+    const text = sql.replaceAll('grantd.', '').replaceAll(' COLLATE "C"', '');
+    const statement = database.prepare(text.replaceAll(PARAMETER, '?'));
     const toRow = rowMaker(statement);
     const call: PreparedCall = (values) => {
       const bound = places.map((at) => (at < 0 ? issuer : (values[at] as SQLInputValue)));

@@ -19,6 +19,7 @@ import { ConsentWithdrawal } from '../people/consents.ts';
 import { DirectorySignIn } from '../people/directory.ts';
 import type { EmailCodes } from '../people/email_codes.ts';
 import { AccessEnding } from '../people/groups.ts';
+import { costliestHashes } from '../people/imported_hashes.ts';
 import type { LinkBook, MailQueue } from '../people/mailing.ts';
 import { MissingSteps } from '../people/missing_steps.ts';
 import { OwnPasswords } from '../people/own_passwords.ts';
@@ -163,7 +164,7 @@ export function openPages(
   const sessionEnding = new SessionEnding({ sessions, storage: ownStorage, clock });
   const lifetimes = { idle: settings.sessionIdleLifetime, absolute: settings.sessionLifetime };
   const validity = new SessionValidity({ sessions, storage, lifetimes, clock });
-  const hasher = new PasswordHasher();
+  const hasher = new PasswordHasher(() => costliestHashes(people));
   const limits = new AttemptLimits(attempts, secret, clock);
   const passwords = new OwnPasswords({
     providers: instance.openWays().providers,

@@ -27,8 +27,11 @@ function bytesOf(password: string): Buffer | undefined {
   return bytes.length > MAX_PASSWORD ? undefined : bytes;
 }
 
-/** phpass 0.3, as in WordPress before 6.8 and in phpBB: MD5, two to a power of rounds. */
-export function isPhpassMatch(password: string, stored: string): boolean {
+/**
+ * phpass 0.3, as in WordPress before 6.8 and in phpBB: MD5, two to a power of rounds.
+ * @param extraRounds that the check of a wrong password makes more
+ */
+export function isPhpassMatch(password: string, stored: string, extraRounds: number): boolean {
   const bytes = bytesOf(password);
   if (bytes === undefined) return false;
   const [setting, exponent, salt] = [
@@ -37,10 +40,15 @@ export function isPhpassMatch(password: string, stored: string): boolean {
     stored.slice(4, 12),
   ];
   let digest = hash('md5', Buffer.concat([Buffer.from(salt), bytes]), 'buffer');
-  for (let round = 0; round < 2 ** exponent; round += 1)
-    digest = hash('md5', Buffer.concat([digest, bytes]), 'buffer');
+  const run = (rounds: number) => {
+    for (let round = 0; round < rounds; round += 1)
+      digest = hash('md5', Buffer.concat([digest, bytes]), 'buffer');
+  };
+  run(2 ** exponent);
   const groups = Array.from({ length: 6 }, (_, index) => [...digest.subarray(3 * index, 3 * index + 3)]);
-  return isSame(`${setting}${encoded(groups)}`, stored);
+  if (isSame(`${setting}${encoded(groups)}`, stored)) return true;
+  run(extraRounds);
+  return false;
 }
 
 const SHA_CRYPT = {
@@ -49,10 +57,13 @@ const SHA_CRYPT = {
 } as const;
 
 /** Rounds if the hash does not say how many. */
-const SHA_CRYPT_ROUNDS = 5000;
+export const SHA_CRYPT_ROUNDS = 5000;
 
-/** “Unix crypt using SHA-256 and SHA-512”, version 0.6. The comments name its steps. */
-export function isShaCryptMatch(password: string, stored: string): boolean {
+/**
+ * “Unix crypt using SHA-256 and SHA-512”, version 0.6. The comments name its steps.
+ * @param extraRounds that the check of a wrong password makes more
+ */
+export function isShaCryptMatch(password: string, stored: string, extraRounds: number): boolean {
   const key = bytesOf(password);
   if (key === undefined) return false;
   const [, variant = '', ...fields] = stored.split('$');
@@ -72,16 +83,21 @@ export function isShaCryptMatch(password: string, stored: string): boolean {
   const s = repeated(digestOf(...Array.from({ length: 16 + (a[0] ?? 0) }, () => salt)), salt.length);
   // Step 21: the rounds.
   let c = a;
-  for (let round = 0; round < rounds; round += 1) {
-    const isOdd = round % 2 === 1;
-    const parts = [isOdd ? p : c];
-    if (round % 3 !== 0) parts.push(s);
-    if (round % 7 !== 0) parts.push(p);
-    parts.push(isOdd ? c : p);
-    c = digestOf(...parts);
-  }
+  const run = (count: number) => {
+    for (let round = 0; round < count; round += 1) {
+      const isOdd = round % 2 === 1;
+      const parts = [isOdd ? p : c];
+      if (round % 3 !== 0) parts.push(s);
+      if (round % 7 !== 0) parts.push(p);
+      parts.push(isOdd ? c : p);
+      c = digestOf(...parts);
+    }
+  };
+  run(rounds);
   // Step 22: the bytes in the order of the specification.
-  return isSame(encoded(shaCryptGroups(c, length)), tag);
+  if (isSame(encoded(shaCryptGroups(c, length)), tag)) return true;
+  run(extraRounds);
+  return false;
 }
 
 /** Bytes over and over, up to a length. */

@@ -12,21 +12,42 @@ import {
 import { extname } from 'node:path';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
+import { SHA_CRYPT_ROUNDS } from './crypt_hashes.ts';
 import type { HashOrder } from './hash_thread.ts';
 import { MAX_PASSWORD_BYTES } from './passwords.ts';
 
 /** RFC 9106 §4, second recommended option: 64 MiB, three passes, four lanes. */
 export const COST = { memory: 65536, passes: 3, parallelism: 4, tagLength: 32 } as const;
 
+/** How much a check of a hash costs. */
+export interface HashWork {
+  /** Hashes with the same text need the same time for each unit. */
+  readonly algorithm: string;
+  /** Iterations, or what else the time is proportional to. */
+  readonly units: number;
+}
+
+/** How a hash of this server begins. A check costs as much as a new hash. */
+export const OWN_HASH = `$argon2id$v=19$m=${COST.memory},t=${COST.passes},p=${COST.parallelism}$`;
+
 /** A stored hash of a password. */
 export interface PasswordHash {
   /** Whether it is argon2id at least at our cost. Others are replaced at the next sign-in. */
   readonly isCurrent: boolean;
+  /** Absent if a check takes microseconds. */
+  readonly work?: HashWork;
   /** Whether the hash of another password would be the same, because the algorithm reads only a part of this one. */
   ignoresPartOf(password: string): boolean;
-  /** Compares bytes. @param password in one Unicode form. Counts only if the hash ignores no part of it */
-  matches(password: string): Promise<boolean>;
+  /**
+   * Compares bytes.
+   * @param password in one Unicode form. Counts only if the hash ignores no part of it
+   * @param extraUnits that the check of a wrong password costs more. Default: 0
+   */
+  matches(password: string, extraUnits?: number): Promise<boolean>;
 }
+
+/** A stored hash whose check takes longer. */
+export type CostlyHash = PasswordHash & Required<Pick<PasswordHash, 'work'>>;
 
 /** Why a hash cannot be used: the end of a sentence “expected …”. */
 export interface UnusableHash {
@@ -155,7 +176,7 @@ export function readPasswordHash(text: string): PasswordHash | UnusableHash {
   for (const { form, ignores, read } of Object.values(FORMATS)) {
     const fields = form.exec(text)?.groups;
     if (fields === undefined) continue;
-    const hash = read(fields, text);
+    const hash: ReturnType<Format['read']> = read(fields, text);
     if ('problem' in hash) return hash;
     return { ...hash, ignoresPartOf: (password) => ignores(password) || isLossy(password, hash) };
   }
@@ -210,10 +231,24 @@ function argon2Hash({ type, m, t, p, salt, tag }: Readonly<Record<string, string
   const isCurrent = type === 'argon2id' && memory >= COST.memory && passes >= COST.passes;
   const parameters = { nonce, memory, passes, parallelism, tagLength: expected.length };
   return {
-    isCurrent,
-    matches: async (message: string) =>
-      timingSafeEqual(await deriveArgon2(type as Argon2Algorithm, { ...parameters, message }), expected),
+    ...{ isCurrent, work: { algorithm: `${type} p=${p}`, units: memory * passes } },
+    matches: async (message: string, extraUnits = 0) =>
+      timingSafeEqual(await deriveArgon2(type as Argon2Algorithm, { ...parameters, message }), expected) ||
+      spendArgon2(type as Argon2Algorithm, { ...parameters, message }, extraUnits),
   };
+}
+
+async function spendArgon2(
+  type: Argon2Algorithm,
+  parameters: Parameters<typeof deriveArgon2>[1],
+  units: number,
+): Promise<false> {
+  const least = 8 * parameters.parallelism;
+  if (units < least) return false;
+  const passes = Math.ceil(units / Math.max(parameters.memory, COST.memory));
+  const memory = Math.max(least, Math.floor(units / passes));
+  await deriveArgon2(type, { ...parameters, memory, passes });
+  return false;
 }
 
 /** @param prepared returns what bcrypt gets in place of the password */
@@ -226,7 +261,9 @@ function bcryptHash(
     return { problem: `bcrypt with a cost from 4 to ${MAX_BCRYPT_COST}` };
   return {
     isCurrent: false,
-    matches: (password: string) => inThread({ scheme: 'bcrypt', password: prepared(password), hash }),
+    work: { algorithm: 'bcrypt', units: 2 ** Number(cost) },
+    matches: (password: string, extraUnits = 0) =>
+      inThread({ scheme: 'bcrypt', password: prepared(password), hash, extraUnits }),
   };
 }
 
@@ -235,11 +272,13 @@ const CRYPT_DIGITS = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 
 function phpassHash({ exponent }: Readonly<Record<string, string>>, hash: string) {
   const { least, most } = PHPASS_EXPONENT;
-  if (!isBetween(CRYPT_DIGITS.indexOf(exponent ?? ''), least, most))
-    return { problem: `phpass with 2^${least} to 2^${most} rounds` };
+  const power = CRYPT_DIGITS.indexOf(exponent ?? '');
+  if (!isBetween(power, least, most)) return { problem: `phpass with 2^${least} to 2^${most} rounds` };
   return {
     isCurrent: false,
-    matches: (password: string) => inThread({ scheme: 'phpass', password: asWordPress(password), hash }),
+    work: { algorithm: 'phpass', units: 2 ** power },
+    matches: (password: string, extraUnits = 0) =>
+      inThread({ scheme: 'phpass', password: asWordPress(password), hash, extraUnits }),
   };
 }
 
@@ -249,7 +288,9 @@ function shaCryptHash({ r5, r6 = r5 }: Readonly<Record<string, string>>, hash: s
     return { problem: `SHA-crypt with ${least} to ${most} rounds` };
   return {
     isCurrent: false,
-    matches: (password: string) => inThread({ scheme: 'sha_crypt', password, hash }),
+    work: { algorithm: `sha_crypt ${hash.slice(0, 2)}`, units: Number(r6 ?? SHA_CRYPT_ROUNDS) },
+    matches: (password: string, extraUnits = 0) =>
+      inThread({ scheme: 'sha_crypt', password, hash, extraUnits }),
   };
 }
 
@@ -278,12 +319,31 @@ function scryptHash({ ln, r, p, salt, tag }: Readonly<Record<string, string>>) {
   if (unfit !== undefined) return unfit;
   return {
     isCurrent: false,
-    matches: async (password: string) =>
-      timingSafeEqual(
-        await deriveScrypt(password, nonce, expected.length, { ...cost, maxmem: 2 * MAX_MEMORY }),
-        expected,
-      ),
+    work: workOfScrypt(cost),
+    async matches(password: string, extraUnits = 0) {
+      const derived = await deriveScrypt(password, nonce, expected.length, { ...cost, ...SCRYPT_MEMORY });
+      return timingSafeEqual(derived, expected) || spendScrypt(extraUnits);
+    },
   };
+}
+
+const SCRYPT_MEMORY = { maxmem: 2 * MAX_MEMORY } as const;
+
+/** Of what costs nothing but time. */
+const SCRYPT_R = 8;
+
+function workOfScrypt({ N, r, p }: { readonly N: number; readonly r: number; readonly p: number }): HashWork {
+  return { algorithm: 'scrypt', units: N * r * p };
+}
+
+/** N is a power of two, so the units are spent in several parts. */
+async function spendScrypt(units: number): Promise<false> {
+  for (let rest = Math.floor(units / SCRYPT_R); rest > 1; ) {
+    const N = 2 ** Math.floor(Math.log2(rest));
+    await deriveScrypt('', Buffer.alloc(0), TAG_BYTES.least, { N, r: SCRYPT_R, p: 1, ...SCRYPT_MEMORY });
+    rest -= N;
+  }
+  return false;
 }
 
 /** better-auth hashes the form NFKC, with the hexadecimal text of the salt. */
@@ -295,7 +355,7 @@ function betterAuthHash({ salt, tag }: Readonly<Record<string, string>>) {
   });
   return 'problem' in hash
     ? hash
-    : { ...hash, matches: (password: string) => hash.matches(inForm(password, 'NFKC')) };
+    : { ...hash, matches: (password: string, extra = 0) => hash.matches(inForm(password, 'NFKC'), extra) };
 }
 
 /** Firebase Authentication encrypts the project’s signer key under the key that scrypt derives. */
@@ -312,10 +372,12 @@ function firebaseHash({ ln, r, p, salt, separator, key, tag }: Readonly<Record<s
     return { problem: 'firescrypt with a hash as long as its signer key' };
   return {
     isCurrent: false,
-    async matches(password: string) {
-      const derived = await deriveScrypt(password, nonce, 32, { ...cost, maxmem: 2 * MAX_MEMORY });
+    work: workOfScrypt(cost),
+    async matches(password: string, extraUnits = 0) {
+      const derived = await deriveScrypt(password, nonce, 32, { ...cost, ...SCRYPT_MEMORY });
       const cipher = createCipheriv('aes-256-ctr', derived, Buffer.alloc(16));
-      return timingSafeEqual(Buffer.concat([cipher.update(signerKey), cipher.final()]), expected);
+      const encrypted = Buffer.concat([cipher.update(signerKey), cipher.final()]);
+      return timingSafeEqual(encrypted, expected) || spendScrypt(extraUnits);
     },
   };
 }
@@ -341,8 +403,13 @@ function pbkdf2Hash({ digest = 'sha1', i, salt, tag }: Readonly<Record<string, s
   if (unfit !== undefined) return unfit;
   return {
     isCurrent: false,
-    matches: async (password: string) =>
-      timingSafeEqual(await derivePbkdf2(password, nonce, iterations, expected.length, digest), expected),
+    work: { algorithm: `pbkdf2 ${digest}`, units: iterations * blocks },
+    async matches(password: string, extraUnits = 0) {
+      const derived = await derivePbkdf2(password, nonce, iterations, expected.length, digest);
+      if (timingSafeEqual(derived, expected)) return true;
+      if (extraUnits > 0) await derivePbkdf2(password, nonce, extraUnits, TAG_BYTES.least, digest);
+      return false;
+    },
   };
 }
 

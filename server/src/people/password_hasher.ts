@@ -1,6 +1,13 @@
 import { argon2, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
-import { COST, inForm, type PasswordHash, readPasswordHash } from './password_formats.ts';
+import {
+  COST,
+  type CostlyHash,
+  inForm,
+  OWN_HASH,
+  type PasswordHash,
+  readPasswordHash,
+} from './password_formats.ts';
 
 const SALT_BYTES = 16;
 
@@ -55,11 +62,17 @@ export interface PasswordCheck {
  * many attempts from one place delay only that place (ADR 83).
  */
 export class PasswordHasher {
+  readonly #costliest: () => Promise<readonly CostlyHash[]>;
   /** Waiting checks by place, in order of their turns. */
   readonly #waiting = new Map<string, (() => void)[]>();
   readonly #admitted = new Map<string, number>();
   #admittedInAll = 0;
   #running = 0;
+
+  /** @param costliest returns one of the imported hashes that cost most, of each algorithm. Default: there are none */
+  constructor(costliest: () => Promise<readonly CostlyHash[]> = async () => []) {
+    this.#costliest = costliest;
+  }
 
   /**
    * Runs work that checks a password, unless too much work is pending.
@@ -85,30 +98,40 @@ export class PasswordHasher {
     const nonce = randomBytes(SALT_BYTES);
     const parameters = { nonce, ...COST, message: inForm(password, 'NFC') };
     const tag = await this.#inTurn(place, () => derive('argon2id', parameters));
-    const { memory, passes, parallelism } = COST;
-    return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${withoutPadding(nonce)}$${withoutPadding(tag)}`;
+    return `${OWN_HASH}${withoutPadding(nonce)}$${withoutPadding(tag)}`;
   }
 
   /**
-   * Checks a password in each of its Unicode forms, and makes a new hash if the stored one comes from another server. The
-   * new hash is made meanwhile, for wrong passwords too, and a user who does not exist costs the same: otherwise, a cheap
-   * imported hash would reveal by its speed that the user exists.
+   * Checks a password in each of its Unicode forms, and makes a new hash if the stored one comes from another server. A wrong
+   * password costs the same for all users, and for a user who does not exist: one of our own hashes, and then the most that
+   * imported hashes of each algorithm cost (ADR 215).
    */
   async check(password: string, stored: string | undefined, place = COMMAND_LINE): Promise<PasswordCheck> {
     const hash = usable(stored);
+    const isOwn = stored?.startsWith(OWN_HASH) === true;
     // Other servers hash what was typed, or a normal form of it. This one hashes NFC.
     for (const form of new Set([password, inForm(password, 'NFC'), inForm(password, 'NFD')])) {
-      const [fits, upgraded] = await Promise.all([
-        hash !== undefined && this.#inTurn(place, () => hash.matches(form)),
-        hash?.isCurrent ? undefined : this.hash(password, place),
-      ]);
-      if (hash === undefined || !fits) continue;
-      if (hash.ignoresPartOf(form)) return { fits: false, isCutOff: true };
+      const upgraded = isOwn ? undefined : await this.hash(password, place);
+      const fits = isOwn && hash && (await this.#inTurn(place, () => hash.matches(form)));
+      if (!fits && !(await this.#fitsImported(form, isOwn ? undefined : hash, place))) continue;
+      if (hash?.ignoresPartOf(form)) return { fits: false, isCutOff: true };
       // A current hash of another server may be of another form.
-      const isOfForm = hash.isCurrent && form === inForm(password, 'NFC');
-      return isOfForm ? { fits } : { fits, upgraded: upgraded ?? (await this.hash(password, place)) };
+      if (hash?.isCurrent && form === inForm(password, 'NFC')) return { fits: true };
+      return { fits: true, upgraded: upgraded ?? (await this.hash(password, place)) };
     }
     return { fits: false };
+  }
+
+  /** @param hash `undefined` if there is none, or it is one of our own. A wrong password then costs the same */
+  async #fitsImported(form: string, hash: PasswordHash | undefined, place: Place): Promise<boolean> {
+    const costliest = await this.#costliest();
+    const { algorithm, units = 0 } = hash?.work ?? {};
+    const most = costliest.find(({ work }) => work.algorithm === algorithm)?.work.units ?? 0;
+    const extraUnits = Math.max(0, most - units);
+    if (hash && (await this.#inTurn(place, () => hash.matches(form, extraUnits)))) return true;
+    for (const { work, matches } of costliest)
+      if (work.algorithm !== algorithm) await this.#inTurn(place, () => matches(form));
+    return false;
   }
 
   async #inTurn<T>({ name }: Place, work: () => Promise<T>): Promise<T> {
