@@ -37,7 +37,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['FROM groups WHERE issuer = ? ORDER BY name'],
     ...['SELECT subject, sealed FROM totp_secrets', 'DELETE FROM audit_blocks WHERE issuer = ?'],
-    ...['SET expires_at_ms = CASE WHEN signed_in_at_ms', 'ended_at_ms IS NULL RETURNING id, subject'],
+    'ended_at_ms IS NULL RETURNING id, subject',
   ],
   'counts clients that registered themselves, which have a limit': ['INSERT INTO clients'],
   sweeps: ['DELETE FROM events WHERE issuer_id = ? AND at_ms <= ?'],

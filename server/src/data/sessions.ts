@@ -84,8 +84,12 @@ export interface Sessions {
   /** A user’s sessions that have neither ended nor expired, last used first. */
   ofSubject(subject: string, nowMs: number): Promise<readonly StoredSession[]>;
 
-  /** Shortens all sessions to these lifetimes, for all who list them. */
-  limit(lifetimes: SessionLifetimes): Promise<void>;
+  /**
+   * Shortens sessions to these lifetimes, for all who list them, a thousand at a time in the order of their identifiers.
+   * @param after the session to continue after. Default: begins with the first one
+   * @returns the session to continue after; `undefined` if none is left
+   */
+  limit(lifetimes: SessionLifetimes, after?: string): Promise<string | undefined>;
 
   /**
    * Renews a session with a new secret and sign-in. Compare-and-set on the secret, and on the password as in `add`.
@@ -195,6 +199,12 @@ function trimmed(kind: string, most: number) {
       ORDER BY at_ms DESC LIMIT 1 OFFSET ${most - 1})` as const;
 }
 
+/** Sessions that are shortened in one statement. */
+const LIMITED_AT_ONCE = 1000;
+
+/** Comes after every identifier. */
+const AFTER_ALL = '~';
+
 const SESSIONS_SQL = SESSIONS.statements({
   // Blocks a concurrent password change, so that it ends the new session too.
   holdPassword: `
@@ -230,8 +240,12 @@ const SESSIONS_SQL = SESSIONS.statements({
     UPDATE grantd.sessions
     SET expires_at_ms = CASE WHEN signed_in_at_ms + :absoluteMs < last_seen_at_ms + :idleMs
       THEN signed_in_at_ms + :absoluteMs ELSE last_seen_at_ms + :idleMs END
-    WHERE issuer = :issuer
+    WHERE issuer = :issuer AND id > :after AND id <= :last
       AND (expires_at_ms > signed_in_at_ms + :absoluteMs OR expires_at_ms > last_seen_at_ms + :idleMs)`,
+
+  lastToLimit: `
+    SELECT id FROM grantd.sessions WHERE issuer = :issuer AND id > :after
+    ORDER BY id LIMIT 1 OFFSET ${LIMITED_AT_ONCE - 1}`,
 
   // Blocks a concurrent end of the session, so that it notifies the new client too.
   hold: `UPDATE grantd.sessions SET expires_at_ms = expires_at_ms WHERE ${ONE} RETURNING id`,
@@ -306,8 +320,12 @@ export function sessionsTable(tables: ProgramTables): Sessions {
       ),
     bySecret: (secretDigest) => tables.first(SESSIONS_SQL.bySecret({ secretDigest }), sessionOf),
     ofSubject: (subject, nowMs) => tables.list(SESSIONS_SQL.ofSubject({ subject, nowMs }), sessionOf),
-    limit: ({ idle, absolute }) =>
-      tables.run(SESSIONS_SQL.limit({ absoluteMs: absolute * 1000, idleMs: idle * 1000 })),
+    async limit({ idle, absolute }, after = '') {
+      const next = await tables.first(SESSIONS_SQL.lastToLimit({ after }), ({ id }) => String(id));
+      const lifetimes = { absoluteMs: absolute * 1000, idleMs: idle * 1000 };
+      await tables.run(SESSIONS_SQL.limit({ ...lifetimes, after, last: next ?? AFTER_ALL }));
+      return next;
+    },
     renew(id, { from, to: secretDigest }, signIn, expiresAtMs, { subject, passwordHash }) {
       const session = { lastSeenAtMs: signIn.signedInAtMs, ...signIn, subject };
       return tables.changes(

@@ -64,6 +64,9 @@ import { unfinishedWork } from './unfinished_work.ts';
 /** Delays the first sweep, so that it does not slow down the first answers. */
 const FIRST_SWEEP_AFTER_MS = 2_000;
 
+/** Milliseconds between two steps of `limitSessions`. */
+const LIMIT_EVERY_MS = 20;
+
 interface WorkObserver {
   /** Called if the database turns out to be corrupt. */
   onCorrupt(): void;
@@ -268,11 +271,7 @@ async function openParts(given: Given, { instance, clock }: Data) {
 /** The last step, because it changes what others see. */
 async function beginToServe({ configuration, files, sweeps, isReload }: Given, { instance }: Data) {
   const { settings } = configuration;
-  if (sweeps) {
-    await recordConfiguration(instance, settings, isReload);
-    const { sessionIdleLifetime: idle, sessionLifetime: absolute } = settings;
-    await instance.sessions.limit({ idle, absolute });
-  }
+  if (sweeps) await recordConfiguration(instance, settings, isReload);
   useCatalogues(files.catalogues);
 }
 
@@ -353,9 +352,28 @@ async function backgroundWork(given: Given, { instance, clock }: Data, parts: Pa
           backUp(instance.issuer, database, settings, files.backupPlan, log, signal),
           sealPeriodically(instance, settings.eventRetention, clock, log, signal),
           warnOfTokens(instance, configuration, log),
+          limitSessions(instance, settings, signal),
         ]
       : []),
   ]);
+}
+
+/** Shortens all sessions to the lifetimes that are served from now on. Sign-in pages go by these already. */
+async function limitSessions(
+  { sessions }: Pick<Instance, 'sessions'>,
+  { sessionIdleLifetime: idle, sessionLifetime: absolute }: Settings,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let after: string | undefined = ''; after !== undefined && !signal.aborted; ) {
+    try {
+      after = await sessions.limit({ idle, absolute }, after);
+    } catch (error) {
+      // The readiness check reports it.
+      if (!(error instanceof StorageFault)) throw error;
+    }
+    // Requests are served in between. Rejects only when aborted.
+    await pause(LIMIT_EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+  }
 }
 
 /** Says once how many personal access tokens are beyond the policy, because they stay alive (ADR 194). */
