@@ -90,7 +90,7 @@ test('answers of strangers never take the place of those of users', () => {
   const count = countAnswers(() => nowMs);
   const dropped: string[] = [];
   const add = (session: string, browser: string) => {
-    const names = count({ session, browser, forget: async () => {} });
+    const names = count({ session, browser, keyDigest: '', attempt: '' });
     dropped.push(...names.map((one) => one.session || one.browser));
     return names.length;
   };
@@ -101,6 +101,20 @@ test('answers of strangers never take the place of those of users', () => {
   assert.ok(!dropped.includes('session'));
   nowMs += 2 * 60 * 1000;
   assert.equal(add('', 'later'), 0, 'what was swept does not count');
+});
+
+test('the oldest answers of a browser in a session go first, and what was dropped does not count', () => {
+  const count = countAnswers(() => 0);
+  const add = (session: string, browser: string, attempt: string) =>
+    count({ session, browser, keyDigest: '', attempt }).map((one) => one.attempt);
+  for (let sent = 0; sent < 32; sent++) assert.deepEqual(add('session', 'browser', `${sent}`), []);
+  assert.deepEqual(add('session', 'browser', '32'), ['0']);
+  assert.deepEqual(add('session', 'other', '33'), []);
+  assert.deepEqual(add('other', 'browser', '34'), []);
+  assert.deepEqual(add('session', 'browser', '35'), ['1']);
+  // 34 of 36 are left.
+  for (let sent = 36; sent < 1002; sent++) assert.deepEqual(add(`session ${sent}`, 'browser', `${sent}`), []);
+  assert.deepEqual(add('last', 'browser', '1002'), ['2']);
 });
 
 for (const database of DATABASES) {
@@ -240,13 +254,10 @@ for (const database of DATABASES) {
       const process = new Process({
         apiRequests: {
           ...apiRequests,
-          async finish(key, attempt, sealed, expiresAtMs) {
-            await apiRequests.finish(key, attempt, sealed, expiresAtMs);
-            stored.add(attempt);
-          },
-          async forget(key, attempt) {
-            await apiRequests.forget(key, attempt);
-            stored.delete(attempt);
+          async finishSoon(answer, freed) {
+            await apiRequests.finishSoon(answer, freed);
+            stored.add(answer.attempt);
+            for (const { attempt } of freed) stored.delete(attempt);
           },
         },
       });
@@ -257,6 +268,7 @@ for (const database of DATABASES) {
       for (let sent = 1; sent < 40; sent++) forms.push(await process.open(cookie));
       const answers: string[] = [];
       for (const form of forms) answers.push(await process.send(form));
+      await apiRequests.flush();
       assert.equal(stored.size, 1 + 32);
       const [last = assert.fail()] = forms.slice(-1);
       assert.equal(await process.send(last), answers.at(-1), 'the newest');
@@ -264,8 +276,10 @@ for (const database of DATABASES) {
       const [oldest = assert.fail()] = forms;
       assert.notEqual(await process.send(oldest), answers[0]);
       process.perform = async () => new Response('x'.repeat(64 * 1024 + 1));
+      await apiRequests.flush();
       const before = stored.size;
       await process.send(await process.open());
+      await apiRequests.flush();
       assert.equal(stored.size, before, 'a download');
     });
 
@@ -301,13 +315,37 @@ for (const database of DATABASES) {
       assert.equal(await send('/present/find'), 'undefined');
     });
 
+    test('is stored with the answers of other forms, at the latest when the process ends', async (t) => {
+      const [opened] = await openDatabases(t, database);
+      assert.ok(opened);
+      const { apiRequests } = opened;
+      const keys: string[] = [];
+      const writes: Promise<void>[] = [];
+      const process = new Process({
+        apiRequests: {
+          ...apiRequests,
+          finishSoon(answer, freed) {
+            keys.push(answer.keyDigest);
+            writes.push(apiRequests.finishSoon(answer, freed));
+            return writes.at(-1) ?? assert.fail();
+          },
+        },
+      });
+      for (const form of [await process.open(), await process.open()]) await process.send(form);
+      await apiRequests.flush();
+      assert.equal(keys.length, 2);
+      for (const key of keys) assert.ok((await apiRequests.find(key, process.nowMs))?.sealed);
+      await Promise.all(writes);
+      await apiRequests.flush();
+    });
+
     test('keeps its answer if the database fails after it was performed', async (t) => {
       const [opened] = await openDatabases(t, database);
       assert.ok(opened);
       const process = new Process({
         apiRequests: {
           ...opened.apiRequests,
-          finish: async () => {
+          finishSoon: async () => {
             throw new StorageFault(new Error('gone'));
           },
         },

@@ -1,6 +1,7 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHmac } from 'node:crypto';
 import { type ProgramSecret, type ProgramSecretUse, seal, unseal } from './secrets.ts';
-import { newIdentifier, type ProgramTables, table } from './tables.ts';
+import { newIdentifier, type ProgramTables, type TableCall, table } from './tables.ts';
 
 /** What is stored of a request that may be repeated. */
 interface StoredRequest {
@@ -29,11 +30,33 @@ export interface ApiRequests {
   find(keyDigest: string, nowMs: number): Promise<StoredRequest | undefined>;
   /** Stores the answer of an attempt, unless another one has taken its place. */
   finish(keyDigest: string, attempt: string, sealed: string, expiresAtMs: number): Promise<void>;
+  /**
+   * As `finish`, in one write with what other requests store within some milliseconds. The same write frees the keys of
+   * earlier attempts.
+   */
+  finishSoon(
+    stored: StoredAttempt & { readonly sealed: string; readonly expiresAtMs: number },
+    freed: readonly StoredAttempt[],
+  ): Promise<void>;
+  /** Writes at once what `finishSoon` has gathered. Never rejects. */
+  flush(): Promise<void>;
   /** Frees the key of an attempt that has changed nothing. */
   forget(keyDigest: string, attempt: string): Promise<void>;
   /** Frees the key, whatever is stored under it. */
   drop(keyDigest: string): Promise<void>;
 }
+
+/** An attempt with its key. */
+export interface StoredAttempt {
+  readonly keyDigest: string;
+  readonly attempt: string;
+}
+
+/** Milliseconds for which answers gather before they are written. Shorter than `LOOK_MS`, with which others look. */
+const GATHERED_MS = 20;
+
+/** The maximum number of gathered statements. */
+const MAX_GATHERED = 64;
 
 export const REQUESTS = table(
   'api_requests',
@@ -62,6 +85,7 @@ const SQL = REQUESTS.statements({
 export function apiRequestsTable(tables: ProgramTables): ApiRequests {
   const find: ApiRequests['find'] = (keyDigest, nowMs) =>
     tables.first(SQL.find({ keyDigest, nowMs }), REQUESTS.recordOf);
+  const gathered = new GatheredWrites(tables);
   return {
     find,
     async begin(keyDigest, requestDigest, nowMs, expiresAtMs) {
@@ -76,9 +100,50 @@ export function apiRequestsTable(tables: ProgramTables): ApiRequests {
     },
     finish: (keyDigest, attempt, sealed, expiresAtMs) =>
       tables.run(SQL.finish({ keyDigest, attempt, sealed, expiresAtMs })),
+    finishSoon: (stored, freed) => gathered.add(SQL.finish(stored), ...freed.map((one) => SQL.forget(one))),
+    flush: () => gathered.flush(),
     forget: (keyDigest, attempt) => tables.run(SQL.forget({ keyDigest, attempt })),
     drop: (keyDigest) => tables.run(SQL.drop({ keyDigest })),
   };
+}
+
+/** Writes statements of several callers in one transaction. */
+class GatheredWrites {
+  readonly #tables: ProgramTables;
+  /** The statements belong to several requests, so they run in the context of none. */
+  readonly #inNone = AsyncLocalStorage.snapshot();
+  #calls: TableCall[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #next = Promise.withResolvers<void>();
+  #settled: Promise<unknown> = Promise.resolve();
+
+  constructor(tables: ProgramTables) {
+    this.#tables = tables;
+  }
+
+  /** @returns a promise that resolves once they are durable */
+  add(...calls: readonly TableCall[]): Promise<void> {
+    const { promise } = this.#next;
+    this.#calls.push(...calls);
+    this.#timer ??= setTimeout(() => this.#write(), GATHERED_MS);
+    if (this.#calls.length >= MAX_GATHERED) this.#write();
+    return promise;
+  }
+
+  async flush(): Promise<void> {
+    if (this.#calls.length > 0) this.#write();
+    await this.#settled;
+  }
+
+  #write(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const { promise, resolve } = this.#next;
+    this.#next = Promise.withResolvers();
+    const calls = this.#calls.splice(0);
+    resolve(this.#inNone(() => this.#tables.run(...calls)));
+    this.#settled = Promise.allSettled([this.#settled, promise]);
+  }
 }
 
 interface Parts {
@@ -91,9 +156,11 @@ interface Parts {
 }
 
 /** The only process that performs a request. */
-export interface Attempt<Answer> {
+export interface Attempt<Answer> extends StoredAttempt {
   /** Stores the answer for those who repeat the request. */
   finish(answer: Answer, keptMs: number): Promise<void>;
+  /** As `finish`, for an answer that need not be stored before it is sent (`ApiRequests.finishSoon`). */
+  finishSoon(answer: Answer, keptMs: number, freed?: readonly StoredAttempt[]): Promise<void>;
   /** Frees the key, so that the request can be performed again. */
   forget(): Promise<void>;
 }
@@ -146,10 +213,15 @@ export class AnsweredRequests<Answer> {
     const begun = await apiRequests.begin(keyDigest, requestDigest, nowMs, nowMs + pendingMs);
     if ('requestDigest' in begun) return this.#repeated(begun, keyDigest, requestDigest);
     const { attempt } = begun;
+    const sealedOf = async (answer: Answer) => seal(await secret.key(use), JSON.stringify(answer), keyDigest);
     return {
+      ...{ keyDigest, attempt },
       async finish(answer, keptMs) {
-        const sealed = seal(await secret.key(use), JSON.stringify(answer), keyDigest);
-        await apiRequests.finish(keyDigest, attempt, sealed, clock() + keptMs);
+        await apiRequests.finish(keyDigest, attempt, await sealedOf(answer), clock() + keptMs);
+      },
+      async finishSoon(answer, keptMs, freed = []) {
+        const stored = { keyDigest, attempt, sealed: await sealedOf(answer), expiresAtMs: clock() + keptMs };
+        await apiRequests.finishSoon(stored, freed);
       },
       forget: () => apiRequests.forget(keyDigest, attempt),
     };

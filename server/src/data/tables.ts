@@ -324,9 +324,13 @@ export function cachedReads(
   run: (call: TableCall) => readonly TableRow[],
 ): ProgramTables['list'] {
   const cache = new CachedRows<{ readonly recordOf: unknown; readonly records: readonly unknown[] }>(reads);
+  /** Statements are long, and a number is shorter. */
+  const numbers = new Map<string, number>();
   return <T>(call: TableCall, recordOf: (row: TableRow) => T) =>
     reads.read(() => {
-      const name = call.sql + JSON.stringify(call.values); // keeps texts and numbers apart
+      const number = numbers.get(call.sql) ?? numbers.size;
+      numbers.set(call.sql, number);
+      const name = number + JSON.stringify(call.values); // keeps texts and numbers apart
       const known = cache.get(name);
       if (known?.recordOf === recordOf) return known.records as readonly T[];
       const records = run(call).map(recordOf);

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import { StorageFault } from '@grantd/core';
 import type { Context, MiddlewareHandler } from 'hono';
-import type { AnsweredRequests, Attempt } from '../../data/answered_requests.ts';
+import type { AnsweredRequests, Attempt, StoredAttempt } from '../../data/answered_requests.ts';
 import type { LinkPurpose } from '../../data/mails.ts';
 import type { ProgramSecret } from '../../data/secrets.ts';
 import type { RequestLog } from '../../log/log.ts';
@@ -220,7 +220,8 @@ export async function beginOrWait<Answer>(
 }
 
 /**
- * Stores the answer. A failure of the server is not stored, so that the form can be sent again.
+ * Stores the answer, while it is on its way to the browser. A failure of the server is not stored, so that the form can
+ * be sent again.
  * @returns `undefined` if it is not stored
  */
 async function remember(
@@ -230,27 +231,34 @@ async function remember(
   [browser, before]: readonly [browser: string, session: string],
 ): Promise<FormAnswer | undefined> {
   const { status, headers } = c.res;
-  try {
-    const body = await c.res.clone().text();
-    if (status >= 500 || body.length > MAX_BODY) {
-      await attempt.forget();
-      return undefined;
-    }
-    const session = cookies.setBy(headers, SESSION_COOKIE) ?? before;
-    const answer: FormAnswer = {
-      ...{ status, headers: [...headers] },
-      body: (await pack(body)).toString('base64'),
-      sessions: [before, session],
-    };
-    await attempt.finish(answer, KEPT_MS);
-    for (const old of countAnswer({ session, browser, ...attempt })) await old.forget();
-    return answer;
-  } catch (error) {
-    if (!(error instanceof StorageFault)) throw error;
-    // The form has been performed, and its answer is true.
-    requestLog.failure(requestIdOf(c), 'storage_unavailable', error);
+  // The form has been performed, and its answer is true.
+  const onFailure = failureOf(c, requestLog);
+  const body = c.res.body === null ? '' : await c.res.clone().text();
+  if (status >= 500 || body.length > MAX_BODY) {
+    await attempt.forget().catch(onFailure);
     return undefined;
   }
+  const session = cookies.setBy(headers, SESSION_COOKIE) ?? before;
+  const answer: FormAnswer = {
+    ...{ status, headers: [...headers] },
+    body: body === '' ? '' : (await pack(body)).toString('base64'),
+    sessions: [before, session],
+  };
+  const { keyDigest, attempt: name } = attempt;
+  const dropped = countAnswer({ session, browser, keyDigest, attempt: name });
+  void attempt.finishSoon(answer, KEPT_MS, dropped).catch(onFailure);
+  return answer;
+}
+
+/** @returns a function that logs a failure to store what became of a request that has its answer */
+export function failureOf(c: PageContext, requestLog: Pick<RequestLog, 'failure'>): (error: unknown) => void {
+  const requestId = requestIdOf(c);
+  return (error) =>
+    requestLog.failure(
+      requestId,
+      error instanceof StorageFault ? 'storage_unavailable' : 'unexpected',
+      error,
+    );
 }
 
 /** @returns `undefined` if the browser has another session by now */
@@ -260,8 +268,9 @@ function repeat(
   { status, headers, body, sessions }: FormAnswer,
 ): Promise<Response> | undefined {
   if (!sessions.includes(cookies.get(c, SESSION_COOKIE) ?? '')) return undefined;
-  return unpack(Buffer.from(body, 'base64')).then(
-    (content) => new Response(content, { status, headers: headers.map(([name, value]) => [name, value]) }),
+  const headersOf = () => headers.map(([name, value]): [string, string] => [name, value]);
+  return (body === '' ? Promise.resolve(null) : unpack(Buffer.from(body, 'base64'))).then(
+    (content) => new Response(content, { status, headers: headersOf() }),
   );
 }
 
@@ -326,13 +335,11 @@ const MOST = 1000;
 /** Milliseconds after which an answer has been swept. */
 const SWEPT_MS = 2 * 60 * 1000;
 
-/** An answer that was stored. */
-interface StoredAnswer {
+/** An answer that is stored. */
+interface StoredAnswer extends StoredAttempt {
   /** The session that the answer leaves; empty if there is none. */
   readonly session: string;
   readonly browser: string;
-  /** Deletes it. */
-  forget(): Promise<void>;
 }
 
 type Entry = StoredAnswer & { readonly storedAtMs: number };
@@ -343,14 +350,37 @@ type Entry = StoredAnswer & { readonly storedAtMs: number };
  * @returns counts an answer, and returns those to forget
  */
 export function countAnswers(clock: () => number): (stored: StoredAnswer) => readonly StoredAnswer[] {
-  let entries: readonly Entry[] = [];
+  /** In the order of their times. */
+  const ofUsers = new Set<Entry>();
+  const ofStrangers = new Set<Entry>();
+  /** By session and browser, likewise. */
+  const own = new Map<string, Set<Entry>>();
+  const ownerOf = ({ session, browser }: StoredAnswer) => `${session} ${browser}`;
+  const remove = (entry: Entry) => {
+    (entry.session === '' ? ofStrangers : ofUsers).delete(entry);
+    const others = own.get(ownerOf(entry));
+    others?.delete(entry);
+    if (others?.size === 0) own.delete(ownerOf(entry));
+  };
+  /** Removes the first ones, as long as the condition holds. */
+  const removeFirst = (entries: Set<Entry>, isOver: (entry: Entry) => boolean): readonly Entry[] => {
+    const removed: Entry[] = [];
+    for (const entry of entries) {
+      if (!isOver(entry)) break;
+      remove(entry);
+      removed.push(entry);
+    }
+    return removed;
+  };
   return (stored) => {
     const newest = { ...stored, storedAtMs: clock() };
-    entries = [...entries.filter((one) => one.storedAtMs + SWEPT_MS > newest.storedAtMs), newest];
-    const alike = entries.filter((one) => (one.session === '') === (stored.session === ''));
-    const own = alike.filter((one) => one.session + one.browser === stored.session + stored.browser);
-    const dropped = new Set([...own.slice(0, -MOST_OWN), ...alike.slice(0, -MOST)]);
-    entries = entries.filter((one) => !dropped.has(one));
-    return [...dropped];
+    for (const entries of [ofUsers, ofStrangers])
+      removeFirst(entries, ({ storedAtMs }) => storedAtMs + SWEPT_MS <= newest.storedAtMs);
+    const alike = stored.session === '' ? ofStrangers : ofUsers;
+    const same = own.get(ownerOf(stored)) ?? new Set();
+    own.set(ownerOf(stored), same.add(newest));
+    alike.add(newest);
+    const dropped = removeFirst(same, () => same.size > MOST_OWN);
+    return [...dropped, ...removeFirst(alike, () => alike.size > MOST)];
   };
 }

@@ -1,13 +1,13 @@
 // What a user decides on the way to a client: whether to continue as they are, and whether to consent.
 import { createHash } from 'node:crypto';
-import { type IssuingClientRepository, StorageFault } from '@grantd/core';
+import type { IssuingClientRepository } from '@grantd/core';
 import type { DetailsType } from '../../config/details_types.ts';
 import { isLoopback } from '../../config/networks.ts';
 import type { AnsweredRequests } from '../../data/answered_requests.ts';
 import type { Consents, ScopeTexts } from '../../data/consents.ts';
 import type { RequestLog } from '../../log/log.ts';
 import { requiredConsent } from '../../people/consents.ts';
-import { beginOrWait, type FormTokens } from '../browser/forms.ts';
+import { beginOrWait, type FormTokens, failureOf } from '../browser/forms.ts';
 import type { AuthorizationPage, PendingPages } from '../browser/pending.ts';
 import { type PageContext, requestIdOf } from '../browser/request.ts';
 import type { BrowserSession, BrowserSessions } from '../browser/sessions.ts';
@@ -223,13 +223,8 @@ function submitConsent(needs: ConsentNeeds) {
       if (response === undefined) await begun.forget();
     }
     if (response === undefined) return needs.authorization.proceed(c, opened, undefined);
-    try {
-      await begun.finish(decision, DECISION_KEPT_MS);
-    } catch (error) {
-      if (!(error instanceof StorageFault)) throw error;
-      // The client may have its answer by now, so the user gets it too.
-      requestLog.failure(requestId, 'storage_unavailable', error);
-    }
+    // The client may have its answer by now, so the user gets it in any case.
+    void begun.finishSoon(decision, DECISION_KEPT_MS).catch(failureOf(c, requestLog));
     return response;
   };
 }
