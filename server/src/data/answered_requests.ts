@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHmac } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type ProgramSecret, type ProgramSecretUse, seal, unseal } from './secrets.ts';
 import { newIdentifier, type ProgramTables, type TableCall, table } from './tables.ts';
 
@@ -38,7 +39,7 @@ export interface ApiRequests {
     stored: StoredAttempt & { readonly sealed: string; readonly expiresAtMs: number },
     freed: readonly StoredAttempt[],
   ): Promise<void>;
-  /** Writes at once what `finishSoon` has gathered. Never rejects. */
+  /** Resolves once everything that `finishSoon` has gathered is written. Never rejects. */
   flush(): Promise<void>;
   /** Frees the key of an attempt that has changed nothing. */
   forget(keyDigest: string, attempt: string): Promise<void>;
@@ -52,11 +53,8 @@ export interface StoredAttempt {
   readonly attempt: string;
 }
 
-/** Milliseconds for which answers gather before they are written. Shorter than `LOOK_MS`, with which others look. */
+/** Milliseconds for which answers gather before they are written (ADR 212). */
 const GATHERED_MS = 20;
-
-/** The maximum number of gathered statements. */
-const MAX_GATHERED = 64;
 
 export const REQUESTS = table(
   'api_requests',
@@ -113,9 +111,8 @@ class GatheredWrites {
   /** The statements belong to several requests, so they run in the context of none. */
   readonly #inNone = AsyncLocalStorage.snapshot();
   #calls: TableCall[] = [];
-  #timer: NodeJS.Timeout | undefined;
-  #next = Promise.withResolvers<void>();
-  #settled: Promise<unknown> = Promise.resolve();
+  #gathering: Promise<void> | undefined;
+  #writing: Promise<void> | undefined;
 
   constructor(tables: ProgramTables) {
     this.#tables = tables;
@@ -123,26 +120,20 @@ class GatheredWrites {
 
   /** @returns a promise that resolves once they are durable */
   add(...calls: readonly TableCall[]): Promise<void> {
-    const { promise } = this.#next;
     this.#calls.push(...calls);
-    this.#timer ??= setTimeout(() => this.#write(), GATHERED_MS);
-    if (this.#calls.length >= MAX_GATHERED) this.#write();
-    return promise;
+    this.#gathering ??= this.#inNone(() => this.#write());
+    return this.#gathering;
   }
 
   async flush(): Promise<void> {
-    if (this.#calls.length > 0) this.#write();
-    await this.#settled;
+    await Promise.allSettled([this.#writing, this.#gathering]);
   }
 
-  #write(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const { promise, resolve } = this.#next;
-    this.#next = Promise.withResolvers();
-    const calls = this.#calls.splice(0);
-    resolve(this.#inNone(() => this.#tables.run(...calls)));
-    this.#settled = Promise.allSettled([this.#settled, promise]);
+  async #write(): Promise<void> {
+    await pause(GATHERED_MS);
+    this.#gathering = undefined;
+    this.#writing = this.#tables.run(...this.#calls.splice(0));
+    await this.#writing;
   }
 }
 
@@ -172,6 +163,8 @@ interface Repeated<Answer> {
   /** `undefined` while the request is pending. */
   readonly answer: Answer | undefined;
 }
+
+type Begun<Answer> = Attempt<Answer> | Repeated<Answer>;
 
 /**
  * Gives repeated requests the answer of the first one, in every process on the database. Answers are sealed, because they
@@ -203,27 +196,22 @@ export class AnsweredRequests<Answer> {
    * Takes a key for a request. Atomic: of concurrent callers, one gets it.
    * @param pendingMs after this time, the request of a process that died may be performed again
    */
-  async begin(
-    keyDigest: string,
-    requestDigest: string,
-    pendingMs: number,
-  ): Promise<Attempt<Answer> | Repeated<Answer>> {
+  async begin(keyDigest: string, requestDigest: string, pendingMs: number): Promise<Begun<Answer>> {
     const { apiRequests, secret, use, clock } = this.#parts;
     const nowMs = clock();
     const begun = await apiRequests.begin(keyDigest, requestDigest, nowMs, nowMs + pendingMs);
     if ('requestDigest' in begun) return this.#repeated(begun, keyDigest, requestDigest);
-    const { attempt } = begun;
     const sealedOf = async (answer: Answer) => seal(await secret.key(use), JSON.stringify(answer), keyDigest);
     return {
-      ...{ keyDigest, attempt },
+      ...{ keyDigest, ...begun },
       async finish(answer, keptMs) {
-        await apiRequests.finish(keyDigest, attempt, await sealedOf(answer), clock() + keptMs);
+        await apiRequests.finish(keyDigest, begun.attempt, await sealedOf(answer), clock() + keptMs);
       },
       async finishSoon(answer, keptMs, freed = []) {
-        const stored = { keyDigest, attempt, sealed: await sealedOf(answer), expiresAtMs: clock() + keptMs };
+        const stored = { keyDigest, ...begun, sealed: await sealedOf(answer), expiresAtMs: clock() + keptMs };
         await apiRequests.finishSoon(stored, freed);
       },
-      forget: () => apiRequests.forget(keyDigest, attempt),
+      forget: () => apiRequests.forget(keyDigest, begun.attempt),
     };
   }
 

@@ -325,12 +325,11 @@ export function cachedReads(
 ): ProgramTables['list'] {
   const cache = new CachedRows<{ readonly recordOf: unknown; readonly records: readonly unknown[] }>(reads);
   /** Statements are long, and a number is shorter. */
-  const numbers = new Map<string, number>();
+  const ids = new Map<string, number>();
   return <T>(call: TableCall, recordOf: (row: TableRow) => T) =>
     reads.read(() => {
-      const number = numbers.get(call.sql) ?? numbers.size;
-      numbers.set(call.sql, number);
-      const name = number + JSON.stringify(call.values); // keeps texts and numbers apart
+      // The second part keeps texts and numbers apart.
+      const name = (ids.get(call.sql) ?? ids.set(call.sql, ids.size).size - 1) + JSON.stringify(call.values);
       const known = cache.get(name);
       if (known?.recordOf === recordOf) return known.records as readonly T[];
       const records = run(call).map(recordOf);

@@ -13,13 +13,28 @@ import type { RequestLog } from '../../log/log.ts';
 import type { PageName } from '../../log/page_events.ts';
 import type { PasskeyAnswer } from '../../people/passkeys.ts';
 import type { Cookies } from './cookies.ts';
-import { bodyOf, type PageContext, type PageEnvironment, PageProblem, requestIdOf } from './request.ts';
+import {
+  bodyOf,
+  type PageContext,
+  type PageEnvironment,
+  PageProblem,
+  requestIdOf,
+  type SentForm,
+} from './request.ts';
 import { SESSION_COOKIE } from './sessions.ts';
 
 const FORM_COOKIE = 'grantd_browser';
 const FORM_COOKIE_SECONDS = 90 * 24 * 60 * 60;
 
 const SERIAL_BYTES = 12;
+
+/** What a page expects of a form. */
+interface ExpectedForm {
+  readonly page: PageName;
+  /** The purpose for which the form token was made, without the page. */
+  readonly about: readonly string[];
+  readonly clientId?: string | undefined;
+}
 
 /**
  * Tokens against forged forms, `SERIAL.PURPOSE.MAC`. The serial number tells this form from every other one of the browser,
@@ -51,33 +66,25 @@ export class FormTokens {
     return this.#cookies.get(c, FORM_COOKIE);
   }
 
-  /**
-   * The key under which this server made a form with this token for this browser, for any purpose; `undefined` if it did
-   * not.
-   */
-  async keyOf(c: Context, token: string): Promise<Uint8Array | undefined> {
-    const browser = this.browserOf(c);
-    if (browser === undefined) return undefined;
+  /** The form of a request; `undefined` if this server did not make it for this browser, for any purpose. */
+  async sent(c: PageContext): Promise<SentForm | undefined> {
+    const [browser = '', form] = [this.browserOf(c), new URLSearchParams(bodyOf(c))];
+    const token = form.get('form_token') ?? '';
     const [serial = '', purpose = ''] = token.split('.');
-    const keys = await this.#secret.keys('form_token');
-    return keys.find((key) => isEqual(tokenOf(key, browser, serial, purpose), token));
+    const keys = browser === '' ? [] : await this.#secret.keys('form_token');
+    const key = keys.find((item) => isEqual(tokenOf(item, browser, serial, purpose), token));
+    return key && { browser, form, key, purpose };
   }
 
   /**
    * Reads a form and verifies that this server made it for this browser.
-   * @param about the purpose for which the form token was made
    * @throws {PageProblem} the token does not match
    */
-  async verified(
-    c: PageContext,
-    { page, about, clientId }: { page: PageName; about: readonly string[]; clientId?: string | undefined },
-  ): Promise<URLSearchParams> {
-    const form = new URLSearchParams(bodyOf(c));
-    const token = form.get('form_token') ?? '';
-    const key = await this.keyOf(c, token);
-    if (key === undefined || token.split('.')[1] !== purposeOf(key, [page, ...about]))
+  async verified(c: PageContext, { page, about, clientId }: ExpectedForm): Promise<URLSearchParams> {
+    const sent = c.get('sent') ?? (await this.sent(c));
+    if (sent === undefined || sent.purpose !== purposeOf(sent.key, [page, ...about]))
       throw new PageProblem(page, 'form_foreign', clientId);
-    return form;
+    return sent.form;
   }
 }
 
@@ -155,10 +162,9 @@ type Sent = (c: PageContext) => Promise<readonly string[] | undefined>;
 export function sentForm({ formTokens }: { readonly formTokens: FormTokens }): Sent {
   return async (c) => {
     if (c.req.method !== 'POST') return undefined;
-    const body = bodyOf(c);
-    const token = new URLSearchParams(body).get('form_token') ?? '';
-    if ((await formTokens.keyOf(c, token)) === undefined) return undefined;
-    return [formTokens.browserOf(c) ?? '', c.get('plain').url, body];
+    const sent = await formTokens.sent(c);
+    c.set('sent', sent);
+    return sent && [sent.browser, c.get('plain').url, bodyOf(c)];
   };
 }
 
@@ -201,10 +207,7 @@ export function answerOnce(needs: AnswerNeeds, sent: Sent): MiddlewareHandler<Pa
 }
 
 /** @returns the right to perform what the key stands for, or the answer of the process that has performed it */
-export async function beginOrWait<Answer>(
-  answers: AnsweredRequests<Answer>,
-  key: string,
-): Promise<Attempt<Answer> | Answer> {
+export async function beginOrWait<A>(answers: AnsweredRequests<A>, key: string): Promise<Attempt<A> | A> {
   for (;;) {
     const begun = await answers.begin(key, '', PENDING_MS);
     if (!('isSame' in begun)) return begun;
@@ -231,11 +234,9 @@ async function remember(
   [browser, before]: readonly [browser: string, session: string],
 ): Promise<FormAnswer | undefined> {
   const { status, headers } = c.res;
-  // The form has been performed, and its answer is true.
-  const onFailure = failureOf(c, requestLog);
   const body = c.res.body === null ? '' : await c.res.clone().text();
   if (status >= 500 || body.length > MAX_BODY) {
-    await attempt.forget().catch(onFailure);
+    await attempt.forget().catch((error: unknown) => logFailure(c, requestLog, error));
     return undefined;
   }
   const session = cookies.setBy(headers, SESSION_COOKIE) ?? before;
@@ -244,21 +245,15 @@ async function remember(
     body: body === '' ? '' : (await pack(body)).toString('base64'),
     sessions: [before, session],
   };
-  const { keyDigest, attempt: name } = attempt;
-  const dropped = countAnswer({ session, browser, keyDigest, attempt: name });
-  void attempt.finishSoon(answer, KEPT_MS, dropped).catch(onFailure);
+  const dropped = countAnswer({ session, browser, ...attempt });
+  attempt.finishSoon(answer, KEPT_MS, dropped).catch((error: unknown) => logFailure(c, requestLog, error));
   return answer;
 }
 
-/** @returns a function that logs a failure to store what became of a request that has its answer */
-export function failureOf(c: PageContext, requestLog: Pick<RequestLog, 'failure'>): (error: unknown) => void {
-  const requestId = requestIdOf(c);
-  return (error) =>
-    requestLog.failure(
-      requestId,
-      error instanceof StorageFault ? 'storage_unavailable' : 'unexpected',
-      error,
-    );
+/** Logs a failure to store an answer, which is no less true. */
+export function logFailure(c: PageContext, requestLog: Pick<RequestLog, 'failure'>, error: unknown): void {
+  const reason = error instanceof StorageFault ? 'storage_unavailable' : 'unexpected';
+  requestLog.failure(requestIdOf(c), reason, error);
 }
 
 /** @returns `undefined` if the browser has another session by now */
@@ -342,7 +337,7 @@ interface StoredAnswer extends StoredAttempt {
   readonly browser: string;
 }
 
-type Entry = StoredAnswer & { readonly storedAtMs: number };
+type Entry = StoredAnswer & { readonly owner: string; readonly storedAtMs: number };
 
 /**
  * Counts the answers that a process has stored, and finds the oldest beyond a limit. Answers without a session have a
@@ -351,36 +346,20 @@ type Entry = StoredAnswer & { readonly storedAtMs: number };
  */
 export function countAnswers(clock: () => number): (stored: StoredAnswer) => readonly StoredAnswer[] {
   /** In the order of their times. */
-  const ofUsers = new Set<Entry>();
-  const ofStrangers = new Set<Entry>();
-  /** By session and browser, likewise. */
-  const own = new Map<string, Set<Entry>>();
-  const ownerOf = ({ session, browser }: StoredAnswer) => `${session} ${browser}`;
-  const remove = (entry: Entry) => {
-    (entry.session === '' ? ofStrangers : ofUsers).delete(entry);
-    const others = own.get(ownerOf(entry));
-    others?.delete(entry);
-    if (others?.size === 0) own.delete(ownerOf(entry));
-  };
-  /** Removes the first ones, as long as the condition holds. */
-  const removeFirst = (entries: Set<Entry>, isOver: (entry: Entry) => boolean): readonly Entry[] => {
-    const removed: Entry[] = [];
-    for (const entry of entries) {
-      if (!isOver(entry)) break;
-      remove(entry);
-      removed.push(entry);
-    }
-    return removed;
-  };
+  const [ofUsers, ofStrangers] = [new Set<Entry>(), new Set<Entry>()];
   return (stored) => {
-    const newest = { ...stored, storedAtMs: clock() };
-    for (const entries of [ofUsers, ofStrangers])
-      removeFirst(entries, ({ storedAtMs }) => storedAtMs + SWEPT_MS <= newest.storedAtMs);
     const alike = stored.session === '' ? ofStrangers : ofUsers;
-    const same = own.get(ownerOf(stored)) ?? new Set();
-    own.set(ownerOf(stored), same.add(newest));
+    const newest = { ...stored, owner: `${stored.session} ${stored.browser}`, storedAtMs: clock() };
+    for (const entry of alike) {
+      if (entry.storedAtMs + SWEPT_MS > newest.storedAtMs) break;
+      alike.delete(entry);
+    }
     alike.add(newest);
-    const dropped = removeFirst(same, () => same.size > MOST_OWN);
-    return [...dropped, ...removeFirst(alike, () => alike.size > MOST)];
+    const own = [...alike].filter(({ owner }) => owner === newest.owner);
+    // Each answer is one more, so one goes.
+    const [oldest] = own.length > MOST_OWN ? own : alike.size > MOST ? alike : [];
+    if (oldest === undefined) return [];
+    alike.delete(oldest);
+    return [oldest];
   };
 }

@@ -13,12 +13,24 @@ import type { FailedSignIn } from '../../people/sign_in.ts';
 import { languageOf, type Texts } from '../../texts/texts.ts';
 import type { KnownBrowsers, LanguageChoice } from './cookies.ts';
 
+/** A form that this server has made for the browser that sends it. */
+export interface SentForm {
+  readonly browser: string;
+  readonly form: URLSearchParams;
+  /** The key of its token. */
+  readonly key: Uint8Array;
+  /** The digest of its purpose. */
+  readonly purpose: string;
+}
+
 export interface PageEnvironment {
   /** The sender's IP address; `secondsToWait` is present if the server refuses the request for now. */
   Bindings: HttpBindings & { incoming: { id?: string; address?: string; secondsToWait?: number } };
   Variables: {
     /** The request in the library’s form, with its body. */
     plain: HttpRequest;
+    /** The form that it sends, once its token has been verified. */
+    sent?: SentForm | undefined;
   };
 }
 

@@ -7,7 +7,7 @@ import type { AnsweredRequests } from '../../data/answered_requests.ts';
 import type { Consents, ScopeTexts } from '../../data/consents.ts';
 import type { RequestLog } from '../../log/log.ts';
 import { requiredConsent } from '../../people/consents.ts';
-import { beginOrWait, type FormTokens, failureOf } from '../browser/forms.ts';
+import { beginOrWait, type FormTokens, logFailure } from '../browser/forms.ts';
 import type { AuthorizationPage, PendingPages } from '../browser/pending.ts';
 import { type PageContext, requestIdOf } from '../browser/request.ts';
 import type { BrowserSession, BrowserSessions } from '../browser/sessions.ts';
@@ -224,7 +224,7 @@ function submitConsent(needs: ConsentNeeds) {
     }
     if (response === undefined) return needs.authorization.proceed(c, opened, undefined);
     // The client may have its answer by now, so the user gets it in any case.
-    void begun.finishSoon(decision, DECISION_KEPT_MS).catch(failureOf(c, requestLog));
+    begun.finishSoon(decision, DECISION_KEPT_MS).catch((error) => logFailure(c, requestLog, error));
     return response;
   };
 }
