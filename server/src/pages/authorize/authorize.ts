@@ -25,10 +25,12 @@ export function authorizeFlow({ authorization, browserSessions, pending }: Autho
           if (c.req.method === 'HEAD') return pending.redirect(c, 'authorization', page.pending);
           return authorization.proceed(c, page, await browserSessions.current(c));
         }
-        const page = await authorization.begin(c);
         // A form of another site arrives without cookies. After a redirect, the browser sends them. A `HEAD` gets no code.
-        if (c.req.method !== 'GET') return pending.redirect(c, 'authorization', page.pending);
-        return authorization.proceed(c, page, await browserSessions.current(c));
+        if (c.req.method !== 'GET')
+          return pending.redirect(c, 'authorization', (await authorization.begin(c)).pending);
+        // Together, so that they share a read transaction.
+        const [page, session] = await Promise.all([authorization.begin(c), browserSessions.current(c)]);
+        return authorization.proceed(c, page, session);
       });
     },
   };

@@ -347,19 +347,27 @@ type Entry = StoredAnswer & { readonly owner: string; readonly storedAtMs: numbe
 export function countAnswers(clock: () => number): (stored: StoredAnswer) => readonly StoredAnswer[] {
   /** In the order of their times. */
   const [ofUsers, ofStrangers] = [new Set<Entry>(), new Set<Entry>()];
+  /** How many answers each owner has. */
+  const counts = new Map<string, number>();
+  const remove = (entries: Set<Entry>, entry: Entry) => {
+    entries.delete(entry);
+    const left = (counts.get(entry.owner) ?? 0) - 1;
+    if (left > 0) counts.set(entry.owner, left);
+    else counts.delete(entry.owner);
+  };
   return (stored) => {
     const alike = stored.session === '' ? ofStrangers : ofUsers;
     const newest = { ...stored, owner: `${stored.session} ${stored.browser}`, storedAtMs: clock() };
     for (const entry of alike) {
       if (entry.storedAtMs + SWEPT_MS > newest.storedAtMs) break;
-      alike.delete(entry);
+      remove(alike, entry);
     }
-    alike.add(newest);
-    const own = [...alike].filter(({ owner }) => owner === newest.owner);
+    const count = (counts.get(newest.owner) ?? 0) + 1;
+    counts.set(newest.owner, count);
+    if (alike.add(newest).size <= MOST && count <= MOST_OWN) return [];
     // Each answer is one more, so one goes.
-    const [oldest] = own.length > MOST_OWN ? own : alike.size > MOST ? alike : [];
-    if (oldest === undefined) return [];
-    alike.delete(oldest);
+    const oldest = [...alike].find(({ owner }) => count <= MOST_OWN || owner === newest.owner) ?? newest;
+    remove(alike, oldest);
     return [oldest];
   };
 }

@@ -73,8 +73,8 @@ async function openStep(
   { pending, browserSessions, authorization }: StepNeeds,
   name: keyof typeof IS_DUE,
 ): Promise<Opened | Response> {
-  const page = await pending.openAuthorization(c, name);
-  const session = await browserSessions.current(c);
+  // Together, so that they share a read transaction.
+  const [page, session] = await Promise.all([pending.openAuthorization(c, name), browserSessions.current(c)]);
   const { page: next } = await authorization.nextStep(page, session);
   const isDue = session !== undefined && IS_DUE[name](next);
   return isDue ? { ...page, session } : authorization.proceed(c, page, session);
@@ -148,7 +148,7 @@ function submitDenied(needs: StepNeeds) {
 /** `GET /consent`: asks for consent. */
 function showConsent(needs: ConsentNeeds) {
   return async (c: PageContext): Promise<Response> => {
-    const opened = await openStep(c, needs, 'consent');
+    const [opened, texts] = await Promise.all([openStep(c, needs, 'consent'), needs.scopeTexts.list()]);
     if (opened instanceof Response) return opened;
     const { sealed, authorization, session } = opened;
     const requested = requiredConsent(authorization);
@@ -157,7 +157,7 @@ function showConsent(needs: ConsentNeeds) {
     const host = redirectUri === undefined ? undefined : hostOf(redirectUri);
     const question = questionOf(authorization);
     const glossary = await ScopeGlossary.open(
-      { ...needs, basePath: needs.drawing.basePath },
+      { ...needs, scopeTexts: { list: async () => texts }, basePath: needs.drawing.basePath },
       new Set(requested.scopes),
       setting.language,
     );

@@ -113,9 +113,14 @@ type Refusal =
 /** `GET /login`: shows the form, or continues if the user is already signed in and no other user wants to sign in. */
 export function showLogin(needs: LoginNeeds) {
   return async (c: PageContext): Promise<Response> => {
-    const page = await needs.pending.open(c, 'login');
-    const session = c.req.query('other') === undefined ? await needs.browserSessions.current(c) : undefined;
-    if (session === undefined) return renderForm(c, needs, page);
+    const isOther = c.req.query('other') !== undefined;
+    // Together, so that they share a read transaction.
+    const [page, session, hasPasskeys] = await Promise.all([
+      needs.pending.open(c, 'login'),
+      isOther ? undefined : needs.browserSessions.current(c),
+      anyPasskeys(needs),
+    ]);
+    if (session === undefined) return renderForm(c, needs, page, undefined, hasPasskeys);
     if (!('authorization' in page)) {
       if (await needs.missing.needsSignIn(session, page.pending)) return renderForm(c, needs, page);
       const missing = await needs.missing.of(session.person, session.amr, page);
@@ -222,6 +227,7 @@ async function renderForm(
   needs: LoginNeeds,
   page: PendingPage,
   typed?: { readonly username: string; readonly refusal?: Refusal },
+  hasPasskeys?: boolean,
 ): Promise<Response> {
   const authorization = 'authorization' in page ? page.authorization : undefined;
   const setting = needs.drawing.setting(c, authorization?.uiLocales);
@@ -239,8 +245,8 @@ async function renderForm(
       : !needs.signInParts.passwords.areAskedOf(username);
   const formToken = await needs.formTokens.make(c, 'login', page.sealed);
   // Offers passkeys only if there are any.
-  const hasPasskeys = needs.passkeys !== undefined && (await needs.factors.hasPasskeys());
-  const challenge = hasPasskeys ? await needs.passkeys?.signInChallenge(formToken) : undefined;
+  const offersPasskeys = hasPasskeys ?? (await anyPasskeys(needs));
+  const challenge = offersPasskeys ? await needs.passkeys?.signInChallenge(formToken) : undefined;
   const view = {
     action: `${needs.drawing.basePath}/login?pending=${page.sealed}${isOther ? '&other' : ''}`,
     formToken,
@@ -263,6 +269,11 @@ async function renderForm(
     formMayLeave: authorization !== undefined || providers !== undefined,
     ...(wait !== undefined && { headers: { 'retry-after': String(wait) } }),
   });
+}
+
+/** Whether any user has a passkey. */
+async function anyPasskeys({ passkeys, factors }: LoginNeeds): Promise<boolean> {
+  return passkeys !== undefined && factors.hasPasskeys();
 }
 
 /** Returns the signed-in user if the request may be about them. */
