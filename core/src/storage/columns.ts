@@ -200,6 +200,14 @@ export function columnsWithout<C extends AnyColumns, E extends keyof C = never>(
   return Object.fromEntries(kept) as Omit<C, E>;
 }
 
+/** The columns of some members. */
+export function columnsOf<C extends AnyColumns, M extends keyof C>(
+  columns: C,
+  ...members: readonly M[]
+): Pick<C, M> {
+  return Object.fromEntries(members.map((member) => [member, columns[member]])) as Pick<C, M>;
+}
+
 /** Members whose values many rows have in common. */
 export function repeatedIn<C extends AnyColumns>(columns: C): readonly (keyof C)[] {
   return Object.keys(columns).filter((member) => columns[member]?.repeated);

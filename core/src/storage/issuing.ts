@@ -87,7 +87,7 @@ export function canBeExchanged(
  * @throws {ContractBreach} one of the tokens names another principal than the refresh token
  */
 export function outcomeUpon(
-  presented: TokenRecord | undefined,
+  presented: (Basis & Pick<TokenRecord, 'supersededAtMs'>) | undefined,
   tokens: readonly NewToken[],
   nowMs: number,
 ): IssueOutcome | 'superseded' {
@@ -102,7 +102,7 @@ export function outcomeUpon(
  * @throws {ContractBreach} one of the tokens names another principal than the code
  */
 export function outcomeUponCode(
-  stored: AuthorizationCodeRecord | undefined,
+  stored: (Basis & Pick<AuthorizationCodeRecord, 'redeemedAtMs'>) | undefined,
   tokens: readonly NewToken[],
   nowMs: number,
 ): IssueOutcome | 'already_redeemed' {
@@ -120,7 +120,7 @@ function outcomeUponLive(basis: Basis, tokens: readonly NewToken[]): IssueOutcom
 const PRINCIPAL_MEMBERS = ['clientId', 'subject', 'sessionId', 'grantId'] as const;
 
 /** The part of a refresh token or code that decides what may be issued upon it. */
-type Basis = Pick<TokenRecord, (typeof PRINCIPAL_MEMBERS)[number] | 'notBeforeMs'>;
+type Basis = LifeFacts & Pick<TokenRecord, (typeof PRINCIPAL_MEMBERS)[number]>;
 
 /**
  * Checks the ties of new tokens. Revoking a refresh token revokes its grant, so a token that is tied to it without
@@ -166,8 +166,8 @@ export interface KeptPrincipal {
 
 /**
  * The principals that must exist and outlive tokens or codes of one issuance, each of them once. A session is kept to
- * the end of a day, so that its row changes about once a day and not with every token. A grant is listed until its
- * row is over, so that time is exact.
+ * the end of a day, so that its row changes about once a day and not with every token. The time of a grant is exact,
+ * because stores may list it until its row is over.
  */
 export function principalsBehind(
   dependents: readonly (Dependencies & { readonly keepUntil: number })[],

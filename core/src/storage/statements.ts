@@ -13,6 +13,7 @@ import type {
   TokenRecord,
 } from '../protocol/records.ts';
 import {
+  type AnyColumns,
   AUTHORIZATION_CODES,
   CLIENTS,
   GRANTS,
@@ -196,14 +197,14 @@ type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
 type WithStanding = Writable<Pick<TokenRecord, 'standing' | 'notBeforeMs'>>;
 
 /** Adds to a record what `STANDING_COLUMNS` read, whose first value is at `at`. */
-function addStanding(record: WithStanding, row: RowList, at: number): void {
+function withStandingAt<T extends WithStanding>(record: T, row: RowList, at: number): T {
   const standing: Writable<NonNullable<TokenRecord['standing']>> = { client: standingAt(row, at, at + 3) };
   if (row[at + 4] !== null) standing.subject = standingAt(row, at + 4, at + 7);
   if (row[at + 8] !== null) standing.session = standingAt(row, at + 8);
   if (row[at + 11] !== null) standing.grant = standingAt(row, at + 11);
   record.standing = standing;
-  const notBeforeMs = row[at + 14];
-  if (typeof notBeforeMs === 'number') record.notBeforeMs = notBeforeMs;
+  if (row[at + 14] !== null) record.notBeforeMs = row[at + 14] as number;
+  return record;
 }
 
 /**
@@ -219,42 +220,37 @@ export const LARGE_NUMBERS: Standing = { copied: Number.MAX_SAFE_INTEGER, curren
  */
 function standingAt(row: RowList, at: number, disabledAt?: number): Standing {
   const copied = row[at] as number;
-  const raisedAtMs = row[at + 2];
   const disabledAtMs = disabledAt === undefined ? null : row[disabledAt];
   const current = (row[at + 1] as number | null) ?? copied + 1;
   const standing: Writable<Standing> = { ...LARGE_NUMBERS, copied, current };
-  if (typeof raisedAtMs === 'number') standing.raisedAtMs = raisedAtMs;
+  if (row[at + 2] !== null) standing.raisedAtMs = row[at + 2] as number;
   if (typeof disabledAtMs === 'number') standing.disabledAtMs = disabledAtMs;
   return standing;
 }
 
 const ofRow = (name: string) => `t.${name}`;
 
-/** What a lookup of a token reads; `t` is its row. */
-export const TOKEN_COLUMNS = `${readNames(TOKENS).map(ofRow).join(', ')}, ${STANDING_COLUMNS}`;
+/** What a lookup reads of the row `t`: these columns, and its standing. */
+export const withStanding = (columns: AnyColumns) =>
+  `${readNames(columns).map(ofRow).join(', ')}, ${STANDING_COLUMNS}`;
 
-const readToken = listReader(TOKENS);
-const TOKEN_WIDTH = readNames(TOKENS).length;
-
-/** @param row in the order of `TOKEN_COLUMNS` */
-export function toTokenRecord(row: RowList): TokenRecord {
-  const record: Writable<TokenRecord> = readToken(row);
-  addStanding(record, row, TOKEN_WIDTH);
-  return record;
+/**
+ * @template T the members of these columns
+ * @returns a function that reads what `withStanding` names from the beginning of a list
+ */
+export function standingReader<T>(columns: AnyColumns): (row: RowList) => T & WithStanding {
+  const read = listReader(columns);
+  const width = readNames(columns).length;
+  return (row) => withStandingAt(read(row) as T & WithStanding, row, width);
 }
 
-/** What a lookup of an authorization code reads; `t` is its row. */
-export const CODE_COLUMNS = `${readNames(AUTHORIZATION_CODES).map(ofRow).join(', ')}, ${STANDING_COLUMNS}`;
+export const TOKEN_COLUMNS = withStanding(TOKENS);
 
-const readCode = listReader(AUTHORIZATION_CODES);
-const CODE_WIDTH = readNames(AUTHORIZATION_CODES).length;
+export const toTokenRecord: (row: RowList) => TokenRecord = standingReader(TOKENS);
 
-/** @param row in the order of `CODE_COLUMNS` */
-export function toCodeRecord(row: RowList): AuthorizationCodeRecord {
-  const record: Writable<AuthorizationCodeRecord> = readCode(row);
-  addStanding(record, row, CODE_WIDTH);
-  return record;
-}
+export const CODE_COLUMNS = withStanding(AUTHORIZATION_CODES);
+
+export const toCodeRecord: (row: RowList) => AuthorizationCodeRecord = standingReader(AUTHORIZATION_CODES);
 
 export const CLIENT_COLUMNS = readNames(CLIENTS).join(', ');
 
@@ -337,12 +333,14 @@ const IS_LEFT = `l.issuer_id = t.issuer_id AND l.grant_id = t.grant_id AND l.exp
       AND ${GENERATIONS.map((name) => `coalesce(l.${name}, 0) >= coalesce(t.${name}, 0)`).join(' AND ')}`;
 
 /** Grants with a live token, or a code that can be redeemed. Exchanged tokens live only as long as another one. */
-export const GRANTS_OF_SUBJECT = `
-    SELECT ${readNames(GRANTS).map(ofRow).join(', ')} ${UNREVOKED_GRANTS}
+export const USABLE_GRANTS = `${UNREVOKED_GRANTS}
       AND (EXISTS (
         SELECT 1 FROM grantd.tokens l
         WHERE ${IS_LEFT} AND l.superseded_at_ms IS NULL AND l.ancestors IS NULL)
-      OR EXISTS (SELECT 1 FROM grantd.authorization_codes l WHERE ${IS_LEFT} AND l.redeemed_at_ms IS NULL))
+      OR EXISTS (SELECT 1 FROM grantd.authorization_codes l WHERE ${IS_LEFT} AND l.redeemed_at_ms IS NULL))`;
+
+export const GRANTS_OF_SUBJECT = `
+    SELECT ${readNames(GRANTS).map(ofRow).join(', ')} ${USABLE_GRANTS}
     ORDER BY t.created_at_ms DESC, t.grant_id DESC`;
 
 /**

@@ -430,9 +430,9 @@ test('a key’s row is written when the day changes until which it is needed, an
   await storage.close();
 });
 
-test('a session’s row is written when the day changes until which it is kept, and not with each token', async () => {
+test('the rows of a session and a grant are written when the day changes until which they are kept, and not with each token', async () => {
   const path = join(folder, 'sessions.db');
-  const storage = openSqliteStorage({ path, issuer });
+  const storage = openSqliteStorage({ path, issuer, clock: () => 0 });
   await storage.clients.add(newClient('app'));
   const observer = new DatabaseSync(path);
   observer.exec(`
@@ -440,18 +440,27 @@ test('a session’s row is written when the day changes until which it is kept, 
     CREATE TRIGGER written_principal AFTER UPDATE ON principals BEGIN
       INSERT INTO written (kind, keep_until) VALUES (new.kind, new.keep_until);
     END`);
-  for (const keepUntil of [100, 200, DAY, DAY + 1, 5, 2 * DAY - 1]) {
-    const tied = { subject: 'user', sessionId: 'session', grantId: 'grant' };
-    const token = newToken('app', { ...tied, expiresAt: keepUntil, keepUntil });
-    assert.equal(await storage.tokens.issue([token], {}), 'issued');
-  }
+  const tied = { subject: 'user', sessionId: 'session', grantId: 'grant', familyId: 'family' };
+  const tokenUntil = (keepUntil: number) =>
+    newToken('app', { ...tied, kind: 'refresh_token', expiresAt: keepUntil, keepUntil });
+  const times = [100, 200, DAY, DAY + 1, 5, 2 * DAY - 1];
+  for (const time of times) assert.equal(await storage.tokens.issue([tokenUntil(time)], {}), 'issued');
   const writtenOf = (kind: string) =>
     observer
       .prepare('SELECT keep_until FROM written WHERE kind = ?')
       .all(kind)
       .map(({ keep_until }) => keep_until);
-  assert.deepEqual(writtenOf('session'), [2 * DAY]);
-  assert.deepEqual(writtenOf('grant'), [200, DAY, DAY + 1, 2 * DAY - 1]);
+  for (const kind of ['session', 'grant']) assert.deepEqual(writtenOf(kind), [2 * DAY], kind);
+
+  // Likewise a refresh.
+  let presented = tokenUntil(2 * DAY);
+  assert.equal(await storage.tokens.issue([presented], {}), 'issued');
+  for (const time of times.map((early) => early + DAY)) {
+    const successor = tokenUntil(time);
+    assert.equal(await storage.tokens.rotate(presented, successor, [successor]), 'issued');
+    presented = successor;
+  }
+  for (const kind of ['session', 'grant']) assert.deepEqual(writtenOf(kind), [2 * DAY, 3 * DAY], kind);
   assert.deepEqual(writtenOf('subject'), []);
   observer.close();
   await storage.close();

@@ -2,6 +2,7 @@
 import type { StatementResultingChanges } from 'node:sqlite';
 import type { EventFacts, EventOrigin, EventRecord, EventType } from '../../protocol/event_records.ts';
 import type { Principal } from '../../protocol/records.ts';
+import { endOfDay } from '../issuing.ts';
 import { EVENT_COLUMNS, type EventList, type EventRow, eventOfList } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import { prepareAll, returningLists } from './queues.ts';
@@ -198,10 +199,16 @@ export const SWEEP_SQL = {
       WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)
     RETURNING grant_id`,
 
-  // Without an index of their time, which each refresh would change: a grant is kept no longer than its last token or
-  // code, so it goes with that.
+  // Without an index of their time: a grant is kept to the end of the day of its last token or code, and goes with that.
+  // Tokens that were superseded or revoked may remain. They stay dead without their grant.
   grantPrincipal: `
-    DELETE FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grantId AND keep_until <= :now`,
+    DELETE FROM principals
+    WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grantId AND keep_until <= :endOfDay
+      AND NOT EXISTS (
+        SELECT 1 FROM tokens t WHERE t.issuer_id = principals.issuer_id AND t.grant_id = principals.id
+          AND t.superseded_at_ms IS NULL AND t.revoked_at_ms IS NULL)
+      AND NOT EXISTS (
+        SELECT 1 FROM authorization_codes c WHERE c.issuer_id = principals.issuer_id AND c.grant_id = principals.id)`,
 
   grant: 'DELETE FROM grants WHERE issuer_id = :issuerId AND grant_id = :grantId',
 
@@ -271,7 +278,7 @@ export function sqliteSweep(
     return swept;
   };
   const sweepGrant = (grantId: string, now: number): readonly StatementResultingChanges[] => {
-    const principal = sql.grantPrincipal.run({ issuerId, grantId, now });
+    const principal = sql.grantPrincipal.run({ issuerId, grantId, endOfDay: endOfDay(now) });
     return principal.changes === 0 ? [] : [principal, sql.grant.run({ issuerId, grantId })];
   };
   /** @returns how many identifiers were deleted. They can never be taken again. */

@@ -1,7 +1,7 @@
 // Generations of principals, and administration in SQLite: revocation, disabling and counting.
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
-import { markedUntil, principalFacts, principalsBehind } from '../issuing.ts';
+import { endOfDay, markedUntil, principalFacts, principalsBehind } from '../issuing.ts';
 import { type AliveRow, aliveToken, COUNTS, forSqlite, PRINCIPALS } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
@@ -24,7 +24,10 @@ export const PRINCIPALS_SQL = {
 };
 
 export interface Principals {
-  /** Makes sure that the principals of tokens and codes exist and outlive them. */
+  /**
+   * Makes sure that the principals of tokens and codes exist and outlive them. They are kept to the end of a day, so that
+   * their rows change about once a day and not with every token.
+   */
   keep(dependents: Parameters<typeof principalsBehind>[0]): void;
   /** Revokes all tokens of a principal. @returns whether there is one, or `markedUntil` counts it as one */
   raise(principal: Principal, id: string): boolean;
@@ -45,7 +48,8 @@ export function sqlitePrincipals({ database, issuerId, clock }: SqliteHandle): P
 
   return {
     keep(dependents) {
-      for (const kept of principalsBehind(dependents)) sql.keep.run({ issuerId, ...kept, nowMs: clock() });
+      for (const { keepUntil, ...kept } of principalsBehind(dependents))
+        sql.keep.run({ issuerId, ...kept, keepUntil: keepUntil && endOfDay(keepUntil), nowMs: clock() });
     },
     raise(principal, id) {
       const nowMs = clock();

@@ -1,9 +1,12 @@
 // Tokens, grants and codes in SQLite.
 
+import type { StatementSync } from 'node:sqlite';
 import type { EventOrigin } from '../../protocol/event_records.ts';
 import type { AuthorizationCodeRecord, NewToken, TokenRecord } from '../../protocol/records.ts';
 import {
+  type AnyColumns,
   AUTHORIZATION_CODES,
+  columnsOf,
   GRANTS,
   insertedNames,
   insertedRow,
@@ -42,11 +45,13 @@ import {
   NOTE_EXCHANGE_END,
   ON_KNOWN_GRANT,
   STANDING_JOINS,
+  standingReader,
   TOKEN_COLUMNS,
   toCodeRecord,
   toGrantRecord,
   toTokenRecord,
-  UNREVOKED_GRANTS,
+  USABLE_GRANTS,
+  withStanding,
 } from '../statements.ts';
 import type { CachedTokens } from './cached_tokens.ts';
 import type { SqliteHandle } from './connection.ts';
@@ -56,6 +61,17 @@ import type { Principals } from './principals.ts';
 import { prepareAll, returningLists } from './queues.ts';
 
 const JOINS = forSqlite(STANDING_JOINS);
+
+/** What decides what may be issued upon a refresh token or code. */
+const BASIS = columnsOf(
+  TOKENS,
+  ...(['clientId', 'subject', 'sessionId', 'grantId', 'issuedAtMs', 'expiresAt', 'revokedAtMs'] as const),
+);
+const REFRESH_BASIS = { ...BASIS, supersededAtMs: TOKENS.supersededAtMs };
+const CODE_BASIS = { ...BASIS, redeemedAtMs: AUTHORIZATION_CODES.redeemedAtMs };
+
+/** These columns of the row `t`, and until when its session and grant are kept. */
+const basisIn = (columns: AnyColumns) => `${withStanding(columns)}, e.keep_until, g.keep_until`;
 
 export const TOKENS_SQL = {
   getAccessToken: `
@@ -80,6 +96,10 @@ export const TOKENS_SQL = {
   exchangeEnd: `
     SELECT ended_at_ms FROM exchange_ends
     WHERE issuer_id = :issuerId AND client_id = :clientId AND subject = :subject`,
+
+  basis: `
+    SELECT ${basisIn(REFRESH_BASIS)} FROM tokens t ${JOINS}
+    WHERE t.issuer_id = ? AND t.id = ? AND t.kind = 'refresh_token'`,
 
   supersede: `
     UPDATE tokens SET superseded_at_ms = :nowMs, successor_id = :successorId
@@ -118,11 +138,15 @@ export function sqliteTokens(
   },
 ): IssuingTokenRepository {
   const { issuing, grants, principals, events, cache, take } = parts;
-  const { getAccessToken, getRefreshToken, descendants, exchanged, ...others } = TOKENS_SQL;
+  const { getAccessToken, getRefreshToken, basis, descendants, exchanged, ...others } = TOKENS_SQL;
   const sql = prepareAll(database, others);
 
   const accessTokenRow = returningLists<RowList>(database.prepare(getAccessToken));
   const refreshTokenRow = returningLists<RowList>(database.prepare(getRefreshToken));
+  const findBasis = basisFinder<Pick<TokenRecord, keyof typeof REFRESH_BASIS>>(
+    database.prepare(basis),
+    REFRESH_BASIS,
+  );
   const descendantRows = returningLists<RowList>(database.prepare(descendants));
   const exchangedRows = returningLists<RowList>(database.prepare(exchanged));
   const recordOf = (row: RowList | undefined) => row && toTokenRecord(row);
@@ -216,7 +240,7 @@ export function sqliteTokens(
 
     rotate({ id }, successor, tokens, once) {
       return transaction((origin) => {
-        const presented = findRefreshToken(id);
+        const presented = findBasis(issuerId, id);
         const outcome = outcomeUpon(presented, tokens, clock());
         if (outcome !== 'issued') return outcome;
         if (once !== undefined && !take(once)) return 'already_used';
@@ -230,7 +254,7 @@ export function sqliteTokens(
 
     issueFrom({ id }, tokens, once) {
       return transaction((origin) => {
-        const presented = findRefreshToken(id);
+        const presented = findBasis(issuerId, id);
         const outcome = outcomeUpon(presented, tokens, clock());
         if (outcome !== 'issued') return outcome;
         if (once !== undefined && !take(once)) return 'already_used';
@@ -295,7 +319,24 @@ export const ISSUING_SQL = {
     WHERE issuer_id = :issuerId AND kid = :keyId AND needed_until < :keepUntil`,
 };
 
+/** A basis, and until when its session and grant are kept, in seconds since 1970. */
+type KeptBasis = IssuingBasis & { readonly keptUntil: Readonly<Record<'session' | 'grant', number>> };
+
+/** A basis without a session or grant has none to keep. */
+const timeOf = (value: unknown) => Number(value ?? Infinity);
+
+/** @param statement reads `basisIn` the columns */
+function basisFinder<T>(statement: StatementSync, columns: AnyColumns) {
+  const rows = returningLists<RowList>(statement);
+  const read = standingReader<T>(columns);
+  return (issuerId: number, id: string) => {
+    const row = rows.get(issuerId, id);
+    return row && { ...read(row), keptUntil: { session: timeOf(row.at(-2)), grant: timeOf(row.at(-1)) } };
+  };
+}
+
 interface SqliteIssuing extends Issuing {
+  insert(tokens: readonly NewToken[], basis?: KeptBasis): void;
   /** Records an issuance, if the store records any. @param basis what the tokens were issued upon */
   record(tokens: readonly NewToken[], basis: TokenBasis, origin: EventOrigin | undefined): void;
 }
@@ -309,10 +350,11 @@ export function sqliteIssuing(
   const sql = prepareAll(database, others);
   const insertion = database.prepare(insert);
   const insertionUpon = database.prepare(insertUpon);
-  /** Keeps the session and grant of a live refresh token or code, whose rows exist. NULL finds no row. */
-  const extendPrincipals = ({ sessionId, grantId }: IssuingBasis, keepUntil: number): void => {
-    sql.extend.run({ issuerId, kind: 'session', id: sessionId ?? null, keepUntil: endOfDay(keepUntil) });
-    sql.extend.run({ issuerId, kind: 'grant', id: grantId ?? null, keepUntil });
+  /** Keeps the session and grant of a live refresh token or code, as `Principals.keep` does. */
+  const extendPrincipals = (basis: KeptBasis, keepUntil: number): void => {
+    for (const kind of ['session', 'grant'] as const)
+      if (basis.keptUntil[kind] < keepUntil)
+        sql.extend.run({ issuerId, kind, id: basis[`${kind}Id`] ?? null, keepUntil: endOfDay(keepUntil) });
   };
   return {
     admits({ clientId, subject, issuedAtMs }, clientGeneration) {
@@ -368,7 +410,8 @@ export const GRANTS_SQL = {
     ${ON_KNOWN_GRANT}`,
 
   ofSubject: forSqlite(GRANTS_OF_SUBJECT),
-  toRevoke: forSqlite(`SELECT t.grant_id ${UNREVOKED_GRANTS} AND t.client_id = :clientId`),
+  // In one transaction, so nothing is issued meanwhile upon another grant.
+  toRevoke: forSqlite(`SELECT t.grant_id ${USABLE_GRANTS} AND t.client_id = :clientId`),
   noteExchangeEnd: forSqlite(NOTE_EXCHANGE_END),
   endExchanges: forSqlite(END_EXCHANGES),
 };
@@ -431,6 +474,10 @@ export const AUTHORIZATION_CODES_SQL = {
     SELECT ${CODE_COLUMNS} FROM authorization_codes t ${JOINS}
     WHERE t.issuer_id = ? AND t.id = ?`,
 
+  basis: `
+    SELECT ${basisIn(CODE_BASIS)} FROM authorization_codes t ${JOINS}
+    WHERE t.issuer_id = ? AND t.id = ?`,
+
   insert: `
     INSERT INTO authorization_codes (issuer_id, ${insertedNames(AUTHORIZATION_CODES).join(', ')},
       ${GENERATIONS.join(', ')})
@@ -456,10 +503,14 @@ export function sqliteAuthorizationCodes(
   },
 ): AuthorizationCodeRepository {
   const { issuing, grants, principals, events, take } = parts;
-  const { get, ...others } = AUTHORIZATION_CODES_SQL;
+  const { get, basis, ...others } = AUTHORIZATION_CODES_SQL;
   const sql = prepareAll(database, others);
 
   const codeRow = returningLists<RowList>(database.prepare(get));
+  const findBasis = basisFinder<Pick<AuthorizationCodeRecord, keyof typeof CODE_BASIS>>(
+    database.prepare(basis),
+    CODE_BASIS,
+  );
   const find = (id: string): AuthorizationCodeRecord | undefined => {
     const row = codeRow.get(issuerId, id);
     return row && toCodeRecord(row);
@@ -485,7 +536,7 @@ export function sqliteAuthorizationCodes(
 
     redeem({ id }, tokens, once) {
       return transaction((origin) => {
-        const stored = find(id);
+        const stored = findBasis(issuerId, id);
         const outcome = outcomeUponCode(stored, tokens, clock());
         if (outcome !== 'issued') return outcome;
         if (once !== undefined && !take(once)) return 'already_used';
