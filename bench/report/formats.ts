@@ -11,6 +11,11 @@ export function formatValue(value = Number.NaN): string {
   return value >= 20 ? value.toFixed(0) : value.toFixed(value >= 2 ? 2 : 3);
 }
 
+/** The value, and the most that it can be, if that is known. */
+export function formatResult({ value, bound }: Pick<GoalResult, 'value' | 'bound'>): string {
+  return formatValue(value) + (bound === undefined ? '' : ` (at most ${formatValue(bound)})`);
+}
+
 export function percent(share: number | undefined): string {
   return share === undefined ? '' : `${Math.round(share * 100)} %`;
 }

@@ -1,7 +1,7 @@
 import { keptItsRate, type OpenLoopResult } from '../load/open_loop.ts';
 import type { WarmUp } from '../running.ts';
 import { apiChecksTable } from './api_checks.ts';
-import { boundOf, formatValue, percent } from './formats.ts';
+import { boundOf, formatResult, percent } from './formats.ts';
 import { goalResults } from './goals.ts';
 import type { ContestantResult, RunResults } from './results.ts';
 import { shownTable } from './shown.ts';
@@ -138,7 +138,7 @@ function mebibytes(bytes: number): string {
 function goalTable(results: RunResults): string | undefined {
   const rows = goalResults(results)
     .filter(({ value }) => value !== undefined)
-    .map((goal) => [goal.work, boundOf(goal), formatValue(goal.value), verdict(results, goal)]);
+    .map((goal) => [goal.work, boundOf(goal), formatResult(goal), verdict(results, goal)]);
   return rows.length === 0 ? undefined : table(['work', 'goal', 'result', ''], rows);
 }
 

@@ -277,6 +277,31 @@ test('two workers are held against twice what one core could do, with the commit
   assert.ok(Math.abs((two?.value ?? Number.NaN) - 1800 / ((2 * 1e6) / microseconds)) < 1e-9);
 });
 
+test('refreshes and code exchanges are held against oidc-provider, with the most that signing allows', () => {
+  const rates = { grantd: [900], 'grantd, 2 cores': [1500], bare: [10_000], 'oidc-provider': [1000] };
+  const run = {
+    ...results({ 'refresh-token': rates, 'code-exchange': rates }),
+    primitives: primitivesWith({ signRs256: 300 }),
+  };
+  const twoCores = 'times one core, one process on 2 cores';
+  assert.deepEqual(valuesOf(run), [
+    ['refresh-token', 'times oidc-provider', 0.9, false],
+    ['refresh-token', twoCores, 1500 / 900, true],
+    ['code-exchange', 'times oidc-provider', 0.9, false],
+    ['code-exchange', twoCores, 1500 / 900, true],
+  ]);
+  // 100 µs for the exchange, and 300 for each signature.
+  const text = tables(run);
+  assert.match(
+    text,
+    /\| refresh-token +\| at least 1 times oidc-provider +\| 0\.900 \(at most 1\.429\) \| not met \|/,
+  );
+  assert.match(
+    text,
+    /\| code-exchange +\| at least 1\.2 times oidc-provider +\| 0\.900 \(at most 2\.50\) +\| not met \|/,
+  );
+});
+
 test('two workers are not judged if the generator has no core of its own', () => {
   const run = results({ mix: { grantd: [1000], 'grantd, 2 workers': [1200] } });
   const verdictsOf = (cores: number) => tables({ ...run, machine: { ...run.machine, cores } });

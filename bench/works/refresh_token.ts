@@ -1,6 +1,7 @@
 import { BENCH_CLIENTS, clientOf } from '../population/clients.ts';
 import { tokenProof } from '../population/dpop_proofs.ts';
 import type { TokenKind } from '../population/order.ts';
+import { WORKER_CORES } from '../processes/pinning.ts';
 import { bareLike, grantd } from '../subjects/contestants.ts';
 import type { PeerTokenKind } from '../subjects/peer_order.ts';
 import type { PeerName } from '../subjects/peer_state.ts';
@@ -14,6 +15,9 @@ import type { Work } from './work.ts';
 /** The contestant that gets the same requests without proofs. */
 export const WITHOUT_PROOF = 'grantd, without proofs';
 
+/** The contestant that may use both cores, where the thread pool signs with RSA beside the event loop. */
+export const ON_TWO_CORES = 'grantd, 2 cores';
+
 /** What is traded in for new tokens, and once only. */
 interface Trade {
   readonly name: string;
@@ -22,10 +26,12 @@ interface Trade {
   readonly peerKind: PeerTokenKind;
   readonly peers: readonly PeerName[];
   readonly planned: typeof refreshing;
+  /** Whether it is also measured on two cores. */
+  readonly signsInPool?: true;
 }
 
 /** Refreshes and code exchanges: each request uses one token or code up, and gets a refresh token among others. */
-function trading({ name, title, kind, peerKind, peers: chosen, planned }: Trade): Work {
+function trading({ name, title, kind, peerKind, peers: chosen, planned, signsInPool }: Trade): Work {
   return {
     name,
     title,
@@ -38,9 +44,12 @@ function trading({ name, title, kind, peerKind, peers: chosen, planned }: Trade)
         tokens: tokensOf(population, 'jwt_rs256'),
         client: BENCH_CLIENTS.machine_es256,
       });
-      const measured = grantd(stage, population, workload, { changes: true, warmUp });
+      const order = { changes: true, warmUp };
+      const measured = grantd(stage, population, workload, order);
+      const onTwoCores = { ...order, name: ON_TWO_CORES, cores: WORKER_CORES };
       return [
         measured,
+        ...(signsInPool && !stage.isComparison ? [grantd(stage, population, workload, onTwoCores)] : []),
         ...(stage.isComparison ? [] : [await bareLike(measured)]),
         ...(await peers(stage, name, {
           peers: chosen,
@@ -62,6 +71,7 @@ export const refreshToken = trading({
   peerKind: 'refresh',
   peers: [...OIDC_ON_SQLITE, ...OAUTH2_ON_SQLITE],
   planned: refreshing,
+  signsInPool: true,
 });
 
 /** What oidc-provider issues: opaque tokens, and an ID token signed with RS256. */
@@ -72,6 +82,7 @@ export const refreshTokenOpaque = trading({
   peerKind: 'refresh',
   peers: [...OIDC_ON_SQLITE, BETTER_AUTH_ON_SQLITE],
   planned: refreshing,
+  signsInPool: true,
 });
 
 export const refreshTokenEs256 = trading({
@@ -123,4 +134,5 @@ export const codeExchange = trading({
   peerKind: 'code',
   peers: OIDC_ON_SQLITE,
   planned: exchanging,
+  signsInPool: true,
 });
