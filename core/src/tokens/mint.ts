@@ -297,8 +297,8 @@ interface WithIdToken {
 }
 
 /**
- * Mints the ID token for an access token with the scope `openid` (OpenID Connect Core §3.1.3.3, §12.2). It contains the
- * user claims that the client gets in ID tokens, within the access token's scopes, and the application's claims.
+ * Mints the ID token for an access token with the scope `openid`, also at a refresh (OpenID Connect Core §3.1.3.3, §12.2,
+ * ADR 210). It contains the user claims that the client gets in ID tokens, within the access token's scopes, and the application's claims.
  * @throws {OAuthError} `invalid_request`: the client is registered for encryption, but has no key for it
  * @throws {DocumentError} the client's keys cannot be fetched at the moment
  */
