@@ -7,42 +7,21 @@ import { calculateJwkThumbprint, type JWK } from 'jose';
 import { type Browser, type Page, unescaped } from './harness/browser.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
-import { newPerson } from './harness/new_person.ts';
+import {
+  API,
+  DAY,
+  make,
+  OPTIONS,
+  opened,
+  valueIn,
+  valuesIn,
+  type Wanted,
+} from './harness/personal_tokens.ts';
 import { grantd, type RunningServer, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm, userInfo } from './harness/protocol.ts';
 import { withDatabaseOf } from './harness/stored.ts';
 
-const API = 'http://localhost:4003';
-const OPTIONS = ['--demo', '--token-check', '--personal-tokens', '--personal-token-apis', API];
 const EMAIL = 'fay@example.com';
-const DAY = 24 * 60 * 60;
-
-/** A signed-in user on the page of tokens. */
-async function opened(server: RunningServer, name: string) {
-  const { who, browser } = await newPerson(server, name);
-  const page = await browser.submit(await browser.get(`${server.url}/account/tokens`), who);
-  assert.equal(page.status, 200, page.html);
-  return { who, browser, page };
-}
-
-type Wanted = Partial<Readonly<Record<'name' | 'scope' | 'lifetime' | 'api' | 'binding', string>>>;
-
-function make(browser: Browser, page: Page, wanted: Wanted = {}): Promise<Page> {
-  return browser.submit(page, { name: 'CI', scope: 'api:read', lifetime: String(30 * DAY), ...wanted });
-}
-
-/** The values that a page shows. */
-function valuesIn({ html }: Page): readonly string[] {
-  return [...html.matchAll(/<code id="token-[^"]*" lang="zxx">([^<]*)<\/code>/g)].map(
-    ([, value = '']) => value,
-  );
-}
-
-function valueIn(page: Page): string {
-  const [value, ...others] = valuesIn(page);
-  assert.deepEqual(others, []);
-  return value ?? assert.fail(page.html);
-}
 
 /** The identifiers of the tokens in the list. */
 function idsIn({ html }: Page): readonly string[] {
@@ -482,30 +461,6 @@ describe('personal access tokens', () => {
       false,
       'it ends with the token of the user',
     );
-  });
-
-  test('after a start with a smaller policy or without one, the log counts the tokens beyond, and users end theirs', async () => {
-    let server = await workbench.start(await workbench.home(), OPTIONS);
-    const { browser, page } = await opened(server, 'max');
-    const token = valueIn(await make(browser, page));
-    const restarted = async (...options: string[]) => {
-      const port = ['--port', new URL(server.url).port];
-      await server.stop();
-      server = await workbench.start(server.folder, [...options, ...port]);
-      const isMeant = ({ event }: { readonly event?: unknown }) => event === 'personal_tokens_beyond_policy';
-      return (await server.logged(isMeant, 'how many tokens are beyond the policy')).tokens;
-    };
-    const isActive = async () => (await introspect(server.url, token)).active;
-    assert.equal(await restarted(...OPTIONS, '--personal-token-scopes', 'api:write'), 1);
-    assert.equal(await isActive(), true);
-    assert.equal(await restarted('--demo'), 1);
-    assert.equal(await isActive(), true);
-    assert.equal((await browser.get(`${server.url}/account/tokens`)).status, 404);
-    const applications = await browser.get(`${server.url}/account/applications`);
-    assert.match(applications.html, /Personal access tokens/);
-    const question = await browser.get(`${server.url}/account/applications?end=personal-tokens`);
-    await browser.submit(question, { end_access: 'personal-tokens' });
-    assert.equal(await isActive(), false);
   });
 
   test('the data of a user have the names of their tokens, and no digests', async () => {

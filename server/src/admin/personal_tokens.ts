@@ -160,33 +160,59 @@ async function beyondPolicy(
   return async (token) => {
     const api = offered.find(({ resource }) => hasResource([resource], token.resource));
     const isOffered = api !== undefined && token.scopes.every((scope) => api.scopes.includes(scope));
-    const isShort = token.expiresAtMs - token.createdAtMs <= (policy.lifetime + 1) * 1000;
-    const isBound = policy.binding === 'none' || token.binding !== undefined;
-    if (!isOffered || !isShort || !isBound) return true;
-    return !isAdmitted(policy, await parts.people.bySubject(token.subject));
+    return !isOffered || isBeyondOptions(parts, policy, token);
   };
+}
+
+/** Whether the options would not allow a token, whichever APIs are registered. */
+async function isBeyondOptions(
+  { people }: Pick<Parts, 'people'>,
+  policy: TokenPolicy,
+  token: PersonalToken,
+): Promise<boolean> {
+  const { apis, scopes, lifetime, binding } = policy;
+  const isOffered =
+    hasResource(apis, token.resource) &&
+    (scopes === undefined || token.scopes.every((scope) => scopes.includes(scope)));
+  const isShort = token.expiresAtMs - token.createdAtMs <= (lifetime + 1) * 1000;
+  if (!isOffered || !isShort || (binding !== 'none' && token.binding === undefined)) return true;
+  return !isAdmitted(policy, await people.bySubject(token.subject));
+}
+
+/**
+ * Ends the live tokens that the options do not allow, at a start (ADR 216). An API that is disabled for a while is no reason.
+ * @returns how many have ended; `undefined` without personal access tokens: then it ends none
+ */
+export async function endBeyondOptions(
+  parts: Pick<Parts, 'configuration' | 'storage' | 'people' | 'personalTokens' | 'clock'>,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const policy = tokenPolicy(parts.configuration.settings);
+  if (policy === undefined) return undefined;
+  let ended = 0;
+  for (let after: string | undefined = ''; after !== undefined && !signal.aborted; ) {
+    const known: readonly PersonalToken[] = await parts.personalTokens.list(after, PAGE, parts.clock());
+    const live = await liveOf(parts, known);
+    const beyond: PersonalToken[] = [];
+    for (const token of known)
+      if (live.has(token.id) && (await isBeyondOptions(parts, policy, token))) beyond.push(token);
+    await endTokens(parts, beyond);
+    ended += beyond.length;
+    after = known.length < PAGE ? undefined : known.at(-1)?.id;
+  }
+  return ended;
 }
 
 /** Pages that are read at a start. */
 const MAX_PAGES_AT_START = 5;
 
-/**
- * Live tokens that the options would not allow now, for the log of a start. Without personal access tokens, these are all.
- * It reads the oldest 1,000, so that a start costs no more with more of them.
- */
-export async function countBeyondPolicy(
-  parts: Pick<Parts, 'configuration' | 'storage' | 'issuer' | 'people' | 'personalTokens' | 'clock'>,
-): Promise<number> {
-  let after: string | undefined = '';
+/** Live tokens of a server without personal access tokens, for the log of a start, among the oldest 1,000. */
+export async function countLive(parts: Pick<Parts, 'storage' | 'personalTokens' | 'clock'>): Promise<number> {
   let found = 0;
-  let isBeyond: ((token: PersonalToken) => Promise<boolean>) | undefined;
+  let after: string | undefined = '';
   for (let page = 0; page < MAX_PAGES_AT_START && after !== undefined; page++) {
     const known: readonly PersonalToken[] = await parts.personalTokens.list(after, PAGE, parts.clock());
-    if (known.length === 0) break;
-    const isOn = tokenPolicy(parts.configuration.settings) !== undefined;
-    isBeyond ??= isOn ? await beyondPolicy(parts) : async () => true;
-    const live = await liveOf(parts, known);
-    for (const token of known) if (live.has(token.id) && (await isBeyond(token))) found++;
+    found += (await liveOf(parts, known)).size;
     after = known.length < PAGE ? undefined : known.at(-1)?.id;
   }
   return found;

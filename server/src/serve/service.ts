@@ -351,8 +351,8 @@ async function backgroundWork(given: Given, { instance, clock }: Data, parts: Pa
           sweep(instance, settings, clock, sweepLog, signal),
           backUp(instance.issuer, database, settings, files.backupPlan, log, signal),
           sealPeriodically(instance, settings.eventRetention, clock, log, signal),
-          warnOfTokens(instance, configuration, log),
           limitSessions(instance, settings, signal),
+          endTokensBeyond(instance, configuration, log, signal),
         ]
       : []),
   ]);
@@ -376,16 +376,23 @@ async function limitSessions(
   }
 }
 
-/** Says once how many personal access tokens are beyond the policy, because they stay alive (ADR 194). */
-async function warnOfTokens(instance: Instance, configuration: Configuration, log: Log): Promise<void> {
+/** Ends personal access tokens beyond the policy. Without a policy, it says how many stay alive (ADR 216). */
+async function endTokensBeyond(
+  instance: Instance,
+  configuration: Configuration,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
   try {
     const [any] = await instance.personalTokens.list('', 1, instance.clock());
     if (any === undefined) return;
-    const { countBeyondPolicy } = await import('../admin/personal_tokens.ts');
-    const tokens = await countBeyondPolicy({ ...instance, configuration });
-    if (tokens > 0) log.warn({ event: 'personal_tokens_beyond_policy', tokens });
+    const { countLive, endBeyondOptions } = await import('../admin/personal_tokens.ts');
+    const tokens = await endBeyondOptions({ ...instance, configuration }, signal);
+    if (tokens === undefined)
+      log.warn({ event: 'personal_tokens_beyond_policy', tokens: await countLive(instance) });
+    else if (tokens > 0) log.warn({ event: 'personal_tokens_ended', tokens });
   } catch (error) {
-    // The readiness check reports it. A closed database is the end of the server.
+    // The readiness check reports it, and the next start goes on. A closed database is the end of the server.
     if (!(error instanceof StorageFault)) throw error;
   }
 }
