@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ALICE, Browser, type Page } from './harness/browser.ts';
+import { ALICE, Browser, formAction, hiddenFields, type Page } from './harness/browser.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { type RunningServer, SLOW_PASSWORDS, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
+import { scrape } from './harness/scrape.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());
@@ -204,4 +205,30 @@ test('several workers count together', async () => {
   const workers = () =>
     new Set(own.log().flatMap(({ event, worker }) => (event === 'request' ? [worker] : [])));
   await until(() => workers().size > 1, 'more than one of them was asked');
+});
+
+test('an attempt counts and is recorded, also if the browser leaves before the answer', async () => {
+  const slow = { PASSWORD_MILLISECONDS: '1500' };
+  const own = await workbench.start(workbench.folder(), ['--demo', '--metrics-port', '0'], slow);
+  const stranger = new Browser(own.url);
+  const form = await stranger.get(authorizationUrl(own.url, pkce));
+  const action = new URL(formAction(form), form.url).href;
+  const leave = (_: unknown, at: number) => {
+    const fields = { ...hiddenFields(form), username: 'alice', password: `guessed ${at}` };
+    const init = { method: 'POST', body: new URLSearchParams(fields), signal: AbortSignal.timeout(1000) };
+    return assert.rejects(stranger.send(action, init), { name: 'TimeoutError' });
+  };
+  await Promise.all(Array.from({ length: 10 }, leave));
+  assert.equal((await stranger.submit(form, { ...ALICE })).status, 429, 'there are no free attempts');
+  const failures = () =>
+    own.log().filter(({ event, reason }) => event === 'sign_in_failed' && reason === 'password_wrong');
+  await until(() => failures().length === 10, 'each failure is in the log');
+  const counted = await scrape(own);
+  assert.equal(counted.sum('grantd_sign_ins_total', { result: 'password_wrong' }), 10);
+  const trail = await grantdPrints(own.folder, ['audit', 'list', '--type', 'sign_in_failed', '--json']);
+  const reasons: readonly { readonly reason: string }[] = JSON.parse(trail);
+  assert.deepEqual(reasons.map(({ reason }) => reason).sort(), [
+    ...Array(10).fill('password_wrong'),
+    'too_many_attempts',
+  ]);
 });
