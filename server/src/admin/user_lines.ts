@@ -246,6 +246,9 @@ async function refusalOf(
   return undefined;
 }
 
+const UNKNOWN_ADMINISTRATORS =
+  'the command does not know the group of the administrators, so lines with groups can add users to it: use --admin-group, as for grantd serve';
+
 async function importUsers(
   parts: AdminParts,
   input: ImportInput,
@@ -284,9 +287,14 @@ async function importUsers(
     },
     wish,
   );
+  let isWarned = adminGroup !== undefined || allowsAdministrators || !caller.isOnMachine;
   async function* flushing(): AsyncGenerator<NumberedLine> {
     for await (const one of numbered(parts, input, lines)) {
       await flush();
+      if (!isWarned && 'groups' in one.read) {
+        caller.warn(UNKNOWN_ADMINISTRATORS);
+        isWarned = true;
+      }
       yield one;
     }
   }

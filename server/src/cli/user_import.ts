@@ -49,7 +49,7 @@ export function addImportCommands(group: Command): void {
     group
       .command('import <FILE>')
       .description('add users from an export of grantd or another program; - reads standard input'),
-    ['create'],
+    ['create', 'adminGroup'],
   )
     .option(
       '--format <FORMAT>',
