@@ -114,9 +114,9 @@ export class PasswordHasher {
       const upgraded = isOwn ? undefined : await this.hash(password, place);
       const fits = isOwn && hash && (await this.#inTurn(place, () => hash.matches(form)));
       if (!fits && !(await this.#fitsImported(form, isOwn ? undefined : hash, place))) continue;
-      if (hash?.ignoresPartOf(form)) return { fits: false, isCutOff: true };
-      // A current hash of another server may be of another form.
+      // A current hash ignores nothing. One of another server may be of another form.
       if (hash?.isCurrent && form === inForm(password, 'NFC')) return { fits: true };
+      if (hash?.ignoresPartOf(form)) return { fits: false, isCutOff: true };
       return { fits: true, upgraded: upgraded ?? (await this.hash(password, place)) };
     }
     return { fits: false };
