@@ -117,7 +117,7 @@ function outcomeUponLive(basis: Basis, tokens: readonly NewToken[]): IssueOutcom
   return tokens.some(({ issuedAtMs }) => issuedAtMs < (basis.notBeforeMs ?? 0)) ? 'refused' : 'issued';
 }
 
-const PRINCIPAL_MEMBERS = ['clientId', 'subject', 'sessionId', 'grantId'] as const;
+export const PRINCIPAL_MEMBERS = ['clientId', 'subject', 'sessionId', 'grantId'] as const;
 
 /** The part of a refresh token or code that decides what may be issued upon it. */
 type Basis = LifeFacts & Pick<TokenRecord, (typeof PRINCIPAL_MEMBERS)[number]>;

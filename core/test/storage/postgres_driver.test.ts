@@ -237,8 +237,8 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
   test('a statement that stores nothing upon a token that is alive is a StorageFault, not a refusal', async (t) => {
     driver.fail = async (answer) => {
       const { rows, ...result } = await answer();
-      const isOutcome = rows?.some((row) => Object.hasOwn(row as object, 'stored'));
-      return { ...result, rows: isOutcome ? [{ stored: 0 }] : rows };
+      const isOutcome = rows?.some((row) => Object.hasOwn(row as object, 'outcome'));
+      return { ...result, rows: isOutcome ? [{ ...(rows[0] as object), outcome: 'refused' }] : rows };
     };
     t.after(() => {
       driver.fail = undefined;

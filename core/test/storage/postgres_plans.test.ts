@@ -127,6 +127,41 @@ describe('the plans of PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 },
     });
   }
 
+  test('the functions that write tokens find every row by an index', async () => {
+    const client = await stores.pool.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query(`
+        UPDATE grantd.tokens SET subject_generation = 1, session_generation = 1, grant_generation = 1
+        WHERE issuer_id = 1 AND id = 'refresh_token-1';
+        UPDATE grantd.authorization_codes SET subject_generation = 1, grant_generation = 1
+        WHERE issuer_id = 1 AND id = 'code-1'`);
+      const upon = (id: string, session: string, used: string) =>
+        `1, '${id}', 1, 'client-1', 'subject-1', ${session}, 'grant-1', '[]', 1, 2100000000, 2100000000,
+         '{current1}', '{2100000000}', 'once ${id}', 2100000000, ${used}, NULL, '1s'`;
+      const calls = [
+        `issue_upon_refresh_token_12(${upon('refresh_token-1', "'session-1'", "'refresh_token-2'")})`,
+        `redeem_12(${upon('code-1', 'NULL', '2100000000')})`,
+        "revoke_12(1, 'access_token-1', 'access_token', 1, 'pair-1', 'family-1', 'grant-1', NULL, '1s')",
+        "revoke_12(1, 'refresh_token-1', 'refresh_token', 1, 'pair-1', 'family-1', 'grant-1', NULL, '1s')",
+        "revoke_12(1, 'refresh_token-2', 'family', 1, 'pair-2', 'family-2', 'grant-2', NULL, '1s')",
+      ];
+      for (const call of calls) {
+        const { rows } = await client.query(`SELECT outcome FROM grantd.${call}`);
+        assert.match(rows[0].outcome, /^(issued|revoked)$/, call);
+      }
+      const { rows } = await client.query({
+        text: `SELECT relname AS table, seq_scan::int AS scans FROM pg_stat_xact_user_tables
+          WHERE schemaname = 'grantd' AND relname = ANY ($1) AND seq_scan > 0`,
+        values: [['tokens', 'principals', 'clients', 'authorization_codes', 'signing_keys', 'issuers']],
+      });
+      assert.deepEqual(rows, []);
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+  });
+
   test('tokens.issue finds each ancestor by primary key, also before there are statistics', () => {
     const indexes = nodesOf(withoutStatistics)
       .flatMap((node) => node['Index Name'] ?? [])

@@ -21,6 +21,9 @@ const LOST_RACE: ReadonlySet<string> = new Set(['40001', '40P01', '23505']);
 /** Errors of a pooler that gives each transaction another connection and so does not know the prepared statement. */
 const NOT_PREPARED: ReadonlySet<string> = new Set(['26000', '42P05']);
 
+/** A function of `schema.ts` cannot be a transaction by itself: the role's defaults are not those that it needs. */
+export const NEEDS_BEGIN = 'GRTD1';
+
 /**
  * With any settings of the role or server, a commit is flushed and confirmed by a synchronous standby, and
  * the server warns if it was not.
@@ -44,10 +47,12 @@ const MAX_ATTEMPTS = 5;
 export class PostgresConnections {
   readonly #pool: PostgresPool;
   readonly #deadlines: Deadlines;
+  readonly #lockTimeout: string;
   readonly #limits: string;
   readonly #begin: string;
   readonly #condition: () => string | undefined;
   #isPrepared = true;
+  #needsBegin = false;
   #isClosed = false;
 
   /** @param condition returns SQL with which a transaction begins, called in the context of its caller */
@@ -60,6 +65,7 @@ export class PostgresConnections {
     this.#condition = condition;
     this.#deadlines = deadlinesOf(deadlines);
     const ms = Math.ceil(this.#deadlines.statementTimeoutMs);
+    this.#lockTimeout = `${ms}ms`;
     // A process that is paused inside a transaction must not hold its locks for longer than a caller waits.
     this.#limits = `SET LOCAL lock_timeout = ${ms}; SET LOCAL idle_in_transaction_session_timeout = ${ms}`;
     this.#begin = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${DURABLE_AND_OUTSPOKEN}; ${this.#limits}`;
@@ -112,6 +118,30 @@ export class PostgresConnections {
         return results;
       }),
     );
+  }
+
+  /**
+   * Calls a function that is a whole write. It needs no `BEGIN` and `COMMIT`, unless there is a condition or the role's
+   * defaults differ (ADR 208).
+   * @param call a function of `schema.ts`, without its last parameter
+   */
+  async writeOnce(call: PostgresCall): Promise<PostgresResult> {
+    const [statement, ...values] = call;
+    const whole: PostgresCall = [statement, ...values, this.#lockTimeout];
+    const hasCondition = this.#condition() !== undefined;
+    if (!hasCondition && !this.#needsBegin) {
+      try {
+        return await this.#attempt((client) =>
+          watched(client, async () =>
+            only((await this.#send(client, [() => this.#query(client, whole)]))[0]),
+          ),
+        );
+      } catch (error) {
+        if (sqlState(error) !== NEEDS_BEGIN) throw error;
+        this.#needsBegin = true;
+      }
+    }
+    return only((await this.write([whole]))[0]);
   }
 
   /** A transaction in two halves: `next` receives the results of the first and returns the second. */

@@ -181,6 +181,18 @@ export class Primary {
     });
   }
 
+  /**
+   * Calls a function that is a whole write and returns the stamp with its outcome.
+   * @param call without the last parameter of the function
+   */
+  writeOnce(call: PostgresCall): Promise<string> {
+    return reportingFaults(async () => {
+      const result = await this.#connections.writeOnce(call);
+      await this.#outlastOldPrimary(result);
+      return String(rowsOf<{ outcome: unknown }>(result)[0]?.outcome);
+    });
+  }
+
   /** As `PostgresConnections.transaction`. Resolves once it is durable and visible to every process. */
   transaction<T>(
     first: readonly PostgresCall[],
@@ -282,7 +294,7 @@ async function reportingFaults<T>(work: () => Promise<T>): Promise<T> {
 
 function stampOf(result: PostgresResult | undefined): StampRow {
   const [row] = rowsOf<StampRow>(result);
-  if (row === undefined) throw new Error('the issuer is no longer in the database');
+  if (typeof row?.epoch !== 'number') throw new Error('the issuer is no longer in the database');
   // Every write and every renewal of the lease reads this stamp.
   if (!canUse(row, STORE_TABLES.migrations)) {
     throw new Error(

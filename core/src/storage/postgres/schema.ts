@@ -1,5 +1,7 @@
-// The tables of the PostgreSQL store.
+// The tables of the PostgreSQL store, and the functions that write its tokens.
+// Long: migrations are read in their order.
 import {
+  NEEDS_BEGIN,
   namedStatements,
   PostgresConnections,
   type PostgresDeadlines,
@@ -416,6 +418,210 @@ const VERSION_11 = {
   down: 'DROP INDEX grantd.disabled_subjects',
 };
 
+/** Columns of a new token, as PostgreSQL reads them from JSON. */
+const NEW_TOKEN = `id text, kind text, digest text, client_id text, scopes text, token_type text, cnf text, subject text,
+      claims text, claims_request text, resources text, authorization_details text, issued_at_ms bigint,
+      expires_at bigint, keep_until bigint, key_id text, pair_id text, family_id text, grant_id text, session_id text,
+      ancestors text`;
+
+const NEW_TOKEN_NAMES = NEW_TOKEN.replaceAll(/ (text|bigint)/g, '');
+
+/** What every function returns: the stamp of `primary.ts`. */
+const STAMPED =
+  'OUT epoch integer, OUT is_known boolean, OUT age_ms bigint, OUT version integer, OUT floor integer';
+
+/**
+ * A function that is a whole write, of which every statement sees what was committed before it began. It makes sure of
+ * what `BEGIN` does in `connections.ts`, waits for a lock as long as `p_wait` says, and writes the message for standbys.
+ */
+const writeFunction = (name: string, parameters: string, body: string) => `
+  CREATE FUNCTION grantd.${name}(p_issuer integer, ${parameters}, p_wait text,
+    ${STAMPED}, OUT outcome text) LANGUAGE plpgsql AS $$
+  #variable_conflict use_column
+  DECLARE
+    v text; v_row record; v_grant bigint; v_is_first boolean;
+  BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed'
+      OR (current_setting('transaction_read_only') = 'on' AND NOT pg_is_in_recovery()) THEN
+      RAISE EXCEPTION 'the settings of the role need an explicit transaction' USING ERRCODE = '${NEEDS_BEGIN}';
+    END IF;
+    IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+      v := set_config('synchronous_commit', 'on', true);
+    END IF;
+    IF current_setting('client_min_messages') = 'error' THEN
+      v := set_config('client_min_messages', 'warning', true);
+    END IF;
+    v := set_config('lock_timeout', p_wait, true);
+    IF current_setting('synchronous_standby_names') <> '' THEN
+      PERFORM pg_logical_emit_message(true, 'grantd', '');
+    END IF;
+    ${body}
+  END $$;`;
+
+/** Reads the stamp together with what else a function needs. */
+const stampAnd = (columns: string, joins: string) => `
+    SELECT i.epoch, i.epoch_timeline IS NOT DISTINCT FROM substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS is_known,
+      (extract(epoch FROM clock_timestamp() - i.epoch_since) * 1000)::bigint AS age_ms,
+      n.version, coalesce(n.floor, n.version) AS floor ${columns}
+    INTO v_row
+    FROM grantd.issuers i CROSS JOIN grantd.schema_versions n ${joins}
+    WHERE i.id = p_issuer ORDER BY n.version DESC LIMIT 1;
+    epoch := v_row.epoch; is_known := v_row.is_known; age_ms := v_row.age_ms;
+    version := v_row.version; floor := v_row.floor; outcome := 'refused';`;
+
+const RECORD = `
+    IF p_event IS NOT NULL THEN
+      INSERT INTO grantd.unnumbered_events (issuer_id, at_ms, type, target, actor, address, client_id, subject, reason,
+        request_id)
+      SELECT p_issuer, e.* FROM json_to_record(p_event) AS e (at_ms bigint, type text, target text, actor text,
+        address text, client_id text, subject text, reason text, request_id text);
+    END IF;`;
+
+/**
+ * Stores tokens upon a refresh token or code that is alive at `p_now`. They copy its generations: one that is raised
+ * meanwhile is ahead of them as well. Every change of a grant's tokens begins with the lock of its row, which is updated
+ * if the tokens outlive it. The rules are those of `outcomeUpon`.
+ * Of the times until which keys are kept, the latest is the first.
+ * @param used the type of `p_used`
+ * @param use sets columns of the row
+ */
+const upon = (name: string, table: string, used: string, isUnused: string, use: string) =>
+  writeFunction(
+    name,
+    `p_id text, p_now bigint, p_client text, p_subject text, p_session text, p_grant text, p_tokens json,
+    p_issued bigint, p_grant_until bigint, p_session_until bigint, p_keys text[], p_keys_until bigint[],
+    p_once text, p_once_until bigint, p_used ${used}, p_event json`,
+    `IF p_grant IS NULL THEN
+      PERFORM 1 FROM grantd.${table} t WHERE t.issuer_id = p_issuer AND t.id = p_id FOR UPDATE;
+    ELSE
+      UPDATE grantd.principals p SET keep_until = p_grant_until
+      WHERE p.issuer_id = p_issuer AND p.kind = 'grant' AND p.id = p_grant AND p.keep_until < p_grant_until
+      RETURNING p.generation INTO v_grant;
+      IF NOT FOUND THEN
+        SELECT p.generation INTO v_grant FROM grantd.principals p
+        WHERE p.issuer_id = p_issuer AND p.kind = 'grant' AND p.id = p_grant FOR UPDATE;
+      END IF;
+    END IF;
+    ${stampAnd(
+      `, t.client_generation, t.subject_generation, t.session_generation, t.grant_generation,
+      t.client_generation >= c.generation AND (p_subject IS NULL OR t.subject_generation >= s.generation)
+        AND (p_session IS NULL OR t.session_generation >= e.generation)
+        AND (p_grant IS NULL OR t.grant_generation >= v_grant) AS is_alive,
+      e.keep_until AS session_until, EXISTS (
+        SELECT 1 FROM grantd.signing_keys k
+        WHERE k.issuer_id = p_issuer AND k.kid = ANY (p_keys) AND k.needed_until < p_keys_until[1]) AS may_outlive_keys`,
+      `LEFT JOIN grantd.${table} t ON t.issuer_id = p_issuer AND t.id = p_id AND ${isUnused}
+        AND t.expires_at > p_now / 1000 AND t.revoked_at_ms IS NULL
+        AND least(t.issued_at_ms, p_issued) >= coalesce(i.not_before_ms, 0)
+        AND t.client_id = p_client AND t.subject IS NOT DISTINCT FROM p_subject
+        AND t.session_id IS NOT DISTINCT FROM p_session AND t.grant_id IS NOT DISTINCT FROM p_grant
+      LEFT JOIN grantd.clients c ON c.issuer_id = p_issuer AND c.id = p_client
+      LEFT JOIN grantd.principals s ON s.issuer_id = p_issuer AND s.kind = 'subject' AND s.id = p_subject
+      LEFT JOIN grantd.principals e ON e.issuer_id = p_issuer AND e.kind = 'session' AND e.id = p_session`,
+    )}
+    IF v_row.is_alive IS NOT TRUE THEN RETURN; END IF;
+    IF p_once IS NOT NULL THEN
+      INSERT INTO grantd.one_time_identifiers AS known (issuer_id, id, expires_at)
+      VALUES (p_issuer, p_once, p_once_until)
+      ON CONFLICT (issuer_id, id) DO UPDATE SET expires_at = excluded.expires_at
+      WHERE known.expires_at <= p_now / 1000 AND known.expires_at < excluded.expires_at
+      RETURNING expires_at > grantd.forgotten_until(issuer_id) INTO v_is_first;
+      IF v_is_first IS NOT TRUE THEN
+        outcome := 'already_used';
+        RETURN;
+      END IF;
+    END IF;
+    IF p_used IS NOT NULL THEN
+      UPDATE grantd.${table} t SET ${use}
+      WHERE t.issuer_id = p_issuer AND t.id = p_id AND t.revoked_at_ms IS NULL AND ${isUnused};
+      IF NOT FOUND THEN RETURN; END IF;
+    END IF;
+    IF v_row.session_until < p_session_until THEN
+      UPDATE grantd.principals p SET keep_until = p_session_until
+      WHERE p.issuer_id = p_issuer AND p.kind = 'session' AND p.id = p_session AND p.keep_until < p_session_until;
+    END IF;
+    INSERT INTO grantd.tokens (issuer_id, ${NEW_TOKEN_NAMES},
+      client_generation, subject_generation, session_generation, grant_generation)
+    SELECT p_issuer, n.*, v_row.client_generation, CASE WHEN n.subject IS NOT NULL THEN v_row.subject_generation END,
+      CASE WHEN n.session_id IS NOT NULL THEN v_row.session_generation END,
+      CASE WHEN n.grant_id IS NOT NULL THEN v_row.grant_generation END
+    FROM json_to_recordset(p_tokens) AS n (${NEW_TOKEN});
+    IF v_row.may_outlive_keys THEN
+      UPDATE grantd.signing_keys k SET needed_until = u.until FROM unnest(p_keys, p_keys_until) AS u (kid, until)
+      WHERE k.issuer_id = p_issuer AND k.kid = u.kid AND k.needed_until < u.until;
+    END IF;
+    ${RECORD}
+    outcome := 'issued';`,
+  );
+
+/**
+ * Version 12. A write of tokens or codes is one call of a function (ADR 208). Functions are never changed: a later version
+ * adds others with its number, and removes these in a contraction.
+ */
+const VERSION_12 = {
+  expand: `
+  ${upon(
+    'issue_upon_refresh_token_12',
+    'tokens',
+    'text',
+    "t.kind = 'refresh_token' AND t.superseded_at_ms IS NULL",
+    'superseded_at_ms = p_now, successor_id = p_used',
+  )}
+  ${upon(
+    'redeem_12',
+    'authorization_codes',
+    'bigint',
+    't.redeemed_at_ms IS NULL',
+    'redeemed_at_ms = p_now, keep_until = greatest(t.keep_until, p_used)',
+  )}
+  ${writeFunction(
+    'revoke_12',
+    `p_id text, p_kind text, p_now bigint, p_pair text, p_family text, p_grant text, p_event json`,
+    `IF p_grant IS NOT NULL THEN
+      PERFORM 1 FROM grantd.principals p WHERE p.issuer_id = p_issuer AND p.kind = 'grant' AND p.id = p_grant FOR UPDATE;
+    END IF;
+    ${stampAnd('', '')}
+    UPDATE grantd.tokens t SET revoked_at_ms = p_now
+    WHERE t.issuer_id = p_issuer AND t.id = p_id AND t.revoked_at_ms IS NULL;
+    IF FOUND THEN outcome := 'revoked'; END IF;
+    IF p_pair IS NOT NULL THEN
+      UPDATE grantd.tokens t SET revoked_at_ms = p_now
+      WHERE t.issuer_id = p_issuer AND t.pair_id = p_pair AND t.revoked_at_ms IS NULL;
+      IF FOUND THEN outcome := 'revoked'; END IF;
+    END IF;
+    IF p_kind = 'family' THEN
+      UPDATE grantd.tokens t SET revoked_at_ms = p_now
+      WHERE t.issuer_id = p_issuer AND t.family_id = p_family AND t.revoked_at_ms IS NULL;
+      IF FOUND THEN outcome := 'revoked'; END IF;
+    ELSIF p_kind = 'access_token' AND p_family IS NOT NULL THEN
+      -- Also the current refresh token of its family with its pair. Revoked ones count: their pair may still be alive.
+      UPDATE grantd.tokens t SET revoked_at_ms = p_now
+      WHERE t.issuer_id = p_issuer AND t.revoked_at_ms IS NULL AND t.id = ANY (ARRAY(
+        SELECT p.id FROM grantd.tokens r JOIN grantd.tokens p ON p.issuer_id = r.issuer_id AND p.pair_id = r.pair_id
+        WHERE r.issuer_id = p_issuer AND r.family_id = p_family AND r.kind = 'refresh_token'
+          AND r.superseded_at_ms IS NULL
+        UNION ALL SELECT r.id FROM grantd.tokens r
+        WHERE r.issuer_id = p_issuer AND r.family_id = p_family AND r.kind = 'refresh_token'
+          AND r.superseded_at_ms IS NULL));
+      IF FOUND THEN outcome := 'revoked'; END IF;
+    ELSIF p_kind = 'refresh_token' AND p_grant IS NOT NULL THEN
+      -- RFC 7009 §2.1: all tokens of its grant, unless the grant was revoked since.
+      UPDATE grantd.principals p SET generation = p.generation + 1, raised_at_ms = p_now
+      FROM grantd.tokens t
+      WHERE t.issuer_id = p_issuer AND t.id = p_id AND p.issuer_id = p_issuer AND p.kind = 'grant'
+        AND p.id = t.grant_id AND p.generation = t.grant_generation;
+      IF FOUND THEN outcome := 'revoked'; END IF;
+    END IF;
+    IF outcome = 'revoked' THEN ${RECORD} END IF;`,
+  )}
+`,
+  down: `
+  DROP FUNCTION grantd.issue_upon_refresh_token_12;
+  DROP FUNCTION grantd.redeem_12;
+  DROP FUNCTION grantd.revoke_12;
+`,
+};
+
 /** Migrating a database from a version before this one makes an assumption. */
 export const ALLOWED_APIS_SINCE = 3;
 
@@ -433,6 +639,7 @@ export const STORE_TABLES: PostgresTables = {
     VERSION_9,
     VERSION_10,
     VERSION_11,
+    VERSION_12,
   ],
 };
 

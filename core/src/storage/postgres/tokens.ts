@@ -24,6 +24,8 @@ import {
   latest,
   outcomeUpon,
   outcomeUponCode,
+  PRINCIPAL_MEMBERS,
+  principalsBehind,
   requireGrantsBehindTies,
   type TokenBasis,
 } from '../issuing.ts';
@@ -39,7 +41,6 @@ import {
   ON_KNOWN_GRANT,
   STANDING_JOINS,
   TOKEN_COLUMNS,
-  takeIdentifier,
   toCodeRecord,
   toGrantRecord,
   toTokenRecord,
@@ -54,7 +55,6 @@ import {
   rowsOf,
 } from './connections.ts';
 import { auditedEventOf, eventOf, insertEvent } from './events.ts';
-import { IS_FIRST_USE } from './keys.ts';
 import { hasLivingAncestors, type PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
 import type { Principals } from './principals.ts';
@@ -123,64 +123,6 @@ const RECORD_UPON_CLIENT = `${ADMITTED_UPON_CLIENT},
   SELECT count(*) AS stored FROM admitted`;
 
 /**
- * Stores tokens on the basis of the refresh token or code `$3`, if it is alive at `$4`, in milliseconds. They name no
- * other principals than their basis and copy its generations: one that was raised since is ahead of them as well. Their
- * session and grant outlive them as by `principalsBehind`. The rules are those of `outcomeUpon`. Takes the identifier
- * `$5` until `$6`, in seconds, if there is one. If it was used before, nothing is stored upon what was `found`.
- * @param from the table of the basis, `t`
- * @param isUnused whether `t` may still be used
- * @param event the parameter with the event
- * @param use sets columns of the basis; without it the basis stays as it is
- */
-function storeUpon(
-  from: 'tokens' | 'authorization_codes',
-  isUnused: string,
-  event: string,
-  use?: string,
-): string {
-  const copied = (kind: 'subject' | 'session' | 'grant', column: string) =>
-    `CASE WHEN n.${column} IS NOT NULL THEN b.${kind}_generation END AS ${kind}_generation`;
-  return `
-  WITH ${FRESH},
-  found AS (
-    SELECT t.* FROM grantd.${from} t ${STANDING_JOINS}
-    WHERE t.issuer_id = $1 AND t.id = $3 AND ${isUnused} AND ${isAlive('$4::bigint / 1000')}
-      AND NOT EXISTS (
-        SELECT 1 FROM fresh n WHERE n.issued_at_ms < coalesce(i.not_before_ms, 0) OR NOT (${SAME_PRINCIPALS}))
-    FOR UPDATE OF t),
-  taken AS (${takeIdentifier('SELECT $1, $5::text, $6::bigint FROM found WHERE $5 IS NOT NULL', '$4::bigint / 1000')} RETURNING ${IS_FIRST_USE}),
-  basis AS (SELECT * FROM found WHERE $5 IS NULL OR EXISTS (SELECT 1 FROM taken WHERE is_first)),
-  ${use === undefined ? '' : `used AS (UPDATE grantd.${from} t SET ${use} FROM basis b WHERE t.issuer_id = $1 AND t.id = b.id),`}
-  admitted AS (
-    SELECT n.*, b.client_generation, ${copied('subject', 'subject')}, ${copied('session', 'session_id')},
-      ${copied('grant', 'grant_id')}
-    FROM fresh n CROSS JOIN basis b),
-  kept_grant AS (${kept('grant', 'grant_id', 'keep_until')}),
-  kept_session AS (${kept('session', 'session_id', 'end_of_day')}),
-  ${STORE},
-  recorded AS (${insertEvent(event, { each: '(SELECT 1 FROM stored LIMIT 1) one' })})
-  -- Sessions are locked before signing keys: what the statement reads here runs before the rest.
-  SELECT count(*) AS stored, (SELECT count(*) FROM found) AS found, (SELECT count(*) FROM kept_session) AS kept
-  FROM basis`;
-}
-
-/** Whether a token `n` names no other principals than its basis `t`. */
-const SAME_PRINCIPALS = ['client_id', 'subject', 'session_id', 'grant_id']
-  .map((column) => `coalesce(n.${column} = t.${column}, n.${column} IS NULL)`)
-  .join(' AND ');
-
-/** Keeps the row of the principal, of which the admitted tokens have one at most, for as long as `until` says. */
-const kept = (kind: 'session' | 'grant', column: string, until: string) => {
-  const latest = `(SELECT max(${until}) FROM admitted WHERE ${column} IS NOT NULL)`;
-  return `
-    UPDATE grantd.principals SET keep_until = ${latest}
-    WHERE issuer_id = $1 AND kind = '${kind}' AND id = (SELECT max(${column}) FROM admitted) AND keep_until < ${latest}
-    RETURNING 1`;
-};
-
-const IS_CURRENT_REFRESH_TOKEN = "t.kind = 'refresh_token' AND t.superseded_at_ms IS NULL";
-
-/**
  * Tokens as the parameter `$2`.
  * @throws {ContractBreach} a token is tied to others without a grant
  */
@@ -200,65 +142,61 @@ export function outcomeOf(result: PostgresResult | undefined): IssueOutcome {
   return row !== undefined && row.stored > 0 ? 'issued' : 'refused';
 }
 
-/** The outcome of a statement of `storeUpon`. */
-function outcomeUponBasis(result: PostgresResult | undefined): IssueOutcome | 'already_used' {
-  const outcome = outcomeOf(result);
-  const [row] = rowsOf<{ found: number }>(result);
-  return outcome === 'refused' && row !== undefined && row.found > 0 ? 'already_used' : outcome;
-}
-
-/** The identifier to be taken, as the parameters `$5` and `$6`. */
-function parametersOf(once: OneTimeUse | undefined): readonly [string | null, number | null] {
-  return [once?.id ?? null, once?.expiresAt ?? null];
-}
-
-/** One row if something was revoked or raised. */
-const CHANGED_REVOKED =
-  '(SELECT 1 WHERE EXISTS (SELECT 1 FROM revoked) OR EXISTS (SELECT 1 FROM raised)) changed';
+type Parties = Pick<TokenRecord, 'clientId' | 'subject' | 'sessionId' | 'grantId'>;
 
 /**
- * Makes a statement that revokes the tokens whose identifiers `selected` returns, and writes the event if that, or
- * `raised`, changed something. `$1` issuer, `$2` now, `$3` the token, `$4` its pair, `$5` the event, `$6` its
- * family.
+ * The parameters of the functions that store tokens upon a token or code. They refuse tokens that name other principals,
+ * whose basis is then no client's, and `outcomeUpon` says why.
+ * @param used what the basis keeps of its use
  */
-const revocationOf = (selected: string, raised = 'SELECT 1 WHERE false') => `
-  WITH selected AS (${selected}),
-  revoked AS (
-    UPDATE grantd.tokens t SET revoked_at_ms = $2 FROM selected s
-    WHERE t.issuer_id = $1 AND t.id = s.id AND t.revoked_at_ms IS NULL RETURNING 1),
-  raised AS (${raised})
-  ${insertEvent('$5', { each: CHANGED_REVOKED })}`;
+function parametersUpon(
+  handle: PostgresHandle,
+  parties: Parties & { readonly id: string },
+  tokens: readonly NewToken[],
+  basis: TokenBasis,
+  once: OneTimeUse | undefined,
+  used: string | number | null,
+): readonly unknown[] {
+  const { id, clientId, subject = null, sessionId = null, grantId = null } = parties;
+  const isOfBasis = PRINCIPAL_MEMBERS.every((member) =>
+    tokens.every((token) => token[member] === undefined || token[member] === parties[member]),
+  );
+  const untilOf = (kind: 'grant' | 'session') =>
+    principalsBehind(tokens).find((kept) => kept.kind === kind)?.keepUntil ?? null;
+  const keys = new Map<string, number>();
+  for (const { keyId, keepUntil } of tokens.toSorted((one, other) => other.keepUntil - one.keepUntil))
+    if (keyId !== undefined && !keys.has(keyId)) keys.set(keyId, endOfDay(keepUntil));
+  return [
+    ...[handle.issuerId, id, handle.clock(), isOfBasis ? clientId : null, subject, sessionId, grantId],
+    ...[
+      asParameter(tokens),
+      Math.min(...tokens.map(({ issuedAtMs }) => issuedAtMs), Number.MAX_SAFE_INTEGER),
+    ],
+    ...[untilOf('grant'), untilOf('session'), [...keys.keys()], [...keys.values()]],
+    ...[once?.id ?? null, once?.expiresAt ?? null, used, issuanceEvent(handle, tokens, basis)],
+  ];
+}
 
-const ITSELF_AND_PAIR = `
-    SELECT $3::text AS id
-    UNION SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND pair_id = $4`;
+/** A call of a function that is a whole write. @param parameters how many it has */
+const callOf = (name: string, parameters: number) =>
+  `SELECT * FROM grantd.${name}(${Array.from({ length: parameters }, (_, at) => `$${at + 1}`).join(', ')})`;
 
 /** The lock of exchanges `$1` by the client `$2` for the user `$3`. */
 const EXCHANGES_OF =
   "hashtextextended(json_build_array('exchanges', $1::integer, $2::text, $3::text)::text, 0)";
 
-// ADR 9
+// ADR 9, ADR 208
 export const TOKENS_SQL = {
   issue: STORE_UPON_CLIENT,
 
   issueWithoutRow: RECORD_UPON_CLIENT,
 
-  rotate: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN, '$8', 'superseded_at_ms = $4, successor_id = $7'),
+  issueUpon: callOf('issue_upon_refresh_token_12', 18),
 
   // Together with others that exchange, and apart from `revokeGrants`, which else would not see what is stored meanwhile.
   shareExchanges: `SELECT pg_advisory_xact_lock_shared(${EXCHANGES_OF})`,
 
-  issueFrom: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN, '$7'),
-
-  // Also the current refresh token of its family with its pair. Revoked ones count: their pair may still be alive.
-  revokeAccessToken: revocationOf(
-    `${ITSELF_AND_PAIR}
-    UNION SELECT p.id FROM grantd.tokens r
-    JOIN grantd.tokens p ON p.issuer_id = r.issuer_id AND p.pair_id = r.pair_id
-    WHERE r.issuer_id = $1 AND r.family_id = $6 AND r.kind = 'refresh_token' AND r.superseded_at_ms IS NULL
-    UNION SELECT id FROM grantd.tokens
-    WHERE issuer_id = $1 AND family_id = $6 AND kind = 'refresh_token' AND superseded_at_ms IS NULL`,
-  ),
+  revoke: callOf('revoke_12', 9),
 
   // Walks through the exchanged tokens that live. An index by ancestor would cost every exchange.
   descendants: `
@@ -273,20 +211,6 @@ export const TOKENS_SQL = {
       ORDER BY expires_at DESC LIMIT $4) t ${STANDING_JOINS}
     WHERE ${isAlive('$3')} AND ${hasLivingAncestors('t', '$3')}
     ORDER BY t.expires_at DESC`,
-
-  // RFC 7009 §2.1: revoking a refresh token revokes all tokens of its grant, unless the grant was revoked since.
-  revokeRefreshToken: revocationOf(
-    ITSELF_AND_PAIR,
-    `UPDATE grantd.principals p SET generation = p.generation + 1, raised_at_ms = $2
-     FROM grantd.tokens t
-     WHERE t.issuer_id = $1 AND t.id = $3 AND p.issuer_id = $1 AND p.kind = 'grant' AND p.id = t.grant_id
-       AND p.generation = t.grant_generation
-     RETURNING 1`,
-  ),
-
-  revokeFamily: revocationOf(
-    `${ITSELF_AND_PAIR} UNION SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND family_id = $6`,
-  ),
 };
 
 /**
@@ -321,22 +245,28 @@ export async function postgresTokens(
     return found?.kind === kind ? found : undefined;
   };
 
-  /** The common part of `rotate` and `issueFrom`. @param more parameters before the last one, the event */
+  /** The common part of `rotate` and `issueFrom`. @param successor replaces the token, unless it is `null` */
   const continueFrom = async (
-    statement: PostgresCall[0],
-    { id, grantId }: TokenRecord,
+    record: TokenRecord,
     tokens: readonly NewToken[],
     once: OneTimeUse | undefined,
-    ...more: readonly string[]
+    successor: string | null,
   ): Promise<ContinuationOutcome> => {
-    const event = issuanceEvent(handle, tokens, 'refresh_token');
-    const given = [issuerId, asParameter(tokens), id, clock(), ...parametersOf(once), ...more, event];
-    const outcome = await primary.write(
-      [...principals.lockGrant(grantId), [statement, ...given]],
-      (results) => outcomeUponBasis(results.at(-1)),
-    );
-    if (outcome !== 'refused') return outcome;
-    return reasonToRefuse(outcomeUpon(await find('refresh_token', id), tokens, clock()), id);
+    const parameters = parametersUpon(handle, record, tokens, 'refresh_token', once, successor);
+    const outcome = await primary.writeOnce([sql.issueUpon, ...parameters]);
+    if (outcome === 'issued' || outcome === 'already_used') return outcome;
+    return reasonToRefuse(outcomeUpon(await find('refresh_token', record.id), tokens, clock()), record.id);
+  };
+
+  const revoke = async (
+    { id, pairId, familyId, grantId, clientId, subject }: TokenRecord,
+    what: TokenKind | 'family',
+  ): Promise<void> => {
+    const [type, target] =
+      what === 'family' ? (['family_revoked', familyId ?? id] as const) : (['token_revoked', id] as const);
+    const event = eventOf(handle, type, { target, clientId, subject }, originOf());
+    const ties = [pairId ?? null, familyId ?? null, grantId ?? null];
+    await primary.writeOnce([sql.revoke, issuerId, id, what, clock(), ...ties, event]);
   };
 
   return {
@@ -366,25 +296,8 @@ export async function postgresTokens(
       return record.revokedAtMs !== undefined;
     },
 
-    async revoke({ id, kind, pairId = null, familyId = null, grantId, clientId, subject }) {
-      const event = eventOf(handle, 'token_revoked', { target: id, clientId, subject }, originOf());
-      const common = [issuerId, clock(), id, pairId, event] as const;
-      await primary.write([
-        ...principals.lockGrant(grantId),
-        kind === 'refresh_token'
-          ? [sql.revokeRefreshToken, ...common]
-          : [sql.revokeAccessToken, ...common, familyId],
-      ]);
-    },
-
-    async revokeFamily({ id, pairId = null, familyId = null, grantId, clientId, subject }) {
-      const facts = { target: familyId ?? id, clientId, subject };
-      const event = eventOf(handle, 'family_revoked', facts, originOf());
-      await primary.write([
-        ...principals.lockGrant(grantId),
-        [sql.revokeFamily, issuerId, clock(), id, pairId, event, familyId],
-      ]);
-    },
+    revoke: (record) => revoke(record, record.kind),
+    revokeFamily: (record) => revoke(record, 'family'),
 
     async issue(tokens, { clientGeneration = 0, leavesNoRow = false }) {
       const stored = asParameter(tokens);
@@ -401,8 +314,8 @@ export async function postgresTokens(
       );
     },
 
-    rotate: (record, successor, tokens, once) => continueFrom(sql.rotate, record, tokens, once, successor.id),
-    issueFrom: (record, tokens, once) => continueFrom(sql.issueFrom, record, tokens, once),
+    rotate: (record, successor, tokens, once) => continueFrom(record, tokens, once, successor.id),
+    issueFrom: (record, tokens, once) => continueFrom(record, tokens, once, null),
   };
 }
 
@@ -511,12 +424,7 @@ export const AUTHORIZATION_CODES_SQL = {
     recorded AS (${insertEvent('$4', { each: 'issued' })})
     SELECT 1 FROM issued`,
 
-  redeem: storeUpon(
-    'authorization_codes',
-    't.redeemed_at_ms IS NULL',
-    '$8',
-    'redeemed_at_ms = $4, keep_until = greatest(t.keep_until, $7)',
-  ),
+  redeem: callOf('redeem_12', 18),
 
   revoke: `
     WITH code AS (
@@ -565,22 +473,11 @@ export async function postgresAuthorizationCodes(
       );
     },
 
-    async redeem({ id, grantId }, tokens, once) {
-      const redeem: PostgresCall = [
-        sql.redeem,
-        issuerId,
-        asParameter(tokens),
-        id,
-        clock(),
-        ...parametersOf(once),
-        latest(tokens),
-        issuanceEvent(handle, tokens, 'authorization_code'),
-      ];
-      const outcome = await primary.write([...principals.lockGrant(grantId), redeem], (results) =>
-        outcomeUponBasis(results.at(-1)),
-      );
-      if (outcome !== 'refused') return outcome;
-      return reasonToRefuse(outcomeUponCode(await get(id), tokens, clock()), id);
+    async redeem(code, tokens, once) {
+      const parameters = parametersUpon(handle, code, tokens, 'authorization_code', once, latest(tokens));
+      const outcome = await primary.writeOnce([sql.redeem, ...parameters]);
+      if (outcome === 'issued' || outcome === 'already_used') return outcome;
+      return reasonToRefuse(outcomeUponCode(await get(code.id), tokens, clock()), code.id);
     },
 
     async revoke({ id, grantId, clientId, subject }) {
