@@ -518,6 +518,8 @@ export const TRAIL = {
 
 /** What changes of a host depend on. `:issuer` is the URL of the issuer. */
 export const OF_HOST = {
+  lockIssuer: 'UPDATE grantd.issuers SET issuer = issuer WHERE issuer = :issuer',
+
   lockClient: `UPDATE grantd.clients SET id = id WHERE ${OF_ISSUER} AND id = :clientId`,
 
   isOtherRevision: `

@@ -12,7 +12,7 @@ import {
   usableSecrets,
 } from '@grantd/core';
 import { changesOf } from '../data/changes.ts';
-import { ConditionBroken, isRevision, isSameClient, under } from '../data/conditions.ts';
+import { ConditionBroken, isRevision, isSameClient, issuerIsLocked, under } from '../data/conditions.ts';
 import { adminProblem } from '../instance/admin_access.ts';
 import { isOfPersonalTokens } from '../instance/personal_tokens_client.ts';
 import { defaultGrants, isSettable, type Members, refusedSetting } from './client_metadata.ts';
@@ -196,8 +196,8 @@ export function removal({ storage: { clients }, issuer }: OperationParts, before
       const current = await clients.get(id);
       if (!current || !isSameClient(current, before)) throw changedMeanwhile(`client ${id}`);
       const { revision = 0 } = current;
-      const remove = async () => clients.remove(id);
-      const isRemoved = await under(isRevision(issuer, id, revision), remove).catch((error: unknown) => {
+      const remove = () => under(isRevision(issuer, id, revision), async () => clients.remove(id));
+      const isRemoved = await under(issuerIsLocked(issuer), remove).catch((error: unknown) => {
         if (error instanceof ConditionBroken) return false;
         throw error;
       });

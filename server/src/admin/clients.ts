@@ -8,6 +8,7 @@ import {
   usableSecrets,
 } from '@grantd/core';
 import { ClockWatch } from '../data/clock_watch.ts';
+import { issuerIsLocked, under } from '../data/conditions.ts';
 import { planInWords, planOf } from './client_consequences.ts';
 import {
   CHANGED_CLIENT,
@@ -355,7 +356,8 @@ with a secret after the change, and has none, the command generates one and prin
       return client;
     },
     async write({ storage, caller, issuer }, before, { client_id: id }) {
-      const done = await caller.changeClient(issuer, before, async () => storage.clients.remove(id));
+      const remove = () => caller.changeClient(issuer, before, async () => storage.clients.remove(id));
+      const done = await under(issuerIsLocked(issuer), remove);
       if (done === undefined) return undefined;
       if (!done.outcome) throw new OperationRefused('changed', `another command has just removed ${id}`);
       return { document: undefined };

@@ -79,9 +79,12 @@ export function conditionText(
 const lockPerson = statement(
   'UPDATE grantd.people SET name = name WHERE issuer = :issuer AND subject = :subject',
 );
+/** A breach that never is. */
+export const nothing = statement('SELECT 1 WHERE 1 = 0');
 const membership = statement(`
   SELECT 1 FROM grantd.group_members
   WHERE issuer = :issuer AND subject = :subject AND group_name = :group AND ended_at_ms IS NULL`);
+const lockIssuer = statement(OF_HOST.lockIssuer);
 const lockClient = statement(OF_HOST.lockClient);
 const otherRevision = statement(OF_HOST.isOtherRevision);
 const otherGeneration = statement(OF_HOST.isOtherGeneration);
@@ -95,7 +98,12 @@ export function isNoMember(issuer: string, subject: string, group: string): Writ
   return { issuer, lock: lockPerson({ subject }), breach: membership({ subject, group }) };
 }
 
-/** That a client is as it was read. */
+/** Holds always. Removals lock the issuer before the client, so others that may remove it begin with this. */
+export function issuerIsLocked(issuer: string): WriteCondition {
+  return { issuer, lock: lockIssuer(), breach: nothing() };
+}
+
+/** That a client is as it was read. For a removal, `issuerIsLocked` comes first. */
 export function isRevision(issuer: string, clientId: string, revision: number): WriteCondition {
   return { issuer, lock: lockClient({ clientId }), breach: otherRevision({ clientId, revision }) };
 }

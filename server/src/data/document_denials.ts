@@ -1,7 +1,7 @@
 // Metadata documents that operators have denied. Rules at run time only take away: what the options do not accept stays out.
 import { type DocumentDenials, type DocumentPlace, documentPlace } from '@grantd/core';
 import { type ActorKind, currentCause } from '../log/log.ts';
-import { ConditionBroken, under, type WriteCondition } from './conditions.ts';
+import { ConditionBroken, nothing, under, type WriteCondition } from './conditions.ts';
 import { dynamicCall, type ProgramTables, recorded, statement, table } from './tables.ts';
 
 /** A denied document or host. */
@@ -97,8 +97,6 @@ const SQL = DOCUMENT_DENIALS.statements({
 const lock = statement(`
   INSERT INTO grantd.document_denials (issuer, rule, denied_by, denied_at_ms) VALUES (:issuer, '', '', 0)
   ON CONFLICT (issuer, rule) DO UPDATE SET denied_at_ms = 0`);
-
-const nothing = statement('SELECT 1 WHERE 1 = 0');
 
 function anyOf(rules: readonly string[]) {
   const names = rules.map((_, index) => `:rule${index}`);
