@@ -70,8 +70,12 @@ const BASIS = columnsOf(
 const REFRESH_BASIS = { ...BASIS, supersededAtMs: TOKENS.supersededAtMs };
 const CODE_BASIS = { ...BASIS, redeemedAtMs: AUTHORIZATION_CODES.redeemedAtMs };
 
+/** SQL for a time after all others: without a session or grant, there is none to keep. */
+const NEVER = String(Number.MAX_SAFE_INTEGER);
+
 /** These columns of the row `t`, and until when its session and grant are kept. */
-const basisIn = (columns: AnyColumns) => `${withStanding(columns)}, e.keep_until, g.keep_until`;
+const basisIn = (columns: AnyColumns) =>
+  `${withStanding(columns)}, coalesce(e.keep_until, ${NEVER}), coalesce(g.keep_until, ${NEVER})`;
 
 export const TOKENS_SQL = {
   getAccessToken: `
@@ -322,16 +326,13 @@ export const ISSUING_SQL = {
 /** A basis, and until when its session and grant are kept, in seconds since 1970. */
 type KeptBasis = IssuingBasis & { readonly keptUntil: Readonly<Record<'session' | 'grant', number>> };
 
-/** A basis without a session or grant has none to keep. */
-const timeOf = (value: unknown) => Number(value ?? Infinity);
-
 /** @param statement reads `basisIn` the columns */
 function basisFinder<T>(statement: StatementSync, columns: AnyColumns) {
   const rows = returningLists<RowList>(statement);
   const read = standingReader<T>(columns);
   return (issuerId: number, id: string) => {
     const row = rows.get(issuerId, id);
-    return row && { ...read(row), keptUntil: { session: timeOf(row.at(-2)), grant: timeOf(row.at(-1)) } };
+    return row && { ...read(row), keptUntil: { session: Number(row.at(-2)), grant: Number(row.at(-1)) } };
   };
 }
 
@@ -511,10 +512,8 @@ export function sqliteAuthorizationCodes(
     database.prepare(basis),
     CODE_BASIS,
   );
-  const find = (id: string): AuthorizationCodeRecord | undefined => {
-    const row = codeRow.get(issuerId, id);
-    return row && toCodeRecord(row);
-  };
+  const recordOf = (row: RowList | undefined) => row && toCodeRecord(row);
+  const find = (id: string) => recordOf(codeRow.get(issuerId, id));
 
   return {
     takesOnce: true,
