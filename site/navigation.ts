@@ -164,6 +164,10 @@ export const PARTS: readonly Part[] = [
         path: 'docs/performance.md',
         to: 'see how fast grantd is on one core, what to tune, and how to plan for millions of users',
       },
+      {
+        path: 'docs/scale.md',
+        to: 'see what millions of tokens cost, and where 100 million users meet the first limit',
+      },
       { path: 'GLOSSARY.md', to: 'look up a term' },
       { path: 'docs/adr/README.md', to: 'read why we decided something' },
       { path: 'CONTRIBUTING.md', to: 'change grantd, and see how a request flows through the code' },

@@ -1,4 +1,5 @@
 import type { AdministrableStorage } from '@grantd/core';
+import type { PostgresDeadlines } from '@grantd/core/postgres';
 import type { Environment } from '../../server/test/harness/program.ts';
 import type { DatabaseControl } from './database_control.ts';
 import type { ServerProcess } from './server_process.ts';
@@ -29,8 +30,11 @@ export interface Cluster {
   readonly servers: readonly ServerProcess[];
   /** Connections per server that are needed to reach all of its processes. */
   readonly connectionsToReachAll: number;
-  /** A handle of the library, as in a separate process that embeds it. */
-  openStorage(): Promise<AdministrableStorage>;
+  /**
+   * A handle of the library, as in a separate process that embeds it.
+   * @param deadlines how long it waits for PostgreSQL
+   */
+  openStorage(deadlines?: PostgresDeadlines): Promise<AdministrableStorage>;
   /**
    * Runs a command of the program.
    * @returns its output

@@ -1,4 +1,5 @@
 import { type AdministrableStorage, AuthorizationServer } from '@grantd/core';
+import type { PostgresDeadlines } from '@grantd/core/postgres';
 import { CLIENTS, register } from '../load/registrations.ts';
 import type { Cluster } from './cluster.ts';
 import { ISSUER, SECRET } from './identity.ts';
@@ -13,8 +14,9 @@ export interface Library {
   close(): Promise<void>;
 }
 
-export async function openLibrary(cluster: Cluster): Promise<Library> {
-  const storage = await cluster.openStorage();
+/** @param deadlines how long it waits for PostgreSQL */
+export async function openLibrary(cluster: Cluster, deadlines?: PostgresDeadlines): Promise<Library> {
+  const storage = await cluster.openStorage(deadlines);
   const serverWith = (useOpaqueRefreshTokens: boolean) =>
     new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage, useOpaqueRefreshTokens });
   const library = {

@@ -63,7 +63,7 @@ export async function startOnPostgres(
     database,
     servers,
     connectionsToReachAll: 1,
-    openStorage: () => openPostgresStorage({ pool: newPool(), issuer: ISSUER }),
+    openStorage: (deadlines) => openPostgresStorage({ pool: newPool(), issuer: ISSUER, ...deadlines }),
     command: (args, input) => grantdPrints(folder, args, input, environmentVia(firstPort)),
     rows: async (sql) => (await asking.query(sql)).rows,
     databaseServer: postgres,

@@ -364,9 +364,11 @@ async function limitSessions(
   { sessionIdleLifetime: idle, sessionLifetime: absolute }: Settings,
   signal: AbortSignal,
 ): Promise<void> {
-  for (let after: string | undefined = ''; after !== undefined && !signal.aborted; ) {
+  for (let after = ''; !signal.aborted; ) {
     try {
-      after = await sessions.limit({ idle, absolute }, after);
+      const next = await sessions.limit({ idle, absolute }, after);
+      if (next === undefined) return;
+      after = next;
     } catch (error) {
       // The readiness check reports it.
       if (!(error instanceof StorageFault)) throw error;
