@@ -51,6 +51,14 @@ const SCENES: Readonly<Record<string, readonly string[]>> = {
     `INSERT INTO grantd.principals (issuer_id, kind, id, generation, disabled_at_ms)
      SELECT 1, 'subject', subject, 1, 1 FROM grantd.people WHERE name > 'user9'`,
   ],
+  'the last tenth of the users is locked': [
+    `INSERT INTO grantd.sign_in_attempts (issuer, key_digest, subject, most, attempts, ends_at_ms)
+     SELECT issuer, subject, subject, 10, 10, 9000000000000 FROM grantd.people WHERE name > 'user9'`,
+  ],
+  'ten users are locked': [
+    `DELETE FROM grantd.sign_in_attempts WHERE subject NOT IN (
+       SELECT subject FROM grantd.people WHERE name LIKE '%99999' OR name LIKE 'user9_')`,
+  ],
   'every user has a factor': [
     `INSERT INTO grantd.totp_secrets (issuer, subject, sealed, last_step, created_at_ms)
      SELECT issuer, subject, '', 0, 0 FROM grantd.people WHERE true ON CONFLICT DO NOTHING`,

@@ -224,7 +224,7 @@ for (const database of DATABASES) {
       assert.deepEqual(await namesOf({ factor: 'totp' }), ['abel']);
       assert.deepEqual(await namesOf({ factor: 'security_key' }), ['dora']);
       assert.deepEqual(await namesOf({ factor: 'none' }), ['bert']);
-      const activities = (await people.list({ withActivity: true })).map(({ activity }) => activity);
+      const activities = (await people.list({ activityAtMs: 1000 })).map(({ activity }) => activity);
       const none = { passkeys: 0, securityKeys: 0, hasTotp: false };
       assert.deepEqual(activities, [
         { ...none, hasTotp: true },
@@ -236,7 +236,7 @@ for (const database of DATABASES) {
 
     test('a page finds the few users of each filter, and searches many of them until its time is over', async (t) => {
       const opened = await openDatabase(t, database);
-      const { people, groups, storage } = opened;
+      const { people, groups, storage, attempts } = opened;
       const at = (index: number) => `user${String(index).padStart(4, '0')}`;
       const subjectOf = (index: number) => at(index).replace('user', 's');
       for (let begin = 0; begin < 2100; begin += 500) {
@@ -254,6 +254,15 @@ for (const database of DATABASES) {
       for (let index = 1000; index < 2100; index += 1)
         await groups.addMember({ subject: subjectOf(index), group: 'most' }, 1);
       await storage.setDisabled('subject', subjectOf(2050), true);
+      // Attempts that do not reach their limit lock no one, and neither do those for an unknown name.
+      const count = (keyDigest: string, most: number, triedSubject?: string) =>
+        attempts.count(
+          [{ keyDigest, attempts: most, windowMs: 500, ...(triedSubject !== undefined && { triedSubject }) }],
+          0,
+        );
+      for (const key of ['k.1', 'k.2']) await count(key, 1, subjectOf(7));
+      await count('k.3', 2, subjectOf(8));
+      await count('k.4', 1);
       const page = async (wish: PeopleFilter & { limit?: number; withinMs?: number }) => {
         const { people: found, stopped } = await people.page({ limit: 2, ...wish });
         return [found.map(({ name }) => name), stopped];
@@ -262,6 +271,10 @@ for (const database of DATABASES) {
       const later = async () => (await people.bySubject(subjectOf(1001))) ?? assert.fail();
       for (const [filter, ...names] of [
         [{ state: 'disabled' }, at(2050)],
+        [{ lockedAtMs: 499 }, at(7)],
+        [{ lockedAtMs: 499, state: 'active', descending: true }, at(7)],
+        [{ lockedAtMs: 499, after: at(7) }],
+        [{ lockedAtMs: 500 }],
         [{ group: 'few' }, at(3), at(1999)],
         [{ group: 'few', descending: true, sort: 'created_at' }, at(1999), at(3)],
         [{ group: 'few', after: at(3) }, at(1999)],
@@ -287,6 +300,12 @@ for (const database of DATABASES) {
         [{ search: 'user', factor: 'none' }, at(0), at(1)],
       ] as const)
         assert.deepEqual(await page(filter), [names, undefined], JSON.stringify(filter));
+      const activitiesAt = async (activityAtMs: number) =>
+        (await people.list({ activityAtMs, search: 'user000' })).flatMap(({ name, activity }) =>
+          activity?.lockedUntilMs === undefined ? [] : [[name, activity.lockedUntilMs]],
+        );
+      assert.deepEqual(await activitiesAt(499), [[at(7), 500]]);
+      assert.deepEqual(await activitiesAt(500), []);
 
       const stopped = { lookedAt: 1000, place: at(999) };
       assert.deepEqual(await page({ group: 'most', withinMs: 0 }), [[], stopped]);

@@ -25,6 +25,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'reads a page in the order of an index': [
     ...['FROM people WHERE issuer = ? ORDER BY', 'FROM people\n       WHERE issuer = ? ORDER BY'],
     ...['SELECT subject FROM totp_secrets WHERE issuer = ? LIMIT', 'AND boxed_at_ms IS NULL\n    ORDER BY'],
+    'SELECT DISTINCT subject FROM sign_in_attempts',
     'AND failed_at_ms IS NOT NULL\n    ORDER BY',
   ],
   'searches for a part of a text, in an index': ['FROM people WHERE issuer = ? AND (search_text LIKE'],

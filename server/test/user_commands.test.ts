@@ -173,8 +173,10 @@ for (const database of ANY_DATABASE) {
       );
       const { locks } = JSON.parse(await prints(['user', 'show', 'len', '--json']));
       assert.deepEqual([locks.length, locks[0].step, locks[0].places], [1, 'password', 1]);
+      assert.match(await prints(['user', 'list', '--state', 'locked']), /^NAME.*\nlen .*$/);
       assert.equal(await prints(['user', 'unlock', 'len']), 'unlocked len');
       assert.ok(!(await prints(['user', 'show', 'len'])).includes('locked'));
+      assert.equal(await prints(['user', 'list', '--state', 'locked', '--json']), '[]');
       assert.notEqual(await attempt(who.password), 429);
       assert.equal(await isSignedIn(browser), true, 'nothing else has changed');
       assert.equal(await prints(['user', 'unlock', 'len']), 'len was not locked');

@@ -119,6 +119,8 @@ async function unusedSince(
 /** How a client was added: by an operator, by itself, or with a document. */
 export const CLIENT_KINDS = ['operator', 'registered', 'document'] as const;
 
+export const CLIENT_STATES = ['active', 'disabled'] as const;
+
 function kindOf(client: ClientRecord): (typeof CLIENT_KINDS)[number] {
   if (!isUnchecked(client)) return 'operator';
   return client.documentValidAt === undefined ? 'registered' : 'document';
@@ -151,7 +153,7 @@ export const CLIENT_OPERATIONS = {
         schema: oneOf(CLIENT_KINDS),
         about: 'Only clients that an operator added, that registered themselves, or that have a document.',
       },
-      state: { schema: oneOf(['active', 'disabled']), about: 'Only clients in this state.' },
+      state: { schema: oneOf(CLIENT_STATES), about: 'Only clients in this state.' },
       sort: { schema: oneOf(CLIENT_ORDERS), about: 'The order of the list. Default: client_id.' },
       descending: DESCENDING,
     },

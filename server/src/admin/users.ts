@@ -103,6 +103,9 @@ const USER = named(
         security_keys: count('Number of security keys.'),
         has_totp: flag('Whether the user has an authenticator app.'),
         'last_sign_in_at?': time('The last sign-in that the server remembers.'),
+        'locked_until?': time(
+          'When the last lock after too many attempts ends. Present if the user is locked somewhere.',
+        ),
       },
       { description: 'Present in lists with the parameter activity.' },
     ),
@@ -199,12 +202,14 @@ function activityView({
   securityKeys,
   hasTotp,
   lastSignInAtMs,
+  lockedUntilMs,
 }: Activity): NonNullable<User['activity']> {
   return {
     passkeys,
     security_keys: securityKeys,
     has_totp: hasTotp,
     ...optionalTime('last_sign_in_at', lastSignInAtMs),
+    ...optionalTime('locked_until', lockedUntilMs),
   };
 }
 
@@ -307,7 +312,11 @@ export const USER_OPERATIONS = {
         about: 'Only users whose verified email address this is.',
       },
       group: GROUP_FILTER,
-      state: { schema: oneOf(PEOPLE_STATES), about: 'Only users in this state.' },
+      state: {
+        schema: oneOf(PEOPLE_STATES),
+        about:
+          'Only users in this state. A locked user cannot sign in from somewhere, after too many attempts.',
+      },
       factor: {
         schema: oneOf(LISTED_FACTORS),
         about: 'Only users with this second factor, or with none.',
@@ -316,7 +325,8 @@ export const USER_OPERATIONS = {
       descending: DESCENDING,
       activity: {
         schema: flag(),
-        about: 'Whether to add the second factors and the last sign-in of each user. Default: false.',
+        about:
+          'Whether to add the second factors, the last sign-in and the lock of each user. Default: false.',
       },
       within_ms: {
         schema: integer(undefined, { minimum: 0, maximum: 60_000 }),
@@ -335,7 +345,7 @@ export const USER_OPERATIONS = {
         },
         email: { about: 'only users with this verified e-mail address', placeholder: 'ADDRESS' },
         group: { placeholder: 'NAME' },
-        state: { about: 'only users in this state: active or disabled' },
+        state: { about: 'only users in this state: active, disabled or locked after too many attempts' },
         factor: { about: 'only users with this second factor: none, totp, passkey or security_key' },
         sort: { about: 'order: username or created_at' },
         descending: { about: 'sort in descending order' },
@@ -378,11 +388,11 @@ export const USER_OPERATIONS = {
       const { people, stopped } = await parts.people.page({
         ...optional('search', search),
         ...optional('group', groupName),
-        ...optional('state', state),
+        ...(state === 'locked' ? { lockedAtMs: parts.clock() } : optional('state', state)),
         ...optional('factor', factor),
         ...optional('sort', sort),
         ...optional('after', place && String(place.at)),
-        ...optional('withActivity', activity),
+        ...(activity === true && { activityAtMs: parts.clock() }),
         ...optional('withinMs', withinMs),
         descending: descending !== (place?.isBefore ?? false),
         limit: limit + 1,

@@ -115,10 +115,11 @@ export function actLink(
   const { asks, form, canUndo = false } = acts[name] ?? {};
   const label = html`${actText(page, name, texts).yes}${more.unseen === undefined ? '' : html`<span class="unseen"> ${more.unseen}</span>`}`;
   const id = more.id === undefined ? name : `${name}-${encodeURIComponent(more.id)}`;
+  const isPrimary = more.isPrimary === true;
   if (asks !== true && form === undefined)
-    return html`<button id="${id}" type="submit" name="do" value="${name}">${label}</button>\n`;
+    return html`<button id="${id}" type="submit"${isPrimary ? html` class="primary"` : ''} name="do" value="${name}">${label}</button>\n`;
+  const kind = isPrimary ? ' primary' : asks === true && !canUndo ? ' ending' : '';
   const url = urlOf(base, page, { ...given, ask: name });
-  const kind = more.isPrimary ? ' primary' : asks === true && !canUndo ? ' ending' : '';
   return html`<a id="ask-${id}" class="button${kind}" href="${url}">${label}</a>\n`;
 }
 

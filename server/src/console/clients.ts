@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
-import { CLIENT_KINDS, CLIENT_ORDERS } from '../admin/clients.ts';
+import { CLIENT_KINDS, CLIENT_ORDERS, CLIENT_STATES } from '../admin/clients.ts';
 import type { Document, Input } from '../admin/table.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
@@ -10,22 +10,21 @@ import type { Visit } from './access.ts';
 import { type Act, type Acts, actLink, actText, type Given } from './acts.ts';
 import { CLIENT_PARTS, NEW_CLIENTS } from './client_forms.ts';
 import type { FormSpec } from './fields.ts';
-import { actionForm, type ConsoleView, consoleFrame, section, termList, urlOf } from './frame.ts';
+import { type ConsoleView, consoleFrame, section, termList, urlOf } from './frame.ts';
 import {
   type Badge,
-  badges,
   type Column,
   chosen,
   type ListRow,
   type ListView,
   listBody,
   listOf,
-  STATES,
   type TableNeeds,
   wishOf,
 } from './lists.ts';
 import { type Counted, clientRefusals, isShared } from './refusals.ts';
 import { secretSection, submitSaved } from './shown_once.ts';
+import { thingPage } from './things.ts';
 import { TRY_STYLE, trySection } from './try_it.ts';
 import { codes, copied, fullMoment, memberRow, moment } from './values.ts';
 
@@ -262,7 +261,7 @@ export async function showClients(visit: Visit): Promise<Response> {
     const clients = await call('listClients', {
       ...wishOf(visit),
       ...chosen(visit, 'kind', CLIENT_KINDS),
-      ...chosen(visit, 'state', STATES),
+      ...chosen(visit, 'state', CLIENT_STATES),
       ...chosen(visit, 'sort', CLIENT_ORDERS),
     });
     const texts = textsIn(setting.language);
@@ -300,11 +299,12 @@ export function rowOf(client: Client, table?: TableNeeds): ListRow {
 }
 
 export function columnsOf({ console: words }: Texts): readonly Column[] {
-  const others = [words.clientType, words.columns.grants, words.lastUsed];
   return [
-    { title: words.columns.clientId, sort: 'client_id' },
+    { title: words.columns.clientId, size: 'large', sort: 'client_id' },
     { title: words.columns.name, sort: 'client_name' },
-    ...others.map((title) => ({ title })),
+    { title: words.clientType },
+    { title: words.columns.grants, size: 'large' },
+    { title: words.lastUsed, size: 'small' },
   ];
 }
 
@@ -314,7 +314,7 @@ function cellsOf(
 ) {
   const uses = secrets.flatMap(({ last_used_at: at }) => (at === undefined ? [] : [at]));
   return [
-    name && html`<bdi>${name}</bdi>`,
+    name && html`<bdi title="${name}">${name}</bdi>`,
     texts.console.clientTypes[type],
     codes(grants.map((grant) => grant.replace(/^urn:.*:/, ''))),
     moment(uses.toSorted().at(-1), nowMs, texts),
@@ -420,32 +420,44 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
   const given: Given = { id };
   const act = (name: string) => actLink(CLIENTS, name, base, given, texts);
   const isUnchecked = isSelfRegistered || documentValidAt !== undefined;
-  return consoleFrame(view, setting, {
-    title: id,
-    heading: named(id),
-    badges: badges(badgesOf(client), texts),
-    style: TRY_STYLE,
-    body: html`${secret === undefined ? '' : secretSection(view, setting.language, secret, given)}${section(
-      'client',
-      words.client,
-      html`${isUnchecked ? html`<p class="caution">${icon('alert')}<span>${isSelfRegistered ? words.uncheckedClient : words.documentClient}</span></p>\n` : ''}${termList(
-        [
+  const isDisabled = disabledAt !== undefined;
+  const others = [
+    ...(isDisabled ? ['edit'] : ['disable']),
+    ...(secrets.length === 0 ? [] : ['rotate_secret']),
+    ...['revoke', 'remove', ...(documentValidAt === undefined ? [] : ['deny_document', 'deny_host'])],
+  ];
+  const { client_name: name = id } = client;
+  return thingPage(view, setting, {
+    ...{ name, given, ...(name !== id && { id }), badges: badgesOf(client), style: TRY_STYLE },
+    primary: actLink(CLIENTS, isDisabled ? 'enable' : 'edit', base, given, texts, {
+      isPrimary: secret === undefined,
+    }),
+    ...{ events: { client: id }, acts: others.map(act) },
+    above: html`${secret === undefined ? '' : secretSection(view, setting.language, secret, given)}${
+      isUnchecked
+        ? html`<p class="caution">${icon('alert')}<span>${isSelfRegistered ? words.uncheckedClient : words.documentClient}</span></p>\n`
+        : ''
+    }`,
+    columns: [
+      section(
+        'client',
+        words.client,
+        termList([
           [words.columns.clientId, copied(id, texts, html`<code>${id}</code>`)],
           [words.clientType, words.clientTypes[type]],
           [words.disabledSince, fullMoment(disabledAt, nowMs, texts)],
           [words.documentHost, documentValidAt && named(URL.parse(id)?.host ?? id)],
           [words.documentValidAt, fullMoment(documentValidAt, nowMs, texts)],
           ...members,
-        ],
-      )}
-<p class="actions">${act('edit')}</p>`,
-    )}${
-      secrets.length === 0
-        ? ''
-        : section(
-            'secrets',
-            words.secrets,
-            html`<ul class="rows" role="list">
+        ]),
+      ),
+      html`${trySection(client, issuer, texts)}${
+        secrets.length === 0
+          ? ''
+          : section(
+              'secrets',
+              words.secrets,
+              html`<ul class="rows" role="list">
 ${secrets.map(
   (one) =>
     html`<li>${termList([
@@ -453,23 +465,13 @@ ${secrets.map(
       [words.endsAt, fullMoment(one.ends_at, nowMs, texts)],
       [words.lastUsed, fullMoment(one.last_used_at, nowMs, texts)],
     ])}</li>\n`,
-)}</ul>
-<p class="actions">${act('rotate_secret')}</p>`,
-          )
-    }${
-      counted === undefined
-        ? ''
-        : section('refusals', words.overview.refusalsOfClient, clientRefusals(counted, { base, id }, texts))
-    }${trySection(client, issuer, texts)}${section(
-      'actions',
-      words.actions,
-      html`${actionForm(view, { id }, [
-        act(disabledAt === undefined ? 'disable' : 'enable'),
-        act('revoke'),
-        act('remove'),
-        ...(documentValidAt === undefined ? [] : [act('deny_document'), act('deny_host')]),
-      ])}
-<p class="actions"><a href="${urlOf(base, 'audit', { client: id })}">${words.eventsAbout}</a></p>`,
-    )}`,
+)}</ul>`,
+            )
+      }${
+        counted === undefined
+          ? ''
+          : section('refusals', words.overview.refusalsOfClient, clientRefusals(counted, { base, id }, texts))
+      }`,
+    ],
   });
 }

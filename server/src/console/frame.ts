@@ -94,7 +94,7 @@ interface ConsoleContent {
   readonly heading?: Html;
   /** Beside the headline. */
   readonly badges?: Html;
-  /** The one act that the page is for, at the right of the headline. */
+  /** The acts of the page, the one that it is for first, at the right of the headline. */
   readonly primary?: Html;
   /** Pages between the one of the navigation and this one. */
   readonly trail?: readonly Crumb[];
@@ -193,7 +193,7 @@ function pageOf(
 
 /**
  * `/` leads to the search field, unless the user has switched that off in this browser (WCAG 2.2 §2.1.4). Escape leaves the
- * field. A checkbox above a list selects all of its rows.
+ * field. Escape and a click elsewhere close a menu. A checkbox above a list selects all of its rows.
  */
 export const FRAME_SCRIPT = `{
   const field = document.getElementById('q');
@@ -220,6 +220,14 @@ export const FRAME_SCRIPT = `{
     event.preventDefault();
     field.focus();
     field.select();
+  });
+}
+for (const menu of document.querySelectorAll('.menu')) {
+  addEventListener('click', ({ target }) => { if (!menu.contains(target)) menu.open = false; });
+  menu.addEventListener('keydown', ({ key }) => {
+    if (key !== 'Escape') return;
+    menu.open = false;
+    menu.firstElementChild.focus();
   });
 }
 {
@@ -354,9 +362,11 @@ export function termList(rows: readonly Row[]): Html {
 ${rows.map(([term, value]) => (value === undefined || value === '' ? '' : html`<div><dt>${term}</dt><dd>${value}</dd></div>\n`))}</dl>`;
 }
 
-export function section(id: string, heading: string, body: Html): Html {
+/** @param act beside the heading */
+export function section(id: string, heading: string, body: Html, act?: Html): Html {
+  const title = html`<h2 id="${id}">${heading}</h2>`;
   return html`<section aria-labelledby="${id}">
-<h2 id="${id}">${heading}</h2>
+${act === undefined ? title : html`<div class="row">${title}${act}</div>`}
 ${body}
 </section>
 `;

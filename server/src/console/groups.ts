@@ -2,13 +2,12 @@ import { html } from 'hono/html';
 import { InvalidInput } from '../admin/operation_refused.ts';
 import { object, text } from '../admin/schema.ts';
 import type { Document } from '../admin/table.ts';
-import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Acts, actLink } from './acts.ts';
-import { actionForm, type ConsoleView, consoleFrame, section, termList, urlOf } from './frame.ts';
+import { type ConsoleView, consoleFrame, section, termList } from './frame.ts';
 import {
   badges,
   type Column,
@@ -24,6 +23,7 @@ import {
   thingUrl,
   wishOf,
 } from './lists.ts';
+import { thingPage } from './things.ts';
 import { rowOf as rowOfUser } from './users.ts';
 import { fullMoment } from './values.ts';
 
@@ -121,8 +121,12 @@ async function groupsOf(visit: Visit): Promise<ListView> {
 }
 
 function columnsOf({ console: words }: Texts): readonly Column[] {
-  const others = [words.description, words.members, words.signInPolicy];
-  return [{ title: words.group, sort: 'name' }, ...others.map((title) => ({ title }))];
+  return [
+    { title: words.group, sort: 'name' },
+    { title: words.description, size: 'large' },
+    { title: words.members, size: 'small' },
+    { title: words.signInPolicy },
+  ];
 }
 
 /** A group as a row of a list. */
@@ -188,29 +192,27 @@ export function groupPage(view: GroupView, setting: PageSetting): Page {
   const { base, group, isOfAdministrators } = view;
   const { clients, name } = group;
   const act = (one: string) => actLink(GROUPS, one, base, { name }, texts);
-  return consoleFrame(view, setting, {
-    title: group.name,
-    heading: named(group.name),
-    badges: badges(isOfAdministrators ? ['administrators'] : [], texts),
-    body: html`${section(
-      'group',
-      words.group,
-      termList([
-        [words.description, group.description && html`<bdi>${group.description}</bdi>`],
-        [words.signInPolicy, group.sign_in_policy && words.policies[group.sign_in_policy]],
-        [words.createdAt, fullMoment(group.created_at, view.nowMs, texts)],
-        [words.clientsFor, thingLinks(base, 'clients', clients)],
-      ]),
-    )}${section(
-      'members',
-      `${words.members} (${texts.formats.number(group.members)})`,
-      html`${isOfAdministrators ? html`<p class="note">${words.administratorsText}</p>\n` : ''}${membersOf(view, texts)}
-<p class="actions">${act('join')}</p>`,
-    )}${section(
-      'actions',
-      words.actions,
-      html`${actionForm(view, { name }, [act('edit'), ...(isOfAdministrators ? [] : [act('remove')])])}<p class="actions"><a href="${urlOf(base, 'audit', { target: group.name })}">${words.eventsAbout}</a></p>`,
-    )}`,
+  return thingPage(view, setting, {
+    ...{ name, given: { name }, badges: isOfAdministrators ? ['administrators'] : [] },
+    primary: actLink(GROUPS, 'join', base, { name }, texts, { isPrimary: true }),
+    ...{ events: { target: name }, acts: ['edit', ...(isOfAdministrators ? [] : ['remove'])].map(act) },
+    columns: [
+      section(
+        'group',
+        words.group,
+        termList([
+          [words.description, group.description && html`<bdi>${group.description}</bdi>`],
+          [words.signInPolicy, group.sign_in_policy && words.policies[group.sign_in_policy]],
+          [words.createdAt, fullMoment(group.created_at, view.nowMs, texts)],
+          [words.clientsFor, thingLinks(base, 'clients', clients)],
+        ]),
+      ),
+      section(
+        'members',
+        `${words.members} (${texts.formats.number(group.members)})`,
+        html`${isOfAdministrators ? html`<p class="note">${words.administratorsText}</p>\n` : ''}${membersOf(view, texts)}`,
+      ),
+    ],
   });
 }
 

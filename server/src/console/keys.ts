@@ -93,7 +93,10 @@ ${
       : dataTable(
           {
             name: words.pages.keys,
-            heads: Object.values(words.keyColumns).map((title) => ({ title })),
+            heads: Object.entries(words.keyColumns).map(([name, title]) => ({
+              title,
+              ...(['algorithm', 'created'].includes(name) && { size: 'small' }),
+            })),
             rows: shown.map((key) => ({ cells: cellsOf(key, view, texts) })),
           },
           texts,

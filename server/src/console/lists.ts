@@ -1,6 +1,6 @@
 // Lists of users, clients and groups: a table with filters, sorted by an index, and the way to the pages around it.
 import { html } from 'hono/html';
-import { CLIENT_KINDS } from '../admin/clients.ts';
+import { CLIENT_KINDS, CLIENT_STATES } from '../admin/clients.ts';
 import { type Page, readCursor } from '../admin/operation.ts';
 import { optional } from '../admin/schema.ts';
 import { LISTED_FACTORS, PEOPLE_STATES } from '../data/people_list.ts';
@@ -10,8 +10,6 @@ import type { Texts } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { BULK_ACTS } from './bulk_acts.ts';
 import { type ConsoleView, urlOf } from './frame.ts';
-
-export const STATES = PEOPLE_STATES;
 
 interface ListAbout {
   readonly parameter: string;
@@ -23,11 +21,11 @@ interface ListAbout {
 const LISTS = {
   users: {
     ...{ parameter: 'sub', label: 'searchUsers' },
-    filters: { state: STATES, factor: LISTED_FACTORS },
+    filters: { state: PEOPLE_STATES, factor: LISTED_FACTORS },
   },
   clients: {
     ...{ parameter: 'id', label: 'searchClients' },
-    filters: { kind: CLIENT_KINDS, state: STATES },
+    filters: { kind: CLIENT_KINDS, state: CLIENT_STATES },
   },
   groups: { parameter: 'name', label: 'searchGroups', filters: {} },
 } as const satisfies Readonly<Record<string, ListAbout>>;
@@ -60,7 +58,13 @@ export interface ListRow {
 /** Empty if there is no value. */
 export type Cell = Html | string | undefined;
 
-const BADGES = { self_registered: '', by_document: '', administrators: '', disabled: ' bad' } as const;
+const BADGES = {
+  self_registered: '',
+  by_document: '',
+  administrators: '',
+  disabled: ' bad',
+  locked: ' wait',
+} as const;
 
 export type Badge = keyof typeof BADGES;
 
@@ -70,8 +74,7 @@ export interface TableNeeds {
   readonly nowMs: number;
 }
 
-export interface Column {
-  readonly title: string;
+export interface Column extends Pick<Head, 'title' | 'size'> {
   /** The value of the parameter `sort`, if the list can have this order. */
   readonly sort?: string;
 }
@@ -249,7 +252,7 @@ function tableWithActs(view: ListView, texts: Texts): Html {
   const { console: words } = texts;
   const acts = current === 'groups' ? [] : Object.keys(BULK_ACTS[current]);
   const nameOf = ({ key, name, badges: own, copies = false }: ListRow) => {
-    const link = html`<a href="${thingUrl(base, current, key)}"><bdi>${name}</bdi></a>`;
+    const link = html`<a href="${thingUrl(base, current, key)}"><bdi title="${name}">${name}</bdi></a>`;
     return html`${copies ? html`<span class="copied">${link}${copyOf(name, texts)}</span>` : link}${badges(own, texts)}`;
   };
   const table = dataTable(
@@ -278,12 +281,13 @@ function pickOf({ key, name }: ListRow, { console: words }: Texts): Html {
 
 function headsOf({ base, current, columns, wish }: ListView): readonly Head[] {
   const sorted = wish.sort ?? columns.find(({ sort }) => sort !== undefined)?.sort;
-  return columns.map(({ title, sort }) => {
-    if (sort === undefined) return { title };
+  return columns.map(({ title, size, sort }) => {
+    const head = { title, ...optional('size', size) };
+    if (sort === undefined) return head;
     const isDescending = wish.descending === 'true';
     const turned = sort === sorted && !isDescending ? 'true' : '';
     return {
-      title,
+      ...head,
       url: urlOf(base, current, { ...wish, sort, descending: turned }),
       ...(sort === sorted && { order: isDescending ? 'descending' : 'ascending' }),
     };
@@ -292,6 +296,8 @@ function headsOf({ base, current, columns, wish }: ListView): readonly Head[] {
 
 export interface Head {
   readonly title: string;
+  /** The width of the column: `small` for times and numbers, `large` for addresses. Default: an equal part of the rest. */
+  readonly size?: 'small' | 'large';
   /** Sorts by this column. */
   readonly url?: string;
   readonly order?: 'ascending' | 'descending';
@@ -306,8 +312,8 @@ interface TableShown {
 /** A table, whose rows are cards on narrow screens. */
 export function dataTable({ name, heads, rows }: TableShown, { console: words }: Texts): Html {
   const hasPicks = rows.some(({ pick }) => pick !== undefined);
-  const headOf = ({ title, url, order }: Head) =>
-    html`<th scope="col"${order === undefined ? '' : html` aria-sort="${order}"`}>${url === undefined ? title : html`<a href="${url}">${title}</a>`}</th>`;
+  const headOf = ({ title, size, url, order }: Head) =>
+    html`<th scope="col"${size === undefined ? '' : html` class="${size}"`}${order === undefined ? '' : html` aria-sort="${order}"`}>${url === undefined ? title : html`<a href="${url}">${title}</a>`}</th>`;
   return html`<table class="data" aria-label="${name}">
 <thead><tr>${hasPicks ? html`<td><input type="checkbox" id="pick-all" aria-label="${words.bulk.selectAll}" hidden></td>` : ''}${heads.map(headOf)}</tr></thead>
 <tbody>

@@ -6,7 +6,7 @@ import type { ActingView, ConsentView, GrantView } from '../admin/sessions.ts';
 import { hourOfUse, named } from '../pages/drawing/application_shown.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
-import { type Cell, dataTable, thingUrl } from './lists.ts';
+import { type Cell, dataTable, type Head, thingUrl } from './lists.ts';
 import { codes, moment } from './values.ts';
 
 /** What the server knows about the access to a user's data. */
@@ -111,7 +111,14 @@ export function reachTable(
     if (kind === 'consent') return ending({ withdraw_consent: { client: clientId } }, clientId);
     return isActive ? ending({ end_client: { client: clientId } }, clientId) : undefined;
   };
-  const titles = [own.application, own.through, own.access, words.since, own.lastUsed, words.actions];
+  const heads: readonly Head[] = [
+    { title: own.application, size: 'large' },
+    { title: own.through },
+    { title: own.access, size: 'large' },
+    { title: words.since, size: 'small' },
+    { title: own.lastUsed, size: 'small' },
+    { title: words.actions },
+  ];
   const rows = reaches.map((one): readonly Cell[] => [
     nameOf({ ...one, hasAccess: active.has(one.clientId) }, view, texts),
     throughOf(one, view, texts),
@@ -125,7 +132,7 @@ export function reachTable(
 ${dataTable(
   {
     name: own.title,
-    heads: titles.filter(isUsed).map((title) => ({ title })),
+    heads: heads.filter(isUsed),
     rows: rows.map((cells) => ({ cells: cells.filter(isUsed) })),
   },
   texts,
@@ -143,11 +150,12 @@ function nameOf(
     ...(one.isAgent === true || client?.metadata?.kind === 'agent' ? [texts.account.agent] : []),
     ...(client !== undefined && isUnchecked(client) ? [texts.unchecked.badge] : []),
     ...(kind === 'personal_token' ? [own.personalToken] : []),
-    ...(kind === 'consent' ? [hasAccess ? own.consentToMore : own.consent] : isActive ? [] : [inactive]),
+    ...(kind === 'consent' || isActive ? [] : [inactive]),
   ];
+  const consent = hasAccess ? own.consentToMore : own.consent;
   const link = clientLink(clientId, view);
   const name = tokenName === undefined ? link : html`${named(tokenName)} (${link})`;
-  return html`${name}${marks.map((mark) => html` <span class="badge">${mark}</span>`)}`;
+  return html`${name}${marks.map((mark) => html` <span class="badge">${mark}</span>`)}${kind === 'consent' ? html`<p class="detail">${consent}</p>` : ''}`;
 }
 
 function clientLink(id: string, { base, client }: ReachView): Html {
@@ -164,7 +172,7 @@ function throughOf({ clientId, applications = [] }: Reach, view: ReachView, text
 }
 
 function accessOf({ scopes, resources }: Reach): Cell {
-  const apis = resources.map((uri) => html`<p class="detail"><bdi>${uri}</bdi></p>`);
+  const apis = resources.map((uri) => html`<p class="detail"><bdi title="${uri}">${uri}</bdi></p>`);
   return scopes.length + apis.length === 0 ? undefined : html`${codes(scopes) ?? ''}${apis}`;
 }
 

@@ -76,8 +76,10 @@ const FRAME = `
 .crumbs a { display: inline-block; padding: .25rem 0; color: inherit; }
 .title { display: flex; flex-wrap: wrap; flex: 1 1 16rem; align-items: center; gap: .25rem .75rem; min-height: 2.75rem; }
 .act { flex: none; }
-.act .actions { margin-top: 0; }
+.act .actions { gap: .5rem; margin-top: 0; }
+.act form { margin: 0; }
 @media (max-width: 47.99rem) { .act { flex: 1 0 100%; margin-top: 1rem; } }
+@media (min-width: 48rem) { .act .menu > div { right: 0; left: auto; } }
 #notice:focus-visible { outline: none; }
 .act :is(button, .button) { width: auto; min-height: 2.75rem; padding: .5rem 1.125rem; }
 
@@ -125,17 +127,21 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .bulk { display: flex; flex-wrap: wrap; gap: .5rem .75rem; margin: 1rem 0 0; padding: 0; border: 0; }
 .bulk legend { float: left; width: 100%; margin-bottom: .5rem; padding: 0; font-size: .875rem; color: var(--muted); }
 .bulk button { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .9375rem; }
-.data { width: 100%; border-collapse: collapse; font-size: .9375rem; }
-.data :is(th, td) { padding: .625rem .75rem; font-weight: 400; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+.data { width: 100%; border-collapse: collapse; table-layout: fixed; font-size: .9375rem; }
+.data .small { width: 7.5rem; }
+.data .large { width: 19%; }
+.data bdi[title] { display: inline-block; max-width: 100%; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; vertical-align: bottom; }
+.data .button { display: inline-block; width: auto; min-height: 2.25rem; padding: .25rem .75rem; font-size: .875rem; }
+.data :is(th, td) { padding: .625rem .5rem; font-weight: 400; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 .data thead th { padding-block: .5rem; font-size: .8125rem; font-weight: 600; color: var(--muted); white-space: nowrap; vertical-align: bottom; overflow-wrap: normal; }
 .data thead a { color: inherit; }
 .data [aria-sort] a::after { content: ''; display: inline-block; margin-left: .375rem; vertical-align: middle; border: .25rem solid transparent; border-top-width: 0; border-bottom-color: currentColor; }
 .data [aria-sort=descending] a::after { rotate: 180deg; }
 .data .codes { margin: 0; }
-.data time { white-space: nowrap; }
+.data .detail { font-weight: 400; }
 .data input[type=checkbox] { display: block; width: 1.5rem; min-height: 1.5rem; margin: 0; accent-color: var(--brand); }
 .data input[hidden] { display: none; }
-.data :is(.pick, thead td) { width: 1%; padding-left: 0; }
+.data :is(.pick, thead td) { width: 2.25rem; padding-left: 0; }
 .data tbody tr:hover { background: var(--ground); }
 @media (min-width: 48rem) {
   tr:focus-within td > .moment::after { right: 0; left: auto; }
@@ -177,20 +183,29 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 h2 + form { margin-top: .75rem; }
 .row { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .75rem 1rem; }
 .row > div { flex: 1 1 12rem; }
-div.row + div.row { margin-top: .75rem; }
-.row .button { flex: none; width: auto; min-height: 2.75rem; padding: .5rem 1rem; font-size: .9375rem; }
+.row .button { flex: none; width: auto; min-height: 2.25rem; padding: .25rem .75rem; font-size: .875rem; }
+.columns { display: grid; grid-template-columns: minmax(0, 1fr); gap: 2.5rem 3rem; }
+.columns + section { margin-top: 2.5rem; }
+@media (min-width: 75rem) { .columns { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
+.menu { position: relative; }
+.menu > summary { list-style: none; }
+.menu > summary::-webkit-details-marker { display: none; }
+.menu > summary::after { content: ''; display: inline-block; margin-left: .5rem; vertical-align: middle; border: .3rem solid transparent; border-bottom-width: 0; border-top-color: currentColor; }
+.menu > div { position: absolute; top: calc(100% + .25rem); left: 0; z-index: 2; width: max-content; max-width: min(20rem, 80vw); padding: .375rem; background: var(--surface); border: 1px solid var(--edge); border-radius: var(--radius, .625rem); box-shadow: 0 8px 24px rgb(0 0 0 / 16%); }
+.menu > div > :is(button, .button) { width: 100%; margin: 0; padding-inline: .75rem; font-weight: 400; text-align: left; border-color: transparent; }
+.menu .note { padding: .5rem .75rem; }
 .listed { display: flex; flex-wrap: wrap; gap: .25rem .875rem; }
 .rows li > p + p { margin-top: .25rem; }
 .copied { display: inline-flex; align-items: center; gap: .5rem; max-width: 100%; }
-.copied > a { min-width: 1.5rem; }
+.copied > :first-child { min-width: 1.5rem; overflow: hidden; }
 .copied > code { user-select: all; }
 :is(td, .detail) > .moment { position: relative; }
 :is(tr, li):focus-within :is(td, .detail) > .moment::after { content: attr(title); position: absolute; top: 100%; left: 0; z-index: 1; width: max-content; max-width: 11rem; padding: .125rem .375rem; white-space: normal; font-size: .75rem; color: var(--surface); background: var(--text); border-radius: .25rem; pointer-events: none; }
 .exact { color: var(--muted); }
 .whole { white-space: nowrap; }
-a > .identifier { text-decoration: inherit; }
+a > :is(.identifier, bdi) { text-decoration: inherit; }
 .filter + .data, .data + .turning { margin-top: 1rem; }
-.identifier { display: inline-block; max-width: 12ch; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; vertical-align: bottom; }
+.identifier { display: inline-block; max-width: min(12ch, 100%); overflow: hidden; white-space: nowrap; text-overflow: ellipsis; vertical-align: bottom; }
 .reason { font-size: .875rem; }
 .refusals { border-collapse: collapse; }
 .refusals :is(th, td) { padding: .375rem 1rem .375rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }

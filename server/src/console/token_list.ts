@@ -77,7 +77,10 @@ ${
     : dataTable(
         {
           name: words.issuedTokens,
-          heads: Object.values(words.tokenColumns).map((title) => ({ title })),
+          heads: Object.entries(words.tokenColumns).map(([name, title]) => ({
+            title,
+            ...(['issued', 'expires'].includes(name) && { size: 'small' }),
+          })),
           rows: tokens.map((token) => ({ cells: cellsOf(token, list, nowMs, texts) })),
         },
         texts,

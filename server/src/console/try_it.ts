@@ -44,18 +44,21 @@ export function trySection(client: Client, issuer: string, texts: Texts): Html |
     html`${termList(rows)}
 ${uses.map(
   (use) => html`<h3 class="try">${words.forms.tryUses[use]}</h3>
-${use === 'spa' ? html`<p class="note">${howToServe(client, texts)}</p>\n` : ''}<p class="actions">${copyButton(`copy-try-${use}`, `#try-${use}`, texts)}${use === 'spa' ? downloadLink(snippetOf(use, client, issuer), texts) : ''}</p>
+${use === 'spa' ? html`<p class="note">${servingNote(client, texts)}</p>\n` : ''}<p class="actions">${copyButton(`copy-try-${use}`, `#try-${use}`, texts)}${use === 'spa' ? downloadLink(snippetOf(use, client, issuer), texts) : ''}</p>
 <pre class="snippet" tabindex="0"><code id="try-${use}">${snippetOf(use, client, issuer)}</code></pre>\n`,
 )}`,
   );
 }
 
-function howToServe({ redirect_uris: [uri = ''] = [] }: Client, { console: words }: Texts): Html {
+/** Links to this machine only: an unchecked client chooses its own redirect URIs. */
+function servingNote({ redirect_uris: [uri = ''] = [] }: Client, { console: words }: Texts): Html {
   const command = commandFor(uri);
-  const address = html`<code>${uri}</code>`;
   return command === undefined
-    ? words.serveFile(address)
-    : words.serveFileWith(html`<code>${command}</code>`, address);
+    ? words.serveFile(html`<code>${uri}</code>`)
+    : words.serveFileWith(
+        html`<code>${command}</code>`,
+        html`<a href="${uri}" target="_blank" rel="noopener"><code>${uri}</code></a>`,
+      );
 }
 
 /** The link needs no script, and no page of the server. */

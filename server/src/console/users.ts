@@ -5,8 +5,7 @@ import { flag, object, text } from '../admin/schema.ts';
 import type { GrantView, SessionView } from '../admin/sessions.ts';
 import type { Document } from '../admin/table.ts';
 import type { User } from '../admin/users.ts';
-import { LISTED_FACTORS, PEOPLE_ORDERS } from '../data/people_list.ts';
-import { named } from '../pages/drawing/application_shown.ts';
+import { LISTED_FACTORS, PEOPLE_ORDERS, PEOPLE_STATES } from '../data/people_list.ts';
 import { browserText } from '../pages/drawing/browser_names.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/formats/html.ts';
@@ -14,10 +13,9 @@ import { languages, type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Act, type Acts, actLink, type Given } from './acts.ts';
 import { labelOf } from './forms.ts';
-import { actionForm, type ConsoleView, consoleFrame, section, termList, urlOf } from './frame.ts';
+import { type ConsoleView, consoleFrame, section, termList } from './frame.ts';
 import {
   type Badge,
-  badges,
   type Cell,
   type Column,
   chosen,
@@ -26,7 +24,6 @@ import {
   listBody,
   listOf,
   SEARCH_MS,
-  STATES,
   type TableNeeds,
   thingUrl,
   wishOf,
@@ -34,6 +31,7 @@ import {
 import { clientsOf } from './names.ts';
 import { clientsIn, type ReachView, reachTable } from './reach.ts';
 import { showSupport } from './support.ts';
+import { thingPage } from './things.ts';
 import { ago, codes, copied, fullMoment, instant, memberRow, moment } from './values.ts';
 
 /** Standard claims with a field of their own (OpenID Connect Core §5.1). */
@@ -299,7 +297,7 @@ export async function showUsers(visit: Visit): Promise<Response> {
     const { group = '' } = c.req.query();
     const users = await call('listUsers', {
       ...wishOf(visit),
-      ...chosen(visit, 'state', STATES),
+      ...chosen(visit, 'state', PEOPLE_STATES),
       ...chosen(visit, 'factor', LISTED_FACTORS),
       ...chosen(visit, 'sort', PEOPLE_ORDERS),
       ...(group !== '' && { group }),
@@ -353,7 +351,7 @@ export function rowOf(user: User, adminGroup: string, table?: TableNeeds): ListR
   return {
     ...{ key: sub, name: username },
     details: [claims.name, claims.email].filter((one) => typeof one === 'string'),
-    badges: badgesOf(user, groups.includes(adminGroup)),
+    badges: badgesOf(user, groups.includes(adminGroup), user.activity?.locked_until !== undefined),
     ...(table && { cells: cellsOf(user, table) }),
   };
 }
@@ -361,10 +359,12 @@ export function rowOf(user: User, adminGroup: string, table?: TableNeeds): ListR
 /** The columns of the list. Those with an order have an index. */
 export function columnsOf({ console: words }: Texts): readonly Column[] {
   return [
-    { title: words.username, sort: 'username' },
-    ...[words.columns.name, words.columns.email, words.filters.factor].map((title) => ({ title })),
-    ...[words.groups, words.columns.lastSignIn].map((title) => ({ title })),
-    { title: words.columns.added, sort: 'created_at' },
+    { title: words.username, size: 'large', sort: 'username' },
+    { title: words.columns.name },
+    { title: words.columns.email, size: 'large' },
+    ...[words.filters.factor, words.groups].map((title) => ({ title })),
+    { title: words.columns.lastSignIn, size: 'small' },
+    { title: words.columns.added, size: 'small', sort: 'created_at' },
   ];
 }
 
@@ -376,7 +376,8 @@ function cellsOf(
   { texts, nowMs }: TableNeeds,
 ): readonly Cell[] {
   const { console: words } = texts;
-  const isolated = (value: unknown) => (typeof value === 'string' ? html`<bdi>${value}</bdi>` : undefined);
+  const isolated = (value: unknown) =>
+    typeof value === 'string' ? html`<bdi title="${value}">${value}</bdi>` : undefined;
   const factors = [
     ...(activity !== undefined && activity.passkeys > 0 ? [words.filterValues.factor.passkey] : []),
     ...(activity !== undefined && activity.security_keys > 0 ? [words.filterValues.factor.security_key] : []),
@@ -398,14 +399,20 @@ function shortcutsOf(adminGroup: string, { console: words }: Texts): ListView['s
     { title: words.filters.all, parameters: {} },
     { title: words.badges.administrators, parameters: { group: adminGroup } },
     { title: words.badges.disabled, parameters: { state: 'disabled' } },
+    { title: words.badges.locked, parameters: { state: 'locked' } },
     { title: words.withoutFactor, parameters: { factor: 'none' } },
   ];
 }
 
-function badgesOf({ disabled_at: disabledAt }: User, isAdministrator: boolean): readonly Badge[] {
+function badgesOf(
+  { disabled_at: disabledAt }: User,
+  isAdministrator: boolean,
+  isLocked: boolean,
+): readonly Badge[] {
   return [
     ...(isAdministrator ? (['administrators'] as const) : []),
     ...(disabledAt === undefined ? [] : (['disabled'] as const)),
+    ...(isLocked ? (['locked'] as const) : []),
   ];
 }
 
@@ -445,45 +452,59 @@ export function userPage(view: UserView, setting: PageSetting): Page {
   const act = (name: string) => actLink(USERS, name, base, { sub }, texts);
   const rowAct = (name: string, given: Given, id: string, unseen = '') =>
     actLink(USERS, name, base, { sub, ...given }, texts, { id, unseen });
-  return consoleFrame(view, setting, {
-    title: user.username,
-    heading: named(user.username),
-    badges: badges(badgesOf(user, isAdministrator), texts),
-    primary: html`<div class="actions"><a id="sign-in" class="button" href="${thingUrl(base, 'users', sub, { show: 'sign_in' })}">${words.support.link}</a>
-<a class="button" href="${urlOf(base, 'audit', { user: sub })}">${words.eventsAbout}</a></div>`,
-    body: html`${section(
-      'user',
-      words.user,
-      html`${termList([
-        [words.subject, copied(sub, texts)],
-        [words.createdAt, fullMoment(user.created_at, nowMs, texts)],
-        [words.disabledSince, fullMoment(disabledAt, nowMs, texts)],
-        ...claims,
-      ])}
-<p class="actions">${act('edit')}</p>`,
-    )}${section(
-      'user-groups',
-      words.groups,
-      html`${listOrNone(
-        user.groups.map(
-          (name) =>
-            html`<li class="row"><div><a href="${thingUrl(base, 'groups', name)}"><bdi>${name}</bdi></a></div>${rowAct('leave', { group: name }, name, name)}</li>\n`,
+  const { countFrom, mayGetLink, held } = signInOf(view, texts);
+  const isDisabled = disabledAt !== undefined;
+  const isLocked = view.locks.length > 0;
+  const primary = isLocked ? 'unlock' : isDisabled ? 'enable' : 'edit';
+  const others = [
+    ...['edit', ...(isLocked && isDisabled ? ['enable'] : [])].filter((name) => name !== primary),
+    ...(!isOwn && mayGetLink ? ['password_link'] : []),
+    ...(isOwn ? [] : ['set_password']),
+    ...(!isOwn && countFrom !== undefined ? ['confirm_factors'] : []),
+    ...(!isOwn && held.length > 0 ? ['reset_factors'] : []),
+    ...(isDisabled || isAdministrator ? [] : ['disable']),
+    ...['end_sessions', 'end_access', ...(isOwn ? [] : ['remove'])],
+  ];
+  return thingPage(view, setting, {
+    ...{ name: user.username, given: { sub }, id: sub, badges: badgesOf(user, isAdministrator, isLocked) },
+    primary: actLink(USERS, primary, base, { sub }, texts, { isPrimary: true }),
+    links: html`<a id="sign-in" class="button" href="${thingUrl(base, 'users', sub, { show: 'sign_in' })}">${words.support.link}</a>\n`,
+    ...{ events: { user: sub }, acts: others.map(act) },
+    note: isAdministrator && !isDisabled ? words.administratorStays : undefined,
+    columns: [
+      html`${section(
+        'user',
+        words.user,
+        termList([
+          [words.createdAt, fullMoment(user.created_at, nowMs, texts)],
+          [words.disabledSince, fullMoment(disabledAt, nowMs, texts)],
+          ...claims,
+        ]),
+      )}${section(
+        'user-groups',
+        words.groups,
+        listOrNone(
+          user.groups.map(
+            (name) =>
+              html`<li class="row"><div><a href="${thingUrl(base, 'groups', name)}"><bdi>${name}</bdi></a></div>${rowAct('leave', { group: name }, name, name)}</li>\n`,
+          ),
+          texts,
         ),
-        texts,
-      )}
-<p class="actions">${act('join')}</p>`,
-    )}${signInSection(view, texts)}${section(
-      'sessions',
-      words.sessions,
-      html`${listOrNone(
-        sessions.map(
-          (one) =>
-            html`<li class="row"><div>${browserText(one.user_agent, texts)}<p class="detail">${texts.account.signedIn(ago(one.signed_in_at, nowMs, texts))} ${copied(one.id, texts)}</p></div>${rowAct('end_session', { session: one.id }, one.id, browserText(one.user_agent, texts))}</li>\n`,
+        act('join'),
+      )}`,
+      html`${signInSection(view, texts)}${section(
+        'sessions',
+        words.sessions,
+        listOrNone(
+          sessions.map(
+            (one) =>
+              html`<li class="row"><div>${browserText(one.user_agent, texts)}<p class="detail">${texts.account.signedIn(ago(one.signed_in_at, nowMs, texts))} ${copied(one.id, texts)}</p></div>${rowAct('end_session', { session: one.id }, one.id, browserText(one.user_agent, texts))}</li>\n`,
+          ),
+          texts,
         ),
-        texts,
-      )}
-<p class="actions">${act('end_sessions')}</p>`,
-    )}${section(
+      )}`,
+    ],
+    below: section(
       'applications',
       words.reach.title,
       reachTable(
@@ -494,34 +515,28 @@ export function userPage(view: UserView, setting: PageSetting): Page {
         },
         texts,
       ),
-    )}${section(
-      'actions',
-      words.actions,
-      html`${actionForm(view, { sub }, [
-        ...(disabledAt === undefined ? (isAdministrator ? [] : [act('disable')]) : [act('enable')]),
-        act('end_access'),
-        ...(isOwn ? [] : [act('remove')]),
-      ])}
-${isAdministrator && disabledAt === undefined ? html`<p class="note">${words.administratorStays}</p>\n` : ''}`,
-    )}`,
+    ),
   });
+}
+
+/** What the acts of a sign-in depend on. */
+function signInOf({ user, factors, nowMs }: UserView, texts: Texts) {
+  return {
+    countFrom: factors.count_from,
+    held: factorRows(factors, nowMs, texts),
+    mayGetLink:
+      user.claims.email_verified === true &&
+      user.directory_id === undefined &&
+      user.disabled_at === undefined,
+  };
 }
 
 /** How the user signs in: password, factors, links to providers, and what too many attempts have locked. */
 function signInSection(view: UserView, texts: Texts): Html {
   const { console: words } = texts;
-  const { base, user, factors, links, locks, isOwn, nowMs } = view;
+  const { base, user, links, locks, isOwn, nowMs } = view;
   const { sub } = user;
-  const { count_from: countFrom } = factors;
-  const held = factorRows(factors, nowMs, texts);
-  const act = (name: string) => actLink(USERS, name, base, { sub }, texts);
-  const mayGetLink = user.claims.email_verified === true && user.directory_id === undefined;
-  const ownActs = [
-    ...(mayGetLink && user.disabled_at === undefined ? [act('password_link')] : []),
-    act('set_password'),
-    ...(countFrom === undefined ? [] : [act('confirm_factors')]),
-    ...(held.length > 0 ? [act('reset_factors')] : []),
-  ];
+  const { countFrom, held } = signInOf(view, texts);
   return section(
     'ways-in',
     words.signIn,
@@ -535,16 +550,15 @@ function signInSection(view: UserView, texts: Texts): Html {
           : html`${locks.map(({ step, ends_at: endsAt }) => html`<div>${words.locks[step]}: ${words.lockedUntil(instant(endsAt, texts))}</div>`)}`,
       ],
     ])}
+<ul class="rows" role="list">
 ${held.map(
   ({ id, kind, said, unseen }) =>
-    html`<div class="row"><div>${kind}: ${said}</div>${isOwn ? '' : actLink(USERS, 'remove_factor', base, { sub, factor: id }, texts, { id, unseen })}</div>\n`,
+    html`<li class="row"><div>${kind}: ${said}</div>${isOwn ? '' : actLink(USERS, 'remove_factor', base, { sub, factor: id }, texts, { id, unseen })}</li>\n`,
 )}${links.map(
   ({ id, provider, label }) =>
-    html`<div class="row"><div><bdi>${provider}</bdi>: <bdi>${label}</bdi></div>${isOwn ? '' : actLink(USERS, 'unlink', base, { sub, link: id }, texts, { id, unseen: label })}</div>\n`,
-)}${isOwn ? html`<p class="note">${words.ownSignIn}</p>\n` : ''}${actionForm(view, { sub }, [
-  ...(isOwn ? [] : ownActs),
-  ...(locks.length === 0 ? [] : [act('unlock')]),
-])}`,
+    html`<li class="row"><div><bdi>${provider}</bdi>: <bdi>${label}</bdi></div>${isOwn ? '' : actLink(USERS, 'unlink', base, { sub, link: id }, texts, { id, unseen: label })}</li>\n`,
+)}</ul>
+${isOwn ? html`<p class="note">${words.ownSignIn}</p>\n` : ''}`,
   );
 }
 

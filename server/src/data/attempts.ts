@@ -29,6 +29,8 @@ export interface CountedKey {
   /** The attempts that a window allows. */
   readonly attempts: number;
   readonly windowMs: number;
+  /** The user whom the attempts are for, by which lists find locked users. */
+  readonly triedSubject?: string;
 }
 
 interface AttemptsOfWindow {
@@ -36,7 +38,11 @@ interface AttemptsOfWindow {
   readonly endsAtMs: number;
 }
 
-export const ATTEMPTS = table('sign_in_attempts', { integer: 'attempts ends_at_ms' }, { text: 'key_digest' });
+export const ATTEMPTS = table(
+  'sign_in_attempts',
+  { integer: 'attempts ends_at_ms' },
+  { text: 'key_digest subject', integer: 'most' },
+);
 
 /**
  * Counts nothing if an earlier key has reached its limit.
@@ -50,9 +56,10 @@ export function countSql(earlier: number): string {
         WHERE b.issuer = :issuer AND b.key_digest = :key${index} AND b.attempts > :most${index})`,
   );
   return `
-    INSERT INTO grantd.sign_in_attempts AS a (issuer, key_digest, attempts, ends_at_ms)
-    SELECT :issuer, :keyDigest, 1, CAST(:endsAtMs AS bigint) WHERE TRUE${conditions.join('')}
-    ON CONFLICT (issuer, key_digest) DO UPDATE SET
+    INSERT INTO grantd.sign_in_attempts AS a (issuer, key_digest, subject, most, attempts, ends_at_ms)
+    SELECT :issuer, :keyDigest, CAST(:triedSubject AS text), CAST(:most AS bigint), 1, CAST(:endsAtMs AS bigint)
+    WHERE TRUE${conditions.join('')}
+    ON CONFLICT (issuer, key_digest) DO UPDATE SET subject = excluded.subject, most = excluded.most,
       attempts = CASE WHEN a.ends_at_ms <= :nowMs THEN 1 ELSE a.attempts + 1 END,
       ends_at_ms = CASE WHEN a.ends_at_ms <= :nowMs THEN excluded.ends_at_ms ELSE a.ends_at_ms END
     RETURNING attempts, ends_at_ms`;
@@ -93,11 +100,11 @@ export function attemptsTable(tables: ProgramTables): Attempts {
   return {
     async count(keys, nowMs) {
       const earlier: Record<string, string | number> = {};
-      const calls = keys.map(({ keyDigest, attempts, windowMs }, index): TableCall => {
-        const count = COUNTS[index];
+      const calls = keys.map(({ keyDigest, triedSubject = '', attempts: most, windowMs }, at): TableCall => {
+        const count = COUNTS[at];
         if (count === undefined) throw new RangeError(`expected at most ${MAX_KEYS} keys`);
-        Object.assign(earlier, { [`key${index}`]: keyDigest, [`most${index}`]: attempts });
-        return count({ keyDigest, nowMs, endsAtMs: nowMs + windowMs, ...earlier });
+        Object.assign(earlier, { [`key${at}`]: keyDigest, [`most${at}`]: most });
+        return count({ ...earlier, keyDigest, triedSubject, most, nowMs, endsAtMs: nowMs + windowMs });
       });
       return (await tables.write(...calls)).flat().map(ATTEMPTS.recordOf);
     },

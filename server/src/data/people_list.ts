@@ -11,8 +11,8 @@ export type PeopleOrder = (typeof PEOPLE_ORDERS)[number];
 /** Second factors to filter users by. */
 export const LISTED_FACTORS = ['none', 'totp', 'passkey', 'security_key'] as const;
 
-/** Whether a user can sign in. */
-export const PEOPLE_STATES = ['active', 'disabled'] as const;
+/** Whether a user can sign in. A locked user cannot from somewhere, for now, after too many attempts. */
+export const PEOPLE_STATES = ['active', 'disabled', 'locked'] as const;
 
 /** Which users to list. */
 export interface PeopleFilter {
@@ -20,7 +20,9 @@ export interface PeopleFilter {
   readonly search?: string;
   readonly group?: string;
   readonly factor?: (typeof LISTED_FACTORS)[number];
-  readonly state?: (typeof PEOPLE_STATES)[number];
+  readonly state?: Exclude<(typeof PEOPLE_STATES)[number], 'locked'>;
+  /** Only users who are locked at this time. */
+  readonly lockedAtMs?: number;
   /** Default: by username. */
   readonly sort?: PeopleOrder;
   readonly descending?: boolean;
@@ -28,8 +30,8 @@ export interface PeopleFilter {
   readonly after?: string;
   /** Only users up to this place. */
   readonly upTo?: string;
-  /** Whether to read the activity too. */
-  readonly withActivity?: boolean;
+  /** To read the activity too, as it is at this time. */
+  readonly activityAtMs?: number;
   /** Default: no limit. */
   readonly limit?: number;
 }
@@ -41,6 +43,8 @@ export interface Activity {
   readonly hasTotp: boolean;
   /** Of the sign-ins that the server still remembers. */
   readonly lastSignInAtMs?: number;
+  /** When the last lock after too many attempts ends. */
+  readonly lockedUntilMs?: number;
 }
 
 /** The columns of each order, whose values are unique. */
@@ -90,6 +94,9 @@ const OF_FACTOR: Readonly<Record<(typeof LISTED_FACTORS)[number], string>> = {
   security_key: keyOfKind(1),
 };
 
+/** That attempts have locked a user (ADR 214). An index has exactly these rows. @param now SQL */
+const isLock = (now: string) => `subject <> '' AND attempts >= most AND ends_at_ms > ${now}`;
+
 const KEY_COUNT = (isSecurityKey: 0 | 1) => `(
       SELECT count(*) FROM grantd.passkeys AS f
       WHERE f.issuer = people.issuer AND f.subject = people.subject AND f.is_security_key = ${isSecurityKey})`;
@@ -97,11 +104,14 @@ const KEY_COUNT = (isSecurityKey: 0 | 1) => `(
 const ACTIVITY = `, ${KEY_COUNT(0)} AS passkeys, ${KEY_COUNT(1)} AS security_keys,
     CASE WHEN ${HAS_TOTP} THEN 1 ELSE 0 END AS has_totp, (
       SELECT max(f.at_ms) FROM grantd.sign_ins AS f
-      WHERE f.issuer = people.issuer AND f.subject = people.subject AND f.reason = '') AS last_sign_in_at_ms`;
+      WHERE f.issuer = people.issuer AND f.subject = people.subject AND f.reason = '') AS last_sign_in_at_ms, (
+      SELECT max(f.ends_at_ms) FROM grantd.sign_in_attempts AS f
+      WHERE f.issuer = people.issuer AND f.subject = people.subject AND ${isLock(':activityAtMs')}
+    ) AS locked_until_ms`;
 
 interface Condition {
   readonly sql: string;
-  readonly values?: Readonly<Record<string, string>>;
+  readonly values?: Readonly<Record<string, string | number>>;
   /** SQL for the subjects that fulfil it, if there can be few of them. */
   readonly subjects?: string;
 }
@@ -128,8 +138,17 @@ const SUBJECTS_OF_FACTOR: Partial<Record<(typeof LISTED_FACTORS)[number], string
 };
 
 /** The conditions of a filter, those first whose users are found fastest. */
-function conditionsOf({ search, group, factor, state }: PeopleFilter): readonly Condition[] {
+function conditionsOf(filter: PeopleFilter): readonly Condition[] {
+  const { search, group, factor, state, lockedAtMs } = filter;
   const conditions: Condition[] = [];
+  if (lockedAtMs !== undefined)
+    conditions.push({
+      sql: `EXISTS (${OF_PERSON('sign_in_attempts')} AND ${isLock(':lockedAtMs')})`,
+      subjects: `
+      SELECT DISTINCT subject FROM grantd.sign_in_attempts
+      WHERE issuer = :issuer AND ${isLock(':lockedAtMs')}`,
+      values: { lockedAtMs },
+    });
   if (state !== undefined) {
     const isDisabled = OF_HOST.isDisabled('people.subject');
     conditions.push(
@@ -190,7 +209,7 @@ function between({ sort = 'username', descending = false, after, upTo }: PeopleF
  * @param few to look up only these users
  */
 export function listCall(selected: string, filter: PeopleFilter, few?: FewUsers): TableCall {
-  const { limit, withActivity = false } = filter;
+  const { limit, activityAtMs } = filter;
   const { conditions, values, order } = between(filter);
   const filters = conditionsOf(filter).filter(({ sql }) => sql !== few?.condition.sql);
   const among = few && BATCHES.find(({ size }) => size >= few.subjects.length);
@@ -201,7 +220,7 @@ export function listCall(selected: string, filter: PeopleFilter, few?: FewUsers)
     ...filters.map(({ sql }) => sql),
   ];
   const found = `FROM grantd.people WHERE ${all.join(' AND ')} ORDER BY ${order}`;
-  const columns = `${selected}${withActivity ? ACTIVITY : ''}`;
+  const columns = `${selected}${activityAtMs === undefined ? '' : ACTIVITY}`;
   const sql =
     limit === undefined
       ? `SELECT ${columns} ${found}`
@@ -214,6 +233,7 @@ export function listCall(selected: string, filter: PeopleFilter, few?: FewUsers)
     ...among?.valuesOf(few?.subjects ?? []),
     ...Object.assign({}, ...filters.map((one) => one.values ?? {})),
     ...(limit !== undefined && { limit }),
+    ...(activityAtMs !== undefined && { activityAtMs }),
   });
 }
 
@@ -298,13 +318,14 @@ async function placeFurtherOn(
 
 /** @returns `undefined` for a row without `ACTIVITY` */
 export function activityOf(row: TableRow): Activity | undefined {
-  const { passkeys, security_keys: securityKeys, has_totp: hasTotp, last_sign_in_at_ms: lastMs } = row;
+  const { passkeys, security_keys: securityKeys, has_totp: hasTotp } = row;
+  const { last_sign_in_at_ms: lastMs, locked_until_ms: lockedMs } = row;
   if (passkeys === undefined) return undefined;
-  const last = lastMs === null || lastMs === undefined ? {} : { lastSignInAtMs: Number(lastMs) };
   return {
     passkeys: Number(passkeys),
     securityKeys: Number(securityKeys),
     hasTotp: Number(hasTotp) === 1,
-    ...last,
+    ...(lastMs != null && { lastSignInAtMs: Number(lastMs) }),
+    ...(lockedMs != null && { lockedUntilMs: Number(lockedMs) }),
   };
 }

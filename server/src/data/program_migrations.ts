@@ -523,6 +523,20 @@ const migrations = (dialect: Dialect): readonly Migration[] => [
     CREATE INDEX people_by_imported_hash ON grantd.people (issuer, password_hash COLLATE "C") WHERE ${IS_IMPORTED_HASH}`,
     down: 'DROP INDEX grantd.people_by_imported_hash',
   },
+  // Lists of locked users. Attempts that an earlier program counts are in no list.
+  {
+    expand: `
+    ALTER TABLE grantd.sign_in_attempts ADD COLUMN subject text COLLATE "C" NOT NULL DEFAULT '';
+    ALTER TABLE grantd.sign_in_attempts ADD COLUMN most bigint NOT NULL DEFAULT 0;
+    CREATE INDEX sign_in_attempts_by_lock ON grantd.sign_in_attempts (issuer, subject, ends_at_ms)
+      WHERE subject <> '' AND attempts >= most;
+    `,
+    down: `
+    DROP INDEX grantd.sign_in_attempts_by_lock;
+    ALTER TABLE grantd.sign_in_attempts DROP COLUMN most;
+    ALTER TABLE grantd.sign_in_attempts DROP COLUMN subject;
+    `,
+  },
 ];
 
 /** A script of PostgreSQL as SQLite takes it. */

@@ -200,7 +200,12 @@ export interface TotpOffer {
 
 /** Wherever a code comes from, it counts. */
 function countsOf(subject: string): readonly Count[] {
-  return CODE_LIMITS.map((most, index) => ({ name: codeCountName(subject, index), place: '', most }));
+  return CODE_LIMITS.map((most, index) => ({
+    name: codeCountName(subject, index),
+    place: '',
+    most,
+    triedSubject: subject,
+  }));
 }
 
 /** No username has a line break. */

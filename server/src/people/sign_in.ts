@@ -66,7 +66,7 @@ export async function signIn(
   const tried = person !== undefined && { triedSubject: person.subject };
   if (!passwords.areAskedOf(typedName)) return { refused: 'password_not_asked', ...tried };
   const place = await placeOf(person);
-  const ofName: Count = { name, place: place.name, most: ATTEMPTS_OF_NAME };
+  const ofName: Count = { name, place: place.name, most: ATTEMPTS_OF_NAME, ...tried };
   // Without a user too, so that both cost the same.
   const ofPerson: Count = { ...ofName, name: personCountName(person?.subject ?? `\n${name}`) };
   // A known browser does not depend on what others at its address do.
@@ -334,6 +334,8 @@ export interface Count {
   readonly name: string;
   readonly place: string;
   readonly most: AttemptLimit;
+  /** The user whom the attempt is for, if there is one. */
+  readonly triedSubject?: string;
 }
 
 /** A count that has reached its limit. */
@@ -370,7 +372,7 @@ export class AttemptLimits {
   async begin(...counts: readonly Count[]): Promise<ReachedLimit | undefined> {
     const nowMs = this.#clock();
     const keyDigests = await this.#keysOf(counts);
-    const keys = counts.map(({ most }, index) => ({ keyDigest: keyDigests[index] ?? '', ...most }));
+    const keys = counts.map((one, index) => ({ ...one, ...one.most, keyDigest: keyDigests[index] ?? '' }));
     const counted = await this.#attempts.count(keys, nowMs);
     const count = counts[counted.length - 1];
     const last = counted.at(-1);

@@ -57,7 +57,7 @@ async function makeDynamicStatements(): Promise<readonly string[]> {
   };
   const filters: PeopleFilter[] = [
     ...[{}, { search: 'a' }, { group: 'g' }],
-    ...PEOPLE_STATES.map((state) => ({ state })),
+    ...PEOPLE_STATES.map((state) => (state === 'locked' ? { lockedAtMs: 1 } : { state })),
     ...LISTED_FACTORS.map((factor) => ({ factor })),
   ];
   // Few users are looked up, many are searched in order.
@@ -74,7 +74,7 @@ async function makeDynamicStatements(): Promise<readonly string[]> {
           for (const descending of [false, true]) {
             const wish = { ...filter, sort, descending, ...(after && { after }) };
             await people.list(wish).catch(() => {});
-            await people.page({ ...wish, withActivity: true, limit: 51, withinMs: 0 }).catch(() => {});
+            await people.page({ ...wish, activityAtMs: 1, limit: 51, withinMs: 0 }).catch(() => {});
           }
   }
   await data.people.hasWay('s', ways);

@@ -70,6 +70,13 @@ test('a colour that stands out enough is left as it is', () => {
   assert.deepEqual([brand, accent, others['brand-edge']], ['#2458c4', '#2458c4', '#2458c4']);
 });
 
+test('a link in the dark scheme has the hue of a dark brand, and is no greyer', () => {
+  const { accent } = brandColors('#1d5f63', SCHEMES.dark, '#ffffff');
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => Number.parseInt(accent.slice(at, at + 2), 16));
+  assert.ok(contrast(accent, SCHEMES.dark.surface) >= 7, accent);
+  assert.ok(1 - red / Math.max(green, blue) >= 0.6, `the brand has a saturation of 0.7 (${accent})`);
+});
+
 test('both schemes name the same properties', () => {
   const [light, dark] = paletteOf('#2458c4')
     .split('@media')

@@ -167,6 +167,9 @@ const BLACK = '#000000';
 export const TEXT_CONTRAST = 4.5;
 export const EDGE_CONTRAST = 3;
 
+/** Of links in the dark scheme, between which and the text a darker colour would look switched off. */
+const LINK_CONTRAST = 7;
+
 /** Colours of both schemes, with the operator’s. */
 export type Schemes = Readonly<Record<'light' | 'dark', typeof LIGHT & OwnColors>>;
 
@@ -210,7 +213,7 @@ const derivedColors = remembering((colors) => {
     'on-brand': onBrand,
     'brand-hover': hoverOf(brand, onBrand),
     'brand-edge': distinct(brand, [surface], EDGE_CONTRAST, away),
-    accent: distinct(brand, [surface, ground], TEXT_CONTRAST, away),
+    accent: distinct(brand, [surface, ground], away === WHITE ? LINK_CONTRAST : TEXT_CONTRAST, away),
   };
 });
 
@@ -225,13 +228,28 @@ function hoverOf(brand: string, onBrand: string): string {
   return mix(brand, onBrand === WHITE ? BLACK : WHITE, 0.12);
 }
 
-/** The colour, or the nearest mix of it with sufficient contrast. */
+/** The colour, or the nearest one with sufficient contrast: towards white, first of the same hue. */
 function distinct(color: string, from: readonly string[], least: number, away: string): string {
-  for (let percent = 0; percent < 100; percent += 2) {
-    const mixed = mix(color, away, percent / 100);
-    if (from.every((background) => contrast(mixed, background) >= least)) return mixed;
-  }
+  const vivid = away === WHITE ? vividest(color) : color;
+  for (const [start, end] of [
+    [color, vivid],
+    [vivid, away],
+  ] as const)
+    for (let percent = 0; percent < 100; percent += 2) {
+      const mixed = mix(start, end, percent / 100);
+      if (from.every((background) => contrast(mixed, background) >= least)) return mixed;
+    }
   return away;
+}
+
+/** The brightest colour of the same hue and saturation; of black, white. */
+function vividest(color: string): string {
+  const most = Math.max(...channels(color));
+  return most === 0 ? WHITE : hexOf(channels(color).map((value) => (value * 255) / most));
+}
+
+function hexOf(values: readonly number[]): string {
+  return `#${values.map((value) => Math.round(value).toString(16).padStart(2, '0')).join('')}`;
 }
 
 function properties(colors: Readonly<Record<string, string>>): string {
@@ -254,8 +272,7 @@ export function contrast(a: string, b: string): number {
 /** @param share share of the other colour, from 0 to 1 */
 export function mix(color: string, other: string, share: number): string {
   const others = channels(other);
-  const mixed = channels(color).map((value, at) => Math.round(value + ((others[at] ?? 0) - value) * share));
-  return `#${mixed.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
+  return hexOf(channels(color).map((value, at) => value + ((others[at] ?? 0) - value) * share));
 }
 
 /**

@@ -127,7 +127,8 @@ async function setPassword(
 ): Promise<Response | undefined> {
   if (person === undefined) throw new PageProblem('link', 'link_invalid');
   if (isElsewhere(c, needs, link)) {
-    const count = { name: linkCountName(person.subject), place, most: ATTEMPTS_OF_NAME };
+    const { subject: triedSubject } = person;
+    const count = { name: linkCountName(triedSubject), place, most: ATTEMPTS_OF_NAME, triedSubject };
     const reached = await needs.signInParts.limits.begin(count);
     if (reached !== undefined) return refuse('too_many_attempts', 429, reached.secondsToWait);
     if (!isName(username) || nameKey(username) !== nameKey(person.name)) return refuse('link_foreign', 403);

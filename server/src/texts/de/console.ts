@@ -38,7 +38,8 @@ export const CONSOLE: typeof en.CONSOLE = {
     self_registered: 'Selbst registriert',
     by_document: 'Durch Dokument',
     administrators: 'Verwaltung',
-    disabled: 'Gesperrt',
+    disabled: 'Deaktiviert',
+    locked: 'Gesperrt',
   },
   shortcut: 'Die Taste / führt zur Suche',
   no: 'Abbrechen',
@@ -60,7 +61,7 @@ export const CONSOLE: typeof en.CONSOLE = {
   },
   filters: { all: 'Alle', state: 'Zustand', factor: 'Zweiter Faktor', kind: 'Hinzugefügt' },
   filterValues: {
-    state: { active: 'Aktiv', disabled: 'Gesperrt' },
+    state: { active: 'Aktiv', disabled: 'Deaktiviert', locked: 'Gesperrt' },
     factor: {
       none: 'Keiner',
       totp: 'Authenticator-App',
@@ -139,7 +140,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     'Das sieht nach der Nummer einer Anfrage aus. Im Protokoll ist kein Ereignis dazu: Nur Änderungen und Anmeldungen haben eines. Suchen Sie diese Nummer im Log als requestId.',
   nothingFound: 'Nichts gefunden.',
   actions: 'Aktionen',
-  eventsAbout: 'Protokoll dazu',
+  eventsAbout: 'Protokoll',
   enable: 'Freigeben',
   disabledSince: 'Gesperrt seit',
   browser: 'Browser',
@@ -148,9 +149,9 @@ export const CONSOLE: typeof en.CONSOLE = {
   endsAt: 'Endet',
   lastUsed: 'Zuletzt benutzt',
   serveFile: (uri) =>
-    html`Laden Sie die Datei herunter. Stellen Sie ihren Ordner bereit, und öffnen Sie ${uri}.`,
+    html`Laden Sie die Datei herunter, stellen Sie ihren Ordner bereit, und öffnen Sie ${uri}.`,
   serveFileWith: (command, uri) =>
-    html`Laden Sie die Datei herunter. Stellen Sie ihren Ordner bereit, zum Beispiel mit ${command}, und öffnen Sie ${uri}.`,
+    html`Laden Sie die Datei herunter, führen Sie in ihrem Ordner ${command} aus, und öffnen Sie ${uri}.`,
   issuer: 'Aussteller',
   figures: 'Zahlen',
   groups: 'Gruppen',
