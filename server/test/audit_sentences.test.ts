@@ -85,7 +85,7 @@ describe('sentences about events', () => {
       ],
       [
         event('client_disabled', { actor: 'console:sub-alice', target: 'web', client_id: 'web' }),
-        ['alice disabled the client Shop (web)', 'alice hat die Anwendung Shop (web) gesperrt'],
+        ['alice disabled the client Shop (web)', 'alice hat die Anwendung Shop (web) deaktiviert'],
       ],
       [
         event('key_rotated', { actor: 'server', target: 'kid-1' }),

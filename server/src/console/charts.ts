@@ -68,11 +68,26 @@ function minutesOf(samples: readonly Sample[]): readonly (readonly Sample[])[] {
   return minutes;
 }
 
-function figuresOf(samples: readonly Sample[], texts: Texts): Figures {
+/**
+ * Every whole minute, wherever it begins. The highest of them is the same with the next sample, unlike that of minutes
+ * whose beginnings move with the time.
+ */
+function anyMinutesOf(samples: readonly Sample[]): readonly (readonly Sample[])[] {
+  const last = Math.max(0, samples.length - PER_MINUTE);
+  return Array.from({ length: last + 1 }, (_, begin) => samples.slice(begin, begin + PER_MINUTE));
+}
+
+export function figuresOf(samples: readonly Sample[], texts: Texts): Figures {
   const { charts: words } = texts.console;
   const minutes = minutesOf(samples);
-  const series = (label: string, { values, whole }: Measured, isCount: boolean): Series => {
-    const known = values.filter((value) => value !== null);
+  const anyMinutes = anyMinutesOf(samples);
+  const measured = (measure: (samples: readonly Sample[]) => number | null): Measured => ({
+    values: minutes.map(measure),
+    whole: measure(samples),
+    any: anyMinutes.map(measure),
+  });
+  const series = (label: string, { values, whole, any }: Measured, isCount: boolean): Series => {
+    const known = any.filter((value) => value !== null);
     const shown = (value: number | null | undefined) => cell(value, isCount, texts);
     return {
       label,
@@ -83,14 +98,14 @@ function figuresOf(samples: readonly Sample[], texts: Texts): Figures {
   const counts = (label: string, measure: Measure) =>
     series(
       label,
-      { values: minutes.map((minute) => sum(minute, measure)), whole: sum(samples, measure) },
+      measured((part) => sum(part, measure)),
       true,
     );
   const quantiles = (metric: Parameters<typeof quantile>[0], member: 'latencies' | 'storage') =>
     ([0.5, 0.95, 0.99] as const).map((share) =>
       series(
         words.quantile(texts.formats.number(share * 100)),
-        durations(minutes, metric, member, share),
+        measured((part) => duration(part, metric, member, share)),
         false,
       ),
     );
@@ -147,23 +162,22 @@ interface Measured {
   readonly values: readonly (number | null)[];
   /** Of all minutes together. */
   readonly whole: number | null;
+  /** Of every whole minute, wherever it begins. */
+  readonly any: readonly (number | null)[];
 }
 
 /** A quantile of durations, in milliseconds. */
-function durations(
-  minutes: readonly (readonly Sample[])[],
+function duration(
+  samples: readonly Sample[],
   metric: Parameters<typeof quantile>[0],
   member: 'latencies' | 'storage',
   share: number,
-): Measured {
-  const milliseconds = (samples: readonly Sample[]) => {
-    const counts: number[] = [];
-    for (const sample of samples)
-      for (const [at, count] of sample[member].entries()) counts[at] = (counts[at] ?? 0) + count;
-    const seconds = quantile(metric, counts, share);
-    return seconds === undefined ? null : seconds * 1000;
-  };
-  return { values: minutes.map(milliseconds), whole: milliseconds(minutes.flat()) };
+): number | null {
+  const counts: number[] = [];
+  for (const sample of samples)
+    for (const [at, count] of sample[member].entries()) counts[at] = (counts[at] ?? 0) + count;
+  const seconds = quantile(metric, counts, share);
+  return seconds === undefined ? null : seconds * 1000;
 }
 
 /** The most frequent reasons of refusals, and all others. */

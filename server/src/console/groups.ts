@@ -24,7 +24,7 @@ import {
   wishOf,
 } from './lists.ts';
 import { thingPage } from './things.ts';
-import { rowOf as rowOfUser } from './users.ts';
+import { rowOf as rowOfUser } from './user_rows.ts';
 import { fullMoment } from './values.ts';
 
 const ABOUT = ['description', 'sign_in_policy'];

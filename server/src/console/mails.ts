@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import type { MailView } from '../admin/mails.ts';
 import type { Document } from '../admin/table.ts';
-import { MAIL_LEASE_MS } from '../data/mails.ts';
+import { MAIL_FAILURES, MAIL_LEASE_MS } from '../data/mails.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
@@ -46,6 +46,18 @@ function badgeOf({ state, last_error: error }: MailView, { console: words }: Tex
   return html`<span class="badge bad">${words.mailStates[state === 'failed' ? 'failed' : 'retrying']}</span>`;
 }
 
+/** In words of the page, with those of the mail server as a quotation. */
+function failureShown(error: string, { console: words }: Texts): Html {
+  const [, server = '', rest = error] = /^(\S+:\d+): (.*)$/s.exec(error) ?? [];
+  const found = Object.entries(MAIL_FAILURES).find(
+    ([, text]) => rest === text || rest.startsWith(`${text}: `),
+  );
+  if (found === undefined) return html`<bdi lang="en">${error}</bdi>`;
+  const [kind, text] = found as [keyof typeof MAIL_FAILURES, string];
+  const said = rest.slice(text.length + 2);
+  return html`${server === '' ? '' : html`<code>${server}</code>: `}${words.mailFailures[kind]}${said === '' ? '' : html`: <q><bdi>${said}</bdi></q>`}`;
+}
+
 /** `/console/mails`: link `ask-test`, and the button `retry-ID` for each email that can be tried now. */
 export function mailsPage({ mails, ...view }: MailsView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
@@ -71,7 +83,7 @@ ${mails.map(
   }</p>${
     mail.last_error === undefined
       ? ''
-      : html`<p class="detail">${words.lastError} <bdi lang="en">${mail.last_error}</bdi></p>`
+      : html`<p class="detail">${words.lastError} ${failureShown(mail.last_error, texts)}</p>`
   }</div>${canRetry(mail, view.nowMs) ? retry(mail) : ''}</li>\n`,
 )}</ul>`,
   });

@@ -15,7 +15,7 @@ import { type ConsoleView, consoleFrame, section, urlOf } from './frame.ts';
 import { rowOf as rowOfGroup } from './groups.ts';
 import { type ListRow, rowList } from './lists.ts';
 import { explain, explainedPage } from './tokens.ts';
-import { rowOf as rowOfUser } from './users.ts';
+import { rowOf as rowOfUser } from './user_rows.ts';
 
 /** Rows of each kind on the page. */
 const MAX_SHOWN = 5;

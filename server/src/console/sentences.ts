@@ -140,7 +140,11 @@ const ofTarget = {
     const { forUser, bases } = texts.console.events;
     return {
       ...(subject !== undefined && { it: forUser(userLink(view, subject)) }),
-      other: reason === '' ? NOTHING : html` ${basisOf(reason, view, bases)}`,
+      // Tokens of a user that its client got without one of these, for example from an operator.
+      other:
+        reason === '' || (reason === 'client' && subject !== undefined)
+          ? NOTHING
+          : html` ${basisOf(reason, view, bases)}`,
     };
   },
   /** The reason begins with the issuer of the other server, which has no spaces. */

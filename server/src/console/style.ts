@@ -211,7 +211,8 @@ a > :is(.identifier, bdi) { text-decoration: inherit; }
 .refusals :is(th, td) { padding: .375rem 1rem .375rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 .refusals :is(th, td:first-child) { font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 .troubles .detail .reason { display: inline; }
-.troubles > li { border-left: 4px solid var(--danger); padding-left: .75rem; }
+.troubles { margin-block: .75rem; border: 1px solid var(--line); border-left: 4px solid var(--danger); border-radius: var(--radius, .625rem); }
+.troubles > li { padding-inline: 1rem; }
 .sentence { font-size: 1.125rem; }
 .ranges { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .75rem 0; }
 .ranges [aria-current] { font-weight: 650; color: inherit; text-decoration: none; }

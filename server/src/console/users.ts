@@ -14,25 +14,13 @@ import type { Visit } from './access.ts';
 import { type Act, type Acts, actLink, type Given } from './acts.ts';
 import { labelOf } from './forms.ts';
 import { type ConsoleView, consoleFrame, section, termList } from './frame.ts';
-import {
-  type Badge,
-  type Cell,
-  type Column,
-  chosen,
-  type ListRow,
-  type ListView,
-  listBody,
-  listOf,
-  SEARCH_MS,
-  type TableNeeds,
-  thingUrl,
-  wishOf,
-} from './lists.ts';
+import { chosen, type ListView, listBody, listOf, SEARCH_MS, thingUrl, wishOf } from './lists.ts';
 import { clientsOf } from './names.ts';
 import { clientsIn, type ReachView, reachTable } from './reach.ts';
 import { showSupport } from './support.ts';
 import { thingPage } from './things.ts';
-import { ago, codes, copied, fullMoment, instant, memberRow, moment } from './values.ts';
+import { badgesOf, columnsOf, rowOf } from './user_rows.ts';
+import { ago, codes, copied, fullMoment, instant, memberRow } from './values.ts';
 
 /** Standard claims with a field of their own (OpenID Connect Core §5.1). */
 const CLAIMS = {
@@ -345,55 +333,6 @@ async function requireGrant({ call }: Visit, sub: string, id: string | undefined
   return grant;
 }
 
-/** A user as a row of a list. @param texts for the columns of a table */
-export function rowOf(user: User, adminGroup: string, table?: TableNeeds): ListRow {
-  const { sub, username, claims, groups } = user;
-  return {
-    ...{ key: sub, name: username },
-    details: [claims.name, claims.email].filter((one) => typeof one === 'string'),
-    badges: badgesOf(user, groups.includes(adminGroup), user.activity?.locked_until !== undefined),
-    ...(table && { cells: cellsOf(user, table) }),
-  };
-}
-
-/** The columns of the list. Those with an order have an index. */
-export function columnsOf({ console: words }: Texts): readonly Column[] {
-  return [
-    { title: words.username, size: 'large', sort: 'username' },
-    { title: words.columns.name },
-    { title: words.columns.email, size: 'large' },
-    ...[words.filters.factor, words.groups].map((title) => ({ title })),
-    { title: words.columns.lastSignIn, size: 'small' },
-    { title: words.columns.added, size: 'small', sort: 'created_at' },
-  ];
-}
-
-/** More are only on the page of the user. */
-const MAX_GROUPS_SHOWN = 3;
-
-function cellsOf(
-  { claims, groups, activity, created_at: createdAt }: User,
-  { texts, nowMs }: TableNeeds,
-): readonly Cell[] {
-  const { console: words } = texts;
-  const isolated = (value: unknown) =>
-    typeof value === 'string' ? html`<bdi title="${value}">${value}</bdi>` : undefined;
-  const factors = [
-    ...(activity !== undefined && activity.passkeys > 0 ? [words.filterValues.factor.passkey] : []),
-    ...(activity !== undefined && activity.security_keys > 0 ? [words.filterValues.factor.security_key] : []),
-    ...(activity?.has_totp === true ? [words.filterValues.factor.totp] : []),
-  ];
-  const shown = groups.slice(0, MAX_GROUPS_SHOWN).join(', ');
-  return [
-    isolated(claims.name),
-    isolated(claims.email),
-    factors.length === 0 ? undefined : factors.join(', '),
-    shown === '' ? undefined : html`<bdi>${shown}${groups.length > MAX_GROUPS_SHOWN ? ' …' : ''}</bdi>`,
-    moment(activity?.last_sign_in_at, nowMs, texts),
-    moment(createdAt, nowMs, texts),
-  ];
-}
-
 function shortcutsOf(adminGroup: string, { console: words }: Texts): ListView['shortcuts'] {
   return [
     { title: words.filters.all, parameters: {} },
@@ -401,18 +340,6 @@ function shortcutsOf(adminGroup: string, { console: words }: Texts): ListView['s
     { title: words.badges.disabled, parameters: { state: 'disabled' } },
     { title: words.badges.locked, parameters: { state: 'locked' } },
     { title: words.withoutFactor, parameters: { factor: 'none' } },
-  ];
-}
-
-function badgesOf(
-  { disabled_at: disabledAt }: User,
-  isAdministrator: boolean,
-  isLocked: boolean,
-): readonly Badge[] {
-  return [
-    ...(isAdministrator ? (['administrators'] as const) : []),
-    ...(disabledAt === undefined ? [] : (['disabled'] as const)),
-    ...(isLocked ? (['locked'] as const) : []),
   ];
 }
 

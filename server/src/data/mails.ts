@@ -8,6 +8,20 @@ import {
   table,
 } from './tables.ts';
 
+/** Why an email could not be sent, as `lastError` keeps it. The console translates it. */
+export const MAIL_FAILURES = {
+  auth: 'the server refused the username or password',
+  tls: 'no TLS connection could be made, and grantd sends without TLS to loopback only',
+  envelope: 'the server refused the sender or the recipient',
+  message: 'the server refused the message',
+  dns: 'the host name could not be resolved',
+  connection: 'no connection could be made',
+  timeout: 'the server did not answer in time',
+  protocol: 'the server did not speak SMTP',
+  other: 'the email could not be sent',
+  no_password: 'the user signs in through an identity provider, so there is no password to choose',
+} as const;
+
 /** An email to send, or the request for one, as stored. Links are made when it is sent, so it contains none. */
 export interface StoredMail {
   readonly id: string;

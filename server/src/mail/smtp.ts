@@ -1,5 +1,6 @@
 import type { Transporter } from 'nodemailer';
 import { isLoopback } from '../config/networks.ts';
+import { MAIL_FAILURES } from '../data/mails.ts';
 import type { RenderedMail } from '../people/mailing.ts';
 
 /** Milliseconds. The lease of an email is longer than all of them together. */
@@ -84,18 +85,11 @@ function domainOf(from: string): string {
 
 const MAX_RESPONSE = 300;
 
-/** What went wrong, by the error codes of `nodemailer`. */
-const IN_WORDS: Readonly<Record<string, string>> = {
-  EAUTH: 'the server refused the username or password',
-  ETLS: 'no TLS connection could be made, and grantd sends without TLS to loopback only',
-  EENVELOPE: 'the server refused the sender or the recipient',
-  EMESSAGE: 'the server refused the message',
-  EDNS: 'the host name could not be resolved',
-  ECONNECTION: 'no connection could be made',
-  ESOCKET: 'no connection could be made',
-  ECONNREFUSED: 'no connection could be made',
-  ETIMEDOUT: 'the server did not answer in time',
-  EPROTOCOL: 'the server did not speak SMTP',
+/** By the error codes of `nodemailer`. */
+const FAILURE_OF_CODE: Readonly<Record<string, keyof typeof MAIL_FAILURES>> = {
+  ...({ EAUTH: 'auth', ETLS: 'tls', EENVELOPE: 'envelope', EMESSAGE: 'message', EDNS: 'dns' } as const),
+  ...({ ECONNECTION: 'connection', ESOCKET: 'connection', ECONNREFUSED: 'connection' } as const),
+  ...({ ETIMEDOUT: 'timeout', EPROTOCOL: 'protocol' } as const),
 };
 
 function failureOf(error: unknown, server: string): MailFailure {
@@ -104,7 +98,7 @@ function failureOf(error: unknown, server: string): MailFailure {
   const status = Number(reply.responseCode ?? 0);
   const response =
     typeof reply.response === 'string' ? reply.response : error instanceof Error ? error.message : '';
-  const words = IN_WORDS[code] ?? 'the email could not be sent';
+  const words = MAIL_FAILURES[FAILURE_OF_CODE[code] ?? 'other'];
   const said = response === '' ? '' : `: ${response.replaceAll(/\s+/g, ' ').slice(0, MAX_RESPONSE)}`;
   // A refused password or a missing extension is a matter of the settings, which the operator can mend.
   const isPermanent = status >= 500 && (code === 'EENVELOPE' || code === 'EMESSAGE');

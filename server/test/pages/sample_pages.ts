@@ -586,7 +586,7 @@ const CONSOLE_GROUP = {
 };
 
 /** A quiet hour with a wave, and a burst of guessed secrets. */
-const CONSOLE_SAMPLES = Array.from({ length: 360 }, (_, at): HistorySample => {
+export const CONSOLE_SAMPLES = Array.from({ length: 360 }, (_, at): HistorySample => {
   const wave = 1 + 0.6 * Math.sin(at / 40) + 0.12 * Math.sin(at * 1.7) + 0.08 * Math.cos(at * 4.1);
   const isBurst = at > 250 && at < 270;
   return {
@@ -1450,7 +1450,12 @@ const SAMPLES: readonly Sample[] = [
           state: 'failed',
           attempts: 8,
         } as const),
-        ...{ created_at: EPOCH, failed_at: EPOCH, last_error: 'connection refused' },
+        ...{
+          created_at: EPOCH,
+          failed_at: EPOCH,
+          last_error:
+            'mail.example.com:587: the server refused the sender or the recipient: 550 No such user',
+        },
       },
       {
         ...({

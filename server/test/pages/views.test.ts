@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { CHARTS_SCRIPT } from '../../src/console/charts.ts';
+import { CHARTS_SCRIPT, figuresOf } from '../../src/console/charts.ts';
 import { FRAME_SCRIPT } from '../../src/console/frame.ts';
 import { PRINT_SCRIPT } from '../../src/pages/account/factors_page.ts';
 import { consentPage } from '../../src/pages/consent/consent_page.ts';
@@ -11,8 +11,8 @@ import { REVEAL_SCRIPT } from '../../src/pages/drawing/fields.ts';
 import type { Page } from '../../src/pages/drawing/layout.ts';
 import { contentSecurityPolicy, documentOf, SEND_SCRIPT, styleOf } from '../../src/pages/drawing/layout.ts';
 import { PASSKEY_SCRIPT } from '../../src/pages/drawing/passkey_form.ts';
-import { type Language, languages } from '../../src/texts/texts.ts';
-import { STRANGER, samplePages } from './sample_pages.ts';
+import { type Language, languages, textsIn } from '../../src/texts/texts.ts';
+import { CONSOLE_SAMPLES, STRANGER, samplePages } from './sample_pages.ts';
 
 const HOSTILE = `"'><b id=hostile onclick=x>&`;
 const ESCAPED = '&quot;&#39;&gt;&lt;b id=hostile onclick=x&gt;&amp;';
@@ -47,6 +47,57 @@ test('the main button of the security page adds the missing factor, and changes 
   const main = (html: string) => all(html, /<button id="([^"]+)" type="submit"[^>]* class="primary"/g);
   assert.deepEqual(main(await drawn('account_security_factor_needed')), ['add-passkey']);
   assert.deepEqual(main(await drawn('account_security_factors')), ['change-password']);
+});
+
+test('the page of a user, client or group has its name, its state and all acts at the top', async () => {
+  for (const [name, heading, primary, acts] of [
+    ['console_user', 'bob', 'unlock', ['ask-edit', 'ask-set_password', 'ask-disable', 'ask-remove']],
+    ['console_client', 'Photos', 'enable', ['ask-edit', 'ask-rotate_secret', 'ask-revoke', 'ask-remove']],
+    ['console_group_of_users', 'staff', 'ask-join', ['ask-edit', 'ask-remove']],
+  ] as const) {
+    const html = await drawn(name);
+    const [top = ''] = html.split('<div class="columns">');
+    assert.match(top, new RegExp(`<h1><bdi[^>]*>${heading}</bdi></h1>`), name);
+    assert.deepEqual(
+      all(top, /<(?:a|button) id="([^"]+)"[^>]* class="(?:button )?primary"/g),
+      [primary],
+      name,
+    );
+    assert.match(top, /<a id="events" class="button" href="\/console\/audit\?/, name);
+    const [, menu = ''] = top.split('<details class="menu">');
+    for (const act of acts) assert.ok(menu.includes(`id="${act}"`), `${name}: ${act}`);
+  }
+  assert.match(await drawn('console_user'), /<span class="badge wait">Locked<\/span>/);
+  const client = await drawn('console_client');
+  assert.match(client, /<title>Photos – Console – /);
+  assert.match(client, /<span class="copied"><code class="identifier" title="web">web<\/code>/);
+});
+
+test('an email that failed says why in the language of the page, and quotes the mail server', async () => {
+  for (const [language, why] of [
+    ['en', 'the mail server refused the sender or the recipient'],
+    ['de', 'der Mailserver hat Absender oder Empfänger abgelehnt'],
+  ] as const)
+    assert.ok(
+      (await drawn('console_mails', language)).includes(
+        `<code>mail.example.com:587</code>: ${why}: <q><bdi>550 No such user</bdi></q>`,
+      ),
+      language,
+    );
+});
+
+test('the peak of a chart is that of any whole minute, and does not change with the next sample', () => {
+  const [one] = CONSOLE_SAMPLES;
+  assert.ok(one);
+  const samples = Array.from({ length: 60 }, (_, at) => ({
+    ...one,
+    atMs: at * 10_000,
+    requests: { token: at >= 20 && at < 26 ? 10 : 0 },
+  }));
+  for (let end = 26; end <= 60; end += 1) {
+    const [requests] = figuresOf(samples.slice(0, end), textsIn('en')).charts;
+    assert.deepEqual(requests?.series[1]?.cells.slice(1), ['60', '60'], `after ${end} samples`);
+  }
 });
 
 test('a list whose search stopped says so instead of that nothing was found, and leads on', async () => {

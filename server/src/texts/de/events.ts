@@ -4,100 +4,99 @@ import type * as en from '../en/events.ts';
 
 export const EVENTS: typeof en.EVENTS = {
   sentences: {
-    client_added: (actor, client, from) => html`${actor} hat die Anwendung ${client}${from} angelegt`,
-    client_changed: (actor, client, from) => html`${actor} hat die Anwendung ${client}${from} geändert`,
+    client_added: (actor, client, from) => html`${actor} hat${from} die Anwendung ${client} angelegt`,
+    client_changed: (actor, client, from) => html`${actor} hat${from} die Anwendung ${client} geändert`,
     client_secret_rotated: (actor, client, from) =>
-      html`${actor} hat die Geheimnisse der Anwendung ${client}${from} geändert`,
-    client_removed: (actor, client, from) => html`${actor} hat die Anwendung ${client}${from} entfernt`,
-    client_disabled: (actor, client, from) => html`${actor} hat die Anwendung ${client}${from} gesperrt`,
-    client_enabled: (actor, client, from) => html`${actor} hat die Anwendung ${client}${from} freigegeben`,
+      html`${actor} hat${from} die Geheimnisse der Anwendung ${client} geändert`,
+    client_removed: (actor, client, from) => html`${actor} hat${from} die Anwendung ${client} entfernt`,
+    client_disabled: (actor, client, from) => html`${actor} hat${from} die Anwendung ${client} deaktiviert`,
+    client_enabled: (actor, client, from) => html`${actor} hat${from} die Anwendung ${client} aktiviert`,
     client_revoked: (actor, client, from) =>
-      html`${actor} hat alle Token der Anwendung ${client}${from} widerrufen`,
+      html`${actor} hat${from} alle Token der Anwendung ${client} widerrufen`,
     server_secret_rotated: (actor, secret, from) =>
-      html`${actor} hat ${secret}${from} zum neuen Geheimnis des Servers gemacht`,
+      html`${actor} hat${from} ${secret} zum neuen Geheimnis des Servers gemacht`,
     server_secret_dropped: (actor, secret, from) =>
-      html`${actor} hat das Geheimnis ${secret} des Servers${from} abgelegt`,
-    key_rotated: (actor, key, from) => html`${actor} hat den Signaturschlüssel ${key}${from} gewechselt`,
-    person_added: (actor, user, from) => html`${actor} hat den Benutzer ${user}${from} angelegt`,
-    person_changed: (actor, user, from) => html`${actor} hat die Daten von ${user}${from} geändert`,
-    person_password_set: (actor, user, from) => html`${actor} hat das Passwort von ${user}${from} gesetzt`,
-    person_removed: (actor, user, from) => html`${actor} hat den Benutzer ${user}${from} entfernt`,
+      html`${actor} hat${from} das Geheimnis ${secret} des Servers abgelegt`,
+    key_rotated: (actor, key, from) => html`${actor} hat${from} den Signaturschlüssel ${key} gewechselt`,
+    person_added: (actor, user, from) => html`${actor} hat${from} den Benutzer ${user} angelegt`,
+    person_changed: (actor, user, from) => html`${actor} hat${from} die Daten von ${user} geändert`,
+    person_password_set: (actor, user, from) => html`${actor} hat${from} das Passwort von ${user} gesetzt`,
+    person_removed: (actor, user, from) => html`${actor} hat${from} den Benutzer ${user} entfernt`,
     person_linked: (actor, user, from, provider) =>
-      html`${actor} hat ${user}${from} mit einem Konto bei ${provider} verbunden`,
+      html`${actor} hat${from} ${user} mit einem Konto bei ${provider} verbunden`,
     person_unlinked: (actor, user, from, provider) =>
-      html`${actor} hat ${user}${from} von einem Konto bei ${provider} getrennt`,
+      html`${actor} hat${from} ${user} von einem Konto bei ${provider} getrennt`,
     person_factor_added: (actor, user, from, factor) =>
-      html`${actor} hat ${factor} von ${user}${from} hinzugefügt`,
+      html`${actor} hat${from} ${factor} von ${user} hinzugefügt`,
     person_factor_removed: (actor, user, from, factor) =>
-      html`${actor} hat ${factor} von ${user}${from} entfernt`,
+      html`${actor} hat${from} ${factor} von ${user} entfernt`,
     person_factors_reset: (actor, user, from) =>
-      html`${actor} hat alle Faktoren und Wiederherstellungscodes von ${user}${from} entfernt`,
+      html`${actor} hat${from} alle Faktoren und Wiederherstellungscodes von ${user} entfernt`,
     person_factors_confirmed: (actor, user, from) =>
-      html`${actor} hat die neuen Faktoren von ${user}${from} bestätigt`,
-    person_unlocked: (actor, user, from) =>
-      html`${actor} hat ${user}${from} nach zu vielen Versuchen entsperrt`,
+      html`${actor} hat${from} die neuen Faktoren von ${user} bestätigt`,
+    person_unlocked: (actor, user, from) => html`${actor} hat${from} ${user} entsperrt`,
     person_recovery_codes_made: (actor, user, from) =>
-      html`${actor} hat neue Wiederherstellungscodes für ${user}${from} erzeugt`,
+      html`${actor} hat${from} neue Wiederherstellungscodes für ${user} erzeugt`,
     person_recovery_code_used: (actor, user, from) =>
-      html`${actor} hat einen Wiederherstellungscode von ${user}${from} benutzt`,
+      html`${actor} hat${from} einen Wiederherstellungscode von ${user} benutzt`,
     personal_token_made: (actor, user, from) =>
-      html`${actor} hat ein persönliches Zugriffstoken für ${user}${from} erzeugt`,
-    people_imported: (actor, user, from) => html`${actor} hat den Benutzer ${user}${from} importiert`,
-    group_added: (actor, group, from) => html`${actor} hat die Gruppe ${group}${from} angelegt`,
-    group_changed: (actor, group, from) => html`${actor} hat die Gruppe ${group}${from} geändert`,
-    group_removed: (actor, group, from) => html`${actor} hat die Gruppe ${group}${from} entfernt`,
+      html`${actor} hat${from} ein persönliches Zugriffstoken für ${user} erzeugt`,
+    people_imported: (actor, user, from) => html`${actor} hat${from} den Benutzer ${user} importiert`,
+    group_added: (actor, group, from) => html`${actor} hat${from} die Gruppe ${group} angelegt`,
+    group_changed: (actor, group, from) => html`${actor} hat${from} die Gruppe ${group} geändert`,
+    group_removed: (actor, group, from) => html`${actor} hat${from} die Gruppe ${group} entfernt`,
     group_member_added: (actor, user, from, group) =>
-      html`${actor} hat ${user}${from} in die Gruppe ${group} aufgenommen`,
+      html`${actor} hat${from} ${user} in die Gruppe ${group} aufgenommen`,
     group_member_removed: (actor, user, from, group) =>
-      html`${actor} hat ${user}${from} aus der Gruppe ${group} entfernt`,
+      html`${actor} hat${from} ${user} aus der Gruppe ${group} entfernt`,
     documents_denied: (actor, rule, from) =>
-      html`${actor} hat die Metadaten-Dokumente von ${rule}${from} gesperrt`,
+      html`${actor} hat${from} die Metadaten-Dokumente von ${rule} ausgeschlossen`,
     documents_allowed: (actor, rule, from) =>
-      html`${actor} hat die Metadaten-Dokumente von ${rule}${from} wieder erlaubt`,
+      html`${actor} hat${from} die Metadaten-Dokumente von ${rule} wieder zugelassen`,
     scope_texts_changed: (actor, scope, from) =>
-      html`${actor} hat die Texte der Berechtigung ${scope}${from} geändert`,
+      html`${actor} hat${from} die Texte der Berechtigung ${scope} geändert`,
     signed_in: (_, user, from, ways) => html`${user} hat sich${from}${ways} angemeldet`,
     sign_in_failed: (_, user, from, client) =>
       html`Eine Anmeldung von ${user}${client}${from} ist fehlgeschlagen`,
-    session_ended: (actor, whose, from) => html`${actor} hat eine Sitzung${whose}${from} beendet`,
+    session_ended: (actor, whose, from) => html`${actor} hat${from} eine Sitzung${whose} beendet`,
     session_revoked: (actor, whose, from) =>
-      html`${actor} hat die Token einer Sitzung${whose}${from} widerrufen`,
+      html`${actor} hat${from} die Token einer Sitzung${whose} widerrufen`,
     consent_given: (_, user, from, client) =>
-      html`${user} hat der Anwendung ${client}${from} Zugriff erlaubt`,
+      html`${user} hat${from} der Anwendung ${client} Zugriff erlaubt`,
     consent_withdrawn: (actor, user, from, client) =>
-      html`${actor} hat die Einwilligung von ${user} für die Anwendung ${client}${from} zurückgenommen`,
+      html`${actor} hat${from} die Einwilligung von ${user} für die Anwendung ${client} zurückgenommen`,
     password_link_requested: (actor, user, from) =>
-      html`${actor} hat ${user}${from} einen Link für ein neues Passwort schicken lassen`,
+      html`${actor} hat${from} ${user} einen Link für ein neues Passwort schicken lassen`,
     mailed_link_made: (actor, whose, from, purpose) =>
-      html`${actor} hat einen Link per E-Mail${whose}${from} schicken lassen${purpose}`,
+      html`${actor} hat${from} einen Link per E-Mail${whose} schicken lassen${purpose}`,
     mailed_link_used: (actor, whose, from, purpose) =>
-      html`${actor} hat einen Link aus einer E-Mail${whose}${from} benutzt${purpose}`,
+      html`${actor} hat${from} einen Link aus einer E-Mail${whose} benutzt${purpose}`,
     mail_retried: (actor, mail, from) =>
-      html`${actor} hat noch einmal versucht, die E-Mail ${mail}${from} zu schicken`,
+      html`${actor} hat${from} noch einmal versucht, die E-Mail ${mail} zu schicken`,
     pairwise_secret_made: (actor, _, from) =>
-      html`${actor} hat das Geheimnis für paarweise Kennungen${from} erzeugt`,
+      html`${actor} hat${from} das Geheimnis für paarweise Kennungen erzeugt`,
     configuration_loaded: (actor, _, from, when) =>
-      html`${actor} hat die Konfiguration${from}${when} geladen`,
+      html`${actor} hat${from} die Konfiguration${when} geladen`,
     audit_restarted: (actor, _, from) =>
-      html`${actor} hat eine neue Kette von Prüfsummen über das Protokoll${from} begonnen`,
-    subject_disabled: (actor, user, from) => html`${actor} hat den Benutzer ${user}${from} gesperrt`,
-    subject_enabled: (actor, user, from) => html`${actor} hat den Benutzer ${user}${from} freigegeben`,
+      html`${actor} hat${from} eine neue Kette von Prüfsummen über das Protokoll begonnen`,
+    subject_disabled: (actor, user, from) => html`${actor} hat${from} den Benutzer ${user} deaktiviert`,
+    subject_enabled: (actor, user, from) => html`${actor} hat${from} den Benutzer ${user} aktiviert`,
     subject_revoked: (actor, user, from) =>
-      html`${actor} hat alle Token des Benutzers ${user}${from} widerrufen`,
+      html`${actor} hat${from} alle Token des Benutzers ${user} widerrufen`,
     grant_revoked: (actor, whose, from, why) =>
-      html`${actor} hat einen erteilten Zugriff${whose}${from} beendet${why}`,
-    token_revoked: (actor, whose, from) => html`${actor} hat ein Token${whose}${from} widerrufen`,
+      html`${actor} hat${from} einen erteilten Zugriff${whose} beendet${why}`,
+    token_revoked: (actor, whose, from) => html`${actor} hat${from} ein Token${whose} widerrufen`,
     family_revoked: (actor, whose, from) =>
-      html`${actor} hat ein Erneuerungstoken und seine Nachfolger${whose}${from} widerrufen`,
-    exchanges_revoked: (actor, whose, from) => html`${actor} hat getauschte Token${whose}${from} widerrufen`,
+      html`${actor} hat${from} ein Erneuerungstoken und seine Nachfolger${whose} widerrufen`,
+    exchanges_revoked: (actor, whose, from) => html`${actor} hat${from} getauschte Token${whose} widerrufen`,
     code_revoked: (actor, whose, from) =>
-      html`${actor} hat einen Autorisierungscode${whose}${from} widerrufen`,
+      html`${actor} hat${from} einen Autorisierungscode${whose} widerrufen`,
     issued_before_revoked: (actor, when, from) =>
-      html`${actor} hat alle Token${from} widerrufen, die vor ${when} ausgestellt wurden`,
-    token_issued: (actor, whose, from, how) => html`${actor} hat Token${whose}${from}${how} erhalten`,
+      html`${actor} hat${from} alle Token widerrufen, die vor ${when} ausgestellt wurden`,
+    token_issued: (actor, whose, from, how) => html`${actor} hat${from} Token${whose}${how} erhalten`,
     identity_assertion_issued: (actor, whose, from, server) =>
       html`${actor} hat${from} einen Identitätsnachweis${whose} zur Vorlage bei ${server} erhalten`,
-    code_issued: (actor, whose, from) => html`${actor} hat einen Autorisierungscode${whose}${from} erhalten`,
+    code_issued: (actor, whose, from) => html`${actor} hat${from} einen Autorisierungscode${whose} erhalten`,
   },
   ownSentences: {
     client_added: (client, _, from) => html`Die Anwendung ${client} hat sich${from} selbst registriert`,
@@ -134,8 +133,8 @@ export const EVENTS: typeof en.EVENTS = {
     person_linked: 'Konto bei einem Anbieter verbunden',
     person_unlinked: 'Konto bei einem Anbieter getrennt',
     person_unlocked: 'Benutzer entsperrt',
-    subject_disabled: 'Benutzer gesperrt',
-    subject_enabled: 'Benutzer freigegeben',
+    subject_disabled: 'Benutzer deaktiviert',
+    subject_enabled: 'Benutzer aktiviert',
     subject_revoked: 'Alle Token eines Benutzers widerrufen',
     person_removed: 'Benutzer entfernt',
     person_factor_added: 'Faktor hinzugefügt',
@@ -157,13 +156,13 @@ export const EVENTS: typeof en.EVENTS = {
     client_added: 'Anwendung angelegt',
     client_changed: 'Anwendung geändert',
     client_secret_rotated: 'Geheimnisse einer Anwendung geändert',
-    client_disabled: 'Anwendung gesperrt',
-    client_enabled: 'Anwendung freigegeben',
+    client_disabled: 'Anwendung deaktiviert',
+    client_enabled: 'Anwendung aktiviert',
     client_revoked: 'Alle Token einer Anwendung widerrufen',
     client_removed: 'Anwendung entfernt',
     scope_texts_changed: 'Texte einer Berechtigung geändert',
-    documents_denied: 'Metadaten-Dokumente gesperrt',
-    documents_allowed: 'Metadaten-Dokumente wieder erlaubt',
+    documents_denied: 'Metadaten-Dokumente ausgeschlossen',
+    documents_allowed: 'Metadaten-Dokumente wieder zugelassen',
     consent_given: 'Einwilligung gegeben',
     consent_withdrawn: 'Einwilligung zurückgenommen',
     code_issued: 'Autorisierungscode ausgestellt',

@@ -4,7 +4,7 @@ export const HINTS: typeof en.HINTS = {
   sign_in_policy: 'Was eine Anmeldung braucht, falls das strenger ist als die Vorgabe des Servers.',
   email:
     'Eine neue Adresse ist unbestätigt. Speichern Sie sie zuerst, dann können Sie sie als bestätigt kennzeichnen.',
-  claims: 'Ein JSON-Objekt. Anwendungen sehen, was ihre Scopes erlauben.',
+  claims: 'Ein JSON-Objekt. Anwendungen sehen, was ihre Berechtigungen erlauben.',
   username: 'Damit meldet sich der Benutzer an.',
   client_id: 'Die Anwendung sendet sie mit ihren Anfragen. Sie lässt sich später nicht ändern.',
   client_name: 'Benutzer sehen ihn, wenn die Anwendung um Zugriff bittet.',
@@ -12,9 +12,9 @@ export const HINTS: typeof en.HINTS = {
   post_logout_redirect_uris: 'Wohin der Browser nach einer Abmeldung zurückkehren darf.',
   scope: 'Durch Leerzeichen getrennt. Die Anwendung kann diese bekommen und keine anderen.',
   allowed_groups: 'Nur Mitglieder können die Anwendung benutzen. Ohne Auswahl können es alle.',
-  apis: 'Die APIs, für die die Anwendung Access-Token bekommt.',
-  resource: 'Der Empfänger (aud) ihrer Access-Token, etwa https://api.example.com.',
-  api_scopes: 'Die Scopes, die zu dieser API gehören.',
+  apis: 'Die APIs, für die die Anwendung Zugriffstoken bekommt.',
+  resource: 'Der Empfänger (aud) ihrer Zugriffstoken, etwa https://api.example.com.',
+  api_scopes: 'Die Berechtigungen (Scopes), die zu dieser API gehören.',
   overlap: 'Wie lange beide Geheimnisse gelten. Ohne Angabe ein Tag, höchstens 90 Tage.',
   generate:
     'Für Server, deren Geheimnis eine Option ist: zeigt einmal ein neues Geheimnis und ändert nichts.',
@@ -46,7 +46,7 @@ export const HINTS: typeof en.HINTS = {
   logo_uri:
     'URL des Logos, das Benutzer sehen, wenn die Anwendung um Zugriff bittet. Nicht bei Anwendungen, die sich selbst registriert haben.',
   strict_scopes:
-    'Ob Anfragen mit Scopes, die die Anwendung nicht haben darf, abgelehnt werden. Sonst lässt der Server diese weg.',
+    'Ob Anfragen mit Berechtigungen, die die Anwendung nicht haben darf, abgelehnt werden. Sonst lässt der Server diese weg.',
   contacts: 'Wie man die Betreiber der Anwendung erreicht, etwa E-Mail-Adressen.',
   policy_uri: 'URL der Datenschutzerklärung.',
   tos_uri: 'URL der Nutzungsbedingungen.',
@@ -62,8 +62,8 @@ export const HINTS: typeof en.HINTS = {
     'Welche Anwendungen dasselbe sub für einen Benutzer erhalten. public: alle mit public; pairwise: nur die eines Sektors. Der Sektor ist der Host der sector_identifier_uri, sonst der Host der https-Redirect-URIs. Ohne beides ist die Anwendung ein Sektor für sich.',
   id_token_signed_response_alg: 'Algorithmus, mit dem ID-Token für die Anwendung signiert werden.',
   id_token_encrypted_response_alg:
-    'Algorithmus für den Schlüssel (JWE alg), mit dem ID-Token und Logout-Token verschlüsselt werden.',
-  id_token_encrypted_response_enc: 'Algorithmus für den Inhalt (JWE enc) von ID-Token und Logout-Token.',
+    'Algorithmus für den Schlüssel (JWE alg), mit dem ID-Token und Abmeldetoken verschlüsselt werden.',
+  id_token_encrypted_response_enc: 'Algorithmus für den Inhalt (JWE enc) von ID-Token und Abmeldetoken.',
   userinfo_signed_response_alg:
     'Algorithmus, mit dem Antworten von UserInfo signiert werden. Mit dieser Angabe sind sie JWTs.',
   userinfo_encrypted_response_alg:
@@ -106,11 +106,11 @@ export const HINTS: typeof en.HINTS = {
   introspection_encrypted_response_enc:
     'Algorithmus für den Inhalt (JWE enc) der Antworten der Introspection.',
   backchannel_logout_uri:
-    'URL der Anwendung, an die der Server ein Logout-Token sendet, wenn eine Sitzung endet, in der sich der Benutzer bei ihr angemeldet hat.',
+    'URL der Anwendung, an die der Server ein Abmeldetoken sendet, wenn eine Sitzung endet, in der sich der Benutzer bei ihr angemeldet hat.',
   backchannel_logout_session_required:
-    'Ob Logout-Token die Sitzungskennung (sid) enthalten müssen. Sie enthalten sie immer, deshalb ändert der Wert nichts.',
+    'Ob Abmeldetoken die Sitzungskennung (sid) enthalten müssen. Sie enthalten sie immer, deshalb ändert der Wert nichts.',
   brand_color:
-    'Farbe der Knöpfe auf den Seiten für Zustimmung, Kontowahl, Abmeldung und Ablehnung, wenn es um die Anwendung geht. Nicht bei Anwendungen, die sich selbst registriert haben.',
+    'Farbe der Schaltflächen auf den Seiten für Einwilligung, Kontowahl, Abmeldung und Ablehnung, wenn es um die Anwendung geht. Nicht bei Anwendungen, die sich selbst registriert haben.',
   kind: 'Was sie ist, wenn nicht Anwendung oder API: ein Softwareagent. Benutzer sehen das.',
   profile: 'Das Profil FAPI 2.0, an das sich die Anwendung halten muss (docs/fapi.md).',
   assertion_audience:
@@ -119,7 +119,7 @@ export const HINTS: typeof en.HINTS = {
   insecure_allow_missing_pkce:
     'Ob die Anwendung PKCE weglassen darf. Ein Angreifer kann ihr dann einen gestohlenen Autorisierungscode unterschieben. Nur für vertrauliche Anwendungen, die PKCE nicht können.',
   id_token_user_claims:
-    'Ob ID-Token die Claims über den Benutzer enthalten, die die erteilten Scopes erlauben, etwa name und email.',
+    'Ob ID-Token die Claims über den Benutzer enthalten, die die erteilten Berechtigungen erlauben, etwa name und email.',
   ignore_unknown_token_type_hint:
     'Ob der Server einen unbekannten token_type_hint ignoriert, statt die Anfrage abzulehnen (RFC 7009, 2.2).',
   insecure_redirect_uris:
@@ -131,7 +131,7 @@ export const HINTS: typeof en.HINTS = {
   exchange_tokens_of:
     'Für den Token-Tausch: Client-IDs anderer Anwendungen, deren Zugriffstoken sie tauschen darf, obwohl sie nicht für ihre API sind.',
   exchange_scopes:
-    'Scopes, von denen, die sie haben darf, die sie durch einen Tausch erhält, obwohl das getauschte Token sie nicht hat. Nennen Sie hier Scopes der nächsten API.',
+    'Berechtigungen der Anwendung, die sie durch einen Tausch erhält, obwohl das getauschte Token sie nicht hat. Nennen Sie hier die der nächsten API.',
   exchange_impersonates:
     'Ob getauschte Token sie nicht als Handelnde (act) nennen. APIs können sie dann nicht von der vorherigen Anwendung unterscheiden.',
   exchange_without_proof:
@@ -139,11 +139,11 @@ export const HINTS: typeof en.HINTS = {
   exchange_user_actors:
     'Ob Token, die Benutzer der Anwendung erteilt haben, diese Benutzer als Handelnde eines Tauschs nennen können (actor_token), statt nur die Anwendung selbst.',
   exchange_consent_required:
-    'Ob sie Token eines Benutzers erst tauscht, wenn er ihr zugestimmt hat, mit den Scopes und der API des neuen Tokens.',
+    'Ob sie Token eines Benutzers erst tauscht, wenn er ihr zugestimmt hat, mit den Berechtigungen und der API des neuen Tokens.',
   exchange_step_up_scopes:
-    'Scopes, die sie durch einen Tausch nur erhält, wenn die Anmeldung des Benutzers ihren default_acr_values und ihrem default_max_age genügt.',
+    'Berechtigungen, die sie durch einen Tausch nur erhält, wenn die Anmeldung des Benutzers ihren default_acr_values und ihrem default_max_age genügt.',
   identity_assertions:
-    'Für den Token-Tausch: die anderen Autorisierungsserver, für die sie Identitäts-Assertions über ihre Benutzer erhält (docs/token_exchange.md), je Aussteller mit dem Client dort und was er haben darf.',
+    'Für den Token-Tausch: die anderen Autorisierungsserver, für die sie Identitätsnachweise über ihre Benutzer erhält (docs/token_exchange.md), je Aussteller mit der Anwendung dort und was sie haben darf.',
   access_token_format: 'Format der Zugriffstoken der Anwendung.',
   access_token_lifetime: 'Wie viele Sekunden ihre Zugriffstoken höchstens gelten.',
   access_token_signed_response_alg: 'Algorithmus, mit dem ihre Zugriffstoken signiert werden.',

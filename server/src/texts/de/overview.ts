@@ -93,7 +93,7 @@ export const OVERVIEW: typeof en.OVERVIEW = {
   },
   changed: 'Geändert seit gestern',
   unchanged: 'Niemand hat etwas geändert.',
-  changedText: 'Änderungen durch die Verwaltung und durch den Server selbst.',
+  changedText: 'Änderungen durch Administratoren und durch den Server selbst.',
   lastChanges: (shown) => `Die letzten ${shown}.`,
   someChanges: (shown, all) => `${shown} von ${all}.`,
   allEvents: 'Alle Änderungen seit gestern',
@@ -121,7 +121,7 @@ export const OVERVIEW: typeof en.OVERVIEW = {
     ofReasons: {
       inactive: {
         look: 'Die Seite „Token“ erklärt das Token: seit wann es ungültig ist und was es beendet hat.',
-        act: 'Die Anwendung holt ein neues Token. Betrifft es viele Token, suchen Sie im Protokoll einen Widerruf, eine Sperre oder einen Ablauf.',
+        act: 'Die Anwendung holt ein neues Token. Betrifft es viele Token, suchen Sie im Protokoll einen Widerruf, eine Deaktivierung oder einen Ablauf.',
       },
       refused: {
         look: 'Die Zeile im Log nennt die Anwendung und den falschen Wert. Die Seite der Anwendung zeigt, wofür sie registriert ist.',
@@ -129,11 +129,11 @@ export const OVERVIEW: typeof en.OVERVIEW = {
       },
       page: {
         look: 'Die Seite des Benutzers zeigt, wie er sich anmeldet und warum die letzten Anmeldungen abgelehnt wurden.',
-        act: 'Helfen Sie dort: Heben Sie die Sperre auf, schicken Sie einen Link für ein neues Passwort oder nehmen Sie den Benutzer in eine Gruppe auf.',
+        act: 'Helfen Sie dort: Entsperren Sie ihn, schicken Sie ihm einen Link für ein neues Passwort oder nehmen Sie ihn in eine Gruppe auf.',
       },
       limit: {
         look: 'Die Zeile im Log nennt die Adresse oder die Anwendung. Grenzen gelten für eine Adresse, einen Namen oder eine Anwendung. Andere sind nicht betroffen.',
-        act: 'Warten Sie, bis die Zeit um ist, oder heben Sie die Sperre des Benutzers auf. Haben alle Besucher dieselbe Adresse, setzen Sie trustedProxies. Erhöhen Sie eine Grenze nur, wenn erwünschte Anfragen sie erreichen.',
+        act: 'Warten Sie, bis die Zeit um ist, oder entsperren Sie den Benutzer. Haben alle Besucher dieselbe Adresse, setzen Sie trustedProxies. Erhöhen Sie eine Grenze nur, wenn erwünschte Anfragen sie erreichen.',
       },
     },
     ofTroubles: {
@@ -168,14 +168,14 @@ export const OVERVIEW: typeof en.OVERVIEW = {
         means:
           'Der Server lehnt viel mehr Anfragen ab als üblich. Eine Anwendung ist fehlerhaft, oder ein Fremder probiert etwas aus.',
         look: 'Die Tabelle der Ablehnungen nennt die Gründe. Das Log nennt Anwendungen und Adressen.',
-        act: 'Fragen Sie, wer eine Anwendung oder ihre Registrierung geändert hat. Sperren Sie angreifende Adressen im Proxy oder in der Firewall.',
+        act: 'Fragen Sie, wer eine Anwendung oder ihre Registrierung geändert hat. Blockieren Sie angreifende Adressen im Proxy oder in der Firewall.',
       },
       sign_ins: {
         title: 'Mehr fehlgeschlagene Anmeldungen als üblich',
         means:
           'Viel mehr Anmeldungen schlagen fehl als üblich. Vielleicht probiert ein Angreifer Passwörter aus.',
         look: 'Das Protokoll zeigt die fehlgeschlagenen Anmeldungen mit Benutzern und Gründen.',
-        act: 'Die Grenzen schützen jeden Benutzer. Verlangen Sie mit der Richtlinie einen zweiten Faktor, und lassen Sie Adressen von fail2ban sperren.',
+        act: 'Die Grenzen schützen jeden Benutzer. Verlangen Sie mit der Richtlinie einen zweiten Faktor, und lassen Sie Adressen von fail2ban blockieren.',
       },
       limits: {
         title: 'Eine Grenze ist erreicht',

@@ -37,13 +37,14 @@ export const PAGES: typeof en.PAGES = {
       credentials_wrong: 'Der Benutzername oder das Passwort ist falsch.',
       password_not_asked:
         'Wer eine solche Adresse hat, meldet sich bei der eigenen Organisation an. Fahren Sie ohne Passwort fort.',
-      account_disabled: 'Dieses Konto ist gesperrt. Der Betreiber dieses Dienstes kann es freigeben.',
+      account_disabled:
+        'Dieses Konto ist deaktiviert. Der Betreiber dieses Dienstes kann es wieder aktivieren.',
       sign_in_restricted:
         'Ihr Firmenkonto erlaubt die Anmeldung zurzeit nicht. Wer es verwaltet, kann das ändern.',
       password_expired:
         'Ihr Passwort ist abgelaufen. Ändern Sie es dort, wo Sie Ihr Firmenkonto verwalten, und melden Sie sich dann hier an.',
       password_cut_off:
-        'Das frühere Anmeldesystem hat dieses Passwort nicht vollständig gespeichert. Deshalb lässt es sich hier nicht prüfen. Wählen Sie mit „Passwort vergessen?“ ein neues, oder bitten Sie die Betreiber dieses Dienstes, eines zu setzen.',
+        'Das frühere Anmeldesystem hat dieses Passwort nicht vollständig gespeichert. Deshalb lässt es sich hier nicht prüfen. Wählen Sie mit „Passwort vergessen?“ ein neues, oder bitten Sie den Betreiber dieses Dienstes, eines festzulegen.',
       too_many_attempts: 'Zu viele Versuche.',
       too_many_sign_ins: 'Gerade melden sich zu viele Menschen gleichzeitig an.',
       another_person: 'Die Anwendung verlangt ein anderes Konto. Melden Sie sich mit diesem an.',
@@ -102,9 +103,9 @@ export const PAGES: typeof en.PAGES = {
           html`Verwenden Sie ein anderes Konto bei ${provider}, oder trennen Sie zuerst die andere Verbindung.`,
       },
       disabled: {
-        title: 'Dieses Konto ist gesperrt',
-        text: (provider) => html`${provider} hat Sie angemeldet, aber Ihr Konto hier ist gesperrt.`,
-        help: () => 'Der Betreiber dieses Dienstes kann es freigeben.',
+        title: 'Dieses Konto ist deaktiviert',
+        text: (provider) => html`${provider} hat Sie angemeldet, aber Ihr Konto hier ist deaktiviert.`,
+        help: () => 'Der Betreiber dieses Dienstes kann es wieder aktivieren.',
       },
       another_person: {
         title: 'Die Anwendung verlangt ein anderes Konto',
@@ -358,7 +359,7 @@ export const PAGES: typeof en.PAGES = {
     signedInAs: 'Angemeldet als',
     other: 'Anderes Konto verwenden',
     back: (application) => html`Zurück zu ${application}`,
-    help: 'Wenn Sie die Anwendung brauchen, bitten Sie die Betreiber dieses Dienstes um Zugang.',
+    help: 'Wenn Sie die Anwendung brauchen, bitten Sie den Betreiber dieses Dienstes um Zugang.',
   },
 
   consent: {
@@ -499,8 +500,7 @@ export const PAGES: typeof en.PAGES = {
     deleteElsewhere: 'Ihr Konto gehört zu der Anwendung, in der Sie es verwalten. Löschen Sie es dort.',
     deleteConfirm: 'Ich möchte mein Konto endgültig löschen.',
     deleteYes: 'Konto löschen',
-    lastAdministrator:
-      'Es gibt außer Ihnen keine weitere Person, die den Server verwaltet. Fügen Sie zuerst eine weitere hinzu.',
+    lastAdministrator: 'Außer Ihnen gibt es keinen Administrator. Fügen Sie zuerst einen weiteren hinzu.',
     notConfirmed: 'Setzen Sie den Haken, um zu bestätigen, dass Sie Ihr Konto löschen möchten.',
     deletedTitle: 'Ihr Konto ist gelöscht',
     deletedText: 'Sie sind abgemeldet, und Ihre Daten sind gelöscht.',
@@ -602,7 +602,7 @@ export const PAGES: typeof en.PAGES = {
 
   personalTokens: {
     title: 'Persönliche Zugriffstoken',
-    text: 'Mit einem Token verwendet ein Skript oder Programm von Ihnen eine Schnittstelle in Ihrem Namen, ohne Ihr Passwort.',
+    text: 'Mit einem Token verwendet ein Skript oder Programm von Ihnen eine API in Ihrem Namen, ohne Ihr Passwort.',
     copyNow: (name) =>
       html`Kopieren Sie das Token ${name} jetzt, und bewahren Sie es dort auf, wo nur das Programm es lesen kann. Wenn Sie es kopiert haben, wird es nicht noch einmal angezeigt. Wer es hat, kann in Ihrem Namen handeln.`,
     waiting: 'Ein neues Token wartet, bis Sie es kopiert haben.',
@@ -622,7 +622,7 @@ export const PAGES: typeof en.PAGES = {
     make: 'Token erstellen',
     forApi: (api) => html`Für ${api}`,
     chooseApi: 'Wählen Sie, wofür das Token ist.',
-    otherApi: 'Eine andere Schnittstelle wählen',
+    otherApi: 'Eine andere API wählen',
     name: 'Name des Tokens',
     nameHint: 'Damit Sie es wiedererkennen, zum Beispiel das Programm und der Rechner.',
     scopes: 'Was es darf',
@@ -634,10 +634,10 @@ export const PAGES: typeof en.PAGES = {
     certificate: 'Clientzertifikat (PEM) oder sein SHA-256-Fingerabdruck',
     certificateHint: 'Das Token gilt nur auf Verbindungen mit diesem Zertifikat.',
     makeYes: 'Token erstellen',
-    noApi: 'Im Moment gibt es keine Schnittstelle, für die Sie ein Token erstellen können.',
+    noApi: 'Im Moment gibt es keine API, für die Sie ein Token erstellen können.',
     problems: {
       name_missing: 'Geben Sie einen Namen ein.',
-      api_not_allowed: 'Token für diese Schnittstelle sind nicht erlaubt.',
+      api_not_allowed: 'Token für diese API sind nicht erlaubt.',
       scope_not_allowed: 'Eine dieser Berechtigungen darf ein Token nicht haben.',
       scope_missing: 'Wählen Sie mindestens eine Berechtigung.',
       lifetime_wrong: 'Wählen Sie, wie lange das Token gilt.',
@@ -753,7 +753,7 @@ export const PAGES: typeof en.PAGES = {
     parameters_too_long: 'Die Anfrage ist zu lang.',
     wrong_media_type: 'Die Anfrage ist kein Formular.',
     client_unknown: 'Die Anwendung ist hier nicht registriert.',
-    client_disabled: 'Die Anwendung ist hier gesperrt.',
+    client_disabled: 'Die Anwendung ist hier deaktiviert.',
     client_keys_refused: 'Die Schlüssel der Anwendung lassen sich nicht lesen.',
     redirect_uri_mismatch: 'Die Rückkehradresse ist für die Anwendung nicht registriert.',
     id_token_hint_wrong:

@@ -86,7 +86,7 @@ export const REASONS: typeof en.REASONS = {
     'Die Client-Assertion hat kein jti. Deshalb kann der Server nicht prüfen, ob sie nur einmal benutzt wird.',
   assertion_replayed: 'Die Client-Assertion war schon benutzt. Jede gilt für eine Anfrage.',
   assertion_ended:
-    'Die Assertion wurde signiert, bevor die Anwendung gesperrt wurde oder alle ihre Token widerrufen wurden. Der Aussteller muss eine neue signieren.',
+    'Die Assertion wurde signiert, bevor die Anwendung deaktiviert wurde oder alle ihre Token widerrufen wurden. Der Aussteller muss eine neue signieren.',
   // Tokens, and the authorization code
   grant_not_allowed: 'Die Anwendung ist nicht für diesen Grant-Typ registriert.',
   grant_unknown: 'Diesen Grant-Typ hat der Server nicht.',
@@ -117,14 +117,14 @@ export const REASONS: typeof en.REASONS = {
   exchange_not_allowed:
     'Die Anwendung darf dieses Token nicht tauschen: Es ist weder ihr eigenes noch für ihre API (exchange_tokens_of), sein Benutzer darf die Anwendung nicht benutzen, es nennt einen anderen Handelnden (may_act), oder es handelt schon ein anderer als die Anwendung (exchange_user_actors).',
   exchange_consent_missing:
-    'Der Benutzer hat dem nicht zugestimmt, was die Anwendung für ihn erhält (exchange_consent_required). Eine Autorisierungsanfrage dieser Anwendung mit denselben Scopes und derselben Ressource fragt danach.',
+    'Der Benutzer hat dem nicht zugestimmt, was die Anwendung für ihn erhält (exchange_consent_required). Eine Autorisierungsanfrage dieser Anwendung mit denselben Berechtigungen und derselben API fragt danach.',
   exchanges_ended:
     'Der Benutzer oder ein Betreiber hat beendet, was die Anwendung für den Benutzer erhalten hatte, und die vorgelegten Token sind älter.',
   exchange_too_deep: 'Das Token ist schon durch so viele Tausche entstanden, wie der Server erlaubt.',
   subject_token_bound:
     'Das Token ist an einen Schlüssel oder ein Zertifikat gebunden, das die Anfrage nicht nachweist (exchange_without_proof).',
   assertion_audience_not_allowed:
-    'Die Anwendung darf für diesen Server oder diese API keine Identitäts-Assertion erhalten (identity_assertions). Der Aussteller muss genau so geschrieben sein wie dort, und eine Anfrage nennt einen.',
+    'Die Anwendung darf für diesen Server oder diese API keinen Identitätsnachweis erhalten (identity_assertions). Der Aussteller muss genau so geschrieben sein wie dort, und eine Anfrage nennt einen.',
   token_type_unsupported: 'Token dieser Art tauscht der Server nicht, oder er stellt sie nicht aus.',
   // Devices
   device_pending: 'Das Gerät fragt nach, und der Benutzer hat noch nicht entschieden.',
@@ -146,10 +146,10 @@ export const REASONS: typeof en.REASONS = {
   refresh_token_reused:
     'Die Anwendung hat ein Erneuerungstoken noch einmal benutzt, nach der Frist (refreshGrace) oder nachdem sie seinen Nachfolger benutzt hatte. Der Server hat die ganze Familie widerrufen: alle Token aus demselben Autorisierungscode.',
   issuance_overtaken:
-    'Während der Anfrage wurde der Benutzer, die Anwendung, die Sitzung oder der Zugriff widerrufen oder gesperrt. Der Server hat keinen Code und kein Token ausgestellt.',
+    'Während der Anfrage wurde der Benutzer, die Anwendung, die Sitzung oder der Zugriff widerrufen oder deaktiviert. Der Server hat keinen Code und kein Token ausgestellt.',
   // The authorization request and its user
   consent_denied:
-    'Die Autorisierungsanfrage endete ohne Zustimmung: Der Benutzer hat abgelehnt oder die Anmeldung abgebrochen, oder er darf die Anwendung nicht benutzen.',
+    'Die Autorisierungsanfrage endete ohne Einwilligung: Der Benutzer hat abgelehnt oder die Anmeldung abgebrochen, oder er darf die Anwendung nicht benutzen.',
   sign_in_required:
     'Die Anfrage hat prompt=none, was Seiten verbietet, aber der Benutzer muss sich zuerst anmelden.',
   consent_required:
@@ -162,7 +162,7 @@ export const REASONS: typeof en.REASONS = {
   acr_unmet:
     'Die Anfrage, die API oder eine Richtlinie verlangt eine andere Anmeldung (acr) als die des Benutzers, oder ein Code per E-Mail zählt nicht mehr.',
   person_not_allowed:
-    'Die Anwendung ist nur für bestimmte Benutzer, und dieser gehört nicht dazu. Der Server prüft das bei der Zustimmung, beim Autorisierungscode und bei jeder Erneuerung. Hat schon eine Seite den Benutzer abgewiesen, dann ist der Grund consent_denied.',
+    'Die Anwendung ist nur für bestimmte Benutzer, und dieser gehört nicht dazu. Der Server prüft das bei der Einwilligung, beim Autorisierungscode und bei jeder Erneuerung. Hat schon eine Seite den Benutzer abgewiesen, dann ist der Grund consent_denied.',
   other_person:
     'Die Anfrage nennt einen Benutzer (id_token_hint oder Claim sub), aber ein anderer hat zugestimmt.',
   id_token_hint_wrong:
@@ -174,7 +174,7 @@ export const REASONS: typeof en.REASONS = {
   resource_needed:
     'Mehrere APIs der Anwendung haben die verlangten Scopes. Deshalb weiß der Server nicht, für welche das Token ist. Die Anfrage muss mit dem Parameter resource eine nennen.',
   resource_withdrawn:
-    'Von den APIs, für die der Benutzer den Zugriff erteilt hat, ist keine übrig: Sie wurden entfernt oder gesperrt, oder die Anwendung darf sie nicht mehr benutzen.',
+    'Von den APIs, für die der Benutzer den Zugriff erteilt hat, ist keine übrig: Sie wurden entfernt oder deaktiviert, oder die Anwendung darf sie nicht mehr benutzen.',
   scope_outside_audience:
     'Das Token ist für eine API, aber eine verlangte Berechtigung (Scope) gehört zu einer anderen.',
   scope_withdrawn:
@@ -196,7 +196,7 @@ export const REASONS: typeof en.REASONS = {
   authorization_details_withdrawn:
     'Von den erteilten authorization_details ist nichts übrig, weil die Anwendung ihre Typen oder APIs nicht mehr benutzen darf.',
   authorization_details_enrichment_unfit:
-    'Die Funktion authorizationDetails.enrich der Anwendung hat eine falsche Liste geliefert, oder die erteilten Rechte sind für eine API, die der Client nicht benutzen darf. Der protokollierte Wert nennt die Typen oder APIs.',
+    'Die Funktion authorizationDetails.enrich der Anwendung hat eine falsche Liste geliefert, oder die erteilten Rechte sind für eine API, die die Anwendung nicht benutzen darf. Der protokollierte Wert nennt die Typen oder APIs.',
   // Request objects, and pushed requests
   request_object_malformed: 'Die signierte Anfrage (request object) ist nicht lesbar oder nicht signiert.',
   request_object_wrong_key:
@@ -263,7 +263,8 @@ export const REASONS: typeof en.REASONS = {
   not_active:
     'Die API hat den Autorisierungsserver nach dem Zugriffstoken gefragt, und die Antwort war: nicht aktiv.',
   scope_missing: 'Dem Zugriffstoken fehlt eine Berechtigung (Scope), die die API verlangt.',
-  scope_openid_missing: 'Dem Zugriffstoken fehlt der Scope openid, den der Endpunkt UserInfo verlangt.',
+  scope_openid_missing:
+    'Dem Zugriffstoken fehlt die Berechtigung openid, den der Endpunkt UserInfo verlangt.',
   // Registration, and documents of clients
   registration_off: 'Eine Anwendung wollte sich registrieren, aber auf diesem Server ist das ausgeschaltet.',
   initial_access_token_invalid:
@@ -285,7 +286,7 @@ export const REASONS: typeof en.REASONS = {
   too_many_client_documents:
     'In einer Minute wurden zu viele neue Metadaten-Dokumente einer Site verlangt (Option clientDocumentSiteLimit, in der Bibliothek mostNewPerSite).',
   client_document_denied:
-    'Ein Administrator hat das Metadaten-Dokument an der URL, die die Client-ID ist, oder alle Dokumente ihres Hosts gesperrt (grantd client denied-documents).',
+    'Ein Administrator hat das Metadaten-Dokument an der URL, die die Client-ID ist, oder alle Dokumente ihres Hosts ausgeschlossen (grantd client denied-documents).',
   client_document_unreachable: 'Das Metadaten-Dokument einer Anwendung war gerade nicht abrufbar.',
   oidc_off: 'Die Anfrage ist an UserInfo, aber OpenID Connect ist auf diesem Server nicht eingerichtet.',
   no_person: 'Das Zugriffstoken hat keinen Benutzer, oder der Server kennt keine Claims des Benutzers.',
@@ -317,9 +318,9 @@ export const REASONS: typeof en.REASONS = {
   grant_revoked: 'Der Zugriff, den der Benutzer der Anwendung erteilt hatte, wurde beendet.',
   session_revoked: 'Die Sitzung, in der das Token ausgestellt wurde, ist beendet.',
   subject_revoked: 'Alle Token des Benutzers wurden widerrufen.',
-  subject_disabled: 'Der Benutzer ist gesperrt, oder es gibt ihn nicht mehr.',
+  subject_disabled: 'Der Benutzer ist deaktiviert, oder es gibt ihn nicht mehr.',
   client_revoked: 'Alle Token der Anwendung wurden widerrufen.',
-  client_disabled: 'Die Anwendung ist gesperrt.',
+  client_disabled: 'Die Anwendung ist deaktiviert.',
   client_gone: 'Die Anwendung des Tokens gibt es nicht mehr.',
   issued_before_cutoff:
     'Alle Token, die vor einem Zeitpunkt ausgestellt wurden, sind widerrufen, und dieses ist älter.',
@@ -338,7 +339,7 @@ export const REASONS: typeof en.REASONS = {
   password_wrong: 'Das Passwort ist falsch.',
   password_cut_off:
     'Der Passwort-Hash des Benutzers ist von einem anderen Server, der einen Teil des eingegebenen Passworts nicht beachtet. Der Rest ist richtig. Der Benutzer muss ein neues Passwort wählen.',
-  person_disabled: 'Der Benutzer ist gesperrt.',
+  person_disabled: 'Der Benutzer ist deaktiviert.',
   password_expired: 'Das Passwort ist im LDAP-Verzeichnis abgelaufen und muss zuerst dort geändert werden.',
   directory_account_locked:
     'Das LDAP-Verzeichnis hat das Konto nach falschen Passwörtern gesperrt. Ob das eingegebene Passwort richtig ist, sagt es nicht.',
@@ -351,13 +352,13 @@ export const REASONS: typeof en.REASONS = {
   directory_entry_missing:
     'Der Benutzer ist aus dem LDAP-Verzeichnis, aber es hat seinen Eintrag nicht mehr, oder die Option ldapFilter findet ihn nicht mehr.',
   directory_name_taken:
-    'Ein Benutzer des LDAP-Verzeichnisses hat sich zum ersten Mal angemeldet, aber seinen Namen hat hier schon jemand. Ist es derselbe Mensch, dann hilft grantd directory link.',
+    'Ein Benutzer des LDAP-Verzeichnisses hat sich zum ersten Mal angemeldet, aber seinen Namen hat hier schon jemand. Ist es derselbe Benutzer, dann hilft grantd directory link.',
   directory_name_refused:
     'Ein Benutzer des LDAP-Verzeichnisses hat sich zum ersten Mal angemeldet, aber dieser Server erlaubt seinen Namen nicht.',
   directory_unavailable:
     'Das LDAP-Verzeichnis hat nicht geantwortet oder das Konto abgelehnt, mit dem sich der Server dort anmeldet.',
   person_changed:
-    'Während der Anmeldung wurden Passwort, Daten oder Sperre des Benutzers geändert. Deshalb hat der Server sie abgebrochen.',
+    'Während der Anmeldung wurden Passwort oder Daten des Benutzers geändert, oder er wurde deaktiviert. Deshalb hat der Server sie abgebrochen.',
   person_not_expected:
     'Die Anwendung verlangt einen bestimmten Benutzer (id_token_hint oder sub), aber ein anderer hat sich angemeldet.',
   too_many_attempts:

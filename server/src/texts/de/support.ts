@@ -11,20 +11,20 @@ export const SUPPORT: typeof en.SUPPORT = {
   forClient: 'Für eine Anwendung (Name oder ID)',
   show: 'Anzeigen',
   obstacles: {
-    disabled: 'Der Benutzer ist gesperrt.',
+    disabled: 'Der Benutzer ist deaktiviert.',
     locked: 'Es gab zu viele falsche Versuche. Deshalb lehnt der Server manche Schritte eine Weile ab.',
     no_way: 'Der Benutzer hat keinen Weg zur Anmeldung, den dieser Server annimmt.',
-    client_disabled: 'Die Anwendung ist gesperrt.',
+    client_disabled: 'Die Anwendung ist deaktiviert.',
     not_in_groups: 'Die Anwendung ist für bestimmte Gruppen, und der Benutzer ist in keiner davon.',
     factor_needed:
       'Der Benutzer muss zuerst einen Faktor hinzufügen. Der Server bietet es bei der Anmeldung an.',
   },
   advice: {
-    disabled: 'Geben Sie den Benutzer frei.',
+    disabled: 'Aktivieren Sie den Benutzer.',
     locked: 'Entsperren Sie den Benutzer, oder warten Sie.',
     no_way:
       'Setzen Sie ein Passwort, laden Sie den Benutzer noch einmal ein, oder lassen Sie ihn einen Link aus einer E-Mail benutzen.',
-    client_disabled: 'Geben Sie die Anwendung frei.',
+    client_disabled: 'Aktivieren Sie die Anwendung.',
     not_in_groups: 'Nehmen Sie den Benutzer in eine der Gruppen auf.',
     factor_needed: 'Sie müssen nichts tun. Die Seiten führen den Benutzer hindurch.',
   },
@@ -53,7 +53,7 @@ export const SUPPORT: typeof en.SUPPORT = {
     nothing: 'Reicht für die Anmeldung.',
     second_factor: 'Danach folgt ein zweiter Faktor.',
     new_factor: 'Danach muss der Benutzer einen Faktor hinzufügen.',
-    refused: 'Danach lehnt der Server ab, weil kein Faktor des Benutzers jetzt die Regel erfüllt.',
+    refused: 'Danach lehnt der Server ab, weil kein Faktor des Benutzers jetzt die Richtlinie erfüllt.',
   },
   factors: 'Zweite Faktoren',
   noFactors: 'Keine.',
@@ -65,7 +65,7 @@ export const SUPPORT: typeof en.SUPPORT = {
   countFrom: (when) => html`Sie zählen ganz ${when}.`,
   policy: 'Was eine Anmeldung braucht',
   policyOf: {
-    server: 'Server-Regel',
+    server: 'Vorgabe des Servers',
     group: (name) => `Gruppe ${name}`,
     client: (name) => `Anwendung ${name}`,
   },

@@ -269,7 +269,7 @@ export const FORMS = {
   nothing: 'nothing',
   saveOver: 'Save over it',
   choose: 'Choose …',
-  byDefault: 'Default',
+  byDefault: 'As the server decides',
   yes: 'Yes',
   no: 'No',
   onePerLine: 'One per line.',

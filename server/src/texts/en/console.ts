@@ -71,7 +71,7 @@ export const CONSOLE = {
     lastSignIn: 'Last sign-in',
     added: 'Added',
     clientId: 'Client ID',
-    grants: 'Grants',
+    grants: 'Grant types',
   },
   withoutFactor: 'Without second factor',
   firstClient: 'There are no clients yet. Add the first one with the command grantd client add.',
@@ -308,7 +308,7 @@ export const CONSOLE = {
     code_revoked: 'The code with which it was obtained was revoked.',
   },
   reach: {
-    title: 'Applications that reach this user’s data',
+    title: 'Applications with access to this user’s data',
     active: counted((count: number) =>
       count === 0
         ? 'No application has access now.'
@@ -330,7 +330,6 @@ export const CONSOLE = {
   password: 'Password',
   present: 'Set',
   absent: 'None',
-  passkeys: 'Passkeys',
   authenticatorApp: 'Authenticator app',
   recoveryCodes: 'Unused recovery codes',
   countFrom: 'Changes of factors count from',
@@ -359,6 +358,18 @@ export const CONSOLE = {
   mailStates: { waiting: 'Waiting', retrying: 'Failed so far', failed: 'Failed' },
   nextAttempt: (at: Html) => html`Next attempt: ${at}`,
   lastError: 'Last error:',
+  mailFailures: {
+    auth: 'the mail server refused the username or password',
+    tls: 'no TLS connection could be made, and grantd sends without TLS only to this machine',
+    envelope: 'the mail server refused the sender or the recipient',
+    message: 'the mail server refused the message',
+    dns: 'its host name could not be resolved',
+    connection: 'no connection could be made',
+    timeout: 'the mail server did not answer in time',
+    protocol: 'the server did not speak SMTP',
+    other: 'the email could not be sent',
+    no_password: 'the user signs in through an identity provider, so there is no password to choose',
+  },
   attempts: (attempts: number, shown: string) => (attempts === 1 ? '1 attempt' : `${shown} attempts`),
   secretsText:
     'The secrets that protect stored data, by their fingerprints, and what depends on each. Their texts are never shown.',
@@ -473,7 +484,7 @@ export const CONSOLE = {
     user_invited: 'The user is invited. An email with a link is on its way.',
     user_changed: 'The user is changed.',
     user_removed: 'The user is removed.',
-    user_unlocked: 'The user can sign in again.',
+    user_unlocked: 'The user is unlocked.',
     password_link_sent: 'The email with the link is on its way.',
     password_set: 'The password is set. All sessions and tokens of the user have ended.',
     access_ended: 'All access of the user has ended.',

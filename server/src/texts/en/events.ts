@@ -44,7 +44,7 @@ const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
   person_factors_reset: (actor, user, from) =>
     html`${actor} removed all factors and recovery codes of ${user}${from}`,
   person_factors_confirmed: (actor, user, from) => html`${actor} confirmed the new factors of ${user}${from}`,
-  person_unlocked: (actor, user, from) => html`${actor} unlocked ${user} after too many attempts${from}`,
+  person_unlocked: (actor, user, from) => html`${actor} unlocked ${user}${from}`,
   person_recovery_codes_made: (actor, user, from) =>
     html`${actor} made new recovery codes for ${user}${from}`,
   person_recovery_code_used: (actor, user, from) => html`${actor} used a recovery code of ${user}${from}`,
