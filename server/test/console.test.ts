@@ -225,7 +225,9 @@ describe('who may use the console', () => {
     const database = new DatabaseSync(own.file);
     database.exec('ALTER TABLE scope_texts RENAME TO scope_texts_away');
     database.close();
-    assertFramed(await browser.get(`${own.url}/console/scopes`), 503, 'Temporarily unavailable');
+    const unavailable = await browser.get(`${own.url}/console/scopes`);
+    assertFramed(unavailable, 503, 'Temporarily unavailable');
+    assert.match(unavailable.html, /id="try-again" class="button primary" href="\/console\/scopes"/);
     // Visitors who are not signed in, and those of other addresses, get a page that says nothing about the console.
     const elsewhere = await own.browserOf('alice', 0, { 'x-forwarded-for': '192.0.2.1' });
     for (const other of [new Browser(own.url), elsewhere]) {
@@ -233,6 +235,24 @@ describe('who may use the console', () => {
       assert.equal(status, 404);
       assert.doesNotMatch(html, /class="bar"|id="navigation"/);
     }
+  });
+
+  test('an outage that hides the session leaves the header, the number of the request and a way to try again', async (t) => {
+    const own = await startConsole();
+    t.after(() => own.close());
+    await own.addUser('alice', ['admins']);
+    const browser = await own.browserOf('alice');
+    const database = new DatabaseSync(own.file);
+    database.exec('ALTER TABLE sessions RENAME TO sessions_away');
+    database.close();
+    const { status, html } = await browser.get(`${own.url}/console/users?search=bob`);
+    assert.equal(status, 503);
+    assert.match(html, /class="bar".*<h1>Temporarily unavailable<\/h1>.*id="request-number".*id="problem"/s);
+    assert.match(html, /id="try-again" class="button primary" href="\/console\/users\?search=bob"/);
+    assert.doesNotMatch(html, /id="navigation"|id="q"|id="sign-out"/);
+    // Without a session, nothing is hidden.
+    const stranger = await new Browser(own.url).get(`${own.url}/console/nothing`);
+    assert.doesNotMatch(stranger.html, /class="bar"/);
   });
 
   test('a disabled administrator is out with the next request', async () => {

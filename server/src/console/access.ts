@@ -1,4 +1,5 @@
 // Who may use the console, and what its pages get.
+import { StorageFault } from '@grantd/core';
 import { type AdminCalls, inProcess } from '../admin/in_process.ts';
 import type { AdminParts } from '../admin/operation.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
@@ -164,8 +165,28 @@ async function needsFactor(
   return (await pages.missing.of(person, amr, { pending: wantedPage(c, pages) })) !== undefined;
 }
 
-/** A problem in the frame of the console. @returns `undefined` for visitors who are not signed in */
+/**
+ * A problem in the frame of the console. During an outage that hides who visits, the frame has no navigation.
+ * @returns `undefined` for visitors who are not signed in
+ */
 export async function framedProblem(
+  consoleParts: ConsoleParts,
+  c: PageContext,
+  problem: ProblemView,
+  setting: PageSetting,
+): Promise<Page | undefined> {
+  try {
+    return await knownProblem(consoleParts, c, problem, setting);
+  } catch (error) {
+    if (!(error instanceof StorageFault)) throw error;
+    const { basePath } = consoleParts.pages.drawing;
+    const unknown = { current: undefined, person: undefined, signOut: `${basePath}/logout` };
+    const view = { ...unknown, base: `${basePath}/console`, nowMs: consoleParts.pages.clock() };
+    return problemFrame(view, setting, problem);
+  }
+}
+
+async function knownProblem(
   consoleParts: ConsoleParts,
   c: PageContext,
   problem: ProblemView,

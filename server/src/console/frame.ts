@@ -111,9 +111,11 @@ interface ConsoleContent {
 type Crumb = readonly [text: string, url: string];
 
 /** What the frame of a page needs. */
-interface FrameView extends Omit<ConsoleView, 'current' | 'formToken' | 'health'> {
+interface FrameView extends Omit<ConsoleView, 'current' | 'formToken' | 'health' | 'person'> {
   /** `undefined` for a page that is not in the navigation. */
   readonly current: ConsolePageName | undefined;
+  /** `undefined` if an outage hides who it is. */
+  readonly person: PersonShown | undefined;
   /** What only administrators see: the navigation, the search and the health of the server. */
   readonly tools?: Pick<ConsoleView, 'formToken' | 'health'>;
   /** Where the name of the operator leads. Default: the console. */
@@ -130,7 +132,7 @@ export function problemFrame(view: FrameView, setting: PageSetting, problem: Pro
   const texts = textsIn(setting.language);
   const { account, home } = problem.ways;
   const links = html`<ul class="links" role="list">
-${view.tools === undefined ? '' : html`<li><a id="to-console" href="${view.base}">${texts.console.title}</a></li>\n`}<li><a id="to-account" href="${account}">${texts.problemWays.account}</a></li>
+${view.tools === undefined && view.person !== undefined ? '' : html`<li><a id="to-console" href="${view.base}">${texts.console.title}</a></li>\n`}<li><a id="to-account" href="${account}">${texts.problemWays.account}</a></li>
 </ul>`;
   const shown = view.tools === undefined ? { ...view, home } : view;
   return framed(shown, setting, {
@@ -272,8 +274,7 @@ ${navigation(view, texts)}
 </form>
 <a id="server-health" class="${tools.health}" href="${urlOf(base, 'overview')}#health">${words.healths[tools.health]}</a>
 `
-}<p class="who"><span class="unseen">${account.signedInAs}</span> <bdi>${person.name}</bdi> <a id="sign-out" href="${signOut}">${account.signOut}</a></p>
-</header>`;
+}${person === undefined ? '' : html`<p class="who"><span class="unseen">${account.signedInAs}</span> <bdi>${person.name}</bdi> <a id="sign-out" href="${signOut}">${account.signOut}</a></p>\n`}</header>`;
 }
 
 function navigation({ base, current }: FrameView, { console: words }: Texts): Html {

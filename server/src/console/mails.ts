@@ -83,7 +83,7 @@ ${mails.map(
   }</p>${
     mail.last_error === undefined
       ? ''
-      : html`<p class="detail">${words.lastError} ${failureShown(mail.last_error, texts)}</p>`
+      : html`<p class="detail">${words.lastError} <span>${failureShown(mail.last_error, texts)}</span></p>`
   }</div>${canRetry(mail, view.nowMs) ? retry(mail) : ''}</li>\n`,
 )}</ul>`,
   });

@@ -10,6 +10,12 @@ interface Box {
   readonly className: string;
 }
 
+/** Reasons with which the token of the same pair has ended too. */
+const ENDS_PAIR: ReadonlySet<string> = new Set([
+  ...['revoked', 'grant_revoked', 'session_revoked', 'issued_before_cutoff'],
+  ...['subject_revoked', 'subject_disabled', 'client_revoked', 'client_disabled', 'client_gone'],
+]);
+
 const WIDTH = 360;
 const BOX = { width: 165, height: 44, gap: 26 };
 
@@ -19,7 +25,7 @@ const BOX = { width: 165, height: 44, gap: 26 };
  * @returns `undefined` if the token belongs to no grant and no chain
  */
 export function familyPicture(explanation: ExplanationView, texts: Texts): Html | undefined {
-  const { record, active, kind, ancestors = [], descendants = [] } = explanation;
+  const { record, active, kind, reason, ancestors = [], descendants = [] } = explanation;
   const isInChain = ancestors.length + descendants.length > 0;
   if (record === undefined || (record.grant_id === undefined && !isInChain)) return undefined;
   const { console: words } = texts;
@@ -45,8 +51,9 @@ export function familyPicture(explanation: ExplanationView, texts: Texts): Html 
       ? undefined
       : {
           label: isRefresh ? words.kinds.access_token : words.kinds.refresh_token,
-          detail: words.pair,
-          className: '',
+          ...(ENDS_PAIR.has(reason ?? '')
+            ? { detail: `${words.pair}: ${words.inactive}`, className: 'dead' }
+            : { detail: words.pair, className: '' }),
         };
   const successor: Box | undefined =
     record.successor_id === undefined

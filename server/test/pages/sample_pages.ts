@@ -1138,6 +1138,7 @@ const SAMPLES: readonly Sample[] = [
     ...EXPLAINED_DEAD,
     explanation: {
       ...EXPLAINED_DEAD.explanation,
+      ...{ reason: 'revoked', explanation: 'The token was revoked.' },
       ended_by: {
         ...{ number: 9, at: EPOCH, type: 'token_revoked', target: 'Yk0S3u7rC2u5u1Wq8cHn4A' },
         ...{ actor: 'console:xT2a9', request_id: 'Vn3B0mXo7z4w9fTq2sLk1w' },
@@ -1201,6 +1202,13 @@ const SAMPLES: readonly Sample[] = [
   sample('console_problem', framedSample, {
     ...{ ...CONSOLE, current: 'users', tools: CONSOLE },
     problem: { problem: 'form_foreign', ways: { ...WAYS, again: '/console/users' }, requestId: REQUEST_ID },
+  }),
+  sample('console_unavailable', framedSample, {
+    ...{ ...CONSOLE, current: undefined, person: undefined },
+    problem: {
+      ...{ problem: 'unavailable', secondsToWait: 1, requestId: REQUEST_ID },
+      ways: { ...WAYS, again: '/console/users' },
+    },
   }),
   sample('console_not_administrator', framedSample, {
     ...{ ...CONSOLE, current: undefined },

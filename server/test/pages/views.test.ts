@@ -73,6 +73,13 @@ test('the page of a user, client or group has its name, its state and all acts a
   assert.match(client, /<span class="copied"><code class="identifier" title="web">web<\/code>/);
 });
 
+test('a token that was revoked shows that the one of its pair has ended with it', async () => {
+  const pairIn = (html: string) =>
+    /<div class="box (\w*)"><span>Access token<\/span><small>(.*?)<\/small>/.exec(html)?.slice(1);
+  assert.deepEqual(pairIn(await drawn('console_token_dead')), ['', 'issued with it']);
+  assert.deepEqual(pairIn(await drawn('console_token_ended')), ['dead', 'issued with it: inactive']);
+});
+
 test('an email that failed says why in the language of the page, and quotes the mail server', async () => {
   for (const [language, why] of [
     ['en', 'the mail server refused the sender or the recipient'],

@@ -148,7 +148,8 @@ export function securityPage(view: SecurityView, setting: PageSetting): Page {
   const { problem, minLength, factors } = view;
   const isCurrentWrong = isAboutCurrent(problem);
   const isNewWrong = problem !== undefined && !isCurrentWrong;
-  const hasForm = view.hasNoPassword !== true && view.isOfDirectory !== true && view.mayChangePassword;
+  const hasForm =
+    view.hasNoPassword !== true && view.isOfDirectory !== true && view.mayChangePassword && !factors.isNeeded;
   const isWithout = view.hasNoPassword === true && view.isOfDirectory !== true;
   const hasMoreUrgent =
     factors.isNeeded || view.providers?.waiting !== undefined || showsUnsavedCodes(factors);
@@ -175,13 +176,19 @@ ${view.isOfDirectory === true ? html`<p id="password-of-directory">${account.pas
   const sections = factorsSections(factors, texts);
   return {
     ...accountFrame(view, setting, {
-      title: account.pages.security,
+      title: factors.isNeeded ? texts.factors.neededTitle : account.pages.security,
       lead: account.securityText,
       isProblem: problem !== undefined,
       body: html`${factorsHead(factors, texts)}
-${factors.isNeeded ? html`${sections}\n${passwordSection}` : html`${passwordSection}\n${sections}`}
+${
+  // The user came for a factor, and goes on once it is there.
+  factors.isNeeded
+    ? sections
+    : html`${passwordSection}
+${sections}
 ${view.providers === undefined ? '' : providersSection(view.providers, view, texts)}
-${recentSignIns(view, texts)}
+${recentSignIns(view, texts)}`
+}
 ${hasForm ? revealScript() : ''}`,
     }),
     scripts: [...FACTORS_SCRIPTS, ...(hasForm ? [REVEAL_SCRIPT] : [])],

@@ -94,7 +94,7 @@ export class Drawing {
     const ways = {
       home: `${this.basePath}/`,
       account: `${this.basePath}/account`,
-      ...(view.problem === 'form_foreign' && { again: addressOf(c) }),
+      ...(isTriedAgain(view.problem, c) && { again: addressOf(c) }),
       ...(view.problem === 'link_invalid' && { newLink: `${this.basePath}/forgot` }),
       ...(application !== undefined && { application }),
     };
@@ -105,13 +105,7 @@ export class Drawing {
 
   async #framed(c: PageContext, view: ProblemView, setting: PageSetting): Promise<Page | undefined> {
     const [, frame] = [...this.#frames].find(([path]) => `${c.req.path}/`.startsWith(`${path}/`)) ?? [];
-    try {
-      return await frame?.(c, view, setting);
-    } catch (error) {
-      // During an outage, it is unknown what the visitor may see.
-      if (error instanceof StorageFault) return undefined;
-      throw error;
-    }
+    return frame?.(c, view, setting);
   }
 
   /** Answers an error: back to the client if that is safe, else with a page. */
@@ -184,7 +178,12 @@ function problemOf(error: Error, status: number): Problem {
   return status === 405 ? 'method_not_allowed' : 'request_invalid';
 }
 
-/** The URL of the submitted form, without a host. */
+/** Whether the same page can be loaded once more. */
+function isTriedAgain(problem: Problem, c: PageContext): boolean {
+  return problem === 'form_foreign' || (problem === 'unavailable' && c.req.method === 'GET');
+}
+
+/** The URL of the request, without a host. */
 function addressOf(c: PageContext): string {
   const { url } = c.get('plain');
   const query = queryOf({ url });

@@ -132,7 +132,7 @@ export const OVERVIEW: typeof en.OVERVIEW = {
         act: 'Helfen Sie dort: Entsperren Sie ihn, schicken Sie ihm einen Link für ein neues Passwort oder nehmen Sie ihn in eine Gruppe auf.',
       },
       limit: {
-        look: 'Die Zeile im Log nennt die Adresse oder die Anwendung. Grenzen gelten für eine Adresse, einen Namen oder eine Anwendung. Andere sind nicht betroffen.',
+        look: 'Die Zeile im Log nennt die Anwendung und mit der Option logAddresses die Adresse. Grenzen gelten für eine Adresse, einen Namen oder eine Anwendung. Andere sind nicht betroffen.',
         act: 'Warten Sie, bis die Zeit um ist, oder entsperren Sie den Benutzer. Haben alle Besucher dieselbe Adresse, setzen Sie trustedProxies. Erhöhen Sie eine Grenze nur, wenn erwünschte Anfragen sie erreichen.',
       },
     },
@@ -167,7 +167,7 @@ export const OVERVIEW: typeof en.OVERVIEW = {
         title: 'Mehr Ablehnungen als üblich',
         means:
           'Der Server lehnt viel mehr Anfragen ab als üblich. Eine Anwendung ist fehlerhaft, oder ein Fremder probiert etwas aus.',
-        look: 'Die Tabelle der Ablehnungen nennt die Gründe. Das Log nennt Anwendungen und Adressen.',
+        look: 'Die Tabelle der Ablehnungen nennt die Gründe. Das Log nennt die Anwendungen und mit der Option logAddresses ihre Adressen.',
         act: 'Fragen Sie, wer eine Anwendung oder ihre Registrierung geändert hat. Blockieren Sie angreifende Adressen im Proxy oder in der Firewall.',
       },
       sign_ins: {
@@ -180,7 +180,7 @@ export const OVERVIEW: typeof en.OVERVIEW = {
       limits: {
         title: 'Eine Grenze ist erreicht',
         means: 'Eine Grenze hat Anfragen einer Adresse, eines Namens oder einer Anwendung aufgehalten.',
-        look: 'Die Tabelle der Ablehnungen nennt die Grenze. Das Log nennt die Adresse oder die Anwendung.',
+        look: 'Die Tabelle der Ablehnungen nennt die Grenze. Das Log nennt die Anwendung und mit der Option logAddresses die Adresse.',
         act: 'Haben alle Besucher dieselbe Adresse, setzen Sie trustedProxies. Sonst erfüllt die Grenze ihren Zweck.',
       },
       mails_delayed: {
@@ -207,7 +207,7 @@ export const OVERVIEW: typeof en.OVERVIEW = {
       client: {
         title: 'Eine Anwendung wird abgelehnt',
         means: 'Eine Anwendung wurde in 15 Minuten mindestens 10-mal aus demselben Grund abgelehnt.',
-        look: 'Die Seite der Anwendung zeigt die Ablehnungen nach Gründen. Das Log enthält jede einzelne mit ihrer Adresse.',
+        look: 'Die Seite der Anwendung zeigt die Ablehnungen nach Gründen. Das Log enthält jede einzelne, mit der Option logAddresses auch ihre Adresse.',
         act: 'Korrigieren Sie die Registrierung oder die Anwendung. Ein falsches Geheimnis wurde oft nur auf einer Seite ausgetauscht.',
       },
       mails: {

@@ -205,8 +205,9 @@ export const PAGES: typeof en.PAGES = {
   },
 
   factors: {
+    neededTitle: 'Zweiten Faktor hinzufügen',
     needed:
-      'Bevor Sie zur Anwendung weiterkönnen, fügen Sie etwas hinzu, womit Sie bestätigen, dass Sie es sind.',
+      'Was Sie öffnen möchten, verlangt mehr als ein Passwort. Fügen Sie eines davon hinzu, dann geht es dort weiter.',
     confirm: 'Bestätigen, dass ich es bin',
     confirmText: 'Um das zu ändern, bestätigen Sie erst, dass Sie es sind.',
     totp: 'Authenticator-App',

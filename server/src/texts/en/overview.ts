@@ -131,7 +131,7 @@ export const OVERVIEW = {
         act: 'Help the user there: unlock them, send a link for a new password, or add them to a group.',
       },
       limit: {
-        look: 'The log line names the address or the client. Limits count for one address, name or client, so that others are not concerned.',
+        look: 'The log line names the client, and with the option logAddresses the address. Limits count for one address, name or client, so others are not affected.',
         act: 'Wait until the window ends, or unlock the user. If all visitors share one address, set trustedProxies. Raise a limit only if honest callers reach it.',
       },
     },
@@ -165,7 +165,7 @@ export const OVERVIEW = {
       refusals: {
         title: 'More refusals than usual',
         means: 'Far more requests than usual are refused. A client is broken, or a stranger tries something.',
-        look: 'The table of refusals below says for which reasons. The log names the clients and addresses.',
+        look: 'The table of refusals below says for which reasons. The log names the clients, and with the option logAddresses their addresses.',
         act: 'Ask who has changed a client or its registration. Block an address that attacks in your proxy or firewall.',
       },
       sign_ins: {
@@ -177,7 +177,7 @@ export const OVERVIEW = {
       limits: {
         title: 'A limit was reached',
         means: 'A limit has stopped requests of one address, name or client.',
-        look: 'The table of refusals says which limit. The log names the address or the client.',
+        look: 'The table of refusals says which limit. The log names the client, and with the option logAddresses the address.',
         act: 'If all visitors share one address, set trustedProxies. Otherwise the limit does its work.',
       },
       mails_delayed: {
@@ -204,7 +204,7 @@ export const OVERVIEW = {
       client: {
         title: 'A client is refused',
         means: 'One client was refused at least 10 times in 15 minutes for the same reason.',
-        look: 'The page of the client shows its refusals by reason. The log has each of them, with its address.',
+        look: 'The page of the client shows its refusals by reason. The log has each of them, and with the option logAddresses its address.',
         act: 'Correct the registration or the client. A wrong secret has often been rotated on one side only.',
       },
       mails: {

@@ -209,7 +209,8 @@ export const PAGES = {
 
   /** Passkeys, the authenticator app and recovery codes on the account pages. */
   factors: {
-    needed: 'Before you can continue to the application, add a way to confirm that it is you.',
+    neededTitle: 'Add a second factor',
+    needed: 'What you want to open needs more than a password. Add one of these, then you continue there.',
     confirm: 'Confirm it’s you',
     confirmText: 'To change this, first confirm that it’s you.',
     totp: 'Authenticator app',
