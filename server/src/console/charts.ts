@@ -73,6 +73,7 @@ function minutesOf(samples: readonly Sample[]): readonly (readonly Sample[])[] {
  * whose beginnings move with the time.
  */
 function anyMinutesOf(samples: readonly Sample[]): readonly (readonly Sample[])[] {
+  if (samples.length === 0) return [];
   const last = Math.max(0, samples.length - PER_MINUTE);
   return Array.from({ length: last + 1 }, (_, begin) => samples.slice(begin, begin + PER_MINUTE));
 }

@@ -2,6 +2,7 @@ import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
 import { CLIENT_KINDS, CLIENT_ORDERS, CLIENT_STATES } from '../admin/clients.ts';
 import type { Document, Input } from '../admin/table.ts';
+import { newIdentifier } from '../data/tables.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
@@ -144,7 +145,7 @@ const ADDING = Object.entries(NEW_CLIENTS).map(([kind, { first, values, members 
           required: first.filter(isNeeded),
           choices,
         },
-        values,
+        values: { client_id: newClientId(kind), ...values },
       };
     },
     input: (typed) => ({ ...members, ...typed }),
@@ -153,6 +154,14 @@ const ADDING = Object.entries(NEW_CLIENTS).map(([kind, { first, values, members 
     next: ({ client_id: id }: Document<'addClient'>) => ({ id }),
   },
 ]);
+
+/** A client ID for operators who have no other in mind. It is not a secret. */
+function newClientId(kind: string): string {
+  return `${kind}-${newIdentifier()
+    .replaceAll(/[^a-z\d]/gi, '')
+    .slice(0, 6)
+    .toLowerCase()}`;
+}
 
 /** Without them, a client of its kind cannot do anything. */
 function isNeeded(member: string): boolean {

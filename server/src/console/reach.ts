@@ -112,12 +112,10 @@ export function reachTable(
     return isActive ? ending({ end_client: { client: clientId } }, clientId) : undefined;
   };
   const heads: readonly Head[] = [
-    { title: own.application, size: 'large' },
-    { title: own.through },
-    { title: own.access, size: 'large' },
+    ...[own.application, own.through, own.access].map((title) => ({ title })),
     { title: words.since, size: 'small' },
     { title: own.lastUsed, size: 'small' },
-    { title: words.actions },
+    { title: words.actions, size: 'large' },
   ];
   const rows = reaches.map((one): readonly Cell[] => [
     nameOf({ ...one, hasAccess: active.has(one.clientId) }, view, texts),

@@ -101,7 +101,7 @@ export const CONSOLE_STYLE = `${FRAME}
 main > #next { display: inline-block; margin-top: .75rem; }
 .fields .problem { margin-bottom: 1rem; }
 .problem + label { margin-top: 1rem; }
-h2 + .note { margin-top: .25rem; }
+.console section > * + p:not(.empty, .actions) { margin-top: .5rem; }
 .charts { display: grid; gap: 2rem 2.5rem; margin-top: 1.25rem; }
 .wide .charts > section { min-width: 0; margin-top: 0; }
 .plot { height: 160px; margin: .5rem 0; overflow: hidden; }
@@ -128,16 +128,17 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .bulk legend { float: left; width: 100%; margin-bottom: .5rem; padding: 0; font-size: .875rem; color: var(--muted); }
 .bulk button { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .9375rem; }
 .data { width: 100%; border-collapse: collapse; table-layout: fixed; font-size: .9375rem; }
-.data .small { width: 7.5rem; }
-.data .large { width: 19%; }
+.data th.small { width: 7.5rem; }
+.data th.large { width: 19%; }
 .data bdi[title] { display: inline-block; max-width: 100%; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; vertical-align: bottom; }
 .data .button { display: inline-block; width: auto; min-height: 2.25rem; padding: .25rem .75rem; font-size: .875rem; }
 .data :is(th, td) { padding: .625rem .5rem; font-weight: 400; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
-.data thead th { padding-block: .5rem; font-size: .8125rem; font-weight: 600; color: var(--muted); white-space: nowrap; vertical-align: bottom; overflow-wrap: normal; }
+.data thead th { padding-block: .5rem; font-size: .8125rem; font-weight: 600; color: var(--muted); vertical-align: bottom; }
 .data thead a { color: inherit; }
 .data [aria-sort] a::after { content: ''; display: inline-block; margin-left: .375rem; vertical-align: middle; border: .25rem solid transparent; border-top-width: 0; border-bottom-color: currentColor; }
 .data [aria-sort=descending] a::after { rotate: 180deg; }
 .data .codes { margin: 0; }
+.data .badge { white-space: normal; }
 .data .detail { font-weight: 400; }
 .data input[type=checkbox] { display: block; width: 1.5rem; min-height: 1.5rem; margin: 0; accent-color: var(--brand); }
 .data input[hidden] { display: none; }

@@ -45,9 +45,13 @@ export function trySection(client: Client, issuer: string, texts: Texts): Html |
 ${uses.map(
   (use) => html`<h3 class="try">${words.forms.tryUses[use]}</h3>
 ${use === 'spa' ? html`<p class="note">${servingNote(client, texts)}</p>\n` : ''}<p class="actions">${copyButton(`copy-try-${use}`, `#try-${use}`, texts)}${use === 'spa' ? downloadLink(snippetOf(use, client, issuer), texts) : ''}</p>
-<pre class="snippet" tabindex="0"><code id="try-${use}">${snippetOf(use, client, issuer)}</code></pre>\n`,
+${use === 'spa' ? html`<details><summary>${words.forms.showFile}</summary>${snippet(use, client, issuer)}</details>` : snippet(use, client, issuer)}\n`,
 )}`,
   );
+}
+
+function snippet(use: ClientUse, client: Client, issuer: string): Html {
+  return html`<pre class="snippet"><code id="try-${use}">${snippetOf(use, client, issuer)}</code></pre>`;
 }
 
 /** Links to this machine only: an unchecked client chooses its own redirect URIs. */
@@ -246,7 +250,7 @@ console.log(tokens.claims());`;
 /** Rules of snippets and of secrets that are shown once. */
 export const TRY_STYLE = `
 .try { margin-top: 1rem; }
-.snippet { max-width: 100%; margin: .5rem 0 0; padding: .875rem; overflow-x: auto; overflow-wrap: normal; background: var(--ground); border: 1px solid var(--line); border-radius: var(--radius, .625rem); }
+.snippet { margin: .5rem 0 0; padding: .875rem; white-space: pre-wrap; background: var(--ground); border: 1px solid var(--line); border-radius: var(--radius, .625rem); }
 .shown-secret { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem .75rem; margin: .75rem 0; }
 .shown-secret code { padding: .5rem .75rem; border: 1px solid var(--edge); border-radius: var(--radius, .625rem); }
 `;

@@ -289,6 +289,7 @@ export const FORMS: typeof en.FORMS = {
   discovery: 'Discovery-URL',
   tryTitle: 'Ausprobieren',
   download: 'Herunterladen',
+  showFile: 'Datei anzeigen',
   tryUses: {
     web: 'Auf dem Server der Anwendung',
     spa: 'Eine Datei, die anmeldet und Zugriffstoken und Benutzer zeigt',

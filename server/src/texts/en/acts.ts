@@ -289,6 +289,7 @@ export const FORMS = {
   discovery: 'Discovery URL',
   tryTitle: 'Try it',
   download: 'Download',
+  showFile: 'Show the file',
   tryUses: {
     web: 'On the server of the application',
     spa: 'A file that signs in and shows the access token and the user',
