@@ -504,6 +504,7 @@ export const PAGES: readonly PageCase[] = [
     open: async (visit) => {
       await visit.open('/console/users?search=alice');
       await visit.page.click('.data th a[href*=sub]');
+      await visit.page.click('#more');
     },
     shows: '#ask-end_sessions',
   },
@@ -513,6 +514,7 @@ export const PAGES: readonly PageCase[] = [
     open: async (visit) => {
       await visit.open('/console/users?search=alice');
       await visit.page.click('.data th a[href*=sub]');
+      await visit.page.click('#more');
       await visit.page.click('#ask-end_access');
     },
     shows: '#console-yes',
@@ -526,7 +528,10 @@ export const PAGES: readonly PageCase[] = [
   {
     name: 'console: a client',
     as: 'alice',
-    open: (visit) => visit.open('/console/clients?id=long'),
+    open: async (visit) => {
+      await visit.open('/console/clients?id=long');
+      await visit.page.click('#more');
+    },
     shows: '#ask-disable',
   },
   {
