@@ -477,14 +477,18 @@ function signInSection(view: UserView, texts: Texts): Html {
           : html`${locks.map(({ step, ends_at: endsAt }) => html`<div>${words.locks[step]}: ${words.lockedUntil(instant(endsAt, texts))}</div>`)}`,
       ],
     ])}
-<ul class="rows" role="list">
+${
+  held.length + links.length === 0
+    ? ''
+    : html`<ul class="rows" role="list">
 ${held.map(
   ({ id, kind, said, unseen }) =>
     html`<li class="row"><div>${kind}: ${said}</div>${isOwn ? '' : actLink(USERS, 'remove_factor', base, { sub, factor: id }, texts, { id, unseen })}</li>\n`,
 )}${links.map(
   ({ id, provider, label }) =>
     html`<li class="row"><div><bdi>${provider}</bdi>: <bdi>${label}</bdi></div>${isOwn ? '' : actLink(USERS, 'unlink', base, { sub, link: id }, texts, { id, unseen: label })}</li>\n`,
-)}</ul>
+)}</ul>`
+}
 ${isOwn ? html`<p class="note">${words.ownSignIn}</p>\n` : ''}`,
   );
 }

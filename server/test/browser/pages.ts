@@ -504,9 +504,8 @@ export const PAGES: readonly PageCase[] = [
     open: async (visit) => {
       await visit.open('/console/users?search=alice');
       await visit.page.click('.data th a[href*=sub]');
-      await visit.page.click('#more');
     },
-    shows: '#ask-end_sessions',
+    shows: '#sign-in',
   },
   {
     name: 'console: the end of all tokens of a user',
@@ -528,11 +527,8 @@ export const PAGES: readonly PageCase[] = [
   {
     name: 'console: a client',
     as: 'alice',
-    open: async (visit) => {
-      await visit.open('/console/clients?id=long');
-      await visit.page.click('#more');
-    },
-    shows: '#ask-disable',
+    open: (visit) => visit.open('/console/clients?id=long'),
+    shows: '#client',
   },
   {
     name: 'console: kinds of clients',
