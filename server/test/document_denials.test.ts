@@ -12,10 +12,16 @@ import { Caller } from '../src/admin/caller.ts';
 import { DENIED_DOCUMENT_OPERATIONS } from '../src/admin/denied_documents.ts';
 import type { AdminParts } from '../src/admin/operation.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
-import { denialRule, denialsOf, isDeniedBy } from '../src/data/document_denials.ts';
+import {
+  denialRule,
+  denialsOf,
+  finishDenials,
+  isDeniedBy,
+  REMOVED_AT_ONCE,
+} from '../src/data/document_denials.ts';
 import { ALICE, Browser, isConsent } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
-import { DATABASES } from './harness/databases.ts';
+import { DATABASES, SQLITE } from './harness/databases.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
 import { ISSUER, openDatabases } from './harness/program_data.ts';
 import { authorizationUrl, introspect, newPkce, redeem } from './harness/protocol.ts';
@@ -183,6 +189,52 @@ for (const database of DATABASES)
       assert.ok(refused > 20, `${refused} were late`);
     });
 
+    test('a denial of more clients than one transaction removes is finished by the next process, if its own is killed', async (t) => {
+      const [open, next] = await openDatabases(t, database, 2);
+      assert.ok(open && next);
+      const worker = new Worker(open);
+      const ids = Array.from({ length: REMOVED_AT_ONCE + 1 }, (_, index) => `https://a.example/${index}`);
+      const last = ids.at(-1) ?? '';
+      assert.equal(await worker.obtains(last, 'alice'), undefined);
+      assert.equal(await worker.obtains('https://b.example/', 'alice'), undefined);
+      const stored = await open.storage.clients.get(last);
+      assert.ok(stored);
+      const { generation: _, revision: __, registrationRevision: ___, disabledAtMs: ____, ...facts } = stored;
+      await Promise.all(ids.slice(0, -1).map(async (id) => open.storage.clients.add({ ...facts, id })));
+      let transactions = 0;
+      const killed = new Worker({
+        ...open,
+        storage: {
+          ...open.storage,
+          clients: {
+            ...open.storage.clients,
+            async removeAll(some) {
+              if (++transactions > 1) throw new Error('killed');
+              // The list of a real store has an order of its own.
+              return open.storage.clients.removeAll(some.filter((id) => id !== last));
+            },
+          },
+        },
+      });
+      await assert.rejects(killed.deny('a.example'), /killed/);
+      const [isStored, alive] = await worker.left(last);
+      assert.deepEqual([isStored, alive], [true, 1], 'what the test is about');
+      assert.equal(await worker.obtains(last, 'alice'), 'client_document_denied', 'it gets nothing more');
+
+      const left = (await next.storage.clients.list()).filter(({ id }) =>
+        id.startsWith('https://a.example/'),
+      );
+      assert.equal(await finishDenials(next), left.length);
+      assert.deepEqual(await worker.left(last), [false, 0]);
+      assert.deepEqual(await worker.left('https://b.example/'), [true, 1]);
+      assert.equal(await next.deniedDocuments.unfinished(), undefined);
+      assert.equal(await finishDenials(next), 0);
+      assert.deepEqual(
+        (await next.deniedDocuments.list()).map(({ rule }) => rule),
+        ['a.example'],
+      );
+    });
+
     test('a dry run counts, and a denial ends the clients of its rule, and no others', async (t) => {
       const [first, second] = (await openDatabases(t, database, 2)).map((open) => new Worker(open));
       assert.ok(first && second);
@@ -247,6 +299,9 @@ describe('a running server', () => {
   test('stops accepting a host as soon as a command denies it, and accepts it again, without a restart', async () => {
     const { access_token: token, refresh_token: refreshToken = '' } = await granted();
     const run = (...args: readonly string[]) => grantdPrints(server.folder, ['client', ...args]);
+    const pushing = { method: 'POST', body: new URL(url()).searchParams };
+    const { request_uri: pushed } = await (await fetch(`${server.url}/par`, pushing)).json();
+    assert.match(pushed, /^urn:/);
     const planned = await run('deny-document', '127.0.0.1', '--dry-run');
     assert.equal(planned, 'would deny 127.0.0.1, and end 1 client with 2 active tokens');
     assert.equal((await introspect(server.url, token)).active, true);
@@ -274,8 +329,11 @@ describe('a running server', () => {
       }),
       refused,
     );
-    const { html } = await new Browser(server.url).get(url());
-    assert.match(html, /the server does not accept the metadata document of the client/);
+    const ofPushed = `${server.url}/authorize?${new URLSearchParams({ client_id: id, request_uri: pushed })}`;
+    for (const page of [url(), ofPushed]) {
+      const { html } = await new Browser(server.url).get(page);
+      assert.match(html, /the server does not accept the metadata document of the client/, page);
+    }
     assert.match(
       await run('denied-documents'),
       /^DENIED +SINCE +BY +NOTE\n127\.0\.0\.1 +20\S+Z +cli +Ticket 4711$/,
@@ -296,5 +354,24 @@ describe('a running server', () => {
     ]);
     assert.match(events, /"target": ?"127\.0\.0\.1"/);
     assert.match(events, /"actor": ?"cli"/);
+  });
+
+  test('a start finishes a denial whose process was killed before it had removed all clients', async () => {
+    const { access_token: token } = await granted();
+    await server.stop();
+    await SQLITE.run(
+      server.folder,
+      `INSERT INTO document_denials (issuer, rule, denied_by, denied_at_ms) VALUES ('${server.url}', '127.0.0.1', 'cli', 1);
+       INSERT INTO document_denials (issuer, rule, denied_by, denied_at_ms, note) VALUES ('${server.url}', '', '', 0, 'killed')
+       ON CONFLICT (issuer, rule) DO UPDATE SET note = excluded.note`,
+    );
+    const options = ['--demo', '--client-documents', 'open', '--insecure-development'];
+    server = await workbench.start(server.folder, [...options, '--port', new URL(server.url).port]);
+    const finished = await server.logged(
+      ({ event }) => event === 'document_denial_finished',
+      'the denial is finished',
+    );
+    assert.equal(finished.clients, 1);
+    assert.deepEqual(await introspect(server.url, token), { active: false });
   });
 });

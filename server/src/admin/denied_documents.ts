@@ -1,15 +1,17 @@
 // Metadata documents of clients that operators deny while the server runs.
-import type { ClientRecord } from '@grantd/core';
-import { type DocumentDenial, denialRule, isDeniedBy } from '../data/document_denials.ts';
-import { change, type OperationParts, operation, PAGING, pageOf } from './operation.ts';
+import {
+  clientsDeniedBy,
+  type DocumentDenial,
+  denialRule,
+  finishDenials,
+  REMOVED_AT_ONCE,
+} from '../data/document_denials.ts';
+import { change, operation, PAGING, pageOf } from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
 import { count, flag, named, object, optional, page, text, time, timeOf, type ValueOf } from './schema.ts';
 
 const MAX_RULE_LENGTH = 2000;
 const MAX_NOTE_LENGTH = 500;
-
-/** Clients that one transaction removes. More would keep other writes waiting. */
-const MAX_AT_ONCE = 1000;
 
 /** Clients whose tokens a dry run counts. */
 const MAX_COUNTED = 200;
@@ -66,14 +68,6 @@ function requireRule(written: string): string {
       'expected the https URL of a document, a host without a port, or *. and a host',
     );
   return read;
-}
-
-/** The enabled clients whose documents a rule denies. Disabled ones have no tokens, and stay disabled. */
-async function clientsOf({ storage }: Pick<OperationParts, 'storage'>, denied: string) {
-  return (await storage.clients.list()).filter(
-    ({ id, documentValidAt, disabledAtMs }: ClientRecord) =>
-      documentValidAt !== undefined && disabledAtMs === undefined && isDeniedBy(denied, id),
-  );
 }
 
 // ADR 199
@@ -133,7 +127,7 @@ export const DENIED_DOCUMENT_OPERATIONS = {
     },
     async prepare(parts, { rule: written }) {
       const denied = requireRule(written);
-      const clients = await clientsOf(parts, denied);
+      const clients = await clientsDeniedBy([denied], parts.storage);
       for (const client of clients) parts.caller.requireClient(client);
       return { denied, clients, isNew: (await parts.deniedDocuments.find(denied)) === undefined };
     },
@@ -148,17 +142,12 @@ export const DENIED_DOCUMENT_OPERATIONS = {
         return { document: { ...made, clients: clients.length, tokens, has_more: hasMore } };
       }
       let removed = 0;
-      const remove = async (some: typeof clients): Promise<void> => {
-        removed += await storage.clients.removeAll(some.slice(0, MAX_AT_ONCE).map(({ id }) => id));
+      const remove = async (): Promise<void> => {
+        removed = await storage.clients.removeAll(clients.slice(0, REMOVED_AT_ONCE).map(({ id }) => id));
       };
       const facts = { rule: denied, deniedAtMs: parts.clock(), deniedBy: caller.actor, note: about };
-      await deniedDocuments.deny(issuer, facts, clients.length > 0 ? () => remove(clients) : undefined);
-      // Those that were added before the rule, but after they were listed. From now on, none is added.
-      for (;;) {
-        const left = await clientsOf(parts, denied);
-        if (left.length === 0 || (await deniedDocuments.find(denied)) === undefined) break;
-        await remove(left);
-      }
+      await deniedDocuments.deny(issuer, facts, clients.length > 0 ? remove : undefined);
+      removed += await finishDenials(parts);
       return { document: { ...made, clients: removed } };
     },
   }),

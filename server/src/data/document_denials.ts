@@ -1,8 +1,14 @@
 // Metadata documents that operators have denied. Rules at run time only take away: what the options do not accept stays out.
-import { type DocumentDenials, type DocumentPlace, documentPlace } from '@grantd/core';
+import {
+  type AdministrableStorage,
+  type ClientRecord,
+  type DocumentDenials,
+  type DocumentPlace,
+  documentPlace,
+} from '@grantd/core';
 import { type ActorKind, currentCause } from '../log/log.ts';
 import { ConditionBroken, nothing, under, type WriteCondition } from './conditions.ts';
-import { dynamicCall, type ProgramTables, recorded, statement, table } from './tables.ts';
+import { dynamicCall, newIdentifier, type ProgramTables, recorded, statement, table } from './tables.ts';
 
 /** A denied document or host. */
 export interface DocumentDenial {
@@ -25,12 +31,17 @@ export interface DeniedDocuments {
   /** That a document is not denied. Denials wait for the transaction. */
   isNotDenied(issuer: string, place: DocumentPlace): WriteCondition;
   /**
-   * Adds a rule, in the transaction in which `end` removes clients. If the rule is there, it stays as it is.
+   * Adds a rule, in the transaction in which `end` removes clients. If the rule is there, it stays as it is. The denials are
+   * unfinished from then on.
    * @param end one write of the library's store. `undefined` if there is nothing to end
    */
   deny(issuer: string, denial: NewDenial, end?: () => Promise<void>): Promise<void>;
   /** @returns `false` if there is no such rule */
   allow(rule: string): Promise<boolean>;
+  /** Names the last denial, after which clients of denied documents may be left; `undefined` if none are. */
+  unfinished(): Promise<string | undefined>;
+  /** Says that no clients are left, unless there was another denial after this one. */
+  finish(denial: string): Promise<void>;
 }
 
 /**
@@ -59,6 +70,44 @@ export function rulesFor({ url, host }: DocumentPlace): readonly string[] {
 export function isDeniedBy(rule: string, clientId: string): boolean {
   const place = documentPlace(clientId, true);
   return place !== undefined && rulesFor(place).includes(rule);
+}
+
+/** Clients that one transaction removes. More would keep other writes waiting. */
+export const REMOVED_AT_ONCE = 1000;
+
+/** The enabled clients whose documents one of the rules denies. Disabled ones have no tokens, and stay disabled. */
+export async function clientsDeniedBy(
+  rules: readonly string[],
+  { clients }: Pick<AdministrableStorage, 'clients'>,
+): Promise<readonly ClientRecord[]> {
+  return (await clients.list()).filter(
+    ({ id, documentValidAt, disabledAtMs }) =>
+      documentValidAt !== undefined &&
+      disabledAtMs === undefined &&
+      rules.some((rule) => isDeniedBy(rule, id)),
+  );
+}
+
+/**
+ * Removes the clients of denied documents that are left: those that were too many for the transaction of their denial, or
+ * were added before it and after they had been listed. Also those that a process has left that was killed.
+ * @returns their number
+ */
+export async function finishDenials({
+  deniedDocuments,
+  storage,
+}: {
+  readonly deniedDocuments: DeniedDocuments;
+  readonly storage: Pick<AdministrableStorage, 'clients'>;
+}): Promise<number> {
+  for (let removed = 0; ; ) {
+    const denial = await deniedDocuments.unfinished();
+    if (denial === undefined) return removed;
+    const rules = (await deniedDocuments.list()).map(({ rule }) => rule);
+    const left = await clientsDeniedBy(rules, storage);
+    if (left.length === 0) await deniedDocuments.finish(denial);
+    else removed += await storage.clients.removeAll(left.slice(0, REMOVED_AT_ONCE).map(({ id }) => id));
+  }
 }
 
 /** The rules that an operator has written decide together with the store, in its transactions. */
@@ -90,13 +139,17 @@ const SQL = DOCUMENT_DENIALS.statements({
   find: `SELECT ${DOCUMENT_DENIALS.list} FROM grantd.document_denials WHERE ${ONE}`,
   add: `${DOCUMENT_DENIALS.insert} WHERE TRUE ON CONFLICT (issuer, rule) DO NOTHING RETURNING rule`,
   remove: `DELETE FROM grantd.document_denials WHERE ${ONE} RETURNING rule`,
+  finish: `UPDATE grantd.document_denials SET note = NULL WHERE ${ONE} AND note = :note`,
 });
 
 // The row with the empty rule denies nothing. Who adds a client of a document, and who denies one, lock it first, so that
-// one of both sees what the other has done.
+// one of both sees what the other has done. Its note is there as long as denials are unfinished.
 const lock = statement(`
   INSERT INTO grantd.document_denials (issuer, rule, denied_by, denied_at_ms) VALUES (:issuer, '', '', 0)
   ON CONFLICT (issuer, rule) DO UPDATE SET denied_at_ms = 0`);
+const mark = statement(`
+  INSERT INTO grantd.document_denials (issuer, rule, denied_by, denied_at_ms, note) VALUES (:issuer, '', '', 0, :note)
+  ON CONFLICT (issuer, rule) DO UPDATE SET note = excluded.note`);
 
 function anyOf(rules: readonly string[]) {
   const names = rules.map((_, index) => `:rule${index}`);
@@ -114,11 +167,15 @@ export function deniedDocumentsTable(tables: ProgramTables): DeniedDocuments {
     isNotDenied: (issuer, place) => ({ issuer, lock: lock(), breach: anyOf(rulesFor(place)) }),
     async deny(issuer, denial, end) {
       const change = recorded(SQL.add(denial), { type: 'documents_denied', target: denial.rule });
-      if (end === undefined) return tables.run(lock(), change);
+      const unfinished = { call: mark({ note: newIdentifier() }), acts: [] };
+      if (end === undefined) return tables.run(unfinished.call, change);
       const cause = { ...currentCause(), actor: denial.deniedBy };
-      await under({ issuer, lock: lock(), breach: nothing(), writes: [{ change, cause }] }, end);
+      const writes = [unfinished, change].map((one) => ({ change: one, cause }));
+      await under({ issuer, lock: lock(), breach: nothing(), writes }, end);
     },
     allow: (rule) =>
       tables.changes(recorded(SQL.remove({ rule }), { type: 'documents_allowed', target: rule })),
+    unfinished: async () => (await tables.first(SQL.find({ rule: '' }), DOCUMENT_DENIALS.recordOf))?.note,
+    finish: (note) => tables.run(SQL.finish({ rule: '', note })),
   };
 }

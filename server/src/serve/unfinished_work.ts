@@ -1,6 +1,7 @@
 // Work that continues after responses.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AuthorizationServer } from '@grantd/core';
+import { finishDenials } from '../data/document_denials.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { Log } from '../log/log.ts';
 import { causeOf } from '../log/logged_error.ts';
@@ -34,7 +35,7 @@ interface UnfinishedWork {
  * half-done.
  */
 export function unfinishedWork(
-  { people, groups, sessions, consents, storage, logoutDeliveries }: Instance,
+  { people, groups, sessions, consents, storage, logoutDeliveries, deniedDocuments }: Instance,
   server: AuthorizationServer,
   log: Log,
   sweeps: boolean,
@@ -65,6 +66,8 @@ export function unfinishedWork(
       log.info({ event: 'person_removal_finished', subject });
     for (const { subject, group } of await access.finishHalfEnded())
       log.info({ event: 'group_end_finished', subject, group });
+    const clients = await finishDenials({ deniedDocuments, storage });
+    if (clients > 0) log.info({ event: 'document_denial_finished', clients });
     await deliverer.begin();
     await mail?.deliverer.begin();
   };
