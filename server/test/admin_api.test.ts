@@ -173,7 +173,7 @@ describe('lists', () => {
       ['limit=201', 'limit', 'expected at most 200'],
       ['limit=1&limit=2', 'limit', 'expected it once'],
       ['colour=red', 'colour', 'there is no such parameter'],
-      ['state=dead', 'state', 'expected one of active, disabled'],
+      ['state=dead', 'state', 'expected one of active, disabled, locked'],
     ] as const) {
       const answered = await admin.send('GET', `/admin/users?${query}`);
       assert.deepEqual(problem(answered), [400, 'invalid_request', [{ in: name, detail }]], query);

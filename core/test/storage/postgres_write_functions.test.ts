@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type { AdministrableStorage, KeyRecord, NewToken } from '@grantd/core';
+import { postgresDefinitions, TOKENS } from '../../src/storage/columns.ts';
 import { scriptOf } from '../../src/storage/migrations.ts';
-import { STORE_TABLES } from '../../src/storage/postgres/schema.ts';
+import { FUNCTIONS, STORE_TABLES } from '../../src/storage/postgres/schema.ts';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
 import { ask } from '../harness/postgres_server.ts';
@@ -51,6 +52,13 @@ describe('functions that write tokens on PostgreSQL', { skip: POSTGRES_ABSENCE, 
   test('a released function stays as it is', () => {
     const [text = ''] = STORE_TABLES.migrations.slice(11, 12).map(scriptOf);
     assert.equal(createHash('sha256').update(text).digest('hex').slice(0, 16), RELEASED[12]);
+  });
+
+  test('the functions in use store every column of a token', () => {
+    const [text = ''] = STORE_TABLES.migrations.slice(FUNCTIONS - 1, FUNCTIONS).map(scriptOf);
+    const [, stored = ''] = /json_to_recordset\(p_tokens\) AS n \((.*?)\)/s.exec(text) ?? [];
+    const columns = (list: string) => list.split(',').map((each) => each.trim());
+    assert.deepEqual(columns(stored).toSorted(), columns(postgresDefinitions(TOKENS)).toSorted());
   });
 
   for (const setting of [

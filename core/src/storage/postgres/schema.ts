@@ -1,5 +1,6 @@
 // The tables of the PostgreSQL store, and the functions that write its tokens.
 // Long: migrations are read in their order.
+import { scriptOf } from '../migrations.ts';
 import {
   NEEDS_BEGIN,
   namedStatements,
@@ -418,13 +419,11 @@ const VERSION_11 = {
   down: 'DROP INDEX grantd.disabled_subjects',
 };
 
-/** Columns of a new token, as PostgreSQL reads them from JSON. */
+/** Columns of a new token, as PostgreSQL reads them from JSON. A version that adds one has functions with it. */
 const NEW_TOKEN = `id text, kind text, digest text, client_id text, scopes text, token_type text, cnf text, subject text,
       claims text, claims_request text, resources text, authorization_details text, issued_at_ms bigint,
       expires_at bigint, keep_until bigint, key_id text, pair_id text, family_id text, grant_id text, session_id text,
       ancestors text`;
-
-const NEW_TOKEN_NAMES = NEW_TOKEN.replaceAll(/ (text|bigint)/g, '');
 
 /** What every function returns: the stamp of `primary.ts`. */
 const STAMPED =
@@ -482,10 +481,11 @@ const RECORD = `
  * meanwhile is ahead of them as well. Every change of a grant's tokens begins with the lock of its row, which is updated
  * if the tokens outlive it. The rules are those of `outcomeUpon`.
  * Of the times until which keys are kept, the latest is the first.
+ * @param columns of a new token
  * @param used the type of `p_used`
  * @param use sets columns of the row
  */
-const upon = (name: string, table: string, used: string, isUnused: string, use: string) =>
+const upon = (columns: string, name: string, table: string, used: string, isUnused: string, use: string) =>
   writeFunction(
     name,
     `p_id text, p_now bigint, p_client text, p_subject text, p_session text, p_grant text, p_tokens json,
@@ -540,12 +540,12 @@ const upon = (name: string, table: string, used: string, isUnused: string, use: 
       UPDATE grantd.principals p SET keep_until = p_session_until
       WHERE p.issuer_id = p_issuer AND p.kind = 'session' AND p.id = p_session AND p.keep_until < p_session_until;
     END IF;
-    INSERT INTO grantd.tokens (issuer_id, ${NEW_TOKEN_NAMES},
+    INSERT INTO grantd.tokens (issuer_id, ${columns.replaceAll(/ (text|bigint)/g, '')},
       client_generation, subject_generation, session_generation, grant_generation)
     SELECT p_issuer, n.*, v_row.client_generation, CASE WHEN n.subject IS NOT NULL THEN v_row.subject_generation END,
       CASE WHEN n.session_id IS NOT NULL THEN v_row.session_generation END,
       CASE WHEN n.grant_id IS NOT NULL THEN v_row.grant_generation END
-    FROM json_to_recordset(p_tokens) AS n (${NEW_TOKEN});
+    FROM json_to_recordset(p_tokens) AS n (${columns});
     IF v_row.may_outlive_keys THEN
       UPDATE grantd.signing_keys k SET needed_until = u.until FROM unnest(p_keys, p_keys_until) AS u (kid, until)
       WHERE k.issuer_id = p_issuer AND k.kid = u.kid AND k.needed_until < u.until;
@@ -555,27 +555,29 @@ const upon = (name: string, table: string, used: string, isUnused: string, use: 
   );
 
 /**
- * Version 12. A write of tokens or codes is one call of a function (ADR 208). Functions are never changed: a later version
- * adds others with its number, and removes these in a contraction.
+ * The functions of a version: a write of tokens or codes is one call (ADR 208). Functions are never changed: a later
+ * version adds others with its number, and removes these in a contraction.
+ * @param columns of a new token
  */
-const VERSION_12 = {
-  expand: `
+const functionsOf = (version: number, columns: string) => `
   ${upon(
-    'issue_upon_refresh_token_12',
+    columns,
+    `issue_upon_refresh_token_${version}`,
     'tokens',
     'text',
     "t.kind = 'refresh_token' AND t.superseded_at_ms IS NULL",
     'superseded_at_ms = p_now, successor_id = p_used',
   )}
   ${upon(
-    'redeem_12',
+    columns,
+    `redeem_${version}`,
     'authorization_codes',
     'bigint',
     't.redeemed_at_ms IS NULL',
     'redeemed_at_ms = p_now, keep_until = greatest(t.keep_until, p_used)',
   )}
   ${writeFunction(
-    'revoke_12',
+    `revoke_${version}`,
     `p_id text, p_kind text, p_now bigint, p_pair text, p_family text, p_grant text, p_event json`,
     `IF p_grant IS NOT NULL THEN
       PERFORM 1 FROM grantd.principals p WHERE p.issuer_id = p_issuer AND p.kind = 'grant' AND p.id = p_grant FOR UPDATE;
@@ -614,7 +616,11 @@ const VERSION_12 = {
     END IF;
     IF outcome = 'revoked' THEN ${RECORD} END IF;`,
   )}
-`,
+`;
+
+/** Version 12. */
+const VERSION_12 = {
+  expand: functionsOf(12, NEW_TOKEN),
   down: `
   DROP FUNCTION grantd.issue_upon_refresh_token_12;
   DROP FUNCTION grantd.redeem_12;
@@ -642,6 +648,10 @@ export const STORE_TABLES: PostgresTables = {
     VERSION_12,
   ],
 };
+
+/** The version whose functions the store calls. */
+export const FUNCTIONS =
+  STORE_TABLES.migrations.findLastIndex((each) => scriptOf(each).includes('CREATE FUNCTION')) + 1;
 
 const FIRST_ISSUER_SQL = { first: 'SELECT issuer FROM grantd.issuers ORDER BY id LIMIT 1' };
 

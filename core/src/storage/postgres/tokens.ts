@@ -58,6 +58,7 @@ import { auditedEventOf, eventOf, insertEvent } from './events.ts';
 import { hasLivingAncestors, type PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
 import type { Principals } from './principals.ts';
+import { FUNCTIONS } from './schema.ts';
 
 const COLUMNS = insertedNames(TOKENS).join(', ');
 
@@ -179,7 +180,7 @@ function parametersUpon(
 
 /** A call of a function that is a whole write. @param parameters how many it has */
 const callOf = (name: string, parameters: number) =>
-  `SELECT * FROM grantd.${name}(${Array.from({ length: parameters }, (_, at) => `$${at + 1}`).join(', ')})`;
+  `SELECT * FROM grantd.${name}_${FUNCTIONS}(${Array.from({ length: parameters }, (_, at) => `$${at + 1}`).join(', ')})`;
 
 /** The lock of exchanges `$1` by the client `$2` for the user `$3`. */
 const EXCHANGES_OF =
@@ -191,12 +192,12 @@ export const TOKENS_SQL = {
 
   issueWithoutRow: RECORD_UPON_CLIENT,
 
-  issueUpon: callOf('issue_upon_refresh_token_12', 18),
+  issueUpon: callOf('issue_upon_refresh_token', 18),
 
   // Together with others that exchange, and apart from `revokeGrants`, which else would not see what is stored meanwhile.
   shareExchanges: `SELECT pg_advisory_xact_lock_shared(${EXCHANGES_OF})`,
 
-  revoke: callOf('revoke_12', 9),
+  revoke: callOf('revoke', 9),
 
   // Walks through the exchanged tokens that live. An index by ancestor would cost every exchange.
   descendants: `
@@ -424,7 +425,7 @@ export const AUTHORIZATION_CODES_SQL = {
     recorded AS (${insertEvent('$4', { each: 'issued' })})
     SELECT 1 FROM issued`,
 
-  redeem: callOf('redeem_12', 18),
+  redeem: callOf('redeem', 18),
 
   revoke: `
     WITH code AS (
