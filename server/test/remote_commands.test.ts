@@ -293,7 +293,9 @@ describe('commands with --url', () => {
       ].join('\n');
     for (const name of ['here', 'there']) writeFileSync(join(folder, `${name}.jsonl`), lines(name));
     const order = ['--create-groups', '--report'];
-    const local = await grantd(folder, ['user', 'import', 'here.jsonl', ...order, 'here.report']);
+    // A server knows its group.
+    const group = ['--admin-group', 'admins'];
+    const local = await grantd(folder, ['user', 'import', 'here.jsonl', ...order, 'here.report', ...group]);
     const remote = await remotely(['user', 'import', 'there.jsonl', ...order, 'there.report']);
     const withoutIdentifier = ({ stdout, ...rest }: typeof local) => ({
       ...rest,

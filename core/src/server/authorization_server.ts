@@ -78,7 +78,7 @@ class Server<S extends Storage> {
   readonly #endpoints: Endpoints;
   readonly #routes: Routes;
 
-  /** @throws {ConfigurationError} an option is wrong; the message names it and says what was expected */
+  /** @throws {ConfigurationError} an option is wrong; the message names it and what was expected */
   constructor(options: AuthorizationServerOptions<S>) {
     const resolved = resolveOptions(options);
     const { context, signingKeys, caches } = wire(resolved);
@@ -169,17 +169,12 @@ class Server<S extends Storage> {
     return perform(this.#endpoints[endpoint], this.#context, request);
   }
 
-  /**
-   * Whether an endpoint has the path of this URL. The authorization endpoint does not count, because the host serves
-   * it.
-   */
+  /** Whether an endpoint has the path of this URL. The host serves the authorization endpoint. */
   serves(url: string): boolean {
     return this.operationAt(url) !== undefined;
   }
 
-  /**
-   * Returns the operation at the path of this URL, or `undefined` if there is none. The operation throws `OAuthError`s.
-   */
+  /** The operation at the path of this URL, if there is one. It throws `OAuthError`s. */
   operationAt(url: string): ((request: HttpRequest) => Promise<HttpResponse>) | undefined {
     return routeOf(this.#routes, url)?.answer;
   }
@@ -239,7 +234,7 @@ class Server<S extends Storage> {
   }
 
   /**
-   * Returns the user's claims that an access token permits.
+   * The user's claims that an access token permits.
    * @throws {OAuthError} `invalid_token`, `insufficient_scope`
    * @throws {StorageFault} storage or `getUserClaims` is unavailable
    */
@@ -263,7 +258,7 @@ class Server<S extends Storage> {
     });
   }
 
-  /** The members of the metadata document. */
+  /** The metadata document. */
   get serverMetadata(): Readonly<Record<string, unknown>> {
     return serverMetadata(this.#context);
   }
