@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import {
   AuthorizationServer,
@@ -379,13 +380,15 @@ test('two servers with one store do not give each other’s answers', async (t) 
   assert.equal((await other.introspect(request).catch(errorResponse)).status, 401);
 });
 
-test('what rests on more than two records is not remembered', async (t) => {
+const digestOf = (text: string) => createHash('sha256').update(text).digest('base64url');
+
+/** The memory of a server, and a token whose answers it remembers. */
+async function openMemory(t: TestContext) {
   const { storage, clock } = await openWorld(t, {}, { transport: FUNCTION, store: SQLITE });
   const { clients, tokens } = storage as SqliteStorage;
   const memories = new RememberedAnswers(clients, tokens);
   const live = { getSubjectState: undefined, applicationClaims: undefined, jwtService: undefined };
   const answers = memories.for({ ...live, previousServer: undefined, storage });
-  memories.limitTo(100);
   const record = {
     id: 'x',
     digest: 'y',
@@ -397,6 +400,24 @@ test('what rests on more than two records is not remembered', async (t) => {
   };
   const standing = { client: { copied: 0, current: 0 } };
   const found = { record: { ...record, standing, expiresAt: clock.seconds + 60 } as TokenRecord, claims: {} };
+  return { memories, answers, found, clock };
+}
+
+test('answers about fifty thousand tokens, asked in turns, are remembered', async (t) => {
+  const { memories, answers, found, clock } = await openMemory(t);
+  const most = 50_000;
+  const keys = Array.from({ length: most }, (_, at) => digestOf(String(at)));
+  const response = { status: 200, headers: {}, body: '{}' };
+  const answer = { response, found, caller: undefined, untilMs: Number.POSITIVE_INFINITY };
+  for (const key of keys) answers?.remember(key, answer, clock.nowMs);
+  assert.ok(memories.use.size < most / 1000, `${memories.use.size} were seen once`);
+  for (const key of keys) answers?.remember(key, answer, clock.nowMs);
+  assert.ok(memories.use.size > most * 0.75, `${memories.use.size} were seen twice`);
+});
+
+test('what rests on more than two records is not remembered', async (t) => {
+  const { memories, answers, found, clock } = await openMemory(t);
+  memories.limitTo(100);
   const other = (change: Partial<TokenRecord>) => ({ ...found, record: { ...found.record, ...change } });
   const response = { status: 200, headers: {}, body: '{}' };
   const cases = {
@@ -414,9 +435,10 @@ test('what rests on more than two records is not remembered', async (t) => {
   for (const [name, change] of Object.entries(cases)) {
     const before = memories.use.size;
     const answer = { response, caller: undefined, untilMs: Number.POSITIVE_INFINITY, ...change };
-    answers?.remember(name, answer, clock.nowMs);
+    const key = digestOf(name);
+    answers?.remember(key, answer, clock.nowMs);
     assert.equal(memories.use.size, before, 'one answer is too few');
-    for (let time = 0; time < 2; time += 1) answers?.remember(name, answer, clock.nowMs);
+    for (let time = 0; time < 2; time += 1) answers?.remember(key, answer, clock.nowMs);
     assert.equal(memories.use.size > before, name === 'a token', name);
   }
 });

@@ -28,8 +28,8 @@ const TOKENS_PER_ANSWER = 2;
 /** Longer answers need too much memory. */
 const MAX_CHARACTERS = 2000;
 
-/** Most tokens that an API has seen once it never sees again. Of this many, only the digest of the request is kept. */
-const MAX_SEEN_ONCE = 8192;
+/** Most tokens that an API has seen once it never sees again. Each leaves four bytes, in one of so many places. */
+const PLACES_OF_SEEN = 2 ** 18;
 
 /** An answer that was not given for this many milliseconds is forgotten, at the latest after twice as long. */
 const UNUSED_MS = 5 * 60 * 1000;
@@ -71,7 +71,7 @@ export class RememberedAnswers implements AnswerMemories {
   readonly #tokens: IssuingTokenRepository;
   readonly #lookups = { hits: 0, misses: 0 };
   #answers = newTable(DEFAULT_CACHED_TOKENS / TOKENS_PER_ANSWER);
-  #seenOnce = new RecentlyUsed<true>(MAX_SEEN_ONCE);
+  #seenOnce = new SeenOnce();
   #usedSinceMs = 0;
 
   constructor(clients: ClientRegistry, tokens: IssuingTokenRepository) {
@@ -82,7 +82,7 @@ export class RememberedAnswers implements AnswerMemories {
   /** @param tokens that are cached; 0 turns the memory off */
   limitTo(tokens: number): void {
     this.#answers = newTable(tokens / TOKENS_PER_ANSWER);
-    this.#seenOnce = new RecentlyUsed(Math.min(tokens, MAX_SEEN_ONCE));
+    this.#seenOnce = new SeenOnce();
   }
 
   clear(): void {
@@ -118,7 +118,7 @@ export class RememberedAnswers implements AnswerMemories {
     const isCurrent = entry !== undefined && (await this.#isCurrent(entry, clock));
     this.#lookups[isCurrent ? 'hits' : 'misses'] += 1;
     if (isCurrent) return { key, callerId: entry.callerId, response: { ...RESPONSE, body: entry.body } };
-    if (entry !== undefined) this.#seenOnce.set(key, true);
+    if (entry !== undefined) this.#seenOnce.add(key);
     return { key };
   }
 
@@ -145,7 +145,7 @@ export class RememberedAnswers implements AnswerMemories {
     const { id: tokenId, version, expiresAt } = record;
     if (version === undefined || !restsOnTwoRecords(record, claims)) return;
     if (untilMs === undefined || body.length > MAX_CHARACTERS || !isOneField(tokenId, caller?.id)) return;
-    if (this.#seenOnce.get(key) === undefined) return void this.#seenOnce.set(key, true);
+    if (!this.#seenOnce.add(key)) return;
     if (Math.abs(nowMs - this.#usedSinceMs) >= UNUSED_MS) {
       this.#answers.forgetUnused();
       this.#usedSinceMs = nowMs;
@@ -162,6 +162,26 @@ export class RememberedAnswers implements AnswerMemories {
       untilMs: Math.min(untilMs, expiresAt * 1000, Number(claims.exp ?? expiresAt) * 1000),
     });
   }
+}
+
+/** Digests that were seen. One that falls on the place of another takes it, and two may pass for the same. */
+class SeenOnce {
+  readonly #marks = new Uint32Array(PLACES_OF_SEEN);
+
+  /** @returns whether the digest was seen before */
+  add(digest: string): boolean {
+    const [place, mark] = [numberIn(digest, 0) % PLACES_OF_SEEN, numberIn(digest, 8)];
+    const isKnown = this.#marks[place] === mark;
+    this.#marks[place] = mark;
+    return isKnown;
+  }
+}
+
+/** A number of 32 bits from eight characters. */
+function numberIn(digest: string, from: number): number {
+  let number = 0;
+  for (let at = from; at < from + 8; at += 1) number = Math.imul(number, 101) + digest.charCodeAt(at);
+  return number >>> 0;
 }
 
 const newTable = (most: number) => new RecentlyUsed<Entry>(most, () => new PackedTable(PACKING));
