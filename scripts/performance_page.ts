@@ -5,7 +5,7 @@ const TABLE = 'bench/results/latest.md';
 
 const PART = /(<!-- measured -->\n)[\s\S]*?(<!-- end of measured -->)/;
 
-const OF_THE_TABLE = `The table compares grantd with other servers that have the same storage, on one core, in the same run. Every write is durable. The first figure of a cell is how many times as many requests grantd answers, with the lowest and the highest of all rounds. The second figure is the CPU time of the server per request, without that of PostgreSQL.`;
+const OF_THE_TABLE = `The table compares grantd with other servers that have the same storage, on one core, in the same run. Every write is durable. The first figure of a cell is how many times as many requests grantd answers, with the lowest and the highest of all rounds. The second figure is the CPU time of the server per request, without that of PostgreSQL. The picture is of the earlier run that it names, in which the others kept tokens in memory.`;
 
 const OF_THE_PICTURE = `The picture compares authorization servers on one core. grantd stores a million records in an SQLite file, and every write is durable. The others keep tokens in memory.`;
 
