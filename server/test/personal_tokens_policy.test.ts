@@ -1,6 +1,9 @@
 // What a start with another policy does to personal access tokens (ADR 216).
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { grantdPrints } from './harness/commands.ts';
 import { DAY, make, OPTIONS, opened, valueIn, valuesIn, type Wanted } from './harness/personal_tokens.ts';
 import { Workbench } from './harness/program.ts';
@@ -66,6 +69,30 @@ test('a start with a smaller policy ends the tokens beyond it, and no others', a
     events.map(({ actor }) => actor),
     Array(5).fill('server'),
   );
+});
+
+test('an outage at the start delays the end of tokens beyond the policy', async () => {
+  let server = await workbench.start(await workbench.home(), OPTIONS);
+  const { browser, page } = await opened(server, 'max');
+  const token = valueIn(await make(browser, page));
+  const port = ['--port', new URL(server.url).port];
+  await server.stop();
+  const database = new DatabaseSync(join(server.folder, 'grantd-data', 'grantd.db'), { timeout: 5000 });
+  after(() => database.close());
+  database.exec(`
+    CREATE TRIGGER outage BEFORE UPDATE OF generation ON principals BEGIN SELECT RAISE(ABORT, 'no room'); END`);
+  server = await workbench.start(server.folder, [
+    ...OPTIONS,
+    '--personal-token-lifetime',
+    String(DAY),
+    ...port,
+  ]);
+  await pause(1500);
+  assert.equal((await introspect(server.url, token)).active, true, 'it could not be ended yet');
+  database.exec('DROP TRIGGER outage');
+  const isEnd = ({ event }: { readonly event?: unknown }) => event === 'personal_tokens_ended';
+  assert.equal((await server.logged(isEnd, 'the token has ended')).tokens, 1);
+  assert.equal((await introspect(server.url, token)).active, false);
 });
 
 test('a start without personal tokens lets them be, and the log counts them', async () => {

@@ -112,7 +112,8 @@ class GatheredWrites {
   readonly #inNone = AsyncLocalStorage.snapshot();
   #calls: TableCall[] = [];
   #gathering: Promise<void> | undefined;
-  #writing: Promise<void> | undefined;
+  /** Also those that still gather. */
+  readonly #writes = new Set<Promise<void>>();
 
   constructor(tables: ProgramTables) {
     this.#tables = tables;
@@ -121,19 +122,21 @@ class GatheredWrites {
   /** @returns a promise that resolves once they are durable */
   add(...calls: readonly TableCall[]): Promise<void> {
     this.#calls.push(...calls);
-    this.#gathering ??= this.#inNone(() => this.#write());
-    return this.#gathering;
+    if (this.#gathering !== undefined) return this.#gathering;
+    const write = this.#inNone(() => this.#write()).finally(() => this.#writes.delete(write));
+    this.#writes.add(write);
+    this.#gathering = write;
+    return write;
   }
 
   async flush(): Promise<void> {
-    await Promise.allSettled([this.#writing, this.#gathering]);
+    await Promise.allSettled(this.#writes);
   }
 
   async #write(): Promise<void> {
     await pause(GATHERED_MS);
     this.#gathering = undefined;
-    this.#writing = this.#tables.run(...this.#calls.splice(0));
-    await this.#writing;
+    await this.#tables.run(...this.#calls.splice(0));
   }
 }
 

@@ -91,23 +91,29 @@ export async function clientsDeniedBy(
 /**
  * Removes the clients of denied documents that are left: those that were too many for the transaction of their denial, or
  * were added before it and after they had been listed. Also those that a process has left that was killed.
+ * @param signal stops between two transactions
  * @returns their number
  */
-export async function finishDenials({
-  deniedDocuments,
-  storage,
-}: {
-  readonly deniedDocuments: DeniedDocuments;
-  readonly storage: Pick<AdministrableStorage, 'clients'>;
-}): Promise<number> {
-  for (let removed = 0; ; ) {
+export async function finishDenials(
+  {
+    deniedDocuments,
+    storage,
+  }: {
+    readonly deniedDocuments: DeniedDocuments;
+    readonly storage: Pick<AdministrableStorage, 'clients'>;
+  },
+  signal?: AbortSignal,
+): Promise<number> {
+  let removed = 0;
+  while (signal?.aborted !== true) {
     const denial = await deniedDocuments.unfinished();
-    if (denial === undefined) return removed;
+    if (denial === undefined) break;
     const rules = (await deniedDocuments.list()).map(({ rule }) => rule);
     const left = await clientsDeniedBy(rules, storage);
     if (left.length === 0) await deniedDocuments.finish(denial);
     else removed += await storage.clients.removeAll(left.slice(0, REMOVED_AT_ONCE).map(({ id }) => id));
   }
+  return removed;
 }
 
 /** The rules that an operator has written decide together with the store, in its transactions. */

@@ -67,6 +67,9 @@ const FIRST_SWEEP_AFTER_MS = 2_000;
 /** Milliseconds between two steps of `limitSessions`. */
 const LIMIT_EVERY_MS = 20;
 
+/** Milliseconds after which work of a start is tried again during an outage. */
+const AGAIN_MS = 1000;
+
 interface WorkObserver {
   /** Called if the database turns out to be corrupt. */
   onCorrupt(): void;
@@ -358,34 +361,48 @@ async function backgroundWork(given: Given, { instance, clock }: Data, parts: Pa
   ]);
 }
 
+/** Does the work of a start once. An outage, which the readiness check reports, delays it. */
+async function onceAvailable(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await work();
+      return;
+    } catch (error) {
+      if (!(error instanceof StorageFault)) throw error;
+    }
+    await pauseUnless(signal, AGAIN_MS);
+  }
+}
+
+async function pauseUnless(signal: AbortSignal, ms: number): Promise<void> {
+  // Rejects only when aborted.
+  await pause(ms, undefined, { signal, ref: false }).catch(() => undefined);
+}
+
 /** Shortens all sessions to the lifetimes that are served from now on. Sign-in pages go by these already. */
-async function limitSessions(
+function limitSessions(
   { sessions }: Pick<Instance, 'sessions'>,
   { sessionIdleLifetime: idle, sessionLifetime: absolute }: Settings,
   signal: AbortSignal,
 ): Promise<void> {
-  for (let after = ''; !signal.aborted; ) {
-    try {
-      const next = await sessions.limit({ idle, absolute }, after);
-      if (next === undefined) return;
-      after = next;
-    } catch (error) {
-      // The readiness check reports it.
-      if (!(error instanceof StorageFault)) throw error;
+  let after: string | undefined = '';
+  return onceAvailable(signal, async () => {
+    while (after !== undefined && !signal.aborted) {
+      after = await sessions.limit({ idle, absolute }, after);
+      // Requests are served in between.
+      if (after !== undefined) await pauseUnless(signal, LIMIT_EVERY_MS);
     }
-    // Requests are served in between. Rejects only when aborted.
-    await pause(LIMIT_EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
-  }
+  });
 }
 
 /** Ends personal access tokens beyond the policy. Without a policy, it says how many stay alive (ADR 216). */
-async function endTokensBeyond(
+function endTokensBeyond(
   instance: Instance,
   configuration: Configuration,
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
-  try {
+  return onceAvailable(signal, async () => {
     const [any] = await instance.personalTokens.list('', 1, instance.clock());
     if (any === undefined) return;
     const { countLive, endBeyondOptions } = await import('../admin/personal_tokens.ts');
@@ -393,10 +410,7 @@ async function endTokensBeyond(
     if (tokens === undefined)
       log.warn({ event: 'personal_tokens_beyond_policy', tokens: await countLive(instance) });
     else if (tokens > 0) log.warn({ event: 'personal_tokens_ended', tokens });
-  } catch (error) {
-    // The readiness check reports it, and the next start goes on. A closed database is the end of the server.
-    if (!(error instanceof StorageFault)) throw error;
-  }
+  });
 }
 
 /**

@@ -57,7 +57,7 @@ export function unfinishedWork(
         ...(cause !== undefined && { cause: causeOf(cause) }),
       }),
   });
-  const look = async (): Promise<void> => {
+  const look = async (signal: AbortSignal): Promise<void> => {
     for (const { clientIds: _, ...session } of await ending.finishHalfEnded())
       log.warn({ event: 'session_end_finished', ...session });
     const withdrawals = await withdrawal.finishHalfWithdrawn();
@@ -66,10 +66,11 @@ export function unfinishedWork(
       log.info({ event: 'person_removal_finished', subject });
     for (const { subject, group } of await access.finishHalfEnded())
       log.info({ event: 'group_end_finished', subject, group });
-    const clients = await finishDenials({ deniedDocuments, storage });
-    if (clients > 0) log.info({ event: 'document_denial_finished', clients });
     await deliverer.begin();
     await mail?.deliverer.begin();
+    // Last, because a denial can have many clients.
+    const clients = await finishDenials({ deniedDocuments, storage }, signal);
+    if (clients > 0) log.info({ event: 'document_denial_finished', clients });
   };
   const interval = sweeps ? CHECK_EVERY_MS : FALLBACK_CHECK_EVERY_MS;
 
@@ -86,7 +87,7 @@ export function unfinishedWork(
     },
     async run(signal) {
       while (!signal.aborted) {
-        await look().catch(onFault);
+        await look(signal).catch(onFault);
         // Rejects only when aborted.
         await pause(interval, undefined, { signal, ref: false }).catch(() => undefined);
       }

@@ -651,7 +651,8 @@ export const STORE_TABLES: PostgresTables = {
 
 /** The version whose functions the store calls. */
 export const FUNCTIONS =
-  STORE_TABLES.migrations.findLastIndex((each) => scriptOf(each).includes('CREATE FUNCTION')) + 1;
+  STORE_TABLES.migrations.findLastIndex((each) => scriptOf(each).includes('CREATE FUNCTION grantd.redeem_')) +
+  1;
 
 const FIRST_ISSUER_SQL = { first: 'SELECT issuer FROM grantd.issuers ORDER BY id LIMIT 1' };
 
