@@ -175,8 +175,9 @@ describe('the log of requests', () => {
       await until(() => lines.length === count, 'the request is logged');
     }
     assert.deepEqual(known().at(-1), ['request', '/slow', true, undefined, undefined]);
-    const grown = heapBytes() - before;
-    assert.ok(grown < (COUNT * CLIENT_CHARACTERS) / 4, `${grown} bytes`);
+    const allowed = (COUNT * CLIENT_CHARACTERS) / 4;
+    // A thread frees buffers, and reports them at a later collection. What is kept never goes away.
+    await until(() => heapBytes() - before < allowed, `at most ${allowed} bytes more are kept`);
   });
 
   test('has a line for each pipelined request', async () => {
