@@ -43,7 +43,7 @@ await runScript(async (workbench) => {
       requests: wholeNumber('requests', values.requests),
       seconds: wholeNumber('seconds', values.seconds),
       gigabytes: wholeNumber('gigabytes', values.gigabytes),
-      onStep,
+      ...{ onStep, onFigure },
     });
     reports.push(report);
     if (tokens !== counts.at(-1)) print(storage, [tokens], [report]);
@@ -60,6 +60,10 @@ function onStep(text: string): void {
   if (process.stderr.isTTY || nowMs - shownAtMs < 10_000) return;
   shownAtMs = nowMs;
   console.error(text);
+}
+
+function onFigure({ name, unit, value }: Figure): void {
+  if (!process.stderr.isTTY) console.error(`${name}: ${shown(value)} ${unit}`);
 }
 
 function print(storage: Storage, counts: readonly number[], reports: readonly ScaleReport[]): void {

@@ -45,6 +45,8 @@ export interface MeasureScaleOrder {
   readonly gigabytes: number;
   /** Called with what begins. */
   readonly onStep: (text: string) => void;
+  /** Called with each figure when it is known: a later step may fail. */
+  readonly onFigure: (figure: Figure) => void;
 }
 
 /** Something that was measured. */
@@ -96,7 +98,10 @@ interface Stage {
 /** Fills a database, and measures what operators and clients do with it. */
 export async function measureScale(workbench: Workbench, order: MeasureScaleOrder): Promise<ScaleReport> {
   const figures: Figure[] = [];
-  const add = (name: string, unit: string, value: number) => void figures.push({ name, unit, value });
+  const add = (name: string, unit: string, value: number) => {
+    figures.push({ name, unit, value });
+    order.onFigure({ name, unit, value });
+  };
   const folder = workbench.folder();
   const started = { processes: 1, flags: FLAGS, environment: ENVIRONMENT };
   const postgres =
