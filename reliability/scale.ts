@@ -23,7 +23,7 @@ if (values.help) {
   --seconds N          time of each step under load (75)
   --gigabytes N        disk space to use at most: without enough, there is no backup (25)
 
-10,000,000 tokens need 12 GB of disk, and 36 GB with a backup. The databases are in the temporary folder (TMPDIR), and are
+10,000,000 tokens need 12 GB of disk, and 45 GB with a backup. The databases are in the temporary folder (TMPDIR), and are
 removed at the end.`);
   process.exit(0);
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, rmSync, statSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { cpuSeconds, residentBytes } from '../../bench/processes/process_usage.ts';
@@ -41,7 +41,7 @@ export interface MeasureScaleOrder {
   readonly requests: number;
   /** How long steps under load take: at rest, and at most while rows are swept. */
   readonly seconds: number;
-  /** No backup is made if the database, its copy and the backup need more gigabytes. */
+  /** No backup is made if the database, its copy, the backup and the restored database need more gigabytes. */
   readonly gigabytes: number;
   /** Called with what begins. */
   readonly onStep: (text: string) => void;
@@ -486,10 +486,11 @@ async function measureBackup(stage: Stage): Promise<void> {
   const bytes = Number(row?.bytes);
   let seconds = Number.NaN;
   let backupBytes = Number.NaN;
+  let restoredSeconds = Number.NaN;
   let loaded: Loaded = { reads: UNKNOWN, writes: UNKNOWN, refused: Number.NaN };
-  if (3 * bytes <= order.gigabytes * 1e9) {
+  if (4 * bytes <= order.gigabytes * 1e9) {
     order.onStep('backup');
-    const { recipient } = await newIdentity();
+    const { identity, recipient } = await newIdentity();
     const to = join(folder, 'backup.age');
     const environment = { ...ENVIRONMENT, GRANTD_SECRET: SECRET, GRANTD_DATABASE: cluster.database };
     const args = ['backup', to, '--recipient', recipient];
@@ -499,11 +500,27 @@ async function measureBackup(stage: Stage): Promise<void> {
     });
     seconds = (performance.now() - begunAtMs) / 1000;
     backupBytes = statSync(to).size;
+    order.onStep('restore');
+    restoredSeconds = await restore(folder, to, identity);
     rmSync(to);
   }
   add('backup', 's', seconds);
+  add('restore to a new SQLite file', 's', restoredSeconds);
   add('size of the backup', 'GB', backupBytes / 1e9);
   addLoaded(stage, 'during the backup', loaded);
+}
+
+/** @returns seconds */
+async function restore(folder: string, backup: string, identity: string): Promise<number> {
+  const [key, restored] = [join(folder, 'backup.key'), join(folder, 'restored.db')];
+  writeFileSync(key, identity, { mode: 0o600 });
+  const environment = { ...ENVIRONMENT, GRANTD_SECRET: SECRET, GRANTD_DATABASE: `sqlite:${restored}` };
+  const args = ['restore', backup, '--identity-file', key];
+  const begunAtMs = performance.now();
+  outputOf(args, await grantd(folder, args, { environment, longestMs: LONGEST_BACKUP_MS }));
+  const seconds = (performance.now() - begunAtMs) / 1000;
+  rmSync(restored);
+  return seconds;
 }
 
 const UNKNOWN: Latency = {

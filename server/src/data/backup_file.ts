@@ -1,5 +1,15 @@
-import { closeSync, createWriteStream, openAsBlob, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  createWriteStream,
+  openSync,
+  type ReadStream,
+  readdirSync,
+  readSync,
+  statSync,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isJsonObject } from '@grantd/core/options';
 import type { Decrypter, Encrypter } from 'age-encryption';
@@ -65,8 +75,9 @@ export async function sealBackup(
     try {
       await addText(MANIFEST, `${JSON.stringify({ format: FORMAT, ...manifest }, undefined, 2)}\n`);
       if (secrets !== undefined) await addText(SECRET, `${JSON.stringify(secrets)}\n`);
-      const copy = await openAsBlob(database);
-      await add(DATABASE, copy.size, copy.stream());
+      const copy = await open(database);
+      const { size } = await copy.stat();
+      await add(DATABASE, size, webStream(copy.createReadStream()));
       controller.finalize();
     } catch (error) {
       controller.error(error);
@@ -146,8 +157,22 @@ export async function openBackup(
   accept: (manifest: BackupManifest) => void,
 ): Promise<OpenedBackup> {
   const sealed = await openOrRefuse(path);
+  try {
+    return await unseal(path, sealed, key, to, accept);
+  } finally {
+    sealed.destroy();
+  }
+}
+
+async function unseal(
+  path: string,
+  sealed: ReadStream,
+  key: BackupKey,
+  to: string,
+  accept: (manifest: BackupManifest) => void,
+): Promise<OpenedBackup> {
   const [decrypter, { createTarDecoder }] = await Promise.all([decrypterFor(key), import('modern-tar')]);
-  const archive = await decrypter.decrypt(sealed.stream()).catch((error: unknown) => {
+  const archive = await decrypter.decrypt(webStream(sealed)).catch((error: unknown) => {
     throw refusedHeader(path, key, error);
   });
   let manifest: BackupManifest | undefined;
@@ -176,10 +201,15 @@ export async function openBackup(
   return { manifest, ...(secrets !== undefined && { secrets }) };
 }
 
-async function openOrRefuse(path: string): Promise<Blob> {
+/** Not by `openAsBlob`, which returns the size of a file modulo 4 GiB. */
+function webStream(content: ReadStream): ReadableStream<Uint8Array> {
+  return Readable.toWeb(content) as ReadableStream<Uint8Array>;
+}
+
+async function openOrRefuse(path: string): Promise<ReadStream> {
   try {
     if (!statSync(path).isFile()) throw new Refused(`the backup ${path} is not a regular file.`);
-    return await openAsBlob(path);
+    return (await open(path)).createReadStream();
   } catch (error) {
     if (error instanceof Refused) throw error;
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
