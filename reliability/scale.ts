@@ -2,7 +2,8 @@
 import { parseArgs } from 'node:util';
 import { wholeNumber } from './arguments.ts';
 import { runScript, showProgress } from './script.ts';
-import { type Figure, measureScale, type ScaleReport, type Storage } from './volume/measure_scale.ts';
+import { measureScale, type ScaleReport } from './volume/measure_scale.ts';
+import type { Figure, Storage } from './volume/scale_stage.ts';
 
 const { values } = parseArgs({
   options: {

@@ -1,29 +1,35 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, rmSync } from 'node:fs';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { cpuSeconds, residentBytes } from '../../bench/processes/process_usage.ts';
 import { type PostgresCluster, startPostgres } from '../../core/test/harness/postgres_cluster.ts';
 import { readConfiguration } from '../../server/src/config/configuration.ts';
-import { newIdentity } from '../../server/src/data/backup_file.ts';
 import { databaseOf } from '../../server/src/data/database_of.ts';
 import { openInstance } from '../../server/src/instance/instance.ts';
-import { grantd, outputOf, type Workbench } from '../../server/test/harness/program.ts';
+import type { Workbench } from '../../server/test/harness/program.ts';
 import type { Cluster } from '../deployments/cluster.ts';
 import { SECRET } from '../deployments/identity.ts';
 import { openLibrary } from '../deployments/library.ts';
 import { startOnPostgres } from '../deployments/postgres.ts';
 import type { ServerProcess } from '../deployments/server_process.ts';
 import { startOnSqlite } from '../deployments/sqlite.ts';
-import { oneOf } from '../load/choice.ts';
 import { Connection } from '../load/connection.ts';
-import { type Latency, latencyIn } from '../load/latency.ts';
-import { type Arrival, openLoop } from '../load/open_loop.ts';
 import { percentile } from '../load/percentiles.ts';
 import { introspect, refresh, requestTokens, revoke } from '../load/protocol.ts';
 import { CLIENTS } from '../load/registrations.ts';
+import { measureBackup } from './scale_backup.ts';
 import { ScaleRows } from './scale_rows.ts';
 import { writeSamples } from './scale_samples.ts';
+import {
+  addLoaded,
+  ENVIRONMENT,
+  type Figure,
+  liveGrants,
+  type MeasureScaleOrder,
+  type Stage,
+  take,
+  underLoad,
+} from './scale_stage.ts';
 import {
   POSTGRES_SIZES,
   postgresWriter,
@@ -32,31 +38,6 @@ import {
   sqliteWriter,
 } from './scale_stores.ts';
 
-export type Storage = 'sqlite' | 'postgres';
-
-export interface MeasureScaleOrder {
-  readonly storage: Storage;
-  readonly tokens: number;
-  /** Requests of each kind, one after another. */
-  readonly requests: number;
-  /** How long steps under load take: at rest, and at most while rows are swept. */
-  readonly seconds: number;
-  /** No backup is made if the database, its copy, the backup and the restored database need more gigabytes. */
-  readonly gigabytes: number;
-  /** Called with what begins. */
-  readonly onStep: (text: string) => void;
-  /** Called with each figure when it is known: a later step may fail. */
-  readonly onFigure: (figure: Figure) => void;
-}
-
-/** Something that was measured. */
-export interface Figure {
-  readonly name: string;
-  readonly unit: string;
-  /** NaN: it was not measured. */
-  readonly value: number;
-}
-
 export interface ScaleReport {
   readonly figures: readonly Figure[];
   readonly sizes: readonly StoredSize[];
@@ -64,36 +45,13 @@ export interface ScaleReport {
 
 const POSTGRES_SETTINGS = { shared_buffers: '2GB', max_wal_size: '2GB', wal_compression: 'on' };
 const FLAGS = ['--sweep-interval', '3600'];
-/** Keys and password hashes as in production, unlike in tests. */
-const ENVIRONMENT = {
-  NODE_OPTIONS: '--max-semi-space-size=8',
-  MALLOC_ARENA_MAX: '2',
-  // A machine that is busy with other work still measures to the end.
-  GRANTD_DATABASE_CONNECT_TIMEOUT_MS: '20000',
-};
-const READS_PER_SECOND = 200;
-const WRITES_PER_SECOND = 20;
 const STARTS = 3;
 const ROWS_PER_FLUSH = 200_000;
 const MAX_APPLICATIONS = 1000;
-const LONGEST_BACKUP_MS = 3_600_000;
 /** Servers give up after five seconds. */
 const LONGEST_STATEMENT_MS = 900_000;
 const LONGEST_START_MS = 120_000;
 const LONGEST_SWEEP_MS = 1_800_000;
-
-/** A filled database with one server, and how to reach both. */
-interface Stage {
-  readonly order: MeasureScaleOrder;
-  readonly cluster: Cluster;
-  readonly server: ServerProcess;
-  readonly folder: string;
-  readonly postgres: PostgresCluster | undefined;
-  readonly rows: ScaleRows;
-  /** Live grants with opaque tokens, each for one use. */
-  readonly grants: Iterator<number>;
-  add(name: string, unit: string, value: number): void;
-}
 
 /** Fills a database, and measures what operators and clients do with it. */
 export async function measureScale(workbench: Workbench, order: MeasureScaleOrder): Promise<ScaleReport> {
@@ -201,29 +159,6 @@ function asSuperuser({ url }: PostgresCluster, database: string): string {
 
 function fileOf({ database }: Cluster): string {
   return database.slice('sqlite:'.length);
-}
-
-/** Grants all over the database, each once. */
-function* liveGrants(rows: ScaleRows): Generator<number, never> {
-  // The step has no factor in common with the number of grants, so every grant comes once.
-  let step = Math.floor(rows.grants * 0.618) | 1;
-  while (greatestCommonDivisor(step, rows.grants) !== 1) step += 2;
-  for (let place = 0, grant = 0; place < rows.grants; place++, grant = (grant + step) % rows.grants)
-    if (rows.liveTokensOf(grant) !== undefined) yield grant;
-  throw new Error('more live grants are needed than there are: lower --requests');
-}
-
-function greatestCommonDivisor(one: number, other: number): number {
-  return other === 0 ? one : greatestCommonDivisor(other, one % other);
-}
-
-function take(stage: Stage, count: number) {
-  return Array.from({ length: count }, () => {
-    const grant = Number(stage.grants.next().value);
-    const tokens = stage.rows.liveTokensOf(grant);
-    if (tokens === undefined) throw new Error(`the grant ${grant} is not alive`);
-    return { grant, ...tokens };
-  });
 }
 
 async function measureSizes({ order, cluster, postgres, add }: Stage): Promise<readonly StoredSize[]> {
@@ -389,56 +324,6 @@ async function measureRequests(stage: Stage): Promise<void> {
   add('resident memory after the requests', 'MB', memoryOf(server));
 }
 
-interface Loaded {
-  readonly reads: Latency;
-  readonly writes: Latency;
-  /** Requests that were answered 503. */
-  readonly refused: number;
-}
-
-/** Sends reads and writes at a fixed rate during some work. */
-async function underLoad(stage: Stage, work: () => Promise<unknown>): Promise<Loaded> {
-  const { server } = stage;
-  const tokens = take(stage, Math.min(200, stage.order.requests));
-  const connection = new Connection(server.address, { sockets: 64 });
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const phase = { fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY };
-  // An overloaded server answers 503.
-  let refused = 0;
-  const read = async () => {
-    const seen = await introspect(connection, oneOf(tokens).accessToken);
-    if (seen === 'unknown') refused += 1;
-    else if (seen !== 'active') throw new Error(`a live token was ${seen}`);
-  };
-  const write = async () => {
-    const form = { grant_type: 'client_credentials' };
-    const issued = await requestTokens(connection, form, CLIENTS.opaque.id);
-    if (issued === 'unknown') refused += 1;
-    else if (issued === 'refused') throw new Error('a request was refused');
-  };
-  try {
-    const [reads, writes] = await Promise.all([
-      openLoop({ rate: READS_PER_SECOND, send: read, signal }),
-      openLoop({ rate: WRITES_PER_SECOND, send: write, signal }),
-      work().finally(() => stopping.abort()),
-    ]);
-    const latency = (arrivals: readonly Arrival[]) => latencyIn([phase], arrivals);
-    return { reads: latency(reads), writes: latency(writes), refused };
-  } finally {
-    connection.close();
-  }
-}
-
-function addLoaded({ add }: Stage, name: string, { reads, writes, refused }: Loaded): void {
-  for (const [kind, latency] of Object.entries({ introspection: reads, issuing: writes })) {
-    add(`${name}, ${kind}: median`, 'ms', latency.p50);
-    add(`${name}, ${kind}: 99 %`, 'ms', latency.p99);
-    add(`${name}, ${kind}: longest`, 'ms', latency.max);
-  }
-  add(`${name}: requests answered 503`, '', refused);
-}
-
 /** Long enough for everything that the server does once a minute. */
 async function measureRest(stage: Stage): Promise<void> {
   stage.order.onStep('at rest');
@@ -475,61 +360,6 @@ async function measureCounts({ order, cluster, rows, add }: Stage): Promise<void
     await library.close();
   }
 }
-
-async function measureBackup(stage: Stage): Promise<void> {
-  const { order, folder, cluster, postgres, add } = stage;
-  const [row] = await cluster.rows(
-    postgres
-      ? 'SELECT pg_database_size(current_database())::float8 AS bytes'
-      : 'SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size',
-  );
-  const bytes = Number(row?.bytes);
-  let seconds = Number.NaN;
-  let backupBytes = Number.NaN;
-  let restoredSeconds = Number.NaN;
-  let loaded: Loaded = { reads: UNKNOWN, writes: UNKNOWN, refused: Number.NaN };
-  if (4 * bytes <= order.gigabytes * 1e9) {
-    order.onStep('backup');
-    const { identity, recipient } = await newIdentity();
-    const to = join(folder, 'backup.age');
-    const environment = { ...ENVIRONMENT, GRANTD_SECRET: SECRET, GRANTD_DATABASE: cluster.database };
-    const args = ['backup', to, '--recipient', recipient];
-    const begunAtMs = performance.now();
-    loaded = await underLoad(stage, async () => {
-      outputOf(args, await grantd(folder, args, { environment, longestMs: LONGEST_BACKUP_MS }));
-    });
-    seconds = (performance.now() - begunAtMs) / 1000;
-    backupBytes = statSync(to).size;
-    order.onStep('restore');
-    restoredSeconds = await restore(folder, to, identity);
-    rmSync(to);
-  }
-  add('backup', 's', seconds);
-  add('restore to a new SQLite file', 's', restoredSeconds);
-  add('size of the backup', 'GB', backupBytes / 1e9);
-  addLoaded(stage, 'during the backup', loaded);
-}
-
-/** @returns seconds */
-async function restore(folder: string, backup: string, identity: string): Promise<number> {
-  const [key, restored] = [join(folder, 'backup.key'), join(folder, 'restored.db')];
-  writeFileSync(key, identity, { mode: 0o600 });
-  const environment = { ...ENVIRONMENT, GRANTD_SECRET: SECRET, GRANTD_DATABASE: `sqlite:${restored}` };
-  const args = ['restore', backup, '--identity-file', key];
-  const begunAtMs = performance.now();
-  outputOf(args, await grantd(folder, args, { environment, longestMs: LONGEST_BACKUP_MS }));
-  const seconds = (performance.now() - begunAtMs) / 1000;
-  rmSync(restored);
-  return seconds;
-}
-
-const UNKNOWN: Latency = {
-  requests: 0,
-  p50: Number.NaN,
-  p99: Number.NaN,
-  p999: Number.NaN,
-  max: Number.NaN,
-};
 
 /** A server sweeps when it has started. */
 async function measureSweep(stage: Stage): Promise<void> {
