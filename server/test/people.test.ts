@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { OpenDatabase } from '../src/data/database.ts';
-import { nameKey, nameProblem } from '../src/data/names.ts';
+import { nameKey, nameProblem, searchTerms, searchTextOf } from '../src/data/names.ts';
 import type { Person } from '../src/data/people.ts';
 import { type PeopleFilter, placeOfPerson } from '../src/data/people_list.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
@@ -41,6 +41,48 @@ test('names with invisible characters, mixed scripts or compatibility characters
     ['a'.repeat(129), /at most 128/],
   ] as const)
     assert.match(nameProblem(name) ?? '', problem, name);
+});
+
+test('a search finds the beginnings of words, in every spelling that readers confuse', () => {
+  const wordsOf = (name: string, claims = {}) => searchTextOf({ name, claims }).slice(1).split('\n');
+  const ada = { email: 'Ada.Byron@Example.com', name: 'Ada  "Byron" O\\Neil', phone_number: '+49 170-12' };
+  assert.deepEqual(wordsOf('ada_b', ada), [
+    ...['12', '170-12', '49', 'ada.byron@example.com', 'ada_b', 'byron@example.com', 'com'],
+    ...['example.com', 'neil', 'o'],
+  ]);
+  assert.deepEqual(wordsOf('\u5c71\u7530'), ['\u5c71\u7530', '\u7530']);
+  assert.deepEqual(wordsOf('\u{1F98A}'), ['\u{1F98A}']);
+  assert.deepEqual(wordsOf('-'), ['']);
+  const many = Array.from({ length: 400 }, (_, index) => `w${index}`).join('.');
+  assert.ok(wordsOf(many).length <= 50 && wordsOf(many).every(({ length }) => length <= 64));
+
+  for (const [search, ...terms] of [
+    ['Byron ada', 'byron', 'ada'],
+    [' @EXAMPLE.com ', 'example.com'],
+    ['+49170', '49170'],
+    ['@xn--mnchen-3ya.de', 'm\u00fcnchen.de'],
+    ['K\u0430te', 'kate'],
+    ['ka\u200bte kate', 'kate'],
+    ['y'.repeat(70), 'y'.repeat(64)],
+    ['a b c d e f g h i j k l', ...'abcdefghij'],
+    ['@', '@'],
+    ['"\u200b', '\n'],
+  ] as const)
+    assert.deepEqual(searchTerms(search), terms, search);
+  assert.deepEqual(wordsOf('a@xn--mnchen-3ya.de'), ['a@m\u00fcnchen.de', 'de', 'm\u00fcnchen.de']);
+});
+
+test('every statement that changes what a search finds also changes the search text', () => {
+  const folder = join(import.meta.dirname, '..', 'src', 'data');
+  const source = readdirSync(folder)
+    .filter((name) => name !== 'program_migrations.ts')
+    .map((name) => readFileSync(join(folder, name), 'utf8'));
+  const updates = source.flatMap((text) => text.match(/UPDATE grantd\.people\s+SET[^`']+?\sWHERE/g) ?? []);
+  const changing = updates.filter((sql) => /\b(name = :name|claims = )/.test(sql));
+  assert.ok(changing.length >= 2 && updates.length > changing.length);
+  for (const sql of changing) assert.match(sql, /search_text = :searchText/);
+  // All rows are inserted by one text, with all columns.
+  assert.equal(source.join('').match(/INSERT INTO grantd\.people /g), null);
 });
 
 test('a file keeps nothing of a removed user once its log has been overwritten', async (t) => {
@@ -278,10 +320,13 @@ for (const database of DATABASES) {
         [{ group: 'few' }, at(3), at(1999)],
         [{ group: 'few', descending: true, sort: 'created_at' }, at(1999), at(3)],
         [{ group: 'few', after: at(3) }, at(1999)],
-        [{ group: 'few', search: 'r1999' }, at(1999)],
+        [{ group: 'few', search: 'user1999' }, at(1999)],
         [{ group: 'few', state: 'disabled' }],
         [{ factor: 'passkey' }],
-        [{ search: 'r2099' }, at(2099)],
+        [{ search: 'user2099' }, at(2099)],
+        [{ search: 'r2099' }],
+        [{ search: subjectOf(7) }, at(7)],
+        [{ search: 'S0007' }],
         [{ search: 'nothing' }],
         [{}, at(0), at(1)],
         // Many users fulfil these.
@@ -298,6 +343,7 @@ for (const database of DATABASES) {
           at(1000),
         ],
         [{ search: 'user', factor: 'none' }, at(0), at(1)],
+        [{ search: 'user use USER1', group: 'most' }, at(1000), at(1001)],
       ] as const)
         assert.deepEqual(await page(filter), [names, undefined], JSON.stringify(filter));
       const activitiesAt = async (activityAtMs: number) =>
@@ -313,6 +359,46 @@ for (const database of DATABASES) {
       assert.deepEqual(await page(further), [[at(1000), at(1001)], undefined]);
       const turned = { group: 'most', withinMs: 0, descending: true, after: at(1001) };
       assert.deepEqual(await page(turned), [[at(1000)], { lookedAt: 1000, place: at(1) }]);
+    });
+
+    test('a search finds users by what they are called now, whichever way they are written', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { people } = opened;
+      const found = async (search: string) => (await people.list({ search })).map(({ name }) => name);
+      const current = async (subject: string) => (await people.bySubject(subject)) ?? assert.fail();
+      const claims = { email: 'ann@old.example', email_verified: true };
+      const new_ = { name: 'ann', passwordHash: '', claims };
+      const { subject } = (await people.add({ ...new_, claimsEmail: true })) ?? assert.fail();
+      const imported = {
+        ...{ subject: 'i', name: 'ian', passwordHash: '', claims: { name: 'Ian [100%]' } },
+        ...{ groups: [], links: [], mayLookAlike: false, importDigest: 'd' },
+      };
+      await opened.importedPeople.add([imported], 'import');
+      assert.deepEqual(await found('ANN@old'), ['ann']);
+      assert.deepEqual(await found('old.ex'), ['ann']);
+      assert.deepEqual(await found('[100%'), ['ian']);
+      assert.deepEqual(await found('a'), ['ann']);
+      assert.deepEqual(await found('n@old.example'), []);
+      assert.deepEqual(await found('ann ian'), []);
+      assert.deepEqual(await found('old ann'), ['ann']);
+
+      const moved = { ...claims, email: 'ann@new.example' };
+      assert.equal(await people.updateEmail({ ...(await current(subject)), claims: moved }), 'updated');
+      assert.deepEqual([await found('old.ex'), await found('new.ex')], [[], ['ann']]);
+      assert.equal(await people.update({ ...(await current(subject)), name: 'beth' }), 'updated');
+      assert.deepEqual([await found('beth'), await found('ann')], [['beth'], ['beth']]);
+      assert.equal(await people.update({ ...(await current(subject)), claims: {} }), 'updated');
+      assert.deepEqual([await found('ann'), await found('new.example')], [[], []]);
+      // What a refused change would have written is not found.
+      assert.equal(
+        await people.update({ ...(await current(subject)), revision: 9, name: 'cleo' }),
+        'changed',
+      );
+      assert.deepEqual(await found('cleo'), []);
+      await new PersonRemoval({ ...opened, ending: new SessionEnding(opened) }).remove(subject);
+      const again = await people.add({ ...new_, name: 'dora', claims: {} });
+      assert.ok(again !== undefined);
+      assert.deepEqual([await found('beth'), await found('dora')], [[], ['dora']]);
     });
 
     test('a removed user leaves only the subject identifier, which is never reused', async (t) => {

@@ -121,6 +121,7 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     const absent = new Set(columns.map(([table]) => table).filter((table) => !inFile.has(table)));
     assert.deepEqual([...absent].sort(), [
       'api_requests',
+      'people_words',
       'program_schema',
       'schema_versions',
       'sign_in_attempts',
@@ -194,6 +195,7 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     );
     assert.ok(clients.find(({ client_id: id }) => id === 'demo-api')?.disabled_at);
     assert.deepEqual(JSON.parse(await inTarget('user', 'show', 'alice', '--json')).sessions, []);
+    assert.match(await inTarget('user', 'list', '--search', 'ali'), /^alice /m);
   });
 
   test('is of one moment while servers write, and numbers every event as the database does', async () => {

@@ -37,19 +37,24 @@ const NEW_TABLES = [
   'personal_tokens',
   'audit_heads',
   'audit_blocks',
+  'people_words',
 ];
+
+/** What keeps a table of today. */
+const NEW_TRIGGERS: Readonly<Record<string, readonly string[]>> = {
+  SQLite: ['added', 'removed', 'changed'].map((act) => `DROP TRIGGER IF EXISTS people_words_${act}`),
+  PostgreSQL: ['DROP FUNCTION IF EXISTS grantd.keep_people_words() CASCADE'],
+};
 
 /** Added to users since the first version. */
 const NEW_INDEXES = [
   'people_by_name_key',
-  'people_to_make_searchable',
+  'people_without_words',
   'people_by_verified_email',
   'people_by_directory_id',
   'people_by_claimed_email',
   'people_by_creation',
   'people_by_imported_hash',
-  // Only on SQLite.
-  'people_to_search',
 ];
 const NEW_COLUMNS = [
   'name_key',
@@ -76,6 +81,7 @@ for (const database of DATABASES) {
       const first = await workbench.start(folder, ['--demo']);
       await grantdPrints(folder, ['user', 'add', 'ada', '--password-stdin'], who.password);
       await first.stop();
+      for (const trigger of NEW_TRIGGERS[database.name] ?? []) await database.run(folder, trigger);
       for (const table of NEW_TABLES)
         await database.run(folder, `DROP TABLE IF EXISTS ${database.schema}${table}`);
       const { schema } = database;
@@ -120,6 +126,7 @@ for (const database of DATABASES) {
       await today.close();
       const { schema } = database;
       const run = (sql: string) => database.run(folder, sql);
+      for (const trigger of NEW_TRIGGERS[database.name] ?? []) await run(trigger);
       for (const table of [...NEW_TABLES, 'people', 'demo_issuers'])
         await run(`DROP TABLE IF EXISTS ${schema}${table}`);
       const all = database.name === 'SQLite' ? SQLITE_MIGRATIONS : POSTGRES_MIGRATIONS;
@@ -161,6 +168,38 @@ for (const database of DATABASES) {
       assert.equal(await people.update({ ...second, revision: 1, name: 'alice2' }), 'updated');
       assert.deepEqual(await people.keyNames(), []);
       assert.equal(await found('alice'), 'first');
+      await again.close();
+    });
+
+    test('users are found by their words, also those whom an earlier program has changed meanwhile', async () => {
+      const folder = await workbench.home();
+      const issuer = 'https://id.example';
+      const { run, schema } = await earlierTables(folder, issuer);
+      for (const subject of ['first', 'second'])
+        await run(`INSERT INTO ${schema}people (issuer, subject, name, password_hash, claims, created_at_ms)
+          VALUES ('${issuer}', '${subject}', '${subject}', 'hash', '{"name":"Ada Byron"}', 1)`);
+      const found = async (...searches: readonly string[]) => {
+        const again = databaseIn(folder);
+        const { people } = await again.open(issuer);
+        const all = await Promise.all(searches.map((search) => people.list({ search })));
+        await again.close();
+        return all.map((list) => list.map(({ name }) => name));
+      };
+      assert.deepEqual(await found('byron ada', 'yron'), [['first', 'second'], []]);
+
+      // As earlier programs stored the text, with characters that would break its parts.
+      await run(
+        `UPDATE ${schema}people SET search_text = 'second\neve "x\\' || char(10), claims = '{"name":"Eve"}'
+        WHERE subject = 'second'`.replace('char(10)', database.name === 'SQLite' ? 'char(10)' : 'chr(10)'),
+      );
+      assert.deepEqual(await found('eve', 'byron', 'sec'), [['second'], ['first'], ['second']]);
+
+      const again = databaseIn(folder);
+      const { people } = await again.open(issuer);
+      await run(`UPDATE ${schema}people SET search_text = NULL`);
+      const progress: (readonly number[])[] = [];
+      await people.keyNames((...counts) => progress.push(counts));
+      assert.deepEqual(progress, [[2, 2]]);
       await again.close();
     });
 

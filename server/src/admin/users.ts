@@ -301,7 +301,8 @@ export const USER_OPERATIONS = {
       ...PAGING,
       search: {
         schema: text(undefined, { minLength: 1, maxLength: 200 }),
-        about: 'Only users whose username, email address, name or phone number contains this text.',
+        about:
+          'Only users whose username, email address, name or phone number has words that begin with each word of this text, or whose subject identifier it is.',
       },
       username: {
         schema: text(undefined, { minLength: 1, maxLength: 128 }),
@@ -340,7 +341,7 @@ export const USER_OPERATIONS = {
       line: 'user list',
       flags: {
         search: {
-          about: 'only users with this text in the username, e-mail address, name or phone',
+          about: 'only users whose username, e-mail address, name or phone has words that begin so',
           placeholder: 'TEXT',
         },
         email: { about: 'only users with this verified e-mail address', placeholder: 'ADDRESS' },

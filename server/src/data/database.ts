@@ -205,6 +205,15 @@ export async function reportAssumptions(
   for (const line of lines) console.error(`grantd: migration: ${line}`);
 }
 
+/** Users after which progress is reported. */
+const REPORTED_USERS = 10_000;
+
+/** Reports on stderr how many users of an earlier version a search finds by their words. */
+export function reportWords(done: number, all: number): void {
+  if (all >= REPORTED_USERS && (done % REPORTED_USERS === 0 || done >= all))
+    console.error(`grantd: migration: the search finds ${done} of ${all} users by their words`);
+}
+
 /** Reports on stderr which users have names that resemble another user’s name. */
 export function reportSharedNames(names: readonly string[]): void {
   if (names.length === 0) return;

@@ -139,15 +139,51 @@ function plainWidth(name: string): string {
 /** Claims that a search finds, besides the username. */
 const SEARCHED_CLAIMS = ['email', 'name', 'given_name', 'family_name', 'phone_number'];
 
-const MAX_SEARCH_TEXT = 1000;
+/** The start of a word: after punctuation, or an ideograph, because nothing separates these from others. */
+const WORD_START = /(?<![^\p{P}\p{Z}\p{C}+])[^\p{P}\p{Z}\p{C}+]|\p{Ideographic}/gu;
 
-/** The text in which a search looks for a part. Names that readers confuse are the same in it. */
+/** Words of a user. */
+const MAX_WORDS = 50;
+/** Words of a search. The others do not count. */
+const MAX_TERMS = 10;
+/** Characters of a word, and of a text that begins with it. */
+const MAX_WORD = 64;
+
+/** Parts of a text without blanks in them. Parts that readers confuse are the same, also a domain in Punycode. */
+function searchParts(text: string): readonly string[] {
+  const parts = lowerCase(text.replaceAll(INVISIBLE, '')).split(/[\s\p{C}"\\]+/u);
+  return parts
+    .filter((part) => part !== '')
+    .map((part) => {
+      const domain = part.slice(part.lastIndexOf('@') + 1);
+      return likeLatin(part.slice(0, part.length - domain.length) + (unicodeDomain(domain) || domain));
+    });
+}
+
+function cutWord(text: string): string {
+  return text.slice(0, MAX_WORD).toWellFormed();
+}
+
+/**
+ * What a search finds a user by, each after a line break: the parts of their texts from each word on (ADR 202). From
+ * `ada.byron@example.com`, these are `ada.byron@example.com`, `byron@example.com`, `example.com` and `com`.
+ */
 export function searchTextOf({ name, claims }: { readonly name: string; readonly claims: Claims }): string {
   const texts = SEARCHED_CLAIMS.map((claim) => claims[claim]).filter((value) => typeof value === 'string');
-  return [name, ...texts]
-    .map((text) => likeLatin(lowerCase(text)))
-    .join('\n')
-    .slice(0, MAX_SEARCH_TEXT);
+  const found = [name, ...texts]
+    .flatMap(searchParts)
+    .flatMap((part) => Array.from(part.matchAll(WORD_START), ({ index }) => cutWord(part.slice(index))));
+  const words = [...new Set(found)].slice(0, MAX_WORDS).sort();
+  // A search for the beginning of a word finds the longer one too.
+  return `\n${words.filter((word, index) => !words[index + 1]?.startsWith(word)).join('\n')}`;
+}
+
+/** What words of a user begin with, if a search finds the user: the longest first, because it finds the fewest users. */
+export function searchTerms(search: string): readonly string[] {
+  const terms = searchParts(search).map((part) => cutWord(part.slice(Math.max(0, part.search(WORD_START)))));
+  const longestFirst = [...new Set(terms)].sort((one, other) => other.length - one.length);
+  // No word begins with a line break.
+  return terms.length === 0 ? ['\n'] : longestFirst.slice(0, MAX_TERMS);
 }
 
 /** Letters that become ASCII ones when they are normalized or lowered. To some mail servers, they are other letters. */
@@ -186,16 +222,6 @@ export function emailKeysOf(address: string) {
     foldedEmail: foldAscii(trimmed(address)),
     unicodeEmail: withDomain(key, unicodeDomain),
   };
-}
-
-/** What a search looks for: the text, and its domain in Punycode and Unicode, because the stored one may be either. */
-export function searchForms(search: string): readonly string[] {
-  const lowered = lowerCase(search);
-  const domain = lowered.slice(lowered.lastIndexOf('@') + 1);
-  const before = lowered.slice(0, lowered.length - domain.length);
-  const domains = domain.includes('.') ? [domainToASCII(domain), domainToUnicode(domain)] : [];
-  const forms = domains.filter((form) => form !== '').map((form) => `${before}${form}`);
-  return [...new Set([lowered, ...forms].map(likeLatin))];
 }
 
 /** The key of a verified email address. @returns `undefined` without one */

@@ -20,6 +20,7 @@ import {
   type PeoplePage,
   readPage,
 } from './people_list.ts';
+import { HAS_NO_WORDS } from './people_words.ts';
 import { IS_IMPORTED_HASH } from './program_migrations.ts';
 import {
   type ActOfChange,
@@ -133,10 +134,11 @@ export interface People {
   /** Subjects whose removal started before a time and was not finished. */
   halfRemoved(beforeMs: number, limit: number): Promise<readonly string[]>;
   /**
-   * Computes missing name keys and search texts.
+   * Computes missing name keys, and the words of users whom an earlier version has stored.
+   * @param onWords receives how many of these users have words now
    * @returns the names whose key belongs to another user. Only their exact spelling finds them.
    */
-  keyNames(): Promise<readonly string[]>;
+  keyNames(onWords?: (done: number, all: number) => void): Promise<readonly string[]>;
 }
 
 /** A new user as stored, with a subject identifier and a normalized name. */
@@ -269,11 +271,12 @@ const SQL = PEOPLE.statements({
     UPDATE grantd.people SET name_key = :nameKey WHERE ${ONE} AND name_key IS NULL
       AND NOT EXISTS (SELECT 1 FROM grantd.people WHERE issuer = :issuer AND name_key = :nameKey)`,
 
-  withoutSearchText: `
-    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = :issuer AND search_text IS NULL LIMIT :limit`,
+  withoutWords: `
+    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = :issuer AND ${HAS_NO_WORDS} LIMIT :limit`,
+  countWithoutWords: `SELECT count(*) AS count FROM grantd.people WHERE issuer = :issuer AND ${HAS_NO_WORDS}`,
   makeSearchable: `
     UPDATE grantd.people SET search_text = :searchText
-    WHERE ${ONE} AND revision = :revision AND search_text IS NULL RETURNING subject`,
+    WHERE ${ONE} AND revision = :revision AND ${HAS_NO_WORDS} RETURNING subject`,
 });
 
 /** Emails go in any case. The rest goes once a removal has begun. */
@@ -298,13 +301,16 @@ export function peopleTable(tables: ProgramTables): People {
   const changes = (call: TableCall, subject: string, reason?: string) =>
     tables.changes(recorded(call, { ...personAct('person_changed', subject), reason }));
 
-  const makeSearchable = async (): Promise<void> => {
-    for (;;) {
-      const people = await tables.list(SQL.withoutSearchText({ limit: KEYS_PER_TRANSACTION }), personOf);
+  const makeSearchable = async (onWords: (done: number, all: number) => void): Promise<void> => {
+    const all = await tables.first(SQL.countWithoutWords(), ({ count }) => Number(count));
+    for (let done = 0; done < (all ?? 0); ) {
+      const people = await tables.list(SQL.withoutWords({ limit: KEYS_PER_TRANSACTION }), personOf);
       if (people.length === 0) return;
       await tables.run(
         ...people.map((person) => SQL.makeSearchable({ ...person, searchText: searchTextOf(person) })),
       );
+      done += people.length;
+      onWords(done, all ?? 0);
     }
   };
 
@@ -388,8 +394,8 @@ export function peopleTable(tables: ProgramTables): People {
     finishRemoval: (subject, nowMs) => tables.run(SQL.finishRemoval({ subject, nowMs })),
     halfRemoved: (beforeMs, limit) =>
       tables.list(SQL.halfRemoved({ beforeMs, limit }), ({ subject }) => String(subject)),
-    async keyNames() {
-      await makeSearchable();
+    async keyNames(onWords = () => {}) {
+      await makeSearchable(onWords);
       const people = await withoutKey();
       for (let begin = 0; begin < people.length; begin += KEYS_PER_TRANSACTION) {
         const some = people.slice(begin, begin + KEYS_PER_TRANSACTION);

@@ -1,6 +1,6 @@
 // Lists of users: their filters, and their orders, each of which an index has (ADR 197).
 import { OF_HOST } from '@grantd/core/internal/storage/statements';
-import { searchForms } from './names.ts';
+import { searchTerms } from './names.ts';
 import { batch, dynamicCall, type ProgramTables, type TableCall, type TableRow } from './tables.ts';
 
 /** Orders of a list, each by an index: by username, or by when users were added. */
@@ -16,7 +16,7 @@ export const PEOPLE_STATES = ['active', 'disabled', 'locked'] as const;
 
 /** Which users to list. */
 export interface PeopleFilter {
-  /** Part of the username, e-mail address, name or phone number. */
+  /** Beginnings of words of the username, email address, name or phone number, or a whole subject identifier. */
   readonly search?: string;
   readonly group?: string;
   readonly factor?: (typeof LISTED_FACTORS)[number];
@@ -137,6 +137,35 @@ const SUBJECTS_OF_FACTOR: Partial<Record<(typeof LISTED_FACTORS)[number], string
   security_key: keysOfKind(1),
 };
 
+/** Comes after all characters of words. */
+const LAST_CHARACTER = '\u{10FFFF}';
+
+/** That a search finds the user: by the beginnings of words, or by the whole subject identifier (ADR 202). */
+function foundBy(search: string): readonly Condition[] {
+  const terms = searchTerms(search);
+  return terms.map((term, index) => {
+    const begins = `word >= :from${index} AND word < :end${index}`;
+    const isSubject = terms.length === 1 ? 'subject = :search' : undefined;
+    const like = `search_text LIKE :text${index} ESCAPE '!'`;
+    return {
+      sql: isSubject === undefined ? like : `(${like} OR ${isSubject})`,
+      subjects: `
+      SELECT subject FROM grantd.people_words WHERE issuer = :issuer AND ${begins}${
+        isSubject === undefined
+          ? ''
+          : ` UNION ALL
+      SELECT subject FROM grantd.people WHERE issuer = :issuer AND ${isSubject}`
+      }`,
+      values: {
+        [`from${index}`]: term,
+        [`end${index}`]: `${term}${LAST_CHARACTER}`,
+        [`text${index}`]: `%\n${term.replaceAll(/[!%_]/g, '!$&')}%`,
+        ...(isSubject !== undefined && { search: search.trim() }),
+      },
+    };
+  });
+}
+
 /** The conditions of a filter, those first whose users are found fastest. */
 function conditionsOf(filter: PeopleFilter): readonly Condition[] {
   const { search, group, factor, state, lockedAtMs } = filter;
@@ -149,6 +178,7 @@ function conditionsOf(filter: PeopleFilter): readonly Condition[] {
       WHERE issuer = :issuer AND ${isLock(':lockedAtMs')}`,
       values: { lockedAtMs },
     });
+  if (search !== undefined) conditions.push(...foundBy(search));
   if (state !== undefined) {
     const isDisabled = OF_HOST.isDisabled('people.subject');
     conditions.push(
@@ -172,15 +202,6 @@ function conditionsOf(filter: PeopleFilter): readonly Condition[] {
       WHERE issuer = :issuer AND group_name = :group AND ended_at_ms IS NULL`,
       values: { group },
     });
-  if (search !== undefined) {
-    const forms = searchForms(search).map((form) => `%${form.replaceAll(/[!%_]/g, '!$&')}%`);
-    const sql = forms.map((_, index) => `search_text LIKE :search${index} ESCAPE '!'`).join(' OR ');
-    conditions.push({
-      sql: `(${sql})`,
-      subjects: `SELECT subject FROM grantd.people WHERE issuer = :issuer AND (${sql})`,
-      values: Object.fromEntries(forms.map((form, index) => [`search${index}`, form])),
-    });
-  }
   return conditions;
 }
 
@@ -293,7 +314,7 @@ async function fewThat(
   if (condition.subjects === undefined) return undefined;
   const call = dynamicCall(`${condition.subjects} LIMIT ${FEW + 1}`, condition.values ?? {});
   const subjects = await tables.list(call, ({ subject }) => String(subject));
-  return subjects.length > FEW ? undefined : { condition, subjects };
+  return subjects.length > FEW ? undefined : { condition, subjects: [...new Set(subjects)] };
 }
 
 /** The place of the last user of a read. @returns `undefined` if fewer users follow */

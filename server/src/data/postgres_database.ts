@@ -28,6 +28,7 @@ import {
   migrateDatabase,
   reportAssumptions,
   reportSharedNames,
+  reportWords,
   type Schemas,
 } from './database.ts';
 import { PROGRAM_TABLES, postgresProgramTables, recordedText } from './postgres_tables.ts';
@@ -121,7 +122,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
           originOf(actor),
         );
         const data = programData(tables, issuer, storage, disk);
-        reportSharedNames(await data.people.keyNames());
+        reportSharedNames(await data.people.keyNames(reportWords));
         return {
           storage,
           ...data,

@@ -1,8 +1,7 @@
 // The migrations of the program's tables, for both databases.
 import { identifiersFrom } from '@grantd/core/internal/storage/statements';
 import type { Migration } from '@grantd/core/sqlite';
-
-type Dialect = 'sqlite' | 'postgres';
+import { type Dialect, HAS_NO_WORDS, WORDS_KEPT } from './people_words.ts';
 
 /** Of a table with large rows: SQLite searches trees of small rows faster. */
 const WITH_ROW_NUMBERS = '/* with row numbers */';
@@ -537,6 +536,27 @@ const migrations = (dialect: Dialect): readonly Migration[] => [
     ALTER TABLE grantd.sign_in_attempts DROP COLUMN subject;
     `,
   },
+  // Search by words. An earlier program finds users by parts of these words.
+  {
+    expand: `
+    CREATE TABLE grantd.people_words (
+      issuer  text COLLATE "C" NOT NULL,
+      word    text COLLATE "C" NOT NULL,
+      subject text COLLATE "C" NOT NULL,
+      PRIMARY KEY (issuer, word, subject)
+    );
+    DROP INDEX grantd.people_to_make_searchable;
+    CREATE INDEX people_without_words ON grantd.people (issuer) WHERE ${HAS_NO_WORDS};
+    ${WORDS_KEPT[dialect].expand}
+    `,
+    down: `
+    ${WORDS_KEPT[dialect].down}
+    DROP TABLE grantd.people_words;
+    DROP INDEX grantd.people_without_words;
+    CREATE INDEX people_to_make_searchable ON grantd.people (issuer) WHERE search_text IS NULL;
+    UPDATE grantd.people SET search_text = NULL;
+    `,
+  },
 ];
 
 /** A script of PostgreSQL as SQLite takes it. */
@@ -558,10 +578,10 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = migrations('sqlite').map(
   return Object.fromEntries(scripts);
 });
 
-/** Not copied to another database: they expire soon, or are about this database. */
+/** Not copied to another database: they expire soon, are about this database, or come from another table. */
 const NOT_COPIED: ReadonlySet<string> = new Set([
   ...['sign_in_attempts', 'api_requests', 'used_challenges'],
-  ...['write_checks'],
+  ...['write_checks', 'people_words'],
 ]);
 
 /** The tables to copy to another database, each after those that it references. */

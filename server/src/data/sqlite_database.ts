@@ -25,6 +25,7 @@ import {
   migrateDatabase,
   reportAssumptions,
   reportSharedNames,
+  reportWords,
   type Schemas,
 } from './database.ts';
 import { programData } from './program_data.ts';
@@ -130,7 +131,7 @@ export function sqliteDatabase(
         const program = sqliteProgramTables(storage.connection, issuer, originOf(actor));
         requireConditions = program.requireConditions;
         const data = programData(program.tables, issuer, storage);
-        reportSharedNames(await data.people.keyNames());
+        reportSharedNames(await data.people.keyNames(reportWords));
         return {
           storage,
           ...data,

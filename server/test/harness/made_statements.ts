@@ -56,7 +56,7 @@ async function makeDynamicStatements(): Promise<readonly string[]> {
     queuedAtMs: 0,
   };
   const filters: PeopleFilter[] = [
-    ...[{}, { search: 'a' }, { group: 'g' }],
+    ...[{}, { search: 'a' }, { search: 'a b' }, { group: 'g' }],
     ...PEOPLE_STATES.map((state) => (state === 'locked' ? { lockedAtMs: 1 } : { state })),
     ...LISTED_FACTORS.map((factor) => ({ factor })),
   ];

@@ -129,8 +129,8 @@ export const CONSOLE: typeof en.CONSOLE = {
   search: 'Suchen',
   none: 'Keine.',
   searchText:
-    'Benutzer, Anwendungen und Gruppen finden Sie durch einen Teil eines Namens oder einer Kennung, Token durch den ganzen Wert oder die Kennung.',
-  searchedFor: (text) => `Alles mit „${text}“.`,
+    'Benutzer finden Sie durch den Anfang eines Namens oder einer Adresse, Anwendungen und Gruppen durch einen Teil eines Namens oder einer Kennung, Token durch den ganzen Wert oder die Kennung.',
+  searchedFor: (text) => `Was mit „${text}“ gefunden wird.`,
   allIn: (count, page) => `Alle ${count} unter ${page}`,
   moreIn: (count, page) => `Mehr als ${count} unter ${page}`,
   nothingYet: 'Im durchsuchten Teil des Protokolls ist nichts. Die nächste Seite sucht weiter.',
@@ -310,7 +310,7 @@ export const CONSOLE: typeof en.CONSOLE = {
   administratorItself: 'Das sind Sie. Nur ein anderer Administrator kann Sie entfernen.',
   administratorStays:
     'Um einen Administrator zu deaktivieren, entfernen Sie ihn zuerst aus der Gruppe der Administratoren.',
-  searchUsers: 'Teil eines Benutzernamens, Namens, einer E-Mail-Adresse oder Telefonnummer',
+  searchUsers: 'Anfang eines Benutzernamens, Namens, einer E-Mail-Adresse oder Telefonnummer',
   subject: 'Benutzerkennung',
   sessions: 'Sitzungen',
   causes: {

@@ -118,8 +118,8 @@ export const CONSOLE = {
   search: 'Search',
   none: 'None.',
   searchText:
-    'Find users, clients and groups by a part of a name or identifier, and tokens by their whole value or identifier.',
-  searchedFor: (text: string) => `What contains “${text}”.`,
+    'Find users by the beginnings of their names and addresses, clients and groups by a part of a name or identifier, and tokens by their whole value or identifier.',
+  searchedFor: (text: string) => `What “${text}” finds.`,
   allIn: (count: string, page: string) => `All ${count} in ${page}`,
   moreIn: (count: string, page: string) => `More than ${count} in ${page}`,
   notFoundText:
@@ -295,7 +295,7 @@ export const CONSOLE = {
   administratorsText: 'Members can do everything in this console, at once.',
   administratorItself: 'This is you. Only another administrator can remove you.',
   administratorStays: 'To disable an administrator, first remove them from their group.',
-  searchUsers: 'Part of a username, name, email address or phone number',
+  searchUsers: 'Beginning of a username, name, email address or phone number',
   subject: 'Subject',
   sessions: 'Sessions',
   /** Why a token was revoked, by the event that ended it. */
