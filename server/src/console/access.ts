@@ -9,7 +9,7 @@ import type { ClockWatch } from '../data/clock_watch.ts';
 import type { History } from '../monitoring/history.ts';
 import type { SealedValues } from '../pages/browser/cookies.ts';
 import type { FormTokens } from '../pages/browser/forms.ts';
-import { type PageContext, PageProblem, type Visitors } from '../pages/browser/request.ts';
+import { bodyOf, type PageContext, PageProblem, type Visitors } from '../pages/browser/request.ts';
 import type { BrowserSession } from '../pages/browser/sessions.ts';
 import type { Drawing } from '../pages/drawing/drawing.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
@@ -28,6 +28,7 @@ import {
   toConsole,
 } from './frame.ts';
 import type { ShownOnce } from './kept_secrets.ts';
+import { type OpenedForm, type OpenedForms, UNSAVED } from './opened_forms.ts';
 
 /** What the console needs of the other pages. */
 export interface PagesOfConsole {
@@ -56,6 +57,7 @@ export interface ConsoleParts {
   /** Seals a pasted token for the next form, so that no page contains it. */
   readonly tokens: SealedValues;
   readonly shownOnce: ShownOnce;
+  readonly openedForms: OpenedForms;
   /** The parts of operations, whose changes are recorded with the operator as actor. */
   partsOf(subject: string): Omit<AdminParts, 'requireVersion'>;
 }
@@ -94,12 +96,25 @@ export function page(
 ) {
   const { pages } = consoleParts;
   return async (c: PageContext): Promise<Response> => {
-    const session = await openSession(c, consoleParts);
-    if (session instanceof Response) return session;
-    const form =
-      c.req.method === 'POST'
-        ? await pages.formTokens.verified(c, { page: 'console', about: [session.id] })
-        : new URLSearchParams();
+    const sent = new URLSearchParams(c.req.method === 'POST' ? bodyOf(c) : '');
+    const opened = await consoleParts.openedForms.of(sent);
+    const session = await openSession(c, consoleParts, opened);
+    if (session instanceof Response) {
+      if (opened !== undefined) await consoleParts.openedForms.keep(opened, sent);
+      return session;
+    }
+    if (c.req.method === 'POST') {
+      const about = { page: 'console', about: [session.id] } as const;
+      try {
+        await pages.formTokens.verified(c, about);
+      } catch (error) {
+        // A form from before a sign-in in another window. It comes back to its administrator, and changes nothing.
+        if (!(error instanceof PageProblem) || opened?.subject !== session.person.subject) throw error;
+        await consoleParts.openedForms.keep(opened, sent);
+        return c.redirect(`${pages.drawing.basePath}/console${unsaved(opened.below)}`, 303);
+      }
+    }
+    const form = sent;
     const setting = pages.drawing.setting(c);
     const view = await consoleView(c, pages, session, {
       ...{ current, health: await healthOf(consoleParts), nowMs: pages.clock() },
@@ -137,9 +152,13 @@ async function healthOf({ isReady, clock }: ConsoleParts): Promise<Health> {
  * @returns the session, or a redirect to the pages that complete the sign-in
  * @throws {PageProblem} the user is not an administrator
  */
-async function openSession(c: PageContext, consoleParts: ConsoleParts): Promise<BrowserSession | Response> {
+async function openSession(
+  c: PageContext,
+  consoleParts: ConsoleParts,
+  opened?: OpenedForm,
+): Promise<BrowserSession | Response> {
   const { pages } = consoleParts;
-  const wanted = wantedPage(c, pages);
+  const wanted = wantedPage(c, pages, opened);
   const session = await pages.visits.open(c, wanted);
   if (session instanceof Response) return session;
   if (!isAdministrator(session, consoleParts)) throw new PageProblem('console', 'not_administrator');
@@ -211,14 +230,29 @@ async function knownProblem(
 /** Longer ones would not fit into the cookie of a sign-in at a provider. */
 const MAX_PATH_LENGTH = 500;
 
-/** The page to which a sign-in leads back: this one with its query, or after a form the page that shows the form. */
-function wantedPage(c: PageContext, { drawing }: PagesOfConsole): Wanted & { readonly page: 'console' } {
+/**
+ * The page to which a sign-in leads back: this one with its query, or after a form the page that shows the form, which
+ * says that nothing was saved.
+ */
+function wantedPage(
+  c: PageContext,
+  { drawing }: PagesOfConsole,
+  opened?: OpenedForm,
+): Wanted & { readonly page: 'console' } {
   const { pathname, search, searchParams } = new URL(c.req.url);
-  // Only this browser session has had the notice.
-  const isPlain = c.req.method === 'GET' && !searchParams.has('notice');
   const first = `${drawing.basePath}/console`;
-  const below = pathname.startsWith(first) ? `${pathname.slice(first.length)}${isPlain ? search : ''}` : '';
-  return { page: 'console', ...(below !== '' && below.length <= MAX_PATH_LENGTH && { below }) };
+  const path = pathname.startsWith(first) ? pathname.slice(first.length) : '';
+  // Only this browser session has had the notice.
+  const below =
+    c.req.method === 'POST'
+      ? unsaved(opened?.below ?? path)
+      : `${path}${path === '' || searchParams.has('notice') ? '' : search}`;
+  const fitting = below.length <= MAX_PATH_LENGTH ? below : c.req.method === 'POST' ? unsaved(path) : '';
+  return { page: 'console', ...(fitting !== '' && { below: fitting }) };
+}
+
+function unsaved(below: string): string {
+  return `${below}${below.includes('?') ? '&' : '?'}${UNSAVED}=yes`;
 }
 
 /** Does what the field `do` names, and shows a page with the result. */

@@ -28,6 +28,7 @@ import {
   type ConsoleView,
   consoleFrame,
   hiddenFields,
+  problemLine,
   question,
   questionFrame,
   type Row,
@@ -35,6 +36,9 @@ import {
   toConsole,
   urlOf,
 } from './frame.ts';
+import { namesOf } from './names.ts';
+import { digestsOf, mergedWith, OPENED_FIELD, type OpenedForm } from './opened_forms.ts';
+import { identifiersIn, sentenceOf } from './sentences.ts';
 
 /** Parameters of a URL, which name the thing that an act is about. */
 export type Given = Readonly<Record<string, string>>;
@@ -134,7 +138,25 @@ export async function showAct(visit: Visit, own: Acts): Promise<Response | undef
   const given = givenIn(act, new URLSearchParams(query));
   if (act.form === undefined) return act.asks === true ? renderQuestion(visit, own, name, given) : undefined;
   const opened = await open(visit, act, given);
-  return renderForm(visit, own, name, given, opened, { typed: opened.typed, problems: new Map() });
+  const { view, console: parts, session } = visit;
+  const kept = view.isUnsaved
+    ? await parts.openedForms.find(session.person.subject, belowOf(own, name, given))
+    : undefined;
+  if (kept === undefined)
+    return renderForm(visit, own, name, given, opened, { typed: opened.typed, problems: new Map() });
+  const again = { typed: kept.typed, problems: new Map(), isKept: true };
+  const { stored } = opened;
+  if (stored === undefined || kept.typed.get('shown') === stored.version)
+    return renderForm(visit, own, name, given, opened, again);
+  return renderForm(visit, own, name, given, opened, {
+    ...again,
+    ...(await outdated(visit, act, given, opened, kept)),
+  });
+}
+
+/** The path and query of an act, below the console. */
+function belowOf({ page }: Acts, name: string, given: Given): string {
+  return urlOf('', page, { ...given, ask: name });
 }
 
 /** `POST`: does what the field `do` names. */
@@ -157,10 +179,17 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
     stored === undefined ? readNew(fields, form, spec) : readChange(fields, form, stored.document, spec);
   const again = (problems: Problems, more: Partial<Again> = {}) =>
     renderForm(visit, own, name, given, opened, { typed: form, problems, ...more });
+  const nothingChanged = () =>
+    toConsole(c, pages, session, urlOf(view.base, own.page, given), 'nothing_changed');
+  // Before everything else, so that no question is about changes of others.
+  if (stored !== undefined && form.get('shown') !== stored.version) {
+    const digests = (await visit.console.openedForms.of(form))?.digests ?? {};
+    const merged = await outdated(visit, act, given, opened, { typed: form, digests });
+    return merged.hasOwn || isBack ? again(new Map(), merged) : nothingChanged();
+  }
   if (isBack) return again(new Map());
   if (sent.problems.size > 0) return again(sent.problems, { status: 400 });
-  if (stored !== undefined && Object.keys(sent.input).length === 0)
-    return toConsole(c, pages, session, urlOf(view.base, own.page, given), 'nothing_changed');
+  if (stored !== undefined && Object.keys(sent.input).length === 0) return nothingChanged();
   const { asks } = act;
   const isAsked = typeof asks === 'function' && asks(sent.input) && form.get('confirmed') !== 'yes';
   try {
@@ -172,8 +201,9 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
     return await perform(visit, own, act, given, sent.input);
   } catch (error) {
     if (error instanceof InvalidInput) return again(problemsAt(fields, error.errors), { status: 400 });
+    // Changed since this request has begun.
     if (error instanceof OperationRefused && error.kind === 'outdated' && stored !== undefined)
-      return again(new Map(), { status: 409, isOutdated: true });
+      return submitAct(visit, own);
     if (error instanceof OperationRefused && error.kind !== 'not_found')
       return again(new Map([['', { reason: 'refused', detail: error.problem }]]), {
         status: error.kind === 'forbidden' ? 403 : 409,
@@ -272,8 +302,40 @@ interface Again {
   readonly typed: URLSearchParams;
   readonly problems: Problems;
   readonly status?: 400 | 403 | 409;
-  /** Whether something else is stored than what the form had shown. */
-  readonly isOutdated?: boolean;
+  /** Whether the form waited for a sign-in. */
+  readonly isKept?: boolean;
+  /** What someone else has changed since the form was opened. */
+  readonly others?: OthersChanges;
+}
+
+/** What someone else has changed since a form was opened, by the names of the fields. */
+interface OthersChanges {
+  /** What is stored now, if the administrator has changed it too. */
+  readonly stored: ReadonlyMap<string, unknown>;
+  /** Fields that contain what is stored now, because the administrator has not changed them. */
+  readonly adopted: ReadonlySet<string>;
+  /** The latest event of the audit trail about it, as a sentence. */
+  readonly latest?: Html;
+}
+
+/** Tells the changes of a form that is out of date from those of others. */
+async function outdated(
+  visit: Visit,
+  act: Act,
+  given: Given,
+  { fields, spec, stored }: Opened,
+  { typed, digests }: Pick<OpenedForm, 'digests'> & { readonly typed: URLSearchParams },
+): Promise<Pick<Again, 'typed' | 'status' | 'others'> & { readonly hasOwn: boolean }> {
+  const { hasOwn, ...merged } = mergedWith(fields, typed, digests, (field) =>
+    ownValue(field, stored?.document ?? {}, spec),
+  );
+  const [target] = Object.values(act.of ?? {}).flatMap((name) => given[name] ?? []);
+  const { items } = await visit.call('listAudit', { limit: 1, ...(target !== undefined && { target }) });
+  const { console: parts, session, setting, view } = visit;
+  const names = await namesOf(parts.partsOf(session.person.subject), identifiersIn(items));
+  const latest = items.map((event) => sentenceOf(event, { ...view, names }, textsIn(setting.language)))[0];
+  const others = { ...merged.others, ...(latest !== undefined && { latest }) };
+  return { typed: merged.typed, status: 409, others, hasOwn };
 }
 
 async function renderForm(
@@ -282,23 +344,32 @@ async function renderForm(
   name: string,
   given: Given,
   { fields, spec, stored }: Opened,
-  { isOutdated = false, status, ...shown }: Again,
+  { others, isKept, status, ...shown }: Again,
 ): Promise<Response> {
   const { c, setting, view } = visit;
-  const differing = fields.flatMap((field) => {
-    const value = stored && ownValue(field, stored.document, spec);
-    const isSame = shownOf(field, value).join('\n') === shown.typed.getAll(field.name).join('\n');
-    return isSame ? [] : [[field.name, value] as const];
-  });
+  const secret = fields.flatMap((field) => (field.kind === 'secret' ? [field.name] : []));
+  const digests = stored && digestsOf(fields, (field) => ownValue(field, stored.document, spec));
+  const sealed = await sealOpened(visit, own, name, given, { secret, digests: digests ?? {} });
   const page: ActFormView = {
     ...view,
-    ...{ page: own.page, act: name, given, isOutdated, fields, spec, ...shown },
+    ...{ page: own.page, act: name, given, fields, spec, ...shown, opened: sealed },
     name: await own.nameOf(visit, given),
     ...(status !== undefined && { status }),
     ...(stored !== undefined && { version: stored.version }),
-    ...(isOutdated && { stored: new Map(differing) }),
+    ...(isKept === true && { isKept }),
+    ...(others !== undefined && { others, ...others }),
   };
   return renderPage(c, actFormPage(page, setting));
+}
+
+function sealOpened(
+  { console: { openedForms }, session }: Visit,
+  own: Acts,
+  name: string,
+  given: Given,
+  rest: Pick<OpenedForm, 'secret' | 'digests'> = { secret: [], digests: {} },
+): Promise<string> {
+  return openedForms.seal({ subject: session.person.subject, below: belowOf(own, name, given), ...rest });
 }
 
 export interface ActFormView extends ConsoleView, FormShown {
@@ -310,31 +381,36 @@ export interface ActFormView extends ConsoleView, FormShown {
   readonly status?: 400 | 403 | 409;
   /** Of what is stored. A change is for this version only. */
   readonly version?: string;
-  readonly isOutdated?: boolean;
+  /** Sealed (`OpenedForm`). */
+  readonly opened: string;
+  readonly isKept?: boolean;
+  readonly others?: OthersChanges;
 }
 
 /** The form of an act: button `save-ACT`, link `form-cancel`. */
 export function actFormPage(view: ActFormView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { forms: words } = texts.console;
-  const { base, page, act, given, name, status, version, isOutdated = false, problems } = view;
+  const { base, page, act, given, name, status, version, opened, isKept = false, others, problems } = view;
   const { title, text, yes } = actText(page, act, texts);
-  const hidden = { ...given, ...(version !== undefined && { shown: version }) };
+  const hidden = { ...given, ...(version !== undefined && { shown: version }), [OPENED_FIELD]: opened };
+  const isConflict = others !== undefined && others.stored.size > 0;
   return consoleFrame(view, setting, {
     title: title(name),
     ...(Object.keys(given).length > 0 && { trail: [[name, urlOf(base, page, given)]] as const }),
     ...(text !== undefined && { lead: text }),
     ...(status !== undefined && { status, isProblem: true }),
     style: FORM_STYLE,
-    body: html`${
-      isOutdated
-        ? html`<div role="alert" id="problem" class="problem">${icon('alert')}<div><p>${words.outdated}</p></div></div>\n`
+    body: html`${isKept ? html`<p class="caution">${icon('alert')}<span>${words.kept}</span></p>\n` : ''}${
+      others
+        ? html`<div role="alert" id="problem" class="problem">${icon('alert')}<div><p>${isConflict ? words.conflict : words.outdated}</p>
+${others.latest === undefined ? '' : html`<p>${others.latest}</p>\n`}</div></div>\n`
         : problems.size > 0
           ? problemSummary(words.wrong, view, texts)
           : ''
     }<form method="post" action="${urlOf(base, page)}" class="form" novalidate>
 ${hiddenFields(view, hidden)}${formFields(view, texts)}<div class="actions">
-<button id="save-${act}" type="submit" class="primary" name="do" value="${act}">${isOutdated ? words.saveOver : yes}</button>
+<button id="save-${act}" type="submit" class="primary" name="do" value="${act}">${isConflict ? words.saveOver : yes}</button>
 <a id="form-cancel" class="button" href="${urlOf(base, page, given)}">${texts.console.no}</a>
 </div>
 </form>`,
@@ -345,7 +421,8 @@ async function renderQuestion(visit: Visit, own: Acts, name: string, given: Give
   const { c, setting, view } = visit;
   const act = own.acts[name];
   const facts = (await act?.facts?.(visit, given, textsIn(setting.language), {})) ?? [];
-  const shown = { page: own.page, act: name, given, name: await own.nameOf(visit, given), facts };
+  const opened = await sealOpened(visit, own, name, given);
+  const shown = { page: own.page, act: name, given, name: await own.nameOf(visit, given), facts, opened };
   return renderPage(c, questionPage({ ...view, ...shown, canUndo: act?.canUndo === true }, setting));
 }
 
@@ -400,6 +477,8 @@ export interface QuestionView extends ConsoleView {
   readonly facts: readonly Row[];
   readonly canUndo?: boolean;
   readonly mayEnd?: boolean;
+  /** Sealed (`OpenedForm`). Of a question before a form, it is in what was typed. */
+  readonly opened?: string;
   /** What a form has sent before the question. */
   readonly typed?: readonly (readonly [string, string])[];
 }
@@ -407,17 +486,22 @@ export interface QuestionView extends ConsoleView {
 /** The question before an act: button `console-yes`, and `console-no`: a link, or a button back to the form. */
 export function questionPage(view: QuestionView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
-  const { base, page, act, given, name, facts, typed, canUndo = false, mayEnd = false } = view;
+  const { base, page, act, given, name, facts, typed, opened = '', canUndo = false, mayEnd = false } = view;
   const { title, text, yes } = actText(page, act, texts);
   const { check, checkEnd } = texts.console.forms;
   const lead = typed === undefined ? text : mayEnd ? checkEnd : check;
   return questionFrame(setting, {
     title: title(name),
-    body: html`${lead === undefined ? '' : html`<p>${lead}</p>\n`}${facts.length === 0 ? '' : termList(facts)}
+    body: html`${view.isUnsaved ? html`${problemLine(texts.console.forms.unsaved, 'unsaved')}\n` : ''}${lead === undefined ? '' : html`<p>${lead}</p>\n`}${facts.length === 0 ? '' : termList(facts)}
 ${question(
   view,
   {
-    ...{ action: urlOf(base, page), does: act, yes, fields: typed ?? Object.entries(given) },
+    ...{
+      action: urlOf(base, page),
+      does: act,
+      yes,
+      fields: typed ?? [...Object.entries(given), [OPENED_FIELD, opened] as const],
+    },
     canUndo,
     ...(typed === undefined && { back: urlOf(base, page, given) }),
   },

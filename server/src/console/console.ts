@@ -30,6 +30,7 @@ import { showIssuers } from './issuers.ts';
 import { ShownOnce } from './kept_secrets.ts';
 import { showKeys, submitKeys } from './keys.ts';
 import { MAILS, showMails } from './mails.ts';
+import { OpenedForms } from './opened_forms.ts';
 import { showOverview } from './overview.ts';
 import { SCOPES, showScopes } from './scopes.ts';
 import { showSearch, submitSearch } from './search.ts';
@@ -97,15 +98,16 @@ export async function openConsole(
   const actorOf = (subject: string) => `console:${subject}` as const;
 
   return (pages) => {
+    const tokens = new SealedValues(instance.secret(), 'console_token');
+    const shownOnce = new ShownOnce(
+      new AnsweredRequests({
+        ...{ apiRequests: instance.apiRequests, secret: instance.secret(), clock: instance.clock },
+        use: 'console_token',
+      }),
+    );
     const parts: ConsoleParts = {
-      ...{ pages, adminGroup, issuer: instance.issuer, trusted, clock, isReady, history },
-      tokens: new SealedValues(instance.secret(), 'console_token'),
-      shownOnce: new ShownOnce(
-        new AnsweredRequests({
-          ...{ apiRequests: instance.apiRequests, secret: instance.secret(), clock: instance.clock },
-          use: 'console_token',
-        }),
-      ),
+      ...{ pages, adminGroup, issuer: instance.issuer, trusted, clock, isReady, history, tokens, shownOnce },
+      openedForms: new OpenedForms(tokens, shownOnce),
       partsOf(subject) {
         const acting = instance.actingAs(actorOf(subject));
         return {

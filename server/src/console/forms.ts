@@ -19,11 +19,13 @@ export interface FormShown {
   readonly problems: Problems;
   /** What is stored now, by the names of fields that show something else. */
   readonly stored?: ReadonlyMap<string, unknown>;
+  /** The names of fields that contain what someone else has stored meanwhile. */
+  readonly adopted?: ReadonlySet<string>;
 }
 
 /** All fields: those that the form names first, and the others in parts that can be opened. */
 export function formFields(form: FormShown, texts: Texts): Html {
-  const { fields, spec, problems, stored } = form;
+  const { fields, spec, problems, stored, adopted } = form;
   const { parts = {} } = spec;
   const named = [spec.first, ...Object.values(parts)].flat();
   const isOf = (names: readonly string[]) => (field: Field) => names.includes(baseOf(field));
@@ -31,7 +33,7 @@ export function formFields(form: FormShown, texts: Texts): Html {
   const words: Readonly<Record<string, string>> = texts.console.forms.parts;
   const part = (heading: string, own: readonly Field[]) => {
     if (own.length === 0) return '';
-    const isOpen = own.some(({ name }) => problems.has(name) || stored?.has(name));
+    const isOpen = own.some(({ name }) => problems.has(name) || stored?.has(name) || adopted?.has(name));
     return html`<details class="part"${isOpen ? html` open` : ''}>
 <summary>${heading}</summary>
 ${own.map((field) => fieldShown(field, form, texts))}</details>\n`;
@@ -63,7 +65,7 @@ export function labelOf(name: string, texts: Texts, spec: Partial<FormSpec> = {}
 
 function fieldShown(field: Field, form: FormShown, texts: Texts): Html {
   const { console: words } = texts;
-  const { typed, problems, stored } = form;
+  const { typed, problems, stored, adopted } = form;
   const { name, kind, isRequired } = field;
   const id = idOf(field);
   const problem = problems.get(name);
@@ -79,11 +81,12 @@ function fieldShown(field: Field, form: FormShown, texts: Texts): Html {
           html`<p id="${id}-stored" class="stored">${words.forms.storedNow} ${storedShown(field, stored.get(name), texts)}</p>\n`,
         ]
       : []),
+    ...(adopted?.has(name) ? [html`<p id="${id}-stored" class="stored">${words.forms.adopted}</p>\n`] : []),
     ...(hint === undefined ? [] : [html`<p id="${id}-hint" class="note hint">${hint}</p>\n`]),
   ];
   const described = [
     ...(problem === undefined ? [] : [`${id}-problem`]),
-    ...(stored?.has(name) ? [`${id}-stored`] : []),
+    ...(stored?.has(name) || adopted?.has(name) ? [`${id}-stored`] : []),
     ...(hint === undefined ? [] : [`${id}-hint`]),
   ].join(' ');
   const more = html`${described === '' ? '' : html` aria-describedby="${described}"`}${problem === undefined ? '' : html` aria-invalid="true"`}${problem !== undefined && [...problems.keys()].find((one) => one !== '') === name ? html` autofocus` : ''}`;

@@ -13,6 +13,7 @@ import type { Page, PageSetting, PersonShown } from '../pages/drawing/layout.ts'
 import { type ProblemView, problemBody } from '../pages/drawing/problem_page.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
+import { UNSAVED } from './opened_forms.ts';
 import { CONSOLE_STYLE } from './style.ts';
 
 export type ConsolePageName = keyof Texts['console']['pages'];
@@ -42,6 +43,8 @@ export interface ConsoleView {
   readonly notice?: ConsoleNotice;
   /** What the operation of the last change warns of, in English. */
   readonly warnings?: readonly string[];
+  /** Whether a sign-in came before what the administrator sent, which changed nothing. */
+  readonly isUnsaved?: boolean;
 }
 
 interface FrameNeeds {
@@ -68,6 +71,7 @@ export async function consoleView(
     person: personShown(session.person),
     signOut: `${basePath}/logout`,
     ...(notice !== undefined && { notice, warnings }),
+    ...(c.req.query(UNSAVED) === 'yes' && { isUnsaved: true }),
   };
 }
 
@@ -160,7 +164,12 @@ ${crumbs(view, content, texts)}
 ${primary === undefined ? '' : html`<div class="act">${primary}</div>`}${lead === undefined ? '' : html`\n<p class="lead">${lead}</p>`}
 </header>
 ${view.notice === undefined ? '' : html`<p role="status" id="notice" class="notice" tabindex="-1" autofocus>${icon('done')}<span>${texts.console.notices[view.notice]}</span></p>`}
-${(view.warnings ?? []).map((warning) => html`<p class="caution" lang="en">${icon('alert')}<span><bdi>${warning}</bdi></span></p>\n`)}
+${
+  view.isUnsaved
+    ? html`${problemLine(texts.console.forms.unsaved, 'unsaved')}
+`
+    : ''
+}${(view.warnings ?? []).map((warning) => html`<p class="caution" lang="en">${icon('alert')}<span><bdi>${warning}</bdi></span></p>\n`)}
 ${body}
 <script>${raw(FRAME_SCRIPT)}</script>
 ${copyScript()}`,
@@ -351,8 +360,8 @@ export function refusedPage({ kind, detail, ...view }: RefusedView, setting: Pag
   });
 }
 
-export function problemLine(text: string): Html {
-  return html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${text}</span></p>`;
+export function problemLine(text: string, id = 'problem'): Html {
+  return html`<p role="alert" id="${id}" class="problem">${icon('alert')}<span>${text}</span></p>`;
 }
 
 /** A term with its value. Without a value it is not shown. */

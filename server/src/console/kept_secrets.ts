@@ -1,13 +1,14 @@
-// Secrets that the console shows once: until the administrator says that they have stored them, or for a day.
+// What the console keeps for one administrator: secrets that it shows once, until the administrator says that they have
+// stored them, or for a day; and forms that wait for a sign-in.
 import type { AnsweredRequests } from '../data/answered_requests.ts';
 
-/** Milliseconds. */
+/** Milliseconds. The default. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
 /** Long enough to store a value that is at hand. Milliseconds */
 const PENDING_MS = 30_000;
 
-/** Values of a session, sealed in the database, so that every process can show them. */
+/** Values of a session or user, sealed in the database, so that every process can show them. */
 export class ShownOnce {
   readonly #answers: AnsweredRequests<string>;
 
@@ -15,24 +16,23 @@ export class ShownOnce {
     this.#answers = answers;
   }
 
-  /** Shows a secret at a place of the console from now on, instead of an earlier one. */
-  async keep(sessionId: string, place: string, secret: string): Promise<void> {
-    const key = await this.#answers.digest('shown_once', sessionId, place);
+  /** Shows a value at a place of the console from now on, instead of an earlier one. @param owner a session or a user */
+  async keep(owner: string, place: string, value: string, keptMs = KEPT_MS): Promise<void> {
+    const key = await this.#answers.digest('shown_once', owner, place);
     await this.#answers.drop(key);
     const attempt = await this.#answers.begin(key, '', PENDING_MS);
-    if ('finish' in attempt) await attempt.finish(secret, KEPT_MS);
+    if ('finish' in attempt) await attempt.finish(value, keptMs);
   }
 
-  async find(sessionId: string, place: string): Promise<string | undefined> {
-    for (const key of await this.#answers.digests('shown_once', sessionId, place)) {
+  async find(owner: string, place: string): Promise<string | undefined> {
+    for (const key of await this.#answers.digests('shown_once', owner, place)) {
       const answer = (await this.#answers.find(key, ''))?.answer;
       if (answer !== undefined) return answer;
     }
     return undefined;
   }
 
-  async forget(sessionId: string, place: string): Promise<void> {
-    for (const key of await this.#answers.digests('shown_once', sessionId, place))
-      await this.#answers.drop(key);
+  async forget(owner: string, place: string): Promise<void> {
+    for (const key of await this.#answers.digests('shown_once', owner, place)) await this.#answers.drop(key);
   }
 }

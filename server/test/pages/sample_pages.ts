@@ -668,12 +668,13 @@ const CONSOLE_SIGN_IN = {
 };
 
 /** A form with what makes its fields, because samples change texts and nothing else. */
-interface FormSample extends Omit<ActFormView, 'fields' | 'typed' | 'problems' | 'stored'> {
+interface FormSample extends Omit<ActFormView, 'fields' | 'typed' | 'problems' | 'others' | 'opened'> {
   readonly schema: Schema;
   readonly spec: FormSpec;
   readonly values: object;
-  readonly now?: object;
   readonly wrong: Readonly<Record<string, ShownProblem>>;
+  /** What others have stored meanwhile. */
+  readonly now?: { readonly stored: object; readonly adopted: readonly string[] };
 }
 
 type FramedSample = Parameters<typeof problemFrame>[0] & {
@@ -688,8 +689,8 @@ function formSample({ schema, values, now, wrong, ...view }: FormSample, setting
   const { spec } = view;
   const fields = fieldsOf(schema, spec, values);
   const shown = { fields, typed: typedOf(fields, values, spec), problems: new Map(Object.entries(wrong)) };
-  const stored = now === undefined ? {} : { stored: new Map(Object.entries(now)) };
-  return actFormPage({ ...view, ...shown, ...stored }, setting);
+  const others = now && { stored: new Map(Object.entries(now.stored)), adopted: new Set(now.adopted) };
+  return actFormPage({ ...view, ...shown, ...(others && { others, ...others }), opened: 'sealed' }, setting);
 }
 
 const EXCHANGED_TOKEN = {
@@ -1298,7 +1299,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('console_change_client', formSample, {
     ...{ ...CONSOLE, current: 'users', page: 'users', act: 'edit', name: 'bob' },
-    ...{ given: { sub: 'xT2a9' }, version: '"1"', isOutdated: true },
+    ...{ given: { sub: 'xT2a9' }, version: '"1"' },
     schema: CLIENT_CHANGE,
     spec: { first: CLIENT_PARTS.first, parts: CLIENT_PARTS.parts, tags: ['de'] },
     values: {
@@ -1306,8 +1307,8 @@ const SAMPLES: readonly Sample[] = [
       redirect_uris: ['https://photos.example/cb'],
       grant_types: ['authorization_code'],
     },
-    now: { client_name: 'Pictures', consent_required: false },
-    wrong: {},
+    now: { stored: { client_name: 'Pictures' }, adopted: ['consent_required'] },
+    ...{ isUnsaved: true, isKept: true, wrong: {} },
   }),
   sample('console_groups', groupsPage, {
     ...{ ...CONSOLE, current: 'groups', wish: {}, pages: {}, total: 2 },

@@ -261,7 +261,12 @@ export const ACTS: typeof en.ACTS = {
 export const FORMS: typeof en.FORMS = {
   wrong: 'Etwas stimmt nicht. Nichts wurde geändert.',
   outdated:
-    'Jemand anderes hat dies geändert, seit Sie das Formular geöffnet haben. Nichts wurde geändert. Jedes abweichende Feld zeigt, was jetzt gespeichert ist.',
+    'Jemand anderes hat dies geändert, seit Sie das Formular geöffnet haben. Sie haben noch nichts gespeichert. Das Formular enthält die anderen Änderungen und Ihre. Prüfen Sie es, und speichern Sie.',
+  conflict:
+    'Jemand anderes hat dies geändert, seit Sie das Formular geöffnet haben. Sie haben noch nichts gespeichert. Felder, die Sie beide geändert haben, enthalten Ihren Wert und zeigen, was jetzt gespeichert ist.',
+  adopted: 'Jemand anderes hat dies geändert. Es ist schon gespeichert.',
+  unsaved: 'Ihre Anmeldung war beendet. Was Sie gesendet haben, wurde nicht gespeichert.',
+  kept: 'Das Formular enthält, was Sie eingegeben haben. Geben Sie Passwörter und Geheimnisse noch einmal ein, prüfen Sie alles, und speichern Sie.',
   check: 'Prüfen Sie, was sich ändert:',
   checkEnd: 'Das kann Zugriffe beenden. Prüfen Sie, was sich ändert:',
   back: 'Zurück',

@@ -261,7 +261,12 @@ export const ACTS = {
 export const FORMS = {
   wrong: 'Something is wrong. Nothing was changed.',
   outdated:
-    'Someone else has changed this since you opened the form. Nothing was changed. Each field that differs shows what is stored now.',
+    'Someone else has changed this since you opened the form. You have saved nothing yet. The form has their changes and yours. Check it, and save.',
+  conflict:
+    'Someone else has changed this since you opened the form. You have saved nothing yet. Fields that you both have changed contain your value, and show what is stored now.',
+  adopted: 'Someone else has changed this. It is stored already.',
+  unsaved: 'Your sign-in had ended. What you sent was not saved.',
+  kept: 'The form has what you typed. Enter passwords and secrets again, check it, and save.',
   check: 'Check what changes:',
   checkEnd: 'This can end access. Check what changes:',
   back: 'Back',
