@@ -139,6 +139,7 @@ export async function embed({ users, logger, ...options }: EmbedOptions): Promis
   const service = await openService(configuration, process.env, {
     log,
     sweeps: true,
+    ownsGlobals: false,
     isReload: false,
     isEnding: () => false,
     users: users && { directory: directoryOf(users), claimsOf: (people) => currentClaims(users, people) },

@@ -96,6 +96,7 @@ async function open() {
 }
 
 test('the application’s users sign in on grantd’s pages with claims as they are now, and its other paths are its own', async () => {
+  const ofApplication = [Request, Response];
   const { url, users, configuration, signIn } = await open();
   for (const path of ['/own', '/authentic', '/.well-known/oauth-authorization-server'])
     assert.equal(await (await fetch(new URL(path, url))).text(), 'the application’s own');
@@ -107,6 +108,7 @@ test('the application’s users sign in on grantd’s pages with claims as they 
   users.set({ claims: { name: 'Ada Lovelace' } });
   const { name: current, email } = await userInfo();
   assert.deepEqual([current, email], ['Ada Lovelace', undefined]);
+  assert.deepEqual([Request, Response], ofApplication, 'the application’s globals are as they were');
 });
 
 test('RFC 8628 §3.3 the application’s users confirm the codes of devices on grantd’s page', async () => {

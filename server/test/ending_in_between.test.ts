@@ -148,6 +148,7 @@ for (const database of DATABASES) {
           mail: undefined,
           directory: undefined,
           openUpstream: undefined,
+          ownsGlobals: false,
         },
       );
       const http: Server = createServer((request, response) => void pages(request, response));

@@ -1,4 +1,5 @@
 // A service over a database, opened in this process: what a failure leaves behind.
+// Runs alone: the program replaces globals of the process that it runs in (ADR 198).
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -84,7 +85,14 @@ test('a service that cannot be opened leaves nothing open and nothing recorded, 
       configurationOf(folder, options),
       {},
       {
-        ...{ log: logTo({ write: () => {} }), monitor, sweeps: true, isReload: true, isEnding: () => false },
+        ...{
+          log: logTo({ write: () => {} }),
+          monitor,
+          sweeps: true,
+          isReload: true,
+          isEnding: () => false,
+          ownsGlobals: false,
+        },
         users: { directory, claimsOf: () => async () => ({}) },
       },
     );

@@ -97,6 +97,8 @@ interface Surroundings {
   readonly directory: Directory | undefined;
   /** The pages of the console; `undefined` if it is off. */
   readonly consoleFlow?: ((needs: OfConsole) => Flow) | undefined;
+  /** Whether the globals of this process are this server's, so that faster classes can replace them (ADR 198). */
+  readonly ownsGlobals: boolean;
   /** Opens sign-in through identity providers; `undefined` if none is configured. */
   readonly openUpstream: ((parts: { readonly ending: SessionEnding }) => Upstream) | undefined;
 }
@@ -147,6 +149,7 @@ export function openPages(
     mail,
     directory,
     consoleFlow,
+    ownsGlobals,
     openUpstream,
   }: Surroundings,
 ): PageListener {
@@ -349,7 +352,7 @@ export function openPages(
     consoleFlow?.({ drawing, formTokens, visitors, visits, missing, notices, clock }),
   ];
   return listenerOver(flows, {
-    ...{ server, drawing },
+    ...{ server, drawing, ownsGlobals },
     language: rememberLanguage(languageChoice),
     answers: answers(sentForm({ formTokens })),
   });
@@ -384,7 +387,7 @@ const NO_ENDPOINT = {
 };
 
 /** What all flows share. */
-interface Shared {
+interface Shared extends Pick<Surroundings, 'ownsGlobals'> {
   readonly server: Pick<AuthorizationServer, 'issuer'>;
   readonly drawing: Drawing;
   /** Remembers the language that a user chooses on any page. */
@@ -429,5 +432,5 @@ function listenerOver(flows: readonly (Flow | undefined)[], shared: Shared): Pag
   for (const flow of flows) flow?.mount(routes);
   app.notFound((c) => answerNotFound(shared, c));
   app.onError((error, c) => drawing.error(error, c));
-  return getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  return getRequestListener(app.fetch, { overrideGlobalObjects: shared.ownsGlobals });
 }

@@ -205,7 +205,14 @@ class Lifecycle {
 
   #open(next: Configuration, secretOfStart?: readonly string[], isReload = false): Promise<Service> {
     const isEnding = () => this.#isEnding;
-    return openService(next, this.#environment, { ...this.#role, secretOfStart, isReload, isEnding });
+    const ownsGlobals = true;
+    return openService(next, this.#environment, {
+      ...this.#role,
+      secretOfStart,
+      isReload,
+      isEnding,
+      ownsGlobals,
+    });
   }
 
   /** Resolves when the requests that came before are answered. */

@@ -128,6 +128,8 @@ interface ServiceRole extends Observation {
   readonly users?:
     | { readonly directory: Directory; readonly claimsOf: (people: People) => GetUserClaims }
     | undefined;
+  /** Whether the process runs nothing else. */
+  readonly ownsGlobals: boolean;
   /** Whether this process serves the database already. */
   readonly isReload: boolean;
   isEnding(): boolean;
@@ -316,7 +318,7 @@ function serviceOf(given: Given, data: Data, parts: Parts): Service {
 }
 
 function listenerOf(given: Given, { directory, instance, clock }: Data, parts: Parts): RequestListener {
-  const { configuration, files, isEnding, monitor } = given;
+  const { configuration, files, isEnding, monitor, ownsGlobals } = given;
   const { clientCertificate, requestLog, guesses, server, mail, unfinished, readiness } = parts;
   const { admin, consoleFlow, forApis } = parts;
   const { settings } = configuration;
@@ -332,6 +334,7 @@ function listenerOf(given: Given, { directory, instance, clock }: Data, parts: P
       return openPages(instance, {
         ...{ settings, server, requestLog, operator: files.operator, notifyClients, directory, consoleFlow },
         mail: mail && { queue: mail.queue, links: mail.links, codes: mail.codes },
+        ownsGlobals,
         openUpstream: await upstreamOf(instance, files.providers, monitor?.provider),
       });
     }),

@@ -63,7 +63,7 @@ export async function startConsole(
   const pages = openPages(instance, {
     ...{ settings: configuration.settings, server, requestLog, operator: {} },
     notifyClients: async () => new Map(),
-    ...{ mail: undefined, directory: undefined, openUpstream: undefined },
+    ...{ mail: undefined, directory: undefined, openUpstream: undefined, ownsGlobals: false },
     consoleFlow: await openConsole(instance, surroundings),
   });
   const http = createServer(requestListener({ server, requestLog, pages }));
