@@ -24,6 +24,17 @@ const NOT_PREPARED: ReadonlySet<string> = new Set(['26000', '42P05']);
 /** A function of `schema.ts` cannot be a transaction by itself: the role's defaults are not those that it needs. */
 export const NEEDS_BEGIN = 'GRTD1';
 
+/** The same, and that the transaction is read-only. */
+const NEED_BEGIN: ReadonlySet<string> = new Set([NEEDS_BEGIN, '25006']);
+
+/**
+ * How long the writes of several callers wait for each lock. Less than PostgreSQL's `deadlock_timeout`, since they wait
+ * for each other's locks as well.
+ */
+const SHARED_LOCK_TIMEOUT = '100ms';
+
+const NEVER: ReadonlySet<string> = new Set();
+
 /**
  * With any settings of the role or server, a commit is flushed and confirmed by a synchronous standby, and
  * the server warns if it was not.
@@ -106,42 +117,66 @@ export class PostgresConnections {
    * its outcome may be unknown.
    */
   async write(calls: readonly PostgresCall[]): Promise<readonly PostgresResult[]> {
-    const begin = this.#beginning();
-    return this.#attempt((client) =>
-      watched(client, async () => {
-        const [, ...results] = await this.#send(client, [
-          () => client.query({ text: begin }),
-          ...calls.map((call) => () => this.#query(client, call)),
-          () => client.query({ text: 'COMMIT' }),
-        ]);
-        requireCommitted(results.pop());
-        return results;
-      }),
+    return this.#write(this.#beginning(), calls, LOST_RACE);
+  }
+
+  async #write(
+    begin: string,
+    calls: readonly PostgresCall[],
+    retried: ReadonlySet<string>,
+  ): Promise<readonly PostgresResult[]> {
+    return this.#attempt(
+      (client) =>
+        watched(client, async () => {
+          const [, ...results] = await this.#send(client, [
+            () => client.query({ text: begin }),
+            ...calls.map((call) => () => this.#query(client, call)),
+            () => client.query({ text: 'COMMIT' }),
+          ]);
+          requireCommitted(results.pop());
+          return results;
+        }),
+      retried,
     );
+  }
+
+  /** Whether the transactions of this caller begin with a condition, which those of others do not. */
+  get hasCondition(): boolean {
+    return this.#condition() !== undefined;
   }
 
   /**
    * Calls a function that is a whole write. It needs no `BEGIN` and `COMMIT`, unless there is a condition or the role's
    * defaults differ (ADR 208).
-   * @param call a function of `schema.ts`, without its last parameter
+   * @param call of functions of `schema.ts`, without the last parameter
+   * @param scope whose writes: of several callers, which wait for locks only shortly and are not retried; of one; or of
+   *   this one with its condition
    */
-  async writeOnce(call: PostgresCall): Promise<PostgresResult> {
-    const [statement, ...values] = call;
-    const whole: PostgresCall = [statement, ...values, this.#lockTimeout];
-    const hasCondition = this.#condition() !== undefined;
-    if (!hasCondition && !this.#needsBegin) {
+  async writeOnce(
+    [statement, ...values]: PostgresCall,
+    scope: 'shared' | 'single' | 'conditional',
+  ): Promise<PostgresResult> {
+    const isShared = scope === 'shared';
+    const whole: PostgresCall = [statement, ...values, isShared ? SHARED_LOCK_TIMEOUT : this.#lockTimeout];
+    const retried = isShared ? NEVER : LOST_RACE;
+    const begin = scope === 'conditional' ? this.#beginning() : this.#begin;
+    const isPlain = begin === this.#begin;
+    if (isPlain && !this.#needsBegin) {
       try {
-        return await this.#attempt((client) =>
-          watched(client, async () =>
-            only((await this.#send(client, [() => this.#query(client, whole)]))[0]),
-          ),
+        return await this.#attempt(
+          (client) =>
+            watched(client, async () =>
+              only((await this.#send(client, [() => this.#query(client, whole)]))[0]),
+            ),
+          retried,
         );
       } catch (error) {
-        if (sqlState(error) !== NEEDS_BEGIN) throw error;
-        this.#needsBegin = true;
+        if (!NEED_BEGIN.has(sqlState(error))) throw error;
       }
     }
-    return only((await this.write([whole]))[0]);
+    const [result] = await this.#write(begin, [whole], retried);
+    if (isPlain) this.#needsBegin = true;
+    return only(result);
   }
 
   /** A transaction in two halves: `next` receives the results of the first and returns the second. */
@@ -207,15 +242,18 @@ export class PostgresConnections {
     this.#isClosed = true;
   }
 
-  /** Attempts again if nothing has happened and another attempt may succeed. */
-  async #attempt<T>(work: (client: PostgresClient) => Promise<T>): Promise<T> {
+  /**
+   * Attempts again if nothing has happened and another attempt may succeed.
+   * @param retried the SQLSTATEs of the server after which it may
+   */
+  async #attempt<T>(work: (client: PostgresClient) => Promise<T>, retried = LOST_RACE): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#once(work);
       } catch (error) {
         const code = sqlState(error);
         if (NOT_PREPARED.has(code)) this.#isPrepared = false;
-        else if (!LOST_RACE.has(code)) throw error;
+        else if (!retried.has(code)) throw error;
         if (attempt === MAX_ATTEMPTS) throw error;
         // Random, so that transactions that collided do not collide again.
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 5 * attempt));

@@ -9,6 +9,7 @@ import {
   type PostgresConnections,
   type PostgresStatement,
   rowsOf,
+  sqlState,
 } from './connections.ts';
 import { STORE_TABLES } from './schema.ts';
 
@@ -78,6 +79,29 @@ export function msLeftOf({ untilMs, untilByCalendarMs }: Term, clock: () => numb
   return Math.min(untilMs - performance.now(), untilByCalendarMs - clock());
 }
 
+/** The maximum number of writes in one call: their locks are held until the last of them is done. */
+const MAX_SHARED = 64;
+
+/** Milliseconds after which a call holds up the next no longer, if PostgreSQL has not answered. */
+const MAX_HOLD_MS = 200;
+
+/**
+ * The classes of SQLSTATE that one of several writes can cause: its data, a lost race, a limit, a lock, or a canceled
+ * statement. PostgreSQL has then rolled back all of them.
+ */
+const OF_ONE_WRITE = /^(2[23]|40|5[45]|57014|P0|XX)/;
+
+/** A write that waits for others. Its parameters have the names that the statement reads. */
+interface Waiting extends PromiseWithResolvers<string> {
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+/** A row of a statement that calls a function for each write. `at` is the position of the write, from 1. */
+interface Done extends StampRow {
+  readonly at: number;
+  readonly outcome: unknown;
+}
+
 interface Lease extends Term {
   readonly epoch: number;
 }
@@ -103,6 +127,8 @@ export class Primary {
   readonly #connections: PostgresConnections;
   readonly #issuerId: number;
   readonly #sql: Readonly<Record<keyof typeof PRIMARY_SQL, PostgresStatement>>;
+  /** Writes that wait for the call under way, by the name of their statement. */
+  readonly #waiting = new Map<string, Waiting[]>();
   #lease: Lease | undefined;
   #renewal: Promise<void> | undefined;
 
@@ -182,15 +208,82 @@ export class Primary {
   }
 
   /**
-   * Calls a function that is a whole write and returns the stamp with its outcome.
-   * @param call without the last parameter of the function
+   * Calls a function that is a whole write. Writes that arrive in one turn of the event loop, or
+   * while a call is under way, share the next one (ADR 200).
+   * @param statement calls the function for each element of the JSON list `$1`. It leaves out writes whose grant another
+   *   transaction has locked, unless `$3` says that it waits
+   * @returns the outcome of the function
    */
-  writeOnce(call: PostgresCall): Promise<string> {
-    return reportingFaults(async () => {
-      const result = await this.#connections.writeOnce(call);
-      await this.#outlastOldPrimary(result);
-      return String(rowsOf<{ outcome: unknown }>(result)[0]?.outcome);
+  writeOnce(statement: PostgresStatement, parameters: Waiting['parameters']): Promise<string> {
+    return reportingFaults(() => {
+      if (this.#connections.hasCondition) return this.#writeAlone(statement, parameters, 'conditional');
+      const write = { ...Promise.withResolvers<string>(), parameters };
+      const waiting = this.#waiting.get(statement.name);
+      if (waiting === undefined) {
+        this.#waiting.set(statement.name, [write]);
+        setImmediate(() => this.#writeNext(statement));
+      } else waiting.push(write);
+      return write.promise;
     });
+  }
+
+  /** Begins a call with the writes that wait. While it is under way, others do. */
+  #writeNext(statement: PostgresStatement): void {
+    const writes = this.#waiting.get(statement.name)?.splice(0, MAX_SHARED) ?? [];
+    if (writes.length === 0) {
+      this.#waiting.delete(statement.name);
+      return;
+    }
+    let isUnderWay = true;
+    const goOn = () => {
+      clearTimeout(timer);
+      if (isUnderWay) setImmediate(() => this.#writeNext(statement));
+      isUnderWay = false;
+    };
+    const timer = setTimeout(goOn, MAX_HOLD_MS);
+    void this.#writeTogether(statement, writes, goOn);
+  }
+
+  /** Never rejects. A write that was left out, or may have made the others fail, is called again by itself. */
+  async #writeTogether(
+    statement: PostgresStatement,
+    writes: readonly Waiting[],
+    onAnswer: () => void,
+  ): Promise<void> {
+    const done = new Map<number, string>();
+    try {
+      const parameters = writes.map((write) => write.parameters);
+      const result = await this.#call(statement, parameters, 'shared').finally(onAnswer);
+      const rows = rowsOf<Done>(result);
+      if (rows.length > 0) await this.#outlastOldPrimary(result);
+      for (const { at, outcome } of rows) done.set(at, String(outcome));
+    } catch (error) {
+      if (!OF_ONE_WRITE.test(sqlState(error))) {
+        for (const { reject } of writes) reject(error);
+        return;
+      }
+    }
+    for (const [index, { parameters, resolve }] of writes.entries())
+      resolve(done.get(index + 1) ?? this.#writeAlone(statement, parameters, 'single'));
+  }
+
+  async #writeAlone(
+    statement: PostgresStatement,
+    parameters: Waiting['parameters'],
+    scope: 'single' | 'conditional',
+  ): Promise<string> {
+    const result = await this.#call(statement, [parameters], scope);
+    await this.#outlastOldPrimary(result);
+    return String(rowsOf<Done>(result)[0]?.outcome);
+  }
+
+  #call(
+    statement: PostgresStatement,
+    writes: readonly Waiting['parameters'][],
+    scope: 'shared' | 'single' | 'conditional',
+  ): Promise<PostgresResult> {
+    const list = JSON.stringify(writes);
+    return this.#connections.writeOnce([statement, list, this.#issuerId, scope !== 'shared'], scope);
   }
 
   /** As `PostgresConnections.transaction`. Resolves once it is durable and visible to every process. */

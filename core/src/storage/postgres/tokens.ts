@@ -127,15 +127,15 @@ const RECORD_UPON_CLIENT = `${ADMITTED_UPON_CLIENT},
  * Tokens as the parameter `$2`.
  * @throws {ContractBreach} a token is tied to others without a grant
  */
-export function asParameter(tokens: readonly NewToken[]): string {
+function rowsOfNew(tokens: readonly NewToken[]): readonly RowObject[] {
   requireGrantsBehindTies(tokens);
-  return JSON.stringify(
-    tokens.map((token) => ({
-      ...insertedRow(TOKENS, token),
-      end_of_day: endOfDay(token.keepUntil),
-    })),
-  );
+  return tokens.map((token) => ({
+    ...insertedRow(TOKENS, token),
+    end_of_day: endOfDay(token.keepUntil),
+  }));
 }
+
+export const asParameter = (tokens: readonly NewToken[]): string => JSON.stringify(rowsOfNew(tokens));
 
 /** The outcome of a statement that stores tokens. */
 export function outcomeOf(result: PostgresResult | undefined): IssueOutcome {
@@ -145,9 +145,15 @@ export function outcomeOf(result: PostgresResult | undefined): IssueOutcome {
 
 type Parties = Pick<TokenRecord, 'clientId' | 'subject' | 'sessionId' | 'grantId'>;
 
+/** The parameters of the functions that store tokens upon a token or code, in order. */
+const UPON = (used: string) =>
+  `id text, now bigint, client_id text, subject text, session_id text, grant_id text, tokens json, issued bigint,
+  grant_until bigint, session_until bigint, keys text[], keys_until bigint[], once text, once_until bigint,
+  used ${used}, event json`;
+
 /**
- * The parameters of the functions that store tokens upon a token or code. They refuse tokens that name other principals,
- * whose basis is then no client's, and `outcomeUpon` says why.
+ * What `UPON` names. The functions refuse tokens that name other principals, whose basis is then no client's, and
+ * `outcomeUpon` says why.
  * @param used what the basis keeps of its use
  */
 function parametersUpon(
@@ -157,30 +163,47 @@ function parametersUpon(
   basis: TokenBasis,
   once: OneTimeUse | undefined,
   used: string | number | null,
-): readonly unknown[] {
-  const { id, clientId, subject = null, sessionId = null, grantId = null } = parties;
+) {
+  const { id, clientId, subject, sessionId, grantId } = parties;
   const isOfBasis = PRINCIPAL_MEMBERS.every((member) =>
     tokens.every((token) => token[member] === undefined || token[member] === parties[member]),
   );
   const untilOf = (kind: 'grant' | 'session') =>
-    principalsBehind(tokens).find((kept) => kept.kind === kind)?.keepUntil ?? null;
+    principalsBehind(tokens).find((kept) => kept.kind === kind)?.keepUntil;
   const keys = new Map<string, number>();
   for (const { keyId, keepUntil } of tokens.toSorted((one, other) => other.keepUntil - one.keepUntil))
     if (keyId !== undefined && !keys.has(keyId)) keys.set(keyId, endOfDay(keepUntil));
-  return [
-    ...[handle.issuerId, id, handle.clock(), isOfBasis ? clientId : null, subject, sessionId, grantId],
-    ...[
-      asParameter(tokens),
-      Math.min(...tokens.map(({ issuedAtMs }) => issuedAtMs), Number.MAX_SAFE_INTEGER),
-    ],
-    ...[untilOf('grant'), untilOf('session'), [...keys.keys()], [...keys.values()]],
-    ...[once?.id ?? null, once?.expiresAt ?? null, used, issuanceEvent(handle, tokens, basis)],
-  ];
+  return {
+    ...{ id, now: handle.clock(), client_id: isOfBasis ? clientId : null },
+    ...{ subject, session_id: sessionId, grant_id: grantId, tokens: rowsOfNew(tokens) },
+    issued: Math.min(...tokens.map(({ issuedAtMs }) => issuedAtMs), Number.MAX_SAFE_INTEGER),
+    ...{ grant_until: untilOf('grant'), session_until: untilOf('session') },
+    ...{ keys: [...keys.keys()], keys_until: [...keys.values()] },
+    ...{ once: once?.id, once_until: once?.expiresAt, used },
+    event: JSON.parse(issuanceEvent(handle, tokens, basis) ?? 'null'),
+  };
 }
 
-/** A call of a function that is a whole write. @param parameters how many it has */
-const callOf = (name: string, parameters: number) =>
-  `SELECT * FROM grantd.${name}_${FUNCTIONS}(${Array.from({ length: parameters }, (_, at) => `$${at + 1}`).join(', ')})`;
+/**
+ * Calls a function that is a whole write, for each element of the list `$1`, one after another. It takes the locks of
+ * grants before, and leaves out writes whose grant another transaction has locked, unless `$3`. OFFSET 0 makes sure that
+ * a function is called once for each write that is left.
+ * @param parameters names and types, between the issuer `$2` and the time to wait for locks, `$4`
+ */
+const callOf = (name: string, parameters: string) => {
+  const values = parameters.split(/,\s+/).map((each) => `w.${each.split(' ')[0]}`);
+  return `
+  WITH writes AS (SELECT * FROM ROWS FROM (json_to_recordset($1) AS (${parameters})) WITH ORDINALITY),
+  free AS (
+    SELECT id FROM grantd.principals
+    WHERE NOT $3 AND issuer_id = $2 AND kind = 'grant' AND id = ANY (ARRAY(SELECT grant_id FROM writes))
+    FOR UPDATE SKIP LOCKED)
+  SELECT at, (done).* FROM (
+    SELECT w.ordinality AS at, grantd.${name}_${FUNCTIONS}($2, ${values.join(', ')}, $4) AS done
+    FROM (
+      SELECT * FROM writes WHERE $3 OR grant_id IS NULL OR grant_id = ANY (ARRAY(SELECT id FROM free)) OFFSET 0) w
+    OFFSET 0) called`;
+};
 
 /** The lock of exchanges `$1` by the client `$2` for the user `$3`. */
 const EXCHANGES_OF =
@@ -192,12 +215,15 @@ export const TOKENS_SQL = {
 
   issueWithoutRow: RECORD_UPON_CLIENT,
 
-  issueUpon: callOf('issue_upon_refresh_token', 18),
+  issueUpon: callOf('issue_upon_refresh_token', UPON('text')),
 
   // Together with others that exchange, and apart from `revokeGrants`, which else would not see what is stored meanwhile.
   shareExchanges: `SELECT pg_advisory_xact_lock_shared(${EXCHANGES_OF})`,
 
-  revoke: callOf('revoke', 9),
+  revoke: callOf(
+    'revoke',
+    'id text, kind text, now bigint, pair text, family text, grant_id text, event json',
+  ),
 
   // Walks through the exchanged tokens that live. An index by ancestor would cost every exchange.
   descendants: `
@@ -254,7 +280,7 @@ export async function postgresTokens(
     successor: string | null,
   ): Promise<ContinuationOutcome> => {
     const parameters = parametersUpon(handle, record, tokens, 'refresh_token', once, successor);
-    const outcome = await primary.writeOnce([sql.issueUpon, ...parameters]);
+    const outcome = await primary.writeOnce(sql.issueUpon, parameters);
     if (outcome === 'issued' || outcome === 'already_used') return outcome;
     return reasonToRefuse(outcomeUpon(await find('refresh_token', record.id), tokens, clock()), record.id);
   };
@@ -265,9 +291,9 @@ export async function postgresTokens(
   ): Promise<void> => {
     const [type, target] =
       what === 'family' ? (['family_revoked', familyId ?? id] as const) : (['token_revoked', id] as const);
-    const event = eventOf(handle, type, { target, clientId, subject }, originOf());
-    const ties = [pairId ?? null, familyId ?? null, grantId ?? null];
-    await primary.writeOnce([sql.revoke, issuerId, id, what, clock(), ...ties, event]);
+    const event = JSON.parse(eventOf(handle, type, { target, clientId, subject }, originOf()));
+    const ties = { pair: pairId, family: familyId, grant_id: grantId };
+    await primary.writeOnce(sql.revoke, { id, kind: what, now: clock(), ...ties, event });
   };
 
   return {
@@ -425,7 +451,7 @@ export const AUTHORIZATION_CODES_SQL = {
     recorded AS (${insertEvent('$4', { each: 'issued' })})
     SELECT 1 FROM issued`,
 
-  redeem: callOf('redeem', 18),
+  redeem: callOf('redeem', UPON('bigint')),
 
   revoke: `
     WITH code AS (
@@ -476,7 +502,7 @@ export async function postgresAuthorizationCodes(
 
     async redeem(code, tokens, once) {
       const parameters = parametersUpon(handle, code, tokens, 'authorization_code', once, latest(tokens));
-      const outcome = await primary.writeOnce([sql.redeem, ...parameters]);
+      const outcome = await primary.writeOnce(sql.redeem, parameters);
       if (outcome === 'issued' || outcome === 'already_used') return outcome;
       return reasonToRefuse(outcomeUponCode(await get(code.id), tokens, clock()), code.id);
     },
