@@ -209,7 +209,7 @@ const callOf = (name: string, parameters: string) => {
 const EXCHANGES_OF =
   "hashtextextended(json_build_array('exchanges', $1::integer, $2::text, $3::text)::text, 0)";
 
-// ADR 9, ADR 208
+// ADR 9, ADR 200, ADR 208
 export const TOKENS_SQL = {
   issue: STORE_UPON_CLIENT,
 
