@@ -345,6 +345,29 @@ describe('settings of a client', () => {
     assert.doesNotMatch(stderr, /recognise/);
   });
 
+  test('a redirect URI has a scheme that fits the application, and what is stored stays', async () => {
+    const home = workbench.folder();
+    const add = (id: string, uri: string, ...args: string[]) =>
+      grantd(home, ['client', 'add', id, '--scope', 'openid', '--redirect-uri', uri, ...args]);
+    const web = ['--application-type', 'web'];
+    for (const [uri, args, expected] of [
+      ['localhost:3000/cb', [], 'https:// or http:// before the host'],
+      ['app.example.com:3000/cb', [], 'https:// or http:// before the host'],
+      ['myapp:/cb', ['--application-type', 'native'], 'https, http or a scheme with a period'],
+      ['com.example.app:/cb', web, 'https or http for a web application'],
+      ['https://user@a.example/cb', [], 'no username and no password'],
+    ] as const) {
+      const { code, stderr } = await add('unfit', uri, ...args);
+      assert.equal(code, 2, uri);
+      assert.ok(stderr.includes(`${uri}: expected ${expected}`), stderr);
+    }
+    assert.equal((await add('phone', 'com.example.app:/cb')).code, 0);
+    assert.equal((await add('editor', 'editor://cb', '--insecure-redirect-uris')).code, 0);
+    const unset = await grantd(home, ['client', 'update', 'editor', '--unset', 'insecure-redirect-uris']);
+    assert.equal(unset.code, 0, unset.stderr);
+    assert.equal((await grantd(home, ['client', 'update', 'editor', ...web])).code, 2);
+  });
+
   test('a change of its pairwise identifiers ends the tokens of a client, and no other change does', async () => {
     const home = workbench.folder();
     const prints = (...args: string[]) => grantdPrints(home, args);

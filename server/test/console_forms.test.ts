@@ -309,6 +309,31 @@ describe('forms', () => {
     assert.deepEqual(api.api_scopes, ['api:read', 'api:write']);
   });
 
+  test('each wrong redirect URI is named by its line, with what is wrong', async () => {
+    const uris = [
+      'https://a.example/',
+      '',
+      'localhost:3000/cb',
+      'com.example.app:/cb',
+      'https://a.example/*',
+    ];
+    for (const [language, words] of [
+      [
+        'en',
+        /Line 3: Begin with https:\/\/[^<]*<br>Line 4: A web application needs [^<]*<br>Line 5: Remove the fragment/,
+      ],
+      ['de', /Zeile 3: Beginnen [^<]*<br>Zeile 4: Eine Webanwendung [^<]*<br>Zeile 5: Entfernen/],
+    ] as const) {
+      const form = await at(`clients?ask=add_spa&ui_language=${language}`);
+      const sent = { do: 'add_spa', client_id: 'unfit', redirect_uris: uris.join('\r\n') };
+      const wrong = await browser.submit(form, sent);
+      assert.equal(wrong.status, 400);
+      assert.match(wrong.html, words);
+    }
+    await at('clients?ui_language=en');
+    assert.equal(await set.instance.storage.clients.get('unfit'), undefined);
+  });
+
   test('every member of a client can be changed, and a change that can end access is asked about', async () => {
     await set.addClient('edited', { client_name: 'Before' });
     const form = await at('clients?id=edited&ask=edit');

@@ -18,6 +18,7 @@ import { Refused } from '../config/refused.ts';
 import { adminProblem } from '../instance/admin_access.ts';
 import type { ClientBuilder } from './operation.ts';
 import { InvalidInput } from './operation_refused.ts';
+import { brokenRule, URI_RULES } from './uri_rules.ts';
 
 /** Client metadata by member name, as given. */
 export type Members = Readonly<Record<string, unknown>>;
@@ -52,6 +53,7 @@ async function clientFrom(
   members: Members,
   registered?: ClientRecord,
 ): Promise<NewClient> {
+  requireReturnUris(members, registered);
   try {
     const client = await builder.operator.clientFrom(identity, members, registered);
     const problem = adminProblem(builder.issuer, client);
@@ -64,6 +66,37 @@ async function clientFrom(
       throw new Refused(`a document of the client cannot be fetched: ${cause.message}. Try again later.`);
     throw new InvalidInput(error.member, error.problem);
   }
+}
+
+/** Members with URIs to which the server sends the browser. */
+const RETURN_URIS = ['redirect_uris', 'post_logout_redirect_uris'] as const;
+
+/**
+ * Checks each URI to which the server would send the browser (ADR 213). What is stored already stays, unless the type of the
+ * application changes.
+ * @throws {InvalidInput} names each wrong URI by its place
+ */
+function requireReturnUris(members: Members, registered: ClientRecord | undefined): void {
+  const before: Members = registered === undefined ? {} : documentOf(registered);
+  const isOfSameType = members.application_type === before.application_type;
+  for (const name of RETURN_URIS) {
+    const stored = isOfSameType ? listIn(before, name) : [];
+    const wrong = listIn(members, name).flatMap((uri, at) => {
+      const rule = typeof uri !== 'string' || stored.includes(uri) ? undefined : brokenRule(uri, members);
+      return rule === undefined ? [] : [{ at, uri, detail: `expected ${URI_RULES[rule].words}` }];
+    });
+    if (wrong.length > 0)
+      throw new InvalidInput(
+        name,
+        wrong.map(({ uri, detail }) => `${uri}: ${detail}`).join('; '),
+        wrong.map(({ at, detail }) => ({ in: `/${name}/${at}`, detail })),
+      );
+  }
+}
+
+function listIn(members: Members, name: string): readonly unknown[] {
+  const value = members[name];
+  return Array.isArray(value) ? value : [];
 }
 
 /** Default grant types: for an application with users, an API, or a machine. */

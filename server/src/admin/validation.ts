@@ -4,6 +4,7 @@ import { LANGUAGE_FORM } from '../texts/texts.ts';
 import { InvalidInput, type ValueProblem } from './operation_refused.ts';
 import type { Schema } from './schema.ts';
 import type { AnyOperation } from './table.ts';
+import { URI_RULES, type UriRule } from './uri_rules.ts';
 
 const validators = new WeakMap<Schema, Validator>();
 
@@ -62,23 +63,29 @@ export const PATTERNS = {
   },
 } as const satisfies Readonly<Record<string, { readonly form: string; readonly words: string }>>;
 
-export type PatternName = keyof typeof PATTERNS;
+const RULES: Readonly<Record<string, { readonly form?: string; readonly words: string }>> = {
+  ...PATTERNS,
+  ...URI_RULES,
+};
 
-const PATTERN_NAMES = Object.keys(PATTERNS) as readonly PatternName[];
+/** The name of a rule that pages say in their own language. */
+export type PatternName = keyof typeof PATTERNS | UriRule;
+
+const PATTERN_NAMES = Object.keys(RULES) as readonly PatternName[];
 
 /** The name of a pattern in a schema. */
 export function patternOf(rule: unknown): PatternName | undefined {
-  return PATTERN_NAMES.find((name) => PATTERNS[name].form === rule);
+  return PATTERN_NAMES.find((name) => RULES[name]?.form !== undefined && RULES[name].form === rule);
 }
 
 function wordsOfPattern(rule: unknown): string {
   const name = patternOf(rule);
-  return name === undefined ? `a text of the form ${rule}` : PATTERNS[name].words;
+  return RULES[name ?? '']?.words ?? `a text of the form ${rule}`;
 }
 
-/** The pattern that a problem is about. */
+/** The rule that a problem is about. */
 export function patternIn({ detail }: Pick<ValueProblem, 'detail'>): PatternName | undefined {
-  return PATTERN_NAMES.find((name) => detail === `expected ${PATTERNS[name].words}`);
+  return PATTERN_NAMES.find((name) => detail === `expected ${RULES[name]?.words}`);
 }
 
 /** What rules of the schemas demand, by keyword. */

@@ -200,7 +200,7 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
     }
     return await perform(visit, own, act, given, sent.input);
   } catch (error) {
-    if (error instanceof InvalidInput) return again(problemsAt(fields, error.errors), { status: 400 });
+    if (error instanceof InvalidInput) return again(problemsAt(fields, error.errors, form), { status: 400 });
     // Changed since this request has begun.
     if (error instanceof OperationRefused && error.kind === 'outdated' && stored !== undefined)
       return submitAct(visit, own);

@@ -13,14 +13,15 @@ interface NewClientForm {
 const SIGNS_IN = ['client_name', 'redirect_uris', 'post_logout_redirect_uris', 'scope', 'allowed_groups'];
 const SCOPES = { scope: 'openid profile email' };
 const OF_USERS = ['authorization_code', 'refresh_token'];
+const IN_BROWSERS = { grant_types: OF_USERS, application_type: 'web' };
 
 /** What each kind of client needs at first. Everything else can be changed later. */
 export const NEW_CLIENTS: Readonly<Record<string, NewClientForm>> = {
-  web: { first: SIGNS_IN, values: SCOPES, members: { grant_types: OF_USERS } },
+  web: { first: SIGNS_IN, values: SCOPES, members: IN_BROWSERS },
   spa: {
     first: SIGNS_IN,
     values: { ...SCOPES, redirect_uris: ['http://localhost:5173/'] },
-    members: { grant_types: OF_USERS, token_endpoint_auth_method: 'none' },
+    members: { ...IN_BROWSERS, token_endpoint_auth_method: 'none' },
   },
   native: {
     first: SIGNS_IN,

@@ -224,6 +224,10 @@ export interface ShownProblem {
   readonly detail?: string;
   /** What the value has to be, which the texts say. */
   readonly pattern?: PatternName;
+  /** The number of the line, of a field with one value per line. */
+  readonly line?: number;
+  /** Problems of further lines. */
+  readonly others?: readonly ShownProblem[];
 }
 
 /** Problems by the name of the field; under an empty name those that belong to no field. */
@@ -352,8 +356,15 @@ function put(input: Record<string, unknown>, path: readonly string[], value: unk
   input[name] = rest.length > 0 ? below : merges && isJsonObject(value) ? { ...value, ...below } : value;
 }
 
-/** Puts the errors of an operation at the fields that they are about. */
-export function problemsAt(fields: readonly Field[], errors: readonly ValueProblem[]): Problems {
+/**
+ * Puts the errors of an operation at the fields that they are about.
+ * @param form what was sent, which tells the lines of the values of a list
+ */
+export function problemsAt(
+  fields: readonly Field[],
+  errors: readonly ValueProblem[],
+  form = new URLSearchParams(),
+): Problems {
   const problems = new Map<string, ShownProblem>();
   for (const error of errors) {
     const { in: pointer, detail } = error;
@@ -369,13 +380,22 @@ export function problemsAt(fields: readonly Field[], errors: readonly ValueProbl
     const rest = path.slice(field?.path.length ?? (alike === undefined ? 0 : 1)).join('.');
     const name = alike?.name ?? '';
     const pattern = patternIn(error);
-    if (!problems.has(name))
-      problems.set(
-        name,
-        pattern === undefined
-          ? { reason: 'refused', detail: rest === '' ? detail : `${rest}: ${detail}` }
-          : { reason: 'pattern', pattern },
-      );
+    const line = alike?.kind === 'lines' ? lineOf(form.get(name) ?? '', Number(rest)) : undefined;
+    const found: ShownProblem = {
+      ...(pattern === undefined
+        ? { reason: 'refused', detail: rest === '' || line !== undefined ? detail : `${rest}: ${detail}` }
+        : { reason: 'pattern', pattern }),
+      ...(line !== undefined && { line }),
+    };
+    const first = problems.get(name);
+    if (first === undefined) problems.set(name, found);
+    else if (line !== undefined) problems.set(name, { ...first, others: [...(first.others ?? []), found] });
   }
   return problems;
+}
+
+/** The number of the line with a value of a list. Empty lines are no values. */
+function lineOf(text: string, at: number): number | undefined {
+  const filled = text.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [index + 1]));
+  return filled[at];
 }

@@ -170,13 +170,15 @@ function sentence(text: string): string {
 }
 
 export function problemText(
-  { reason, at, detail, pattern }: ShownProblem,
-  { console: { forms } }: Texts,
+  { reason, at, detail, pattern, line, others = [] }: ShownProblem,
+  texts: Texts,
 ): Html {
+  const { forms } = texts.console;
   const text = pattern === undefined ? forms.problems[reason] : forms.patterns[pattern];
   const place = at === undefined ? '' : ` ${forms.place(String(at[0]), String(at[1]))}`;
   const more = detail === undefined ? '' : html` <span lang="en"><bdi>${sentence(detail)}</bdi></span>`;
-  return html`${text}${place}${more}`;
+  const where = line === undefined ? '' : `${forms.line(String(line))} `;
+  return html`${where}${text}${place}${more}${others.map((other) => html`<br>${problemText(other, texts)}`)}`;
 }
 
 function storedShown(field: Field, value: unknown, texts: Texts): Html {

@@ -278,6 +278,7 @@ export const FORMS: typeof en.FORMS = {
   yes: 'Ja',
   no: 'Nein',
   onePerLine: 'Ein Wert pro Zeile.',
+  line: (line) => `Zeile ${line}:`,
   place: (line, column) => `Zeile ${line}, Spalte ${column}.`,
   parts: {
     profile: 'Angaben zum Benutzer',
@@ -332,5 +333,12 @@ export const FORMS: typeof en.FORMS = {
     language: 'Verwenden Sie das Kürzel einer Sprache, etwa de oder pt-BR.',
     audit_head:
       'Verwenden Sie eine Zahl, einen Doppelpunkt und 43 Buchstaben, Ziffern, Binde- oder Unterstriche.',
+    uri_absolute: 'Beginnen Sie mit https://, oder mit http:// für diesen Rechner.',
+    uri_characters: 'Verwenden Sie keine Leerzeichen und nur ASCII-Zeichen.',
+    uri_exact:
+      'Entfernen Sie das Fragment (#) oder den Platzhalter (*). Der Server vergleicht die ganze URI genau.',
+    uri_credentials: 'Entfernen Sie Benutzername und Passwort.',
+    uri_web: 'Eine Webanwendung braucht https:// oder http://. Nur native Anwendungen haben eigene Schemata.',
+    uri_private: 'Ein eigenes Schema braucht einen Punkt, etwa com.example.app:/callback.',
   },
 };

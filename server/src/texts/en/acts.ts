@@ -278,6 +278,7 @@ export const FORMS = {
   yes: 'Yes',
   no: 'No',
   onePerLine: 'One per line.',
+  line: (line: string) => `Line ${line}:`,
   place: (line: string, column: string) => `Line ${line}, column ${column}.`,
   parts: {
     profile: 'Profile',
@@ -332,5 +333,12 @@ export const FORMS = {
     printable: 'Use letters, digits, signs and spaces, without accents.',
     language: 'Use the tag of a language, such as de or pt-BR.',
     audit_head: 'Use a number, a colon and 43 letters, digits, hyphens or underscores.',
+    uri_absolute: 'Begin with https://, or with http:// for this machine.',
+    uri_characters: 'Use no spaces and no characters outside ASCII.',
+    uri_exact: 'Remove the fragment (#) or wildcard (*). The server compares the whole URI exactly.',
+    uri_credentials: 'Remove the username and password.',
+    uri_web:
+      'A web application needs https:// or http://. Only native applications have schemes of their own.',
+    uri_private: 'A scheme of your own needs a period, such as com.example.app:/callback.',
   },
 };
