@@ -309,6 +309,37 @@ describe('forms', () => {
     assert.deepEqual(api.api_scopes, ['api:read', 'api:write']);
   });
 
+  test('a name that is taken is refused at its field, which has the focus', async () => {
+    await set.addClient('taken');
+    for (const [page, act, field, fields] of [
+      ['users', 'add', 'username', { username: 'ALICE', password: 'correct horse' }],
+      ['clients', 'add_web', 'client_id', { client_id: 'taken', redirect_uris: 'https://a.example/' }],
+      ['groups', 'add', 'name', { name: 'Admins' }],
+    ] as const) {
+      const form = await at(`${page}?ask=${act}`);
+      const wrong = await browser.submit(form, { do: act, ...fields });
+      assert.equal(wrong.status, 409, page);
+      const name = new RegExp(`<input id="field-${field}"[^>]* aria-invalid="true" autofocus>`);
+      assert.match(wrong.html, name, page);
+      assert.match(wrong.html, new RegExp(`id="field-${field}-problem"[^>]*>.*already exists`), page);
+      assert.equal(wrong.html.match(/autofocus/g)?.length, 1, page);
+    }
+  });
+
+  test('the first field of a form has the focus', async () => {
+    for (const [path, field] of [
+      ['users?ask=add', 'username'],
+      ['clients?ask=add_spa', 'client_id'],
+      ['groups?ask=add', 'name'],
+    ] as const) {
+      const { html } = await at(path);
+      assert.deepEqual(
+        [...html.matchAll(/id="([^"]*)"[^>]* autofocus/g)].map(([, id]) => id),
+        [`field-${field}`],
+      );
+    }
+  });
+
   test('each wrong redirect URI is named by its line, with what is wrong', async () => {
     const uris = [
       'https://a.example/',

@@ -217,7 +217,8 @@ URI, an API (--resource, --follow-all) and a public client may use no grant, and
       await requireKnownGroups(parts, metadata.allowed_groups);
       await requireKnownApis(parts, metadata.apis);
       const problem = await idProblem(parts, id);
-      if (problem !== undefined) throw new OperationRefused('conflict', problem, 'choose another ID.');
+      if (problem !== undefined)
+        throw new OperationRefused('conflict', problem, 'choose another ID.', 'client_id');
       const secret = hasSecret(metadata) ? await secretFor(parts, supplied, registration) : undefined;
       return { secret, client: { ...registration, ...optional('secrets', secret && [secret.stored]) } };
     },
@@ -229,6 +230,7 @@ URI, an API (--resource, --follow-all) and a public client may use no grant, and
           'conflict',
           `client ${id} already exists`,
           `choose another ID, or run grantd client show ${id}.`,
+          'client_id',
         );
       const { jwks, jwks_uri: keysUri, token_endpoint_auth_method: method } = metadata;
       const hasIdleKeys = secret !== undefined && method === undefined && (jwks ?? keysUri) !== undefined;

@@ -399,6 +399,7 @@ export const GROUP_OPERATIONS = {
           'conflict',
           `group ${wanted} already exists, or a group whose name differs only by case, width or look-alike letters`,
           'choose another name.',
+          'name',
         );
       const added = await requireGroup(parts, wanted);
       const location = `/groups/${encodeURIComponent(added.name)}`;

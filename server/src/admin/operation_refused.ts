@@ -13,13 +13,16 @@ export class OperationRefused extends Refused {
   /** What is wrong, without advice for users of the command line. */
   readonly problem: string;
   readonly advice: string | undefined;
+  /** The member of the input whose value does not fit what is stored. */
+  readonly member: string | undefined;
 
   /** @param advice for users of the command line, after a colon */
-  constructor(kind: RefusalKind, problem: string, advice?: string) {
+  constructor(kind: RefusalKind, problem: string, advice?: string, member?: string) {
     super(advice === undefined ? `${problem}.` : `${problem}: ${advice}`);
     this.kind = kind;
     this.problem = problem;
     this.advice = advice;
+    this.member = member;
   }
 }
 

@@ -206,6 +206,7 @@ export const SCOPE_OPERATIONS = {
           'conflict',
           `${inWords(added)} already has texts`,
           'change them with grantd scope update.',
+          'scope',
         );
       const shown = scopeView(added);
       const query = api === undefined ? '' : `?api=${encodeURIComponent(api)}`;

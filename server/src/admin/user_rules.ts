@@ -140,6 +140,7 @@ export function nameTaken(name: string): OperationRefused {
     'conflict',
     `user ${name} already exists, or a user whose name differs only by case, width or look-alike letters`,
     'choose another name.',
+    'username',
   );
 }
 

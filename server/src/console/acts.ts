@@ -204,10 +204,11 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
     // Changed since this request has begun.
     if (error instanceof OperationRefused && error.kind === 'outdated' && stored !== undefined)
       return submitAct(visit, own);
-    if (error instanceof OperationRefused && error.kind !== 'not_found')
-      return again(new Map([['', { reason: 'refused', detail: error.problem }]]), {
-        status: error.kind === 'forbidden' ? 403 : 409,
-      });
+    if (error instanceof OperationRefused && error.kind !== 'not_found') {
+      const { kind, problem, member = '' } = error;
+      const problems = problemsAt(fields, [{ in: member === '' ? '' : `/${member}`, detail: problem }]);
+      return again(problems, { status: kind === 'forbidden' ? 403 : 409 });
+    }
     if (error instanceof Refused && !(error instanceof OperationRefused))
       return again(new Map([['', { reason: 'refused', detail: error.message }]]), { status: 409 });
     throw error;

@@ -50,6 +50,13 @@ function baseOf({ name }: Field): string {
   return isTranslation(name) ? name.slice(0, name.indexOf('#')) : name;
 }
 
+/** The field that has the focus at first: the first one that is wrong, or else the first one. */
+function focusedIn({ fields, spec, problems }: FormShown): string | undefined {
+  if (problems.size > 0) return [...problems.keys()].find((name) => name !== '');
+  const [first = fields[0]?.name] = spec.first.filter((name) => fields.some((field) => field.name === name));
+  return first;
+}
+
 /** The `id` of a field. */
 export function idOf({ name }: Pick<Field, 'name'>): string {
   return `field-${name.replaceAll(/[^\w-]/g, '-')}`;
@@ -89,7 +96,7 @@ function fieldShown(field: Field, form: FormShown, texts: Texts): Html {
     ...(stored?.has(name) || adopted?.has(name) ? [`${id}-stored`] : []),
     ...(hint === undefined ? [] : [`${id}-hint`]),
   ].join(' ');
-  const more = html`${described === '' ? '' : html` aria-describedby="${described}"`}${problem === undefined ? '' : html` aria-invalid="true"`}${problem !== undefined && [...problems.keys()].find((one) => one !== '') === name ? html` autofocus` : ''}`;
+  const more = html`${described === '' ? '' : html` aria-describedby="${described}"`}${problem === undefined ? '' : html` aria-invalid="true"`}${focusedIn(form) === name ? html` autofocus` : ''}`;
   const label = html`${labelOf(name, texts, form.spec)} <code class="raw">${name}</code>`;
   const values = typed.getAll(name);
   const [value = ''] = values;
@@ -192,7 +199,7 @@ function storedShown(field: Field, value: unknown, texts: Texts): Html {
 export function problemSummary(heading: string, { fields, problems, spec }: FormShown, texts: Texts): Html {
   const known = fields.filter(({ name }) => problems.has(name));
   const general = problems.get('');
-  return html`<div role="alert" id="problem" class="problem">${icon('alert')}<div><p>${heading}</p>
+  return html`<div role="alert" id="problem" class="problem"${known.length === 0 ? html` tabindex="-1" autofocus` : ''}>${icon('alert')}<div><p>${heading}</p>
 ${general === undefined ? '' : html`<p>${problemText(general, texts)}</p>\n`}${
   known.length === 0
     ? ''

@@ -55,12 +55,13 @@ function snippet(use: ClientUse, client: Client, issuer: string): Html {
 }
 
 /** Links to this machine only: an unchecked client chooses its own redirect URIs. */
-function servingNote({ redirect_uris: [uri = ''] = [] }: Client, { console: words }: Texts): Html {
+function servingNote({ redirect_uris: [uri = ''] = [] }: Client, texts: Texts): Html {
+  const { console: words } = texts;
   const command = commandFor(uri);
   return command === undefined
     ? words.serveFile(html`<code>${uri}</code>`)
     : words.serveFileWith(
-        html`<code>${command}</code>`,
+        copied(command, texts, html`<code>${command}</code>`),
         html`<a href="${uri}" target="_blank" rel="noopener"><code>${uri}</code></a>`,
       );
 }
@@ -250,6 +251,9 @@ console.log(tokens.claims());`;
 /** Rules of snippets and of secrets that are shown once. */
 export const TRY_STYLE = `
 .try { margin-top: 1rem; }
+.card { position: relative; }
+.card:hover { background: var(--ground); }
+.card .button::after { content: ''; position: absolute; inset: 0; }
 .snippet { margin: .5rem 0 0; padding: .875rem; white-space: pre-wrap; background: var(--ground); border: 1px solid var(--line); border-radius: var(--radius, .625rem); }
 .shown-secret { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem .75rem; margin: .75rem 0; }
 .shown-secret code { padding: .5rem .75rem; border: 1px solid var(--edge); border-radius: var(--radius, .625rem); }
