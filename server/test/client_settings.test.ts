@@ -355,7 +355,6 @@ describe('settings of a client', () => {
       ['app.example.com:3000/cb', [], 'https:// or http:// before the host'],
       ['myapp:/cb', ['--application-type', 'native'], 'https, http or a scheme with a period'],
       ['com.example.app:/cb', web, 'https or http for a web application'],
-      ['https://user@a.example/cb', [], 'no username and no password'],
     ] as const) {
       const { code, stderr } = await add('unfit', uri, ...args);
       assert.equal(code, 2, uri);
