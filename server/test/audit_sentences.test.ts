@@ -137,7 +137,27 @@ describe('sentences about events', () => {
       ],
       [
         event('grant_revoked', { actor: 'user:sub-alice', subject: 'sub-alice', client_id: 'web' }),
-        ['alice ended a grant of Shop (web)', 'alice hat einen erteilten Zugriff von Shop (web) beendet'],
+        ['alice ended the access of Shop (web)', 'alice hat den Zugriff von Shop (web) beendet'],
+      ],
+      [
+        event('grant_revoked', { actor: 'console:sub-root', target: 'g1' }),
+        ['root ended the grant g1', 'root hat den Zugriff g1 beendet'],
+      ],
+      [
+        event('family_revoked', {
+          ...{ actor: 'client:web', subject: 'sub-alice', client_id: 'web', address: '203.0.113.7' },
+        }),
+        [
+          'The server revoked a refresh token of Shop (web) for alice and its successors, because an old refresh token was used again from 203.0.113.7',
+          'Der Server hat ein Erneuerungstoken von Shop (web) für alice und seine Nachfolger widerrufen wegen der erneuten Benutzung eines alten Erneuerungstokens von 203.0.113.7 aus',
+        ],
+      ],
+      [
+        event('session_revoked', { actor: 'user:sub-alice', subject: 'sub-alice', reason: 'password_set' }),
+        [
+          'alice revoked the tokens of a session, because the password changed',
+          'alice hat die Token einer Sitzung widerrufen, weil sich das Passwort geändert hat',
+        ],
       ],
       [
         event('person_changed', { actor: 'user:sub-alice', target: 'sub-alice', subject: 'sub-alice' }),

@@ -385,7 +385,7 @@ export const REFUSAL_REASONS = /* @__PURE__ */ texts({
     'The client repeated a refresh request within the grace period (refreshGrace), but the server can no longer derive the new refresh token that it issued at the first request.',
   refresh_token_foreign: 'A client sent a refresh token that was issued to a different client.',
   refresh_token_reused:
-    'The client used a refresh token again after the grace period (refreshGrace), or after it had used the new token that replaced it. The server has revoked the family: all refresh and access tokens that descend from the same authorization code.',
+    'A refresh token was used again after the grace period (refreshGrace), or after the new token that replaced it: by its client or a thief. The server has revoked the family: all refresh and access tokens that descend from the same authorization code.',
   issuance_overtaken:
     'While the server handled the request, the user, client, session or grant was revoked or disabled. The server issued no code or token.',
   consent_denied:

@@ -150,10 +150,10 @@ export function withPreviousTokens(
       const own = await ownOf(record);
       if (own !== undefined) await tokens.revoke(own);
     },
-    async revokeFamily(record) {
+    async revokeFamily(record, reason) {
       await revokePrevious(record);
       const own = await ownOf(record);
-      if (own !== undefined) await tokens.revokeFamily(own);
+      if (own !== undefined) await tokens.revokeFamily(own, reason);
     },
     async rotate(record, successor, issued, once) {
       if (!isPrevious(record)) return tokens.rotate(record, successor, issued, once);

@@ -385,8 +385,8 @@ export interface IssuingTokenRepository extends TokenRepository {
     once?: OneTimeUse,
   ): Awaitable<ContinuationOutcome>;
 
-  /** Revokes every token of the record's family. Atomic and idempotent. */
-  revokeFamily(record: TokenRecord): Awaitable<void>;
+  /** Revokes every token of the record's family. Atomic and idempotent. @param reason a code, for the event */
+  revokeFamily(record: TokenRecord, reason?: string): Awaitable<void>;
 }
 
 /** A time as database drivers return it: an integer, its text, or a `Date`. */
@@ -480,8 +480,11 @@ export interface AuthorizationCodeRepository {
     once?: OneTimeUse,
   ): Awaitable<RedemptionOutcome>;
 
-  /** Revokes a code that was not redeemed yet, and everything of its grant. Atomic and idempotent. */
-  revoke(record: AuthorizationCodeRecord): Awaitable<void>;
+  /**
+   * Revokes a code that was not redeemed yet, and everything of its grant. Atomic and idempotent.
+   * @param reason a code, for the event
+   */
+  revoke(record: AuthorizationCodeRecord, reason?: string): Awaitable<void>;
 }
 
 export interface KeyRepository {
@@ -588,6 +591,8 @@ export type RevocationTarget =
       readonly id: string;
       /** Of a session or grant, if the caller knows it: for the event, whose readers then need not ask about all users. */
       readonly subject?: string;
+      /** Why it ends, as a code, for the event. */
+      readonly reason?: string | undefined;
     }
   /** Milliseconds. */
   | { readonly issuedBeforeMs: number };

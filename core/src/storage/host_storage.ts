@@ -202,7 +202,7 @@ function hostTokens(given: TokenRepository, isPlain: boolean): ReadableTokens {
       isAccessTokenRevoked: (record) => about(record, (mine) => isAccessTokenRevoked(mine)),
     }),
     revoke: (record) => about(record, (mine) => given.revoke(mine)),
-    revokeFamily: (record) => tokens.revokeFamily(mine(record)),
+    revokeFamily: (record, reason) => tokens.revokeFamily(mine(record), reason),
     issue: (issued, basis) => tokens.issue(issued, basis),
     rotate: (record, successor, issued, once) => tokens.rotate(mine(record), successor, issued, once),
     issueFrom: (record, issued, once) => tokens.issueFrom(mine(record), issued, once),
@@ -242,7 +242,7 @@ function hostCodes(
       : guardedCall(async (id) => own.remember(await codes.get(id), authorizationCodeRecord)),
     issue: (code, basis) => codes.issue(code, basis),
     redeem: (record, issued, once) => codes.redeem(own.of(record), issued, once),
-    revoke: (record) => codes.revoke(own.of(record)),
+    revoke: (record, reason) => codes.revoke(own.of(record), reason),
   };
 }
 

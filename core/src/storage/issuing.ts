@@ -227,11 +227,16 @@ function reasonOfDescendant({ ancestors = [] }: NewToken): string {
 }
 
 /** The event about a principal. @param subject of a session */
-export function principalFacts(principal: Principal, id: string, subject?: string): EventFacts {
+export function principalFacts(
+  principal: Principal,
+  id: string,
+  { subject, reason }: Partial<EventFacts> = {},
+): EventFacts {
   return {
     target: id,
     ...(principal === 'client' && { clientId: id }),
     subject: principal === 'subject' ? id : subject,
+    reason,
   };
 }
 
@@ -251,6 +256,11 @@ export function ofNewClient(
 /** Who changed a client: without another actor, a client that has registered itself. */
 export function ofClientChange(origin: EventOrigin): EventOrigin {
   return { actor: 'registration', ...origin };
+}
+
+/** Who ended a family or a code: without another actor, its client, or the server if it has a reason. */
+export function ofEnding(origin: EventOrigin = {}, reason: string | undefined): EventOrigin {
+  return reason === undefined ? origin : { actor: 'server', ...origin };
 }
 
 /** 30 days. */

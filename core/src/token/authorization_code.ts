@@ -189,7 +189,7 @@ async function revokeReused(
   dpop: Proofs['dpop'],
 ): Promise<OAuthError> {
   await dpop?.useUp(); // a recorded request that is sent again revokes nothing
-  await context.storage.authorizationCodes.revoke(record);
+  await context.storage.authorizationCodes.revoke(record, 'code_reused');
   context.onEvent({ ...call, type: 'authorization_code_reused', tokenId: record.id });
   return invalidCode('code_reused');
 }

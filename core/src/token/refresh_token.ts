@@ -164,7 +164,7 @@ function purposeOf(presented: Presented, { select: _, ...remaining }: RemainingA
 
 /** Revokes the family of a refresh token that was used twice (RFC 9700 §4.14.2). @returns the refusal */
 async function revokeStolen(context: ClientContext, { record }: Presented, call: Call) {
-  await context.storage.tokens.revokeFamily(record);
+  await context.storage.tokens.revokeFamily(record, 'refresh_token_reused');
   context.onEvent({ ...call, type: 'refresh_token_reused', tokenId: record.id });
   return refused('refresh_token_reused');
 }

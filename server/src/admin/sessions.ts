@@ -254,7 +254,9 @@ export const SESSION_OPERATIONS = {
     },
     write: async (parts, person) => ({
       document: {
-        sessions_ended: (await endAccess(parts, person, (work) => asPermitted(parts, person, work))).ended,
+        sessions_ended: (
+          await endAccess(parts, person, undefined, (work) => asPermitted(parts, person, work))
+        ).ended,
       },
     }),
   }),

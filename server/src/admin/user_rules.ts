@@ -14,7 +14,7 @@ import { claimTypeOf, hasPrototypeMember, isOfClaimType } from '../people/import
 import { type FactorChange, type MailParameters, MailQueue } from '../people/mailing.ts';
 import { isPasswordHash } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
-import { SessionEnding } from '../people/sessions.ts';
+import { type EndingReason, SessionEnding } from '../people/sessions.ts';
 import { languageFor } from '../texts/texts.ts';
 import { requireSubject, takingWays } from './groups.ts';
 import type { AdminParts, OperationParts } from './operation.ts';
@@ -167,7 +167,7 @@ export async function setPersonDisabled(
   disabled: boolean,
 ): Promise<void> {
   await asPermitted(parts, person, () => setDisabled(parts, person.subject, disabled), disabled);
-  if (disabled) await endSessionsOf(parts, person);
+  if (disabled) await endSessionsOf(parts, person, 'person_disabled');
 }
 
 /**
@@ -177,8 +177,9 @@ export async function setPersonDisabled(
 export async function endSessionsOf(
   { sessions, storage }: Pick<OperationParts, 'sessions' | 'storage'>,
   { subject }: Pick<Person, 'subject'>,
+  reason: EndingReason,
 ): Promise<number> {
-  return (await new SessionEnding({ sessions, storage }).end({ subject })).length;
+  return (await new SessionEnding({ sessions, storage }).end({ subject }, reason)).length;
 }
 
 /** The end of a user’s sessions. */
@@ -223,15 +224,17 @@ interface EndedAccess {
 /**
  * Ends all access of a user: all sessions, and every token and code, including those with `offline_access`. The user can
  * sign in again.
- * @param begin makes the writes that need a right. Default: none does, because it follows from another change
+ * @param reason the other change from which it follows. Default: none
+ * @param begin makes the writes that need a right. Default: none does
  */
 export async function endAccess(
   { sessions, storage }: Pick<OperationParts, 'sessions' | 'storage'>,
   { subject }: Pick<Person, 'subject'>,
+  reason?: EndingReason,
   begin?: <T>(work: () => Promise<T>) => Promise<T>,
 ): Promise<EndedAccess> {
   const ending = new SessionEnding({ sessions, storage, ...(begin !== undefined && { begin }) });
-  const { ends, revoked } = await ending.endAccess(subject);
+  const { ends, revoked } = await ending.endAccess(subject, reason);
   return { ended: ends.length, revoked };
 }
 
@@ -263,7 +266,7 @@ export async function unlinkPerson(
       `grantd user show ${name} shows all links`,
     );
   const ending = new SessionEnding({ sessions, storage });
-  for (const session of through) await ending.end(session);
+  for (const session of through) await ending.end(session, 'provider_unlinked');
   return { ...unlinked, ended: through.length };
 }
 
@@ -283,7 +286,7 @@ export async function setPassword(
     throw new OperationRefused('not_found', `there is no user ${person.name} any more`);
   // After the change, no session can start with the old password. Someone with it may have granted access that outlives
   // sessions.
-  return (await endAccess(parts, person)).ended;
+  return (await endAccess(parts, person, 'password_set')).ended;
 }
 
 /**
@@ -299,7 +302,7 @@ export async function resetFactors(
   const withoutPasskeys = (ways: WaysToSignIn) => ({ ...ways, hasPasskeys: false });
   const wereThere = await takingWays(parts, person, withoutPasskeys, reset);
   // After the reset, no session can start with the old factors. A thief may have used them.
-  const { ended } = await endAccess(parts, person);
+  const { ended } = await endAccess(parts, person, 'factors_reset');
   return { wereThere, ended };
 }
 
@@ -341,7 +344,7 @@ export async function removeFactor(
   const withoutIt = (ways: WaysToSignIn) => ({ ...ways, without: id });
   const isRemoved = await takingWays(parts, person, withoutIt, () => asPermitted(parts, person, remove));
   // After the removal, no session can start with the factor. A thief may have used it.
-  return isRemoved ? (await endAccess(parts, person)).ended : undefined;
+  return isRemoved ? (await endAccess(parts, person, 'factor_removed')).ended : undefined;
 }
 
 /** Lets the factors of a user count that they have added with a recovery code. @returns whether any had to wait */

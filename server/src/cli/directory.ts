@@ -140,7 +140,7 @@ async function link(parts: CommandParts, name: string, wanted: string): Promise<
       );
     }
     // After the change, no session can start with the old password.
-    const { ended } = await endAccess(parts, person);
+    const { ended } = await endAccess(parts, person, 'directory_linked');
     printOne(parts, { name: person.name, sub: subject, directoryId: user.id, sessionsEnded: ended }, [
       `${person.name} signs in through the directory as ${user.dn} from now on; deleted the local password and ended ${ended} sessions`,
     ]);

@@ -13,7 +13,14 @@ import { labelOf } from './forms.ts';
 import { type ConsoleView, consoleFrame, nextLink, type Row, section, termList, urlOf } from './frame.ts';
 import { nextAfter } from './lists.ts';
 import { namesOf } from './names.ts';
-import { identifiersIn, type SentenceView, sentenceOf, TYPE_GROUPS } from './sentences.ts';
+import {
+  endingReasonOf,
+  identifiersIn,
+  isReuse,
+  type SentenceView,
+  sentenceOf,
+  TYPE_GROUPS,
+} from './sentences.ts';
 import { auditActs } from './upkeep_acts.ts';
 import { ago, copied, identifier, moment, reasonLine, termOf } from './values.ts';
 
@@ -319,8 +326,10 @@ function eventRow({ event, count, sinceAt, filter }: FoldedEvents, view: Sentenc
 `;
 }
 
-/** Why a sign-in failed, in words and as a code; nothing for other events, whose sentences say it. */
-function reasonOf({ type, reason = '' }: AuditEventView, texts: Texts): Html | '' {
+/** Why a sign-in failed, or what was used again, in words and as a code; nothing for events whose sentences say it. */
+function reasonOf(event: AuditEventView, texts: Texts): Html | '' {
+  if (isReuse(event)) return reasonLine(endingReasonOf(event) ?? '', texts);
+  const { type, reason = '' } = event;
   return type === 'sign_in_failed' || type === 'audit_restarted' ? reasonLine(reason, texts) : '';
 }
 

@@ -71,11 +71,16 @@ export async function submitSearch(visit: Visit): Promise<Response> {
   if (exact.size === 0 && named !== undefined) return c.redirect(named, 303);
   if (SEARCHED.some((kind) => found[kind].count > 0))
     return c.redirect(urlOf(view.base, 'search', { q: text }), 303);
+  if (IDENTIFIER.test(text) && (await call('listAudit', { target: text, limit: 1 })).items.length > 0)
+    return c.redirect(urlOf(view.base, 'audit', { target: text }), 303);
   return renderPage(c, searchPage({ ...view, text: '', found, isRequest: REQUEST.test(text) }, setting));
 }
 
 /** The number of a request, as pages of errors show it. */
 const REQUEST = /^[\w-]{8}-[0-9a-z]{1,12}-[0-9a-z]{1,6}$/;
+
+/** The identifier of a grant, session or token, or the digest of an opaque one. */
+const IDENTIFIER = /^[\w-]{16,64}$/;
 
 /** Also of another server. */
 function isJwt(token: string): boolean {

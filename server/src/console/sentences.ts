@@ -24,7 +24,7 @@ type Actor =
   /** A name that an embedding application gives. */
   | { readonly by: 'other'; readonly name: string };
 
-function actorIn(actor: string): Actor {
+export function actorIn(actor: string): Actor {
   if (actor === 'cli' || actor === 'server' || actor === 'anonymous' || actor === 'registration')
     return { by: actor };
   const [, kind, rest = ''] = /^(user|console|client|api):(.+)$/s.exec(actor) ?? [];
@@ -91,6 +91,26 @@ function userIn({ event, view, texts }: Telling): Html {
   return subject === undefined ? html`${texts.console.events.unknownUser}` : userLink(view, subject);
 }
 
+/** Why something ended, if the event has a reason. */
+function whyIn({ event, view, texts }: Telling): Pick<Told, 'other'> | undefined {
+  const { subject } = event;
+  const reason = endingReasonOf(event) ?? '';
+  const { because, leftGroup } = texts.console.events;
+  const left = reason.startsWith(LEFT_GROUP) ? reason.slice(LEFT_GROUP.length) : undefined;
+  if (left !== undefined && subject !== undefined)
+    return { other: leftGroup(userLink(view, subject), groupLink(view, left)) };
+  return Object.hasOwn(because, reason)
+    ? { other: html`${because[reason as keyof typeof because]}` }
+    : undefined;
+}
+
+/** The reason of an event that ends something. Earlier versions did not record that of the end of a family. */
+export function endingReasonOf({ type, actor, reason }: Event): string | undefined {
+  return (
+    reason ?? (type === 'family_revoked' && actor.startsWith('client:') ? 'refresh_token_reused' : undefined)
+  );
+}
+
 const ofTarget = {
   client: ({ event, view }: Telling): Told => ({ it: clientLink(view, event.target) }),
   user({ event, view, texts }: Telling): Told {
@@ -123,19 +143,26 @@ const ofTarget = {
     const name = Object.hasOwn(factors, reason) ? factors[reason as keyof typeof factors] : factors.other;
     return { it: userIn(telling), other: html`${name}` };
   },
-  /** Tokens, codes and grants: of a client, for a user. */
-  access({ event, actor, view, texts }: Telling): Told {
-    const { client_id: clientId, subject, reason = '' } = event;
-    const { ofClient, forUser, leftGroup } = texts.console.events;
-    const left = reason.startsWith(LEFT_GROUP) ? reason.slice(LEFT_GROUP.length) : undefined;
+  /** Tokens and codes: of a client, for a user. */
+  access(telling: Telling): Told {
+    const { event, actor, view, texts } = telling;
+    const { client_id: clientId, subject } = event;
+    const { ofClient, forUser } = texts.console.events;
     const namesClient = clientId !== undefined && !(actor.by === 'client' && actor.clientId === clientId);
     const client = namesClient ? ofClient(clientLink(view, clientId)) : '';
-    return {
-      it: html`${client}${isOf(actor, subject) ? '' : forUser(userLink(view, subject))}`,
-      ...(left !== undefined &&
-        subject !== undefined && { other: leftGroup(userLink(view, subject), groupLink(view, left)) }),
-    };
+    const user = isOf(actor, subject) ? '' : forUser(userLink(view, subject));
+    return { it: html`${client}${user}`, ...whyIn(telling) };
   },
+  /** Events of earlier versions may not say whose grant it was. */
+  grant(telling: Telling): Told {
+    const { event, actor, view, texts } = telling;
+    const { client_id: clientId, subject, target } = event;
+    const { accessOf, grant, forUser } = texts.console.events;
+    const what = clientId === undefined ? grant(identifier(target)) : accessOf(clientLink(view, clientId));
+    const user = isOf(actor, subject) ? '' : forUser(userLink(view, subject));
+    return { it: html`${what}${user}`, ...whyIn(telling) };
+  },
+  endedUser: (telling: Telling): Told => ({ ...ofTarget.user(telling), ...whyIn(telling) }),
   issuance({ event: { subject, reason = '' }, view, texts }: Telling): Told {
     const { forUser, bases } = texts.console.events;
     return {
@@ -155,8 +182,15 @@ const ofTarget = {
       other: html`<bdi>${URL.canParse(server) ? server : '?'}</bdi>`,
     };
   },
-  session({ event: { subject }, view, texts }: Telling): Told {
-    return subject === undefined ? {} : { it: texts.console.events.ofUser(userLink(view, subject)) };
+  session(telling: Telling): Told {
+    const { event, actor, view, texts } = telling;
+    const { subject } = event;
+    const why = whyIn(telling);
+    const isNamed = why === undefined ? subject !== undefined : !isOf(actor, subject);
+    return {
+      ...(isNamed && { it: texts.console.events.ofUser(userLink(view, subject ?? '')) }),
+      ...why,
+    };
   },
   signIn(telling: Telling): Told {
     const { event, texts } = telling;
@@ -218,7 +252,7 @@ const EVENTS: Readonly<Record<EventType, readonly [group: TypeGroup, told: (tell
   person_unlocked: ['users', ofTarget.user],
   subject_disabled: ['users', ofTarget.user],
   subject_enabled: ['users', ofTarget.user],
-  subject_revoked: ['users', ofTarget.user],
+  subject_revoked: ['users', ofTarget.endedUser],
   person_removed: ['users', ofTarget.user],
   person_factor_added: ['factors', ofTarget.factor],
   person_factor_removed: ['factors', ofTarget.factor],
@@ -253,7 +287,7 @@ const EVENTS: Readonly<Record<EventType, readonly [group: TypeGroup, told: (tell
   identity_assertion_issued: ['tokens', ofTarget.assertion],
   token_revoked: ['tokens', ofTarget.access],
   family_revoked: ['tokens', ofTarget.access],
-  grant_revoked: ['tokens', ofTarget.access],
+  grant_revoked: ['tokens', ofTarget.grant],
   exchanges_revoked: ['tokens', ofTarget.access],
   code_revoked: ['tokens', ofTarget.access],
   issued_before_revoked: ['tokens', ofTarget.time],
@@ -314,18 +348,28 @@ function isOwn(actor: Actor, { type, subject, target }: Event): boolean {
   return actor.by === 'user' && actor.subject === (subject ?? target);
 }
 
+/** Whether a refresh token or code was used again, perhaps by a thief. */
+export function isReuse(event: Event): boolean {
+  return endingReasonOf(event)?.endsWith('_reused') === true;
+}
+
 /** An event as a sentence, with links to the user, client or group that it names. */
 export function sentenceOf(event: Event, view: SentenceView, texts: Texts): Html {
   const { sentences, ownSentences, from } = texts.console.events;
-  const actor = actorIn(event.actor);
+  // The client did not end it: its token or code was used again, perhaps by a thief.
+  const reused = isReuse(event);
+  const actor = reused ? ({ by: 'server' } as const) : actorIn(event.actor);
   const [, told] = EVENTS[event.type];
   const { it = NOTHING, other = NOTHING } = told({ event, actor, view, texts });
   const place = event.address === undefined ? NOTHING : from(html`<bdi>${event.address}</bdi>`);
+  // The place is that of the reuse.
+  const [begin, end] = reused ? [NOTHING, html`${other}${place}`] : [place, other];
   const own: Partial<Record<string, EventSentence>> = ownSentences;
-  const ownSentence = isOwn(actor, event) ? own[event.type] : undefined;
+  const followsChange = event.type.startsWith('session_') && other !== NOTHING;
+  const ownSentence = isOwn(actor, event) && !followsChange ? own[event.type] : undefined;
   return ownSentence === undefined
-    ? sentences[event.type](actorShown(actor, view, texts), it, place, other)
-    : ownSentence(actor.by === 'registration' ? it : actorShown(actor, view, texts), it, place, other);
+    ? sentences[event.type](actorShown(actor, view, texts), it, begin, end)
+    : ownSentence(actor.by === 'registration' ? it : actorShown(actor, view, texts), it, begin, end);
 }
 
 /** The users and clients that sentences about events name. */

@@ -8,6 +8,7 @@ import { type Html, icon } from '../texts/formats/html.ts';
 import { reasonIn, type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { saying } from './audit.ts';
+import { causeOf } from './causes.ts';
 import {
   type ConsoleView,
   consoleFrame,
@@ -223,22 +224,17 @@ function endRow(event: AuditEventView, view: SentenceView, texts: Texts): Html {
 (<a id="end" href="${urlOf(view.base, 'audit', { event: String(number) })}">${audit.number(String(number))}</a>${ofRequest})`;
 }
 
-/** A reason in words, with its code. If the event that ended the token is known, only its cause. */
+/** A reason in words, with its code. If the event that ended the token is known, its cause. */
 function reasonShown({ explanation: why, ...token }: ExplanationView, code: string, texts: Texts): Html {
+  const { ended_by: end, ended_by_ancestor: ancestor, record } = token;
+  const cause = end && ancestor === undefined ? causeOf(end, end.target === record?.id) : undefined;
   const known =
-    (code === 'revoked' ? causeOf(token, texts) : undefined) ??
-    (texts.language === 'en' && why !== undefined ? why : reasonIn(texts, code));
+    cause !== undefined
+      ? texts.console.causes[cause]
+      : texts.language === 'en' && why !== undefined
+        ? why
+        : reasonIn(texts, code);
   return html`${known} <code>${code}</code>`;
-}
-
-/** @returns `undefined` if the event is not known */
-function causeOf(
-  { ended_by: end, record }: Omit<ExplanationView, 'explanation'>,
-  { console: { causes } }: Texts,
-): string | undefined {
-  if (end === undefined) return undefined;
-  if (end.type === 'token_revoked') return end.target === record?.id ? causes.itself : causes.other;
-  return Object.hasOwn(causes, end.type) ? causes[end.type as keyof typeof causes] : undefined;
 }
 
 function expiryOf({ record, claims, unused_until: unusedUntil }: ExplanationView): string | undefined {

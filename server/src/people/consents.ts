@@ -103,7 +103,7 @@ export class ConsentWithdrawal {
 
   async #finish(parties: Parties): Promise<number> {
     const { subject, clientId } = parties;
-    const grants = await askStorage(() => this.#storage.revokeGrants(subject, clientId));
+    const grants = await askStorage(() => this.#storage.revokeGrants(subject, clientId, 'consent_withdrawn'));
     await this.#consents.finishWithdrawal(parties);
     return grants;
   }

@@ -66,7 +66,9 @@ export class AccessEnding {
       const others = page.filter(({ groups }) => !admits(client, groups));
       for (let begin = 0; begin < others.length; begin += CONCURRENT_USERS) {
         const some = others.slice(begin, begin + CONCURRENT_USERS);
-        const counts = await Promise.all(some.map(({ subject }) => this.#revoke(subject, client)));
+        const counts = await Promise.all(
+          some.map(({ subject }) => this.#revoke(subject, client, NOT_ADMITTED)),
+        );
         revoked += counts.filter((grants) => grants > 0).length;
       }
       users += page.length;
@@ -95,7 +97,7 @@ export class AccessEnding {
    * about to obtain a token from that of any client, or have more of them than were looked at.
    * @returns what was revoked
    */
-  async #revoke(subject: string, { id, grantTypes }: Client, reason?: string): Promise<number> {
+  async #revoke(subject: string, { id, grantTypes }: Client, reason: string): Promise<number> {
     const { storage } = this.#parts;
     const held = await Promise.all([
       askStorage(() => storage.grantsOf(subject)),
@@ -109,6 +111,9 @@ export class AccessEnding {
 
 /** The reason of a grant’s end begins with it if the user left a group. The name of the group follows. */
 export const LEFT_GROUP = 'left_group:';
+
+/** The reason if the client no longer admits a group of the user. */
+const NOT_ADMITTED = 'groups_changed';
 
 const USERS_PER_PAGE = 1000;
 const CONCURRENT_USERS = 8;

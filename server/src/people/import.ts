@@ -400,7 +400,7 @@ export class PeopleImport {
     if (isNewHash) await change(() => people.setPasswordHash(subject, passwordHash));
     const isNewPassword = isNewHash || isNewEntry;
     if (isNewPassword || (disabled === true && !isDisabled)) {
-      await ending.endAccess(subject);
+      await ending.endAccess(subject, 'person_imported');
     }
     // Last, so that an interrupted update is done again.
     await importedPeople.setDigest(subject, said.digest);

@@ -62,7 +62,7 @@ export class PersonRemoval {
     await askStorage(() => this.#storage.setDisabled('subject', subject, true));
     // Comes before the sessions, because no session can start without a user.
     await this.#people.erase(subject);
-    const ended = await this.#ending.end({ subject });
+    const ended = await this.#ending.end({ subject }, 'person_removed');
     await this.#consents.forgetPerson(subject);
     return ended.length;
   }

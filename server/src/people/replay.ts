@@ -72,8 +72,8 @@ function stepsOn({
   const withdrawal = new ConsentWithdrawal({ consents, storage });
   const revokeAll =
     (principal: 'client' | 'subject' | 'grant'): Step =>
-    async (id) => {
-      await storage.revokeAll({ principal, id });
+    async (id, { reason }) => {
+      await storage.revokeAll({ principal, id, reason });
       return undefined;
     };
   const clientDisabled =
@@ -133,9 +133,9 @@ function stepsOn({
       await storage.tokens.revoke(record);
       return undefined;
     },
-    async family_revoked(id) {
+    async family_revoked(id, { reason }) {
       // A family without a row in the backup has no token in it that could be alive.
-      await storage.tokens.revokeFamily({ ...NO_TOKEN, id, familyId: id });
+      await storage.tokens.revokeFamily({ ...NO_TOKEN, id, familyId: id }, reason);
       return undefined;
     },
     async exchanges_revoked(clientId, { subject }) {
@@ -143,10 +143,10 @@ function stepsOn({
       await storage.revokeGrants(subject, clientId);
       return undefined;
     },
-    async code_revoked(id) {
+    async code_revoked(id, { reason }) {
       const record = await storage.authorizationCodes.get(id);
       if (!record) return 'unknown';
-      await storage.authorizationCodes.revoke(record);
+      await storage.authorizationCodes.revoke(record, reason);
       return undefined;
     },
     async issued_before_revoked(target) {

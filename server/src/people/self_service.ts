@@ -114,7 +114,7 @@ export class SelfService {
   }
 
   async #endEverything({ subject }: Person): Promise<readonly SessionEnd[]> {
-    return (await this.#parts.ending.endAccess(subject)).ends;
+    return (await this.#parts.ending.endAccess(subject, 'password_set')).ends;
   }
 
   async #notice(person: Person, language: string): Promise<Notice | undefined> {

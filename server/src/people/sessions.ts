@@ -11,6 +11,21 @@ import {
 } from '../data/sessions.ts';
 import { askStorage } from '../data/tables.ts';
 
+/** Why access ends if it follows from another change: the reason of the events. */
+export const ENDING_REASONS = [
+  'password_set',
+  'factors_reset',
+  'factor_removed',
+  'provider_unlinked',
+  'provider_logout',
+  'person_disabled',
+  'person_removed',
+  'person_imported',
+  'directory_linked',
+] as const;
+
+export type EndingReason = (typeof ENDING_REASONS)[number];
+
 /** After this time, a process that has not finished ending a session counts as dead. */
 const MAX_END_MS = 30_000;
 
@@ -44,11 +59,11 @@ export class SessionEnding {
    * @returns the ended sessions with the clients to notify; empty if they had already ended
    * @throws {StorageFault} some may not have ended completely, but all are invalid
    */
-  async end(of: SessionsToEnd): Promise<readonly SessionEnd[]> {
+  async end(of: SessionsToEnd, reason?: EndingReason): Promise<readonly SessionEnd[]> {
     const begun = await this.#begin(() => this.#sessions.beginEnd(of, this.#clock()));
     const ends: SessionEnd[] = [];
-    for (const session of begun) ends.push(await this.#finish(session));
-    return 'id' in of ? ends : [...ends, ...(await this.#endExpired(of))];
+    for (const session of begun) ends.push(await this.#finish(session, reason));
+    return 'id' in of ? ends : [...ends, ...(await this.#endExpired(of, reason))];
   }
 
   /**
@@ -59,9 +74,10 @@ export class SessionEnding {
    */
   async endAccess(
     subject: string,
+    reason?: EndingReason,
   ): Promise<{ readonly ends: readonly SessionEnd[]; readonly revoked: boolean }> {
-    const ends = await this.end({ subject });
-    const all = { principal: 'subject', id: subject } as const;
+    const ends = await this.end({ subject }, reason);
+    const all = { principal: 'subject', id: subject, reason } as const;
     const revoked = await this.#begin(() => askStorage(() => this.#storage.revokeAll(all)));
     return { ends, revoked };
   }
@@ -75,20 +91,23 @@ export class SessionEnding {
   }
 
   /** Also revokes tokens from sessions that have timed out. Their rows are gone, and no client is notified. */
-  async #endExpired({ subject, except }: SessionsOfPerson): Promise<readonly SessionEnd[]> {
+  async #endExpired(
+    { subject, except }: SessionsOfPerson,
+    reason: EndingReason | undefined,
+  ): Promise<readonly SessionEnd[]> {
     const grants = await askStorage(() => this.#storage.grantsOf(subject));
     const ends: SessionEnd[] = [];
     for (const id of new Set(grants.map(({ sessionId }) => sessionId))) {
       if (id === undefined || id === except || (await this.#sessions.isOpen(id))) continue;
-      await askStorage(() => this.#storage.revokeAll({ principal: 'session', id, subject }));
+      await askStorage(() => this.#storage.revokeAll({ principal: 'session', id, subject, reason }));
       ends.push({ id, subject, clientIds: [] });
     }
     return ends;
   }
 
-  async #finish(session: EndedSession): Promise<SessionEnd> {
+  async #finish(session: EndedSession, reason?: EndingReason): Promise<SessionEnd> {
     const { id, subject } = session;
-    await askStorage(() => this.#storage.revokeAll({ principal: 'session', id, subject }));
+    await askStorage(() => this.#storage.revokeAll({ principal: 'session', id, subject, reason }));
     return { ...session, clientIds: await this.#sessions.finishEnd(session.id, this.#clock()) };
   }
 }

@@ -218,7 +218,8 @@ export class Upstream {
     const sessions = await identities.sessionsOf({ id });
     if ((await identities.unlink(id, subject, ways, notice)) === undefined) return undefined;
     const ends: SessionEnd[] = [];
-    for (const session of sessions) if (session.id !== sessionId) ends.push(...(await ending.end(session)));
+    for (const session of sessions)
+      if (session.id !== sessionId) ends.push(...(await ending.end(session, 'provider_unlinked')));
     return ends;
   }
 
@@ -242,7 +243,7 @@ export class Upstream {
         signedInBeforeMs: (issuedAt + CLOCK_TOLERANCE) * 1000,
       });
       const ends: SessionEnd[] = [];
-      for (const session of sessions) ends.push(...(await ending.end(session)));
+      for (const session of sessions) ends.push(...(await ending.end(session, 'provider_logout')));
       await requests.finish(key, begun.attempt, 'used', expiresAt * 1000);
       return ends;
     } catch (error) {

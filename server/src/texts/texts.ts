@@ -2,6 +2,7 @@ import { type LocalizedMember, preferencesOf } from '@grantd/core';
 import { INACTIVE_REASONS } from '@grantd/core/internal/http/errors';
 import { PAGE_REASONS } from '../log/page_events.ts';
 import * as deActs from './de/acts.ts';
+import * as deCauses from './de/causes.ts';
 import * as deConsole from './de/console.ts';
 import * as deEvents from './de/events.ts';
 import * as deFormats from './de/formats.ts';
@@ -12,6 +13,7 @@ import * as dePages from './de/pages.ts';
 import * as deReasons from './de/reasons.ts';
 import * as deSupport from './de/support.ts';
 import * as enActs from './en/acts.ts';
+import * as enCauses from './en/causes.ts';
 import * as enConsole from './en/console.ts';
 import * as enEvents from './en/events.ts';
 import * as enFormats from './en/formats.ts';
@@ -24,6 +26,7 @@ import * as enSupport from './en/support.ts';
 
 const PARTS_EN = {
   ...enActs,
+  ...enCauses,
   ...enConsole,
   ...enEvents,
   ...enFormats,
@@ -37,10 +40,12 @@ const PARTS_EN = {
 
 /** A language that lacks a text does not compile. */
 function catalogue(language: Language, parts: typeof PARTS_EN) {
-  const { ACTS, CONSOLE, EVENTS, FORMATS, FORMS, HINTS, LABELS, OVERVIEW, PAGES, REASONS, SUPPORT } = parts;
+  const { ACTS, CAUSES, CONSOLE, EVENTS, FORMATS, FORMS, HINTS, LABELS, OVERVIEW, PAGES, REASONS, SUPPORT } =
+    parts;
   const console = {
     ...CONSOLE,
     acts: ACTS,
+    causes: CAUSES,
     forms: { ...FORMS, hints: HINTS },
     events: EVENTS,
     reasons: REASONS,
@@ -57,6 +62,7 @@ export const EN = catalogue('en', PARTS_EN);
 
 export const DE = catalogue('de', {
   ...deActs,
+  ...deCauses,
   ...deConsole,
   ...deEvents,
   ...deFormats,

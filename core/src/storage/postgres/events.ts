@@ -20,6 +20,7 @@ export interface EventInsertion {
   readonly each?: string;
   /** Values that come from that part. Default: from the event, `e`. */
   readonly target?: string;
+  readonly clientId?: string;
   readonly subject?: string;
   readonly reason?: string;
   readonly actor?: string;
@@ -35,6 +36,7 @@ export function insertEvent(
     issuer,
     each,
     target = 'e.target',
+    clientId = 'e.client_id',
     subject = 'e.subject',
     reason = 'e.reason',
     actor = 'e.actor',
@@ -43,7 +45,7 @@ export function insertEvent(
   const issuerId = issuer === undefined ? '$1' : `(SELECT id FROM grantd.issuers WHERE issuer = ${issuer})`;
   return `
   INSERT INTO grantd.unnumbered_events (issuer_id, ${DESCRIPTION})
-  SELECT ${issuerId}, e.at_ms, e.type, ${target}, ${actor}, e.address, e.client_id, ${subject}, ${reason}, e.request_id
+  SELECT ${issuerId}, e.at_ms, e.type, ${target}, ${actor}, e.address, ${clientId}, ${subject}, ${reason}, e.request_id
   FROM json_to_record(${parameter}) AS e (at_ms bigint, type text, target text, actor text, address text,
     client_id text, subject text, reason text, request_id text)${each === undefined ? '' : `, ${each}`}
   WHERE e.type IS NOT NULL`;

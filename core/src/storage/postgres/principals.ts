@@ -1,17 +1,24 @@
 // Generations of principals, and administration in PostgreSQL: revocation, disabling and counting.
 import type { Principal } from '../../protocol/records.ts';
-import type { AdministrableStorage, PrincipalState } from '../contract.ts';
+import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
 import { markedUntil, principalFacts, principalsBehind } from '../issuing.ts';
 import { type AliveRow, aliveToken, COUNTS, forPostgres, PRINCIPALS } from '../statements.ts';
 import { changesOf, isStorable, namedStatements, type PostgresCall, rowsOf } from './connections.ts';
-import { eventOf, insertEvent } from './events.ts';
+import { type EventInsertion, eventOf, insertEvent } from './events.ts';
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
 
 /** A change with its event, which is written only if something changed. */
-const withEvent = (change: string, event: string) => `
+const withEvent = (change: string, event: string, others: EventInsertion = {}) => `
   WITH changed AS (${change} RETURNING 1)
-  ${insertEvent(event, { each: 'changed' })}`;
+  ${insertEvent(event, { each: 'changed', ...others })}`;
+
+/** The client and user of a grant; of another principal, those of the event. */
+const OF_GRANT: EventInsertion = {
+  each: "changed LEFT JOIN grantd.grants g ON g.issuer_id = $1 AND g.grant_id = $3 AND $2 = 'grant'",
+  clientId: 'coalesce(e.client_id, g.client_id)',
+  subject: 'coalesce(e.subject, g.subject)',
+};
 
 /** Parameters of statements that change one client or subject. */
 const OF_ONE = ['issuerId', 'id', 'nowMs'];
@@ -35,7 +42,7 @@ export const PRINCIPALS_SQL = {
   lockGrant: `
     SELECT 1 FROM grantd.principals WHERE issuer_id = $1 AND kind = 'grant' AND id = $2 FOR UPDATE`,
 
-  raise: withEvent(forPostgres(PRINCIPALS.raise, 'issuerId', 'kind', 'id', 'nowMs'), '$5'),
+  raise: withEvent(forPostgres(PRINCIPALS.raise, 'issuerId', 'kind', 'id', 'nowMs'), '$5', OF_GRANT),
   raiseMarked: withEvent(
     forPostgres(PRINCIPALS.raiseMarked, 'issuerId', 'kind', 'id', 'nowMs', 'keepUntil'),
     '$6',
@@ -62,7 +69,7 @@ export interface Principals {
   /** Empty if there is no grant. */
   lockGrant(grantId: string | undefined): readonly PostgresCall[];
   /** Revokes all tokens of a principal and writes the event. Changes nothing if there is no such principal, unless `markedUntil` counts it as one. */
-  raise(principal: Principal, id: string, subject?: string): PostgresCall;
+  raise(target: Exclude<RevocationTarget, { readonly issuedBeforeMs: number }>): PostgresCall;
   /** Also writes the event. Changes nothing if the state is the same already. */
   setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): PostgresCall;
   /** When its tokens were revoked last, and since when it is disabled. */
@@ -85,13 +92,10 @@ export async function postgresPrincipals(handle: PostgresHandle): Promise<Princi
     lockGrant(grantId) {
       return grantId === undefined ? [] : [[sql.lockGrant, issuerId, grantId]];
     },
-    raise(principal, id, subject) {
-      const event = eventOf(
-        handle,
-        `${principal}_revoked`,
-        principalFacts(principal, id, subject),
-        originOf(),
-      );
+    raise(target) {
+      const { principal, id } = target;
+      const facts = principalFacts(principal, id, target);
+      const event = eventOf(handle, `${principal}_revoked`, facts, originOf());
       const nowMs = clock();
       const keepUntil = markedUntil(principal, id, nowMs);
       if (keepUntil !== undefined) return [sql.raiseMarked, issuerId, principal, id, nowMs, keepUntil, event];
@@ -183,7 +187,7 @@ export async function postgresAdministration(
         [
           'issuedBeforeMs' in target
             ? [sql.raiseNotBefore, issuerId, target.issuedBeforeMs, cutoffEvent(target.issuedBeforeMs)]
-            : principals.raise(target.principal, target.id, target.subject),
+            : principals.raise(target),
         ],
         ([raised]) => changesOf(raised) === 1,
       );

@@ -22,6 +22,7 @@ import {
   issuanceOf,
   keptCode,
   latest,
+  ofEnding,
   outcomeUpon,
   outcomeUponCode,
   PRINCIPAL_MEMBERS,
@@ -288,10 +289,12 @@ export async function postgresTokens(
   const revoke = async (
     { id, pairId, familyId, grantId, clientId, subject }: TokenRecord,
     what: TokenKind | 'family',
+    reason?: string,
   ): Promise<void> => {
     const [type, target] =
       what === 'family' ? (['family_revoked', familyId ?? id] as const) : (['token_revoked', id] as const);
-    const event = JSON.parse(eventOf(handle, type, { target, clientId, subject }, originOf()));
+    const facts = { target, clientId, subject, reason };
+    const event = JSON.parse(eventOf(handle, type, facts, ofEnding(originOf(), reason)));
     const ties = { pair: pairId, family: familyId, grant_id: grantId };
     await primary.writeOnce(sql.revoke, { id, kind: what, now: clock(), ...ties, event });
   };
@@ -507,8 +510,9 @@ export async function postgresAuthorizationCodes(
       return reasonToRefuse(outcomeUponCode(await get(code.id), tokens, clock()), code.id);
     },
 
-    async revoke({ id, grantId, clientId, subject }) {
-      const event = eventOf(handle, 'code_revoked', { target: id, clientId, subject }, originOf());
+    async revoke({ id, grantId, clientId, subject }, reason) {
+      const facts = { target: id, clientId, subject, reason };
+      const event = eventOf(handle, 'code_revoked', facts, ofEnding(originOf(), reason));
       await primary.write([...principals.lockGrant(grantId), [sql.revoke, issuerId, id, clock(), event]]);
     },
   };

@@ -1,4 +1,5 @@
 // Generations of principals, and administration in SQLite: revocation, disabling and counting.
+import type { EventFacts } from '../../protocol/event_records.ts';
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
 import { endOfDay, markedUntil, principalFacts, principalsBehind } from '../issuing.ts';
@@ -84,6 +85,8 @@ export function sqlitePrincipals({ database, issuerId, clock }: SqliteHandle): P
 }
 
 export const ADMINISTRATION_SQL = {
+  partiesOfGrant: 'SELECT client_id, subject FROM grants WHERE issuer_id = :issuerId AND grant_id = :id',
+
   disabledSubjects: `
     SELECT id, disabled_at_ms FROM principals
     WHERE issuer_id = :issuerId AND kind = 'subject' AND id IN (SELECT value FROM json_each(:subjects))
@@ -119,6 +122,14 @@ export function sqliteAdministration(
     session: sql.countOfSession,
     grant: sql.countOfGrant,
   } satisfies Record<Principal, unknown>;
+  const ofGrant = (facts: EventFacts): EventFacts => {
+    const { client_id: clientId, subject = facts.subject } =
+      sql.partiesOfGrant.get({ issuerId, id: facts.target }) ?? {};
+    return {
+      ...facts,
+      ...(clientId !== undefined && { clientId: String(clientId), subject: String(subject) }),
+    };
+  };
 
   return {
     revokeAll(target: RevocationTarget) {
@@ -129,9 +140,10 @@ export function sqliteAdministration(
           events.add('issued_before_revoked', { target: String(notBeforeMs) }, origin);
           return true;
         }
-        const { principal, id, subject } = target;
+        const { principal, id } = target;
         if (!principals.raise(principal, id)) return false;
-        events.add(`${principal}_revoked`, principalFacts(principal, id, subject), origin);
+        const facts = principalFacts(principal, id, target);
+        events.add(`${principal}_revoked`, principal === 'grant' ? ofGrant(facts) : facts, origin);
         return true;
       });
     },

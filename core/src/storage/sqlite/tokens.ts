@@ -31,6 +31,7 @@ import {
   issuanceOf,
   keptCode,
   latest,
+  ofEnding,
   outcomeUpon,
   outcomeUponCode,
   requireGrantsBehindTies,
@@ -224,10 +225,13 @@ export function sqliteTokens(
       });
     },
 
-    revokeFamily({ id, pairId, familyId, clientId, subject }) {
+    revokeFamily({ id, pairId, familyId, clientId, subject }, reason) {
       return transaction((origin) => {
         const revoked = revokePair(id, pairId) + (familyId === undefined ? 0 : revokeFamily(familyId));
-        if (revoked > 0) events.add('family_revoked', { target: familyId ?? id, clientId, subject }, origin);
+        if (revoked > 0) {
+          const facts = { target: familyId ?? id, clientId, subject, reason };
+          events.add('family_revoked', facts, ofEnding(origin, reason));
+        }
       });
     },
 
@@ -547,13 +551,14 @@ export function sqliteAuthorizationCodes(
       });
     },
 
-    revoke({ id, grantId, clientId, subject }) {
+    revoke({ id, grantId, clientId, subject }, reason) {
       return transaction((origin) => {
         const copied = find(id)?.standing?.grant?.copied;
         if (copied === undefined) return;
         const marked = sql.revoke.run({ issuerId, id, nowMs: clock() }).changes === 1;
         const raised = principals.raiseGrantOnce(grantId, copied);
-        if (marked || raised) events.add('code_revoked', { target: id, clientId, subject }, origin);
+        const facts = { target: id, clientId, subject, reason };
+        if (marked || raised) events.add('code_revoked', facts, ofEnding(origin, reason));
       });
     },
   };

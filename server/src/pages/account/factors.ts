@@ -333,7 +333,7 @@ async function removed(
   if (done !== false) {
     record(c, needs, session, 'factor_removed');
     needs.mail?.queue.wake();
-    await endOtherSessions(c, needs, session);
+    await endOtherSessions(c, needs, session, 'factor_removed');
   }
   return back(c, needs, session, done === false ? 'nothing_changed' : done);
 }

@@ -89,7 +89,7 @@ export function submitSecurity(needs: SecurityNeeds) {
     // A copy of the cookie ends too.
     const { amr, signedInAtMs } = session;
     await needs.browserSessions.begin(c, changed, { amr, signedInAtMs });
-    await endOtherSessions(c, needs, session);
+    await endOtherSessions(c, needs, session, 'password_set');
     return showChanged();
   });
 }

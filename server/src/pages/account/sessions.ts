@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import type { RecordedSignIn, Sessions } from '../../data/sessions.ts';
 import type { RequestLog } from '../../log/log.ts';
 import type { SessionValidity } from '../../people/session_validity.ts';
-import type { NotifyClients, SessionEnding } from '../../people/sessions.ts';
+import type { EndingReason, NotifyClients, SessionEnding } from '../../people/sessions.ts';
 import { type Html, icon } from '../../texts/formats/html.ts';
 import { type Texts, textsIn } from '../../texts/texts.ts';
 import { type PageContext, requestIdOf } from '../browser/request.ts';
@@ -83,8 +83,10 @@ export async function endOtherSessions(
   c: PageContext,
   needs: EndingNeeds,
   session: BrowserSession,
+  reason?: EndingReason,
 ): Promise<number> {
-  const ends = await needs.sessionEnding.end({ subject: session.person.subject, except: session.id });
+  const others = { subject: session.person.subject, except: session.id };
+  const ends = await needs.sessionEnding.end(others, reason);
   void needs.notifyClients(ends);
   for (const { id } of ends) reportEnd(c, needs, session, id);
   return ends.length;

@@ -313,15 +313,6 @@ export const CONSOLE: typeof en.CONSOLE = {
   searchUsers: 'Anfang eines Benutzernamens, Namens, einer E-Mail-Adresse oder Telefonnummer',
   subject: 'Benutzerkennung',
   sessions: 'Sitzungen',
-  causes: {
-    itself: 'Dieses Token wurde widerrufen.',
-    other: 'Ein Token desselben Zugriffs wurde widerrufen, und dieses mit ihm.',
-    family_revoked: 'Sein Erneuerungstoken wurde widerrufen, mit allen Nachfolgern und deren Zugriffstoken.',
-    grant_revoked: 'Der Zugriff wurde widerrufen, mit allen seinen Token.',
-    exchanges_revoked:
-      'Alles wurde widerrufen, was die Anwendung durch Tausch für den Benutzer erhalten hatte.',
-    code_revoked: 'Der Code wurde widerrufen, mit dem es erhalten wurde.',
-  },
   reach: {
     title: 'Anwendungen mit Zugriff auf Daten dieses Benutzers',
     active: counted((count) =>

@@ -16,7 +16,7 @@ export const EVENTS: typeof en.EVENTS = {
     server_secret_rotated: (actor, secret, from) =>
       html`${actor} hat${from} ${secret} zum neuen Geheimnis des Servers gemacht`,
     server_secret_dropped: (actor, secret, from) =>
-      html`${actor} hat${from} das Geheimnis ${secret} des Servers abgelegt`,
+      html`${actor} hat${from} das Geheimnis ${secret} des Servers verworfen`,
     key_rotated: (actor, key, from) => html`${actor} hat${from} den Signaturschlüssel ${key} gewechselt`,
     person_added: (actor, user, from) => html`${actor} hat${from} den Benutzer ${user} angelegt`,
     person_changed: (actor, user, from) => html`${actor} hat${from} die Daten von ${user} geändert`,
@@ -58,9 +58,9 @@ export const EVENTS: typeof en.EVENTS = {
     signed_in: (_, user, from, ways) => html`${user} hat sich${from}${ways} angemeldet`,
     sign_in_failed: (_, user, from, client) =>
       html`Eine Anmeldung von ${user}${client}${from} ist fehlgeschlagen`,
-    session_ended: (actor, whose, from) => html`${actor} hat${from} eine Sitzung${whose} beendet`,
-    session_revoked: (actor, whose, from) =>
-      html`${actor} hat${from} die Token einer Sitzung${whose} widerrufen`,
+    session_ended: (actor, whose, from, why) => html`${actor} hat${from} eine Sitzung${whose} beendet${why}`,
+    session_revoked: (actor, whose, from, why) =>
+      html`${actor} hat${from} die Token einer Sitzung${whose} widerrufen${why}`,
     consent_given: (_, user, from, client) =>
       html`${user} hat${from} der Anwendung ${client} Zugriff erlaubt`,
     consent_withdrawn: (actor, user, from, client) =>
@@ -81,16 +81,15 @@ export const EVENTS: typeof en.EVENTS = {
       html`${actor} hat${from} eine neue Kette von Prüfsummen über das Protokoll begonnen`,
     subject_disabled: (actor, user, from) => html`${actor} hat${from} den Benutzer ${user} deaktiviert`,
     subject_enabled: (actor, user, from) => html`${actor} hat${from} den Benutzer ${user} aktiviert`,
-    subject_revoked: (actor, user, from) =>
-      html`${actor} hat${from} alle Token des Benutzers ${user} widerrufen`,
-    grant_revoked: (actor, whose, from, why) =>
-      html`${actor} hat${from} einen erteilten Zugriff${whose} beendet${why}`,
+    subject_revoked: (actor, user, from, why) =>
+      html`${actor} hat${from} alle Token des Benutzers ${user} widerrufen${why}`,
+    grant_revoked: (actor, whose, from, why) => html`${actor} hat${from} ${whose} beendet${why}`,
     token_revoked: (actor, whose, from) => html`${actor} hat${from} ein Token${whose} widerrufen`,
-    family_revoked: (actor, whose, from) =>
-      html`${actor} hat${from} ein Erneuerungstoken und seine Nachfolger${whose} widerrufen`,
+    family_revoked: (actor, whose, from, why) =>
+      html`${actor} hat${from} ein Erneuerungstoken${whose} und seine Nachfolger widerrufen${why}`,
     exchanges_revoked: (actor, whose, from) => html`${actor} hat${from} getauschte Token${whose} widerrufen`,
-    code_revoked: (actor, whose, from) =>
-      html`${actor} hat${from} einen Autorisierungscode${whose} widerrufen`,
+    code_revoked: (actor, whose, from, why) =>
+      html`${actor} hat${from} einen Autorisierungscode${whose} und seine Token widerrufen${why}`,
     issued_before_revoked: (actor, when, from) =>
       html`${actor} hat${from} alle Token widerrufen, die vor ${when} ausgestellt wurden`,
     token_issued: (actor, whose, from, how) => html`${actor} hat${from} Token${whose}${how} erhalten`,
@@ -177,7 +176,7 @@ export const EVENTS: typeof en.EVENTS = {
     configuration_loaded: 'Konfiguration geladen',
     key_rotated: 'Signaturschlüssel gewechselt',
     server_secret_rotated: 'Geheimnis des Servers gewechselt',
-    server_secret_dropped: 'Geheimnis des Servers abgelegt',
+    server_secret_dropped: 'Geheimnis des Servers verworfen',
     pairwise_secret_made: 'Geheimnis für paarweise Kennungen erzeugt',
     audit_restarted: 'Protokoll: neue Kette',
   },
@@ -203,6 +202,23 @@ export const EVENTS: typeof en.EVENTS = {
   unknownUser: 'einem unbekannten Benutzer',
   from: (address) => html` von ${address} aus`,
   ofClient: (client) => html` von ${client}`,
+  grant: (id) => html`den Zugriff ${id}`,
+  accessOf: (client) => html`den Zugriff von ${client}`,
+  because: {
+    refresh_token_reused: ' wegen der erneuten Benutzung eines alten Erneuerungstokens',
+    code_reused: ' wegen der erneuten Benutzung des Codes',
+    consent_withdrawn: ', weil die Einwilligung zurückgenommen wurde',
+    groups_changed: ', weil die Anwendung jetzt für andere Gruppen ist',
+    password_set: ', weil sich das Passwort geändert hat',
+    factors_reset: ', weil alle Faktoren entfernt wurden',
+    factor_removed: ', weil ein Faktor entfernt wurde',
+    provider_unlinked: ', weil das Konto bei einem Anbieter getrennt wurde',
+    provider_logout: ', weil der Anbieter seine Sitzung beendet hat',
+    person_disabled: ', weil der Benutzer deaktiviert wurde',
+    person_removed: ', weil der Benutzer entfernt wurde',
+    person_imported: ', weil ein Import das Passwort geändert oder den Benutzer deaktiviert hat',
+    directory_linked: ', weil jetzt das Passwort des Verzeichnisses gilt',
+  },
   leftGroup: (user, group) => html`, weil ${user} nicht mehr in ${group} ist`,
   forUser: (user) => html` für ${user}`,
   ofUser: (user) => html` von ${user}`,

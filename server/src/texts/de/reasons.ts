@@ -144,7 +144,7 @@ export const REASONS: typeof en.REASONS = {
   refresh_token_foreign:
     'Eine Anwendung hat ein Erneuerungstoken geschickt, das für eine andere ausgestellt wurde.',
   refresh_token_reused:
-    'Die Anwendung hat ein Erneuerungstoken noch einmal benutzt, nach der Frist (refreshGrace) oder nachdem sie seinen Nachfolger benutzt hatte. Der Server hat die ganze Familie widerrufen: alle Token aus demselben Autorisierungscode.',
+    'Ein Erneuerungstoken wurde noch einmal benutzt, nach der Frist (refreshGrace) oder nach seinem Nachfolger: von der Anwendung oder einem Dieb. Der Server hat die ganze Familie widerrufen: alle Token aus demselben Autorisierungscode.',
   issuance_overtaken:
     'Während der Anfrage wurde der Benutzer, die Anwendung, die Sitzung oder der Zugriff widerrufen oder deaktiviert. Der Server hat keinen Code und kein Token ausgestellt.',
   // The authorization request and its user

@@ -298,15 +298,6 @@ export const CONSOLE = {
   searchUsers: 'Beginning of a username, name, email address or phone number',
   subject: 'Subject',
   sessions: 'Sessions',
-  /** Why a token was revoked, by the event that ended it. */
-  causes: {
-    itself: 'This token was revoked.',
-    other: 'A token of the same grant was revoked, and this one with it.',
-    family_revoked: 'Its refresh token, with all successors and their access tokens, was revoked.',
-    grant_revoked: 'The grant was revoked, with all its tokens.',
-    exchanges_revoked: 'All that its client had obtained for the user by exchange was revoked.',
-    code_revoked: 'The code with which it was obtained was revoked.',
-  },
   reach: {
     title: 'Applications with access to this user’s data',
     active: counted((count: number) =>

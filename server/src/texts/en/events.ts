@@ -1,6 +1,7 @@
 // What each event of the audit trail says, in English.
 import type { EventType } from '@grantd/core';
 import { html } from 'hono/html';
+import type { EndingReason } from '../../people/sessions.ts';
 import type { Html } from '../formats/html.ts';
 
 /**
@@ -11,6 +12,14 @@ import type { Html } from '../formats/html.ts';
  * @param other a second thing that the event names: a group, a provider, how it was done; or nothing
  */
 export type EventSentence = (actor: Html, it: Html, from: Html, other: Html) => Html;
+
+/** The codes that say why something ended. */
+type EndReason =
+  | EndingReason
+  | 'refresh_token_reused'
+  | 'code_reused'
+  | 'consent_withdrawn'
+  | 'groups_changed';
 
 /** Sentences about users who change something of their own. */
 type OwnType = Extract<
@@ -62,8 +71,9 @@ const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
     html`${actor} allowed the client documents of ${rule} again${from}`,
   signed_in: (_, user, from, ways) => html`${user} signed in${from}${ways}`,
   sign_in_failed: (_, user, from, client) => html`A sign-in of ${user}${client}${from} failed`,
-  session_ended: (actor, whose, from) => html`${actor} ended a session${whose}${from}`,
-  session_revoked: (actor, whose, from) => html`${actor} revoked the tokens of a session${whose}${from}`,
+  session_ended: (actor, whose, from, why) => html`${actor} ended a session${whose}${from}${why}`,
+  session_revoked: (actor, whose, from, why) =>
+    html`${actor} revoked the tokens of a session${whose}${from}${why}`,
   consent_given: (_, user, from, client) => html`${user} gave the client ${client} access${from}`,
   consent_withdrawn: (actor, user, from, client) =>
     html`${actor} withdrew the consent of ${user} for the client ${client}${from}`,
@@ -79,13 +89,15 @@ const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
   audit_restarted: (actor, _, from) => html`${actor} began a new chain of hashes over the audit trail${from}`,
   subject_disabled: (actor, user, from) => html`${actor} disabled the user ${user}${from}`,
   subject_enabled: (actor, user, from) => html`${actor} enabled the user ${user}${from}`,
-  subject_revoked: (actor, user, from) => html`${actor} revoked all tokens of the user ${user}${from}`,
-  grant_revoked: (actor, whose, from, why) => html`${actor} ended a grant${whose}${from}${why}`,
+  subject_revoked: (actor, user, from, why) =>
+    html`${actor} revoked all tokens of the user ${user}${from}${why}`,
+  grant_revoked: (actor, whose, from, why) => html`${actor} ended ${whose}${from}${why}`,
   token_revoked: (actor, whose, from) => html`${actor} revoked a token${whose}${from}`,
-  family_revoked: (actor, whose, from) =>
-    html`${actor} revoked a refresh token and its successors${whose}${from}`,
+  family_revoked: (actor, whose, from, why) =>
+    html`${actor} revoked a refresh token${whose} and its successors${from}${why}`,
   exchanges_revoked: (actor, whose, from) => html`${actor} revoked exchanged tokens${whose}${from}`,
-  code_revoked: (actor, whose, from) => html`${actor} revoked an authorization code${whose}${from}`,
+  code_revoked: (actor, whose, from, why) =>
+    html`${actor} revoked an authorization code${whose} and its tokens${from}${why}`,
   issued_before_revoked: (actor, when, from) =>
     html`${actor} revoked all tokens that were issued before ${when}${from}`,
   token_issued: (actor, whose, from, how) => html`${actor} got tokens${whose}${from}${how}`,
@@ -202,6 +214,24 @@ export const EVENTS = {
   from: (address: Html) => html` from ${address}`,
   /** Of a token: its client and user. */
   ofClient: (client: Html) => html` of ${client}`,
+  grant: (id: Html) => html`the grant ${id}`,
+  accessOf: (client: Html) => html`the access of ${client}`,
+  /** Why something ended, by the reason of the event. */
+  because: {
+    refresh_token_reused: ', because an old refresh token was used again',
+    code_reused: ', because the code was used again',
+    consent_withdrawn: ', because the consent was withdrawn',
+    groups_changed: ', because the client is for other groups now',
+    password_set: ', because the password changed',
+    factors_reset: ', because all factors were removed',
+    factor_removed: ', because a factor was removed',
+    provider_unlinked: ', because the account at a provider was disconnected',
+    provider_logout: ', because the provider ended its session',
+    person_disabled: ', because the user was disabled',
+    person_removed: ', because the user was removed',
+    person_imported: ', because an import changed the password or disabled the user',
+    directory_linked: ', because the password is now that of the directory',
+  } satisfies Record<EndReason, string>,
   leftGroup: (user: Html, group: Html) => html`, because ${user} left ${group}`,
   forUser: (user: Html) => html` for ${user}`,
   /** Of a session. */
