@@ -41,7 +41,9 @@ describe('clients', () => {
     assert.deepEqual(client, {
       ...{ client_id: 'shop/1', grant_types: ['client_credentials'], response_types: [], scope: 'read' },
       ...{ redirect_uris: [], 'client_name#de': 'Laden', type: 'confidential', registered_itself: false },
-      warnings: [],
+      warnings: [
+        'no API of this server has the scope read of shop/1, and no text describes it. Check its spelling',
+      ],
     });
     assert.deepEqual(Object.keys(secrets[0]), ['created_at', 'server_secret']);
     const form = { grant_type: 'client_credentials' };
@@ -107,7 +109,7 @@ describe('clients', () => {
     const { status, body: answered } = await admin.send('POST', '/admin/clients', { body });
     assert.deepEqual(
       [status, answered.code, answered.errors[0].in],
-      [422, 'invalid_input', '/redirect_uris'],
+      [422, 'invalid_input', '/redirect_uris/0'],
     );
     assert.deepEqual(
       problem(await admin.send('POST', '/admin/clients', { body: { client_id: 'bad', colour: 'red' } })),

@@ -462,6 +462,31 @@ describe('APIs of a client', () => {
       ),
       added.stderr,
     );
+    const mistyped = await run(
+      'client',
+      'update',
+      'app',
+      '--scope',
+      'pay',
+      '--scope',
+      'payy',
+      '--scope',
+      'a;b',
+    );
+    for (const [scope, advice] of [
+      ['payy', 'Check its spelling'],
+      ['a;b', 'Separate scopes with spaces'],
+    ])
+      assert.ok(
+        mistyped.stderr.includes(
+          `no API of this server has the scope ${scope} of app, and no text describes it. ${advice}`,
+        ),
+        mistyped.stderr,
+      );
+    assert.equal((await run('scope', 'add', 'payy', '--name', 'Pay')).code, 0);
+    const described = await run('client', 'update', 'app', '--scope', 'pay', '--scope', 'payy');
+    assert.doesNotMatch(described.stderr, /no API of this server/);
+    await run('client', 'update', 'app', '--scope', 'pay', '--scope', 'send');
     assert.match((await run('client', 'show', 'app')).stdout, /^apis +https:\/\/bank\.example$/m);
     assert.match((await run('client', 'show', 'bank')).stdout, /^api scopes +pay$/m);
   });

@@ -365,6 +365,33 @@ describe('forms', () => {
     assert.equal(await set.instance.storage.clients.get('unfit'), undefined);
   });
 
+  test('the page of a client warns about its scopes as long as it has to, and links to the field', async () => {
+    const uri = 'https://ledger.example';
+    const api = { client_id: 'ledger', resource: uri, api_scopes: ['ledger:read'] };
+    await call(commands(), 'addClient', api);
+    const form = await at('clients?ask=add_spa');
+    assert.ok(form.html.includes(`name="apis" type="checkbox" value="${uri}"`), 'the form offers the API');
+    const added = await browser.submit(form, {
+      ...{ do: 'add_spa', client_id: 'scoped', redirect_uris: 'https://scoped.example/' },
+      scope: 'openid ledger:read ledger:reed openid,email',
+    });
+    assert.doesNotMatch(added.html, /grantd client update/);
+    const cautions = ({ html }: { readonly html: string }) =>
+      [...html.matchAll(/<p class="caution">.*?cope.*?<code>([^<]*)<.*?href="([^"]*)"/g)].map(
+        ([, scope, url = '']) => [scope, unescaped(url)],
+      );
+    const edit = '/console/clients?id=scoped&ask=edit';
+    const expected = [
+      ['ledger:read', `${edit}#field-apis`],
+      ['ledger:reed', `${edit}#field-scope`],
+      ['openid,email', `${edit}#field-scope`],
+    ];
+    assert.deepEqual(cautions(added), expected);
+    assert.deepEqual(cautions(await at('clients?id=scoped')), expected, 'also on the next visit');
+    await call(commands(), 'updateClient', { client_id: 'scoped', apis: [uri], scope: 'openid ledger:read' });
+    assert.deepEqual(cautions(await at('clients?id=scoped')), []);
+  });
+
   test('every member of a client can be changed, and a change that can end access is asked about', async () => {
     await set.addClient('edited', { client_name: 'Before' });
     const form = await at('clients?id=edited&ask=edit');

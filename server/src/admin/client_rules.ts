@@ -14,6 +14,7 @@ import {
 } from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
 import { flagOf, variableOf } from '../config/options.ts';
+import { OWN_SCOPE } from '../config/personal_token_options.ts';
 import { ADMIN_CLIENT_ID } from '../instance/admin_access.ts';
 import { isOfPersonalTokens, PERSONAL_TOKENS_CLIENT } from '../instance/personal_tokens_client.ts';
 import { AccessEnding } from '../people/groups.ts';
@@ -192,15 +193,16 @@ export function hasFormerSubjects(before: ClientRecord, client: NewClient): bool
 
 /** What the operator should look at after a client was added or changed. @param isSet whether the operator has set a member */
 export async function clientWarnings(
-  parts: Pick<OperationParts, 'storage' | 'trustedIssuers'>,
+  parts: Pick<OperationParts, 'storage' | 'scopeTexts' | 'configuration' | 'trustedIssuers'>,
   client: NewClient,
   isSet: (member: string) => boolean = () => true,
 ): Promise<readonly string[]> {
+  const { id, scopes, metadata: { apis = [] } = {} } = client;
   return [
     ...(isSet('client_name') ? unreadableName(client) : []),
     ...(isSet('insecure_allow_missing_pkce') ? missingPkce(client) : []),
     ...(isSet('grant_types') ? unusableJwtGrant(parts, client) : []),
-    ...(await foreignScopes(parts, client)),
+    ...scopeWarnings(id, apis, await scopeConcerns(parts, { scopes, apis })),
   ];
 }
 
@@ -244,19 +246,49 @@ function missingPkce({ id, metadata }: NewClient): readonly string[] {
   ];
 }
 
-/** Warns about scopes that the client cannot get, because they belong to APIs that it may not request. */
-async function foreignScopes(
-  { storage }: Pick<OperationParts, 'storage'>,
-  { id, scopes, metadata }: NewClient,
-): Promise<readonly string[]> {
-  const { apis: allowed = [] } = metadata ?? {};
-  const apis = (await storage.clients.findApis?.({ resources: [], scopes })) ?? [];
-  return scopes.flatMap((scope) => {
+/** A scope that a client cannot get as it is registered, or that may be mistyped. */
+export interface ScopeConcern {
+  readonly scope: string;
+  /** The APIs that have it, none of which the client may request. Empty if this server knows no such scope. */
+  readonly owners: readonly string[];
+}
+
+/**
+ * Scopes that belong to APIs that the client may not request, and scopes that neither an API, nor texts, nor an option
+ * names.
+ */
+export async function scopeConcerns(
+  { storage, scopeTexts, configuration }: Pick<OperationParts, 'storage' | 'scopeTexts' | 'configuration'>,
+  { scopes, apis: allowed = [] }: { readonly scopes: readonly string[]; readonly apis?: readonly string[] },
+): Promise<readonly ScopeConcern[]> {
+  const others = scopes.filter((scope) => !OWN_SCOPE.test(scope));
+  if (others.length === 0) return [];
+  const apis = (await storage.clients.findApis?.({ resources: [], scopes: others })) ?? [];
+  const named = new Set([
+    ...(await scopeTexts.list()).map(({ scope }) => scope),
+    ...(configuration.settings.registrationScopes ?? []),
+  ]);
+  return others.flatMap((scope) => {
     const owners = apis.filter((api) => api.scopes.includes(scope)).map(({ resource }) => resource);
-    if (owners.length === 0 || owners.some((owner) => hasResource(allowed, owner))) return [];
-    return [
-      `${id} cannot get the scope ${scope}, which belongs to ${owners.join(' and ')}. To allow it, run ` +
-        `grantd client update ${id} ${[...allowed, owners[0]].map((uri) => `--api ${uri}`).join(' ')}`,
-    ];
+    const isFine =
+      owners.length === 0 ? named.has(scope) : owners.some((owner) => hasResource(allowed, owner));
+    return isFine ? [] : [{ scope, owners }];
+  });
+}
+
+/** A sentence for each concern. */
+export function scopeWarnings(
+  id: string,
+  allowed: readonly string[],
+  concerns: readonly ScopeConcern[],
+): readonly string[] {
+  return concerns.map(({ scope, owners }) => {
+    if (owners.length > 0)
+      return (
+        `${id} cannot get the scope ${scope}, which belongs to ${owners.join(' and ')}. To allow it, run ` +
+        `grantd client update ${id} ${[...allowed, owners[0]].map((uri) => `--api ${uri}`).join(' ')}`
+      );
+    const advice = /[,;]/.test(scope) ? 'Separate scopes with spaces' : 'Check its spelling';
+    return `no API of this server has the scope ${scope} of ${id}, and no text describes it. ${advice}`;
   });
 }

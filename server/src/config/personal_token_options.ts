@@ -14,7 +14,8 @@ import {
 const DAY = 24 * 60 * 60;
 
 /** A token that a user keeps in a file must not sign in, last for ever, or administer the server. */
-const OWN_SCOPE = /^(?:openid|profile|email|phone|address|offline_access|grantd:.*)$/;
+/** Scopes of the server itself. */
+export const OWN_SCOPE = /^(?:openid|profile|email|phone|address|offline_access|grantd:.*)$/;
 
 function isForTokens(scope: string): boolean {
   return /^[\x21\x23-\x5B\x5D-\x7E]+$/.test(scope) && !OWN_SCOPE.test(scope);

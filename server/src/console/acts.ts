@@ -80,7 +80,7 @@ export interface Act {
   /** Parameters of the page that follows. Default: those of the act. */
   readonly next?: (document: never, given: Given) => Given;
   /** What the next page says besides, in English. Default: the warnings of the document. */
-  readonly warns?: (document: never) => readonly string[];
+  readonly warns?: (document: never, visit: Visit) => readonly string[] | Promise<readonly string[]>;
   /** Does something with the response before the next page. */
   readonly after?: (visit: Visit, document: never, given: Given) => Promise<void>;
 }
@@ -288,7 +288,7 @@ async function perform(
     session,
     urlOf(view.base, page, next),
     notice,
-    act.warns?.(document as never) ?? warningsIn(document),
+    (await act.warns?.(document as never, visit)) ?? warningsIn(document),
   );
 }
 

@@ -10,7 +10,14 @@ interface NewClientForm {
   readonly members: { readonly token_endpoint_auth_method?: 'none'; readonly [member: string]: unknown };
 }
 
-const SIGNS_IN = ['client_name', 'redirect_uris', 'post_logout_redirect_uris', 'scope', 'allowed_groups'];
+const SIGNS_IN = [
+  'client_name',
+  'redirect_uris',
+  'post_logout_redirect_uris',
+  'scope',
+  'apis',
+  'allowed_groups',
+];
 const SCOPES = { scope: 'openid profile email' };
 const OF_USERS = ['authorization_code', 'refresh_token'];
 const IN_BROWSERS = { grant_types: OF_USERS, application_type: 'web' };

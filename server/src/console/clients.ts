@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
+import { type ScopeConcern, scopeConcerns, scopeWarnings } from '../admin/client_rules.ts';
 import { CLIENT_KINDS, CLIENT_ORDERS, CLIENT_STATES } from '../admin/clients.ts';
 import type { Document, Input } from '../admin/table.ts';
 import { newIdentifier } from '../data/tables.ts';
@@ -11,6 +12,7 @@ import type { Visit } from './access.ts';
 import { type Act, type Acts, actLink, actText, type Given } from './acts.ts';
 import { CLIENT_PARTS, NEW_CLIENTS } from './client_forms.ts';
 import type { FormSpec } from './fields.ts';
+import { idOf, labelOf } from './forms.ts';
 import { type ConsoleView, consoleFrame, section, termList, urlOf } from './frame.ts';
 import {
   type Badge,
@@ -70,6 +72,22 @@ const TOKEN_PLACE = 'registration token';
 const activeTokens: Act['facts'] = async ({ call }, { id = '' }, { console: words, formats }) => {
   const { active = 0 } = await call('revokeAll', { client_id: id, dry_run: true });
   return [[words.activeTokens, formats.number(active)]];
+};
+
+/** What is wrong with the scopes of a client now. */
+async function concernsOf(
+  { console: { partsOf }, session }: Visit,
+  { scope = '', apis = [] }: Pick<Client, 'scope' | 'apis'>,
+): Promise<readonly ScopeConcern[]> {
+  const scopes = scope.split(' ').filter((one) => one !== '');
+  return scopeConcerns(partsOf(session.person.subject), { scopes, apis });
+}
+
+/** The warnings of an operation without those that the page of the client shows as long as they are true. */
+const otherWarnings = async (document: Document<'addClient'>, visit: Visit): Promise<readonly string[]> => {
+  const { client_id: id, apis = [], warnings } = document;
+  const shown = new Set(scopeWarnings(id, apis, await concernsOf(visit, document)));
+  return warnings.filter((warning) => !shown.has(warning));
 };
 
 /** What a change ends, before it is made; nothing if it ends no token and lets none give less. */
@@ -138,10 +156,11 @@ const ADDING = Object.entries(NEW_CLIENTS).map(([kind, { first, values, members 
       const choices = await choicesOf(visit);
       const others = Object.keys(CLIENT_PARTS.all).filter((name) => !first.includes(name));
       const secret = members.token_endpoint_auth_method === 'none' ? ['client_secret'] : [];
+      const apis = choices.apis?.length === 0 ? ['apis'] : [];
       return {
         spec: {
           first: ['client_id', ...first],
-          without: [...others, ...secret],
+          without: [...others, ...secret, ...apis],
           required: first.filter(isNeeded),
           choices,
         },
@@ -150,6 +169,7 @@ const ADDING = Object.entries(NEW_CLIENTS).map(([kind, { first, values, members 
     },
     input: (typed) => ({ ...members, ...typed }),
     after: keepSecret,
+    warns: otherWarnings,
     done: 'client_added',
     next: ({ client_id: id }: Document<'addClient'>) => ({ id }),
   },
@@ -189,6 +209,7 @@ export const CLIENTS: Acts = {
       mayEnd: true,
       facts: consequences,
       after: keepSecret,
+      warns: otherWarnings,
       done: 'client_changed',
     },
     rotate_secret: {
@@ -284,7 +305,8 @@ export async function showClients(visit: Visit): Promise<Response> {
   const client = await call('getClient', { client_id: id });
   const { history } = parts;
   const shown = {
-    ...{ client, issuer: parts.issuer, ...(secret !== undefined && { secret }) },
+    ...{ client, issuer: parts.issuer, concerns: await concernsOf(visit, client) },
+    ...(secret !== undefined && { secret }),
     ...(history && {
       counted: { samples: history.samples, nowMs: parts.pages.clock(), isShared: isShared(visit) },
     }),
@@ -405,6 +427,7 @@ function newClientRow(kind: string, base: string, texts: Texts): Html {
 export interface ClientView extends ConsoleView {
   readonly client: Client;
   readonly issuer: string;
+  readonly concerns: readonly ScopeConcern[];
   /** A secret that was just made. */
   readonly secret?: string;
   /** Present if this server counts what it does. */
@@ -415,7 +438,7 @@ export interface ClientView extends ConsoleView {
 export function clientPage(view: ClientView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, client, issuer, nowMs, secret, counted } = view;
+  const { base, client, issuer, concerns, nowMs, secret, counted } = view;
   const {
     client_id: id,
     type,
@@ -446,7 +469,7 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
       isUnchecked
         ? html`<p class="caution">${icon('alert')}<span>${isSelfRegistered ? words.uncheckedClient : words.documentClient}</span></p>\n`
         : ''
-    }`,
+    }${concerns.map((concern) => scopeCaution(concern, urlOf(base, 'clients', { ...given, ask: 'edit' }), texts))}`,
     columns: [
       section(
         'client',
@@ -483,4 +506,15 @@ ${secrets.map(
       }`,
     ],
   });
+}
+
+/** A link to the field that helps. */
+function scopeCaution({ scope, owners }: ScopeConcern, edit: string, texts: Texts): Html {
+  const { foreignScope, unknownScope, scopesInOne } = texts.console.forms;
+  const [name, api] = [html`<code>${scope}</code>`, owners.map((uri) => html`<code>${uri}</code> `)];
+  const [field, text] =
+    owners.length > 0
+      ? ['apis', foreignScope(name, html`${api}`)]
+      : ['scope', (/[,;]/.test(scope) ? scopesInOne : unknownScope)(name)];
+  return html`<p class="caution">${icon('alert')}<span>${text} <a href="${edit}#${idOf({ name: field })}">${labelOf(field, texts)}</a></span></p>\n`;
 }

@@ -1380,9 +1380,12 @@ const SAMPLES: readonly Sample[] = [
       ...CONSOLE,
       current: 'clients',
       notice: 'client_added',
-      warnings: ['photos cannot get the scope read'],
     },
     ...{ issuer: 'https://login.example.com', secret: 'Yk0S3u7rC2u5u1Wq8cHn4A' },
+    concerns: [
+      { scope: 'photos:read', owners: ['https://photos.example'] },
+      { scope: 'openid,email', owners: [] },
+    ],
     client: {
       ...{ client_id: 'photos', type: 'confidential', registered_itself: false, client_name: 'Photos' },
       ...{ grant_types: ['authorization_code', 'client_credentials'], scope: 'openid email' },
@@ -1392,14 +1395,19 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('console_client', clientPage, {
     counted: { samples: CONSOLE_SAMPLES, nowMs: NOW_MS, isShared: false },
-    ...{ ...CONSOLE, current: 'clients', issuer: 'https://login.example.com' },
+    ...{
+      ...CONSOLE,
+      current: 'clients',
+      issuer: 'https://login.example.com',
+      concerns: [],
+    },
     client: {
       ...{ client_id: 'web', type: 'public', registered_itself: true, client_name: 'Photos' },
       ...{ disabled_at: EPOCH, secrets: [{ created_at: EPOCH }] },
     },
   }),
   sample('console_client_by_document', clientPage, {
-    ...{ ...CONSOLE, current: 'clients', issuer: 'https://login.example.com' },
+    ...{ ...CONSOLE, current: 'clients', issuer: 'https://login.example.com', concerns: [] },
     client: {
       ...{ client_id: 'https://editor.example/oauth/client.json', type: 'public', registered_itself: false },
       ...{ client_name: 'Editor', document_valid_at: EPOCH },

@@ -1,3 +1,4 @@
+import { html } from 'hono/html';
 import type * as en from '../en/acts.ts';
 
 const DENIAL =
@@ -266,6 +267,12 @@ export const FORMS: typeof en.FORMS = {
     'Jemand anderes hat dies geändert, seit Sie das Formular geöffnet haben. Sie haben noch nichts gespeichert. Felder, die Sie beide geändert haben, enthalten Ihren Wert und zeigen, was jetzt gespeichert ist.',
   adopted: 'Jemand anderes hat dies geändert. Es ist schon gespeichert.',
   unsaved: 'Ihre Anmeldung war beendet. Was Sie gesendet haben, wurde nicht gespeichert.',
+  foreignScope: (scope, apis) =>
+    html`Die Anwendung bekommt die Berechtigung ${scope} nicht, weil sie die API ${apis} nicht verwenden darf. Wählen Sie die API im Formular:`,
+  unknownScope: (scope) =>
+    html`Keine API dieses Servers hat die Berechtigung ${scope}, und kein Text beschreibt sie. Prüfen Sie die Schreibweise, oder geben Sie einer API diese Berechtigung:`,
+  scopesInOne: (scope) =>
+    html`Keine API dieses Servers hat die Berechtigung ${scope}. Trennen Sie Berechtigungen mit Leerzeichen:`,
   kept: 'Das Formular enthält, was Sie eingegeben haben. Geben Sie Passwörter und Geheimnisse noch einmal ein, prüfen Sie alles, und speichern Sie.',
   check: 'Prüfen Sie, was sich ändert:',
   checkEnd: 'Das kann Zugriffe beenden. Prüfen Sie, was sich ändert:',

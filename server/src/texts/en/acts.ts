@@ -1,3 +1,6 @@
+import { html } from 'hono/html';
+import type { Html } from '../formats/html.ts';
+
 const DENIAL =
   'Clients that are identified by such a document are removed, all their tokens end, and the server accepts the document no more.';
 
@@ -266,6 +269,12 @@ export const FORMS = {
     'Someone else has changed this since you opened the form. You have saved nothing yet. Fields that you both have changed contain your value, and show what is stored now.',
   adopted: 'Someone else has changed this. It is stored already.',
   unsaved: 'Your sign-in had ended. What you sent was not saved.',
+  foreignScope: (scope: Html, apis: Html) =>
+    html`The client cannot get the scope ${scope}, because it may not request the API ${apis}. Select the API in the form:`,
+  unknownScope: (scope: Html) =>
+    html`No API of this server has the scope ${scope}, and no text describes it. Check its spelling, or add the scope to an API:`,
+  scopesInOne: (scope: Html) =>
+    html`No API of this server has the scope ${scope}. Separate scopes with spaces:`,
   kept: 'The form has what you typed. Enter passwords and secrets again, check it, and save.',
   check: 'Check what changes:',
   checkEnd: 'This can end access. Check what changes:',
