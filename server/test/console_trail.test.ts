@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { AuditEventView } from '../src/admin/audit.ts';
 import { foldedEvents } from '../src/console/audit.ts';
-import { type Browser, hiddenFields } from './harness/browser.ts';
+import { Browser, hiddenFields } from './harness/browser.ts';
 import { startConsole } from './harness/console_server.ts';
 
 let set: Awaited<ReturnType<typeof startConsole>>;
@@ -104,4 +104,35 @@ test('the number of a request with an event leads to its events', async () => {
   const found = await search(requestId);
   assert.equal(found.url, `${set.url}/console/audit?request=${requestId}`);
   assert.match(found.html, /<code>client_disabled<\/code>/);
+});
+
+test('a cut-off token is explained by the search as on its page, and an unknown user is called so', async () => {
+  for (const q of ['eyJhbGciOiJSUzI1NiIsInR5cCI6ImF0K2p3dCJ9.eyJpc3MiOiJodHRw', 'grantd_at_0123456789abcdef'])
+    assert.match((await search(q)).html, /looks cut off/, q);
+  const unknown = await browser.get(`${set.url}/console/audit?user=jduy`);
+  assert.match(unknown.html, /There is no user jduy, and no event names one\./);
+  const { subject } = await set.addUser('kim');
+  const known = await browser.get(`${set.url}/console/audit?user=${subject}&type=signed_in`);
+  assert.match(known.html, /<p class="empty">Nothing found\.<\/p>/);
+  assert.match(known.html, /<input id="user" name="user" value="kim"/);
+});
+
+test('the overview counts locked users, whose list says until when, and unlocks them together', async () => {
+  const { subject } = await set.addUser('lee');
+  const stranger = new Browser(set.url);
+  let form = await stranger.get(`${set.url}/account`);
+  for (let attempt = 1; attempt <= 10; attempt++)
+    form = await stranger.submit(form, { username: 'lee', password: 'wrong' });
+  const link = '/console/users?state=locked';
+  const overview = await browser.get(`${set.url}/console`);
+  assert.match(overview.html, /<li id="trouble-locked">1 user is locked after too many attempts\./);
+  assert.ok(overview.html.includes(`href="${link}"`));
+  const list = await browser.get(`${set.url}${link}`);
+  assert.match(list.html, /refused until <time/);
+  const question = await browser.get(`${set.url}/console/users?ask=bulk&do=unlock&picked=${subject}`);
+  assert.match(question.html, /Will be unlocked\./);
+  const done = await browser.submit(question, { do: 'bulk' });
+  assert.match(done.html, /Done for 1 of 1\./);
+  const after = await browser.get(`${set.url}/console`);
+  assert.doesNotMatch(after.html, /trouble-locked/);
 });

@@ -68,18 +68,35 @@ export async function showAudit(visit: Visit): Promise<Response> {
   const page = await call('listAudit', order);
   const before = nextAfter(page);
   const shown: AuditView = {
-    ...{ ...view, ...(await saying(visit, page.items)), events: page.items, filters },
+    ...{ ...view, ...(await saying(visit, page.items, filters.user)), events: page.items, filters },
+    ...(page.items.length === 0 &&
+      filters.user !== '' && { isUnknownUser: !(await isUser(visit, filters.user)) }),
     ...(before !== undefined && { next: urlOf(view.base, 'audit', { ...filters, before }) }),
   };
   return renderPage(c, auditPage(shown, setting));
 }
 
-/** What sentences about events need. */
+/** Whether there is a user with this name or subject. */
+async function isUser({ call }: Visit, typed: string): Promise<boolean> {
+  if ((await call('listUsers', { username: typed })).items.length > 0) return true;
+  try {
+    await call('getUser', { sub: typed });
+    return true;
+  } catch (error) {
+    if (error instanceof OperationRefused && error.kind === 'not_found') return false;
+    throw error;
+  }
+}
+
+/** What sentences about events need. @param subject of another user to name */
 export async function saying(
   { console: { pages, partsOf }, session }: Visit,
   events: readonly AuditEventView[],
+  subject = '',
 ): Promise<Pick<AuditView, 'names' | 'nowMs'>> {
-  const names = await namesOf(partsOf(session.person.subject), identifiersIn(events));
+  const { subjects, ...others } = identifiersIn(events);
+  const named = { ...others, subjects: subject === '' ? subjects : [...subjects, subject] };
+  const names = await namesOf(partsOf(session.person.subject), named);
   return { names, nowMs: pages.clock() };
 }
 
@@ -207,6 +224,8 @@ export interface AuditView extends ConsoleView, SentenceView {
   readonly filters: GivenFilters;
   /** URL of earlier events. */
   readonly next?: string;
+  /** Whether no user has the name or subject of the filter. Present if no event was found. */
+  readonly isUnknownUser?: boolean;
 }
 
 /** `/console/audit`: fields of `FILTERS`, links `range-NAME`, `next`, `all` and `download`. */
@@ -218,7 +237,7 @@ export function auditPage(view: AuditView, setting: PageSetting): Page {
   const hasMore = [...TEXT_FILTERS.slice(2), ...TIME_FILTERS].some((name) => filters[name] !== '');
   const field = (name: (typeof TEXT_FILTERS)[number]) =>
     html`<div><label for="${name}">${words.filters[name]}</label>
-<input id="${name}" name="${name}" value="${filters[name]}" maxlength="300" autocomplete="off" autocapitalize="none" spellcheck="false"></div>
+<input id="${name}" name="${name}" value="${(name === 'user' ? view.names.user(filters.user) : undefined) ?? filters[name]}" maxlength="300" autocomplete="off" autocapitalize="none" spellcheck="false"></div>
 `;
   const { since: _, until: __, range, ...others } = filters;
   const rangeLink = (name: keyof typeof RANGES) =>
@@ -247,7 +266,7 @@ ${range === '' ? '' : html`<input type="hidden" name="range" value="${range}">\n
 ${isFiltered ? html`<a id="all" class="button" href="${urlOf(base, 'audit')}">${words.all}</a>` : ''}</div>
 </form>
 <nav class="ranges" aria-label="${words.ranges.label}">${(Object.keys(RANGES) as (keyof typeof RANGES)[]).map(rangeLink)}</nav>
-${events.length === 0 ? html`<p class="empty">${view.next !== undefined ? texts.console.nothingYet : filters.request === '' ? texts.console.nothingFound : words.notInTrail(filters.request)}</p>` : eventList(foldedEvents(events, filters), view, texts)}
+${events.length === 0 ? html`<p class="empty">${view.next !== undefined ? texts.console.nothingYet : view.isUnknownUser === true ? words.noSuchUser(filters.user) : filters.request === '' ? texts.console.nothingFound : words.notInTrail(filters.request)}</p>` : eventList(foldedEvents(events, filters), view, texts)}
 ${nextLink(view.next, texts)}
 ${auditActs(view, texts)}
 ${

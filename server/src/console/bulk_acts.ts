@@ -39,6 +39,10 @@ export const BULK_ACTS = {
       order: (sub) => ['enableUser', { sub }],
       plan: async (visit, sub) => ({ changes: await userIsDisabled(visit, sub) }),
     },
+    unlock: {
+      order: (sub) => ['unlockUser', { sub }],
+      plan: async ({ call }, sub) => ({ changes: (await call('listLocks', { sub })).items.length > 0 }),
+    },
     end_sessions: {
       order: (sub) => ['endSessions', { sub }],
       async plan(visit, sub) {

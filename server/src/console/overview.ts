@@ -43,6 +43,9 @@ const HOUR_SECONDS = 3590;
 /** Emails that are looked at, at most. */
 const MAX_MAILS = 1000;
 
+/** Locked users that are counted, at most. */
+const MAX_LOCKED = 100;
+
 /** An email that failed so often is a trouble. One failure may be the pause that a mail server asks of strangers. */
 const MAIL_FAILURES = 2;
 
@@ -53,9 +56,11 @@ export async function showOverview(visit: Visit): Promise<Response> {
   const { samples } = parts.history ?? {};
   const nowMs = parts.pages.clock();
   const isReady = view.health !== 'not_ready';
-  const [counts, { items: keys }, since, others] = await Promise.all([
+  const [counts, { items: keys }, { items: locked }, since, others] = await Promise.all([
     call('countStored', { all: c.req.query('count') === 'yes' }),
     call('listKeys', {}),
+    // An index has exactly these users.
+    call('listUsers', { state: 'locked', limit: MAX_LOCKED }),
     changesSince(admin, nowMs - (nowMs % DAY_MS) - DAY_MS),
     knownBesides(admin),
   ]);
@@ -64,6 +69,7 @@ export async function showOverview(visit: Visit): Promise<Response> {
     isReady,
     skewSeconds: parts.clock.skewSeconds,
     ...(samples && { samples }),
+    lockedUsers: locked.length,
     ...{ ...others, keys, oldSecrets: admin.secretTexts().length - 1 },
   };
   const rows = foldedEvents(since.changes);
@@ -258,6 +264,7 @@ ${keys.filter(({ status }) => status === 'current').map((key) => html`<li>${line
 const FILTERS: Partial<Record<Trouble['code'], Readonly<Record<string, string>>>> = {
   sign_ins: { type: 'sign_in_failed', range: 'hour' },
   registrations: { kind: 'registered' },
+  locked: { state: 'locked' },
 };
 
 /** Where to look at a trouble. */

@@ -61,7 +61,7 @@ export async function submitSearch(visit: Visit): Promise<Response> {
   const token = pastedToken(text);
   if (token.length >= MIN_TOKEN) {
     const { kind } = await call('explainToken', { token });
-    if (kind !== 'unknown' || isJwt(token) || text.length > MAX_TEXT)
+    if (kind !== 'unknown' || TOKEN_FORM.test(token) || text.length > MAX_TEXT)
       return renderPage(c, explainedPage(await explain(visit, token), setting));
   }
   const exact = await urlsOf(visit, text);
@@ -82,10 +82,8 @@ const REQUEST = /^[\w-]{8}-[0-9a-z]{1,12}-[0-9a-z]{1,6}$/;
 /** The identifier of a grant, session or token, or the digest of an opaque one. */
 const IDENTIFIER = /^[\w-]{16,64}$/;
 
-/** Also of another server. */
-function isJwt(token: string): boolean {
-  return /^eyJ[\w-]+\.[\w-]+\./.test(token);
-}
+/** A JWT, also of another server, or an opaque token of this one. It may be cut off. */
+const TOKEN_FORM = /^(?:eyJ[\w-]+(?:\.|$)|grantd_(?:at|rt|ac)_)/;
 
 /** URLs of the things that have exactly this name or identifier. */
 async function urlsOf(visit: Visit, text: string): Promise<ReadonlySet<string>> {

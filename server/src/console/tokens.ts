@@ -5,7 +5,7 @@ import { InvalidInput } from '../admin/operation_refused.ts';
 import type { ExplanationView } from '../admin/tokens.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
-import { reasonIn, type Texts, textsIn } from '../texts/texts.ts';
+import { EN, reasonIn, type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { saying } from './audit.ts';
 import { causeOf } from './causes.ts';
@@ -231,9 +231,11 @@ function reasonShown({ explanation: why, ...token }: ExplanationView, code: stri
   const known =
     cause !== undefined
       ? texts.console.causes[cause]
-      : texts.language === 'en' && why !== undefined
-        ? why
-        : reasonIn(texts, code);
+      : code === 'no_record' && why === reasonIn(EN, code)
+        ? texts.console.noRecord
+        : texts.language === 'en' && why !== undefined
+          ? why
+          : reasonIn(texts, code);
   return html`${known} <code>${code}</code>`;
 }
 

@@ -29,7 +29,7 @@ export interface Trouble {
 
 /** The page of the console that shows more. */
 export const PLACES_OF_TROUBLES: Partial<Record<Trouble['code'], ConsolePageName>> = {
-  ...{ sign_ins: 'audit', registrations: 'clients', mails: 'mails', mails_delayed: 'mails' },
+  ...{ sign_ins: 'audit', locked: 'users', registrations: 'clients', mails: 'mails', mails_delayed: 'mails' },
   ...{ faults: 'overview', refusals: 'overview', limits: 'overview', client: 'clients' },
   ...{ peer: 'issuers', peer_untried: 'issuers' },
   ...{ key_old: 'keys', no_next_key: 'keys', old_secrets: 'secrets' },
@@ -46,6 +46,8 @@ export interface Facts {
   readonly certificateEndsAtMs?: number;
   /** When the newest backup was written, or `undefined` without any. */
   readonly keys?: readonly Pick<KeyView, 'algorithm' | 'status' | 'created_at'>[];
+  /** Users who are locked after too many attempts. */
+  readonly lockedUsers?: number;
   /** Secrets of the server besides the first. */
   readonly oldSecrets?: number;
   readonly backups?: { readonly newestAtMs: number | undefined; readonly intervalSeconds: number };
@@ -135,6 +137,7 @@ export function troublesIn(facts: Facts): {
       count(({ failedSignIns }) => failedSignIns),
       hasRisen(recent, before, (sample) => sample.failedSignIns),
     ],
+    ['locked', facts.lockedUsers ?? 0, true],
     ['limits', count((sample) => limitsOf(sample) - ofLimits(sample)), true],
     ['mails', mails?.failed ?? 0, true],
     ['mails_delayed', mails?.delayed ?? 0, true],
@@ -160,6 +163,7 @@ export function troublesIn(facts: Facts): {
     ['clock', true],
     ['requests', samples !== undefined],
     ['peers', samples !== undefined],
+    ['locked', facts.lockedUsers !== undefined],
     ['mails', mails !== undefined],
     ['registrations', registrations !== undefined],
     ['certificate', days !== undefined],

@@ -3,7 +3,7 @@ import { html } from 'hono/html';
 import type { User } from '../admin/users.ts';
 import type { Texts } from '../texts/texts.ts';
 import type { Badge, Cell, Column, ListRow, TableNeeds } from './lists.ts';
-import { moment } from './values.ts';
+import { instant, moment } from './values.ts';
 
 /** A user as a row of a list. @param texts for the columns of a table */
 export function rowOf(user: User, adminGroup: string, table?: TableNeeds): ListRow {
@@ -36,6 +36,7 @@ function cellsOf(
   { texts, nowMs }: TableNeeds,
 ): readonly Cell[] {
   const { console: words } = texts;
+  const lockedUntil = activity?.locked_until;
   const isolated = (value: unknown) =>
     typeof value === 'string' ? html`<bdi title="${value}">${value}</bdi>` : undefined;
   const factors = [
@@ -49,7 +50,7 @@ function cellsOf(
     isolated(claims.email),
     factors.length === 0 ? undefined : factors.join(', '),
     shown === '' ? undefined : html`<bdi>${shown}${groups.length > MAX_GROUPS_SHOWN ? ' …' : ''}</bdi>`,
-    moment(activity?.last_sign_in_at, nowMs, texts),
+    html`${moment(activity?.last_sign_in_at, nowMs, texts) ?? ''}${lockedUntil === undefined ? '' : html`<div class="detail">${words.lockedUntil(instant(lockedUntil, texts))}</div>`}`,
     moment(createdAt, nowMs, texts),
   ];
 }

@@ -87,12 +87,14 @@ export const CONSOLE: typeof en.CONSOLE = {
     acts: {
       disable: 'Deaktivieren',
       enable: 'Aktivieren',
+      unlock: 'Entsperren',
       end_sessions: 'Sitzungen beenden',
       join: 'In Gruppe aufnehmen',
     },
     titles: {
       disable: (what) => `${what} deaktivieren?`,
       enable: (what) => `${what} aktivieren?`,
+      unlock: (what) => `${what} entsperren?`,
       end_sessions: (what) => `Alle Sitzungen beenden: ${what}?`,
       join: (what) => `${what} in eine Gruppe aufnehmen?`,
     },
@@ -100,6 +102,8 @@ export const CONSOLE: typeof en.CONSOLE = {
       disable:
         'Sie können sich nicht mehr anmelden und bekommen keine Token mehr. Ihre Sitzungen enden, und ihre Token gelten sofort nicht mehr.',
       enable: 'Sie können sich wieder anmelden und bekommen wieder Token. Was beendet wurde, bleibt beendet.',
+      unlock:
+        'Sie können sofort wieder versuchen, sich anzumelden. Tun Sie das nur, wenn die Versuche von ihnen selbst waren.',
       end_sessions:
         'Sie werden in jedem Browser abgemeldet. Token dieser Sitzungen gelten sofort nicht mehr.',
       join: 'Sie bekommen die Anwendungen der Gruppe und ihre Richtlinie für Anmeldungen.',
@@ -111,12 +115,14 @@ export const CONSOLE: typeof en.CONSOLE = {
     changes: {
       disable: 'Wird deaktiviert.',
       enable: 'Wird aktiviert.',
+      unlock: 'Wird entsperrt.',
       end_sessions: 'Wird abgemeldet.',
       join: 'Wird aufgenommen.',
     },
     changesNothing: {
       disable: 'Ist schon deaktiviert.',
       enable: 'Ist nicht deaktiviert.',
+      unlock: 'Ist nicht gesperrt.',
       end_sessions: 'Ist nirgends angemeldet.',
       join: 'Ist schon Mitglied.',
     },
@@ -138,6 +144,8 @@ export const CONSOLE: typeof en.CONSOLE = {
     'Sie können nach Benutzern, Anwendungen, Gruppen, Berechtigungen, Token, der Nummer einer Anfrage oder eines Ereignisses, der Art eines Ereignisses und einer IP-Adresse suchen.',
   requestNotInTrail:
     'Das sieht nach der Nummer einer Anfrage aus. Im Protokoll ist kein Ereignis dazu: Nur Änderungen und Anmeldungen haben eines. Suchen Sie diese Nummer im Log als requestId.',
+  noRecord:
+    'Der Server kennt dieses Token nicht: Er hat es nie ausgestellt, oder einige Zeit nach seinem Ende gelöscht.',
   nothingFound: 'Nichts gefunden.',
   actions: 'Aktionen',
   eventsAbout: 'Protokoll',
@@ -459,6 +467,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     explainedTokens: 'Die Token ansehen',
     changesOnly: 'Nur Änderungen',
     timesSince: (count, since) => html`${count}-mal, zuerst ${since}`,
+    noSuchUser: (typed) => `Den Benutzer ${typed} gibt es nicht, und kein Ereignis nennt ihn.`,
     notInTrail: (request) =>
       `Im Protokoll ist kein Ereignis der Anfrage ${request}. Nur Änderungen und Anmeldungen haben eines. Suchen Sie diese Nummer im Log als requestId.`,
     allTypes: 'Alle Arten',

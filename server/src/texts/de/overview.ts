@@ -30,6 +30,7 @@ export const OVERVIEW: typeof en.OVERVIEW = {
     clock: 'die Uhr',
     requests: 'Anfragen und Anmeldungen der letzten Minuten',
     peers: 'Anbieter, Verzeichnis und vertraute Aussteller, soweit der Server sie gefragt hat',
+    locked: 'gesperrte Benutzer',
     mails: 'die E-Mails',
     registrations: 'die Zahl registrierter Anwendungen',
     certificate: 'das TLS-Zertifikat',
@@ -62,6 +63,10 @@ export const OVERVIEW: typeof en.OVERVIEW = {
     mails: plural(
       '1 E-Mail konnte nicht verschickt werden, und der Server hat aufgegeben.',
       '# E-Mails konnten nicht verschickt werden, und der Server hat aufgegeben.',
+    ),
+    locked: plural(
+      '1 Benutzer ist nach zu vielen Versuchen gesperrt.',
+      '# Benutzer sind nach zu vielen Versuchen gesperrt.',
     ),
     mails_delayed: plural(
       '1 E-Mail ist mindestens zweimal gescheitert. Der Server versucht es weiter.',
@@ -182,6 +187,13 @@ export const OVERVIEW: typeof en.OVERVIEW = {
         means: 'Eine Grenze hat Anfragen einer Adresse, eines Namens oder einer Anwendung aufgehalten.',
         look: 'Die Tabelle der Ablehnungen nennt die Grenze. Das Log nennt die Anwendung und mit der Option logAddresses die Adresse.',
         act: 'Haben alle Besucher dieselbe Adresse, setzen Sie trustedProxies. Sonst erfüllt die Grenze ihren Zweck.',
+      },
+      locked: {
+        title: 'Benutzer sind gesperrt',
+        means:
+          'Für diese Benutzer wurden zu viele falsche Passwörter oder Codes eingegeben, vielleicht von einem Angreifer.',
+        look: 'Die Liste der gesperrten Benutzer sagt, bis wann. Die Seite eines Benutzers zeigt die Versuche mit ihren Orten.',
+        act: 'Hat sich der Benutzer vertippt, wählen Sie „Entsperren“. Rät jemand, lassen Sie die Sperre: Sie endet von selbst, und aus Browsern, die der Benutzer schon benutzt hat, kann er sich weiter anmelden.',
       },
       mails_delayed: {
         title: 'E-Mails scheitern immer wieder',

@@ -79,10 +79,17 @@ export const CONSOLE = {
     selected: 'With selected',
     select: (name: string) => `Select ${name}`,
     selectAll: 'Select all on this page',
-    acts: { disable: 'Disable', enable: 'Enable', end_sessions: 'End sessions', join: 'Add to group' },
+    acts: {
+      disable: 'Disable',
+      enable: 'Enable',
+      unlock: 'Unlock',
+      end_sessions: 'End sessions',
+      join: 'Add to group',
+    },
     titles: {
       disable: (what: string) => `Disable ${what}?`,
       enable: (what: string) => `Enable ${what}?`,
+      unlock: (what: string) => `Unlock ${what}?`,
       end_sessions: (what: string) => `End all sessions of ${what}?`,
       join: (what: string) => `Add ${what} to a group?`,
     },
@@ -90,6 +97,7 @@ export const CONSOLE = {
       disable:
         'They can no longer sign in or get tokens. Their sessions end, and their tokens stop working at once.',
       enable: 'They can sign in and get tokens again. What has ended stays ended.',
+      unlock: 'They can try to sign in again at once. Do it only if you know that the attempts were theirs.',
       end_sessions: 'They are signed out of every browser. Tokens of these sessions stop working at once.',
       join: 'They get the clients of the group, and its sign-in policy.',
     },
@@ -100,12 +108,14 @@ export const CONSOLE = {
     changes: {
       disable: 'Will be disabled.',
       enable: 'Will be enabled.',
+      unlock: 'Will be unlocked.',
       end_sessions: 'Will be signed out.',
       join: 'Will be added.',
     },
     changesNothing: {
       disable: 'Is already disabled.',
       enable: 'Is not disabled.',
+      unlock: 'Is not locked.',
       end_sessions: 'Is not signed in anywhere.',
       join: 'Is already a member.',
     },
@@ -127,6 +137,8 @@ export const CONSOLE = {
   requestNotInTrail:
     'This looks like the number of a request. The audit trail has no event of it: only changes and sign-ins have one. Look in the log for this number as requestId.',
   nothingFound: 'Nothing found.',
+  noRecord:
+    'The server does not know this token: it has never issued it, or it has deleted it some time after its end.',
   nothingYet: 'Nothing found in the part of the audit trail that was searched. The next page searches on.',
   actions: 'Actions',
   eventsAbout: 'Audit trail',
@@ -440,6 +452,7 @@ export const CONSOLE = {
     explainedTokens: 'Look at the tokens',
     changesOnly: 'Changes only',
     timesSince: (count: string, since: Html) => html`${count} times, the first ${since}`,
+    noSuchUser: (typed: string) => `There is no user ${typed}, and no event names one.`,
     notInTrail: (request: string) =>
       `The audit trail has no event of the request ${request}. Only changes and sign-ins have one. Look in the log for this number as requestId.`,
     allTypes: 'All types',

@@ -32,6 +32,7 @@ export const OVERVIEW = {
     clock: 'the clock',
     requests: 'requests and sign-ins of the last minutes',
     peers: 'identity providers, the directory and trusted issuers, as far as the server has asked them',
+    locked: 'locked users',
     mails: 'emails',
     registrations: 'registered clients',
     certificate: 'the TLS certificate',
@@ -64,6 +65,10 @@ export const OVERVIEW = {
     mails: plural(
       '1 email could not be sent, and the server has given up.',
       '# emails could not be sent, and the server has given up.',
+    ),
+    locked: plural(
+      '1 user is locked after too many attempts.',
+      '# users are locked after too many attempts.',
     ),
     mails_delayed: plural(
       '1 email failed at least twice. The server keeps trying.',
@@ -179,6 +184,12 @@ export const OVERVIEW = {
         means: 'A limit has stopped requests of one address, name or client.',
         look: 'The table of refusals says which limit. The log names the client, and with the option logAddresses the address.',
         act: 'If all visitors share one address, set trustedProxies. Otherwise the limit does its work.',
+      },
+      locked: {
+        title: 'Users are locked',
+        means: 'There were too many wrong passwords or codes for these users, perhaps from an attacker.',
+        look: 'The list of locked users says until when. The page of a user has the attempts, with their places.',
+        act: 'If the user mistyped, choose Unlock. If someone guesses, leave the lock: it ends by itself, and browsers that the user has used before can still sign in.',
       },
       mails_delayed: {
         title: 'Emails fail again and again',
