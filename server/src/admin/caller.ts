@@ -169,11 +169,7 @@ export class Caller {
       return await under(isNoMember(issuer, subject, group), work);
     } catch (error) {
       if (!(error instanceof ConditionBroken)) throw error;
-      if (this.hasEveryScope)
-        throw new OperationRefused(
-          'conflict',
-          'the user has just become an administrator: first remove them from the group of administrators',
-        );
+      if (this.hasEveryScope) throw new OperationRefused('conflict', ['became_administrator']);
       throw new OperationRefused(
         'forbidden',
         'the user has just become an administrator: the operation needs every scope',

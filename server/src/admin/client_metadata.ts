@@ -13,11 +13,12 @@ import {
 } from '@grantd/core';
 import { documentRefusal } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
+import { isLoopback } from '../config/networks.ts';
 import { flagOf, variableOf } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import { adminProblem } from '../instance/admin_access.ts';
 import type { ClientBuilder } from './operation.ts';
-import { InvalidInput } from './operation_refused.ts';
+import { InvalidInput, type Said } from './operation_refused.ts';
 import { brokenRule, URI_RULES } from './uri_rules.ts';
 
 /** Client metadata by member name, as given. */
@@ -36,8 +37,7 @@ export async function registrationFrom(
   id: string,
   members: Members,
 ): Promise<NewClient> {
-  if (!CLIENT_ID.test(id))
-    throw new InvalidInput('client_id', 'expected visible ASCII characters, at most 200');
+  if (!CLIENT_ID.test(id)) throw new InvalidInput('client_id', ['client_id_form']);
   requireAllowed(members, configuration);
   return clientFrom(builder, { id }, { grant_types: defaultGrants(members), ...members });
 }
@@ -57,14 +57,16 @@ async function clientFrom(
   try {
     const client = await builder.operator.clientFrom(identity, members, registered);
     const problem = adminProblem(builder.issuer, client);
-    if (problem !== undefined) throw new InvalidInput(problem.member, problem.problem);
+    if (problem !== undefined) throw new InvalidInput(problem.member, ['not_for_admin_api', problem.problem]);
     return client;
   } catch (error) {
     if (!(error instanceof ClientMetadataError)) throw error;
     const { cause } = error;
     if (cause instanceof DocumentError && cause.outcome === 'failed')
       throw new Refused(`a document of the client cannot be fetched: ${cause.message}. Try again later.`);
-    throw new InvalidInput(error.member, error.problem);
+    const said = returnUriProblem(error.member, members);
+    const errors = said && [{ in: `/${error.member}`, detail: error.problem, said }];
+    throw new InvalidInput(error.member, error.problem, errors);
   }
 }
 
@@ -97,6 +99,20 @@ function requireReturnUris(members: Members, registered: ClientRecord | undefine
 function listIn(members: Members, name: string): readonly unknown[] {
   const value = members[name];
   return Array.isArray(value) ? value : [];
+}
+
+/** What else can be wrong with redirect URIs, which people type. */
+function returnUriProblem(member: string, members: Members): Said | undefined {
+  if (member !== 'redirect_uris' && member !== 'post_logout_redirect_uris') return undefined;
+  const uris = listIn(members, member).map(String);
+  const exposed = uris.find((uri) => {
+    const url = URL.parse(uri);
+    return url?.protocol === 'http:' && !isLoopback(url.hostname);
+  });
+  if (exposed !== undefined && members.insecure_redirect_uris !== true)
+    return ['redirect_uri_exposed', exposed];
+  const [grant = 'authorization_code'] = listIn(members, 'grant_types').map(String);
+  return uris.length === 0 ? ['redirect_uri_missing', grant] : undefined;
 }
 
 /** Default grant types: for an application with users, an API, or a machine. */
@@ -182,7 +198,7 @@ function setByOperator(
  */
 function requireAllowed(members: Members, configuration: Configuration): void {
   const refused = refusedSetting(members, configuration);
-  if (refused !== undefined) throw new InvalidInput(refused.member, refused.problem);
+  if (refused !== undefined) throw new InvalidInput(refused.member, ['not_configured', refused.problem]);
 }
 
 /**

@@ -25,6 +25,7 @@ import {
 } from './client_rules.ts';
 import { type DesiredClient, type FileProblem, problemOf } from './desired_state.ts';
 import { type OperationParts, requireReachable } from './operation.ts';
+import { sentenceAbout } from './operation_refused.ts';
 import {
   type Change,
   changedMeanwhile,
@@ -56,7 +57,7 @@ export async function planClient(
   }
   const isNew = before === undefined || isOfPersonalTokens(before);
   const taken = isNew ? await idProblem(parts, id) : undefined;
-  if (taken !== undefined) return [{ path, problem: taken }];
+  if (taken !== undefined) return [{ path, problem: sentenceAbout(taken) }];
   const refused = refusedSetting(members, parts.configuration);
   if (refused !== undefined) return [{ path: [...path, refused.member], problem: refused.problem }];
 

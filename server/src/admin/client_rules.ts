@@ -19,7 +19,7 @@ import { ADMIN_CLIENT_ID } from '../instance/admin_access.ts';
 import { isOfPersonalTokens, PERSONAL_TOKENS_CLIENT } from '../instance/personal_tokens_client.ts';
 import { AccessEnding } from '../people/groups.ts';
 import type { OperationParts } from './operation.ts';
-import { InvalidInput, OperationRefused } from './operation_refused.ts';
+import { InvalidInput, OperationRefused, type Said } from './operation_refused.ts';
 
 /** @throws {OperationRefused} the client does not exist */
 export async function requireClient(
@@ -28,11 +28,7 @@ export async function requireClient(
 ): Promise<ClientRecord> {
   const client = await storage.clients.get(id);
   if (!client)
-    throw new OperationRefused(
-      'not_found',
-      `there is no client ${id}`,
-      'grantd client list shows all clients.',
-    );
+    throw new OperationRefused('not_found', ['no_client', id], 'grantd client list shows all clients.');
   return client;
 }
 
@@ -44,12 +40,10 @@ export async function requireClient(
 export async function idProblem(
   { people }: Pick<OperationParts, 'people'>,
   id: string,
-): Promise<string | undefined> {
-  if (id === ADMIN_CLIENT_ID) return `${id} is the ID of this server’s admin API`;
-  if (id === PERSONAL_TOKENS_CLIENT) return `${id} is the ID of the personal access tokens of this server`;
-  return (await people.isSubject(id))
-    ? `a user has or had the sub ${id}, so APIs could take the client for the user`
-    : undefined;
+): Promise<Said | undefined> {
+  if (id === ADMIN_CLIENT_ID) return ['id_of_admin_api', id];
+  if (id === PERSONAL_TOKENS_CLIENT) return ['id_of_personal_tokens', id];
+  return (await people.isSubject(id)) ? ['id_of_user', id] : undefined;
 }
 
 /** Operators can only disable and enable the client of the personal access tokens, and get none of its tokens. @throws {OperationRefused} it is this one */
@@ -57,7 +51,7 @@ export function requireOfOperators(client: Pick<ClientRecord, 'id' | 'metadata'>
   if (!isOfPersonalTokens(client)) return;
   throw new OperationRefused(
     'conflict',
-    `${client.id} is the client of the personal access tokens. Only the options of the server change it`,
+    ['client_of_personal_tokens', client.id],
     `grantd client disable ${client.id} ends all of these tokens.`,
   );
 }
@@ -80,7 +74,7 @@ export const SECRET_FORM = `at least ${MIN_CHARACTERS} ASCII characters`;
 /** @throws {InvalidInput} an operator may not choose this text as a client secret */
 export function requireUsableSecret(text: string | undefined): void {
   if (text !== undefined && !isUsableSecret(text))
-    throw new InvalidInput('client_secret', `expected ${SECRET_FORM}`);
+    throw new InvalidInput('client_secret', ['secret_form', String(MIN_CHARACTERS)]);
 }
 
 /**
@@ -131,7 +125,7 @@ export async function requireKnownApis(
   if (unknown !== undefined)
     throw new OperationRefused(
       'conflict',
-      `no client has the resource URI ${unknown}`,
+      ['no_api', unknown],
       `add the API first, for example with grantd client add my-api --resource ${unknown} --api-scope read`,
     );
 }
@@ -151,7 +145,7 @@ export async function requireKnownGroups(
       found === undefined
         ? `add it first with grantd group add ${JSON.stringify(name)}`
         : `use ${found.name}`;
-    throw new OperationRefused('conflict', `there is no group ${name}`, `${advice}.`);
+    throw new OperationRefused('conflict', ['no_group', name], `${advice}.`);
   }
 }
 

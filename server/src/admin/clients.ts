@@ -228,7 +228,7 @@ URI, an API (--resource, --follow-all) and a public client may use no grant, and
       if (!(await parts.storage.clients.add(client)))
         throw new OperationRefused(
           'conflict',
-          `client ${id} already exists`,
+          ['client_exists', id],
           `choose another ID, or run grantd client show ${id}.`,
           'client_id',
         );
@@ -363,7 +363,7 @@ with a secret after the change, and has none, the command generates one and prin
       const remove = () => caller.changeClient(issuer, before, async () => storage.clients.remove(id));
       const done = await under(issuerIsLocked(issuer), remove);
       if (done === undefined) return undefined;
-      if (!done.outcome) throw new OperationRefused('changed', `another command has just removed ${id}`);
+      if (!done.outcome) throw new OperationRefused('changed', ['client_gone', id]);
       return { document: undefined };
     },
   }),
@@ -408,11 +408,7 @@ with a secret after the change, and has none, the command generates one and prin
     async prepare(parts, input) {
       const client = await changeable(parts, input);
       const { id, secrets } = client;
-      if (secrets === undefined)
-        throw new OperationRefused(
-          'conflict',
-          `${id} has no secret, because it is a public client or authenticates with keys`,
-        );
+      if (secrets === undefined) throw new OperationRefused('conflict', ['client_without_secret', id]);
       return { client, secrets, ...(await secretFor(parts, input.client_secret, client)) };
     },
     async write(parts, { client, secrets: before, stored, generated }, { overlap = DEFAULT_OVERLAP }) {

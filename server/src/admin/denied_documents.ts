@@ -62,11 +62,7 @@ function viewOf({ rule: denied, deniedAtMs, deniedBy, note: about }: DocumentDen
 /** @throws {InvalidInput} the text is no rule */
 function requireRule(written: string): string {
   const read = denialRule(written);
-  if (read === undefined)
-    throw new InvalidInput(
-      'rule',
-      'expected the https URL of a document, a host without a port, or *. and a host',
-    );
+  if (read === undefined) throw new InvalidInput('rule', ['document_rule']);
   return read;
 }
 
@@ -123,7 +119,7 @@ export const DENIED_DOCUMENT_OPERATIONS = {
     },
     check({ rule: written, note: about }) {
       requireRule(written);
-      if (about !== undefined && /\p{C}/u.test(about)) throw new InvalidInput('note', 'expected one line');
+      if (about !== undefined && /\p{C}/u.test(about)) throw new InvalidInput('note', ['one_line']);
     },
     async prepare(parts, { rule: written }) {
       const denied = requireRule(written);
@@ -167,7 +163,7 @@ export const DENIED_DOCUMENT_OPERATIONS = {
       if (!(await deniedDocuments.allow(denied)))
         throw new OperationRefused(
           'not_found',
-          `${denied} is not denied`,
+          ['not_denied', denied],
           'grantd client denied-documents shows what is. The options of the server can deny hosts too.',
         );
       return { document: undefined };

@@ -183,7 +183,7 @@ async function factorOf(
 function noFactor({ name }: Pick<Person, 'name'>, id: string): OperationRefused {
   return new OperationRefused(
     'not_found',
-    `${name} has no factor ${id}`,
+    ['no_factor', name, id],
     `grantd user show ${name} shows all factors`,
   );
 }

@@ -107,14 +107,13 @@ export function groupVersion({ name, description, signInPolicy }: Group): object
 /** @throws {InvalidInput} the text cannot name a group */
 export function requireGroupName(name: string): void {
   const expected = nameProblem(name);
-  if (expected !== undefined)
-    throw new InvalidInput('name', `expected ${expected}, got ${JSON.stringify(name)}`);
+  if (expected !== undefined) throw new InvalidInput('name', ['name_form', JSON.stringify(name), expected]);
 }
 
 /** @throws {InvalidInput} the text cannot describe a group */
 export function requireDescription(description: string): void {
   if (/^[^\p{C}]*$/u.test(description) && description.length <= MAX_DESCRIPTION) return;
-  throw new InvalidInput('description', `expected visible characters, at most ${MAX_DESCRIPTION}`);
+  throw new InvalidInput('description', ['description_form', String(MAX_DESCRIPTION)]);
 }
 
 export interface MemberOutcome {
@@ -153,8 +152,7 @@ export async function leaveGroup(
 
 /** Without its group of administrators, a server does not start. @throws {OperationRefused} it is this group */
 function requireNotAdminGroup(caller: Caller, name: string): void {
-  if (caller.isAdminGroup(name))
-    throw new OperationRefused('conflict', 'the group of administrators cannot be removed');
+  if (caller.isAdminGroup(name)) throw new OperationRefused('conflict', ['administrators_stay']);
 }
 
 /** The administrators. Without the option `adminGroup` they are those of the group with the empty name, which has no members. */
@@ -173,12 +171,10 @@ export async function leaveAdministrators(
   by?: string,
 ): Promise<MemberOutcome> {
   const { name, subject } = person;
-  if (subject === by)
-    throw new OperationRefused('conflict', 'administrators cannot remove themselves: another one has to');
+  if (subject === by) throw new OperationRefused('conflict', ['not_oneself']);
   const leave = () => administratorsOf(parts).leave(new AccessEnding(parts), person, by);
   const ended = await refusedIfLast(parts, person, leave);
-  if (ended === 'actor_lost_right')
-    throw new OperationRefused('changed', 'you are no longer an administrator');
+  if (ended === 'actor_lost_right') throw new OperationRefused('changed', ['no_longer_administrator']);
   return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
 }
 
@@ -229,10 +225,7 @@ async function refusedIfLast<T>(
   } catch (error) {
     if (!(error instanceof NoAdministratorLeft)) throw error;
     const { adminGroup = '' } = configuration.settings;
-    throw new OperationRefused(
-      'conflict',
-      `${name} is the last administrator who can sign in: first add another one to the group ${adminGroup}`,
-    );
+    throw new OperationRefused('conflict', ['last_administrator', name, adminGroup]);
   }
 }
 
@@ -268,8 +261,7 @@ export async function requireSubject(
   subject: string,
 ): Promise<Person> {
   const person = await people.bySubject(subject);
-  if (person === undefined)
-    throw new OperationRefused('not_found', `there is no user with the sub ${subject}`);
+  if (person === undefined) throw new OperationRefused('not_found', ['no_subject', subject]);
   return person;
 }
 
@@ -279,7 +271,7 @@ export async function requireGroup({ groups }: Pick<OperationParts, 'groups'>, n
   if (group === undefined)
     throw new OperationRefused(
       'not_found',
-      `there is no group ${name}`,
+      ['no_group', name],
       `grantd group list shows all groups, and grantd group add ${JSON.stringify(name)} adds it.`,
     );
   return group;
@@ -395,12 +387,7 @@ export const GROUP_OPERATIONS = {
     async write(parts, _, { name: wanted, description: about = '', sign_in_policy: signInPolicy }) {
       const facts = { name: wanted, description: about, ...optional('signInPolicy', signInPolicy) };
       if (!(await parts.groups.add(facts, parts.clock())))
-        throw new OperationRefused(
-          'conflict',
-          `group ${wanted} already exists, or a group whose name differs only by case, width or look-alike letters`,
-          'choose another name.',
-          'name',
-        );
+        throw new OperationRefused('conflict', ['group_exists', wanted], 'choose another name.', 'name');
       const added = await requireGroup(parts, wanted);
       const location = `/groups/${encodeURIComponent(added.name)}`;
       return { document: groupView(added), version: groupVersion(added), location };
@@ -507,15 +494,14 @@ export const GROUP_OPERATIONS = {
       if (client !== undefined)
         throw new OperationRefused(
           'conflict',
-          `the client ${client} is for the group ${found.name}`,
+          ['client_for_group', client, found.name],
           `first run grantd client update ${client} with other groups (--allow-group) or with --allow-everyone.`,
         );
       return found;
     },
     async write(parts, { name: stored, members }, { dry_run: isDryRun = false }) {
       if (isDryRun) return { document: { name: stored, members } };
-      if (!(await parts.groups.remove(stored)))
-        throw new OperationRefused('changed', `another command has just removed the group ${stored}`);
+      if (!(await parts.groups.remove(stored))) throw new OperationRefused('changed', ['group_gone', stored]);
       if (parts.caller.isAdminGroup(stored)) parts.caller.warn(WITHOUT_GROUP);
       return { document: { name: stored, members } };
     },

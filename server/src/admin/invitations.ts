@@ -45,18 +45,18 @@ export async function invitePerson(
   { name, claims, email, language }: Invitation,
 ): Promise<Invited> {
   const passwords = passwordsIn(parts);
-  if (!passwords.areAskedOf(name)) throw signsInElsewhere(name, 'an identity provider');
+  if (!passwords.areAskedOf(name)) throw signsInElsewhere(name, 'signs_in_at_provider');
   const added = await parts.people.add({ name, claims, passwordHash: NO_PASSWORD });
   const person = added ?? (await parts.people.byName(name));
   if (person === undefined) throw nameTaken(name);
   if (added === undefined && (person.name !== nameAsKept(name) || person.passwordHash !== NO_PASSWORD))
     throw nameTaken(name);
-  if (person.directoryId !== undefined) throw signsInElsewhere(name, 'the directory');
-  if (!(await passwords.mayReset(person))) throw signsInElsewhere(name, 'an identity provider');
+  if (person.directoryId !== undefined) throw signsInElsewhere(name, 'signs_in_at_directory');
+  if (!(await passwords.mayReset(person))) throw signsInElsewhere(name, 'signs_in_at_provider');
   if (person.claims.email !== email)
     throw new OperationRefused(
       'conflict',
-      `${name} was invited with another address`,
+      ['invited_elsewhere', name],
       `To change it, run grantd user update ${name} --email ${email}, then invite them again.`,
     );
   const { subject } = person;
@@ -77,11 +77,11 @@ function warningsOfMail({ configuration }: Pick<OperationParts, 'configuration'>
     : [];
 }
 
-function signsInElsewhere(name: string, where: string): OperationRefused {
-  return new OperationRefused(
-    'conflict',
-    `${name} signs in through ${where}, so there is no password to choose`,
-  );
+function signsInElsewhere(
+  name: string,
+  where: 'signs_in_at_provider' | 'signs_in_at_directory',
+): OperationRefused {
+  return new OperationRefused('conflict', [where, name]);
 }
 
 /** Emails with links that operators may send to one user in an hour, so that no client of the admin API floods a mailbox. */
@@ -118,19 +118,19 @@ export const INVITATION_OPERATIONS = {
       await parts.requireSecretOfServers();
       const person = await changeable(parts, input);
       const { name } = person;
-      if (person.directoryId !== undefined) throw signsInElsewhere(name, 'the directory');
-      if (!(await passwordsIn(parts).mayReset(person))) throw signsInElsewhere(name, 'an identity provider');
+      if (person.directoryId !== undefined) throw signsInElsewhere(name, 'signs_in_at_directory');
+      if (!(await passwordsIn(parts).mayReset(person))) throw signsInElsewhere(name, 'signs_in_at_provider');
       if ((await withState(parts, person)).disabledAtMs !== undefined)
         throw new OperationRefused(
           'conflict',
-          `${name} is disabled`,
+          ['user_disabled', name],
           `grantd user enable ${name} comes first.`,
         );
       const address = verifiedAddressOf(person);
       if (address === undefined)
         throw new OperationRefused(
           'conflict',
-          `${name} has no verified email address, so a link could reach another person`,
+          ['no_verified_address', name],
           `If you know the address, run grantd user update ${name} --email ADDRESS --email-verified.`,
         );
       return { person, address };
@@ -143,7 +143,7 @@ export const INVITATION_OPERATIONS = {
       if (reached !== undefined)
         throw new OperationRefused(
           'conflict',
-          `${name} has got ${LINKS_OF_USER.attempts} emails with a link within an hour`,
+          ['too_many_links', name, String(LINKS_OF_USER.attempts)],
           `try again in ${Math.ceil(reached.secondsToWait / 60)} minutes.`,
         );
       const { mails, clock } = parts;

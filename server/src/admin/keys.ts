@@ -92,7 +92,7 @@ async function rotatedAlgorithms(
   if (used.includes(algorithm)) return [algorithm];
   throw new OperationRefused(
     'not_found',
-    `there is no ${algorithm} key, because neither the server nor a client has used this algorithm`,
+    ['no_key', algorithm],
     `the algorithms with keys are ${used.join(', ')}.`,
   );
 }
@@ -146,7 +146,7 @@ and rotates no key. With --now, it rotates anyway: use it if someone may have co
       const signing = (await listKeys(parts)).filter(({ status }) => status === 'current');
       const replaced = from === undefined ? [] : signing.filter(({ kid }) => from.includes(kid));
       if (from !== undefined && replaced.length < from.length)
-        throw new OperationRefused('changed', 'other keys sign now');
+        throw new OperationRefused('changed', ['other_keys_sign']);
       const used = await rotatedAlgorithms(operator, only);
       const isWanted = (one: SigningAlgorithm) => replaced.some((key) => key.algorithm === one);
       const algorithms = from === undefined ? used : used.filter(isWanted);
@@ -155,7 +155,7 @@ and rotates no key. With --now, it rotates anyway: use it if someone may have co
       if (wait > 0 && !now)
         throw new OperationRefused(
           'conflict',
-          'clients may not know the next keys yet, because they cache the key set',
+          ['next_keys_unknown'],
           `try again in ${wait} seconds, or use --now.`,
         );
       return algorithms.map((one) => [one, replaced.find((key) => key.algorithm === one)?.kid] as const);

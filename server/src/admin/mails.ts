@@ -61,11 +61,7 @@ function mailView({ createdAtMs, dueAtMs, failedAtMs, lastError, ...mail }: Stor
 
 /** @throws {InvalidInput} the text is no address */
 function requireAddress(address: string): void {
-  if (!isAddress(address))
-    throw new InvalidInput(
-      'address',
-      `expected an address such as bob@example.com, got ${JSON.stringify(address)}`,
-    );
+  if (!isAddress(address)) throw new InvalidInput('address', ['email_form', JSON.stringify(address)]);
 }
 
 export const MAIL_OPERATIONS = {
@@ -115,11 +111,7 @@ export const MAIL_OPERATIONS = {
     async prepare() {},
     async write({ mails, clock }, _, { mail: id }) {
       if (!(await mails.retry(id, clock())))
-        throw new OperationRefused(
-          'not_found',
-          `there is no email ${id} that has failed, or whose next attempt is more than two minutes away`,
-          'grantd mail list shows all emails.',
-        );
+        throw new OperationRefused('not_found', ['no_mail', id], 'grantd mail list shows all emails.');
       return { document: undefined };
     },
   }),

@@ -371,11 +371,7 @@ export function paged<T>(items: readonly T[], next: string | number | undefined)
 
 /** Others changed the thing between each read and write. */
 function changedByOthers(name: string): OperationRefused {
-  return new OperationRefused(
-    'changed',
-    `other commands keep changing ${name}. Nothing was updated`,
-    'try again.',
-  );
+  return new OperationRefused('changed', ['changed_by_others', name], 'try again.');
 }
 
 /** @throws {InvalidInput} no sign-in at this server can meet the policy */
@@ -384,12 +380,12 @@ export function requireReachable(
   policy: SignInPolicy | undefined,
 ): void {
   const problem = unreachablePolicy(policy, configuration, issuer);
-  if (problem !== undefined) throw new InvalidInput('sign_in_policy', problem);
+  if (problem !== undefined) throw new InvalidInput('sign_in_policy', ['policy_unreachable', problem]);
 }
 
 /** @returns milliseconds since 1970 @throws {InvalidInput} it is no time */
 export function timeIn(member: string, text: string): number {
   const time = Date.parse(text);
-  if (Number.isNaN(time)) throw new InvalidInput(member, 'expected a time such as 2026-01-31T12:00:00Z');
+  if (Number.isNaN(time)) throw new InvalidInput(member, ['no_time']);
   return time;
 }

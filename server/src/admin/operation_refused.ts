@@ -1,11 +1,25 @@
 // How operations refuse. Each face shows it in its own way.
 import { Refused } from '../config/refused.ts';
+import { REFUSALS } from '../texts/en/refusals.ts';
 
 /**
  * Why an operation was refused: `not_found`, `conflict` with what is stored, `changed` in the meantime, `outdated` if the
  * caller has seen another version, or `forbidden` to this caller.
  */
 export type RefusalKind = 'not_found' | 'conflict' | 'changed' | 'outdated' | 'forbidden';
+
+type Refusals = typeof REFUSALS;
+
+/** Why something is refused: a code, and what its sentence names. Texts of each language have a sentence for it. */
+export type Said = {
+  [Code in keyof Refusals]: readonly [code: Code, ...names: Parameters<Refusals[Code]>];
+}[keyof Refusals];
+
+/** The sentence about a refusal, in the words of a language. Default: English. */
+export function sentenceAbout([code, ...names]: Said, refusals: Refusals = REFUSALS): string {
+  const say: (...names: readonly string[]) => string = refusals[code];
+  return say(...names);
+}
 
 /** The operation cannot be done with what is stored now. Nothing was changed. */
 export class OperationRefused extends Refused {
@@ -15,14 +29,18 @@ export class OperationRefused extends Refused {
   readonly advice: string | undefined;
   /** The member of the input whose value does not fit what is stored. */
   readonly member: string | undefined;
+  /** Absent if only English says it: no form of the console leads to it. */
+  readonly said: Said | undefined;
 
   /** @param advice for users of the command line, after a colon */
-  constructor(kind: RefusalKind, problem: string, advice?: string, member?: string) {
+  constructor(kind: RefusalKind, said: Said | string, advice?: string, member?: string) {
+    const problem = typeof said === 'string' ? said : sentenceAbout(said);
     super(advice === undefined ? `${problem}.` : `${problem}: ${advice}`);
     this.kind = kind;
     this.problem = problem;
     this.advice = advice;
     this.member = member;
+    this.said = typeof said === 'string' ? undefined : said;
   }
 }
 
@@ -31,6 +49,8 @@ export interface ValueProblem {
   /** JSON Pointer in the input (RFC 6901), or the name of a parameter or header. */
   readonly in: string;
   readonly detail: string;
+  /** What `detail` says, for other languages. */
+  readonly said?: Said;
 }
 
 /** A value is invalid, independently of what is stored. */
@@ -42,15 +62,14 @@ export class InvalidInput extends Error {
   readonly problem: string;
   readonly errors: readonly ValueProblem[];
 
-  constructor(
-    member: string,
-    problem: string,
-    errors: readonly ValueProblem[] = [{ in: pointerTo(member), detail: problem }],
-  ) {
+  constructor(member: string, said: Said | string, errors?: readonly ValueProblem[]) {
+    const problem = typeof said === 'string' ? said : sentenceAbout(said);
     super(member === '' ? problem : `${member}: ${problem}`);
     this.member = member;
     this.problem = problem;
-    this.errors = errors;
+    this.errors = errors ?? [
+      { in: pointerTo(member), detail: problem, ...(typeof said !== 'string' && { said }) },
+    ];
   }
 
   /** @param errors at least one */

@@ -123,7 +123,7 @@ function inWords({ scope, api }: NamedScope): string {
 function unknown(named: NamedScope): OperationRefused {
   return new OperationRefused(
     'not_found',
-    `${inWords(named)} has no texts`,
+    ['no_scope_texts', named.scope, named.api ?? ''],
     'grantd scope list shows all scopes with texts.',
   );
 }
@@ -195,7 +195,7 @@ export const SCOPE_OPERATIONS = {
       if (api !== undefined && (await requireClient(parts, api)).resource === undefined)
         throw new OperationRefused(
           'conflict',
-          `${api} is not an API`,
+          ['not_an_api', api],
           `it has no resource URI (grantd client update ${api} --resource).`,
         );
       return { scope, api, texts: kept };
@@ -204,7 +204,7 @@ export const SCOPE_OPERATIONS = {
       if (!(await parts.scopeTexts.add(added)))
         throw new OperationRefused(
           'conflict',
-          `${inWords(added)} already has texts`,
+          ['scope_texts_exist', added.scope, added.api ?? ''],
           'change them with grantd scope update.',
           'scope',
         );

@@ -306,7 +306,7 @@ cannot use data that other processes protect with it. See docs/secrets.md for al
       if (dropped.length === 0 || first === undefined)
         throw new OperationRefused(
           'conflict',
-          'there is only one secret, and it is in use',
+          ['only_one_secret'],
           'add another with grantd secrets rotate.',
         );
       const dependents = dependentsOfAccepted(rows);
@@ -325,7 +325,7 @@ cannot use data that other processes protect with it. See docs/secrets.md for al
       const file = parts.database.changeKeptSecret((secrets) => {
         const [kept = ''] = secrets;
         if (secrets.join() !== read.join())
-          throw new OperationRefused('changed', 'the secrets have just changed', 'try again.');
+          throw new OperationRefused('changed', ['secrets_changed'], 'try again.');
         return [kept];
       });
       await recordSecrets(parts, 'server_secret_dropped', dropped);

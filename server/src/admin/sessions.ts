@@ -146,7 +146,7 @@ export function sessionsInWords(sessions: number): string {
 function noSession({ name }: Pick<Person, 'name'>, id: string): OperationRefused {
   return new OperationRefused(
     'not_found',
-    `${name} has no session ${id}`,
+    ['no_session', name, id],
     `grantd user show ${name} shows all sessions`,
   );
 }
@@ -330,7 +330,7 @@ export const SESSION_OPERATIONS = {
       if (given !== undefined) return { person, clientId };
       throw new OperationRefused(
         'not_found',
-        `${person.name} has given no consent to ${clientId}`,
+        ['no_consent', person.name, clientId],
         `grantd user show ${person.name} shows all consents`,
       );
     },

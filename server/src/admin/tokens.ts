@@ -359,8 +359,7 @@ async function targetFrom(
     throw new InvalidInput('trusted_issuer', 'expected the option trustedIssuers of the server');
   }
   const issuedBeforeMs = timeIn('issued_before', before ?? '');
-  if (issuedBeforeMs > parts.clock())
-    throw new InvalidInput('issued_before', 'expected a time that is not in the future');
+  if (issuedBeforeMs > parts.clock()) throw new InvalidInput('issued_before', ['future_time']);
   return { issuedBeforeMs };
 }
 

@@ -29,21 +29,14 @@ export const MAX_CLAIMS_LENGTH = 16 * 1024;
 export function requireUsername(name: string): void {
   const expected = nameProblem(name);
   if (expected !== undefined)
-    throw new InvalidInput('username', `expected ${expected}, got ${JSON.stringify(name)}`);
-}
-
-/** Why a password cannot be set by an operator. @returns the part after “expected” */
-function passwordProblem(password: string): string | undefined {
-  if (isPasswordHash(password))
-    return 'a password, got a password hash, with which the user could not sign in';
-  if (password.length < MIN_PASSWORD_CHARACTERS) return `at least ${MIN_PASSWORD_CHARACTERS} characters`;
-  return undefined;
+    throw new InvalidInput('username', ['name_form', JSON.stringify(name), expected]);
 }
 
 /** @throws {InvalidInput} the password is not allowed */
 export function requirePassword(password: string): void {
-  const expected = passwordProblem(password);
-  if (expected !== undefined) throw new InvalidInput('password', `expected ${expected}`);
+  if (isPasswordHash(password)) throw new InvalidInput('password', ['password_hash']);
+  if (password.length < MIN_PASSWORD_CHARACTERS)
+    throw new InvalidInput('password', ['password_short', String(MIN_PASSWORD_CHARACTERS)]);
 }
 
 /** The forms of claims that are addresses. */
@@ -65,19 +58,19 @@ export function requireClaims(claims: Claims): void {
     throw new InvalidInput('claims', `expected at most ${MAX_CLAIMS_LENGTH} characters of JSON`);
   if (hasPrototypeMember(claims)) throw new InvalidInput('claims', 'expected no member __proto__');
   for (const [name, value] of Object.entries(claims)) {
-    if (name === 'sub') throw new InvalidInput('claims.sub', 'sub is random and cannot be chosen');
+    if (name === 'sub') throw new InvalidInput('claims.sub', ['claim_sub']);
     if (isOwnClaim(name))
       throw new InvalidInput(
         `claims.${name}`,
-        name === 'preferred_username'
-          ? 'it is the username: change the username instead'
-          : 'it comes from the server, so that applications can rely on it',
+        name === 'preferred_username' ? ['claim_of_username'] : ['claim_of_server'],
       );
     const kind = claimTypeOf(name);
     if (kind !== undefined && !isOfClaimType(value, kind.type))
-      throw new InvalidInput(`claims.${name}`, `expected ${kind.expected}, got ${JSON.stringify(value)}`);
-    const expected = addressProblem(name, value);
-    if (expected !== undefined) throw new InvalidInput(`claims.${name}`, `expected ${expected}`);
+      throw new InvalidInput(`claims.${name}`, ['claim_form', JSON.stringify(value), kind.expected]);
+    if (addressProblem(name, value) !== undefined) {
+      const code = name === 'email' ? 'email_form' : 'phone_form';
+      throw new InvalidInput(`claims.${name}`, [code, JSON.stringify(value)]);
+    }
   }
 }
 
@@ -117,7 +110,7 @@ export async function requirePerson(
 ): Promise<Person> {
   const person = await people.byName(name);
   if (person === undefined)
-    throw new OperationRefused('not_found', `there is no user ${name}`, 'grantd user list shows all users.');
+    throw new OperationRefused('not_found', ['no_user', name], 'grantd user list shows all users.');
   return person;
 }
 
@@ -136,12 +129,7 @@ export async function changeable(
 }
 
 export function nameTaken(name: string): OperationRefused {
-  return new OperationRefused(
-    'conflict',
-    `user ${name} already exists, or a user whose name differs only by case, width or look-alike letters`,
-    'choose another name.',
-    'username',
-  );
+  return new OperationRefused('conflict', ['user_exists', name], 'choose another name.', 'username');
 }
 
 /** Parts of a change to a user. Without a caller, everything is permitted. */
@@ -262,7 +250,7 @@ export async function unlinkPerson(
   if (unlinked === undefined)
     throw new OperationRefused(
       'not_found',
-      `${name} has no link ${id}`,
+      ['no_link', name, id],
       `grantd user show ${name} shows all links`,
     );
   const ending = new SessionEnding({ sessions, storage });
@@ -283,7 +271,7 @@ export async function setPassword(
   const notice = await noticeTo(parts, person, 'password_changed', {});
   const set = () => parts.people.setPasswordHash(person.subject, passwordHash, undefined, notice);
   if (!(await asPermitted(parts, person, set)))
-    throw new OperationRefused('not_found', `there is no user ${person.name} any more`);
+    throw new OperationRefused('not_found', ['user_gone', person.name]);
   // After the change, no session can start with the old password. Someone with it may have granted access that outlives
   // sessions.
   return (await endAccess(parts, person, 'password_set')).ended;

@@ -236,10 +236,7 @@ function checkNewUser({
   if (typed !== undefined) requirePassword(typed);
   if (invitation === undefined) return;
   if (!isAddress(trimmed(invitation.email)))
-    throw new InvalidInput(
-      'email',
-      `expected an address such as bob@example.com, got ${JSON.stringify(invitation.email)}`,
-    );
+    throw new InvalidInput('email', ['email_form', JSON.stringify(invitation.email)]);
   if (groups.length > 0) throw new InvalidInput('groups', 'expected none with an invitation: add them later');
 }
 
@@ -276,10 +273,7 @@ function disabling(action: 'disable' | 'enable', summary: string, about: string)
       // Leaving the group is the only step by which a server takes an administrator, because only there it can make sure
       // that one remains.
       if (action === 'disable' && caller.keepsAdministrator && caller.isAdministrator(person))
-        throw new OperationRefused(
-          'conflict',
-          'an administrator cannot be disabled: first remove them from the group of administrators',
-        );
+        throw new OperationRefused('conflict', ['administrator_not_disabled']);
       return person;
     },
     async write(parts, person) {
@@ -505,7 +499,7 @@ export const USER_OPERATIONS = {
       if (missing !== undefined)
         throw new OperationRefused(
           'conflict',
-          `${before.name} has no claim ${missing}`,
+          ['no_claim', before.name, missing],
           `grantd user show ${before.name} shows all claims.`,
         );
       const changed = {

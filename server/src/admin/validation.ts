@@ -1,7 +1,7 @@
 // Checks inputs against the schemas of operations.
 import { Validator } from '@cfworker/json-schema';
 import { LANGUAGE_FORM } from '../texts/texts.ts';
-import { InvalidInput, type ValueProblem } from './operation_refused.ts';
+import { InvalidInput, type Said, sentenceAbout, type ValueProblem } from './operation_refused.ts';
 import type { Schema } from './schema.ts';
 import type { AnyOperation } from './table.ts';
 import { URI_RULES, type UriRule } from './uri_rules.ts';
@@ -28,15 +28,16 @@ export function errorsOf(schema: Schema, value: unknown): readonly ValueProblem[
       !/\/oneOf\/\d+\//.test(keywordLocation) &&
       !(keyword === 'type' && /\/anyOf\/\d+\/type$/.test(keywordLocation)),
   );
-  const shown = inner.map(({ instanceLocation, keyword, keywordLocation }) => ({
-    in: instanceLocation.replace(/^#/, ''),
-    detail: `expected ${expectedBy(schema, keyword, keywordLocation)}`,
-  }));
+  const shown = inner.map(({ instanceLocation, keyword, keywordLocation }): ValueProblem => {
+    const rule = ruleAt(schema, keywordLocation);
+    const said: Said = ['schema_rule', ruleInWords(keyword, rule), keyword, String(rule)];
+    return { in: instanceLocation.replace(/^#/, ''), detail: sentenceAbout(said), said };
+  });
   return [...new Map(shown.map((error) => [JSON.stringify(error), error])).values()].slice(0, 20);
 }
 
 /** The rule that a value breaks, from the schema. */
-function expectedBy(schema: Schema, keyword: string, location: string): string {
+function ruleAt(schema: Schema, location: string): unknown {
   const names = location
     .split('/')
     .slice(1)
@@ -44,7 +45,7 @@ function expectedBy(schema: Schema, keyword: string, location: string): string {
   let rule: unknown = schema;
   for (const name of names)
     rule = typeof rule === 'object' && rule !== null ? Reflect.get(rule, name) : undefined;
-  return ruleInWords(keyword, rule);
+  return rule;
 }
 
 /** @returns what a rule of a schema demands, to follow “expected” */

@@ -7,6 +7,6 @@ export async function userNamed(admin: AdminCalls, name: string): Promise<User> 
   const { items } = await call(admin, 'listUsers', { username: name });
   const [user] = items;
   if (user === undefined)
-    throw new OperationRefused('not_found', `there is no user ${name}`, 'grantd user list shows all users.');
+    throw new OperationRefused('not_found', ['no_user', name], 'grantd user list shows all users.');
   return user;
 }

@@ -135,7 +135,10 @@ export function page(
       return await answer({ c, console: consoleParts, call, versioned, requireCaller, ...asked });
     } catch (error) {
       if (error instanceof OperationRefused)
-        return renderPage(c, refusedPage({ ...view, kind: error.kind, detail: error.problem }, setting));
+        return renderPage(
+          c,
+          refusedPage({ ...view, kind: error.kind, detail: error.problem, said: error.said }, setting),
+        );
       if (error instanceof InvalidInput)
         return renderPage(c, refusedPage({ ...view, kind: 'invalid', detail: error.message }, setting));
       throw error;

@@ -205,9 +205,9 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
     if (error instanceof OperationRefused && error.kind === 'outdated' && stored !== undefined)
       return submitAct(visit, own);
     if (error instanceof OperationRefused && error.kind !== 'not_found') {
-      const { kind, problem, member = '' } = error;
-      const problems = problemsAt(fields, [{ in: member === '' ? '' : `/${member}`, detail: problem }]);
-      return again(problems, { status: kind === 'forbidden' ? 403 : 409 });
+      const { kind, problem: detail, said, member = '' } = error;
+      const problem = { in: member === '' ? '' : `/${member}`, detail, ...(said !== undefined && { said }) };
+      return again(problemsAt(fields, [problem]), { status: kind === 'forbidden' ? 403 : 409 });
     }
     if (error instanceof Refused && !(error instanceof OperationRefused))
       return again(new Map([['', { reason: 'refused', detail: error.message }]]), { status: 409 });
@@ -234,7 +234,7 @@ function givenIn({ of = {}, also = [] }: Act, parameters: URLSearchParams): Give
 function parametersOf({ of = {} }: Act, given: Given): Values {
   const entries = Object.entries(of).map(([member, name]) => [member, given[name]] as const);
   const missing = entries.find(([member, value]) => value === undefined && member !== 'api');
-  if (missing !== undefined) throw new InvalidInput(missing[0], 'expected a value');
+  if (missing !== undefined) throw new InvalidInput(missing[0], ['required']);
   return Object.fromEntries(entries);
 }
 

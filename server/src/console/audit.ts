@@ -105,7 +105,7 @@ async function eventView(visit: Visit, number: string): Promise<EventPageView> {
   const before = /^[1-9]\d{0,14}$/.test(number) ? Number(number) + 1 : undefined;
   const found = before && (await visit.call('listAudit', { cursor: cursorOf(before), limit: 1 })).items[0];
   if (!found || String(found.number) !== number)
-    throw new OperationRefused('not_found', `there is no event ${number}`);
+    throw new OperationRefused('not_found', ['no_event', number]);
   return { ...visit.view, ...(await saying(visit, [found])), event: found };
 }
 

@@ -9,6 +9,7 @@ import type { Visit } from './access.ts';
 import { actNamed, type BulkList, performOrder, requirePossibleOrder } from './bulk_acts.ts';
 import { type ConsoleView, consoleFrame, hiddenFields, questionFrame, termList, urlOf } from './frame.ts';
 import { dataTable, thingUrl } from './lists.ts';
+import { type RefusalShown, refusalText } from './values.ts';
 
 type ActName = keyof Texts['console']['bulk']['acts'];
 
@@ -69,13 +70,13 @@ async function nameOf({ call }: Visit, list: BulkList, key: string): Promise<str
 }
 
 /** @returns why the operation was refused, if it was */
-async function problemOf(work: () => Promise<unknown>): Promise<string | undefined> {
+async function problemOf(work: () => Promise<unknown>): Promise<RefusalShown | undefined> {
   try {
     await work();
     return undefined;
   } catch (error) {
-    if (error instanceof OperationRefused) return error.problem;
-    if (error instanceof InvalidInput) return error.message;
+    if (error instanceof OperationRefused) return { detail: error.problem, said: error.said };
+    if (error instanceof InvalidInput) return { detail: error.message, said: error.errors[0]?.said };
     throw error;
   }
 }
@@ -84,7 +85,7 @@ async function problemOf(work: () => Promise<unknown>): Promise<string | undefin
 interface Plan extends Picked {
   readonly change?: { readonly changes: boolean; readonly sessions?: number };
   /** Why it would be refused, in English, as the command line says it. */
-  readonly problem?: string;
+  readonly problem?: RefusalShown;
 }
 
 export interface AskBulkView extends ConsoleView {
@@ -164,14 +165,13 @@ function planText({ change, problem }: Plan, does: ActName, texts: Texts): Html 
   return html`<b>${bulk.changes[does]}</b>${sessions === undefined ? '' : html` ${bulk.endsSessions(sessions, texts.formats.number(sessions))}`}`;
 }
 
-/** @param problem in English */
-function refusal(problem: string, { console: { bulk } }: Texts): Html {
-  return html`<span class="badge bad">${bulk.refused}</span> <span lang="en"><bdi>${problem}</bdi></span>`;
+function refusal(problem: RefusalShown, texts: Texts): Html {
+  return html`<span class="badge bad">${texts.console.bulk.refused}</span> ${refusalText(problem, texts)}`;
 }
 
 interface Outcome extends Picked {
   /** Why it was refused, in English, as the command line says it. */
-  readonly problem?: string;
+  readonly problem?: RefusalShown;
 }
 
 export interface BulkView extends ConsoleView {

@@ -1,6 +1,6 @@
 // Fields of forms, from the schemas of operations: which ones there are, and what a sent form says.
 import { isJsonObject } from '@grantd/core/options';
-import type { ValueProblem } from '../admin/operation_refused.ts';
+import type { Said, ValueProblem } from '../admin/operation_refused.ts';
 import type { Schema } from '../admin/schema.ts';
 import { type PatternName, patternIn } from '../admin/validation.ts';
 import type { Texts } from '../texts/texts.ts';
@@ -222,6 +222,8 @@ export interface ShownProblem {
   readonly at?: readonly [line: number, column: number];
   /** In English. */
   readonly detail?: string;
+  /** What the detail says, for texts of every language. */
+  readonly said?: Said | undefined;
   /** What the value has to be, which the texts say. */
   readonly pattern?: PatternName;
   /** The number of the line, of a field with one value per line. */
@@ -367,7 +369,7 @@ export function problemsAt(
 ): Problems {
   const problems = new Map<string, ShownProblem>();
   for (const error of errors) {
-    const { in: pointer, detail } = error;
+    const { in: pointer } = error;
     const path = pointer
       .split('/')
       .slice(1)
@@ -383,7 +385,7 @@ export function problemsAt(
     const line = alike?.kind === 'lines' ? lineOf(form.get(name) ?? '', Number(rest)) : undefined;
     const found: ShownProblem = {
       ...(pattern === undefined
-        ? { reason: 'refused', detail: rest === '' || line !== undefined ? detail : `${rest}: ${detail}` }
+        ? { reason: 'refused', ...refusalAt(line === undefined ? rest : '', error) }
         : { reason: 'pattern', pattern }),
       ...(line !== undefined && { line }),
     };
@@ -398,4 +400,8 @@ export function problemsAt(
 function lineOf(text: string, at: number): number | undefined {
   const filled = text.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [index + 1]));
   return filled[at];
+}
+
+function refusalAt(rest: string, { detail, said }: ValueProblem): Pick<ShownProblem, 'detail' | 'said'> {
+  return said === undefined ? { detail: rest === '' ? detail : `${rest}: ${detail}` } : { said };
 }

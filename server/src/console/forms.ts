@@ -1,5 +1,7 @@
 // Draws the fields of forms. What they are is in fields.ts.
+
 import { html } from 'hono/html';
+import { sentenceAbout } from '../admin/operation_refused.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
 import {
@@ -176,16 +178,18 @@ function sentence(text: string): string {
   return /[.!?]$/.test(first) ? first : `${first}.`;
 }
 
-export function problemText(
-  { reason, at, detail, pattern, line, others = [] }: ShownProblem,
-  texts: Texts,
-): Html {
-  const { forms } = texts.console;
+export function problemText(problem: ShownProblem, texts: Texts): Html {
+  const { reason, at, detail, said, pattern, line, others = [] } = problem;
+  const { forms, refusals } = texts.console;
   const text = pattern === undefined ? forms.problems[reason] : forms.patterns[pattern];
   const place = at === undefined ? '' : ` ${forms.place(String(at[0]), String(at[1]))}`;
   const more = detail === undefined ? '' : html` <span lang="en"><bdi>${sentence(detail)}</bdi></span>`;
   const where = line === undefined ? '' : `${forms.line(String(line))} `;
-  return html`${where}${text}${place}${more}${others.map((other) => html`<br>${problemText(other, texts)}`)}`;
+  const what =
+    said === undefined
+      ? html`${text}${place}${more}`
+      : html`<bdi>${sentence(sentenceAbout(said, refusals))}</bdi>`;
+  return html`${where}${what}${others.map((other) => html`<br>${problemText(other, texts)}`)}`;
 }
 
 function storedShown(field: Field, value: unknown, texts: Texts): Html {

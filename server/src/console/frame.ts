@@ -1,6 +1,6 @@
 import { isJsonObject } from '@grantd/core/options';
 import { html, raw } from 'hono/html';
-import type { RefusalKind } from '../admin/operation_refused.ts';
+import { type RefusalKind, type Said, sentenceAbout } from '../admin/operation_refused.ts';
 import type { SealedValues } from '../pages/browser/cookies.ts';
 import type { FormTokens } from '../pages/browser/forms.ts';
 import type { PageContext } from '../pages/browser/request.ts';
@@ -336,6 +336,7 @@ interface RefusedView extends ConsoleView {
   readonly kind: RefusalKind | 'invalid';
   /** What is wrong, in English, as the command line says it. */
   readonly detail?: string;
+  readonly said?: Said | undefined;
 }
 
 /** What a page says, and its status. */
@@ -349,13 +350,18 @@ const REFUSALS = {
 } as const;
 
 /** Says why an operation was refused. Nothing was changed. */
-export function refusedPage({ kind, detail, ...view }: RefusedView, setting: PageSetting): Page {
+export function refusedPage({ kind, detail, said, ...view }: RefusedView, setting: PageSetting): Page {
   const [reason, status] = REFUSALS[kind];
-  const { title, text } = textsIn(setting.language).console.refused[reason];
+  const { refused, refusals } = textsIn(setting.language).console;
+  const { title, text } = refused[reason];
   return consoleFrame(view, setting, {
     ...{ title, isProblem: true, status },
     body: html`${problemLine(text)}${
-      detail === undefined ? '' : html`\n<p class="note" lang="en"><bdi>${detail}</bdi></p>`
+      said !== undefined
+        ? html`\n<p class="note"><bdi>${sentenceAbout(said, refusals)}</bdi></p>`
+        : detail === undefined
+          ? ''
+          : html`\n<p class="note" lang="en"><bdi>${detail}</bdi></p>`
     }`,
   });
 }

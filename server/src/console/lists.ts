@@ -61,6 +61,7 @@ export type Cell = Html | string | undefined;
 const BADGES = {
   self_registered: '',
   by_document: '',
+  administrator: '',
   administrators: '',
   disabled: ' bad',
   locked: ' wait',

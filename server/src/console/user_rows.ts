@@ -62,7 +62,7 @@ export function badgesOf(
   isLocked: boolean,
 ): readonly Badge[] {
   return [
-    ...(isAdministrator ? (['administrators'] as const) : []),
+    ...(isAdministrator ? (['administrator'] as const) : []),
     ...(disabledAt === undefined ? [] : (['disabled'] as const)),
     ...(isLocked ? (['locked'] as const) : []),
   ];

@@ -144,7 +144,7 @@ export const USERS: Acts = {
       canUndo: true,
       async facts({ call, view }, { sub = '', session }, texts) {
         const found = (await call('listSessions', { sub })).items.find(({ id }) => id === session);
-        if (found === undefined) throw new OperationRefused('not_found', 'the user has no such session');
+        if (found === undefined) throw new OperationRefused('not_found', ['not_of_user']);
         const { console: words } = texts;
         return [
           [words.browser, browserText(found.user_agent, texts)],
@@ -208,7 +208,7 @@ export const USERS: Acts = {
         const { sub = '', factor } = given;
         const rows = factorRows(await visit.call('getFactors', { sub }), visit.view.nowMs, texts);
         const found = rows.find(({ id }) => id === factor);
-        if (found === undefined) throw new OperationRefused('not_found', 'the user has no such factor');
+        if (found === undefined) throw new OperationRefused('not_found', ['not_of_user']);
         return [[found.kind, found.said], ...((await endings?.(visit, given, texts, values)) ?? [])];
       },
       done: 'factor_removed',
@@ -228,7 +228,7 @@ export const USERS: Acts = {
       asks: true,
       async facts({ call }, { sub = '', link }, { console: words }) {
         const found = (await call('listLinks', { sub })).items.find(({ id }) => id === link);
-        if (found === undefined) throw new OperationRefused('not_found', 'the user has no such link');
+        if (found === undefined) throw new OperationRefused('not_found', ['not_of_user']);
         return [
           [words.provider, html`<bdi>${found.provider}</bdi>`],
           [words.accountThere, html`<bdi>${found.label}</bdi>`],
@@ -329,7 +329,7 @@ export async function showUsers(visit: Visit): Promise<Response> {
 /** @throws {OperationRefused} the user has no such grant, or no longer */
 async function requireGrant({ call }: Visit, sub: string, id: string | undefined): Promise<GrantView> {
   const grant = (await call('listGrants', { sub })).items.find((one) => one.id === id);
-  if (grant === undefined) throw new OperationRefused('not_found', 'the user has no such grant');
+  if (grant === undefined) throw new OperationRefused('not_found', ['not_of_user']);
   return grant;
 }
 

@@ -1,5 +1,7 @@
 // How the console shows times, identifiers, users and clients.
+
 import { html } from 'hono/html';
+import { type Said, sentenceAbout } from '../admin/operation_refused.ts';
 import { copyOf } from '../pages/drawing/copying.ts';
 import type { Html } from '../texts/formats/html.ts';
 import { reasonIn, type Texts } from '../texts/texts.ts';
@@ -129,4 +131,18 @@ export function reasonLine(code: string, texts: Texts): Html | '' {
   return known === undefined
     ? html`<p class="reason"><bdi>${code}</bdi></p>`
     : html`<p class="reason">${known} <code>${code}</code></p>`;
+}
+
+/** Why an operation was refused. */
+export interface RefusalShown {
+  /** In English. */
+  readonly detail: string;
+  readonly said?: Said | undefined;
+}
+
+/** A refusal in words of the page, or in English as the operation says it. */
+export function refusalText({ detail, said }: RefusalShown, { console: { refusals } }: Texts): Html {
+  return said === undefined
+    ? html`<span lang="en"><bdi>${detail}</bdi></span>`
+    : html`<bdi>${sentenceAbout(said, refusals)}</bdi>`;
 }

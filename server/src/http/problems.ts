@@ -79,7 +79,9 @@ export class Problem extends Error {
       code: this.code,
       ...(this.detail !== undefined && { detail: this.detail }),
       ...(this.advice !== undefined && { advice: this.advice }),
-      ...(this.errors !== undefined && { errors: this.errors }),
+      ...(this.errors !== undefined && {
+        errors: this.errors.map(({ in: place, detail }) => ({ in: place, detail })),
+      }),
     };
   }
 }

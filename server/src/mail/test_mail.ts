@@ -35,7 +35,7 @@ export async function testMail(
     return { server: `${host}:${port}`, tls, answer };
   } catch (error) {
     if (error instanceof MailFailure)
-      throw new OperationRefused('conflict', `no email was sent. ${error.message.replace(/\.$/, '')}`);
+      throw new OperationRefused('conflict', ['mail_not_sent', error.message.replace(/\.$/, '')]);
     throw error;
   } finally {
     smtp.close();

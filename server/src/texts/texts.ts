@@ -11,6 +11,7 @@ import * as deLabels from './de/labels.ts';
 import * as deOverview from './de/overview.ts';
 import * as dePages from './de/pages.ts';
 import * as deReasons from './de/reasons.ts';
+import * as deRefusals from './de/refusals.ts';
 import * as deSupport from './de/support.ts';
 import * as enActs from './en/acts.ts';
 import * as enCauses from './en/causes.ts';
@@ -22,6 +23,7 @@ import * as enLabels from './en/labels.ts';
 import * as enOverview from './en/overview.ts';
 import * as enPages from './en/pages.ts';
 import * as enReasons from './en/reasons.ts';
+import * as enRefusals from './en/refusals.ts';
 import * as enSupport from './en/support.ts';
 
 const PARTS_EN = {
@@ -35,13 +37,27 @@ const PARTS_EN = {
   ...enOverview,
   ...enPages,
   ...enReasons,
+  ...enRefusals,
   ...enSupport,
 };
 
 /** A language that lacks a text does not compile. */
 function catalogue(language: Language, parts: typeof PARTS_EN) {
-  const { ACTS, CAUSES, CONSOLE, EVENTS, FORMATS, FORMS, HINTS, LABELS, OVERVIEW, PAGES, REASONS, SUPPORT } =
-    parts;
+  const {
+    ACTS,
+    CAUSES,
+    CONSOLE,
+    EVENTS,
+    FORMATS,
+    FORMS,
+    HINTS,
+    LABELS,
+    OVERVIEW,
+    PAGES,
+    REASONS,
+    REFUSALS,
+    SUPPORT,
+  } = parts;
   const console = {
     ...CONSOLE,
     acts: ACTS,
@@ -49,6 +65,7 @@ function catalogue(language: Language, parts: typeof PARTS_EN) {
     forms: { ...FORMS, hints: HINTS },
     events: EVENTS,
     reasons: REASONS,
+    refusals: REFUSALS,
     support: SUPPORT,
     overview: OVERVIEW,
   };
@@ -71,6 +88,7 @@ export const DE = catalogue('de', {
   ...deOverview,
   ...dePages,
   ...deReasons,
+  ...deRefusals,
   ...deSupport,
 });
 

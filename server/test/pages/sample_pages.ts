@@ -1225,7 +1225,7 @@ const SAMPLES: readonly Sample[] = [
   sample('console_bulk_ask', askBulkPage, {
     ...{ ...CONSOLE, current: 'users', list: 'users', does: 'disable', groups: [] },
     plans: [
-      { key: 'xT2a8', name: 'barbara', problem: 'an administrator cannot be disabled' },
+      { key: 'xT2a8', name: 'barbara', problem: { detail: 'an administrator cannot be disabled' } },
       { key: 'xT2a9', name: 'bob', change: { changes: true, sessions: 2 } },
       { key: 'xT2b1', name: 'carol', change: { changes: false } },
     ],
@@ -1233,7 +1233,7 @@ const SAMPLES: readonly Sample[] = [
   sample('console_bulk', bulkPage, {
     ...{ ...CONSOLE, current: 'users', list: 'users', does: 'disable' },
     outcomes: [
-      { key: 'xT2a8', name: 'barbara', problem: 'an administrator cannot be disabled' },
+      { key: 'xT2a8', name: 'barbara', problem: { detail: 'an administrator cannot be disabled' } },
       { key: 'xT2a9', name: 'bob' },
     ],
   }),

@@ -260,7 +260,7 @@ export const ACTS: typeof en.ACTS = {
 };
 
 export const FORMS: typeof en.FORMS = {
-  wrong: 'Etwas stimmt nicht. Nichts wurde geändert.',
+  wrong: 'Nichts wurde geändert. Bitte korrigieren Sie das:',
   outdated:
     'Jemand anderes hat dies geändert, seit Sie das Formular geöffnet haben. Sie haben noch nichts gespeichert. Das Formular enthält die anderen Änderungen und Ihre. Prüfen Sie es, und speichern Sie.',
   conflict:

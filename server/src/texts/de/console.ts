@@ -37,6 +37,7 @@ export const CONSOLE: typeof en.CONSOLE = {
   badges: {
     self_registered: 'Selbst registriert',
     by_document: 'Durch Dokument',
+    administrator: 'Administrator',
     administrators: 'Administratoren',
     disabled: 'Deaktiviert',
     locked: 'Gesperrt',
@@ -253,7 +254,7 @@ export const CONSOLE: typeof en.CONSOLE = {
   rotateEarly: (wait) =>
     `Manche Anwendungen kennen den nächsten Schlüssel vielleicht erst in ${wait} und weisen bis dahin seine Signaturen ab. Fahren Sie nur fort, wenn der jetzige Schlüssel nicht mehr sicher ist.`,
   tokensText: 'Fügen Sie ein Token oder seine Kennung ein, um zu sehen, was es ist und warum es nicht gilt.',
-  token: 'Einzufügendes Token',
+  token: 'Token',
   explain: 'Erklären',
   tokenProblems: {
     no_token: 'Fügen Sie ein Token ein.',
@@ -433,7 +434,7 @@ export const CONSOLE: typeof en.CONSOLE = {
       type: 'Art des Ereignisses',
       user: 'Benutzer (Name oder Kennung)',
       client: 'Anwendung (Name oder ID)',
-      actor: 'Handelnder, etwa cli oder user:KENNUNG',
+      actor: 'Ausgelöst von, etwa cli oder user:KENNUNG',
       target: 'Ziel, etwa eine Gruppe oder die ID eines Tokens',
       address: 'IP-Adresse',
       request: 'Nummer der Anfrage',
@@ -453,7 +454,7 @@ export const CONSOLE: typeof en.CONSOLE = {
       at: 'Zeitpunkt',
       type: 'Art des Ereignisses',
       target: 'Ziel',
-      actor: 'Handelnder',
+      actor: 'Ausgelöst von',
       subject: 'Benutzer',
       client_id: 'Anwendung',
       reason: 'Grund',

@@ -2,8 +2,7 @@ import type * as en from '../en/hints.ts';
 
 export const HINTS: typeof en.HINTS = {
   sign_in_policy: 'Was eine Anmeldung braucht, falls das strenger ist als die Vorgabe des Servers.',
-  email:
-    'Eine neue Adresse ist unbestätigt. Speichern Sie sie zuerst, dann können Sie sie als bestätigt kennzeichnen.',
+  email: 'Eine neue Adresse ist unbestätigt, außer Sie kennzeichnen sie auch als bestätigt.',
   claims: 'Ein JSON-Objekt. Anwendungen sehen, was ihre Berechtigungen erlauben.',
   username: 'Damit meldet sich der Benutzer an.',
   client_id: 'Die Anwendung sendet sie mit ihren Anfragen. Sie lässt sich später nicht ändern.',
@@ -21,7 +20,7 @@ export const HINTS: typeof en.HINTS = {
   reason: 'Das Protokoll hält ihn fest.',
   issued_before: 'Ein Zeitpunkt wie 2026-01-31 12:00 (UTC), nicht in der Zukunft.',
   api: 'Für eine Berechtigung, die zu einer API gehört. Leer bei denen dieses Servers, etwa email.',
-  password: 'Mindestens so lang, wie der Server verlangt.',
+  password: 'Mindestens 8 Zeichen.',
   language: 'Sprache der E-Mail, etwa de. Die Seiten müssen sie haben.',
   groups: 'Namen der Gruppen, in die der Benutzer kommt.',
   name: 'Ein kurzer Name.',

@@ -119,7 +119,7 @@ export const LABELS: typeof en.LABELS = {
   follow_all: 'Darf Beendetes für jeden Empfänger verfolgen',
   exchange_tokens_of: 'Token-Tausch: Anwendungen, deren Token sie tauschen darf',
   exchange_scopes: 'Token-Tausch: weitere Berechtigungen',
-  exchange_impersonates: 'Token-Tausch: erscheint nicht als Handelnder',
+  exchange_impersonates: 'Token-Tausch: steht nicht als Aufrufer im Token',
   exchange_without_proof: 'Token-Tausch: gebundene Token ohne Nachweis',
   exchange_user_actors: 'Token-Tausch: Benutzer können Handelnde sein',
   exchange_consent_required: 'Token-Tausch: der Benutzer muss zustimmen',

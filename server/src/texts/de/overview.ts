@@ -283,7 +283,7 @@ export const OVERVIEW: typeof en.OVERVIEW = {
   },
   refusalClients: 'Anwendungen',
   refusalLast: 'Zuletzt',
-  countedSince: 'Gezählt in der letzten Stunde, höchstens seit dem Start des Servers.',
+  countedSince: 'Gezählt in der letzten Stunde, oder seit dem Start des Servers, wenn er später war.',
   notByName:
     'Einige Anwendungen zählt der Server nicht einzeln (Option metricsClients), vielleicht auch diese.',
   span: (duration) => `Die letzten ${duration}`,

@@ -262,7 +262,7 @@ export const ACTS = {
 
 /** Texts of all forms of the console. */
 export const FORMS = {
-  wrong: 'Something is wrong. Nothing was changed.',
+  wrong: 'Nothing was changed. Please correct this:',
   outdated:
     'Someone else has changed this since you opened the form. You have saved nothing yet. The form has their changes and yours. Check it, and save.',
   conflict:

@@ -37,6 +37,7 @@ export const CONSOLE = {
   badges: {
     self_registered: 'Registered itself',
     by_document: 'By document',
+    administrator: 'Administrator',
     administrators: 'Administrators',
     disabled: 'Disabled',
     locked: 'Locked',

@@ -3,7 +3,7 @@ import { MEMBER_TEXTS } from '@grantd/core/options';
 
 const OWN = {
   sign_in_policy: 'What a sign-in needs, if that is stricter than the server requires.',
-  email: 'A new address is unverified. Save it first, then you can mark it as verified.',
+  email: 'A new address is unverified, unless you also mark it as verified.',
   claims: 'A JSON object. Applications see what their scopes permit.',
   username: 'The user signs in with it.',
   client_id: 'The client sends it with its requests. It cannot be changed later.',
@@ -20,7 +20,7 @@ const OWN = {
   reason: 'The audit trail records it.',
   issued_before: 'A time such as 2026-01-31 12:00 (UTC), not in the future.',
   api: 'For a scope that belongs to an API. Leave it empty for scopes of this server, such as email.',
-  password: 'At least as long as the server requires.',
+  password: 'At least 8 characters.',
   language: 'Of the email, such as de. It must be a language of the pages.',
   groups: 'Names of groups that the user joins.',
   name: 'A short name.',

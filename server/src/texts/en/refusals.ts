@@ -1,0 +1,97 @@
+/** Why an operation was refused, by the code of the reason. Commands and the admin API say it in English. */
+export const REFUSALS = {
+  // What is not there, or no longer.
+  no_user: (name: string) => `there is no user ${name}`,
+  no_subject: (sub: string) => `there is no user with the sub ${sub}`,
+  user_gone: (name: string) => `there is no user ${name} any more`,
+  no_group: (name: string) => `there is no group ${name}`,
+  group_gone: (name: string) => `another command has just removed the group ${name}`,
+  no_client: (id: string) => `there is no client ${id}`,
+  client_gone: (id: string) => `another command has just removed ${id}`,
+  no_scope_texts: (scope: string, api: string) => `${scopeOf(scope, api)} has no texts`,
+  no_session: (name: string, id: string) => `${name} has no session ${id}`,
+  no_factor: (name: string, id: string) => `${name} has no factor ${id}`,
+  no_link: (name: string, id: string) => `${name} has no link ${id}`,
+  not_of_user: () => 'the user does not have this, or no longer',
+  no_consent: (name: string, client: string) => `${name} has given no consent to ${client}`,
+  no_claim: (name: string, claim: string) => `${name} has no claim ${claim}`,
+  no_mail: (id: string) =>
+    `there is no email ${id} that has failed, or whose next attempt is more than two minutes away`,
+  no_key: (algorithm: string) =>
+    `there is no ${algorithm} key, because neither the server nor a client has used this algorithm`,
+  no_event: (number: string) => `there is no event ${number}`,
+  not_denied: (rule: string) => `${rule} is not denied`,
+  // What is there already.
+  user_exists: (name: string) =>
+    `user ${name} already exists, or a user whose name differs only by case, width or look-alike letters`,
+  group_exists: (name: string) =>
+    `group ${name} already exists, or a group whose name differs only by case, width or look-alike letters`,
+  client_exists: (id: string) => `client ${id} already exists`,
+  scope_texts_exist: (scope: string, api: string) => `${scopeOf(scope, api)} already has texts`,
+  // Administrators.
+  administrator_not_disabled: () =>
+    'an administrator cannot be disabled: first remove them from the group of administrators',
+  administrators_stay: () => 'the group of administrators cannot be removed',
+  not_oneself: () => 'administrators cannot remove themselves: another one has to',
+  no_longer_administrator: () => 'you are no longer an administrator',
+  last_administrator: (name: string, group: string) =>
+    `${name} is the last administrator who can sign in: first add another one to the group ${group}`,
+  became_administrator: () =>
+    'the user has just become an administrator: first remove them from the group of administrators',
+  // What does not fit what is stored.
+  changed_by_others: (name: string) => `other commands keep changing ${name}. Nothing was updated`,
+  not_an_api: (id: string) => `${id} is not an API`,
+  no_api: (resource: string) => `no client has the resource URI ${resource}`,
+  client_for_group: (client: string, group: string) => `the client ${client} is for the group ${group}`,
+  client_of_personal_tokens: (id: string) =>
+    `${id} is the client of the personal access tokens. Only the options of the server change it`,
+  client_without_secret: (id: string) =>
+    `${id} has no secret, because it is a public client or authenticates with keys`,
+  only_one_secret: () => 'there is only one secret, and it is in use',
+  secrets_changed: () => 'the secrets have just changed',
+  other_keys_sign: () => 'other keys sign now',
+  next_keys_unknown: () => 'clients may not know the next keys yet, because they cache the key set',
+  invited_elsewhere: (name: string) => `${name} was invited with another address`,
+  signs_in_at_provider: (name: string) =>
+    `${name} signs in through an identity provider, so there is no password to choose`,
+  signs_in_at_directory: (name: string) =>
+    `${name} signs in through the directory, so there is no password to choose`,
+  user_disabled: (name: string) => `${name} is disabled`,
+  no_verified_address: (name: string) =>
+    `${name} has no verified email address, so a link could reach another person`,
+  too_many_links: (name: string, most: string) => `${name} has got ${most} emails with a link within an hour`,
+  mail_not_sent: (why: string) => `no email was sent. ${why}`,
+  // Values. A rule of a schema has its keyword and value, such as minLength and 8.
+  schema_rule: (expected: string, _keyword: string, _rule: string) => `expected ${expected}`,
+  redirect_uri_exposed: (_uri: string) =>
+    'expected https, or http on loopback; insecure_redirect_uris allows plain http for development',
+  redirect_uri_missing: (grant: string) => `expected at least one for the grant ${grant}`,
+  id_of_admin_api: (id: string) => `${id} is the ID of this server’s admin API`,
+  id_of_personal_tokens: (id: string) => `${id} is the ID of the personal access tokens of this server`,
+  id_of_user: (id: string) => `a user has or had the sub ${id}, so APIs could take the client for the user`,
+  // Only English says more than what is common to all of them.
+  name_form: (name: string, expected: string) => `expected ${expected}, got ${name}`,
+  claim_form: (value: string, expected: string) => `expected ${expected}, got ${value}`,
+  policy_unreachable: (problem: string) => problem,
+  not_configured: (problem: string) => problem,
+  not_for_admin_api: (problem: string) => problem,
+  client_id_form: () => 'expected visible ASCII characters, at most 200',
+  secret_form: (least: string) => `expected at least ${least} ASCII characters`,
+  password_short: (least: string) => `expected at least ${least} characters`,
+  password_hash: () => 'expected a password, got a password hash, with which the user could not sign in',
+  email_form: (value: string) => `expected an address such as bob@example.com, got ${value}`,
+  phone_form: (value: string) => `expected a number such as +441865000000, got ${value}`,
+  description_form: (most: string) => `expected visible characters, at most ${most}`,
+  claim_of_username: () => 'it is the username: change the username instead',
+  claim_of_server: () => 'it comes from the server, so that applications can rely on it',
+  claim_sub: () => 'sub is random and cannot be chosen',
+  future_time: () => 'expected a time that is not in the future',
+  no_time: () => 'expected a time such as 2026-01-31T12:00:00Z',
+  document_rule: () => 'expected the https URL of a document, a host without a port, or *. and a host',
+  one_line: () => 'expected one line',
+  required: () => 'expected a value',
+};
+
+function scopeOf(scope: string, api: string): string {
+  return api === '' ? `the scope ${scope}` : `the scope ${scope} of ${api}`;
+}

@@ -1,0 +1,90 @@
+// What the console says if the server refuses what an administrator has typed.
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { sentenceAbout } from '../src/admin/operation_refused.ts';
+import { DE, EN } from '../src/texts/texts.ts';
+import { type Browser, unescaped } from './harness/browser.ts';
+import { startConsole } from './harness/console_server.ts';
+
+/** Refusals that only English says, by the beginning of their text. */
+const ENGLISH_ONLY: Readonly<Record<string, string>> = {
+  '`the operation also needs the scope': 'administrators have every scope',
+  "'the user has just become an administrator: the operation needs every scope'": 'the same',
+  "'a token does not change how its own user signs in.": 'the console has no token',
+  '`${dependents.map(dependentsInWords)': 'the page of the server secrets asks first, and lists them',
+  'problem,': 'what another server said, or the code of an ID',
+};
+
+test('each refusal of an operation has a code, whose sentence every language has, or a reason why not', () => {
+  const sources = globSync('server/src/{admin,console,mail}/*.ts').map((path) => readFileSync(path, 'utf8'));
+  const refusals = sources.flatMap((source) =>
+    [...source.matchAll(/new OperationRefused\(\s*'\w+',\s*([^\n]+)/g)].map(([, said = '']) => said),
+  );
+  assert.ok(refusals.length > 40, String(refusals.length));
+  const uncoded = refusals.filter((said) => !said.startsWith('['));
+  const reasons = Object.keys(ENGLISH_ONLY);
+  assert.deepEqual(
+    uncoded.filter(
+      (said) => !reasons.some((begin) => said.startsWith(begin) || `${said},`.startsWith(begin)),
+    ),
+    [],
+  );
+  const codes = sources.flatMap((source) => [...source.matchAll(/\['([a-z]+_[a-z_]+|required)'[,\]]/g)]);
+  const used = new Set(codes.map(([, code]) => code));
+  const unused = Object.keys(EN.console.refusals).filter(
+    (code) => !used.has(code) && !sources.some((source) => source.includes(`'${code}'`)),
+  );
+  assert.deepEqual(unused, []);
+  for (const code of Object.keys(EN.console.refusals)) {
+    const said = [code, 'X1', 'X2'] as never;
+    const [english, german] = [sentenceAbout(said), sentenceAbout(said, DE.console.refusals)];
+    assert.notEqual(english, german, code);
+    assert.doesNotMatch(german, /\b(?:the|there|expected|has|is)\b|undefined/, code);
+  }
+});
+
+/** What the page says is wrong, and whether it says it in English. */
+async function refused(browser: Browser, url: string, fields: Readonly<Record<string, string>>) {
+  const form = await browser.get(`${url}&ui_language=de`);
+  const { html } = await browser.submit(form, fields);
+  const wrong = [...html.matchAll(/<(?:p|div)[^>]*class="(?:wrong|problem)"[^>]*>([\s\S]*?)<\/(?:p|div)>/g)];
+  const shown = wrong.map(([, text = '']) => text).join('\n');
+  assert.notEqual(shown, '', url);
+  return { text: unescaped(shown.replaceAll(/<[^>]*>/g, '')), isEnglish: shown.includes('lang="en"') };
+}
+
+test('refusals of what an administrator types are in the language of the page', async (t) => {
+  const set = await startConsole();
+  t.after(() => set.close());
+  await set.addUser('alice', ['admins']);
+  await set.addClient('shop');
+  const browser = await set.browserOf('alice');
+  const at = (path: string) => `${set.url}/console/${path}`;
+  const client = { do: 'add_web', client_id: 'new', redirect_uris: 'https://app.example/cb' };
+  for (const [path, fields, expected] of [
+    ['clients?ask=add_web', { ...client, client_id: 'shop' }, /Die Anwendung shop gibt es schon/],
+    [
+      'clients?ask=add_web',
+      { ...client, redirect_uris: 'app.example/cb' },
+      /Beginnen Sie mit https|vollständige/,
+    ],
+    ['clients?ask=add_web', { ...client, redirect_uris: 'javascript:alert(1)' }, /https/],
+    ['clients?ask=add_web', { ...client, redirect_uris: 'https://a.example/*' }, /Platzhalter/],
+    ['clients?ask=add_web', { ...client, redirect_uris: 'http://app.example/cb' }, /Erwartet wird https/],
+    ['clients?ask=add_web', { ...client, client_id: 'ä' }, /Zeichen/],
+    ['groups?ask=add', { do: 'add', name: 'admins' }, /Die Gruppe admins gibt es schon/],
+    ['groups?ask=add', { do: 'add', name: 'a\u200bb' }, /sichtbare Zeichen/],
+    [
+      'users?ask=add',
+      { do: 'add', username: 'alice', password: 'long enough' },
+      /Den Benutzer alice gibt es/,
+    ],
+    ['users?ask=add', { do: 'add', username: 'bob', password: 'short' }, /mindestens 8 Zeichen/],
+  ] as const) {
+    const { text, isEnglish } = await refused(browser, at(path), fields);
+    assert.match(text, expected, `${path} ${JSON.stringify(fields)}`);
+    assert.equal(isEnglish, false, text);
+  }
+  for (const { hints } of [EN.console.forms, DE.console.forms]) assert.match(hints.password, /\b8\b/);
+});
