@@ -29,17 +29,32 @@ test('the overview says how many changes it leaves out, and leads to changes onl
     actor: 'anonymous',
     subject,
   });
+  const ofOthers = ['consent_given', 'person_factor_added', 'group_member_removed'] as const;
+  const ofOperators = ['person_unlocked', 'key_rotated', 'client_secret_rotated'] as const;
+  const record = (type: (typeof ofOthers | typeof ofOperators)[number], actor: string) =>
+    set.instance.storage.recordAct({ type, target: 'client-1', actor, subject });
+  for (const type of ofOthers) for (const actor of [`user:${subject}`, 'server']) await record(type, actor);
+  for (const actor of ['api:ops/judy', 'console:judy', 'cli']) await record('person_unlocked', actor);
+  await record('key_rotated', 'server');
+  await record('client_secret_rotated', 'api:ops');
   const page = await browser.get(`${set.url}/console`);
-  assert.equal(page.html.match(/id="event-\d+"/g)?.length, 10);
-  assert.match(page.html, /10 of 1\d\./);
-  const link = '/console/audit?changes=yes&amp;range=yesterday';
+  const numbers = (html: string) => html.match(/id="event-\d+"/g) ?? [];
+  assert.equal(numbers(page.html).length, 10);
+  const [, all] = page.html.match(/10 of (\d+)\./) ?? [];
+  const link = '/console/audit?changes=yes&amp;operators=yes&amp;range=yesterday';
   assert.ok(page.html.includes(`id="all-changes" href="${link}"`));
-  const changes = await browser.get(`${set.url}${link.replace('&amp;', '&')}`);
-  assert.match(changes.html, /name="changes" type="checkbox" value="yes" checked/);
+  const changes = await browser.get(`${set.url}${link.replaceAll('&amp;', '&')}`);
+  assert.equal(numbers(changes.html).length, Number(all), 'the same events as the overview');
+  assert.deepEqual(numbers(changes.html).slice(0, 10), numbers(page.html));
+  for (const name of ['changes', 'operators'])
+    assert.match(changes.html, new RegExp(`name="${name}" type="checkbox" value="yes" checked`));
   assert.match(changes.html, /<code>client_added<\/code>/);
-  assert.doesNotMatch(changes.html, /<code>sign_in_failed<\/code>/);
-  const all = await browser.get(`${set.url}/console/audit?range=yesterday`);
-  assert.match(all.html, /<code>sign_in_failed<\/code>/);
+  for (const type of ofOperators) assert.ok(changes.html.includes(`<code>${type}</code>`), type);
+  for (const type of ['sign_in_failed', ...ofOthers]) {
+    assert.ok(!changes.html.includes(`<code>${type}</code>`), type);
+    const alone = await browser.get(`${set.url}/console/audit?range=yesterday&type=${type}`);
+    assert.ok(alone.html.includes(`<code>${type}</code>`), type);
+  }
 });
 
 test('events of one request, and repeated failures of one user, are one row', () => {

@@ -139,6 +139,11 @@ const FILTERS = {
     schema: flag(),
     about: 'Whether to leave out events that change nothing, such as sign-ins and issued tokens.',
   },
+  operators: {
+    schema: flag(),
+    about:
+      'Whether to leave out what users and clients do themselves. The events by operators and those about the server itself, such as key_rotated, remain.',
+  },
   actor: { schema: FILTER, about: 'Only events by this actor, such as cli, user:SUBJECT or client:ID.' },
   target: {
     schema: FILTER,
@@ -162,6 +167,9 @@ const FILTERS = {
 const FILTER_FLAGS = {
   type: { about: 'only events of this type, such as client_changed' },
   changes: { about: 'leave out events that change nothing, such as sign-ins and issued tokens' },
+  operators: {
+    about: 'only events by operators, and those about the server itself, such as key_rotated',
+  },
   actor: {},
   target: { placeholder: 'ID' },
   subject: {

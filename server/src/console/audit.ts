@@ -38,7 +38,10 @@ const TEXT_FILTERS = ['user', 'client', 'actor', 'target', 'address', 'request']
 /** The filters that are times: a date, with or without a time of day, in UTC. */
 const TIME_FILTERS = ['since', 'until'] as const;
 
-const FILTERS = ['type', 'changes', ...TEXT_FILTERS, 'range', ...TIME_FILTERS] as const;
+/** The filters that are checkboxes. */
+const CHECKS = ['changes', 'operators'] as const;
+
+const FILTERS = ['type', ...CHECKS, ...TEXT_FILTERS, 'range', ...TIME_FILTERS] as const;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -163,13 +166,14 @@ export function cursorIn(before = ''): { readonly cursor?: string } {
  */
 async function orderOf(
   visit: Visit,
-  { type, changes, user, client, request, range, since, until, ...others }: GivenFilters,
+  { type, changes, operators, user, client, request, range, since, until, ...others }: GivenFilters,
 ): Promise<Input<'listAudit'>> {
   const known = EVENT_TYPES.find((one) => one === type);
   if (type !== '' && known === undefined)
     throw new InvalidInput('type', `expected a type of event, got ${JSON.stringify(type)}`);
   const order = {
-    ...{ ...others, type: known, changes: changes === 'yes', subject: user, request_id: request },
+    ...{ ...others, type: known, subject: user, request_id: request },
+    ...{ changes: changes === 'yes', operators: operators === 'yes' },
     client_id: client === '' ? '' : await clientNamed(visit, client),
     ...{ since: timeIn('since', since) ?? beginOf(range, visit), until: timeIn('until', until) },
   };
@@ -260,9 +264,13 @@ ${TEXT_FILTERS.slice(2).map(field)}${TIME_FILTERS.map(
 <input id="${name}" name="${name}" value="${filters[name]}" maxlength="40" autocomplete="off" spellcheck="false"></div>
 `,
 )}</div></details>
-<div class="check"><input id="changes" name="changes" type="checkbox" value="yes"${filters.changes === 'yes' ? html` checked` : ''}>
-<label for="changes">${words.changesOnly}</label></div>
-${range === '' ? '' : html`<input type="hidden" name="range" value="${range}">\n`}<div class="actions"><button id="search-submit" type="submit">${texts.console.search}</button>
+${CHECKS.map(
+  (
+    name,
+  ) => html`<div class="check"><input id="${name}" name="${name}" type="checkbox" value="yes"${filters[name] === 'yes' ? html` checked` : ''}>
+<label for="${name}">${words.checks[name]}</label></div>
+`,
+)}${range === '' ? '' : html`<input type="hidden" name="range" value="${range}">\n`}<div class="actions"><button id="search-submit" type="submit">${texts.console.search}</button>
 ${isFiltered ? html`<a id="all" class="button" href="${urlOf(base, 'audit')}">${words.all}</a>` : ''}</div>
 </form>
 <nav class="ranges" aria-label="${words.ranges.label}">${(Object.keys(RANGES) as (keyof typeof RANGES)[]).map(rangeLink)}</nav>

@@ -16,7 +16,7 @@ import { CHARTS_SCRIPT, chartsSection, secondsOf } from './charts.ts';
 import { type ConsoleView, consoleFrame, section, urlOf } from './frame.ts';
 import { namesOf } from './names.ts';
 import { isShared, refusalsTable, refusedClients, refusedName } from './refusals.ts';
-import { identifiersIn, isAdministrative, type SentenceView } from './sentences.ts';
+import { identifiersIn, type SentenceView } from './sentences.ts';
 import {
   certificateEnd,
   type Facts,
@@ -97,13 +97,13 @@ export async function showOverview(visit: Visit): Promise<Response> {
 /** The latest changes by operators and by the server itself. */
 async function changesSince({ auditTrail }: Pick<AdminParts, 'auditTrail'>, sinceMs: number) {
   const changes: AuditEventView[] = [];
-  const found = auditTrail.before(undefined, { sinceMs, changes: true }, MAX_EVENTS_READ);
+  const filter = { sinceMs, changes: true, operators: true };
+  const found = auditTrail.before(undefined, filter, MAX_EVENTS_READ);
   for (;;) {
     const { done, value } = await found.next();
     // The generator returns where to go on if it has not read all.
     if (done === true) return { changes, areAll: value === undefined };
-    const shown = auditEventView(value);
-    if (isAdministrative(shown)) changes.push(shown);
+    changes.push(auditEventView(value));
     if (changes.length === MAX_COUNTED) {
       await found.return(undefined);
       return { changes, areAll: false };
@@ -181,7 +181,7 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
           ? html`<p class="empty">${words.overview.unchanged}</p>`
           : eventList(view.changes, view, texts)
       }
-<p class="note">${words.overview.changedText} ${shownOf(view, texts)} <a id="all-changes" href="${urlOf(view.base, 'audit', { changes: 'yes', range: 'yesterday' })}">${words.overview.allEvents}</a></p>`,
+<p class="note">${words.overview.changedText} ${shownOf(view, texts)} <a id="all-changes" href="${urlOf(view.base, 'audit', { changes: 'yes', operators: 'yes', range: 'yesterday' })}">${words.overview.allEvents}</a></p>`,
     )}${
       view.samples === undefined
         ? ''

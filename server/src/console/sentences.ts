@@ -391,8 +391,3 @@ export function identifiersIn(events: readonly Event[]): Required<Parameters<typ
   }
   return { subjects, clientIds, kids };
 }
-
-/** Whether an operator has made a change, or the server has changed itself. */
-export function isAdministrative({ type, actor }: Event): boolean {
-  return actor === 'cli' || /^(?:console|api):/.test(actor) || EVENTS[type][0] === 'server';
-}

@@ -6,6 +6,8 @@ export interface AuditFilter {
   readonly type?: EventType | undefined;
   /** Only changes: events of types that `isChange` accepts. */
   readonly changes?: boolean | undefined;
+  /** Only events that `isByOperator` accepts. */
+  readonly operators?: boolean | undefined;
   readonly actor?: string | undefined;
   /** What the event is about. Of an issuance, any of its tokens. */
   readonly target?: string | undefined;
@@ -42,6 +44,17 @@ const NO_CHANGES: ReadonlySet<EventType> = new Set([
 /** Whether an event of the type changes something. */
 export function isChange(type: EventType): boolean {
   return !NO_CHANGES.has(type);
+}
+
+/** Events of what the server itself keeps. It causes some of them alone, such as the rotation of a key. */
+const OF_SERVER: ReadonlySet<EventType> = new Set([
+  ...(['configuration_loaded', 'key_rotated', 'pairwise_secret_made'] as const),
+  ...(['server_secret_rotated', 'server_secret_dropped', 'audit_restarted'] as const),
+]);
+
+/** Whether an operator has acted, by a command, the console or the admin API, or the server on what it keeps itself. */
+function isByOperator({ type, actor }: AuditEvent): boolean {
+  return actor === 'cli' || /^(?:console|api):/.test(actor) || OF_SERVER.has(type);
 }
 
 /** Names the actor of an event whose row leaves it out. */
@@ -82,6 +95,7 @@ export function matcherOf(filter: AuditFilter): (event: AuditEvent) => boolean {
   return (event) => {
     if (event.atMs < sinceMs || event.atMs >= untilMs) return false;
     if (filter.changes === true && !isChange(event.type)) return false;
+    if (filter.operators === true && !isByOperator(event)) return false;
     if (wanted.length === 0) return true;
     const terms = termsOf(event, true);
     return wanted.every((term) => terms.includes(term));

@@ -1489,8 +1489,8 @@ const SAMPLES: readonly Sample[] = [
   sample('console_audit', auditPage, {
     ...{ ...CONSOLE, ...KNOWN, current: 'audit' },
     filters: {
-      ...{ type: 'group_added', changes: '', user: '', client: '', actor: '', target: 'staff' },
-      ...{ address: '', request: '', range: '', since: '2026-01-31 12:00', until: '' },
+      ...{ type: 'group_added', changes: '', operators: '', user: '', client: '', actor: '' },
+      ...{ target: 'staff', address: '', request: '', range: '', since: '2026-01-31 12:00', until: '' },
     },
     events: AUDIT_EVENTS,
   }),

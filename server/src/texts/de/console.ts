@@ -466,7 +466,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     members: 'Wie aufgezeichnet',
     membersText: 'Jeder Wert führt zu den anderen Ereignissen, die ihn haben. Zeiten sind in UTC.',
     explainedTokens: 'Die Token ansehen',
-    changesOnly: 'Nur Änderungen',
+    checks: { changes: 'Nur Änderungen', operators: 'Nur von Administratoren und vom Server selbst' },
     timesSince: (count, since) => html`${count}-mal, zuerst ${since}`,
     noSuchUser: (typed) => `Den Benutzer ${typed} gibt es nicht, und kein Ereignis nennt ihn.`,
     notInTrail: (request) =>

@@ -451,7 +451,7 @@ export const CONSOLE = {
     members: 'As recorded',
     membersText: 'Each value leads to the other events that have it. Times are in UTC.',
     explainedTokens: 'Look at the tokens',
-    changesOnly: 'Changes only',
+    checks: { changes: 'Changes only', operators: 'By operators and the server only' },
     timesSince: (count: string, since: Html) => html`${count} times, the first ${since}`,
     noSuchUser: (typed: string) => `There is no user ${typed}, and no event names one.`,
     notInTrail: (request: string) =>
