@@ -197,7 +197,9 @@ export { AuthorizationServer } from './server/authorization_server.ts';
 export type {
   AdministrableClients,
   AdministrableStorage,
+  AliveCount,
   AliveToken,
+  AliveTokens,
   ApiNames,
   AuthorizationCodeRepository,
   AuthorizingStorage,

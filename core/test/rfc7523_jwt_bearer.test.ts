@@ -322,7 +322,7 @@ specification('JWTs of trusted issuers as grants (RFC 7523 §2.1)', ON_EVERY_STO
     const { access_token } = await tokenOf(world, 'reports', await assertion(world));
     assert.deepEqual(await world.alive(access_token), [true]);
     // The rows of JWTs are no tokens.
-    assert.equal(await storage.countAlive({ principal: 'session', id }), 1);
+    assert.equal((await storage.countAlive({ principal: 'session', id })).count, 1);
     world.clock.advance(3400);
     await storage.sweep(1000);
     await assertRefused(world, 'reports', jwt, 'session_revoked');

@@ -4,9 +4,11 @@ import { describe, type TestContext, test } from 'node:test';
 import { Caller } from '../src/admin/caller.ts';
 import { call, inProcess, type Versioned } from '../src/admin/in_process.ts';
 import { OperationRefused } from '../src/admin/operation_refused.ts';
-import type { Input } from '../src/admin/table.ts';
+import type { Document, Input } from '../src/admin/table.ts';
 import { localCalls, localParts } from '../src/cli/local_calls.ts';
+import { tokensCounted } from '../src/console/values.ts';
 import type { AdminScope } from '../src/instance/admin_access.ts';
+import { textsIn } from '../src/texts/texts.ts';
 import { unescaped } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { startConsole } from './harness/console_server.ts';
@@ -104,15 +106,39 @@ for (const database of DATABASES)
         ...set.instance.storage,
         aliveOfClient: async (id: string, most: number) => {
           asked.push(most);
-          return [...(await aliveOfClient(id, most)), ...many(most)].slice(0, most);
+          const { tokens } = await aliveOfClient(id, most);
+          return { tokens: [...tokens, ...many(most)].slice(0, most), hasMore: true };
         },
       };
       const acting = { ...set.instance.actingAs('cli'), configuration: set.configuration, storage };
       const wanted = { client_id: 'app', scope: 'openid', dry_run: true };
       const { plan } = await call(localCalls(acting), 'updateClient', wanted);
-      assert.deepEqual([plan?.has_more, asked.at(-1)], [true, 10_001]);
+      assert.deepEqual([plan?.has_more, asked.at(-1)], [true, 10_000]);
     });
   });
+
+test('a dry run of a mass revocation says whether there can be more tokens', async (t) => {
+  const set = await startConsole();
+  t.after(() => set.close());
+  await set.addClient('app');
+  const planned = async (hasMore: boolean) => {
+    const storage = { ...set.instance.storage, countAlive: async () => ({ count: 100_000, hasMore }) };
+    const acting = { ...set.instance.actingAs('cli'), configuration: set.configuration, storage };
+    const calls = localCalls(acting);
+    const counts = await call(calls, 'countStored', { all: true });
+    return [await call(calls, 'revokeAll', { client_id: 'app', dry_run: true }), counts] as const;
+  };
+  const [few, stored] = await planned(false);
+  assert.deepEqual(few, { revoked: false, active: 100_000 });
+  assert.deepEqual([stored.active_tokens, stored.has_more_tokens], [100_000, undefined]);
+  const [more, storedMore] = await planned(true);
+  assert.deepEqual(more, { revoked: false, active: 100_000, has_more: true });
+  assert.equal(storedMore.has_more_tokens, true);
+  const shown = (document: Document<'revokeAll'>) =>
+    (['en', 'de'] as const).map((language) => tokensCounted(document, textsIn(language))[1]);
+  assert.deepEqual(shown(few), ['100,000', '100.000']);
+  assert.deepEqual(shown(more), ['at least 100,000', 'mindestens 100.000']);
+});
 
 test('a change that can end access is asked about with the numbers', async (t) => {
   const set = await startConsole();

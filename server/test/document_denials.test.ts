@@ -151,7 +151,7 @@ class Worker {
   async left(id: string): Promise<readonly [isStored: boolean, alive: number]> {
     const { storage } = this.#open;
     const client = await storage.clients.get(id);
-    return [client != null, await storage.countAlive({ principal: 'client', id })];
+    return [client != null, (await storage.countAlive({ principal: 'client', id })).count];
   }
 }
 

@@ -22,6 +22,9 @@ export function isTokenKind(kind: unknown): kind is TokenKind {
 /** Begins the identifier of a session to which everything belongs that is obtained by the JWTs about a subject of an issuer. */
 export const ASSERTED_SESSION = 'asserted_';
 
+/** Live tokens that stores count at most. */
+export const MOST_ALIVE = 100_000;
+
 /** `tokenType` of a row that is no token: that of a JWT of a trusted issuer. */
 export const NO_TOKEN = 'N_A';
 

@@ -606,6 +606,19 @@ export type AliveToken = Pick<
   'kind' | 'scopes' | 'resources' | 'subject' | 'grantId' | 'sessionId'
 >;
 
+/** Live tokens, if they are few, or the first ones that the store has found. */
+export interface AliveCount {
+  readonly count: number;
+  /** Whether there can be more: the store has counted or read as many as it does at most. */
+  readonly hasMore: boolean;
+}
+
+/** As `AliveCount`, with the tokens. */
+export interface AliveTokens {
+  readonly tokens: readonly AliveToken[];
+  readonly hasMore: boolean;
+}
+
 /** What a running server needs of storage in addition to serving requests. */
 export interface AdministrableStorage extends AuthorizingStorage {
   readonly clients: AdministrableClients;
@@ -621,11 +634,14 @@ export interface AdministrableStorage extends AuthorizingStorage {
    */
   revokeAll(target: RevocationTarget): Awaitable<boolean>;
 
-  /** How many tokens of the target are alive, without superseded ones. Reads all rows that have not expired. */
-  countAlive(target: RevocationTarget): Awaitable<number>;
+  /**
+   * How many tokens of the target are alive, without superseded ones: at most 100,000. No index finds most targets, so
+   * it reads rows that have not expired, at most 500,000.
+   */
+  countAlive(target: RevocationTarget): Awaitable<AliveCount>;
 
-  /** Live tokens of a client, without superseded ones, from one read. Reads rows as `countAlive`, until it has found `most`. */
-  aliveOfClient(clientId: string, most: number): Awaitable<readonly AliveToken[]>;
+  /** Live tokens of a client, without superseded ones, from one read: at most `most`. Reads rows as `countAlive`. */
+  aliveOfClient(clientId: string, most: number): Awaitable<AliveTokens>;
 
   /**
    * The grants of a user that have a live token or a code that can be redeemed, the newest first. One indexed read.

@@ -2,13 +2,14 @@
 import type { ClientMetadata } from '../protocol/client_members.ts';
 import type { EventRecord, EventType } from '../protocol/event_records.ts';
 import type { PendingRow } from '../protocol/pending.ts';
-import { NO_TOKEN } from '../protocol/record_rules.ts';
+import { MOST_ALIVE, NO_TOKEN } from '../protocol/record_rules.ts';
 import type {
   ApiRecord,
   AuthorizationCodeRecord,
   ClientRecord,
   GrantRecord,
   KeyRecord,
+  Principal,
   Standing,
   TokenRecord,
 } from '../protocol/records.ts';
@@ -27,7 +28,7 @@ import {
   SIGNING_KEYS,
   TOKENS,
 } from './columns.ts';
-import type { AliveToken } from './contract.ts';
+import type { AliveToken, RevocationTarget } from './contract.ts';
 import { EXCHANGE_END_MARGIN } from './issuing.ts';
 
 /**
@@ -93,28 +94,64 @@ export const STANDING_JOINS = `
   JOIN grantd.issuers i ON i.id = t.issuer_id
   ${PRINCIPAL_JOINS}`;
 
+/** SQL for the current generation of a principal of the row `t`, and for the cutoff of the issuer. */
+type Standings = Readonly<Record<Principal | 'notBefore', string>>;
+
+const JOINED: Standings = {
+  ...{ client: 'c.generation', subject: 's.generation', session: 'e.generation', grant: 'g.generation' },
+  notBefore: 'i.not_before_ms',
+};
+
 /** The row `t` is behind none of its principals. */
-const IS_NOT_BEHIND = `t.client_generation >= c.generation
-  AND (t.subject IS NULL OR t.subject_generation >= s.generation)
-  AND (t.session_id IS NULL OR t.session_generation >= e.generation)
-  AND (t.grant_id IS NULL OR t.grant_generation >= g.generation)`;
+const isNotBehind = (of = JOINED) => `t.client_generation >= ${of.client}
+  AND (t.subject IS NULL OR t.subject_generation >= ${of.subject})
+  AND (t.session_id IS NULL OR t.session_generation >= ${of.session})
+  AND (t.grant_id IS NULL OR t.grant_generation >= ${of.grant})`;
 
 /**
  * The row `t` is alive, by the rules of `storedLife`. Disabling needs no condition, because it raises the generation and
  * prevents issuance.
  * @param now SQL for seconds since 1970
  */
-export const isAlive = (now: string) => `t.expires_at > ${now} AND t.revoked_at_ms IS NULL
-    AND t.issued_at_ms >= coalesce(i.not_before_ms, 0)
-    AND ${IS_NOT_BEHIND}`;
+export const isAlive = (now: string, of = JOINED) => `t.expires_at > ${now} AND t.revoked_at_ms IS NULL
+    AND t.issued_at_ms >= coalesce(${of.notBefore}, 0)
+    AND ${isNotBehind(of)}`;
 
-/** Live tokens without superseded ones. */
-const FROM_ALIVE = `FROM grantd.tokens t ${STANDING_JOINS}
-  WHERE t.issuer_id = :issuerId AND t.keep_until > :now AND t.superseded_at_ms IS NULL
-    AND coalesce(t.token_type, '') <> '${NO_TOKEN}' AND ${isAlive(':now')}`;
+const generationIn = (kind: string, id: string) =>
+  `(SELECT generation FROM grantd.principals WHERE issuer_id = :issuerId AND kind = '${kind}' AND id = t.${id})`;
 
-/** This reads all rows that have not expired: it is too rare to pay for an index at every issuance. */
-const COUNT_ALIVE = `SELECT count(*) AS alive ${FROM_ALIVE}`;
+/** Each looked up for each row: a join could read all principals. */
+const LOOKED_UP: Standings = {
+  client: '(SELECT generation FROM grantd.clients WHERE issuer_id = :issuerId AND id = t.client_id)',
+  subject: generationIn('subject', 'subject'),
+  session: generationIn('session', 'session_id'),
+  grant: generationIn('grant', 'grant_id'),
+  notBefore: '(SELECT not_before_ms FROM grantd.issuers WHERE id = :issuerId)',
+};
+
+/** Rows that a count reads at most. */
+const MOST_READ = 500_000;
+
+const IS_KEPT = 'issuer_id = :issuerId AND keep_until > :now';
+
+/**
+ * Live tokens without superseded ones, among the rows that a count reads: counting is too rare to pay for an index at every
+ * issuance (ADR 209). Only grants have one.
+ * @param own SQL for tokens of the target
+ * @param from which rows are read. Default: those that end last
+ */
+const fromAlive = (own: string, from = `${IS_KEPT} ORDER BY keep_until DESC`) => `
+  FROM (SELECT * FROM grantd.tokens WHERE ${from} LIMIT ${MOST_READ}) t
+  WHERE t.${own} AND t.superseded_at_ms IS NULL
+    AND coalesce(t.token_type, '') <> '${NO_TOKEN}' AND ${isAlive(':now', LOOKED_UP)}`;
+
+/** For an index of the tokens of a grant. */
+const OF_GRANT = `${IS_KEPT} AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL AND grant_id`;
+
+const OWN_GRANTS = '(SELECT grant_id FROM grantd.grants WHERE issuer_id = :issuerId AND subject = :id)';
+
+const countAlive = (...found: readonly string[]) =>
+  `SELECT count(*) AS alive FROM (${found.map((from) => `SELECT 1 ${from}`).join(' UNION ALL ')} LIMIT ${MOST_ALIVE + 1}) found`;
 
 /** A row of `aliveOfClient`. */
 export interface AliveRow {
@@ -138,15 +175,35 @@ export function aliveToken({ kind, scopes, resources, subject, ...row }: AliveRo
 }
 
 export const COUNTS = {
-  countOfClient: `${COUNT_ALIVE} AND t.client_id = :id`,
-  countOfSubject: `${COUNT_ALIVE} AND t.subject = :id`,
-  countOfSession: `${COUNT_ALIVE} AND t.session_id = :id`,
-  countOfGrant: `${COUNT_ALIVE} AND t.grant_id = :id`,
-  countIssuedBefore: `${COUNT_ALIVE} AND t.issued_at_ms < :issuedBeforeMs`,
+  countOfClient: countAlive(fromAlive('client_id = :id')),
+  // Those of grants by the index, and a few others.
+  countOfSubject: countAlive(
+    fromAlive('subject = :id', `${OF_GRANT} IN ${OWN_GRANTS}`),
+    fromAlive(`subject = :id AND coalesce(t.grant_id, '') NOT IN ${OWN_GRANTS}`),
+  ),
+  countOfSession: countAlive(fromAlive('session_id = :id')),
+  countOfGrant: countAlive(fromAlive('grant_id = :id', `${OF_GRANT} = :id`)),
+  countIssuedBefore: countAlive(fromAlive('issued_at_ms < :id')),
   aliveOfClient: `
-    SELECT t.kind, t.scopes, t.resources, t.subject, t.grant_id, t.session_id ${FROM_ALIVE} AND t.client_id = :id
+    SELECT t.kind, t.scopes, t.resources, t.subject, t.grant_id, t.session_id ${fromAlive('client_id = :id')}
     LIMIT :most`,
+  /** A row that a count leaves out. */
+  unread: `SELECT 1 FROM grantd.tokens WHERE ${IS_KEPT} ORDER BY keep_until DESC LIMIT 1 OFFSET ${MOST_READ}`,
 };
+
+const COUNT_OF = {
+  client: 'countOfClient',
+  subject: 'countOfSubject',
+  session: 'countOfSession',
+  grant: 'countOfGrant',
+} as const satisfies Record<Principal, keyof typeof COUNTS>;
+
+/** The statement that counts the tokens of a target, and its parameter `:id`. */
+export function countFor(target: RevocationTarget) {
+  return 'principal' in target
+    ? ({ name: COUNT_OF[target.principal], id: target.id } as const)
+    : ({ name: 'countIssuedBefore', id: target.issuedBeforeMs } as const);
+}
 
 /** Clients keep their generation in their own row, the other principals in the table `principals`. */
 export const PRINCIPALS = {
@@ -325,7 +382,7 @@ export const ON_KNOWN_GRANT = `
 export const UNREVOKED_GRANTS = `
     FROM grantd.grants t ${PRINCIPAL_JOINS}
     WHERE t.issuer_id = :issuerId AND t.subject = :subject
-      AND coalesce(g.keep_until, 0) > :now AND ${IS_NOT_BEHIND}`;
+      AND coalesce(g.keep_until, 0) > :now AND ${isNotBehind()}`;
 
 /** The row `l` of a grant `t` that was not revoked as a whole can still be used. Its tokens are found by the grant. */
 const IS_LEFT = `l.issuer_id = t.issuer_id AND l.grant_id = t.grant_id AND l.expires_at > :now AND l.revoked_at_ms IS NULL

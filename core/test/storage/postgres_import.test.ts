@@ -66,7 +66,7 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     apis: await storage.clients.findApis?.({ resources: ['https://api.example'], scopes: ['pay'] }),
     isStillTaken: !(await storage.oneTimeIdentifiers.take('taken', UNTIL)),
     hasOrigin: await storage.clients.hasRedirectOrigin('https://app.example'),
-    alive: await storage.countAlive({ principal: 'client', id: 'client' }),
+    alive: (await storage.countAlive({ principal: 'client', id: 'client' })).count,
   });
 
   test('brings along every record of every issuer, and the server goes on with them', async () => {

@@ -93,7 +93,7 @@ export async function goesOnWithRowsBeforeGrants(storage: AdministrableStorage):
   assert.equal(await clients.hasRedirectOrigin('https://app.example'), true);
   const api = { clientId: 'app', resource: 'https://api.example', scopes: [] };
   assert.deepEqual(await clients.findApis?.({ resources: [api.resource], scopes: [] }), [api]);
-  assert.equal(await storage.countAlive({ principal: 'grant', id: 'grant' }), 2);
+  assert.equal((await storage.countAlive({ principal: 'grant', id: 'grant' })).count, 2);
   assert.deepEqual(await storage.grantsOf('alice'), []);
 
   const basis = await tokens.getByRefreshToken('refresh');
@@ -106,7 +106,7 @@ export async function goesOnWithRowsBeforeGrants(storage: AdministrableStorage):
   assert.ok(code);
   const redeemed = newToken('app', { subject: 'alice', grantId: 'waiting', ...times, id: 'redeemed' });
   assert.equal(await authorizationCodes.redeem(code, [redeemed]), 'issued');
-  assert.equal(await storage.countAlive({ principal: 'subject', id: 'alice' }), 3);
+  assert.equal((await storage.countAlive({ principal: 'subject', id: 'alice' })).count, 3);
 
   // New grants are recorded.
   const fresh = { ...newCode('app', 'fresh'), subject: 'alice', issuedAtMs: NOW_MS, expiresAt: UNTIL };
@@ -117,6 +117,6 @@ export async function goesOnWithRowsBeforeGrants(storage: AdministrableStorage):
   );
   assert.equal(await storage.oneTimeIdentifiers.take('one', UNTIL), true);
   assert.equal(await storage.clients.remove('app'), true);
-  assert.equal(await storage.countAlive({ principal: 'subject', id: 'alice' }), 0);
+  assert.equal((await storage.countAlive({ principal: 'subject', id: 'alice' })).count, 0);
   assert.equal(await storage.clients.hasRedirectOrigin('https://app.example'), false);
 }

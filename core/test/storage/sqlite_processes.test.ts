@@ -69,7 +69,7 @@ test('two issuers in one file do not see each other’s records', async () => {
   assert.equal(await other.clients.add(newClient('app')), true);
   await other.revokeAll({ principal: 'client', id: 'app' });
   await other.revokeAll({ issuedBeforeMs: Date.now() + 1 });
-  assert.equal(await one.countAlive({ principal: 'client', id: 'app' }), 1);
+  assert.equal((await one.countAlive({ principal: 'client', id: 'app' })).count, 1);
   assert.deepEqual(await one.eventsAfter(0, 10), []);
   one.close();
   other.close();
@@ -154,7 +154,7 @@ test('several processes that rotate one token give it one successor', { timeout:
   const outcomes = await inProcesses(rotating, rotating, rotating, rotating);
   const byToken = ids.map((_, index) => outcomes.map((outcome) => outcome[index]).sort());
   for (const of of byToken) assert.deepEqual(of, ['issued', 'superseded', 'superseded', 'superseded']);
-  assert.equal(await storage.countAlive({ principal: 'client', id: 'app' }), 2 * ids.length);
+  assert.equal((await storage.countAlive({ principal: 'client', id: 'app' })).count, 2 * ids.length);
   storage.close();
 });
 
@@ -190,7 +190,7 @@ test('several processes that redeem one code give tokens for it once', { timeout
   const byCode = ids.map((_, index) => outcomes.map((outcome) => outcome[index]).sort());
   const once = ['already_redeemed', 'already_redeemed', 'already_redeemed', 'issued'];
   for (const of of byCode) assert.deepEqual(of, once);
-  assert.equal(await storage.countAlive({ principal: 'client', id: 'app' }), ids.length);
+  assert.equal((await storage.countAlive({ principal: 'client', id: 'app' })).count, ids.length);
   storage.close();
 });
 
@@ -200,7 +200,7 @@ for (const task of ['issue_from', 'rotate']) {
     const ids = numbered('refresh', 200);
     const storage = await withRefreshTokens(`${task}_revoke.db`, ids);
     await inProcesses(...[task, task, task, 'revoke'].map((name) => [name, storage.path, issuer, ...ids]));
-    assert.equal(await storage.countAlive({ principal: 'client', id: 'app' }), 0);
+    assert.equal((await storage.countAlive({ principal: 'client', id: 'app' })).count, 0);
     storage.close();
   });
 }
@@ -215,7 +215,7 @@ test('processes that issue for clients while another disables them leave nothing
   for (const id of ids) {
     // After the client was enabled again, its tokens stay dead.
     await storage.setDisabled('client', id, false);
-    assert.equal(await storage.countAlive({ principal: 'client', id }), 0, id);
+    assert.equal((await storage.countAlive({ principal: 'client', id })).count, 0, id);
   }
   storage.close();
 });
@@ -238,7 +238,8 @@ test('processes that issue, rotate and issue beside while another revokes all of
     ['revoke_all', clients],
   ];
   await inProcesses(...calls.map(([task, names]) => [task, storage.path, issuer, ...names]));
-  for (const id of clients) assert.equal(await storage.countAlive({ principal: 'client', id }), 0, id);
+  for (const id of clients)
+    assert.equal((await storage.countAlive({ principal: 'client', id })).count, 0, id);
   storage.close();
 });
 

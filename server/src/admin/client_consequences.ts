@@ -37,7 +37,7 @@ export const CLIENT_PLAN = object(
       'Live refresh tokens that stay, but give less from then on: without the grant refresh_token, with fewer scopes, or not for all of their APIs.',
     ),
     has_more: flag(
-      `Whether the client has more than ${MAX_TOKENS} live tokens. Then the numbers are of the first ${MAX_TOKENS} that were found.`,
+      `Whether the client can have more live tokens. The numbers are of the first ${MAX_TOKENS} among the 500,000 stored tokens that expire last.`,
     ),
     'without_groups?': flag(
       'Present if tokens also end by allowed_groups, which the numbers leave out: this needs the scope grantd:users:read.',
@@ -57,8 +57,7 @@ export async function planOf(
   after: NewClient,
   setsGroups: boolean,
 ): Promise<ClientPlan> {
-  const tokens = await askStorage(() => storage.aliveOfClient(before.id, MAX_TOKENS + 1));
-  const found = tokens.slice(0, MAX_TOKENS);
+  const { tokens: found, hasMore } = await askStorage(() => storage.aliveOfClient(before.id, MAX_TOKENS));
   const subjects = new Set(found.flatMap(({ subject }) => subject ?? []));
   const others = new Set<string>();
   const needsGroups = setsGroups && after.metadata?.allowed_groups !== undefined;
@@ -75,7 +74,7 @@ export async function planOf(
     changes: differencesOf(comparable(before), comparable(after)),
     ends: reachOf(ended),
     narrows: reachOf(narrowed),
-    has_more: tokens.length > MAX_TOKENS,
+    has_more: hasMore,
     ...(needsGroups && !readsGroups && { without_groups: true }),
   };
 }
@@ -124,6 +123,10 @@ export function planInWords(
     ...(isPartial
       ? ['also ends the tokens of users in none of the allowed groups, who may not be counted']
       : []),
-    ...(hasMore ? [`${id} has more than ${MAX_TOKENS} active tokens, so the numbers can be higher`] : []),
+    ...(hasMore
+      ? [
+          `the numbers can be higher: they are of at most ${MAX_TOKENS} tokens, among the 500000 that expire last`,
+        ]
+      : []),
   ];
 }

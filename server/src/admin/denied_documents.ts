@@ -47,7 +47,7 @@ const DENIAL_MADE = named(
     clients: count('Clients that were removed, or with dry_run, that would be.'),
     'tokens?': count('Only with dry_run: active tokens of these clients.'),
     'has_more?': flag(
-      `Only with dry_run: whether tokens has only those of the first ${MAX_COUNTED} clients.`,
+      `Only with dry_run: whether there can be more tokens. The server counts those of the first ${MAX_COUNTED} clients, and of each as for /tokens/revoke-all.`,
     ),
   }),
 );
@@ -132,9 +132,12 @@ export const DENIED_DOCUMENT_OPERATIONS = {
       const made = { rule: denied, is_new: isNew };
       if (isDryRun) {
         let tokens = 0;
-        for (const { id } of clients.slice(0, MAX_COUNTED))
-          tokens += await storage.countAlive({ principal: 'client', id });
-        const hasMore = clients.length > MAX_COUNTED;
+        let hasMore = clients.length > MAX_COUNTED;
+        for (const { id } of clients.slice(0, MAX_COUNTED)) {
+          const alive = await storage.countAlive({ principal: 'client', id });
+          tokens += alive.count;
+          hasMore ||= alive.hasMore;
+        }
         return { document: { ...made, clients: clients.length, tokens, has_more: hasMore } };
       }
       let removed = 0;

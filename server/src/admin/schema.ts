@@ -136,3 +136,7 @@ export function optional<const N extends string, T>(
 export function optionalTime<const N extends string>(name: N, milliseconds: number | undefined) {
   return optional(name, milliseconds === undefined ? undefined : timeOf(milliseconds));
 }
+
+/** What documents with a number of tokens say about it. */
+export const HAS_MORE =
+  'Present, with true, if there can be more active tokens than this number. The server counts at most 100,000, among the 500,000 stored tokens that expire last.';

@@ -3,7 +3,18 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { EffectiveOption } from '../config/configuration.ts';
 import { isPostgresUrl, OPTION_NAMES, OPTIONS, withoutPassword } from '../config/options.ts';
 import { type Outcome, operation } from './operation.ts';
-import { count, flag, named, object, oneOf, type Schema, text, type ValueOf, whole } from './schema.ts';
+import {
+  count,
+  flag,
+  HAS_MORE,
+  named,
+  object,
+  oneOf,
+  type Schema,
+  text,
+  type ValueOf,
+  whole,
+} from './schema.ts';
 import { pagesOf } from './user_rules.ts';
 
 const OPTION = object({
@@ -21,6 +32,7 @@ const COUNTS = named(
     groups: count('Number of groups.'),
     'users?': count('Number of users. Present if the request has all.'),
     'active_tokens?': count('Number of active tokens. Present if the request has all.'),
+    'has_more_tokens?': flag(HAS_MORE),
   }),
 );
 const HEALTH = named(
@@ -78,7 +90,8 @@ export const SERVER_OPERATIONS = {
       let users = 0;
       for await (const some of pagesOf(parts, {})) users += some.length;
       const tokens = await storage.countAlive({ issuedBeforeMs: clock() });
-      return { document: { ...counted, users, active_tokens: tokens } };
+      const all = { ...counted, users, active_tokens: tokens.count };
+      return { document: { ...all, ...(tokens.hasMore && { has_more_tokens: true }) } };
     },
   }),
   showHealth: operation({

@@ -18,6 +18,7 @@ import {
   anyObject,
   count,
   flag,
+  HAS_MORE,
   list,
   named,
   object,
@@ -165,7 +166,7 @@ const massRevocation = object({
     'Whether to revoke nothing, and only count the active tokens that a request without dry_run would revoke. Not possible with both sub and client_id. Default: false.',
   ),
   'count?': flag(
-    'Whether to count the active tokens before revoking them. The count reads the rows of all these tokens, so it takes longer. Not possible with both sub and client_id. Default: false.',
+    'Whether to count the active tokens before revoking them. The count reads up to 500,000 rows, so it takes longer. Not possible with both sub and client_id. Default: false.',
   ),
 });
 const MASS_REVOCATION = named<Schema<ValueOf<typeof massRevocation>>>('MassRevocation', {
@@ -186,6 +187,7 @@ const REVOKED_TOKENS = named(
     'active?': count(
       'Number of the tokens that were active before the request. Present if the request has count, dry_run or trusted_issuer.',
     ),
+    'has_more?': flag(HAS_MORE),
   }),
 );
 
@@ -480,8 +482,8 @@ export const TOKEN_OPERATIONS = {
       const target = await targetFrom(parts, wanted);
       // Any subject of an issuer can be ended. The number shows a wrong name.
       const isCounted = counts || isDryRun || wanted.trusted_issuer !== undefined;
-      const active = isCounted ? await parts.storage.countAlive(target) : undefined;
-      return { target, active: optional('active', active) };
+      const alive = isCounted ? await parts.storage.countAlive(target) : undefined;
+      return { target, active: alive && { active: alive.count, ...(alive.hasMore && { has_more: true }) } };
     },
     async write(parts, prepared, { sub, dry_run: isDryRun = false }) {
       if ('person' in prepared) {

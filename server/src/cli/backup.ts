@@ -224,7 +224,13 @@ async function verifyBackup(file: string, { json, issuer, ...given }: KeyFlags):
         schemas,
         lastEvent,
       },
-      ...{ clients, users: people, activeTokens: aliveTokens, secret: secrets !== undefined },
+      ...{
+        clients,
+        users: people,
+        activeTokens: aliveTokens.count,
+        ...(aliveTokens.hasMore && { hasMoreTokens: true }),
+        secret: secrets !== undefined,
+      },
     };
     printOne({ isJson: json === true }, shown, [
       `${file} can be restored.`,
@@ -235,7 +241,7 @@ async function verifyBackup(file: string, { json, issuer, ...given }: KeyFlags):
         'last event': String(lastEvent),
         clients: String(clients),
         users: String(people),
-        'active tokens': String(aliveTokens),
+        'active tokens': `${aliveTokens.hasMore ? 'at least ' : ''}${aliveTokens.count}`,
         'server’s secret': secrets === undefined ? 'not in it' : 'in it',
       }),
     ]);

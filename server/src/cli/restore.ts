@@ -102,14 +102,19 @@ async function restoreBackup(file: string, given: RestoreFlags): Promise<void> {
   const takenAt = timeOf(manifest.takenAtMs);
   const shown = {
     ...{ database: name, issuer: manifest.issuer, takenAt, lastEvent: manifest.lastEvent },
-    ...{ activeTokens: aliveTokens, secretFile: keptIn, ...done },
+    ...{
+      activeTokens: aliveTokens.count,
+      ...(aliveTokens.hasMore && { hasMoreTokens: true }),
+      secretFile: keptIn,
+      ...done,
+    },
   };
   printOne({ isJson: flags.json === true }, shown, [
     `restored ${name} from ${file}`,
     ...labelled({
       issuer: manifest.issuer,
       'backup taken': `${takenAt} (${durationOf(secondsSince(manifest.takenAtMs))} ago)`,
-      'active tokens': String(aliveTokens),
+      'active tokens': `${aliveTokens.hasMore ? 'at least ' : ''}${aliveTokens.count}`,
       'server’s secret': keptIn ?? (settings.secret === undefined ? 'missing' : 'of the options'),
       'events applied': done.replayed && String(done.replayed.applied),
       'sessions ended': done.sessionsEnded === undefined ? undefined : String(done.sessionsEnded),

@@ -283,7 +283,7 @@ function addRevokeCommand(group: Command): void {
     )
     .option(
       '--count',
-      'also print how many of the tokens were active. This is slow, because it reads all rows of the database',
+      'also print how many of the tokens were active. This is slow, because it reads up to 500,000 rows',
     )
     .option('--dry-run', 'count the active tokens, but revoke none')
     .addHelpText(
@@ -355,10 +355,11 @@ async function revokeAll(parts: AdministrationParts, flags: RevokeFlags): Promis
   const { wanted, whose, otherwise } = await targetOf(parts, flags);
   const { dryRun, user, client, issuedBefore } = flags;
   const order = { ...wanted, count: flags.count === true, dry_run: dryRun === true };
-  const { revoked, active } = await call(parts.admin, 'revokeAll', order);
-  const counted = active === undefined ? {} : { active };
+  const { revoked, active, has_more: hasMore = false } = await call(parts.admin, 'revokeAll', order);
+  const counted = active === undefined ? {} : { active, ...(hasMore && { has_more: hasMore }) };
+  const found = `${hasMore ? 'at least ' : ''}${active}`;
   if (dryRun) {
-    printOne(parts, { dry_run: dryRun, ...counted }, [`${active} active: they would be revoked`]);
+    printOne(parts, { dry_run: dryRun, ...counted }, [`${found} active: they would be revoked`]);
     return;
   }
   if (!revoked) {
@@ -367,11 +368,12 @@ async function revokeAll(parts: AdministrationParts, flags: RevokeFlags): Promis
   }
   const isPair = user !== undefined && client !== undefined;
   const unknown = issuedBefore === undefined && !isPair ? ' (--count prints how many)' : '';
-  const howMany = active === undefined ? unknown : ` (${active} were active)`;
+  const howMany = active === undefined ? unknown : ` (${found} were active)`;
   const { trusted_issuer: issuer, trusted_sub: sub } = wanted;
   const done = `revoked all tokens ${whose}${howMany}`;
   const ended = `JWTs of ${issuer} about ${sub} that were signed until now are refused`;
-  const lines = issuer === undefined ? [done] : [active === 0 ? 'nothing was active' : done, ended];
+  const lines =
+    issuer === undefined ? [done] : [active === 0 && !hasMore ? 'nothing was active' : done, ended];
   printOne(parts, { revoked: true, ...counted }, lines);
 }
 

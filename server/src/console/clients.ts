@@ -29,7 +29,7 @@ import { type Counted, clientRefusals, isShared } from './refusals.ts';
 import { secretSection, submitSaved } from './shown_once.ts';
 import { thingPage } from './things.ts';
 import { TRY_STYLE, trySection } from './try_it.ts';
-import { codes, copied, fullMoment, memberRow, moment } from './values.ts';
+import { codes, copied, fullMoment, memberRow, moment, tokensCounted } from './values.ts';
 
 /** More groups and APIs than fit on a page are typed. */
 const MAX_CHOICES = 200;
@@ -69,10 +69,9 @@ function placeOf(id: string): string {
 
 const TOKEN_PLACE = 'registration token';
 
-const activeTokens: Act['facts'] = async ({ call }, { id = '' }, { console: words, formats }) => {
-  const { active = 0 } = await call('revokeAll', { client_id: id, dry_run: true });
-  return [[words.activeTokens, formats.number(active)]];
-};
+const activeTokens: Act['facts'] = async ({ call }, { id = '' }, texts) => [
+  tokensCounted(await call('revokeAll', { client_id: id, dry_run: true }), texts),
+];
 
 /** What is wrong with the scopes of a client now. */
 async function concernsOf(

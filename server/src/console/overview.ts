@@ -167,9 +167,11 @@ export interface OverviewView extends ConsoleView, SentenceView {
 export function overviewPage(view: OverviewView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words, formats } = texts;
-  const { clients, groups, users, active_tokens: tokens } = view.counts;
-  const figure = (term: string, count: number | undefined): Html | '' =>
-    count === undefined ? '' : html`<div><dt>${term}</dt><dd>${formats.number(count)}</dd></div>\n`;
+  const { clients, groups, users, active_tokens: tokens, has_more_tokens: hasMore } = view.counts;
+  const figure = (term: string, count: number | undefined, isLeast = false): Html | '' =>
+    count === undefined
+      ? ''
+      : html`<div><dt>${term}</dt><dd>${isLeast ? words.atLeast(formats.number(count)) : formats.number(count)}</dd></div>\n`;
   return consoleFrame(view, setting, {
     title: words.pages.overview,
     ...(view.samples !== undefined && { style: CHART_STYLE, scripts: [CHARTS_SCRIPT] }),
@@ -190,7 +192,7 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
       'figures',
       words.figures,
       html`<dl class="figures">
-${figure(words.pages.clients, clients)}${figure(words.pages.groups, groups)}${figure(words.pages.users, users)}${figure(words.activeTokens, tokens)}</dl>
+${figure(words.pages.clients, clients)}${figure(words.pages.groups, groups)}${figure(words.pages.users, users)}${figure(words.activeTokens, tokens, hasMore)}</dl>
 ${users === undefined ? html`<p class="actions"><a id="count" class="button" href="${urlOf(view.base, 'overview', { count: 'yes' })}">${words.count}</a></p>\n<p class="note">${words.countText}</p>` : ''}`,
     )}${section(
       'last-hour',

@@ -9,12 +9,12 @@ import type { Texts } from '../texts/texts.ts';
 import { type Act, type Acts, actLink } from './acts.ts';
 import { actionForm, type ConsoleView, type Row, section } from './frame.ts';
 import { namesOf } from './names.ts';
+import { tokensCounted } from './values.ts';
 
 /** How many active tokens the revocation ends. */
-const counted: Act['facts'] = async ({ call }, _, { console: words, formats }, values) => {
-  const { active = 0 } = await call('revokeAll', { ...values, dry_run: true });
-  return [[words.activeTokens, formats.number(active)]];
-};
+const counted: Act['facts'] = async ({ call }, _, texts, values) => [
+  tokensCounted(await call('revokeAll', { ...values, dry_run: true }), texts),
+];
 
 /** Tokens that a question names. */
 const MAX_NAMED = 10;

@@ -20,7 +20,7 @@ import { clientsIn, type ReachView, reachTable } from './reach.ts';
 import { showSupport } from './support.ts';
 import { thingPage } from './things.ts';
 import { badgesOf, columnsOf, rowOf } from './user_rows.ts';
-import { ago, codes, copied, fullMoment, instant, memberRow } from './values.ts';
+import { ago, codes, copied, fullMoment, instant, memberRow, tokensCounted } from './values.ts';
 
 /** Standard claims with a field of their own (OpenID Connect Core §5.1). */
 const CLAIMS = {
@@ -52,15 +52,12 @@ async function groupChoices({ call }: Visit, except: readonly string[] = []) {
 }
 
 /** What ends with a change: numbers of active tokens and sessions. */
-const endings: Act['facts'] = async ({ call }, { sub = '' }, { console: words, formats }) => {
-  const [{ active = 0 }, { items: sessions }] = await Promise.all([
+const endings: Act['facts'] = async ({ call }, { sub = '' }, texts) => {
+  const [tokens, { items: sessions }] = await Promise.all([
     call('revokeAll', { sub, dry_run: true }),
     call('listSessions', { sub }),
   ]);
-  return [
-    [words.activeTokens, formats.number(active)],
-    [words.sessions, formats.number(sessions.length)],
-  ];
+  return [tokensCounted(tokens, texts), [texts.console.sessions, texts.formats.number(sessions.length)]];
 };
 
 const OF_USER = { sub: 'sub' };
@@ -159,13 +156,14 @@ export const USERS: Acts = {
       operation: 'revokeAll',
       also: ['sub', 'grant'],
       asks: true,
-      async facts(visit, { sub = '', grant }, { console: words, formats }) {
+      async facts(visit, { sub = '', grant }, texts) {
+        const { console: words } = texts;
         const { id, client_id: clientId, scopes } = await requireGrant(visit, sub, grant);
-        const { active = 0 } = await visit.call('revokeAll', { grant_id: id, dry_run: true });
+        const tokens = await visit.call('revokeAll', { grant_id: id, dry_run: true });
         return [
           [words.client, html`<bdi>${clientId}</bdi>`],
           [words.scopes, codes(scopes)],
-          [words.activeTokens, formats.number(active)],
+          tokensCounted(tokens, texts),
         ];
       },
       input: async (_, { sub = '', grant }, visit) => ({

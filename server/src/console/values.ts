@@ -2,6 +2,7 @@
 
 import { html } from 'hono/html';
 import { type Said, sentenceAbout } from '../admin/operation_refused.ts';
+import type { Document } from '../admin/table.ts';
 import { copyOf } from '../pages/drawing/copying.ts';
 import type { Html } from '../texts/formats/html.ts';
 import { reasonIn, type Texts } from '../texts/texts.ts';
@@ -145,4 +146,13 @@ export function refusalText({ detail, said }: RefusalShown, { console: { refusal
   return said === undefined
     ? html`<span lang="en"><bdi>${detail}</bdi></span>`
     : html`<bdi>${sentenceAbout(said, refusals)}</bdi>`;
+}
+
+/** How many tokens end, as `revokeAll` counts them. */
+export function tokensCounted(
+  { active = 0, has_more: hasMore = false }: Document<'revokeAll'>,
+  { console: words, formats }: Texts,
+): Row {
+  const number = formats.number(active);
+  return [words.activeTokens, hasMore ? words.atLeast(number) : number];
 }

@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { ServerSecret } from '@grantd/core';
+import { type AliveCount, ServerSecret } from '@grantd/core';
 import { makeFolder } from '@grantd/core/internal/storage/sqlite/connection';
 import {
   copySqlite,
@@ -237,7 +237,7 @@ function removeLeftFolders(): void {
 
 /** What a backup was found to be. */
 export interface ExaminedBackup extends OpenedBackup {
-  readonly aliveTokens: number;
+  readonly aliveTokens: AliveCount;
   readonly clients: number;
   readonly people: number;
 }

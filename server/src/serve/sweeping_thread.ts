@@ -1,6 +1,6 @@
 /** The thread of `sweepInThread`: sweeps, checks or counts once with its own database handle. Any message stops a sweep early. */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { AliveToken, RevocationTarget } from '@grantd/core';
+import type { AliveCount, AliveTokens, RevocationTarget } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import type { SweepingBounds } from '../data/program_data.ts';
 import { checkAfterCrash, sqliteDatabase } from '../data/sqlite_database.ts';
@@ -30,7 +30,7 @@ export interface CountingOrder {
 export type SweepingMessage =
   | { readonly level: 'info' | 'error'; readonly line: object }
   | { readonly level: 'swept'; readonly line: Sweep }
-  | { readonly level: 'counted'; readonly line: number | readonly AliveToken[] };
+  | { readonly level: 'counted'; readonly line: AliveCount | AliveTokens };
 
 /**
  * Small steps, because requests that write wait for each: with 200 rows, every hundredth request took 30 ms instead of
@@ -76,7 +76,7 @@ async function sweep({ path, issuer, ...bounds }: SweepingOrder): Promise<void> 
   }
 }
 
-async function count({ path, issuer, alive }: CountingOrder): Promise<number | readonly AliveToken[]> {
+async function count({ path, issuer, alive }: CountingOrder): Promise<AliveCount | AliveTokens> {
   const storage = openSqliteStorage({ path, issuer });
   try {
     return await ('clientId' in alive

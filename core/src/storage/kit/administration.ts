@@ -26,13 +26,13 @@ const REVOCATIONS = (['client', 'subject', 'session', 'grant'] as const).map((pr
       const code = await stage.code(grant);
       const other = await stage.redeemed(await stage.grant());
       const target: RevocationTarget = { principal, id: grant[FIELD[principal]] };
-      expectEqual(await stage.administration.countAlive(target), 2, 'alive before');
+      expectEqual((await stage.administration.countAlive(target)).count, 2, 'alive before');
 
       expectEqual(await stage.administration.revokeAll(target), true, 'revoking all of it');
       await stage.expectDead(refresh, access);
       await stage.expectAlive(other.refresh, other.access);
       await expectNothingRestsOn(stage, grant, code.id, refresh);
-      expectEqual(await stage.administration.countAlive(target), 0, 'alive afterwards');
+      expectEqual((await stage.administration.countAlive(target)).count, 0, 'alive afterwards');
 
       const later = await stage.redeemed({ ...grant, grantId: `${grant.grantId}-2` });
       await stage.expectAlive(later.refresh, later.access);
@@ -348,7 +348,7 @@ export const administration: readonly KitCase[] = [
       const after = stage.accessToken({ clientId: client.id });
       await stage.issued(client, after);
       const target = { issuedBeforeMs: stage.clock.nowMs };
-      expectEqual(await store.countAlive(target), 2, 'alive before');
+      expectEqual((await store.countAlive(target)).count, 2, 'alive before');
 
       expectEqual(await store.revokeAll(target), true, 'revoking');
       await stage.expectDead(before.refresh, before.access);
@@ -477,7 +477,7 @@ export const administration: readonly KitCase[] = [
         tokens: readonly NewToken[],
         what: string,
       ): Promise<void> => {
-        expectEqual(await store.countAlive(target), await aliveOf(stage, tokens), what);
+        expectEqual((await store.countAlive(target)).count, await aliveOf(stage, tokens), what);
       };
 
       const early = await fated(stage, 'none');
@@ -497,7 +497,7 @@ export const administration: readonly KitCase[] = [
               tokens,
               `client, ${fate}, ${after}`,
             );
-            const ofClient = await store.aliveOfClient(grant.clientId, 100);
+            const { tokens: ofClient } = await store.aliveOfClient(grant.clientId, 100);
             expectEqual(ofClient.length, await aliveOf(stage, tokens), `listed, ${fate}, ${after}`);
             for (const { scopes, subject, grantId, sessionId } of ofClient)
               expectEqual(
@@ -511,7 +511,7 @@ export const administration: readonly KitCase[] = [
                 `a listed token, ${fate}`,
               );
             expectEqual(
-              (await store.aliveOfClient(grant.clientId, 1)).length,
+              (await store.aliveOfClient(grant.clientId, 1)).tokens.length,
               Math.min(1, ofClient.length),
               'the limit',
             );

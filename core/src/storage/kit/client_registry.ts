@@ -88,7 +88,7 @@ async function expectAllDead(stage: Stage, of: Awaited<ReturnType<typeof inUse>>
   await stage.expectAbsent(next.refresh, next.access);
   expectEqual(await stage.administration.grantsOf(of.grant.subject), [], 'grants');
   const target = { principal: 'subject', id: of.grant.subject } as const;
-  expectEqual(await stage.administration.countAlive(target), 0, 'alive');
+  expectEqual((await stage.administration.countAlive(target)).count, 0, 'alive');
 }
 
 /** Members that make a client unfit; JavaScript and configuration files can give them. */

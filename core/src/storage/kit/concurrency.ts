@@ -109,7 +109,7 @@ const MASS_REVOCATIONS = PRINCIPALS.map((principal) =>
       await race(stage, issuances, () => store.revokeAll({ principal, id: grant[FIELD[principal]] }));
       const issued = [rotated, waiting, ...pairs].flatMap(({ refresh, access }) => [refresh, access]);
       await stage.expectDead(...issued);
-      expectEqual(await store.countAlive({ principal: 'client', id: grant.clientId }), 0, 'alive');
+      expectEqual((await store.countAlive({ principal: 'client', id: grant.clientId })).count, 0, 'alive');
       const later = await stage.redeemed({ ...grant, grantId: 'later' });
       await stage.expectAlive(later.refresh, later.access);
     },

@@ -160,7 +160,7 @@ export const sweeping: readonly KitCase[] = [
       for (let times = 0; times < 3; times++) await store.sweep(1);
       stage.clock.nowMs = revokedAtMs;
       await stage.expectDead(...tokens);
-      expectEqual(await store.countAlive({ principal: 'client', id: grant.clientId }), 0, 'alive');
+      expectEqual((await store.countAlive({ principal: 'client', id: grant.clientId })).count, 0, 'alive');
 
       stage.clock.nowMs = sweptAtMs;
       const later = await stage.redeemed({ ...grant, familyId: 'later' });

@@ -12,7 +12,7 @@ import {
   wholeNumber,
 } from '../../protocol/option_kinds.ts';
 import type { PendingKind } from '../../protocol/pending.ts';
-import { NO_TOKEN } from '../../protocol/record_rules.ts';
+import { MOST_ALIVE, NO_TOKEN } from '../../protocol/record_rules.ts';
 import type { ApiRecord, ClientRecord, GrantRecord, KeyRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
@@ -249,13 +249,15 @@ function memoryAdministration(handle: MemoryHandle, principals: Principals): Adm
       return true;
     },
     countAlive(target) {
-      return [...tables().tokens.values()].filter((row) => isOf(target, row.record) && isAlive(row)).length;
+      const alive = [...tables().tokens.values()].filter((row) => isOf(target, row.record) && isAlive(row));
+      const count = Math.min(alive.length, MOST_ALIVE);
+      return { count, hasMore: count < alive.length };
     },
     aliveOfClient(clientId, most) {
       const rows = [...tables().tokens.values()].filter(
         (row) => row.record.clientId === clientId && isAlive(row),
       );
-      return rows.slice(0, most).map(({ record }) => record);
+      return { tokens: rows.slice(0, most).map(({ record }) => record), hasMore: rows.length > most };
     },
     setDisabled(principal, id, disabled) {
       if (!principals.setDisabled(principal, id, disabled)) return;

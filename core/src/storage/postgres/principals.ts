@@ -1,8 +1,8 @@
 // Generations of principals, and administration in PostgreSQL: revocation, disabling and counting.
-import type { Principal } from '../../protocol/records.ts';
+import { MOST_ALIVE } from '../../protocol/record_rules.ts';
 import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
 import { markedUntil, principalFacts, principalsBehind } from '../issuing.ts';
-import { type AliveRow, aliveToken, COUNTS, forPostgres, PRINCIPALS } from '../statements.ts';
+import { type AliveRow, aliveToken, COUNTS, countFor, forPostgres, PRINCIPALS } from '../statements.ts';
 import { changesOf, isStorable, namedStatements, type PostgresCall, rowsOf } from './connections.ts';
 import { type EventInsertion, eventOf, insertEvent } from './events.ts';
 import type { PostgresHandle } from './lookups.ts';
@@ -149,7 +149,8 @@ export const ADMINISTRATION_SQL = {
   countOfSubject: forPostgres(COUNTS.countOfSubject, ...OF_PRINCIPAL),
   countOfSession: forPostgres(COUNTS.countOfSession, ...OF_PRINCIPAL),
   countOfGrant: forPostgres(COUNTS.countOfGrant, ...OF_PRINCIPAL),
-  countIssuedBefore: forPostgres(COUNTS.countIssuedBefore, 'issuerId', 'now', 'issuedBeforeMs'),
+  countIssuedBefore: forPostgres(COUNTS.countIssuedBefore, ...OF_PRINCIPAL),
+  unread: forPostgres(COUNTS.unread, 'issuerId', 'now'),
   aliveOfClient: forPostgres(COUNTS.aliveOfClient, ...OF_PRINCIPAL, 'most'),
 };
 
@@ -170,12 +171,9 @@ export async function postgresAdministration(
 ): Promise<Administration> {
   const { primary, issuerId, clock, originOf } = handle;
   const sql = await namedStatements(ADMINISTRATION_SQL);
-  const countOf = {
-    client: sql.countOfClient,
-    subject: sql.countOfSubject,
-    session: sql.countOfSession,
-    grant: sql.countOfGrant,
-  } satisfies Record<Principal, unknown>;
+  const secondsNow = () => Math.floor(clock() / 1000);
+  const hasUnread = (now: number) =>
+    primary.read([sql.unread, issuerId, now], (found) => rowsOf(found).length > 0);
 
   const cutoffEvent = (issuedBeforeMs: number) =>
     eventOf(handle, 'issued_before_revoked', { target: String(issuedBeforeMs) }, originOf());
@@ -194,22 +192,24 @@ export async function postgresAdministration(
     },
 
     async countAlive(target) {
-      if ('id' in target && !isStorable(target.id)) return 0;
-      const now = Math.floor(clock() / 1000);
-      return primary.read(
-        'issuedBeforeMs' in target
-          ? [sql.countIssuedBefore, issuerId, now, target.issuedBeforeMs]
-          : [countOf[target.principal], issuerId, now, target.id],
-        (found) => Number(rowsOf<{ alive: number }>(found)[0]?.alive),
+      const { name, id } = countFor(target);
+      if (typeof id === 'string' && !isStorable(id)) return { count: 0, hasMore: false };
+      const now = secondsNow();
+      const count = await primary.read([sql[name], issuerId, now, id], (found) =>
+        Number(rowsOf<{ alive: number }>(found)[0]?.alive),
       );
+      if (count > MOST_ALIVE) return { count: MOST_ALIVE, hasMore: true };
+      return { count, hasMore: name !== 'countOfGrant' && (await hasUnread(now)) };
     },
 
     async aliveOfClient(clientId, most) {
-      if (!isStorable(clientId)) return [];
-      const now = Math.floor(clock() / 1000);
-      return primary.read([sql.aliveOfClient, issuerId, now, clientId, most], (found) =>
+      if (!isStorable(clientId)) return { tokens: [], hasMore: false };
+      const now = secondsNow();
+      const tokens = await primary.read([sql.aliveOfClient, issuerId, now, clientId, most + 1], (found) =>
         rowsOf<AliveRow>(found).map(aliveToken),
       );
+      if (tokens.length > most) return { tokens: tokens.slice(0, most), hasMore: true };
+      return { tokens, hasMore: await hasUnread(now) };
     },
 
     async setDisabled(principal, id, disabled) {

@@ -1,9 +1,10 @@
 // Generations of principals, and administration in SQLite: revocation, disabling and counting.
 import type { EventFacts } from '../../protocol/event_records.ts';
+import { MOST_ALIVE } from '../../protocol/record_rules.ts';
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
 import { endOfDay, markedUntil, principalFacts, principalsBehind } from '../issuing.ts';
-import { type AliveRow, aliveToken, COUNTS, forSqlite, PRINCIPALS } from '../statements.ts';
+import { type AliveRow, aliveToken, COUNTS, countFor, forSqlite, PRINCIPALS } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import { prepareAll } from './queues.ts';
@@ -116,12 +117,6 @@ export function sqliteAdministration(
 ): Administration {
   const { principals, events } = parts;
   const sql = prepareAll(database, ADMINISTRATION_SQL);
-  const countOf = {
-    client: sql.countOfClient,
-    subject: sql.countOfSubject,
-    session: sql.countOfSession,
-    grant: sql.countOfGrant,
-  } satisfies Record<Principal, unknown>;
   const ofGrant = (facts: EventFacts): EventFacts => {
     const { client_id: clientId, subject = facts.subject } =
       sql.partiesOfGrant.get({ issuerId, id: facts.target }) ?? {};
@@ -130,6 +125,8 @@ export function sqliteAdministration(
       ...(clientId !== undefined && { clientId: String(clientId), subject: String(subject) }),
     };
   };
+  const secondsNow = () => Math.floor(clock() / 1000);
+  const hasUnread = (now: number) => sql.unread.get({ issuerId, now }) !== undefined;
 
   return {
     revokeAll(target: RevocationTarget) {
@@ -149,18 +146,18 @@ export function sqliteAdministration(
     },
 
     countAlive(target) {
-      const now = Math.floor(clock() / 1000);
-      const row =
-        'issuedBeforeMs' in target
-          ? sql.countIssuedBefore.get({ issuerId, now, issuedBeforeMs: target.issuedBeforeMs })
-          : countOf[target.principal].get({ issuerId, now, id: target.id });
-      return Number(row?.alive);
+      const { name, id } = countFor(target);
+      const now = secondsNow();
+      const count = Number(sql[name].get({ issuerId, now, id })?.alive);
+      if (count > MOST_ALIVE) return { count: MOST_ALIVE, hasMore: true };
+      return { count, hasMore: name !== 'countOfGrant' && hasUnread(now) };
     },
 
     aliveOfClient(clientId, most) {
-      const now = Math.floor(clock() / 1000);
-      const rows: readonly unknown[] = sql.aliveOfClient.all({ issuerId, now, id: clientId, most });
-      return rows.map((row) => aliveToken(row as AliveRow));
+      const now = secondsNow();
+      const rows: readonly unknown[] = sql.aliveOfClient.all({ issuerId, now, id: clientId, most: most + 1 });
+      const tokens = rows.slice(0, most).map((row) => aliveToken(row as AliveRow));
+      return { tokens, hasMore: rows.length > most || hasUnread(now) };
     },
 
     setDisabled(principal, id, disabled) {

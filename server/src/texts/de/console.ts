@@ -165,16 +165,18 @@ export const CONSOLE: typeof en.CONSOLE = {
   figures: 'Zahlen',
   groups: 'Gruppen',
   activeTokens: 'Gültige Token',
+  atLeast: (count) => `mindestens ${count}`,
   andMore: 'Und weitere',
   plan: {
     ends: 'Gültige Token, die enden',
     narrows: 'Erneuerungstoken, die dann weniger ergeben',
     reach: (tokens, users, sessions) => `${tokens} (Benutzer: ${users}, Sitzungen: ${sessions})`,
     all: 'Gültige Token der Anwendung',
-    hasMore: 'Mehr als 10.000, daher können die Zahlen höher sein',
+    hasMore: 'Nicht alle Token wurden gezählt, daher können die Zahlen höher sein',
   },
   count: 'Benutzer und gültige Token zählen',
-  countText: 'Dabei werden alle ihre Zeilen gelesen. Das kann bei einer großen Datenbank dauern.',
+  countText:
+    'Dabei werden die Zeilen aller Benutzer und die von bis zu 500.000 Token gelesen. Das kann dauern.',
   charts: {
     title: 'Zahlen der letzten Stunde',
     absent: 'Der Server zählt ab seinem nächsten Start, weil die Konsole beim letzten aus war.',

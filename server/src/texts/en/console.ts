@@ -157,6 +157,7 @@ export const CONSOLE = {
   figures: 'Figures',
   groups: 'Groups',
   activeTokens: 'Active tokens',
+  atLeast: (count: string) => `at least ${count}`,
   andMore: 'And more',
   /** What a change of a client would do. */
   plan: {
@@ -165,10 +166,10 @@ export const CONSOLE = {
     reach: (tokens: string, users: string, sessions: string) =>
       `${tokens} (users: ${users}, sessions: ${sessions})`,
     all: 'Active tokens of the client',
-    hasMore: 'More than 10,000, so the numbers can be higher',
+    hasMore: 'There are more tokens than were counted, so the numbers can be higher',
   },
   count: 'Count users and active tokens',
-  countText: 'This reads all their rows, which can take a while in a large database.',
+  countText: 'This reads the rows of all users, and those of up to 500,000 tokens. It can take a while.',
   charts: {
     title: 'Figures of the last hour',
     absent: 'The server counts from its next start on, because the console was off at the last one.',
