@@ -173,6 +173,7 @@ export type {
   Standing,
   TokenKind,
   TokenRecord,
+  UsableGrant,
 } from './protocol/records.ts';
 export type { InitialAccessOrder } from './registration/admission.ts';
 export {

@@ -31,7 +31,9 @@ async function rowsOf(lists: Partial<ReachView>): Promise<readonly string[]> {
   return text.split('\n').map((line) => line.replaceAll(/\s+/g, ' ').trim());
 }
 
-const grant = (id: string, clientId: string) => ({ id, client_id: clientId, scopes: ['a'], created_at: AT });
+const grant = (id: string, clientId: string, resources: readonly string[] = []) => ({
+  ...{ id, client_id: clientId, scopes: ['a'], resources, created_at: AT },
+});
 
 test('an application with active tokens comes first, and only such access can be ended', async () => {
   const rows = await rowsOf({
@@ -57,6 +59,14 @@ test('a consent is a row only if it allows more than the active tokens', async (
   assert.deepEqual(shown('photos'), []);
   assert.match(shown('notes').join(), /^notes ?No access now, but the application will not ask again/);
   assert.match(shown('wiki').join(), /^wiki ?Will not ask again/);
+});
+
+test('a grant says which APIs it is for', async () => {
+  const uri = 'https://api.example/photos';
+  const rows = await rowsOf({ grants: [grant('g1', 'photos', [uri]), grant('g2', 'notes')] });
+  const shown = (id: string) => rows.filter((row) => row.startsWith(id)).join();
+  assert.match(shown('photos'), /https:\/\/api\.example\/photos/);
+  assert.doesNotMatch(shown('notes'), /https:/);
 });
 
 test('a column that no row uses is left out', async () => {

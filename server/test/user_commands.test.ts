@@ -253,8 +253,8 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual(
         grants.map(({ id: _, created_at: __, ...grant }: Record<string, unknown>) => grant),
         [
-          { client_id: 'demo-web', scopes: ['openid'] },
-          { client_id: 'demo-web', scopes: ['openid', 'offline_access'] },
+          { client_id: 'demo-web', scopes: ['openid'], resources: [] },
+          { client_id: 'demo-web', scopes: ['openid', 'offline_access'], resources: [] },
         ],
       );
       const [{ entries, ...consent }, ...more] = consents;

@@ -7,10 +7,12 @@ import type {
   Ancestor,
   AuthorizationCodeRecord,
   ClientSecretRecord,
+  GrantRecord,
   Principal,
   Standing,
   TokenKind,
   TokenRecord,
+  UsableGrant,
 } from './records.ts';
 
 export const PRINCIPALS = ['client', 'subject', 'session', 'grant'] as const satisfies readonly Principal[];
@@ -142,4 +144,9 @@ export function rotatedSecrets(
   if (replaced === undefined || overlap <= 0) return [added];
   const endsAt = secondsOf(nowMs) + overlap;
   return [added, { ...replaced, expiresAt: Math.min(replaced.expiresAt ?? endsAt, endsAt) }];
+}
+
+/** @param resources of its live tokens, in any order */
+export function withResources(grant: GrantRecord, resources: readonly string[]): UsableGrant {
+  return resources.length === 0 ? grant : { ...grant, resources: [...new Set(resources)].sort() };
 }

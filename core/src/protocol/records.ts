@@ -218,6 +218,12 @@ export interface GrantRecord {
   readonly createdAtMs: number;
 }
 
+/** A grant with a live token, or a code that can be redeemed. */
+export interface UsableGrant extends GrantRecord {
+  /** The APIs that its live tokens are for, sorted. Absent if they name none. */
+  readonly resources?: readonly string[];
+}
+
 export interface KeyRecord {
   readonly kid: string;
   readonly algorithm: SigningAlgorithm;

@@ -12,7 +12,6 @@ import type {
   AuthorizationCodeRecord,
   ClientRecord,
   ClientSecretRecord,
-  GrantRecord,
   KeyRecord,
   NewAuthorizationCode,
   NewToken,
@@ -20,6 +19,7 @@ import type {
   Standing,
   TokenKind,
   TokenRecord,
+  UsableGrant,
 } from '../protocol/records.ts';
 
 /**
@@ -646,7 +646,7 @@ export interface AdministrableStorage extends AuthorizingStorage {
   /**
    * The grants of a user that have a live token or a code that can be redeemed, the newest first. One indexed read.
    */
-  grantsOf(subject: string): Awaitable<readonly GrantRecord[]>;
+  grantsOf(subject: string): Awaitable<readonly UsableGrant[]>;
 
   /**
    * Revokes all grants of a user to a client, with all their tokens and codes, and the tokens that the client has

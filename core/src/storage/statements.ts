@@ -2,7 +2,7 @@
 import type { ClientMetadata } from '../protocol/client_members.ts';
 import type { EventRecord, EventType } from '../protocol/event_records.ts';
 import type { PendingRow } from '../protocol/pending.ts';
-import { MOST_ALIVE, NO_TOKEN } from '../protocol/record_rules.ts';
+import { MOST_ALIVE, NO_TOKEN, withResources } from '../protocol/record_rules.ts';
 import type {
   ApiRecord,
   AuthorizationCodeRecord,
@@ -12,6 +12,7 @@ import type {
   Principal,
   Standing,
   TokenRecord,
+  UsableGrant,
 } from '../protocol/records.ts';
 import {
   type AnyColumns,
@@ -389,15 +390,17 @@ const IS_LEFT = `l.issuer_id = t.issuer_id AND l.grant_id = t.grant_id AND l.exp
       AND l.issued_at_ms >= (SELECT coalesce(not_before_ms, 0) FROM grantd.issuers WHERE id = t.issuer_id)
       AND ${GENERATIONS.map((name) => `coalesce(l.${name}, 0) >= coalesce(t.${name}, 0)`).join(' AND ')}`;
 
+const LEFT_TOKENS = `FROM grantd.tokens l
+        WHERE ${IS_LEFT} AND l.superseded_at_ms IS NULL AND l.ancestors IS NULL`;
+
 /** Grants with a live token, or a code that can be redeemed. Exchanged tokens live only as long as another one. */
 export const USABLE_GRANTS = `${UNREVOKED_GRANTS}
-      AND (EXISTS (
-        SELECT 1 FROM grantd.tokens l
-        WHERE ${IS_LEFT} AND l.superseded_at_ms IS NULL AND l.ancestors IS NULL)
+      AND (EXISTS (SELECT 1 ${LEFT_TOKENS})
       OR EXISTS (SELECT 1 FROM grantd.authorization_codes l WHERE ${IS_LEFT} AND l.redeemed_at_ms IS NULL))`;
 
 export const GRANTS_OF_SUBJECT = `
-    SELECT ${readNames(GRANTS).map(ofRow).join(', ')} ${USABLE_GRANTS}
+    SELECT ${readNames(GRANTS).map(ofRow).join(', ')},
+      (SELECT string_agg(l.resources, ',') ${LEFT_TOKENS}) AS resources ${USABLE_GRANTS}
     ORDER BY t.created_at_ms DESC, t.grant_id DESC`;
 
 /**
@@ -419,7 +422,13 @@ export const END_EXCHANGES = `
     WHERE issuer_id = :issuerId AND subject = :subject AND ancestors IS NOT NULL AND expires_at > :now
       AND client_id = :clientId AND revoked_at_ms IS NULL`;
 
-export const toGrantRecord: (row: RowObject) => GrantRecord = rowReader(GRANTS);
+const toGrantRecord: (row: RowObject) => GrantRecord = rowReader(GRANTS);
+
+/** A row of `GRANTS_OF_SUBJECT`. */
+export function toUsableGrant(row: RowObject): UsableGrant {
+  const lists: readonly (readonly string[])[] = JSON.parse(`[${row.resources ?? ''}]`);
+  return withResources(toGrantRecord(row), lists.flat());
+}
 
 const KEY_COLUMNS = readNames(SIGNING_KEYS).join(', ');
 

@@ -1,6 +1,6 @@
 // Sessions and access of users: browser sessions, grants that outlive them, and consents.
 
-import type { GrantRecord } from '@grantd/core';
+import type { UsableGrant } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
 import type { Person } from '../data/people.ts';
 import type { StoredSession } from '../data/sessions.ts';
@@ -58,6 +58,7 @@ const GRANT = object({
   id: text('The ID of the grant. POST /tokens/revoke-all takes it.'),
   client_id: text('The client that has the grant.'),
   scopes: texts('The scopes of the grant.'),
+  resources: texts('URIs of the APIs that its live tokens are for.'),
   created_at: time('When the grant began.'),
 });
 export type GrantView = ValueOf<typeof GRANT>;
@@ -113,8 +114,8 @@ function sessionView({ id, userAgent, signedInAtMs, lastSeenAtMs }: StoredSessio
   };
 }
 
-function grantView({ id, clientId, scopes, createdAtMs }: GrantRecord): GrantView {
-  return { id, client_id: clientId, scopes, created_at: timeOf(createdAtMs) };
+function grantView({ id, clientId, scopes, resources = [], createdAtMs }: UsableGrant): GrantView {
+  return { id, client_id: clientId, scopes, resources: [...resources], created_at: timeOf(createdAtMs) };
 }
 
 function actingView(

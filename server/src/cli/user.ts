@@ -297,9 +297,14 @@ async function showPerson(parts: AdministrationParts, name: string): Promise<voi
       (one) =>
         `session ${one.id}: signed in ${one.signed_in_at}, last seen ${one.last_seen_at}, ${one.user_agent}`,
     ),
-    ...grants.map(
-      ({ id, client_id: clientId, scopes, created_at: createdAt }) =>
-        `grant ${id}: ${clientId} since ${createdAt}, ${scopes.join(' ')}`,
+    ...grants.map(({ id, client_id: clientId, scopes, resources, created_at: createdAt }) =>
+      [
+        `grant ${id}: ${clientId} since ${createdAt}`,
+        scopes.join(' '),
+        ...resources.map((uri) => `for ${uri}`),
+      ]
+        .filter((part) => part !== '')
+        .join(', '),
     ),
     ...tokens.map(
       ({ id, name, resource, scopes, expires_at: expiresAt, last_used_at: usedAt }) =>

@@ -57,10 +57,10 @@ export function clientsIn({ grants, acting, consents }: Omit<Lists, 'tokens'>): 
 function reachesIn(lists: Lists): readonly Reach[] {
   const { grants, acting, consents, tokens } = lists;
   const held: readonly Reach[] = [
-    ...grants.map(({ id, client_id: clientId, scopes, created_at: since }): Reach => {
+    ...grants.map(({ id, client_id: clientId, scopes, resources, created_at: since }): Reach => {
       const token = tokens.find((one) => one.id === id);
       const grant = { clientId, isActive: true, scopes, since, grantId: id };
-      if (token === undefined) return { ...grant, kind: 'grant', resources: [] };
+      if (token === undefined) return { ...grant, kind: 'grant', resources };
       const { name: tokenName, resource, last_used_at: lastUsed } = token;
       return { ...grant, kind: 'personal_token', resources: [resource], tokenName, lastUsed };
     }),

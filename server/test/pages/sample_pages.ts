@@ -573,6 +573,7 @@ function withoutForm({ form: _, ...view }: OwnTokensView): OwnTokensView {
 const CONSOLE_GRANT = {
   ...{ id: 'g1', client_id: 'photos/web', created_at: new Date(NOW_MS - 3 * DAY_MS).toISOString() },
   scopes: ['openid', 'photos:read'],
+  resources: ['https://api.example/photos'],
 };
 
 const CONSOLE_GROUP = {

@@ -1,6 +1,7 @@
 // Kit cases: listing and revoking grants.
 import type { ClientRecord, GrantRecord, NewAuthorizationCode, NewToken } from '../../protocol/records.ts';
 import {
+  ACCESS_TOKEN_SECONDS,
   type Attempt,
   administrationOf,
   basisOf,
@@ -127,6 +128,28 @@ export const grants: readonly KitCase[] = [
 
     await expectGrants(stage, subject, [thirdRecord, secondRecord, firstRecord]);
     expectEqual(await grantsOf('unknown'), [], 'of an unknown person');
+  }),
+
+  kitCase('administration', 'a grant names the APIs of its live tokens', async (stage) => {
+    const grant = await stage.grant();
+    const { refresh } = await stage.redeemed(grant);
+    const resourcesNow = async () =>
+      (await stage.administration.grantsOf(grant.subject)).map(({ resources }) => resources);
+    expectEqual(await resourcesNow(), [undefined], 'without APIs');
+    const client = await stage.storage.clients.get(grant.clientId);
+    const tokenFor = (...resources: readonly string[]) => ({ ...stage.accessToken(grant), resources });
+    const [both, one, ended] = [
+      tokenFor('https://b.example', 'https://a.example'),
+      tokenFor('https://b.example'),
+      // Of another family, so that the refresh token stays.
+      { ...tokenFor('https://c.example'), familyId: 'other' },
+    ] as const;
+    await stage.issued(client ?? (await stage.client()), both, one, ended);
+    await stage.storage.tokens.revoke(ended);
+    expectEqual(await resourcesNow(), [['https://a.example', 'https://b.example']], 'of two tokens');
+    stage.advance(ACCESS_TOKEN_SECONDS);
+    await stage.expectAlive(refresh);
+    expectEqual(await resourcesNow(), [undefined], 'when the tokens are over');
   }),
 
   kitCase('administration', 'what a client has for itself is no grant', async (stage) => {

@@ -12,7 +12,7 @@ import {
   wholeNumber,
 } from '../../protocol/option_kinds.ts';
 import type { PendingKind } from '../../protocol/pending.ts';
-import { MOST_ALIVE, NO_TOKEN } from '../../protocol/record_rules.ts';
+import { MOST_ALIVE, NO_TOKEN, withResources } from '../../protocol/record_rules.ts';
 import type { ApiRecord, ClientRecord, GrantRecord, KeyRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
@@ -151,16 +151,19 @@ function memoryGrants(handle: MemoryHandle, principals: Principals, revoking: Re
     canContinue({ ...record, ...principals.standingsOf(record, generations) }, clock());
 
   /** Exchanged tokens live only as long as another one. */
+  const leftTokensOf = (grantId: string) =>
+    [...tables().tokens.values()].filter(
+      (row) =>
+        row.record.grantId === grantId &&
+        row.record.supersededAtMs === undefined &&
+        row.record.ancestors === undefined &&
+        isLeft(row),
+    );
+
   const hasUse = ({ id }: GrantRecord): boolean => {
-    const { tokens, authorizationCodes } = tables();
+    const { authorizationCodes } = tables();
     return (
-      [...tokens.values()].some(
-        (row) =>
-          row.record.grantId === id &&
-          row.record.supersededAtMs === undefined &&
-          row.record.ancestors === undefined &&
-          isLeft(row),
-      ) ||
+      leftTokensOf(id).length > 0 ||
       [...authorizationCodes.values()].some(
         (row) => row.record.grantId === id && row.record.redeemedAtMs === undefined && isLeft(row),
       )
@@ -184,7 +187,12 @@ function memoryGrants(handle: MemoryHandle, principals: Principals, revoking: Re
       grants.set(grantId, { record, generations });
     },
     grantsOf(subject) {
-      return unrevokedOf(subject).filter(hasUse).toSorted(newestFirst);
+      const resourcesOf = ({ id }: GrantRecord) =>
+        leftTokensOf(id).flatMap(({ record }) => record.resources ?? []);
+      return unrevokedOf(subject)
+        .filter(hasUse)
+        .toSorted(newestFirst)
+        .map((grant) => withResources(grant, resourcesOf(grant)));
     },
     revokeGrants(subject, clientId) {
       const ended = unrevokedOf(subject).filter((grant) => grant.clientId === clientId);

@@ -43,8 +43,8 @@ import {
   STANDING_JOINS,
   TOKEN_COLUMNS,
   toCodeRecord,
-  toGrantRecord,
   toTokenRecord,
+  toUsableGrant,
   UNREVOKED_GRANTS,
 } from '../statements.ts';
 import {
@@ -403,7 +403,7 @@ export async function postgresGrants(
     async grantsOf(subject) {
       if (!isStorable(subject)) return [];
       return primary.read([sql.ofSubject, issuerId, subject, Math.floor(clock() / 1000)], (found) =>
-        rowsOf<RowObject>(found).map(toGrantRecord),
+        rowsOf<RowObject>(found).map(toUsableGrant),
       );
     },
 

@@ -49,8 +49,8 @@ import {
   standingReader,
   TOKEN_COLUMNS,
   toCodeRecord,
-  toGrantRecord,
   toTokenRecord,
+  toUsableGrant,
   USABLE_GRANTS,
   withStanding,
 } from '../statements.ts';
@@ -451,7 +451,7 @@ export function sqliteGrants(
 
     grantsOf(subject) {
       const rows = sql.ofSubject.all({ issuerId, subject, now: Math.floor(clock() / 1000) }) as RowObject[];
-      return rows.map(toGrantRecord);
+      return rows.map(toUsableGrant);
     },
 
     revokeGrants(subject, clientId, reason) {
