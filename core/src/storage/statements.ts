@@ -1,4 +1,5 @@
-// SQL that SQLite and PostgreSQL share.
+// The SQL that SQLite and PostgreSQL share, and how the rows that it reads become records. Tables are in the schema
+// `grantd`, and parameters have names.
 import type { ClientMetadata } from '../protocol/client_members.ts';
 import type { EventRecord, EventType } from '../protocol/event_records.ts';
 import type { PendingRow } from '../protocol/pending.ts';
@@ -31,11 +32,6 @@ import {
 } from './columns.ts';
 import type { AliveToken, RevocationTarget } from './contract.ts';
 import { EXCHANGE_END_MARGIN } from './issuing.ts';
-
-/**
- * The SQL that both databases share, and how the rows that it reads become records. Tables are in the schema `grantd`,
- * and parameters have names.
- */
 
 /** Shared SQL as SQLite takes it: its tables have no schema. */
 export function forSqlite<S extends string | Readonly<Record<string, string>>>(shared: S): S {
@@ -155,14 +151,10 @@ const countAlive = (...found: readonly string[]) =>
   `SELECT count(*) AS alive FROM (${found.map((from) => `SELECT 1 ${from}`).join(' UNION ALL ')} LIMIT ${MOST_ALIVE + 1}) found`;
 
 /** A row of `aliveOfClient`. */
-export interface AliveRow {
-  readonly kind: string;
-  readonly scopes: string;
-  readonly resources: string | null;
-  readonly subject: string | null;
-  readonly grant_id: string | null;
-  readonly session_id: string | null;
-}
+export type AliveRow = Readonly<
+  Record<'kind' | 'scopes', string> &
+    Record<'resources' | 'subject' | 'grant_id' | 'session_id', string | null>
+>;
 
 export function aliveToken({ kind, scopes, resources, subject, ...row }: AliveRow): AliveToken {
   return {
