@@ -347,13 +347,17 @@ describe('forms', () => {
       'localhost:3000/cb',
       'com.example.app:/cb',
       'https://a.example/*',
+      'https://u@a.example/',
     ];
     for (const [language, words] of [
       [
         'en',
-        /Line 3: Begin with https:\/\/[^<]*<br>Line 4: A web application needs [^<]*<br>Line 5: Remove the fragment/,
+        /Line 3: Begin with https:\/\/[^<]*<br>Line 4: A web application needs [^<]*<br>Line 5: Remove the fragment[^<]*<br>Line 6: Remove the username/,
       ],
-      ['de', /Zeile 3: Beginnen [^<]*<br>Zeile 4: Eine Webanwendung [^<]*<br>Zeile 5: Entfernen/],
+      [
+        'de',
+        /Zeile 3: Beginnen [^<]*<br>Zeile 4: Eine Webanwendung [^<]*<br>Zeile 5: Entfernen[^<]*<br>Zeile 6: Entfernen Sie Benutzername/,
+      ],
     ] as const) {
       const form = await at(`clients?ask=add_spa&ui_language=${language}`);
       const sent = { do: 'add_spa', client_id: 'unfit', redirect_uris: uris.join('\r\n') };

@@ -510,7 +510,10 @@ ${secrets.map(
 /** A link to the field that helps. */
 function scopeCaution({ scope, owners }: ScopeConcern, edit: string, texts: Texts): Html {
   const { foreignScope, unknownScope, scopesInOne } = texts.console.forms;
-  const [name, api] = [html`<code>${scope}</code>`, owners.map((uri) => html`<code>${uri}</code> `)];
+  const [name, api] = [
+    html`<code>${scope}</code>`,
+    owners.map((uri, index) => html`${index === 0 ? '' : ', '}<code>${uri}</code>`),
+  ];
   const [field, text] =
     owners.length > 0
       ? ['apis', foreignScope(name, html`${api}`)]

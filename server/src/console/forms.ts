@@ -99,7 +99,7 @@ function fieldShown(field: Field, form: FormShown, texts: Texts): Html {
     ...(hint === undefined ? [] : [`${id}-hint`]),
   ].join(' ');
   const more = html`${described === '' ? '' : html` aria-describedby="${described}"`}${problem === undefined ? '' : html` aria-invalid="true"`}${focusedIn(form) === name ? html` autofocus` : ''}`;
-  const label = html`${labelOf(name, texts, form.spec)} <code class="raw">${name}</code>`;
+  const label = html`${labelOf(name, texts, form.spec)} ${rawName(name)}`;
   const values = typed.getAll(name);
   const [value = ''] = values;
   if (kind === 'check' || kind === 'reset')
@@ -113,7 +113,7 @@ ${field.values.map(
   (
     one,
   ) => html`<div class="check"><input id="${id}-${one.replaceAll(/[^\w-]/g, '-')}" name="${name}" type="checkbox" value="${one}"${values.includes(one) ? html` checked` : ''}>
-<label for="${id}-${one.replaceAll(/[^\w-]/g, '-')}"><code>${one}</code></label></div>\n`,
+<label for="${id}-${one.replaceAll(/[^\w-]/g, '-')}">${checkText(name, one, texts)}</label></div>\n`,
 )}</fieldset>
 ${notes}`;
   const required = isRequired ? html` required` : '';
@@ -154,6 +154,21 @@ function valueText(name: string, value: string, { console: words }: Texts): stri
   const known: Readonly<Record<string, string>> =
     name === 'sign_in_policy' ? words.policies : (words.forms.values as Readonly<Record<string, string>>);
   return known[value] ?? value;
+}
+
+/** A value to check: what it means, and as the API calls it. */
+function checkText(name: string, value: string, texts: Texts): Html {
+  const said = valueText(name, value, texts);
+  return said === value ? html`<code>${value}</code>` : html`${said} ${rawName(value)}`;
+}
+
+/** More characters do not fit beside a label on every screen. */
+const LONG_NAME = 20;
+
+/** A name as commands and the API have it. Long ones break after an underscore or colon. */
+export function rawName(name: string): Html {
+  const parts = name.length > LONG_NAME ? name.split(/(?<=[_:])/) : [name];
+  return html`<code class="raw">${parts.map((part, index) => html`${index === 0 ? '' : html`<wbr>`}${part}`)}</code>`;
 }
 
 /** The name by which texts know a field, without the tag of its language. */

@@ -281,7 +281,7 @@ ${navigation(view, texts)}
 <input id="q" name="q" placeholder="${words.find}" maxlength="20000" autocomplete="off" autocapitalize="none" spellcheck="false">
 <button id="find" type="submit">${icon('search')}<span class="unseen">${words.search}</span></button>
 </form>
-<a id="server-health" class="${tools.health}" href="${urlOf(base, 'overview')}#health">${words.healths[tools.health]}</a>
+<a id="server-health" class="${tools.health}" href="${urlOf(base, 'overview')}#health"><span>${words.healths[tools.health]}</span></a>
 `
 }${person === undefined ? '' : html`<p class="who"><span class="unseen">${account.signedInAs}</span> <bdi>${person.name}</bdi> <a id="sign-out" href="${signOut}">${account.signOut}</a></p>\n`}</header>`;
 }

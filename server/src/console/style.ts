@@ -36,23 +36,31 @@ const FRAME = `
 #server-health.clock_wrong::before { background: none; }
 .find { position: relative; grid-column: 1 / -1; }
 .find input:not([type=hidden]) { min-height: 2.75rem; margin: 0; padding-right: 3rem; }
-.find input::placeholder { color: var(--muted); opacity: 1; }
+.find input::placeholder { color: var(--muted); opacity: 1; text-overflow: ellipsis; }
 #find { position: absolute; inset: 1px 1px 1px auto; display: grid; place-items: center; width: 2.75rem; min-height: 0; padding: 0; background: none; border: 0; }
 .who { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .75rem; margin-left: auto; }
 .who a { padding: .625rem 0; }
+@media (max-width: 47.99rem) {
+  .bar:has(.find) { grid-template-columns: minmax(0, 1fr) auto auto; padding-inline: 1rem; }
+  .bar:has(.find) #menu { grid-column: 2 / -1; }
+  .find { grid-column: 1; }
+  #server-health > span { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+  #server-health { justify-content: center; min-width: 1.5rem; }
+  .find ~ .who bdi { display: none; }
+}
 
 #navigation { grid-column: 1 / -1; margin: 0; padding: 1rem; color: inherit; background: var(--ground); border: 0; }
-#navigation p { margin: 1rem 0 .25rem; padding: 0 .75rem; font-size: .8125rem; color: var(--muted); }
-#navigation a { display: block; padding: .5rem .75rem; color: inherit; text-decoration: none; border: 1px solid transparent; border-radius: var(--radius, .625rem); }
+#navigation p { margin: .625rem 0 .125rem; padding: 0 .75rem; font-size: .8125rem; color: var(--muted); }
+#navigation a { display: block; padding: .3125rem .75rem; color: inherit; text-decoration: none; border: 1px solid transparent; border-radius: var(--radius, .625rem); }
 #navigation a:hover { background: var(--surface); }
 #navigation a[aria-current] { font-weight: 600; background: var(--surface); border-color: var(--edge); }
-#shortcut { display: flex; align-items: center; gap: .5rem; margin: .75rem 0 0; padding: .5rem .75rem; font-size: .8125rem; font-weight: 400; color: var(--muted); }
+#shortcut { display: flex; align-items: center; gap: .5rem; margin: .5rem 0 0; padding: .25rem .75rem; font-size: .8125rem; font-weight: 400; color: var(--muted); }
 #shortcut[hidden] { display: none; }
 #shortcut input { flex: none; width: 1.5rem; height: 1.5rem; min-height: 0; margin: 0; accent-color: var(--brand); }
 .console #try-again { display: inline-block; width: auto; }
 @media (max-width: 59.99rem) {
   @supports selector(:popover-open) {
-    #navigation { position: fixed; inset: 0; width: 100%; height: auto; max-height: none; overflow-y: auto; }
+    #navigation { position: fixed; inset: 0; grid-column: 1 / -1; width: 100%; height: auto; max-height: none; overflow-y: auto; }
     .bar:has(#navigation:popover-open) > :not(#navigation), .bar:has(#navigation:popover-open) ~ * { visibility: hidden; }
   }
 }
@@ -158,7 +166,9 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
   .data thead tr:not(:has(a, input)), .data thead th:not(:has(a)) { display: none; }
   .data tbody tr { position: relative; padding: .75rem 0; border-bottom: 1px solid var(--line); }
   .data tbody tr:has(.pick) { padding-left: 2.5rem; }
-  .data :is(th, td) { padding: .125rem 0; border: 0; }
+  .data :is(th, td) { width: auto; padding: .125rem 0; border: 0; }
+  .data tbody tr { display: flex; flex-wrap: wrap; gap: 0 1rem; }
+  .data tbody th { flex: 1 0 100%; }
   .data .pick { position: absolute; top: .75rem; left: 0; width: auto; }
   .data tbody th { font-weight: 600; }
   .data td:empty { display: none; }

@@ -58,6 +58,7 @@ export async function tokenList(visit: Visit): Promise<TokenListView> {
 export function tokenTable(list: TokenListView, { nowMs }: ConsoleView, texts: Texts): Html {
   const { console: words } = texts;
   const { base, tokens, wish, next } = list;
+  const { kind: _, ...columns } = words.tokenColumns;
   const isWhole = wish.client === '' && wish.user === '';
   const field = (name: 'client' | 'user') =>
     html`<div><label for="${name}">${words.audit.filters[name]}</label>
@@ -77,9 +78,10 @@ ${
     : dataTable(
         {
           name: words.issuedTokens,
-          heads: Object.entries(words.tokenColumns).map(([name, title]) => ({
+          heads: Object.entries(columns).map(([name, title]) => ({
             title,
             ...(['issued', 'expires'].includes(name) && { size: 'small' }),
+            ...(name === 'id' && { size: 'large' }),
           })),
           rows: tokens.map((token) => ({ cells: cellsOf(token, list, nowMs, texts) })),
         },
@@ -92,7 +94,7 @@ ${pageLinks(next === undefined ? {} : { next }, texts)}`,
 
 const MAX_SCOPES_SHOWN = 4;
 
-/** One for each of `tokenColumns`. */
+/** One for each of `tokenColumns`. The kind is below the identifier. */
 function cellsOf({ id, issued, found }: ListedToken, list: TokenListView, nowMs: number, texts: Texts) {
   const { console: words } = texts;
   const { subject, client_id: clientId } = issued;
@@ -100,8 +102,7 @@ function cellsOf({ id, issued, found }: ListedToken, list: TokenListView, nowMs:
   const { scopes = [] } = record ?? {};
   const link = html`<a href="${urlOf(list.base, 'tokens', { id })}">${identifier(id)}</a>`;
   return [
-    copied(id, texts, link),
-    record && html`<span class="whole">${words.kinds[kind]}</span>`,
+    html`${copied(id, texts, link)}${record && html`<p class="detail">${words.kinds[kind]}</p>`}`,
     clientId && clientLink(list, clientId),
     subject && userLink(list, subject),
     html`${codes(scopes.slice(0, MAX_SCOPES_SHOWN))}${scopes.length > MAX_SCOPES_SHOWN ? '…' : ''}`,

@@ -6,7 +6,7 @@ import type { Document } from '../admin/table.ts';
 import { copyOf } from '../pages/drawing/copying.ts';
 import type { Html } from '../texts/formats/html.ts';
 import { reasonIn, type Texts } from '../texts/texts.ts';
-import { labelOf } from './forms.ts';
+import { labelOf, rawName } from './forms.ts';
 import type { Row } from './frame.ts';
 import { thingUrl } from './lists.ts';
 import type { Names } from './names.ts';
@@ -91,7 +91,7 @@ export function valueShown(value: unknown, { console: { forms } }: Texts): Html 
 
 /** The label of a member of a document, with its name beside it. */
 export function termOf(name: string, label: string): Html {
-  return html`${label} <code class="raw">${name}</code>`;
+  return html`${label} ${rawName(name)}`;
 }
 
 /** A member of a document with its value. */

@@ -324,6 +324,12 @@ export const FORMS: typeof en.FORMS = {
     agent: 'Agent (handelt für Benutzer)',
     web: 'Webanwendung',
     native: 'Anwendung auf dem Gerät des Benutzers',
+    authorization_code: 'Anmeldung eines Benutzers',
+    refresh_token: 'Zugriff ohne neue Anmeldung erneuern',
+    client_credentials: 'Token für die Anwendung selbst',
+    'urn:ietf:params:oauth:grant-type:device_code': 'Anmeldung auf einem Gerät ohne Browser',
+    'urn:ietf:params:oauth:grant-type:token-exchange': 'Token-Tausch',
+    'urn:ietf:params:oauth:grant-type:jwt-bearer': 'Zusicherung eines vertrauten Ausstellers',
   },
   problems: {
     missing: 'Hier wird ein Wert gebraucht.',

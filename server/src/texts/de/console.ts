@@ -65,7 +65,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     state: { active: 'Aktiv', disabled: 'Deaktiviert', locked: 'Gesperrt' },
     factor: {
       none: 'Keiner',
-      totp: 'Authenticator-App',
+      totp: 'Authenti\u00ADcator-App',
       passkey: 'Passkey',
       security_key: 'Sicherheitsschlüssel',
     },
@@ -232,9 +232,9 @@ export const CONSOLE: typeof en.CONSOLE = {
   tokenColumns: {
     id: 'Token-ID',
     kind: 'Art',
-    client: 'Anwendung',
+    client: 'Anwen\u00ADdung',
     user: 'Benutzer',
-    scopes: 'Berechtigungen',
+    scopes: 'Berechti\u00ADgungen',
     issued: 'Ausgestellt',
     expires: 'Läuft ab',
     state: 'Zustand',

@@ -326,6 +326,12 @@ export const FORMS = {
     agent: 'Agent',
     web: 'Web application',
     native: 'Application on the user’s device',
+    authorization_code: 'Sign-in of a user',
+    refresh_token: 'Renew access without a new sign-in',
+    client_credentials: 'Tokens for the client itself',
+    'urn:ietf:params:oauth:grant-type:device_code': 'Sign-in on a device without a browser',
+    'urn:ietf:params:oauth:grant-type:token-exchange': 'Token exchange',
+    'urn:ietf:params:oauth:grant-type:jwt-bearer': 'Assertion of a trusted issuer',
   },
   problems: {
     missing: 'A value is needed here.',

@@ -63,7 +63,12 @@ export const CONSOLE = {
   filters: { all: 'All', state: 'State', factor: 'Second factor', kind: 'Added' },
   filterValues: {
     state: { active: 'Active', disabled: 'Disabled', locked: 'Locked' },
-    factor: { none: 'None', totp: 'Authenticator app', passkey: 'Passkey', security_key: 'Security key' },
+    factor: {
+      none: 'None',
+      totp: 'Authenti\u00ADcator app',
+      passkey: 'Passkey',
+      security_key: 'Security key',
+    },
     kind: { operator: 'By an operator', registered: 'By itself', document: 'With a document' },
   },
   columns: {
