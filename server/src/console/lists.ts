@@ -233,13 +233,24 @@ function searchForm({ base, current, wish }: ListView, { console: words }: Texts
   return html`<form method="get" action="${urlOf(base, current)}" role="search" class="filter" aria-label="${label}">
 ${Object.entries({ group, sort, descending }).map(([name, value]) => (value === undefined ? '' : html`<input type="hidden" name="${name}" value="${value}">\n`))}<div class="wide-field"><label for="search">${label}</label>
 <input id="search" name="search" value="${search}" maxlength="200" autocomplete="off" spellcheck="false"></div>
-${filtersOf(current).map(
+${filtersOf(current).length === 0 ? '' : filterFields(filtersOf(current), wish, words)}<button id="search-submit" type="submit">${words.search}</button>
+</form>`;
+}
+
+/** Wide screens show the fields without opening anything. */
+function filterFields(
+  filters: ReturnType<typeof filtersOf>,
+  wish: ListView['wish'],
+  words: Texts['console'],
+): Html {
+  const isOpen = filters.some(([name]) => (wish[name] ?? '') !== '');
+  return html`<details class="unfolded"${isOpen ? html` open` : ''}><summary>${words.filters.show}</summary>
+${filters.map(
   ([name, values]) => html`<div><label for="${name}">${words.filters[name]}</label>
 <select id="${name}" name="${name}"><option value="">${words.filters.all}</option>
 ${values.map((value) => html`<option value="${value}"${value === wish[name] ? html` selected` : ''}>${optionText(words, name, value)}</option>\n`)}</select></div>
 `,
-)}<button id="search-submit" type="submit">${words.search}</button>
-</form>`;
+)}</details>`;
 }
 
 function optionText({ filterValues }: Texts['console'], name: FilterName, value: string): string {

@@ -126,6 +126,16 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .filter > div { min-width: 0; }
 .filter :is(input:not([type=hidden]), select) { min-height: 2.75rem; margin: 0; }
 .filter button { min-height: 2.75rem; padding: .5rem 1.125rem; }
+.unfolded summary { padding: .25rem 0; }
+.unfolded > div { min-width: 0; margin-top: .75rem; }
+@media (min-width: 48rem) {
+  @supports selector(::details-content) {
+    .unfolded { grid-column: span 2; }
+    .unfolded::details-content { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; content-visibility: visible; }
+    .unfolded > div { margin: 0; }
+    .unfolded > summary { display: none; }
+  }
+}
 .shortcuts ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; border-bottom: 1px solid var(--line); }
 .shortcuts a { display: block; padding: .5rem 0; color: inherit; text-decoration: none; border-bottom: 2px solid transparent; }
 .shortcuts a:hover { border-color: var(--edge); }

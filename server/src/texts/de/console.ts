@@ -60,7 +60,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     clients: (count, shown) => (count === 1 ? '1 Anwendung' : `${shown} Anwendungen`),
     groups: (count, shown) => (count === 1 ? '1 Gruppe' : `${shown} Gruppen`),
   },
-  filters: { all: 'Alle', state: 'Zustand', factor: 'Zweiter Faktor', kind: 'Hinzugefügt' },
+  filters: { show: 'Filter', all: 'Alle', state: 'Zustand', factor: 'Zweiter Faktor', kind: 'Hinzugefügt' },
   filterValues: {
     state: { active: 'Aktiv', disabled: 'Deaktiviert', locked: 'Gesperrt' },
     factor: {

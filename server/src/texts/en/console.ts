@@ -60,7 +60,7 @@ export const CONSOLE = {
     clients: (count: number, shown: string) => (count === 1 ? '1 client' : `${shown} clients`),
     groups: (count: number, shown: string) => (count === 1 ? '1 group' : `${shown} groups`),
   },
-  filters: { all: 'All', state: 'State', factor: 'Second factor', kind: 'Added' },
+  filters: { show: 'Filters', all: 'All', state: 'State', factor: 'Second factor', kind: 'Added' },
   filterValues: {
     state: { active: 'Active', disabled: 'Disabled', locked: 'Locked' },
     factor: {
