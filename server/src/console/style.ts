@@ -35,8 +35,8 @@ const FRAME = `
 #server-health.ready::before { border-color: var(--success); background: var(--success); }
 #server-health.clock_wrong::before { background: none; }
 .find { position: relative; grid-column: 1 / -1; }
-.find input:not([type=hidden]) { min-height: 2.75rem; margin: 0; padding-right: 3rem; }
-.find input::placeholder { color: var(--muted); opacity: 1; text-overflow: ellipsis; }
+.find input:not([type=hidden]) { min-height: 2.75rem; margin: 0; padding-right: 3rem; text-overflow: ellipsis; }
+.find input::placeholder { color: var(--muted); opacity: 1; }
 #find { position: absolute; inset: 1px 1px 1px auto; display: grid; place-items: center; width: 2.75rem; min-height: 0; padding: 0; background: none; border: 0; }
 .who { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .75rem; margin-left: auto; }
 .who a { padding: .625rem 0; }
@@ -82,7 +82,7 @@ const FRAME = `
 .crumbs ol { display: flex; flex-wrap: wrap; align-items: baseline; padding: 0; list-style: none; font-size: .875rem; color: var(--muted); }
 .crumbs li + li::before { content: '›' / ''; padding: 0 .5rem; }
 .crumbs a { display: inline-block; padding: .25rem 0; color: inherit; }
-.title { display: flex; flex-wrap: wrap; flex: 1 1 16rem; align-items: center; gap: .25rem .75rem; min-height: 2.75rem; }
+.title { display: flex; flex-wrap: wrap; flex: 1 1 16rem; align-items: center; gap: .25rem .75rem; min-width: 0; min-height: 2.75rem; }
 .act { flex: none; }
 .act .actions { gap: .5rem; margin-top: 0; }
 .act form { margin: 0; }
@@ -156,7 +156,6 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .data [aria-sort] a::after { content: ''; display: inline-block; margin-left: .375rem; vertical-align: middle; border: .25rem solid transparent; border-top-width: 0; border-bottom-color: currentColor; }
 .data [aria-sort=descending] a::after { rotate: 180deg; }
 .data .codes { margin: 0; }
-.data .badge { white-space: normal; }
 .data .detail { font-weight: 400; }
 .data input[type=checkbox] { display: block; width: 1.5rem; min-height: 1.5rem; margin: 0; accent-color: var(--brand); }
 .data input[hidden] { display: none; }
@@ -176,7 +175,7 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
   .data thead tr:not(:has(a, input)), .data thead th:not(:has(a)) { display: none; }
   .data tbody tr { position: relative; padding: .75rem 0; border-bottom: 1px solid var(--line); }
   .data tbody tr:has(.pick) { padding-left: 2.5rem; }
-  .data :is(th, td) { width: auto; padding: .125rem 0; border: 0; }
+  .data :is(th, td) { width: auto; min-width: 0; padding: .125rem 0; border: 0; }
   .data tbody tr { display: flex; flex-wrap: wrap; gap: 0 1rem; }
   .data tbody th { flex: 1 0 100%; }
   .data .pick { position: absolute; top: .75rem; left: 0; width: auto; }
@@ -191,6 +190,7 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .figures > div { padding: .75rem .875rem; border: 1px solid var(--line); border-radius: var(--radius, .625rem); }
 .figures dt { font-size: .875rem; color: var(--muted); }
 .figures dd { font-size: 1.5rem; font-weight: 650; }
+main .badge { white-space: normal; }
 .badge.good { color: var(--success); }
 .badge.bad { color: var(--danger); }
 .badge.wait { color: var(--wait); border-color: currentColor; }
@@ -230,6 +230,8 @@ a > :is(.identifier, bdi) { text-decoration: inherit; }
 .reason { font-size: .875rem; }
 .refusals { border-collapse: collapse; }
 .refusals :is(th, td) { padding: .375rem 1rem .375rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+.refusals th { font-size: .8125rem; color: var(--muted); vertical-align: bottom; }
+.refusals :is(th, td):last-child { padding-right: 0; }
 .refusals :is(th, td:first-child) { font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 .troubles .detail .reason { display: inline; }
 .troubles { margin-block: .75rem; border: 1px solid var(--line); border-left: 4px solid var(--danger); border-radius: var(--radius, .625rem); }

@@ -37,8 +37,8 @@ export const CONSOLE: typeof en.CONSOLE = {
   badges: {
     self_registered: 'Selbst registriert',
     by_document: 'Durch Dokument',
-    administrator: 'Administrator',
-    administrators: 'Administratoren',
+    administrator: 'Adminis\u00ADtrator',
+    administrators: 'Administra\u00ADtoren',
     disabled: 'Deaktiviert',
     locked: 'Gesperrt',
   },
