@@ -22,7 +22,7 @@ async function textsByPath(catalogue: unknown, path = ''): Promise<Map<string, s
 const SAME: ReadonlySet<string> = new Set([
   ...['problemTitle', 'consent.website', 'home.title', 'passkeys.title', 'passkeys.defaultName'],
   ...['devices.code', 'console.pageGroups.server', 'console.columns.name', 'console.browser'],
-  'console.filterValues.factor.passkey',
+  ...['console.filterValues.factor.passkey', 'console.badges.administrator', 'console.token'],
 ]);
 
 describe('catalogues', () => {
