@@ -122,5 +122,31 @@ for (const database of DATABASES)
         };
         assert.ok(made.unmapped.changes, type);
       }
+      // Rows name the changed fields.
+      const rows = async (query: string) => {
+        const { html } = await browser.get(`${server.url}/console/audit?${query}`);
+        return unescaped(html.slice(html.indexOf('<main')).replaceAll(/<[^>]*>/g, ''));
+      };
+      assert.match(
+        await rows('type=client_changed'),
+        /changed the client Shop \(shop\): Scopes, Name of the client and Public keys\n/,
+      );
+      assert.match(await rows('type=person_changed'), /changed the data of bob: Nickname\n/);
+      const first = { client_name: 'Store', client_uri: 'https://a.example', contacts: ['a@example.com'] };
+      const update = { ...first, policy_uri: 'https://a.example/p', tos_uri: 'https://a.example/t' };
+      await call(cli, 'updateClient', { client_id: 'shop', ...update });
+      await call(cli, 'updateClient', {
+        client_id: 'shop',
+        ...update,
+        client_name: 'Shop',
+        client_uri: 'https://b.example',
+        contacts: ['b@example.com'],
+        tos_uri: 'https://b.example',
+      });
+      const [english, german] = [await rows('changes=yes'), await rows('changes=yes&ui_language=de')];
+      assert.match(english, /: [A-Z][^,\n]+, [^,\n]+, [^,\n]+ and 1 more\n/);
+      assert.match(english, /: [A-Z][^,\n]+, [^,\n]+, [^,\n]+ and 2 more\n/);
+      assert.match(german, / geändert: [A-Z][^,\n]+, [^,\n]+, [^,\n]+ und 1 weiteres\n/);
+      assert.match(german, / geändert: [A-Z][^,\n]+, [^,\n]+, [^,\n]+ und 2 weitere\n/);
     });
   });

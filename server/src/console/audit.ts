@@ -26,6 +26,9 @@ import { ago, copied, identifier, moment, reasonLine, termOf } from './values.ts
 
 const EVENTS_PER_PAGE = 50;
 
+/** Changed fields that a row names, at most. */
+const FIELDS_IN_ROW = 3;
+
 /** Events of a download, which is built in memory: a few megabytes. */
 const DOWNLOADED = 10_000;
 
@@ -348,9 +351,18 @@ function eventRow({ event, count, sinceAt, filter }: FoldedEvents, view: Sentenc
       ? ''
       : html` <a href="${urlOf(view.base, 'audit', filter)}">${words.timesSince(texts.formats.number(count), moment(sinceAt, view.nowMs, texts))}</a>`;
   const url = urlOf(view.base, 'audit', { event: String(number) });
-  return html`<li><p>${sentenceOf(event, view, texts)}${others}</p>${reasonOf(event, texts)}
+  return html`<li><p>${sentenceOf(event, view, texts)}${changedFields(event, texts)}${others}</p>${reasonOf(event, texts)}
 <p class="detail">${moment(at, view.nowMs, texts)} <code>${type}</code> <a id="event-${String(number)}" href="${url}">${words.number(String(number))}</a></p></li>
 `;
+}
+
+/** The fields that an event of a change names. */
+function changedFields({ type, reason }: AuditEventView, texts: Texts): Html | '' {
+  const fields = changesIn(type, reason)?.map(({ member }) => labelOf(member, texts)) ?? [];
+  if (fields.length === 0) return '';
+  const more = fields.length - FIELDS_IN_ROW;
+  const named = fields.slice(0, FIELDS_IN_ROW);
+  return html`: ${texts.formats.list(more > 0 ? [...named, texts.console.audit.moreFields(more)] : named)}`;
 }
 
 /** Why a sign-in failed, or what was used again, in words and as a code; nothing for events whose sentences say it. */

@@ -465,6 +465,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     },
     changes: 'Was sich geändert hat',
     changed: 'Geändert. Ereignisse behalten diese Werte nicht.',
+    moreFields: formats.counted('1 weiteres', '# weitere'),
     members: 'Wie aufgezeichnet',
     membersText: 'Jeder Wert führt zu den anderen Ereignissen, die ihn haben. Zeiten sind in UTC.',
     explainedTokens: 'Die Token ansehen',

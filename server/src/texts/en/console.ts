@@ -454,6 +454,7 @@ export const CONSOLE = {
     },
     changes: 'What changed',
     changed: 'Changed. Events do not keep its values.',
+    moreFields: formats.counted('1 more', '# more'),
     members: 'As recorded',
     membersText: 'Each value leads to the other events that have it. Times are in UTC.',
     explainedTokens: 'Look at the tokens',
