@@ -6,6 +6,8 @@ import type { AuditEventView } from '../src/admin/audit.ts';
 import { call } from '../src/admin/in_process.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
 import { type Cause, causeOf } from '../src/console/causes.ts';
+import { PERSONAL_TOKENS_CLIENT, prepareClient } from '../src/instance/personal_tokens_client.ts';
+import { OwnTokens } from '../src/people/personal_tokens.ts';
 import { ENDING_REASONS } from '../src/people/sessions.ts';
 import { DE, EN } from '../src/texts/texts.ts';
 import { hiddenFields, unescaped } from './harness/browser.ts';
@@ -87,6 +89,12 @@ test('each cause has its own sentence in each language, and an event that leads 
   for (const cause of reached) assert.notEqual(EN.console.causes[cause], DE.console.causes[cause]);
 });
 
+const API = 'https://notes.example';
+const POLICY = {
+  ...{ apis: [API], scopes: undefined, groups: undefined, lifetime: 3600, limit: 20 },
+  binding: 'none',
+} as const;
+
 /** Types whose target is a grant, token, session or code, which belongs to a user and a client. */
 const OWNED = /^(?:grant|token|family|code|exchanges|session)_revoked$|^session_ended$|^consent_/;
 
@@ -160,5 +168,66 @@ for (const database of DATABASES)
       const fields = hiddenFields(await browser.get(`${server.url}/console`));
       const found = await browser.post(`${server.url}/console/search`, { ...fields, q: grant });
       assert.equal(found.url, `${server.url}/console/audit?target=${grant}`);
+    });
+
+    test('the end of a session, factor or personal token is in the trail of its user, with its cause', async (t) => {
+      const server = await startConsole({ GRANTD_CREATE: 'true' }, await newDatabase(t, database));
+      t.after(() => server.close());
+      await server.addUser('otto', ['admins']);
+      const carol = await server.addUser('carol');
+      const { subject: sub } = carol;
+      const browser = await server.browserOf('otto');
+      const { issuer, factors, storage, personalTokens, clock, secret } = server.instance;
+      const cli = localCalls({ ...server.instance.actingAs('cli'), configuration: server.configuration });
+
+      const endOne = async () => {
+        await server.browserOf('carol');
+        const [session] = (await call(cli, 'listSessions', { sub })).items;
+        return call(cli, 'endSession', { sub, session: session?.id ?? '' });
+      };
+      await endOne();
+      await server.browserOf('carol');
+      await factors.addTotp(sub, { sealed: 'sealed', createdAtMs: 1, countsFromMs: 0 }, 1);
+      await call(cli, 'removeFactor', { sub, factor: 'authenticator_app' });
+      await call(cli, 'addClient', { client_id: 'notes', resource: API, api_scopes: ['read'] });
+      await prepareClient(storage, POLICY);
+      const own = new OwnTokens({
+        ...{ issuer, policy: POLICY, storage, personalTokens, secret: secret(), clock, queue: undefined },
+      });
+      const wanted = {
+        name: 'job',
+        resource: API,
+        scopes: ['read'],
+        lifetime: 60,
+        binding: '',
+        language: 'en',
+      };
+      const made = await own.make(carol, wanted);
+      assert.ok('id' in made, JSON.stringify(made));
+      await call(cli, 'endPersonalTokens', { sub });
+
+      const events = (await call(cli, 'listAudit', { subject: sub, limit: 200 })).items;
+      const ended = events.filter(({ type }) => /_(?:revoked|ended|removed|made)$/.test(type));
+      assert.deepEqual(
+        ended.map(({ type, client_id: client, reason }) => [type, client, reason]).toSorted(),
+        [
+          ['grant_revoked', PERSONAL_TOKENS_CLIENT, undefined],
+          ['person_factor_removed', undefined, 'authenticator_app'],
+          ['personal_token_made', undefined, undefined],
+          ['session_ended', undefined, undefined],
+          ['session_ended', undefined, undefined],
+          ['subject_revoked', undefined, 'factor_removed'],
+        ],
+      );
+      const trail = await browser.get(`${server.url}/console/audit?user=${sub}`);
+      const text = unescaped(trail.html.slice(trail.html.indexOf('<main'))).replaceAll(/<[^>]*>/g, '');
+      for (const sentence of [
+        'A command on the server ended a session of carol',
+        'A command on the server removed an authenticator app of carol',
+        'A command on the server revoked all tokens of the user carol, because a factor was removed',
+        /carol made a personal access token/,
+        /A command on the server ended the access of .*for carol/,
+      ])
+        assert.match(text, new RegExp(sentence));
     });
   });
