@@ -147,7 +147,10 @@ describe('the admin API', () => {
       const parts = { ...admin.instance, configuration: admin.configuration };
       await assert.rejects(
         call(localCalls(parts), 'updateClient', { client_id: `${id}/2`, apis: [AUDIENCE] }),
-        new InvalidInput('apis', 'only a client that an operator added can use the admin API'),
+        new InvalidInput('apis', [
+          'not_for_admin_api',
+          'only a client that an operator added can use the admin API',
+        ]),
       );
     });
 
@@ -314,7 +317,7 @@ describe('the admin API', () => {
   test('no client can take the place of the admin API, and clients for users need a group', async () => {
     await assert.rejects(
       admin.add('thief', { resource: AUDIENCE }),
-      new InvalidInput('resource', `${AUDIENCE} is the admin API of this server`),
+      new InvalidInput('resource', ['not_for_admin_api', `${AUDIENCE} is the admin API of this server`]),
     );
     const { host } = new URL(ADMIN_ISSUER);
     for (const resource of [
@@ -331,7 +334,10 @@ describe('the admin API', () => {
     await assert.rejects(admin.add('grantd', {}), /grantd is the ID of this server’s admin API/);
     await assert.rejects(
       admin.add('thief', { resource: 'https://api.example', api_scopes: ['grantd:keys:read'] }),
-      new InvalidInput('api_scopes', 'grantd:keys:read is a scope of this server’s admin API'),
+      new InvalidInput('api_scopes', [
+        'not_for_admin_api',
+        'grantd:keys:read is a scope of this server’s admin API',
+      ]),
     );
     await assert.rejects(
       admin.add('app', { redirect_uris: ['https://app.example/cb'], apis: [AUDIENCE] }),

@@ -137,7 +137,9 @@ const CODES: Readonly<Record<RefusalKind, ProblemCode>> = {
 };
 
 function caught(error: unknown): Outcome {
-  if (error instanceof InvalidInput) return { refusal: 'invalid_input', detail: error.errors };
+  // Only the console says a refusal in other words.
+  if (error instanceof InvalidInput)
+    return { refusal: 'invalid_input', detail: error.errors.map(({ said, ...problem }) => problem) };
   if (error instanceof OperationRefused) return { refusal: CODES[error.kind], detail: error.problem };
   throw error;
 }

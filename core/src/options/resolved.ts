@@ -209,7 +209,7 @@ function hasAmbiguousKeys({ jwtService, storage: { keys, tokens } }: Values): bo
 }
 
 const AMBIGUOUS_KEYS =
-  'storage.tokens.keyedBy: expected the kinds with opaque tokens, such as { refresh_token: "token" }, because a jti is no token';
+  'storage.tokens.keyedBy: expected the kinds with opaque tokens, such as { refresh_token: "token" }: a jti is no token';
 
 /** A storage with the tokens of a host, and without keys of the server. */
 function hasOwnTokensAlone({ keys, tokens }: Partial<Storage>): boolean {

@@ -193,7 +193,7 @@ export function isIssuing(tokens: TokenRepository): tokens is IssuingTokenReposi
 /** Without the check of each record, a table with other types would go unnoticed. */
 function plainProblems({ answersPlainRecords, tokens }: Storage): readonly string[] {
   if (answersPlainRecords !== true || !isJsonObject(tokens) || isIssuing(tokens)) return [];
-  return ['storage.answersPlainRecords: expected nothing, because the storage does not issue tokens'];
+  return ['storage.answersPlainRecords: expected nothing: the storage issues no tokens'];
 }
 
 const TOKEN_KEYS: readonly unknown[] = ['digest', 'token'];
@@ -211,7 +211,7 @@ function keyProblems(tokens: TokenRepository): readonly string[] {
       'storage.tokens.keyedBy: expected digest, token, or one of them for access_token or refresh_token',
     ];
   if (isOfKinds && Reflect.get(keyedBy, 'refresh_token') && tokens.getByRefreshToken === undefined)
-    return ['storage.tokens.getByRefreshToken: expected a method, because keyedBy names refresh tokens'];
+    return ['storage.tokens.getByRefreshToken: expected a method: keyedBy names refresh tokens'];
   if (keyedBy === 'digest' || !isIssuing(tokens)) return [];
   return ['storage.tokens.keyedBy: expected digest, because the server issues tokens (storage.tokens.issue)'];
 }

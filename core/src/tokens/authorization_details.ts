@@ -250,7 +250,7 @@ function validatorOf(name: string, written: unknown, at: string): Validator {
   if (written.additionalProperties === undefined && written.unevaluatedProperties === undefined)
     throw new ConfigurationError(
       at,
-      'additionalProperties or unevaluatedProperties, such as false, because unknown members must be refused (RFC 9396 section 5)',
+      'additionalProperties or unevaluatedProperties, such as false: unknown members must be refused (RFC 9396 §5)',
     );
   const { $schema = DEFAULT_DRAFT } = written;
   const draft = DRAFTS.get(typeof $schema === 'string' ? $schema.replace(/#$/, '') : $schema);

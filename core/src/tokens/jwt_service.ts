@@ -207,7 +207,7 @@ export class SigningKeyTooYoung extends Error {
 
   constructor(algorithm: SigningAlgorithm, waitSeconds: number) {
     super(
-      `clients may not know the next ${algorithm} key yet, because they may cache the key set for ${PUBLIC_CACHE_SECONDS} seconds: try again in ${waitSeconds} seconds`,
+      `clients may not know the next ${algorithm} key yet: they may cache keys for ${PUBLIC_CACHE_SECONDS} seconds. Try again in ${waitSeconds} seconds`,
     );
     this.name = 'SigningKeyTooYoung';
     this.algorithm = algorithm;

@@ -79,7 +79,7 @@ for (const { file, name, sql } of STATEMENTS) {
     const steps = planOf(sql);
     for (const step of steps) {
       // Reads what a subquery has found, whose own steps are checked.
-      if (steps.includes(step.replace(/^SCAN (?=\w+$)/, 'CO-ROUTINE '))) continue;
+      if (step.startsWith('SCAN') && steps.includes(step.replace('SCAN', 'CO-ROUTINE'))) continue;
       // `json_each` reads the values of a parameter, and no rows.
       assert.doesNotMatch(step, /^SCAN (?!CONSTANT ROW|json_each VIRTUAL TABLE)|AUTOMATIC/, sql);
       if (!SORTS.includes(sql)) assert.doesNotMatch(step, /TEMP B-TREE/, sql);

@@ -23,6 +23,14 @@ const OPTIONAL: readonly string[] = ['console'];
 /** Members that a file sets in another way, or not at all. */
 const OWN_MEMBERS: readonly string[] = ['formats', 'language'];
 
+/** Texts that in English only pass an English part on. Another language says the same without it. */
+const WITH_ENGLISH: ReadonlySet<string> = new Set(
+  [
+    ...['schema_rule', 'name_form', 'claim_form', 'policy_unreachable', 'not_configured'],
+    'not_for_admin_api',
+  ].map((name) => `console.refusals.${name}`),
+);
+
 type Node = Readonly<Record<string, unknown>>;
 type TextFunction = (...values: readonly never[]) => unknown;
 
@@ -158,7 +166,7 @@ class Reader {
   #requirePlaceholders(text: string, model: TextFunction, path: string): void {
     const needed = new Set(placeholdersIn(templateOf(model).other));
     const found = new Set(placeholdersIn(text));
-    const missing = [...needed].find((one) => !found.has(one));
+    const missing = WITH_ENGLISH.has(path) ? undefined : [...needed].find((one) => !found.has(one));
     const other = [...found].find((one) => one < 1 || one > model.length);
     if (missing !== undefined) this.#refuse(path, `expected the placeholder {${missing}}`);
     if (other !== undefined) this.#refuse(path, `unknown placeholder {${other}}`);

@@ -91,9 +91,12 @@ const MAX_HOLD_MS = 200;
  */
 const OF_ONE_WRITE = /^(2[23]|40|5[45]|57014|P0|XX)/;
 
-/** A write that waits for others. Its parameters have the names that the statement reads. */
+/** Parameters by the names that a statement reads. */
+type ParametersByName = Readonly<Record<string, unknown>>;
+
+/** A write that waits for others. */
 interface Waiting extends PromiseWithResolvers<string> {
-  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly parameters: ParametersByName;
 }
 
 /** A row of a statement that calls a function for each write. `at` is the position of the write, from 1. */
@@ -214,7 +217,7 @@ export class Primary {
    *   transaction has locked, unless `$3` says that it waits
    * @returns the outcome of the function
    */
-  writeOnce(statement: PostgresStatement, parameters: Waiting['parameters']): Promise<string> {
+  writeOnce(statement: PostgresStatement, parameters: ParametersByName): Promise<string> {
     return reportingFaults(() => {
       if (this.#connections.hasCondition) return this.#writeAlone(statement, parameters, 'conditional');
       const write = { ...Promise.withResolvers<string>(), parameters };
@@ -269,7 +272,7 @@ export class Primary {
 
   async #writeAlone(
     statement: PostgresStatement,
-    parameters: Waiting['parameters'],
+    parameters: ParametersByName,
     scope: 'single' | 'conditional',
   ): Promise<string> {
     const result = await this.#call(statement, [parameters], scope);
@@ -279,7 +282,7 @@ export class Primary {
 
   #call(
     statement: PostgresStatement,
-    writes: readonly Waiting['parameters'][],
+    writes: readonly ParametersByName[],
     scope: 'shared' | 'single' | 'conditional',
   ): Promise<PostgresResult> {
     const list = JSON.stringify(writes);
