@@ -353,7 +353,7 @@ describe('settings of a client', () => {
     for (const [uri, args, expected] of [
       ['localhost:3000/cb', [], 'https:// or http:// before the host'],
       ['app.example.com:3000/cb', [], 'https:// or http:// before the host'],
-      ['myapp:/cb', ['--application-type', 'native'], 'https, http or a scheme with a period'],
+      ['myapp:/cb', [], 'https, http or a scheme with a period'],
       ['com.example.app:/cb', web, 'https or http for a web application'],
     ] as const) {
       const { code, stderr } = await add('unfit', uri, ...args);
@@ -361,9 +361,9 @@ describe('settings of a client', () => {
       assert.ok(stderr.includes(`${uri}: expected ${expected}`), stderr);
     }
     assert.equal((await add('phone', 'com.example.app:/cb')).code, 0);
-    assert.equal((await add('editor', 'editor://cb', '--insecure-redirect-uris')).code, 0);
-    const unset = await grantd(home, ['client', 'update', 'editor', '--unset', 'insecure-redirect-uris']);
-    assert.equal(unset.code, 0, unset.stderr);
+    assert.equal((await add('editor', 'editor://cb', '--application-type', 'native')).code, 0);
+    const named = await grantd(home, ['client', 'update', 'editor', '--name', 'Editor']);
+    assert.equal(named.code, 0, named.stderr);
     assert.equal((await grantd(home, ['client', 'update', 'editor', ...web])).code, 2);
   });
 

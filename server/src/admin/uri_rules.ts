@@ -12,7 +12,7 @@ export const URI_RULES = {
   },
   uri_private: {
     words:
-      'https, http or a scheme with a period, such as com.example.app (RFC 8252 section 7.1); insecure_redirect_uris allows others',
+      'https, http or a scheme with a period, such as com.example.app (RFC 8252 section 7.1). Only native applications (application_type) may have others',
   },
 } as const satisfies Readonly<Record<string, { readonly words: string }>>;
 
@@ -23,10 +23,10 @@ const WITHOUT_SCHEME = /^[^/?#:]+:\d+(?:[/?#]|$)|^https?:(?!\/\/[^/])|\\/i;
 
 /**
  * The rule that a redirect URI breaks. Web applications return to https or http only. A private-use scheme has a period,
- * so that two owners never share one (RFC 8252 §7.1).
+ * so that two owners never share one (RFC 8252 §7.1), unless the operator says that the application is native.
  */
 export function brokenRule(uri: string, members: Readonly<Record<string, unknown>>): UriRule | undefined {
-  const { application_type: type, insecure_redirect_uris: isInsecure } = members;
+  const { application_type: type } = members;
   const url = URL.parse(uri);
   if (!/^[\x21-\x7E]+$/.test(uri)) return 'uri_characters';
   if (url === null || WITHOUT_SCHEME.test(uri)) return 'uri_absolute';
@@ -34,5 +34,5 @@ export function brokenRule(uri: string, members: Readonly<Record<string, unknown
   if (url.username !== '' || url.password !== '') return 'uri_credentials';
   if (url.protocol === 'https:' || url.protocol === 'http:') return undefined;
   if (type === 'web') return 'uri_web';
-  return url.protocol.includes('.') || isInsecure === true ? undefined : 'uri_private';
+  return url.protocol.includes('.') || type === 'native' ? undefined : 'uri_private';
 }

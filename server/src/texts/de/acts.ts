@@ -352,6 +352,7 @@ export const FORMS: typeof en.FORMS = {
       'Entfernen Sie das Fragment (#) oder den Platzhalter (*). Der Server vergleicht die ganze URI genau.',
     uri_credentials: 'Entfernen Sie Benutzername und Passwort.',
     uri_web: 'Eine Webanwendung braucht https:// oder http://. Nur native Anwendungen haben eigene Schemata.',
-    uri_private: 'Ein eigenes Schema braucht einen Punkt, etwa com.example.app:/callback.',
+    uri_private:
+      'Ein eigenes Schema braucht einen Punkt, etwa com.example.app:/callback, außer bei nativen Anwendungen.',
   },
 };

@@ -354,6 +354,7 @@ export const FORMS = {
     uri_credentials: 'Remove the username and password.',
     uri_web:
       'A web application needs https:// or http://. Only native applications have schemes of their own.',
-    uri_private: 'A scheme of your own needs a period, such as com.example.app:/callback.',
+    uri_private:
+      'A scheme of your own needs a period, such as com.example.app:/callback, except in native applications.',
   },
 };
