@@ -435,8 +435,7 @@ test('grantd §10.1 keys under which no token could be found are refused', () =>
     return undefined;
   };
   const ofRefreshTokens = { keyedBy: { refresh_token: 'token' } } as const;
-  const noMethod =
-    'storage.tokens.getByRefreshToken: expected a method: keyedBy names refresh tokens';
+  const noMethod = 'storage.tokens.getByRefreshToken: expected a method: keyedBy names refresh tokens';
   assert.equal(refusal({ ...tokens, ...ofRefreshTokens }, { jwtService }), `ConfigurationError: ${noMethod}`);
   const noVerifier = /^ConfigurationError: jwtService: expected a verifier, [^\n]*$/;
   for (const keyedBy of [ofRefreshTokens, {}])
