@@ -17,19 +17,23 @@ describe('writes of tokens that share a call on PostgreSQL', {
 }, () => {
   let stores: PostgresStores;
   let storage: AdministrableStorage;
+  let pool: PostgresPool;
   let calls = 0;
+  /** Whether PostgreSQL never answers a call of a function. */
+  let isSilent = false;
 
   before(async () => {
     stores = new PostgresStores(await disposableDatabase(await sharedPostgres()));
-    const pool: PostgresPool = {
+    pool = {
       connect: (use) =>
         stores.pool.connect((error, client) => {
           if (client === undefined) return use(error, client);
           use(error, {
             pipeline: true,
             query: (query) => {
-              if (/grantd\.(issue_upon|redeem|revoke)_/.test(query.text)) calls += 1;
-              return client.query(query);
+              const isCall = /grantd\.(issue_upon|redeem|revoke)_/.test(query.text);
+              if (isCall) calls += 1;
+              return isCall && isSilent ? new Promise(() => {}) : client.query(query);
             },
             release: (destroy) => client.release(destroy),
             on: client.on.bind(client),
@@ -162,6 +166,41 @@ describe('writes of tokens that share a call on PostgreSQL', {
     for (const token of tokens) assert.equal(await isSuperseded(token), false);
     for (const id of ids) assert.equal(await exists(id), false);
     assert.equal(calls, 1);
+  });
+
+  test('a failure after the commit makes all of them fail, and repeats none', async (t) => {
+    const tokens = await issued(3);
+    // A new primary is noted after the first write on it. This fails once.
+    await stores.pool.query(`
+      CREATE SEQUENCE public.notes;
+      CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('public.notes') = 1 THEN RAISE EXCEPTION 'not noted'; END IF;
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER note BEFORE UPDATE OF epoch ON grantd.issuers
+        FOR EACH ROW EXECUTE FUNCTION public.note();
+      UPDATE grantd.issuers SET epoch_timeline = 'former';`);
+    t.after(() => stores.pool.query('DROP FUNCTION public.note() CASCADE; DROP SEQUENCE public.notes'));
+    await Promise.all(tokens.map((token) => assert.rejects(async () => rotate(token), faultBy(/not noted/))));
+    assert.equal(calls, 1);
+    for (const token of tokens) assert.equal(await isSuperseded(token), true);
+  });
+
+  test('those that wait too long while PostgreSQL does not answer fail, however many there are', async (t) => {
+    const deadlines = { connectionTimeoutMs: 300, statementTimeoutMs: 1000 };
+    const impatient = await stores.openAnother(storage, { pool, ...deadlines });
+    isSilent = true;
+    t.after(() => {
+      isSilent = false;
+    });
+    calls = 0;
+    const begun = performance.now();
+    const writes = Array.from({ length: 50 * MANY }, () =>
+      assert.rejects(async () => impatient.tokens.revoke(refreshToken()), faultBy(/did not answer/)),
+    );
+    await Promise.all(writes);
+    assert.ok(performance.now() - begun < 5000, `${performance.now() - begun} ms`);
+    assert.ok(calls < 10, `${calls} calls`);
   });
 
   test('a call that does not return holds up the next one only shortly', async (t) => {

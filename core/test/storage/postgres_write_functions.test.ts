@@ -126,6 +126,14 @@ describe('functions that write tokens on PostgreSQL', { skip: POSTGRES_ABSENCE, 
     assert.equal(await other.tokens.rotate(presented, successor, [successor]), 'issued');
   });
 
+  test('a lease is renewed without the condition of a host', async () => {
+    let condition: string | undefined;
+    const other = await stores.openAnother(storage, { hostCondition: () => condition });
+    await stores.pool.query('UPDATE grantd.issuers SET epoch = epoch + 1');
+    condition = 'SELECT 1 / 0';
+    assert.equal((await other.clients.get('client'))?.id, 'client');
+  });
+
   test('a role that may create nothing can call them', async (t) => {
     const role = `runs_${randomBytes(4).toString('hex')}`;
     await ask(await sharedPostgres(), `CREATE ROLE ${role} LOGIN PASSWORD '${role}'`);

@@ -120,6 +120,16 @@ export class PostgresConnections {
     return this.#write(this.#beginning(), calls, LOST_RACE);
   }
 
+  /** As `write`, without the condition of the caller, for what other callers wait for too. */
+  async writeForAll(calls: readonly PostgresCall[]): Promise<readonly PostgresResult[]> {
+    return this.#write(this.#begin, calls, LOST_RACE);
+  }
+
+  /** Milliseconds to wait for a connection. */
+  get connectionTimeoutMs(): number {
+    return this.#deadlines.connectionTimeoutMs;
+  }
+
   async #write(
     begin: string,
     calls: readonly PostgresCall[],

@@ -97,6 +97,8 @@ type ParametersByName = Readonly<Record<string, unknown>>;
 /** A write that waits for others. */
 interface Waiting extends PromiseWithResolvers<string> {
   readonly parameters: ParametersByName;
+  /** By `performance.now`. */
+  readonly untilMs: number;
 }
 
 /** A row of a statement that calls a function for each write. `at` is the position of the write, from 1. */
@@ -220,7 +222,8 @@ export class Primary {
   writeOnce(statement: PostgresStatement, parameters: ParametersByName): Promise<string> {
     return reportingFaults(() => {
       if (this.#connections.hasCondition) return this.#writeAlone(statement, parameters, 'conditional');
-      const write = { ...Promise.withResolvers<string>(), parameters };
+      const untilMs = performance.now() + this.#connections.connectionTimeoutMs;
+      const write = { ...Promise.withResolvers<string>(), parameters, untilMs };
       const waiting = this.#waiting.get(statement.name);
       if (waiting === undefined) {
         this.#waiting.set(statement.name, [write]);
@@ -230,9 +233,13 @@ export class Primary {
     });
   }
 
-  /** Begins a call with the writes that wait. While it is under way, others do. */
+  /** Begins a call with the writes that wait. While it is under way, others do. Those that wait too long are not sent. */
   #writeNext(statement: PostgresStatement): void {
-    const writes = this.#waiting.get(statement.name)?.splice(0, MAX_SHARED) ?? [];
+    const waiting = this.#waiting.get(statement.name) ?? [];
+    const nowMs = performance.now();
+    while (waiting[0] !== undefined && waiting[0].untilMs < nowMs)
+      waiting.shift()?.reject(new Error('PostgreSQL did not answer the writes before this one in time'));
+    const writes = waiting.splice(0, MAX_SHARED);
     if (writes.length === 0) {
       this.#waiting.delete(statement.name);
       return;
@@ -256,15 +263,14 @@ export class Primary {
     const done = new Map<number, string>();
     try {
       const parameters = writes.map((write) => write.parameters);
-      const result = await this.#call(statement, parameters, 'shared').finally(onAnswer);
-      const rows = rowsOf<Done>(result);
+      const result = await this.#call(statement, parameters, 'shared').catch(requireOfOne).finally(onAnswer);
+      const rows = result === undefined ? [] : rowsOf<Done>(result);
+      // From here on, they are stored.
       if (rows.length > 0) await this.#outlastOldPrimary(result);
       for (const { at, outcome } of rows) done.set(at, String(outcome));
     } catch (error) {
-      if (!OF_ONE_WRITE.test(sqlState(error))) {
-        for (const { reject } of writes) reject(error);
-        return;
-      }
+      for (const { reject } of writes) reject(error);
+      return;
     }
     for (const [index, { parameters, resolve }] of writes.entries())
       resolve(done.get(index + 1) ?? this.#writeAlone(statement, parameters, 'single'));
@@ -358,7 +364,7 @@ export class Primary {
     let lease = termFromNow(LEASE_MS);
     let stamp = await this.#proof();
     if (!stamp.is_known) {
-      await this.#connections.write([[this.#sql.begin, this.#issuerId]]);
+      await this.#connections.writeForAll([[this.#sql.begin, this.#issuerId]]);
       lease = termFromNow(LEASE_MS);
       stamp = await this.#proof();
     }
@@ -367,7 +373,7 @@ export class Primary {
   }
 
   async #proof(): Promise<StampRow> {
-    const [stamp] = await this.#connections.write([this.#stamp]);
+    const [stamp] = await this.#connections.writeForAll([this.#stamp]);
     return stampOf(stamp);
   }
 
@@ -378,6 +384,11 @@ export class Primary {
     const restMs = Math.min(LEASE_MS, LEASE_MS - (isKnown ? ageMs : 0));
     if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
   }
+}
+
+/** @throws the error of a shared call, unless one of the writes can have caused it */
+function requireOfOne(error: unknown): undefined {
+  if (!OF_ONE_WRITE.test(sqlState(error))) throw error;
 }
 
 async function reportingFaults<T>(work: () => Promise<T>): Promise<T> {
