@@ -874,7 +874,7 @@ describe('groups', () => {
 
     const warnings: string[] = [];
     const parts = { ...own.instance.actingAs('cli'), configuration: own.configuration };
-    const commands = localCalls(parts, (warning) => warnings.push(warning));
+    const commands = localCalls(parts, (warning) => warnings.push(String(warning)));
     await call(commands, 'removeMember', { group: 'admins', sub: rest.subject });
     const none =
       'no administrator is left who can sign in: grantd group add-member "admins" USERNAME adds one';

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { sentenceAbout } from '../src/admin/operation_refused.ts';
+import { call } from '../src/admin/in_process.ts';
+import { sentenceAbout, sentenceIn } from '../src/admin/operation_refused.ts';
+import { localCalls } from '../src/cli/local_calls.ts';
 import { DE, EN } from '../src/texts/texts.ts';
 import { type Browser, unescaped } from './harness/browser.ts';
 import { startConsole } from './harness/console_server.ts';
@@ -87,4 +89,60 @@ test('refusals of what an administrator types are in the language of the page', 
     assert.equal(isEnglish, false, text);
   }
   for (const { hints } of [EN.console.forms, DE.console.forms]) assert.match(hints.password, /\b8\b/);
+});
+
+test('each warning of an operation has a code that is used, and a sentence in every language', () => {
+  const sources = globSync('server/src/{admin,console}/*.ts').map((path) => readFileSync(path, 'utf8'));
+  const codes = Object.keys(EN.console.warnings);
+  assert.ok(codes.length > 20);
+  assert.deepEqual(
+    codes.filter((code) => !sources.some((source) => source.includes(`'${code}'`))),
+    [],
+  );
+  for (const code of codes) {
+    const said = [code, 'X1', 'X2', 'X3', 'X4'] as never;
+    const german = sentenceIn(DE.console.warnings, said);
+    assert.notEqual(german, sentenceIn(EN.console.warnings, said), code);
+    assert.doesNotMatch(german, /\b(?:the|there|expected|has|is)\b|undefined/, code);
+  }
+});
+
+test('what an operation warns of is in the language of the page, and in English for commands', async (t) => {
+  const set = await startConsole();
+  t.after(() => set.close());
+  await set.addUser('alice', ['admins']);
+  const { subject: sub } = await set.addUser('gail', [], { groups: ['forged'] });
+  await set.addClient('edited');
+  const browser = await set.browserOf('alice');
+  const warned = async (path: string, fields: Readonly<Record<string, string>>) => {
+    const form = await browser.get(`${set.url}/console/${path}&ui_language=de`);
+    const answered = await browser.submit(form, fields);
+    // A change that can end access is asked about.
+    const { html } = answered.html.includes('id="console-yes"')
+      ? await browser.submit(answered, { do: fields.do ?? '', confirmed: 'yes' })
+      : answered;
+    return [...html.matchAll(/<p class="caution"([^>]*)>.*?<span><bdi>([^<]*)</g)].map(
+      ([, more = '', text = '']) => `${more}${unescaped(text)}`,
+    );
+  };
+  const pkce =
+    'edited darf PKCE weglassen. Das erlaubt Angriffe mit untergeschobenen Codes (RFC 9700 Abschnitt 2.1.1). Sobald die Anwendung PKCE benutzt, nehmen Sie das zurück (insecure_allow_missing_pkce).';
+  assert.deepEqual(
+    await warned('clients?id=edited&ask=edit', { do: 'edit', insecure_allow_missing_pkce: 'yes' }),
+    [pkce],
+  );
+  assert.deepEqual(await warned('clients?ask=add_machine', { do: 'add_machine', client_id: 'worker' }), [
+    'Diese Anwendung kann keine Berechtigung erhalten, weil sie für keine registriert ist.',
+  ]);
+  assert.deepEqual(await warned('clients?ask=registration_token', { do: 'registration_token' }), [
+    'Der Server nimmt dieses Token nur an, wenn sich Anwendungen mit einem Token registrieren dürfen (registration: token).',
+  ]);
+  assert.deepEqual(await warned('groups?name=admins&ask=join', { do: 'join', username: 'gail' }), [
+    'Anwendungen sehen die Gruppen von gail nicht, weil eine Angabe groups gespeichert ist. Entfernen Sie diese Angabe.',
+  ]);
+  const parts = { ...set.instance.actingAs('cli'), configuration: set.configuration };
+  const { warnings } = await call(localCalls(parts), 'addMember', { group: 'admins', sub });
+  assert.deepEqual(JSON.parse(JSON.stringify(warnings)), [
+    'applications do not see the groups of gail, because a claim groups is stored: grantd user update gail --remove-claim groups removes it',
+  ]);
 });

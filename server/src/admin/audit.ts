@@ -35,6 +35,7 @@ import {
   timeOf,
   type ValueOf,
 } from './schema.ts';
+import { Warning, type WarningSaid } from './warning.ts';
 
 // ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -226,23 +227,33 @@ function verificationView({ events, head, problems }: AuditVerification): ValueO
   return { events, ...optional('head', head && `${head.sequence}:${head.hash}`), problems };
 }
 
-function inWords({ problem, from, to, rows, sequence, beginning }: ValueOf<typeof PROBLEM>): string {
+/** What is wrong with the chain. */
+export function problemSaid({
+  problem,
+  from,
+  to,
+  rows,
+  sequence,
+  beginning,
+}: ValueOf<typeof PROBLEM>): WarningSaid {
   switch (problem) {
     case 'head_not_authentic':
-      return 'the head of the chain was not written with the server secret';
     case 'head_missing':
-      return 'no chain protects the events yet: a server begins it when it first runs. If a server has run here, the chain was removed';
+      return [problem];
     case 'rows_changed':
-      return `events ${from} to ${to}: some were changed, removed, added or moved`;
     case 'index_changed':
-      return `events ${from} to ${to}: their index was changed, so a search may not find them`;
+      return [problem, String(from), String(to)];
     case 'rows_before_beginning':
-      return `${rows} events were added before the first one`;
+      return [problem, String(rows)];
     case 'expected_removed':
-      return `event ${sequence} of the expected head was removed for its age, as all up to ${beginning}: compare with a later head`;
+      return [problem, String(sequence), String(beginning)];
     case 'not_as_expected':
-      return `the chain does not continue the expected head at event ${sequence}`;
+      return [problem, String(sequence)];
   }
+}
+
+function inWords(problem: ValueOf<typeof PROBLEM>): string {
+  return String(new Warning(...problemSaid(problem)));
 }
 
 export function auditEventView({

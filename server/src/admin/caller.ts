@@ -5,6 +5,7 @@ import type { People, Person } from '../data/people.ts';
 import { ADMIN_SCOPES, type AdminScope, EXPLAINED_SCOPES, isAdminScope } from '../instance/admin_access.ts';
 import type { ActorKind } from '../log/log.ts';
 import { OperationRefused } from './operation_refused.ts';
+import type { Warn } from './warning.ts';
 
 /** Users who can have one verified address, at most. */
 const MOST_OWNERS = 100;
@@ -22,14 +23,14 @@ interface CallerFacts {
   readonly subject?: string | undefined;
   readonly adminGroup: string | undefined;
   /** Receives what a caller who may remove the last administrator should know afterwards. */
-  readonly warn?: (warning: string) => void;
+  readonly warn?: Warn;
 }
 
 export class Caller {
   readonly actor: ActorKind;
   readonly clientId: string | undefined;
   readonly subject: string | undefined;
-  readonly warn: (warning: string) => void;
+  readonly warn: Warn;
   readonly #scopes: ReadonlySet<string>;
   readonly #adminGroup: string | undefined;
 
@@ -62,7 +63,7 @@ export class Caller {
   }
 
   /** A command on the server’s machine. */
-  static ofCommandLine(adminGroup: string | undefined, warn: (warning: string) => void): Caller {
+  static ofCommandLine(adminGroup: string | undefined, warn: Warn): Caller {
     return new Caller({ actor: 'cli', scopes: EVERY_SCOPE, adminGroup, warn });
   }
 

@@ -34,8 +34,8 @@ import {
   type Planned,
   type Planning,
   type PlanParts,
-  type Warn,
 } from './state_changes.ts';
+import type { Warn } from './warning.ts';
 
 interface ClientPlanning extends Planning {
   /** Names of the groups that exist once the file is applied. */

@@ -20,6 +20,7 @@ import { isOfPersonalTokens, PERSONAL_TOKENS_CLIENT } from '../instance/personal
 import { AccessEnding } from '../people/groups.ts';
 import type { OperationParts } from './operation.ts';
 import { InvalidInput, OperationRefused, type Said } from './operation_refused.ts';
+import { Warning, type WarningCode } from './warning.ts';
 
 /** @throws {OperationRefused} the client does not exist */
 export async function requireClient(
@@ -149,32 +150,30 @@ export async function requireKnownGroups(
   }
 }
 
-/** Revokes the tokens of users who may no longer use a client. @returns a sentence if there were any */
+/** Revokes the tokens of users who may no longer use a client. @returns a warning if there were any */
 export async function revokeForOthers(
   parts: OperationParts,
   client: NewClient,
   onUsers: (users: number) => void = () => {},
-): Promise<readonly string[]> {
+): Promise<readonly Warning[]> {
   const users = await new AccessEnding(parts).leaveClient(client, onUsers);
   if (users === 0) return [];
-  return [
-    `revoked the tokens of ${users === 1 ? '1 user' : `${users} users`} who may no longer use ${client.id}`,
-  ];
+  return [new Warning('tokens_of_others_revoked', client.id, String(users))];
 }
 
 /**
  * Revokes the tokens of a client that had other pairwise identifiers of its users before a change: no ending could name
  * those to followers (ADR 181).
- * @returns a sentence if it had
+ * @returns a warning if it had
  */
 export async function revokeFormerSubjects(
   { storage }: Pick<OperationParts, 'storage'>,
   before: ClientRecord,
   client: NewClient,
-): Promise<readonly string[]> {
+): Promise<readonly Warning[]> {
   if (!hasFormerSubjects(before, client)) return [];
   await storage.revokeAll({ principal: 'client', id: client.id });
-  return [`revoked the tokens of ${client.id}, which has other identifiers (sub) of its users from now on`];
+  return [new Warning('tokens_with_other_sub_revoked', client.id)];
 }
 
 /** Whether users of a client had other pairwise identifiers before a change. */
@@ -190,7 +189,7 @@ export async function clientWarnings(
   parts: Pick<OperationParts, 'storage' | 'scopeTexts' | 'configuration' | 'trustedIssuers'>,
   client: NewClient,
   isSet: (member: string) => boolean = () => true,
-): Promise<readonly string[]> {
+): Promise<readonly Warning[]> {
   const { id, scopes, metadata: { apis = [] } = {} } = client;
   return [
     ...(isSet('client_name') ? unreadableName(client) : []),
@@ -204,40 +203,32 @@ export async function clientWarnings(
 function unusableJwtGrant(
   { trustedIssuers }: Pick<OperationParts, 'trustedIssuers'>,
   { id, grantTypes }: NewClient,
-): readonly string[] {
+): readonly Warning[] {
   if (!grantTypes.includes(JWT_BEARER_GRANT)) return [];
+  const variable = variableOf('trustedIssuers');
   if (trustedIssuers === undefined)
-    return [
-      `${id} cannot use the grant ${JWT_BEARER_GRANT}, because no trusted issuer is configured. Set ${variableOf('trustedIssuers')} for commands, and this or ${flagOf('trustedIssuers')} for the server`,
-    ];
+    return [new Warning('no_trusted_issuer', id, JWT_BEARER_GRANT, variable, flagOf('trustedIssuers'))];
   const isNamed = trustedIssuers.some(([, { grants }]) =>
     (Array.isArray(grants) ? grants : []).some(
       (grant) => isJsonObject(grant) && Array.isArray(grant.clients) && grant.clients.includes(id),
     ),
   );
-  if (isNamed) return [];
-  return [
-    `${id} cannot use the grant ${JWT_BEARER_GRANT}, because no grant of a trusted issuer (${variableOf('trustedIssuers')}) has it among its clients`,
-  ];
+  return isNamed ? [] : [new Warning('not_among_clients', id, JWT_BEARER_GRANT, variable)];
 }
 
 /**
  * Warns about a name that users could mistake for another. It is only a warning, because the operator may have chosen
  * it on purpose.
  */
-function unreadableName(client: NewClient): readonly string[] {
+function unreadableName(client: NewClient): readonly Warning[] {
   const expected = unreadableNameOf(documentOf(client));
-  return expected === undefined
-    ? []
-    : [`users may not recognise the name of ${client.id}: expected ${expected}`];
+  return expected === undefined ? [] : [new Warning('name_unreadable', client.id, expected)];
 }
 
 /** Warns each time that the operator waives PKCE. `client show` also shows it. */
-function missingPkce({ id, metadata }: NewClient): readonly string[] {
+function missingPkce({ id, metadata }: NewClient): readonly Warning[] {
   if (metadata?.insecure_allow_missing_pkce !== true) return [];
-  return [
-    `${id} may omit PKCE, which exposes it to code injection (RFC 9700 section 2.1.1). Once it uses PKCE, run grantd client update ${id} --unset insecure-allow-missing-pkce.`,
-  ];
+  return [new Warning('pkce_waived', id)];
 }
 
 /** A scope that a client cannot get as it is registered, or that may be mistyped. */
@@ -270,19 +261,28 @@ export async function scopeConcerns(
   });
 }
 
-/** A sentence for each concern. */
-export function scopeWarnings(
+/** A warning for each concern. */
+function scopeWarnings(
   id: string,
   allowed: readonly string[],
   concerns: readonly ScopeConcern[],
-): readonly string[] {
-  return concerns.map(({ scope, owners }) => {
-    if (owners.length > 0)
-      return (
-        `${id} cannot get the scope ${scope}, which belongs to ${owners.join(' and ')}. To allow it, run ` +
-        `grantd client update ${id} ${[...allowed, owners[0]].map((uri) => `--api ${uri}`).join(' ')}`
+): readonly Warning[] {
+  return concerns.map(({ scope, owners: [owner, ...others] }) => {
+    if (owner !== undefined)
+      return new Warning(
+        'scope_of_others',
+        id,
+        scope,
+        [owner, ...others].join(' '),
+        [...allowed, owner].join(' '),
       );
-    const advice = /[,;]/.test(scope) ? 'Separate scopes with spaces' : 'Check its spelling';
-    return `no API of this server has the scope ${scope} of ${id}, and no text describes it. ${advice}`;
+    return new Warning(/[,;]/.test(scope) ? 'scope_with_separator' : 'scope_unknown', id, scope);
   });
 }
+
+/** What the page of a client in the console shows as long as it is true. */
+export const SCOPE_WARNINGS: readonly WarningCode[] = [
+  'scope_of_others',
+  'scope_unknown',
+  'scope_with_separator',
+];

@@ -55,6 +55,7 @@ import {
 } from './operation.ts';
 import { OperationRefused } from './operation_refused.ts';
 import { flag, oneOf, optional, optionalTime, text, time, timeOf } from './schema.ts';
+import { Warning } from './warning.ts';
 
 const SECRET_FLAG = {
   flag: 'secret-stdin',
@@ -235,14 +236,8 @@ URI, an API (--resource, --follow-all) and a public client may use no grant, and
       const { jwks, jwks_uri: keysUri, token_endpoint_auth_method: method } = metadata;
       const hasIdleKeys = secret !== undefined && method === undefined && (jwks ?? keysUri) !== undefined;
       const warnings = [
-        ...(scopes.length === 0 && grantTypes.length > 0
-          ? ['this client cannot obtain any scope, because --scope is missing']
-          : []),
-        ...(hasIdleKeys
-          ? [
-              `${id} authenticates with a secret, not with its keys. To use the keys, run grantd client update ${id} --auth-method private_key_jwt`,
-            ]
-          : []),
+        ...(scopes.length === 0 && grantTypes.length > 0 ? [new Warning('no_scope')] : []),
+        ...(hasIdleKeys ? [new Warning('keys_unused', id)] : []),
         ...(await clientWarnings(parts, client)),
       ];
       return {
@@ -491,7 +486,7 @@ with a secret after the change, and has none, the command generates one and prin
       const { operator } = await parts.server();
       const token = await operator.newInitialAccessToken({ lifetime, isForOne: once });
       const isAccepted = parts.configuration.settings.registration === 'token';
-      const warnings = isAccepted ? [] : ['the server accepts this token only with --registration token'];
+      const warnings = isAccepted ? [] : [new Warning('registration_by_token_off')];
       return { document: { token, expires_at: timeOf(parts.clock() + lifetime * 1000), once, warnings } };
     },
   }),

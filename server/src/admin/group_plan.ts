@@ -9,7 +9,6 @@ import {
   joinGroup,
   leaveAdministrators,
   leaveGroup,
-  WITHOUT_GROUP,
 } from './groups.ts';
 import { type OperationParts, requireReachable } from './operation.ts';
 import {
@@ -20,9 +19,9 @@ import {
   type Planned,
   type Planning,
   type PlanParts,
-  type Warn,
 } from './state_changes.ts';
 import { pagesOf } from './user_rules.ts';
+import { type Warn, Warning } from './warning.ts';
 
 /**
  * Members are added. They are removed only with `prune`, because they may have been added elsewhere on purpose.
@@ -104,7 +103,7 @@ export function groupRemoval(parts: PlanParts, { name }: Group): Change {
     members: [],
     async perform(warn) {
       if (!(await parts.groups.remove(name))) throw changedMeanwhile(`the group ${name}`);
-      if (parts.caller.isAdminGroup(name)) warn(WITHOUT_GROUP);
+      if (parts.caller.isAdminGroup(name)) warn(new Warning('admin_group_removed'));
     },
   };
 }

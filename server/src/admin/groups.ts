@@ -36,6 +36,7 @@ import {
   type ValueOf,
   WARNINGS,
 } from './schema.ts';
+import { type Warn, Warning } from './warning.ts';
 
 // ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -128,14 +129,11 @@ export async function joinGroup(
   parts: OperationParts,
   group: Group,
   person: Person,
-  warn: (warning: string) => void,
+  warn: Warn,
 ): Promise<MemberOutcome> {
   const { name, subject } = person;
   const changed = await parts.groups.addMember({ subject, group: group.name }, parts.clock());
-  if (Object.hasOwn(person.claims, 'groups'))
-    warn(
-      `applications do not see the groups of ${name}, because a claim groups is stored: grantd user update ${name} --remove-claim groups removes it`,
-    );
+  if (Object.hasOwn(person.claims, 'groups')) warn(new Warning('groups_hidden', name));
   return { name, changed };
 }
 
@@ -229,20 +227,14 @@ async function refusedIfLast<T>(
   }
 }
 
-/** What to tell an operator who has just removed the group of administrators. */
-export const WITHOUT_GROUP =
-  'it was the group of administrators: a server with --admin-group does not start without it';
-
 /**
  * Commands may take the last administrator, because commands can also add one.
  * @returns what to tell an operator who has just done so
  */
-export async function administratorWarnings(parts: OperationParts): Promise<readonly string[]> {
+export async function administratorWarnings(parts: OperationParts): Promise<readonly Warning[]> {
   const { adminGroup } = parts.configuration.settings;
   if (adminGroup === undefined || (await administratorsOf(parts).canSignIn())) return [];
-  return [
-    `no administrator is left who can sign in: grantd group add-member ${JSON.stringify(adminGroup)} USERNAME adds one`,
-  ];
+  return [new Warning('no_administrator_left', adminGroup)];
 }
 
 /** Warns a caller who has perhaps just taken the last administrator. @param left groups that have lost a member */
@@ -502,7 +494,7 @@ export const GROUP_OPERATIONS = {
     async write(parts, { name: stored, members }, { dry_run: isDryRun = false }) {
       if (isDryRun) return { document: { name: stored, members } };
       if (!(await parts.groups.remove(stored))) throw new OperationRefused('changed', ['group_gone', stored]);
-      if (parts.caller.isAdminGroup(stored)) parts.caller.warn(WITHOUT_GROUP);
+      if (parts.caller.isAdminGroup(stored)) parts.caller.warn(new Warning('admin_group_removed'));
       return { document: { name: stored, members } };
     },
   }),
@@ -515,7 +507,7 @@ export const GROUP_OPERATIONS = {
     output: MEMBERSHIP,
     prepare: membership,
     async write(parts, { found, person }) {
-      const warnings: string[] = [];
+      const warnings: Warning[] = [];
       const { changed } = await joinGroup(parts, found, person, (warning) => warnings.push(warning));
       return { document: { changed, warnings } };
     },

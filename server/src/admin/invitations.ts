@@ -11,6 +11,7 @@ import { change, type OperationParts } from './operation.ts';
 import { InvalidInput, OperationRefused } from './operation_refused.ts';
 import { named, object, text, WARNINGS } from './schema.ts';
 import { asPermitted, changeable, languageOf, nameTaken, withState } from './user_rules.ts';
+import { Warning } from './warning.ts';
 
 interface Invitation {
   readonly name: string;
@@ -21,7 +22,7 @@ interface Invitation {
 
 interface Invited {
   readonly person: Person;
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Warning[];
   /** Whether the user is new. */
   readonly isAdded: boolean;
   readonly mailId: string;
@@ -70,11 +71,9 @@ function passwordsIn(parts: Pick<OperationParts, 'openWays' | 'upstreamIdentitie
   return new OwnPasswords({ providers, identities: parts.upstreamIdentities });
 }
 
-function warningsOfMail({ configuration }: Pick<OperationParts, 'configuration'>): readonly string[] {
+function warningsOfMail({ configuration }: Pick<OperationParts, 'configuration'>): readonly Warning[] {
   const { smtpUrl, demo } = configuration.settings;
-  return smtpUrl === undefined && !demo
-    ? ['the email waits until a server with --smtp-url (or --demo) runs on this database']
-    : [];
+  return smtpUrl === undefined && !demo ? [new Warning('mail_waits')] : [];
 }
 
 function signsInElsewhere(

@@ -8,17 +8,35 @@ import { REFUSALS } from '../texts/en/refusals.ts';
  */
 export type RefusalKind = 'not_found' | 'conflict' | 'changed' | 'outdated' | 'forbidden';
 
-type Refusals = typeof REFUSALS;
+type Sentences = Readonly<Record<string, (...names: string[]) => string>>;
 
-/** Why something is refused: a code, and what its sentence names. Texts of each language have a sentence for it. */
-export type Said = {
-  [Code in keyof Refusals]: readonly [code: Code, ...names: Parameters<Refusals[Code]>];
-}[keyof Refusals];
+/** A code of a table of sentences, and what its sentence names. */
+export type SaidIn<T extends Sentences> = {
+  [Code in keyof T]: readonly [code: Code, ...names: Parameters<T[Code]>];
+}[keyof T];
+
+/** What a code says in the words of a language. @param sentences of the language */
+export function sentenceIn<T extends Sentences>(sentences: T, [code, ...names]: SaidIn<T>): string {
+  // Each code has a sentence.
+  const say = sentences[code] as (...names: string[]) => string;
+  return say(...names);
+}
+
+/** The same as a whole sentence. A name at its beginning stays as it is. */
+export function wholeSentenceIn<T extends Sentences>(sentences: T, said: SaidIn<T>): string {
+  const text = sentenceIn(sentences, said);
+  const [, ...names] = said;
+  const begins = names.some((name) => name !== '' && text.startsWith(name));
+  const first = begins ? text : text.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+}
+
+/** Why something is refused. Texts of each language have a sentence for it. */
+export type Said = SaidIn<typeof REFUSALS>;
 
 /** The sentence about a refusal, in the words of a language. Default: English. */
-export function sentenceAbout([code, ...names]: Said, refusals: Refusals = REFUSALS): string {
-  const say: (...names: readonly string[]) => string = refusals[code];
-  return say(...names);
+export function sentenceAbout(said: Said, refusals = REFUSALS): string {
+  return sentenceIn(refusals, said);
 }
 
 /** The operation cannot be done with what is stored now. Nothing was changed. */

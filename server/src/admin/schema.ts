@@ -1,5 +1,6 @@
 // The forms of what operations read and return, as JSON Schema 2020-12. Each schema carries the type of its values, so that
 // documents and inputs are typed by it.
+import type { Warning } from './warning.ts';
 
 declare const VALUE: unique symbol;
 
@@ -117,7 +118,9 @@ export function pageMembers<T>(items: Schema<T>) {
 }
 
 /** What an operation tells the operator beside its result. */
-export const WARNINGS = texts('Warnings for the operator.');
+export const WARNINGS: Schema<readonly Warning[]> = {
+  ...(texts('Warnings for the operator.') as object),
+};
 
 // ── Building documents ────────────────────────────────────────────────────────────────────────────────────
 

@@ -19,6 +19,7 @@ import {
   WARNINGS,
 } from './schema.ts';
 import { type ExportedState, exportedState, type Plan, performPlan, planFor } from './state_plan.ts';
+import type { Warning } from './warning.ts';
 
 // ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -207,7 +208,7 @@ export const STATE_OPERATIONS = {
         'what is stored has changed since the plan, and nothing was applied',
         'run grantd apply again.',
       ]);
-      const warnings: string[] = [];
+      const warnings: Warning[] = [];
       await performPlan(
         planned,
         (warning) => warnings.push(warning),

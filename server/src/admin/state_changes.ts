@@ -2,6 +2,7 @@
 import { Refused } from '../config/refused.ts';
 import type { Members } from './client_metadata.ts';
 import type { AdminParts, OperationParts } from './operation.ts';
+import type { Warn } from './warning.ts';
 
 /** A member of the changed thing, before and after. Texts of secrets are never part of it. */
 export interface MemberChange {
@@ -9,9 +10,6 @@ export interface MemberChange {
   readonly before?: unknown;
   readonly after?: unknown;
 }
-
-/** Receives what the operator should look at. */
-export type Warn = (warning: string) => void;
 
 /** A change as it is shown. */
 export interface ShownChange {

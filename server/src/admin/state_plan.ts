@@ -17,8 +17,8 @@ import {
   type Planning,
   type PlanParts,
   type ShownChange,
-  type Warn,
 } from './state_changes.ts';
+import type { Warn } from './warning.ts';
 
 type Texts = ScopeText['texts'];
 

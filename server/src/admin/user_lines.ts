@@ -27,6 +27,7 @@ import {
 } from './schema.ts';
 import { type Listed, languageOf, pagesOf } from './user_rules.ts';
 import { claims, GROUP_FILTER, groupNames, username } from './users.ts';
+import { Warning } from './warning.ts';
 
 // ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -246,9 +247,6 @@ async function refusalOf(
   return undefined;
 }
 
-const UNKNOWN_ADMINISTRATORS =
-  'the command does not know the group of the administrators, so lines with groups can add users to it: use --admin-group, as for grantd serve';
-
 async function importUsers(
   parts: AdminParts,
   input: ImportInput,
@@ -292,7 +290,7 @@ async function importUsers(
     for await (const one of numbered(parts, input, lines)) {
       await flush();
       if (!isWarned && 'groups' in one.read) {
-        caller.warn(UNKNOWN_ADMINISTRATORS);
+        caller.warn(new Warning('admin_group_unknown'));
         isWarned = true;
       }
       yield one;

@@ -1,6 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import type { AdminCalls } from '../admin/in_process.ts';
+import type { Warning } from '../admin/warning.ts';
 import { addFlags, type Configuration, type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import type { OptionName } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
@@ -180,6 +181,6 @@ export async function tokenFrom(argument: string | undefined): Promise<string> {
 }
 
 /** Prints what the operator should look at. */
-export function warn(warnings: readonly string[]): void {
+export function warn(warnings: readonly (string | Warning)[]): void {
   for (const warning of warnings) console.error(`grantd: ${warning}`);
 }

@@ -2,9 +2,8 @@
 import { Caller } from '../admin/caller.ts';
 import { type AdminCalls, inProcess } from '../admin/in_process.ts';
 import type { AdminParts, OperationParts } from '../admin/operation.ts';
+import type { Warn } from '../admin/warning.ts';
 import { serverWithoutDatabase } from '../instance/instance.ts';
-
-type Warn = (warning: string) => void;
 
 /** @param warn receives what the operator should look at besides the outcome */
 export function localCalls(

@@ -17,6 +17,7 @@ import {
   type OperationId,
 } from '../admin/table.ts';
 import { requireInput } from '../admin/validation.ts';
+import type { Warning } from '../admin/warning.ts';
 import type { GivenFlags } from '../config/configuration.ts';
 import {
   type AdministrationParts,
@@ -227,7 +228,7 @@ class OperationCommand {
       endProgress,
     );
     const { warnings = [], items = [] } = {
-      ...(document as { warnings?: readonly string[]; items?: readonly never[] }),
+      ...(document as { warnings?: readonly (string | Warning)[]; items?: readonly never[] }),
     };
     warn(warnings);
     if (form.fails?.(document as never)) process.exitCode = EXIT.failed;

@@ -5,6 +5,7 @@ import type { Versioned } from '../admin/in_process.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import type { Schema } from '../admin/schema.ts';
 import { type AnyOperation, OPERATIONS, type OperationId } from '../admin/table.ts';
+import type { Warning, WarningCode, WarningSaid } from '../admin/warning.ts';
 import { Refused } from '../config/refused.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
@@ -79,8 +80,10 @@ export interface Act {
   readonly done: ConsoleNotice | ((document: never) => ConsoleNotice);
   /** Parameters of the page that follows. Default: those of the act. */
   readonly next?: (document: never, given: Given) => Given;
-  /** What the next page says besides, in English. Default: the warnings of the document. */
-  readonly warns?: (document: never, visit: Visit) => readonly string[] | Promise<readonly string[]>;
+  /** What the next page says besides. Default: the warnings of the document. */
+  readonly warns?: (document: never) => readonly WarningSaid[];
+  /** Warnings of which the next page tells by itself, as long as they are true. */
+  readonly tells?: readonly WarningCode[];
   /** Does something with the response before the next page. */
   readonly after?: (visit: Visit, document: never, given: Given) => Promise<void>;
 }
@@ -282,19 +285,15 @@ async function perform(
   await act.after?.(visit, document as never, given);
   const next = act.next?.(document as never, given) ?? given;
   const notice = typeof act.done === 'function' ? act.done(document as never) : act.done;
-  return toConsole(
-    c,
-    pages,
-    session,
-    urlOf(view.base, page, next),
-    notice,
-    (await act.warns?.(document as never, visit)) ?? warningsIn(document),
+  const warnings = (act.warns ?? warningsIn)(document as never).filter(
+    ([code]) => act.tells?.includes(code) !== true,
   );
+  return toConsole(c, pages, session, urlOf(view.base, page, next), notice, warnings);
 }
 
-function warningsIn(document: unknown): readonly string[] {
-  const { warnings = [] } = Object(document ?? {});
-  return Array.isArray(warnings) ? warnings.map(String) : [];
+function warningsIn(document: unknown): readonly WarningSaid[] {
+  const { warnings = [] }: { readonly warnings?: readonly Warning[] } = Object(document ?? {});
+  return warnings.map(({ said }) => said);
 }
 
 // ── Pages ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
-import { type ScopeConcern, scopeConcerns, scopeWarnings } from '../admin/client_rules.ts';
+import { SCOPE_WARNINGS, type ScopeConcern, scopeConcerns } from '../admin/client_rules.ts';
 import { CLIENT_KINDS, CLIENT_ORDERS, CLIENT_STATES } from '../admin/clients.ts';
 import type { Document, Input } from '../admin/table.ts';
 import { newIdentifier } from '../data/tables.ts';
@@ -82,13 +82,6 @@ async function concernsOf(
   return scopeConcerns(partsOf(session.person.subject), { scopes, apis });
 }
 
-/** The warnings of an operation without those that the page of the client shows as long as they are true. */
-const otherWarnings = async (document: Document<'addClient'>, visit: Visit): Promise<readonly string[]> => {
-  const { client_id: id, apis = [], warnings } = document;
-  const shown = new Set(scopeWarnings(id, apis, await concernsOf(visit, document)));
-  return warnings.filter((warning) => !shown.has(warning));
-};
-
 /** What a change ends, before it is made; nothing if it ends no token and lets none give less. */
 const consequences: Act['facts'] = async ({ call }, { id = '' }, { console: words, formats }, values) => {
   const { plan } = await call('updateClient', { ...values, client_id: id, dry_run: true });
@@ -168,7 +161,7 @@ const ADDING = Object.entries(NEW_CLIENTS).map(([kind, { first, values, members 
     },
     input: (typed) => ({ ...members, ...typed }),
     after: keepSecret,
-    warns: otherWarnings,
+    tells: SCOPE_WARNINGS,
     done: 'client_added',
     next: ({ client_id: id }: Document<'addClient'>) => ({ id }),
   },
@@ -208,7 +201,7 @@ export const CLIENTS: Acts = {
       mayEnd: true,
       facts: consequences,
       after: keepSecret,
-      warns: otherWarnings,
+      tells: SCOPE_WARNINGS,
       done: 'client_changed',
     },
     rotate_secret: {

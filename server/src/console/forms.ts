@@ -1,7 +1,7 @@
 // Draws the fields of forms. What they are is in fields.ts.
 
 import { html } from 'hono/html';
-import { sentenceAbout } from '../admin/operation_refused.ts';
+import { wholeSentenceIn } from '../admin/operation_refused.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
 import {
@@ -201,9 +201,7 @@ export function problemText(problem: ShownProblem, texts: Texts): Html {
   const more = detail === undefined ? '' : html` <span lang="en"><bdi>${sentence(detail)}</bdi></span>`;
   const where = line === undefined ? '' : `${forms.line(String(line))} `;
   const what =
-    said === undefined
-      ? html`${text}${place}${more}`
-      : html`<bdi>${sentence(sentenceAbout(said, refusals))}</bdi>`;
+    said === undefined ? html`${text}${place}${more}` : html`<bdi>${wholeSentenceIn(refusals, said)}</bdi>`;
   return html`${where}${what}${others.map((other) => html`<br>${problemText(other, texts)}`)}`;
 }
 

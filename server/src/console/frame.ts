@@ -1,6 +1,7 @@
 import { isJsonObject } from '@grantd/core/options';
 import { html, raw } from 'hono/html';
-import { type RefusalKind, type Said, sentenceAbout } from '../admin/operation_refused.ts';
+import { type RefusalKind, type Said, sentenceAbout, wholeSentenceIn } from '../admin/operation_refused.ts';
+import type { WarningSaid } from '../admin/warning.ts';
 import type { SealedValues } from '../pages/browser/cookies.ts';
 import type { FormTokens } from '../pages/browser/forms.ts';
 import type { PageContext } from '../pages/browser/request.ts';
@@ -41,8 +42,8 @@ export interface ConsoleView {
   /** URL of the sign-out page. */
   readonly signOut: string;
   readonly notice?: ConsoleNotice;
-  /** What the operation of the last change warns of, in English. */
-  readonly warnings?: readonly string[];
+  /** What the operation of the last change warns of. */
+  readonly warnings?: readonly WarningSaid[];
   /** Whether a sign-in came before what the administrator sent, which changed nothing. */
   readonly isUnsaved?: boolean;
 }
@@ -63,7 +64,7 @@ export async function consoleView(
   const opened = sealed === undefined ? undefined : await notices.open(sealed);
   const isOwn = isJsonObject(opened) && opened.sessionId === session.id;
   const notice = isOwn && isNotice(opened.console) ? opened.console : undefined;
-  const warnings = isOwn && Array.isArray(opened.warnings) ? opened.warnings.map(String) : [];
+  const warnings = isOwn && Array.isArray(opened.warnings) ? opened.warnings.filter(isWarning) : [];
   return {
     base: `${basePath}/console`,
     ...{ current, health, nowMs },
@@ -79,6 +80,11 @@ function isNotice(value: unknown): value is ConsoleNotice {
   return typeof value === 'string' && Object.hasOwn(textsIn('en').console.notices, value);
 }
 
+/** What is sealed is a warning, but perhaps one of an earlier version. */
+function isWarning(value: unknown): value is WarningSaid {
+  return Array.isArray(value) && Object.hasOwn(textsIn('en').console.warnings, String(value[0]));
+}
+
 /** Shows a page after a change. The notice is sealed, because anyone can make up a URL. */
 export async function toConsole(
   c: PageContext,
@@ -86,7 +92,7 @@ export async function toConsole(
   session: BrowserSession,
   url: string,
   notice: ConsoleNotice,
-  warnings: readonly string[] = [],
+  warnings: readonly WarningSaid[] = [],
 ): Promise<Response> {
   const sealed = await notices.seal({ console: notice, sessionId: session.id, warnings });
   return c.redirect(`${url}${url.includes('?') ? '&' : '?'}notice=${sealed}`, 303);
@@ -169,7 +175,7 @@ ${
     ? html`${problemLine(texts.console.forms.unsaved, 'unsaved')}
 `
     : ''
-}${(view.warnings ?? []).map((warning) => html`<p class="caution" lang="en">${icon('alert')}<span><bdi>${warning}</bdi></span></p>\n`)}
+}${(view.warnings ?? []).map((warning) => html`<p class="caution">${icon('alert')}<span><bdi>${wholeSentenceIn(texts.console.warnings, warning)}</bdi></span></p>\n`)}
 ${body}
 <script>${raw(FRAME_SCRIPT)}</script>
 ${copyScript()}`,

@@ -19,7 +19,7 @@ export const MAILS: Acts = {
       operation: 'testMail',
       form: { first: ['address'], labels: { address: 'recipient' } },
       done: 'mail_sent',
-      warns: ({ server, tls, answer }: Document<'testMail'>) => [`${server}, ${tls}: ${answer}`],
+      warns: ({ server, tls, answer }: Document<'testMail'>) => [['mail_accepted', server, tls, answer]],
     },
   },
 };

@@ -4,13 +4,19 @@ import type { Document } from '../admin/table.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { type Acts, actLink } from './acts.ts';
+import { type Act, type Acts, actLink } from './acts.ts';
 import { type ConsoleView, consoleFrame, termList } from './frame.ts';
 import { thingLinks } from './lists.ts';
 import { secretSection, submitSaved } from './shown_once.ts';
 import { TRY_STYLE } from './try_it.ts';
 
 const PLACE = 'server secret';
+
+/** Where the server has its secret from. */
+const placeOf: Act['warns'] = ({ file, source }: Document<'rotateSecrets' | 'dropSecrets'>) => {
+  const place = file ?? source;
+  return place === undefined ? [] : [['secret_place', place]];
+};
 
 export const SECRETS: Acts = {
   page: 'secrets',
@@ -25,8 +31,7 @@ export const SECRETS: Acts = {
       },
       done: ({ file }: Document<'rotateSecrets'>) =>
         file === undefined ? 'server_secret_by_option' : 'server_secret_rotated',
-      warns: ({ file, source }: Document<'rotateSecrets'>) =>
-        [file ?? source ?? ''].filter((one) => one !== ''),
+      warns: placeOf,
     },
     drop: {
       operation: 'dropSecrets',
@@ -35,8 +40,7 @@ export const SECRETS: Acts = {
       mayEnd: true,
       done: ({ file }: Document<'dropSecrets'>) =>
         file === undefined ? 'server_secret_by_option' : 'server_secrets_dropped',
-      warns: ({ file, source }: Document<'dropSecrets'>) =>
-        [file ?? source ?? ''].filter((one) => one !== ''),
+      warns: placeOf,
     },
   },
 };

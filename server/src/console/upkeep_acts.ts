@@ -1,6 +1,7 @@
 // Acts on pages that mostly show something: tokens and the audit trail.
 
 import { html } from 'hono/html';
+import { problemSaid } from '../admin/audit.ts';
 import { TOKEN_FILTERS } from '../admin/personal_tokens.ts';
 import { object, text, time } from '../admin/schema.ts';
 import type { Document } from '../admin/table.ts';
@@ -91,12 +92,10 @@ export const AUDIT: Acts = {
       operation: 'verifyAudit',
       done: ({ problems }: Document<'verifyAudit'>) =>
         problems.length === 0 ? 'audit_verified' : 'audit_broken',
-      warns: ({ problems, head }: Document<'verifyAudit'>) =>
-        problems.length === 0
-          ? head === undefined
-            ? []
-            : [`head: ${head}`]
-          : problems.slice(0, 3).map((problem) => JSON.stringify(problem)),
+      warns({ problems, head }: Document<'verifyAudit'>) {
+        if (problems.length > 0) return problems.slice(0, 3).map(problemSaid);
+        return head === undefined ? [] : [['audit_head', head]];
+      },
     },
     restart: {
       ...{ operation: 'restartAudit', form: { first: ['reason'] }, asks: () => true },

@@ -24,12 +24,14 @@ const OPTIONAL: readonly string[] = ['console'];
 const OWN_MEMBERS: readonly string[] = ['formats', 'language'];
 
 /** Texts that in English only pass an English part on. Another language says the same without it. */
-const WITH_ENGLISH: ReadonlySet<string> = new Set(
-  [
+const WITH_ENGLISH: ReadonlySet<string> = new Set([
+  ...[
     ...['schema_rule', 'name_form', 'claim_form', 'policy_unreachable', 'not_configured'],
     'not_for_admin_api',
   ].map((name) => `console.refusals.${name}`),
-);
+  // These give an order of the command line.
+  ...['name_unreadable', 'scope_of_others'].map((name) => `console.warnings.${name}`),
+]);
 
 type Node = Readonly<Record<string, unknown>>;
 type TextFunction = (...values: readonly never[]) => unknown;

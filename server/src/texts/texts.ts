@@ -13,6 +13,7 @@ import * as dePages from './de/pages.ts';
 import * as deReasons from './de/reasons.ts';
 import * as deRefusals from './de/refusals.ts';
 import * as deSupport from './de/support.ts';
+import * as deWarnings from './de/warnings.ts';
 import * as enActs from './en/acts.ts';
 import * as enCauses from './en/causes.ts';
 import * as enConsole from './en/console.ts';
@@ -25,6 +26,7 @@ import * as enPages from './en/pages.ts';
 import * as enReasons from './en/reasons.ts';
 import * as enRefusals from './en/refusals.ts';
 import * as enSupport from './en/support.ts';
+import * as enWarnings from './en/warnings.ts';
 
 const PARTS_EN = {
   ...enActs,
@@ -39,6 +41,7 @@ const PARTS_EN = {
   ...enReasons,
   ...enRefusals,
   ...enSupport,
+  ...enWarnings,
 };
 
 /** A language that lacks a text does not compile. */
@@ -57,6 +60,7 @@ function catalogue(language: Language, parts: typeof PARTS_EN) {
     REASONS,
     REFUSALS,
     SUPPORT,
+    WARNINGS,
   } = parts;
   const console = {
     ...CONSOLE,
@@ -68,6 +72,7 @@ function catalogue(language: Language, parts: typeof PARTS_EN) {
     refusals: REFUSALS,
     support: SUPPORT,
     overview: OVERVIEW,
+    warnings: WARNINGS,
   };
   return { formats: FORMATS, language, ...PAGES, labels: LABELS, console };
 }
@@ -90,6 +95,7 @@ export const DE = catalogue('de', {
   ...deReasons,
   ...deRefusals,
   ...deSupport,
+  ...deWarnings,
 });
 
 /** The language tag (BCP 47) of a catalogue. */

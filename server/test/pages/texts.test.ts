@@ -10,7 +10,7 @@ async function textsByPath(catalogue: unknown, path = ''): Promise<Map<string, s
   for (const [name, value] of Object.entries(catalogue as Readonly<Record<string, unknown>>)) {
     const here = `${path}${name}`;
     if (typeof value === 'string') found.set(here, value);
-    else if (typeof value === 'function') found.set(here, String(await value('2', '2')));
+    else if (typeof value === 'function') found.set(here, String(await value('2', '2', '2', '2')));
     else if (typeof value === 'object' && !(value instanceof Formats)) {
       for (const [inner, text] of await textsByPath(value, `${here}.`)) found.set(inner, text);
     }
