@@ -245,7 +245,7 @@ describe('forms', () => {
 
     const invitation = { do: 'invite', username: 'quentin', 'invitation.email': 'q@example.com' };
     const invited = await browser.submit(await at('users?ask=invite'), invitation);
-    assert.match(invited.html, /The user is invited\.[\s\S]*the email waits until a server/);
+    assert.match(invited.html, /The user is invited\.[\s\S]*The email waits until a server/);
     assert.equal((await set.instance.mails.list(false, 10))[0]?.recipient, 'q@example.com');
   });
 
