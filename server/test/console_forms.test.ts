@@ -478,7 +478,10 @@ describe('forms', () => {
     // Nothing has sealed this trail yet.
     const verify = async () =>
       browser.submit(await at('audit'), { do: 'verify', again: crypto.randomUUID() });
-    assert.match((await verify()).html, /Events were changed or removed[\s\S]*No chain protects the events yet/);
+    assert.match(
+      (await verify()).html,
+      /Events were changed or removed[\s\S]*No chain protects the events yet/,
+    );
     const restart = await browser.submit(await at('audit?ask=restart'), {
       do: 'restart',
       reason: 'first chain',
