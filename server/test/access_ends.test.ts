@@ -172,7 +172,7 @@ for (const database of DATABASES)
           assert.match(later.account, />Withdraw consent</);
         } else {
           assert.ok(!later.console.includes(NOT_NOW));
-          assert.doesNotMatch(later.console, /ask=(?:end_grant|end_client|withdraw_consent)/);
+          assert.doesNotMatch(later.console, /ask=(?:end_grant|end_client|end_application|withdraw_consent)/);
           assert.match(later.account, /No application has access to your account/);
         }
       });

@@ -14,10 +14,10 @@ import { openSqliteStorage } from '@grantd/core/sqlite';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { newClient, newCode, newToken } from '../../core/test/storage/samples.ts';
-import { auditBefore, verifyAudit } from '../src/admin/audit.ts';
+import { firstOf, verifyAudit } from '../src/admin/audit.ts';
 import { ocsfOf } from '../src/admin/ocsf.ts';
 import { AuditTrail, AuditTrailBroken } from '../src/data/audit.ts';
-import { type AuditEvent, withActor } from '../src/data/audit_search.ts';
+import { type AuditEvent, type AuditFilter, withActor } from '../src/data/audit_search.ts';
 import type { Database, OpenDatabase } from '../src/data/database.ts';
 import { postgresDatabase } from '../src/data/postgres_database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
@@ -92,6 +92,18 @@ const described = (description: string) => ({ description, signInPolicy: undefin
 /** Adds events to a database. */
 async function addGroups({ groups }: OpenDatabase, howMany: number, prefix = 'group'): Promise<void> {
   for (let at = 0; at < howMany; at++) await groups.add({ name: `${prefix}-${at}`, description: '' }, 0);
+}
+
+/** A page of events as the operation reads it. @returns also the number to go on with */
+async function pageBefore(
+  { auditTrail }: OpenDatabase,
+  before: number | undefined,
+  filter: AuditFilter,
+  { most, mostRead }: { readonly most: number; readonly mostRead?: number },
+) {
+  const { events, stoppedAt } = await firstOf(auditTrail.before(before, filter, mostRead), most + 1);
+  const page = events.slice(0, most);
+  return { events: page, next: stoppedAt ?? (events.length > most ? page.at(-1)?.sequence : undefined) };
 }
 
 for (const database of DATABASES) {
@@ -664,7 +676,7 @@ for (const database of DATABASES) {
         assert.deepEqual(found, expected, JSON.stringify(filter));
         const backwards: AuditEvent[] = [];
         for (let before: number | undefined; ; ) {
-          const page = await auditBefore(opened, before, filter, { most: 70 });
+          const page = await pageBefore(opened, before, filter, { most: 70 });
           backwards.push(...page.events);
           if (page.next === undefined) break;
           before = page.next;
@@ -681,7 +693,7 @@ for (const database of DATABASES) {
       const filter = { target: 'sealed-3' };
       const pages: (readonly string[])[] = [];
       for (let before: number | undefined; ; ) {
-        const page = await auditBefore(opened, before, filter, { most: 10, mostRead: 600 });
+        const page = await pageBefore(opened, before, filter, { most: 10, mostRead: 600 });
         pages.push(page.events.map(({ target }) => target));
         if (page.next === undefined) break;
         assert.ok(page.next < (before ?? 2201), `${page.next}`);
@@ -690,7 +702,7 @@ for (const database of DATABASES) {
       assert.deepEqual(pages, [[], ['sealed-3']]);
       const all: number[] = [];
       for (let before: number | undefined; ; ) {
-        const page = await auditBefore(opened, before, {}, { most: 700, mostRead: 600 });
+        const page = await pageBefore(opened, before, {}, { most: 700, mostRead: 600 });
         assert.ok(page.events.length <= 700);
         all.push(...page.events.map(({ sequence }) => sequence));
         if (page.next === undefined) break;
@@ -700,6 +712,17 @@ for (const database of DATABASES) {
         all,
         Array.from({ length: 2200 }, (_, at) => 2200 - at),
       );
+      const forwards: number[] = [];
+      const stops: number[] = [];
+      for (let after = 0; ; ) {
+        const page = await firstOf(opened.auditTrail.after(after, {}, 600), Number.POSITIVE_INFINITY);
+        forwards.push(...page.events.map(({ sequence }) => sequence));
+        if (page.stoppedAt === undefined) break;
+        stops.push(page.stoppedAt);
+        after = page.stoppedAt;
+      }
+      assert.deepEqual(forwards, all.reverse());
+      assert.ok(stops.length >= 2, 'it stopped on the way');
     });
 
     test('a search stops after a number of blocks that cannot have what it looks for, and goes on', async (t) => {
@@ -709,7 +732,7 @@ for (const database of DATABASES) {
       const filter = { target: 'sealed-3' };
       const pages: (readonly [string[], number | undefined])[] = [];
       for (let before: number | undefined; ; ) {
-        const page = await auditBefore(opened, before, filter, { most: 10, mostRead: 32 });
+        const page = await pageBefore(opened, before, filter, { most: 10, mostRead: 32 });
         pages.push([page.events.map(({ target }) => target), page.next]);
         if (page.next === undefined) break;
         before = page.next;
@@ -719,6 +742,8 @@ for (const database of DATABASES) {
         [[], 512 * 2 + 1],
         [['sealed-3'], undefined],
       ]);
+      const last = { target: `sealed-${512 * 6 - 1}` };
+      assert.deepEqual((await firstOf(opened.auditTrail.after(0, last, 32), 10)).stoppedAt, 512 * 2);
     });
 
     test('a killed process leaves both a change and its event, or neither', async (t) => {

@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
-import { auditBefore } from '../src/admin/audit.ts';
+import { firstOf } from '../src/admin/audit.ts';
 import { call } from '../src/admin/in_process.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
@@ -325,8 +325,12 @@ describe('tokens', () => {
     const rowsOf = async (query: string) => {
       const { html } = await browser.get(`${set.url}/console/tokens?${query}`);
       const rows = [...html.matchAll(/<tr><th scope="row">.*?<\/tr>/gs)].map(([row]) => row);
-      const [, next] = /<a id="next" class="button" href="[^"?]*\?([^"]*)"/.exec(html) ?? [];
-      return { html, rows, next: next?.replaceAll('&amp;', '&') };
+      const [previous, next] = ['previous', 'next'].map((id) =>
+        new RegExp(`<a id="${id}" class="button" href="[^"?]*\\?([^"]*)"`)
+          .exec(html)?.[1]
+          ?.replaceAll('&amp;', '&'),
+      );
+      return { html, rows, previous, next };
     };
     const none = await rowsOf('client=issuing');
     assert.match(none.html, /Nothing found.*id="all"/s);
@@ -356,13 +360,15 @@ describe('tokens', () => {
     const second = await rowsOf(first.next ?? '');
     assert.equal(second.rows.length, 2);
     assert.equal(second.next, undefined);
+    const back = await rowsOf(second.previous ?? '');
+    assert.deepEqual(back.rows.length, 40, 'the page before');
     const shown = [...first.rows, ...second.rows].map((row) => /title="([^"]*)"/.exec(row)?.[1]);
     assert.equal(new Set(shown).size, 42);
 
     const [, id = ''] = /title="([^"]*)"/.exec(newest) ?? [];
     const page = await browser.get(`${set.url}/console/tokens?id=${encodeURIComponent(id)}`);
     assert.match(page.html, /<dt>Expires<\/dt><dd><time [^>]*>.* UTC/);
-    assert.ok((await browser.get(`${set.url}/console/tokens?client=issuing&before=x`)).status === 200);
+    assert.equal((await browser.get(`${set.url}/console/tokens?client=issuing&cursor=x`)).status, 400);
     assert.equal((await rowsOf('user=no-such-user')).rows.length, 0);
   });
 
@@ -669,7 +675,10 @@ describe('users and clients', () => {
       (await browser.submit(asked, { do: 'end_access' })).html,
       /All access of the user has ended\./,
     );
-    const { events } = await auditBefore(set.instance, undefined, { type: 'subject_revoked' }, { most: 100 });
+    const { events } = await firstOf(
+      set.instance.auditTrail.before(undefined, { type: 'subject_revoked' }),
+      100,
+    );
     const alice = await set.instance.people.byName('alice');
     assert.deepEqual([events[0]?.target, events[0]?.actor], [subject, `console:${alice?.subject}`]);
     assert.equal(await set.isActive(access), false);
@@ -735,7 +744,9 @@ describe('grants', () => {
     assert.ok(explained.record?.grantId && first);
     const browser = await set.browserOf('alice');
     const page = await browser.get(`${set.url}/console/users?sub=${subject}`);
-    assert.equal([...page.html.matchAll(/id="ask-end_grant-/g)].length, 2);
+    assert.equal([...page.html.matchAll(/id="ask-end_client-/g)].length, 1, 'one row for both grants');
+    const both = await browser.get(`${set.url}/console/users?sub=${subject}&ask=end_client&client=app`);
+    assert.match(both.html, /<dt>Grants that end<\/dt><dd>2<\/dd>[\s\S]*<dt>Active tokens<\/dt><dd>4<\/dd>/);
     const url = `${set.url}/console/users?sub=${subject}&ask=end_grant&grant=${explained.record.grantId}`;
     const asked = await browser.get(url);
     assert.match(asked.html, /<dt>Active tokens<\/dt><dd>2<\/dd>/);
@@ -807,11 +818,9 @@ describe('groups', () => {
     assert.match(removed.html, /The group is removed\./);
     const again = await browser.submit(removal, { do: 'remove', again: 'later' });
     assert.equal(again.status, 404, 'an old question is over');
-    const { events } = await auditBefore(
-      set.instance,
-      undefined,
-      { type: 'group_member_removed' },
-      { most: 100 },
+    const { events } = await firstOf(
+      set.instance.auditTrail.before(undefined, { type: 'group_member_removed' }),
+      100,
     );
     const alice = await set.instance.people.byName('alice');
     assert.equal(events[0]?.actor, `console:${alice?.subject}`);
@@ -953,7 +962,7 @@ describe('keys', () => {
     const other = { ...hiddenFields(asked), rotated: 'all', do: 'rotate' };
     assert.equal((await browser.post(`${set.url}/console/keys`, other)).status, 409);
     assert.deepEqual(await currentKeys(), rotated);
-    const { events } = await auditBefore(set.instance, undefined, { type: 'key_rotated' }, { most: 100 });
+    const { events } = await firstOf(set.instance.auditTrail.before(undefined, { type: 'key_rotated' }), 100);
     const alice = await set.instance.people.byName('alice');
     assert.equal(events[0]?.actor, `console:${alice?.subject}`);
   });
@@ -1221,7 +1230,7 @@ describe('overview and events', () => {
     const own = await startConsole({}, sqliteDatabase(path));
     t.after(() => own.close());
     await own.addUser('alice', ['admins']);
-    const { events } = await auditBefore(own.instance, undefined, {}, { most: 1 });
+    const { events } = await firstOf(own.instance.auditTrail.before(undefined, {}), 1);
     const last = events[0]?.sequence ?? 0;
     const database = new DatabaseSync(path);
     database.exec(`

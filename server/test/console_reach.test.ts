@@ -21,11 +21,10 @@ const acting = (id: string, active: boolean, applications: readonly string[]) =>
 async function rowsOf(lists: Partial<ReachView>): Promise<readonly string[]> {
   const view: ReachView = {
     ...{ base: '/console', grants: [], acting: [], consents: [], tokens: [], nowMs: Date.parse(LATER) },
-    client: () => undefined,
+    ...{ issuedAt: () => undefined, client: () => undefined },
     ...lists,
   };
-  const ending = (what: Ending) =>
-    html`[${Object.entries(what).flatMap(([act, of]) => [act, ...Object.values(of)])}]`;
+  const ending = ({ act, given }: Ending) => html`[${[act, ...Object.values(given)].join(' ')}]`;
   const table = String(await reachTable(view, ending, textsIn('en')));
   const text = table.replaceAll(/<\/t[hd]>/g, ' ').replaceAll(/<[^>]*>/g, '');
   return text.split('\n').map((line) => line.replaceAll(/\s+/g, ' ').trim());
@@ -46,19 +45,55 @@ test('an application with active tokens comes first, and only such access can be
     found.map((row) => row.split(' ')[0]),
     ['billing', 'photos', 'old'],
   );
-  assert.match(found[0] ?? '', /JWT of a trusted issuer.*\[end_client,?billing\]$/);
-  assert.match(found[1] ?? '', /\[end_grant,?g1\]$/);
+  assert.match(found[0] ?? '', /JWT of a trusted issuer.*\[end_client billing\]$/);
+  assert.match(found[1] ?? '', /\[end_client photos\]$/);
   assert.match(found[2] ?? '', /inactive photos/);
   assert.doesNotMatch(found[2] ?? '', /\[/);
 });
 
-test('a consent is a row only if it allows more than the active tokens', async () => {
-  const consents = [consent('photos', ['a']), consent('notes', ['a']), consent('wiki', ['a', 'b'])];
-  const rows = await rowsOf({ consents, grants: [grant('g1', 'photos'), grant('g2', 'wiki')] });
-  const shown = (id: string) => rows.filter((row) => row.includes(`[withdraw_consent${id}]`));
-  assert.deepEqual(shown('photos'), []);
-  assert.match(shown('notes').join(), /^notes ?No access now, but the application will not ask again/);
-  assert.match(shown('wiki').join(), /^wiki ?Will not ask again/);
+test('each application is one row, with its access, its consent, and one act that ends both', async () => {
+  const uri = 'https://api.example/photos';
+  const rows = await rowsOf({
+    grants: [grant('g1', 'photos', [uri]), grant('g2', 'photos'), grant('g3', 'wiki'), grant('g4', 'shop')],
+    consents: [consent('photos', ['a']), consent('wiki', ['a', 'b']), consent('notes', ['c'])],
+    acting: [acting('wiki', true, ['photos'])],
+  });
+  assert.ok(rows.includes('3 applications have access now.'));
+  const shown = (id: string) => rows.filter((row) => row.startsWith(id));
+  assert.equal(shown('photos').length, 1);
+  assert.match(
+    shown('photos').join(),
+    /^photos a https:\S+ ?Will not ask again .*\[end_application photos\]$/,
+  );
+  assert.match(
+    shown('wiki').join(),
+    /^wiki photos a ?Will not ask again, also for: ?b .*\[end_application wiki\]$/,
+  );
+  assert.match(shown('shop').join(), /^shop a .*\[end_client shop\]$/);
+  assert.match(
+    shown('notes').join(),
+    /^notes ?No access now, but the application will not ask again c .*\[withdraw_consent notes\]$/,
+  );
+});
+
+test('a personal access token is a row of its own, with an act that ends only this token', async () => {
+  const token = {
+    ...{ id: 'g2', sub: 'bob', name: 'CI', resource: 'https://docs.example', scopes: ['docs:read'] },
+    ...{ bound: false, created_at: AT, expires_at: LATER },
+  };
+  const grants = [grant('g1', 'tokens'), grant('g2', 'tokens')];
+  const rows = await rowsOf({ grants, tokens: [token] });
+  assert.match(rows.filter((row) => row.startsWith('CI')).join(), /not used yet \[end_grant g2\]$/);
+  assert.match(rows.filter((row) => row.startsWith('tokens')).join(), /\[end_client tokens\]$/);
+});
+
+test('an application was last used when it last got a token', async () => {
+  const rows = await rowsOf({
+    grants: [grant('g1', 'photos'), grant('g2', 'notes')],
+    issuedAt: (id) => (id === 'photos' ? '2026-03-01T22:00:00Z' : undefined),
+  });
+  assert.match(rows.filter((row) => row.startsWith('photos')).join(), /a yesterday 2 hours ago/);
+  assert.equal((await rowsOf({ grants: [grant('g1', 'photos')] })).join().includes('Last used'), false);
 });
 
 test('a grant says which APIs it is for', async () => {
@@ -71,7 +106,7 @@ test('a grant says which APIs it is for', async () => {
 
 test('a column that no row uses is left out', async () => {
   const heads = async (lists: Partial<ReachView>) => (await rowsOf(lists)).join(' ');
-  const few = await heads({ grants: [grant('g1', 'photos')] });
+  const few = await heads({ grants: [grant('g1', 'photos')], consents: [consent('photos', ['a'])] });
   assert.doesNotMatch(few, /Through|Last used/);
   const more = await heads({ acting: [acting('billing', true, ['photos'])] });
   assert.match(more, /Through.*Last used/);

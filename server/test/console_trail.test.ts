@@ -57,6 +57,42 @@ test('the overview says how many changes it leaves out, and leads to changes onl
   }
 });
 
+test('the pages of the trail lead to earlier events, and back to later ones', async () => {
+  for (let at = 0; at < 120; at++)
+    await set.instance.storage.recordAct({
+      type: 'person_unlocked',
+      target: `paged-${at % 2}`,
+      actor: 'cli',
+    });
+  const pageAt = async (url: string) => {
+    const { html } = await browser.get(`${set.url}${url.replaceAll('&amp;', '&')}`);
+    const link = (id: string) => new RegExp(`<a id="${id}" class="button" href="([^"]*)"`).exec(html)?.[1];
+    const [first, previous, next] = ['first', 'previous', 'next'].map(link);
+    return { numbers: html.match(/id="event-\d+"/g) ?? [], first, previous, next };
+  };
+  for (const [filter, count] of [
+    ['type=person_unlocked&since=2026-01-01', undefined],
+    ['target=paged-1', 60],
+  ] as const) {
+    const pages = [await pageAt(`/console/audit?${filter}`)];
+    for (let next = pages[0]?.next; next !== undefined; next = pages.at(-1)?.next)
+      pages.push(await pageAt(next));
+    assert.ok(pages.length >= 2, filter);
+    const all = pages.flatMap(({ numbers }) => numbers);
+    assert.equal(new Set(all).size, count ?? all.length);
+    assert.equal(pages[0]?.previous, undefined);
+    for (const [at, { first, previous }] of pages.entries()) {
+      if (at === 0) continue;
+      assert.equal(
+        (await pageAt(previous ?? '')).numbers.join(),
+        pages[at - 1]?.numbers.join(),
+        `${filter} ${at}`,
+      );
+      assert.equal((await pageAt(first ?? '')).numbers.join(), pages[0]?.numbers.join());
+    }
+  }
+});
+
 test('events of one request, and repeated failures of one user, are one row', () => {
   const event = (number: number, others: Partial<AuditEventView>): AuditEventView => ({
     ...{ number, at: `2026-01-01T00:00:0${number}.000Z`, type: 'session_ended', target: 't', actor: 'cli' },

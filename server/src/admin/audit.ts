@@ -13,7 +13,9 @@ import {
   type OperationParts,
   operation,
   PAGING,
+  pageAt,
   paged,
+  pagePlace,
   placeOf,
   stream,
   timeIn,
@@ -284,43 +286,19 @@ function eventView({ sequence, atMs, type, target, actor, subject }: EventRecord
 
 // ── Rules ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-type AuditParts = Pick<OperationParts, 'auditTrail'>;
-
-/** A page of the audit trail. */
-export interface AuditPage {
-  readonly events: readonly AuditEvent[];
-  /** The number to go on with; `undefined` if all were read. */
-  readonly next: number | undefined;
-}
-
-interface AuditLimits {
-  /** Maximum events of the page. */
-  readonly most: number;
-  /** About how many events to read at most, whether or not they fit the filter. Default: all. */
-  readonly mostRead?: number;
-}
-
-/**
- * Lists events, the newest first.
- * @param before only events before this number: `next` of the page before
- */
-export async function auditBefore(
-  { auditTrail }: AuditParts,
-  before: number | undefined,
-  filter: AuditFilter,
-  { most, mostRead }: AuditLimits,
-): Promise<AuditPage> {
-  const found = auditTrail.before(before, filter, mostRead);
+/** The first events of a search. @returns also where the search stopped, if it did before it had found so many */
+export async function firstOf(
+  found: AsyncGenerator<AuditEvent, number | undefined, void>,
+  most: number,
+): Promise<{ readonly events: readonly AuditEvent[]; readonly stoppedAt?: number | undefined }> {
   const events: AuditEvent[] = [];
-  for (;;) {
+  while (events.length < most) {
     const { done, value } = await found.next();
-    if (done === true) return { events, next: value };
-    if (events.length === most) {
-      await found.return(undefined);
-      return { events, next: events.at(-1)?.sequence };
-    }
+    if (done === true) return { events, stoppedAt: value };
     events.push(value);
   }
+  await found.return(undefined);
+  return { events };
 }
 
 /**
@@ -475,11 +453,15 @@ prints the same events in the order in which they happened.
     },
     async perform(parts, { limit = DEFAULT_LIMIT, cursor, ...filters }) {
       const filter = await filterFrom(parts, filters);
-      const place = placeOf({ ...optional('cursor', cursor) });
-      const before = place === undefined ? undefined : Number(place);
-      const most = { most: limit, mostRead: MAX_EVENTS_READ };
-      const { events, next } = await auditBefore(parts, before, filter, most);
-      return paged(events.map(auditEventView), next);
+      const place = pagePlace({ ...optional('cursor', cursor) }, (at) => typeof at === 'number');
+      const number = place && Number(place.at);
+      const { auditTrail } = parts;
+      const found =
+        number !== undefined && place?.isBefore
+          ? auditTrail.after(number, filter, MAX_EVENTS_READ)
+          : auditTrail.before(number, filter, MAX_EVENTS_READ);
+      const { events, stoppedAt } = await firstOf(found, limit + 1);
+      return pageAt(events, { limit, place, stoppedAt }, ({ sequence }) => sequence, auditEventView);
     },
   }),
   verifyAudit: change({

@@ -12,7 +12,7 @@ import { verifiedAddressOf } from '../people/mailing.ts';
 import { OwnPasswords, providerOfAddress } from '../people/own_passwords.ts';
 import { waysOf } from '../people/ways_to_sign_in.ts';
 import { EN, reasonIn } from '../texts/texts.ts';
-import { auditBefore } from './audit.ts';
+import { firstOf } from './audit.ts';
 import { requireClient } from './client_rules.ts';
 import { LOCK, type LockView, locksIn, lockView } from './factors.ts';
 import { requireSubject } from './groups.ts';
@@ -238,11 +238,9 @@ async function attemptsView(parts: Parts, subject: string): Promise<readonly Att
   const [history, trail] = await Promise.all([
     sessions.signInsOf(subject, clock()),
     caller.has(['grantd:events:read'])
-      ? auditBefore(
-          parts,
-          undefined,
-          { type: 'sign_in_failed', subject },
-          { most: MAX_ATTEMPTS, mostRead: MAX_EVENTS_READ },
+      ? firstOf(
+          parts.auditTrail.before(undefined, { type: 'sign_in_failed', subject }, MAX_EVENTS_READ),
+          MAX_ATTEMPTS,
         )
       : { events: [] },
   ]);

@@ -1,7 +1,7 @@
 import { EVENT_TYPES } from '@grantd/core';
 import { html } from 'hono/html';
 import type { AuditEventView } from '../admin/audit.ts';
-import { cursorOf, MAX_EVENTS_READ, MAX_LIMIT } from '../admin/operation.ts';
+import { cursorOf, MAX_EVENTS_READ, MAX_LIMIT, readCursor } from '../admin/operation.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import type { Input } from '../admin/table.ts';
 import { changesIn, type MemberChange } from '../data/changes.ts';
@@ -10,8 +10,8 @@ import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { labelOf } from './forms.ts';
-import { type ConsoleView, consoleFrame, nextLink, type Row, section, termList, urlOf } from './frame.ts';
-import { nextAfter } from './lists.ts';
+import { type ConsoleView, consoleFrame, type Row, section, termList, urlOf } from './frame.ts';
+import { type PageUrls, pageLinks, pagesAround } from './lists.ts';
 import { namesOf } from './names.ts';
 import {
   endingReasonOf,
@@ -66,18 +66,18 @@ export async function showAudit(visit: Visit): Promise<Response> {
   const number = c.req.query('event');
   if (number !== undefined) return renderPage(c, eventPage(await eventView(visit, number), setting));
   const filters = filtersIn(c.req.query());
+  const { cursor = '' } = c.req.query();
   const order = {
     ...(await orderOf(visit, filters)),
-    ...cursorIn(c.req.query('before')),
+    ...(cursor !== '' && { cursor }),
     limit: EVENTS_PER_PAGE,
   };
   const page = await call('listAudit', order);
-  const before = nextAfter(page);
   const shown: AuditView = {
     ...{ ...view, ...(await saying(visit, page.items, filters.user)), events: page.items, filters },
     ...(page.items.length === 0 &&
       filters.user !== '' && { isUnknownUser: !(await isUser(visit, filters.user)) }),
-    ...(before !== undefined && { next: urlOf(view.base, 'audit', { ...filters, before }) }),
+    pages: pagesAround(page, (to) => urlOf(view.base, 'audit', { ...filters, cursor: to })),
   };
   return renderPage(c, auditPage(shown, setting));
 }
@@ -154,12 +154,17 @@ export async function downloadAudit(visit: Visit): Promise<Response> {
   });
 }
 
+/** The number of the event before the next ones. @returns `undefined` if there are none */
+function nextAfter({ next_cursor: cursor }: { readonly next_cursor?: string }): string | undefined {
+  return cursor === undefined ? undefined : String(readCursor(cursor)?.at);
+}
+
 function filtersIn(query: Readonly<Record<string, string>>): GivenFilters {
   return Object.fromEntries(FILTERS.map((name) => [name, query[name]?.trim() ?? ''])) as GivenFilters;
 }
 
 /** The events before one, by the number in a URL. */
-export function cursorIn(before = ''): { readonly cursor?: string } {
+function cursorIn(before = ''): { readonly cursor?: string } {
   return /^[1-9]\d{0,15}$/.test(before) ? { cursor: cursorOf(Number(before)) } : {};
 }
 
@@ -229,13 +234,12 @@ export interface AuditView extends ConsoleView, SentenceView {
   readonly base: string;
   readonly events: readonly AuditEventView[];
   readonly filters: GivenFilters;
-  /** URL of earlier events. */
-  readonly next?: string;
+  readonly pages: PageUrls;
   /** Whether no user has the name or subject of the filter. Present if no event was found. */
   readonly isUnknownUser?: boolean;
 }
 
-/** `/console/audit`: fields of `FILTERS`, links `range-NAME`, `next`, `all` and `download`. */
+/** `/console/audit`: fields of `FILTERS`, links `range-NAME`, `first`, `previous`, `next`, `all` and `download`. */
 export function auditPage(view: AuditView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { audit: words, events: eventWords } = texts.console;
@@ -277,8 +281,8 @@ ${CHECKS.map(
 ${isFiltered ? html`<a id="all" class="button" href="${urlOf(base, 'audit')}">${words.all}</a>` : ''}</div>
 </form>
 <nav class="ranges" aria-label="${words.ranges.label}">${(Object.keys(RANGES) as (keyof typeof RANGES)[]).map(rangeLink)}</nav>
-${events.length === 0 ? html`<p class="empty">${view.next !== undefined ? texts.console.nothingYet : view.isUnknownUser === true ? words.noSuchUser(filters.user) : filters.request === '' ? texts.console.nothingFound : words.notInTrail(filters.request)}</p>` : eventList(foldedEvents(events, filters), view, texts)}
-${nextLink(view.next, texts)}
+${events.length === 0 ? html`<p class="empty">${(view.pages.next ?? view.pages.previous) !== undefined ? texts.console.nothingYet : view.isUnknownUser === true ? words.noSuchUser(filters.user) : filters.request === '' ? texts.console.nothingFound : words.notInTrail(filters.request)}</p>` : eventList(foldedEvents(events, filters), view, texts)}
+${pageLinks(view.pages, texts)}
 ${auditActs(view, texts)}
 ${
   events.length === 0

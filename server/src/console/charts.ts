@@ -323,4 +323,6 @@ new ResizeObserver(() => {
     if (plot.width !== place.clientWidth) plot.setSize({ width: place.clientWidth, height: 160 });
 }).observe(charts);
 setInterval(refresh, ${SAMPLE_SECONDS * 1000});
+// A server that has just started has no figures for some seconds.
+const early = setInterval(() => { if (figures.times.length === 0) refresh(); else clearInterval(early); }, 1000);
 `;

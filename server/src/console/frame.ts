@@ -394,11 +394,6 @@ ${body}
 `;
 }
 
-/** A link to the next page of a list; empty on the last page. */
-export function nextLink(url: string | undefined, texts: Texts): Html | '' {
-  return url === undefined ? '' : html`<a id="next" class="button" href="${url}">${texts.console.next}</a>`;
-}
-
 /** The form on the page of a thing, with buttons and links to questions. */
 export function actionForm(
   view: ConsoleView,

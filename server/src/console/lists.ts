@@ -1,7 +1,7 @@
 // Lists of users, clients and groups: a table with filters, sorted by an index, and the way to the pages around it.
 import { html } from 'hono/html';
 import { CLIENT_KINDS, CLIENT_STATES } from '../admin/clients.ts';
-import { type Page, readCursor } from '../admin/operation.ts';
+import type { Page } from '../admin/operation.ts';
 import { optional } from '../admin/schema.ts';
 import { LISTED_FACTORS, PEOPLE_STATES } from '../data/people_list.ts';
 import { copyOf } from '../pages/drawing/copying.ts';
@@ -141,11 +141,6 @@ export function chosen<const N extends string, const V extends string>(
     name,
     values.find((value) => value === c.req.query(name)),
   );
-}
-
-/** The number of the row before the next page. @returns `undefined` on the last page */
-export function nextAfter({ next_cursor: cursor }: { readonly next_cursor?: string }): string | undefined {
-  return cursor === undefined ? undefined : String(readCursor(cursor)?.at);
 }
 
 /** A page that may have ended because a search took too long. */

@@ -1,4 +1,4 @@
-// The applications that reach a user's data: grants, services and agents that act, consents and personal access tokens.
+// The applications that reach a user's data, one row for each: with grants, as services and agents that act, and by consents.
 import { type ClientRecord, isUnchecked } from '@grantd/core';
 import { html } from 'hono/html';
 import type { PersonalTokenView } from '../admin/personal_tokens.ts';
@@ -6,15 +6,15 @@ import type { ActingView, ConsentView, GrantView } from '../admin/sessions.ts';
 import { hourOfUse, named } from '../pages/drawing/application_shown.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
+import type { Given } from './acts.ts';
 import { type Cell, dataTable, type Head, thingUrl } from './lists.ts';
 import { codes, moment } from './values.ts';
 
 /** What the server knows about the access to a user's data. */
-export interface ReachView {
+export interface ReachView extends AccessLists {
   readonly base: string;
-  readonly grants: readonly GrantView[];
-  readonly acting: readonly ActingView[];
-  readonly consents: readonly ConsentView[];
+  /** When a client last got a token for the user, if it is known. */
+  readonly issuedAt: (clientId: string) => string | undefined;
   /** Their grants have the same identifiers. */
   readonly tokens: readonly PersonalTokenView[];
   /** The client that a list names; `undefined` if it was removed. */
@@ -22,31 +22,36 @@ export interface ReachView {
   readonly nowMs: number;
 }
 
-type Lists = Pick<ReachView, 'grants' | 'acting' | 'consents' | 'tokens'>;
+export interface AccessLists {
+  readonly grants: readonly GrantView[];
+  readonly acting: readonly ActingView[];
+  readonly consents: readonly ConsentView[];
+}
 
-type ReachKind = 'grant' | 'personal_token' | 'acting' | 'consent';
-
-/** One way in which a client reaches the data. */
-interface Reach {
-  readonly kind: ReachKind;
-  readonly clientId: string;
-  /** Whether it has live tokens. */
-  readonly isActive: boolean;
+interface Access {
   readonly scopes: readonly string[];
   readonly resources: readonly string[];
+}
+
+/** An application that reaches the data, or a personal access token. */
+interface Reach extends Access {
+  readonly clientId: string;
+  /** Whether it has live tokens. Their scopes and APIs are shown, otherwise those of the consent. */
+  readonly isActive: boolean;
   readonly since: string | undefined;
-  readonly lastUsed?: string | undefined;
+  /** To the hour. */
+  readonly lastUsed: string | undefined;
   /** Of services and agents: the applications through which they act. */
   readonly applications?: readonly string[];
   readonly isAgent?: boolean;
-  /** Of personal access tokens. */
-  readonly tokenName?: string;
-  /** Of grants. */
-  readonly grantId?: string;
+  /** What a consent allows without a question, besides what is shown. */
+  readonly consent?: Access;
+  /** A personal access token: the ID of its grant, and its name. */
+  readonly personal?: { readonly grant: string; readonly name: string };
 }
 
 /** The clients that the lists name. */
-export function clientsIn({ grants, acting, consents }: Omit<Lists, 'tokens'>): readonly string[] {
+export function clientsIn({ grants, acting, consents }: AccessLists): readonly string[] {
   return [
     ...[...grants, ...acting, ...consents].map(({ client_id: id }) => id),
     ...acting.flatMap(({ applications }) => applications),
@@ -54,46 +59,68 @@ export function clientsIn({ grants, acting, consents }: Omit<Lists, 'tokens'>): 
 }
 
 /** Those with live tokens come first, then the latest. */
-function reachesIn(lists: Lists): readonly Reach[] {
-  const { grants, acting, consents, tokens } = lists;
-  const held: readonly Reach[] = [
-    ...grants.map(({ id, client_id: clientId, scopes, resources, created_at: since }): Reach => {
-      const token = tokens.find((one) => one.id === id);
-      const grant = { clientId, isActive: true, scopes, since, grantId: id };
-      if (token === undefined) return { ...grant, kind: 'grant', resources };
-      const { name: tokenName, resource, last_used_at: lastUsed } = token;
-      return { ...grant, kind: 'personal_token', resources: [resource], tokenName, lastUsed };
-    }),
-    ...acting.map(
-      ({ client_id: clientId, active: isActive, agent: isAgent, last_used_at: lastUsed, ...one }): Reach => ({
-        ...{ kind: 'acting', clientId, isActive, isAgent, lastUsed, since: one.since },
-        ...{ scopes: one.scopes, resources: one.resources, applications: one.applications },
-      }),
-    ),
-  ];
-  const atMs = ({ lastUsed, since }: Reach) => Date.parse(lastUsed ?? since ?? '') || 0;
-  return [...held, ...consents.flatMap((consent) => beyond(consent, held))].toSorted(
+function reachesIn({ tokens, issuedAt, ...lists }: ReachView): readonly Reach[] {
+  const made = new Set(tokens.map(({ id }) => id));
+  const granted = { ...lists, grants: lists.grants.filter(({ id }) => !made.has(id)) };
+  const all = [...granted.grants, ...lists.acting, ...lists.consents].map(({ client_id: id }) => id);
+  const personal = lists.grants.flatMap(({ id, client_id: clientId, ...grant }): readonly Reach[] => {
+    const token = tokens.find((one) => one.id === id);
+    if (token === undefined) return [];
+    const { name, resource, last_used_at: lastUsed } = token;
+    const access = { scopes: grant.scopes, resources: [resource] };
+    const times = { since: grant.created_at, lastUsed };
+    return [{ clientId, isActive: true, ...access, ...times, personal: { grant: id, name } }];
+  });
+  const atMs = ({ clientId, lastUsed, since, personal: token }: Reach) =>
+    Date.parse((token ? undefined : issuedAt(clientId)) ?? lastUsed ?? since ?? '') || 0;
+  return [...personal, ...[...new Set(all)].map((id) => reachOf(id, granted))].toSorted(
     (one, other) => Number(other.isActive) - Number(one.isActive) || atMs(other) - atMs(one),
   );
 }
 
-/** A consent allows new tokens without a question. It is left out if the client has live tokens for all of it. */
-function beyond({ client_id: clientId, entries }: ConsentView, held: readonly Reach[]): readonly Reach[] {
-  const own = held.filter((one) => one.clientId === clientId && one.isActive);
-  const all = (member: 'scopes' | 'resources') => [...new Set(entries.flatMap((entry) => entry[member]))];
-  const more = (member: 'scopes' | 'resources') =>
-    all(member).some((value) => !own.some((one) => one[member].includes(value)));
-  if (own.length > 0 && !more('scopes') && !more('resources')) return [];
-  const [since] = entries.map(({ given_at: at }) => at).toSorted();
-  const access = { scopes: all('scopes'), resources: all('resources'), since };
-  return [{ kind: 'consent', clientId, isActive: false, ...access }];
+/** What one client reaches. */
+export function reachOf(clientId: string, { grants, acting, consents }: AccessLists): Reach {
+  const isOwn = (one: { readonly client_id: string }) => one.client_id === clientId;
+  const held = grants.filter(isOwn);
+  const acts = acting.filter(isOwn);
+  const allowed = consents.filter(isOwn).flatMap(({ entries }) => entries);
+  const isActive = held.length > 0 || acts.some(({ active }) => active);
+  const shown = accessOf(isActive ? [...held, ...acts] : allowed);
+  const consent = accessOf(allowed);
+  const [since] = [
+    ...held.map(({ created_at: at }) => at),
+    ...acts.map(({ since: at }) => at),
+    ...allowed.map(({ given_at: at }) => at),
+  ].toSorted();
+  return {
+    ...{ clientId, isActive, ...shown, since, lastUsed: acts[0]?.last_used_at },
+    ...(acts[0] && { applications: acts[0].applications, isAgent: acts[0].agent }),
+    ...(allowed.length > 0 && {
+      consent: {
+        scopes: consent.scopes.filter((scope) => !shown.scopes.includes(scope)),
+        resources: consent.resources.filter((uri) => !shown.resources.includes(uri)),
+      },
+    }),
+  };
 }
 
-/** What an administrator can end: a grant, the access of a client, or a consent. */
-export type Ending =
-  | { readonly end_grant: { readonly grant: string } }
-  | { readonly end_client: { readonly client: string } }
-  | { readonly withdraw_consent: { readonly client: string } };
+function accessOf(all: readonly Access[]): Access {
+  const united = (member: keyof Access) => [...new Set(all.flatMap((one) => one[member]))];
+  return { scopes: united('scopes'), resources: united('resources') };
+}
+
+/** The act that ends all that a row shows, with its parameters. */
+export interface Ending {
+  readonly act: 'end_grant' | 'end_client' | 'end_application' | 'withdraw_consent';
+  readonly given: Given;
+}
+
+/** @returns `undefined` if there is nothing to end */
+function endingOf({ clientId: client, isActive, consent, personal }: Reach): Ending | undefined {
+  if (personal !== undefined) return { act: 'end_grant', given: { grant: personal.grant } };
+  if (isActive) return { act: consent === undefined ? 'end_client' : 'end_application', given: { client } };
+  return consent && { act: 'withdraw_consent', given: { client } };
+}
 
 /** The table, without columns in which no row has anything. @param ending the link that begins the end */
 export function reachTable(
@@ -106,25 +133,23 @@ export function reachTable(
   const reaches = reachesIn(view);
   if (reaches.length === 0) return html`<p class="empty">${words.none}</p>`;
   const active = new Set(reaches.filter(({ isActive }) => isActive).map(({ clientId }) => clientId));
-  const endOf = ({ kind, isActive, clientId, grantId, tokenName = clientId }: Reach) => {
-    if (grantId !== undefined) return ending({ end_grant: { grant: grantId } }, tokenName);
-    if (kind === 'consent') return ending({ withdraw_consent: { client: clientId } }, clientId);
-    return isActive ? ending({ end_client: { client: clientId } }, clientId) : undefined;
-  };
   const heads: readonly Head[] = [
     ...[own.application, own.through, own.access].map((title) => ({ title })),
     { title: words.since, size: 'small' },
     { title: own.lastUsed, size: 'small' },
     { title: words.actions, size: 'large' },
   ];
-  const rows = reaches.map((one): readonly Cell[] => [
-    nameOf({ ...one, hasAccess: active.has(one.clientId) }, view, texts),
-    throughOf(one, view, texts),
-    accessOf(one),
-    one.since && moment(one.since, view.nowMs, texts),
-    usedOf(one, view.nowMs, texts),
-    endOf(one),
-  ]);
+  const rows = reaches.map((one): readonly Cell[] => {
+    const end = endingOf(one);
+    return [
+      nameOf(one, view, texts),
+      throughOf(one, view, texts),
+      accessShown(one, texts),
+      one.since && moment(one.since, view.nowMs, texts),
+      usedOf(one, view, texts),
+      end && ending(end, one.personal?.name ?? one.clientId),
+    ];
+  });
   const isUsed = (_: unknown, at: number) => rows.some((cells) => cells[at] !== undefined);
   return html`<p class="note">${own.active(active.size)}</p>
 ${dataTable(
@@ -138,7 +163,7 @@ ${dataTable(
 }
 
 function nameOf(
-  { clientId, isActive, kind, tokenName, hasAccess, ...one }: Reach & { readonly hasAccess: boolean },
+  { clientId, isActive, consent, personal, ...one }: Reach,
   view: ReachView,
   texts: Texts,
 ): Html {
@@ -147,13 +172,12 @@ function nameOf(
   const marks = [
     ...(one.isAgent === true || client?.metadata?.kind === 'agent' ? [texts.account.agent] : []),
     ...(client !== undefined && isUnchecked(client) ? [texts.unchecked.badge] : []),
-    ...(kind === 'personal_token' ? [own.personalToken] : []),
-    ...(kind === 'consent' || isActive ? [] : [inactive]),
+    ...(personal === undefined ? [] : [own.personalToken]),
+    ...(consent !== undefined || isActive ? [] : [inactive]),
   ];
-  const consent = hasAccess ? own.consentToMore : own.consent;
   const link = clientLink(clientId, view);
-  const name = tokenName === undefined ? link : html`${named(tokenName)} (${link})`;
-  return html`${name}${marks.map((mark) => html` <span class="badge">${mark}</span>`)}${kind === 'consent' ? html`<p class="detail">${consent}</p>` : ''}`;
+  const name = personal === undefined ? link : html`${named(personal.name)} (${link})`;
+  return html`${name}${marks.map((mark) => html` <span class="badge">${mark}</span>`)}${consent === undefined || isActive ? '' : html`<p class="detail">${own.consent}</p>`}`;
 }
 
 function clientLink(id: string, { base, client }: ReachView): Html {
@@ -169,14 +193,19 @@ function throughOf({ clientId, applications = [] }: Reach, view: ReachView, text
     : html`${parts.map((part, at) => html`${at === 0 ? '' : ', '}${part}`)}`;
 }
 
-function accessOf({ scopes, resources }: Reach): Cell {
-  const apis = resources.map((uri) => html`<p class="detail"><bdi title="${uri}">${uri}</bdi></p>`);
-  return scopes.length + apis.length === 0 ? undefined : html`${codes(scopes) ?? ''}${apis}`;
+function accessShown({ isActive, consent, ...shown }: Reach, { console: { reach: own } }: Texts): Cell {
+  const listed = ({ scopes, resources }: Access) =>
+    html`${codes(scopes) ?? ''}${resources.map((uri) => html`<p class="detail"><bdi title="${uri}">${uri}</bdi></p>`)}`;
+  const isEmpty = ({ scopes, resources }: Access) => scopes.length + resources.length === 0;
+  if (consent === undefined || !isActive) return isEmpty(shown) ? undefined : listed(shown);
+  return html`${listed(shown)}<p class="detail">${isEmpty(consent) ? own.consentToThis : own.consentToMore}</p>${listed(consent)}`;
 }
 
-/** The server does not record when an application used a grant. */
-function usedOf({ kind, lastUsed }: Reach, nowMs: number, texts: Texts): Cell {
+/** Of ordinary grants, the server records when tokens were issued. */
+function usedOf({ clientId, lastUsed, personal }: Reach, { issuedAt, nowMs }: ReachView, texts: Texts): Cell {
+  const issued = personal === undefined ? issuedAt(clientId) : undefined;
+  if (issued !== undefined) return moment(issued, nowMs, texts);
   if (lastUsed !== undefined)
     return moment(lastUsed, nowMs, texts, hourOfUse(Date.parse(lastUsed), nowMs, texts));
-  return kind === 'personal_token' ? texts.personalTokens.neverUsed : undefined;
+  return personal === undefined ? undefined : texts.personalTokens.neverUsed;
 }

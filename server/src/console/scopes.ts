@@ -4,8 +4,8 @@ import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout
 import { DEFAULT_LANGUAGE, languages, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Acts, actLink } from './acts.ts';
-import { type ConsoleView, consoleFrame, nextLink, termList, urlOf } from './frame.ts';
-import { nextAfter, thingUrl, wishOf } from './lists.ts';
+import { type ConsoleView, consoleFrame, termList, urlOf } from './frame.ts';
+import { type PageUrls, pageLinks, pagesAround, thingUrl, wishOf } from './lists.ts';
 import { copied, memberRow } from './values.ts';
 
 const OF_SCOPE = { scope: 'scope', api: 'api' };
@@ -59,19 +59,17 @@ export async function showScopes(visit: Visit): Promise<Response> {
   const { c, call, setting, view } = visit;
   const { search: _, ...wish } = wishOf(visit);
   const page = await call('listScopeTexts', wish);
-  const after = nextAfter(page);
-  const next = after === undefined ? {} : { next: urlOf(view.base, 'scopes', { after }) };
-  return renderPage(c, scopesPage({ ...view, scopes: page.items, ...next }, setting));
+  const pages = pagesAround(page, (cursor) => urlOf(view.base, 'scopes', { cursor }));
+  return renderPage(c, scopesPage({ ...view, scopes: page.items, pages }, setting));
 }
 
 export interface ScopesView extends ConsoleView {
   readonly scopes: readonly ScopeView[];
-  /** URL of the next page. */
-  readonly next?: string;
+  readonly pages: PageUrls;
 }
 
 /** `/console/scopes`: links `ask-add`, and for each scope `ask-edit-SCOPE` and `ask-remove-SCOPE`. */
-export function scopesPage({ scopes, next, ...view }: ScopesView, setting: PageSetting): Page {
+export function scopesPage({ scopes, pages, ...view }: ScopesView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
   const { base } = view;
@@ -81,7 +79,7 @@ export function scopesPage({ scopes, next, ...view }: ScopesView, setting: PageS
     primary: actLink(SCOPES, 'add', base, {}, texts),
     body: html`${
       scopes.length === 0
-        ? html`<p class="empty">${words.none}</p>`
+        ? html`<p class="empty">${words.firstScope}</p>`
         : html`<ul class="rows" role="list">
 ${scopes.map(({ scope, api, texts: own }) => {
   const given = { scope, ...(api !== undefined && { api }) };
@@ -93,6 +91,6 @@ ${termList(rows)}
 <p class="actions">${act('edit')}${act('remove')}</p></li>\n`;
 })}</ul>`
     }
-${nextLink(next, texts)}`,
+${pageLinks(pages, texts)}`,
   });
 }

@@ -106,7 +106,6 @@ export const CONSOLE_STYLE = `${FRAME}
 .profile .codes { margin-top: 0; }
 #stopped[hidden] { display: none; }
 #stopped { margin-top: .75rem; }
-main > #next { display: inline-block; margin-top: .75rem; }
 .fields .problem { margin-bottom: 1rem; }
 .problem + label { margin-top: 1rem; }
 .console section > * + p:not(.empty, .actions) { margin-top: .5rem; }

@@ -5,9 +5,9 @@ import type { ExplanationView } from '../admin/tokens.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { clientNamed, cursorIn } from './audit.ts';
+import { clientNamed } from './audit.ts';
 import { type ConsoleView, section, urlOf } from './frame.ts';
-import { type Cell, dataTable, nextAfter, pageLinks } from './lists.ts';
+import { type Cell, dataTable, type PageUrls, pageLinks, pagesAround } from './lists.ts';
 import { namesOf } from './names.ts';
 import { clientLink, codes, copied, identifier, moment, type NamingView, userLink } from './values.ts';
 
@@ -23,16 +23,15 @@ interface ListedToken {
 export interface TokenListView extends NamingView {
   readonly tokens: readonly ListedToken[];
   readonly wish: { readonly client: string; readonly user: string };
-  /** URL of earlier tokens. */
-  readonly next?: string;
+  readonly pages: PageUrls;
 }
 
 /** The newest tokens first, of the client and user that the URL names. */
 export async function tokenList(visit: Visit): Promise<TokenListView> {
   const { c, call, console: parts, session, view } = visit;
-  const { client = '', user = '', before } = c.req.query();
+  const { client = '', user = '', cursor = '' } = c.req.query();
   const page = await call('listAudit', {
-    ...{ type: 'token_issued', limit: ISSUANCES_PER_PAGE, ...cursorIn(before) },
+    ...{ type: 'token_issued', limit: ISSUANCES_PER_PAGE, ...(cursor !== '' && { cursor }) },
     ...(client !== '' && { client_id: await clientNamed(visit, client) }),
     ...(user !== '' && { subject: user }),
   });
@@ -47,17 +46,16 @@ export async function tokenList(visit: Visit): Promise<TokenListView> {
     subjects: page.items.flatMap(({ subject = [] }) => subject),
     clientIds: page.items.flatMap(({ client_id: id = [] }) => id),
   });
-  const after = nextAfter(page);
   return {
     ...{ base: view.base, names, tokens, wish: { client, user } },
-    ...(after !== undefined && { next: urlOf(view.base, 'tokens', { client, user, before: after }) }),
+    pages: pagesAround(page, (to) => urlOf(view.base, 'tokens', { client, user, cursor: to })),
   };
 }
 
-/** Fields `client` and `user`, the table, and link `next`. */
+/** Fields `client` and `user`, the table, and links `first`, `previous` and `next`. */
 export function tokenTable(list: TokenListView, { nowMs }: ConsoleView, texts: Texts): Html {
   const { console: words } = texts;
-  const { base, tokens, wish, next } = list;
+  const { base, tokens, wish, pages } = list;
   const { kind: _, ...columns } = words.tokenColumns;
   const isWhole = wish.client === '' && wish.user === '';
   const field = (name: 'client' | 'user') =>
@@ -65,7 +63,7 @@ export function tokenTable(list: TokenListView, { nowMs }: ConsoleView, texts: T
 <input id="${name}" name="${name}" value="${wish[name]}" maxlength="300" autocomplete="off" autocapitalize="none" spellcheck="false"></div>\n`;
   const empty = isWhole
     ? html`<p role="status">${words.firstToken}</p><p><a href="${urlOf(base, 'clients')}">${words.pages.clients}</a></p>`
-    : html`<p role="status">${next === undefined ? words.nothingFound : words.nothingYet}</p><p><a id="all" href="${urlOf(base, 'tokens')}">${words.showAll}</a></p>`;
+    : html`<p role="status">${pages.next === undefined ? words.nothingFound : words.nothingYet}</p><p><a id="all" href="${urlOf(base, 'tokens')}">${words.showAll}</a></p>`;
   return section(
     'issued',
     words.issuedTokens,
@@ -88,7 +86,7 @@ ${
         texts,
       )
 }
-${pageLinks(next === undefined ? {} : { next }, texts)}`,
+${pageLinks(pages, texts)}`,
   );
 }
 

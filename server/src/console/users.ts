@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import type { FactorsView, LinkView, LockView } from '../admin/factors.ts';
+import { MAX_LIMIT } from '../admin/operation.ts';
 import { OperationRefused } from '../admin/operation_refused.ts';
 import { flag, object, text } from '../admin/schema.ts';
 import type { GrantView, SessionView } from '../admin/sessions.ts';
@@ -16,7 +17,7 @@ import { labelOf } from './forms.ts';
 import { type ConsoleView, consoleFrame, section, termList } from './frame.ts';
 import { chosen, type ListView, listBody, listOf, SEARCH_MS, thingUrl, wishOf } from './lists.ts';
 import { clientsOf } from './names.ts';
-import { clientsIn, type ReachView, reachTable } from './reach.ts';
+import { type AccessLists, clientsIn, type ReachView, reachOf, reachTable } from './reach.ts';
 import { showSupport } from './support.ts';
 import { thingPage } from './things.ts';
 import { badgesOf, columnsOf, rowOf } from './user_rows.ts';
@@ -61,6 +62,58 @@ const endings: Act['facts'] = async ({ call }, { sub = '' }, texts) => {
 };
 
 const OF_USER = { sub: 'sub' };
+
+/** Grants whose active tokens a question counts. */
+const MAX_GRANTS_COUNTED = 20;
+
+/** What ends with the access of one application. */
+const applicationEnds: NonNullable<Act['facts']> = async ({ call }, { sub = '', client = '' }, texts) => {
+  const { console: words, formats } = texts;
+  const lists = await accessLists({ call }, sub);
+  const grants = lists.grants.filter(({ client_id: id }) => id === client);
+  const { isActive, consent, scopes, resources, applications = [] } = reachOf(client, lists);
+  if (!isActive && consent === undefined) throw new OperationRefused('not_found', ['not_of_user']);
+  const tokens = await Promise.all(
+    grants.slice(0, MAX_GRANTS_COUNTED).map(({ id }) => call('revokeAll', { grant_id: id, dry_run: true })),
+  );
+  const active = tokens.reduce((total, one) => total + (one.active ?? 0), 0);
+  const isLeast = grants.length > tokens.length || tokens.some(({ has_more: hasMore }) => hasMore);
+  const through = applications.filter((id) => id !== client);
+  return [
+    [words.client, html`<bdi>${client}</bdi>`],
+    [words.reach.through, through.length === 0 ? undefined : html`<bdi>${formats.list(through)}</bdi>`],
+    [words.reach.access, codes([...scopes, ...resources])],
+    [words.reach.grants, grants.length === 0 ? undefined : formats.number(grants.length)],
+    ...(isActive ? [tokensCounted({ revoked: false, active, has_more: isLeast }, texts)] : []),
+    [words.reach.given, consent && words.reach.isWithdrawn],
+  ];
+};
+
+/** Ends what a consent has allowed, and the consent. */
+function withdrawing(done: 'application_ended' | 'consent_withdrawn'): Act {
+  return {
+    operation: 'withdrawConsent',
+    of: { sub: 'sub', client: 'client' },
+    ...{ asks: true, facts: applicationEnds, done },
+    next: (_, { sub = '' }) => ({ sub }),
+  };
+}
+
+/** What applications have of a user. */
+async function accessLists({ call }: Pick<Visit, 'call'>, sub: string): Promise<AccessLists> {
+  const [consents, grants, acting] = await Promise.all([
+    call('listConsents', { sub }),
+    call('listGrants', { sub }),
+    call('listActing', { sub }),
+  ]);
+  return { consents: consents.items, grants: grants.items, acting: acting.items };
+}
+
+/** When clients last got a token for a user, among the latest issuances. */
+async function issuancesOf({ call }: Visit, sub: string): Promise<ReachView['issuedAt']> {
+  const { items } = await call('listAudit', { type: 'token_issued', subject: sub, limit: MAX_LIMIT });
+  return (clientId) => items.find(({ client_id: id }) => id === clientId)?.at;
+}
 
 export const USERS: Acts = {
   page: 'users',
@@ -176,25 +229,12 @@ export const USERS: Acts = {
       operation: 'revokeAll',
       of: { sub: 'sub', client_id: 'client' },
       asks: true,
-      facts: async (_, { client = '' }, { console: words }) => [[words.client, html`<bdi>${client}</bdi>`]],
-      done: ({ revoked }: Document<'revokeAll'>) => (revoked ? 'grant_ended' : 'nothing_changed'),
+      facts: applicationEnds,
+      done: ({ revoked }: Document<'revokeAll'>) => (revoked ? 'application_ended' : 'nothing_changed'),
       next: (_, { sub = '' }) => ({ sub }),
     },
-    withdraw_consent: {
-      operation: 'withdrawConsent',
-      of: { sub: 'sub', client: 'client' },
-      asks: true,
-      async facts({ call }, { sub = '', client = '' }, { console: words, formats }) {
-        const { items } = await call('listGrants', { sub });
-        const grants = items.filter((one) => one.client_id === client).length;
-        return [
-          [words.client, html`<bdi>${client}</bdi>`],
-          [words.reach.grants, formats.number(grants)],
-        ];
-      },
-      done: 'consent_withdrawn',
-      next: (_, { sub = '' }) => ({ sub }),
-    },
+    end_application: withdrawing('application_ended'),
+    withdraw_consent: withdrawing('consent_withdrawn'),
     reset_factors: {
       ...{ operation: 'resetFactors', of: OF_USER, asks: true, facts: endings, done: 'factors_removed' },
     },
@@ -301,21 +341,19 @@ export async function showUsers(visit: Visit): Promise<Response> {
     return showSupport(visit, sub, unlock);
   }
   const user = await call('getUser', { sub });
-  const [sessions, consents, grants, acting, links, locks, factors, tokens] = await Promise.all([
+  const [sessions, access, issuedAt, links, locks, factors, tokens] = await Promise.all([
     call('listSessions', { sub }),
-    call('listConsents', { sub }),
-    call('listGrants', { sub }),
-    call('listActing', { sub }),
+    accessLists(visit, sub),
+    issuancesOf(visit, sub),
     call('listLinks', { sub }),
     call('listLocks', { sub }),
     call('getFactors', { sub }),
     call('listUserTokens', { sub }),
   ]);
-  const access = { consents: consents.items, grants: grants.items, acting: acting.items };
   const clients = await clientsOf(visit.console.partsOf(visit.session.person.subject), clientsIn(access));
   const shown = {
     ...{ user, factors, sessions: sessions.items },
-    ...{ ...access, tokens: tokens.items },
+    ...{ ...access, issuedAt, tokens: tokens.items },
     client: (id: string) => clients.get(id),
     ...{ links: links.items, locks: locks.items },
     isAdministrator: user.groups.includes(adminGroup),
@@ -434,10 +472,7 @@ export function userPage(view: UserView, setting: PageSetting): Page {
       words.reach.title,
       reachTable(
         view,
-        (what, name) => {
-          const [[act = '', given = {}] = []] = Object.entries<Given>(what);
-          return rowAct(act, given, Object.values(given).join(), name);
-        },
+        ({ act, given }, name) => rowAct(act, given, Object.values(given).join(), name),
         texts,
       ),
     ),

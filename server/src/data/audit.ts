@@ -339,32 +339,45 @@ export class AuditTrail {
     return isReplaced ? block.rowCount : 0;
   }
 
-  /** Events in order, after a number. */
-  async *after(number: number, filter: AuditFilter = {}): AsyncGenerator<AuditEvent, void, void> {
+  /**
+   * Events in order, after a number.
+   * @param mostRead stops after about so many events, whether or not they fit the filter. The index of a block whose
+   * events are not read also counts (`EVENTS_PER_INDEX`). Default: reads all
+   * @returns the number after which to go on; `undefined` if all were read
+   */
+  async *after(
+    number: number,
+    filter: AuditFilter = {},
+    mostRead = Number.POSITIVE_INFINITY,
+  ): AsyncGenerator<AuditEvent, number | undefined, void> {
     const matches = matcherOf(filter);
     const sealed = (await this.#head())?.last.sequence ?? 0;
-    let last = number;
+    let [last, read] = [number, 0];
     for await (const block of this.#blocks(filter, { after: number })) {
-      if (!block.mayMatch) continue;
+      if (read >= mostRead) return last;
       const to = Math.min(block.lastSequence, sealed);
-      const events = await this.#events(Math.max(last, block.firstSequence - 1), to, BLOCK_ROWS + 1);
-      for (const event of events.map(withActor)) if (matches(event)) yield event;
+      const events = block.mayMatch
+        ? await this.#events(Math.max(last, block.firstSequence - 1), to, BLOCK_ROWS + 1)
+        : undefined;
+      for (const event of events?.map(withActor) ?? []) if (matches(event)) yield event;
+      read += events?.length ?? EVENTS_PER_INDEX;
       last = to;
       if (to === sealed) break;
     }
     // Events that are sealed meanwhile are read here.
     for (last = Math.max(number, sealed); ; ) {
+      if (read >= mostRead) return last;
       const events = await askStorage(() => this.#storage.eventsAfter(last, BLOCK_ROWS));
       for (const event of events.map(withActor)) if (matches(event)) yield event;
-      if (events.length < BLOCK_ROWS) return;
+      if (events.length < BLOCK_ROWS) return undefined;
+      read += events.length;
       last = events.at(-1)?.sequence ?? last;
     }
   }
 
   /**
    * Events before a number, the newest first.
-   * @param mostRead stops after about so many events, whether or not they fit the filter. The index of a block whose
-   * events are not read also counts (`EVENTS_PER_INDEX`). Default: reads all
+   * @param mostRead as for `after`
    * @returns the number before which to go on; `undefined` if all were read
    */
   async *before(

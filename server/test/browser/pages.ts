@@ -622,12 +622,12 @@ export const PAGES: readonly PageCase[] = [
     shows: '#console-yes',
   },
   {
-    name: 'console: the end of a grant',
+    name: 'console: the end of the access of an application',
     as: 'alice',
     open: async (visit) => {
       await visit.open('/console/users?search=alice');
       await visit.page.click('.data th a[href*=sub]');
-      await visit.page.click('[id^=ask-end_grant-]');
+      await visit.page.click('[id^=ask-end_application-]');
     },
     shows: '#console-yes',
   },

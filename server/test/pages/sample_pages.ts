@@ -1106,7 +1106,8 @@ const SAMPLES: readonly Sample[] = [
   sample('console_tokens_issued', tokensPage, {
     ...{ ...CONSOLE, current: 'tokens' },
     list: {
-      ...{ ...KNOWN, base: '/console', wish: { client: '', user: 'bob' }, next: '/console/tokens?before=1' },
+      ...{ ...KNOWN, base: '/console', wish: { client: '', user: 'bob' } },
+      pages: { previous: '/console/tokens?cursor=a', next: '/console/tokens?cursor=b' },
       tokens: [
         { id: CONSOLE_TOKEN.id, issued: ISSUED, found: EXPLAINED.explanation },
         { id: 'Yk0S3u7rC2u5u1Wq8cHn4A', issued: ISSUED, found: EXPLAINED_DEAD.explanation },
@@ -1122,7 +1123,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('console_tokens_none', tokensPage, {
     ...{ ...CONSOLE, current: 'tokens' },
-    list: { ...KNOWN, base: '/console', wish: { client: '', user: '' }, tokens: [] },
+    list: { ...KNOWN, base: '/console', wish: { client: '', user: '' }, tokens: [], pages: {} },
   }),
   sample('console_tokens_further', tokensPage, {
     ...{ ...CONSOLE, current: 'tokens' },
@@ -1131,7 +1132,7 @@ const SAMPLES: readonly Sample[] = [
       base: '/console',
       wish: { client: 'rare', user: '' },
       tokens: [],
-      next: '/console/next',
+      pages: { next: '/console/next' },
     },
   }),
   sample('console_token', explainedPage, EXPLAINED),
@@ -1242,6 +1243,7 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, notice: 'user_enabled' },
     sessions: [{ id: 's1', user_agent: '', signed_in_at: EPOCH, last_seen_at: EPOCH }],
     client: (id: string) => (id === 'notes' ? { name: 'Notes', registeredAt: 0 } : undefined),
+    issuedAt: (id: string) => (id === 'photos/web' ? new Date(NOW_MS - 3_600_000).toISOString() : undefined),
     consents: [
       {
         client_id: 'notes',
@@ -1249,6 +1251,15 @@ const SAMPLES: readonly Sample[] = [
           {
             ...{ scopes: ['email'], resources: ['https://calendar.example.com'], claims: [] },
             ...{ authorization_details: [], given_at: EPOCH },
+          },
+        ],
+      },
+      {
+        client_id: 'photos/web',
+        entries: [
+          {
+            ...{ scopes: ['openid', 'photos:read', 'photos:write'], resources: [], claims: [] },
+            ...{ authorization_details: [], given_at: CONSOLE_GRANT.created_at },
           },
         ],
       },
@@ -1277,12 +1288,19 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...CONSOLE, current: 'users', isAdministrator: true },
     user: { ...CONSOLE_USER, groups: ['admins'], disabled_at: EPOCH },
     ...{ sessions: [], consents: [], grants: [], acting: [], tokens: [], nowMs: NOW_MS, isOwn: true },
-    ...{ client: () => undefined },
+    ...{ client: () => undefined, issuedAt: () => undefined },
     ...{ links: [], locks: [], factors: { passkeys: [], security_keys: [], recovery_codes: 0 } },
   }),
-  sample('console_end_grant', questionPage, {
-    ...{ ...CONSOLE, current: 'users', page: 'users', act: 'end_grant', name: 'bob' },
-    ...{ given: { sub: 'xT2a9', grant: 'g1' }, facts: [['Active tokens', '2']] },
+  sample('console_end_application', questionPage, {
+    ...{ ...CONSOLE, current: 'users', page: 'users', act: 'end_application', name: 'bob' },
+    ...{ given: { sub: 'xT2a9', client: 'photos/web' } },
+    facts: [
+      ['Client', 'photos/web'],
+      ['Scopes and APIs', 'photos:read https://api.example/photos'],
+      ['Grants that end', '1'],
+      ['Active tokens', '2'],
+      ['Consent', 'Is withdrawn'],
+    ],
   }),
   sample('console_add_user', formSample, {
     ...{ ...CONSOLE, current: 'users', page: 'users', act: 'add', name: '', given: {} },
@@ -1419,7 +1437,7 @@ const SAMPLES: readonly Sample[] = [
     facts: [['Active tokens', '2']],
   }),
   sample('console_scopes', scopesPage, {
-    ...{ ...CONSOLE, current: 'scopes', next: '/console/scopes?after=x' },
+    ...{ ...CONSOLE, current: 'scopes', pages: { next: '/console/scopes?cursor=b' } },
     scopes: [
       {
         scope: 'photos:read',
@@ -1494,6 +1512,7 @@ const SAMPLES: readonly Sample[] = [
       ...{ target: 'staff', address: '', request: '', range: '', since: '2026-01-31 12:00', until: '' },
     },
     events: AUDIT_EVENTS,
+    pages: { first: '/console/audit', previous: '/console/audit?cursor=a', next: '/console/audit?cursor=b' },
   }),
   sample('console_event', eventPage, {
     ...{ ...CONSOLE, ...KNOWN, current: 'audit' },

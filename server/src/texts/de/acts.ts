@@ -69,13 +69,18 @@ export const ACTS: typeof en.ACTS = {
       yes: 'Beenden',
     },
     end_client: {
-      title: (name) => `Zugriff einer Anwendung für ${name} beenden?`,
+      title: (name) => `Zugriff einer Anwendung auf Daten von ${name} beenden?`,
       text: 'Alle Token, die die Anwendung für den Benutzer hat, gelten sofort nicht mehr. Ihre Token für andere Benutzer bleiben gültig.',
+      yes: 'Zugriff beenden',
+    },
+    end_application: {
+      title: (name) => `Zugriff einer Anwendung auf Daten von ${name} beenden?`,
+      text: 'Alle Token, die die Anwendung für den Benutzer hat, gelten sofort nicht mehr, und die Einwilligung wird zurückgenommen. Die Anwendung muss den Benutzer wieder fragen. Ihre Token für andere Benutzer bleiben gültig.',
       yes: 'Zugriff beenden',
     },
     withdraw_consent: {
       title: (name) => `Eine Einwilligung von ${name} zurücknehmen?`,
-      text: 'Die Anwendung fragt den Benutzer wieder. Alle Token, die sie für den Benutzer hat, gelten sofort nicht mehr.',
+      text: 'Die Anwendung muss den Benutzer wieder fragen, bevor sie Zugriff bekommt.',
       yes: 'Einwilligung zurücknehmen',
     },
     reset_factors: {

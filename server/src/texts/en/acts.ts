@@ -70,13 +70,18 @@ export const ACTS = {
       yes: 'End',
     },
     end_client: {
-      title: (name: string) => `End the access of one client for ${name}?`,
-      text: 'All tokens that the client has for the user stop working at once. Its tokens for other users stay active.',
+      title: (name: string) => `End the access of an application to the data of ${name}?`,
+      text: 'All tokens that the application has for the user stop working at once. Its tokens for other users stay active.',
+      yes: 'End access',
+    },
+    end_application: {
+      title: (name: string) => `End the access of an application to the data of ${name}?`,
+      text: 'All tokens that the application has for the user stop working at once, and the consent is withdrawn. The application has to ask the user again. Its tokens for other users stay active.',
       yes: 'End access',
     },
     withdraw_consent: {
       title: (name: string) => `Withdraw a consent of ${name}?`,
-      text: 'The application asks the user again. All tokens that it has for the user stop working at once.',
+      text: 'The application has to ask the user again before it gets access.',
       yes: 'Withdraw consent',
     },
     reset_factors: {
