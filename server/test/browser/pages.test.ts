@@ -155,6 +155,20 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     assert.equal(await bare.page.locator('.plot, #live, #stopped').filter({ visible: true }).count(), 0);
     await bare.person.close();
 
+    // The first page of a server that has just started.
+    const early = await set().visitor({ viewport: DESKTOP, storageState: alice });
+    await early.page.clock.install();
+    await early.page.route('**/console', async (route) => {
+      const response = await route.fetch();
+      const body = (await response.text()).replace(/&quot;times&quot;:\[[^\]]*\]/, '&quot;times&quot;:[]');
+      await route.fulfill({ response, body });
+    });
+    await early.open('/console');
+    assert.equal(await early.page.locator('.plot canvas').count(), 0);
+    await early.page.clock.runFor(1000);
+    await early.page.waitForSelector('.plot canvas');
+    await early.person.close();
+
     await page.clock.install();
     await page.reload();
     const answered = page.waitForResponse((response) => response.url().endsWith('/console/figures'));
