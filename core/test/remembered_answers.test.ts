@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import {
+  type AdministrableStorage,
   AuthorizationServer,
   type AuthorizationServerOptions,
   errorResponse,
@@ -9,10 +10,9 @@ import {
   type HttpResponse,
   type NewClient,
 } from '@grantd/core';
-import { openSqliteStorage, type SqliteStorage } from '@grantd/core/sqlite';
 import type { TokenRecord } from '../src/protocol/records.ts';
 import { RememberedAnswers } from '../src/storage/remembered_answers.ts';
-import { SQLITE } from './harness/stores.ts';
+import { SHARED_STORES, type SharedStoreKind, SQLITE } from './harness/stores.ts';
 import { FUNCTION } from './harness/transports/function.ts';
 import {
   basic,
@@ -28,11 +28,11 @@ import {
 
 const FORM = 'application/x-www-form-urlencoded';
 
-/** A server whose store remembers answers, and one on the same file, as in another process, that caches nothing. */
+/** A server whose store remembers answers, and one on the same database, as in another process, that caches nothing. */
 interface Twins {
   readonly world: World;
   /** Of the other one. */
-  readonly storage: SqliteStorage;
+  readonly storage: AdministrableStorage;
   /** Answers that were given again so far. */
   hits(): number;
   ask(request: HttpRequest): Promise<HttpResponse>;
@@ -40,10 +40,14 @@ interface Twins {
   askAnew(request: HttpRequest): Promise<HttpResponse>;
 }
 
-async function openTwins(t: TestContext, options: WorldOptions = {}): Promise<Twins> {
-  const world = await openWorld(t, options, { transport: FUNCTION, store: SQLITE });
+async function openTwins(
+  t: TestContext,
+  options: WorldOptions = {},
+  store: SharedStoreKind = SQLITE,
+): Promise<Twins> {
+  const world = await openWorld(t, options, { transport: FUNCTION, store });
   const clock = world.clock.read;
-  const storage = openSqliteStorage({ path: (world.storage as SqliteStorage).path, issuer: ISSUER, clock });
+  const storage = await store.openAnother(world.storage, ISSUER, clock);
   t.after(() => storage.close());
   const uncached = {
     issuer: ISSUER,
@@ -63,6 +67,15 @@ async function openTwins(t: TestContext, options: WorldOptions = {}): Promise<Tw
     ask: (request) => server.introspect(request).catch(errorResponse),
     askAnew: (request) => twin.introspect(request).catch(errorResponse),
   };
+}
+
+/** Declares a test of the stores that remember answers. */
+function onEachStore(
+  title: string,
+  run: (open: (options?: WorldOptions) => Promise<Twins>, t: TestContext) => Promise<void>,
+): void {
+  for (const store of SHARED_STORES)
+    test(`${title} (${store.name})`, (t) => run((options) => openTwins(t, options, store), t));
 }
 
 function asking(token: string, headers: HttpRequest['headers'] = {}, further = ''): HttpRequest {
@@ -86,17 +99,20 @@ async function remembered({ world, ask, hits }: Twins, request: HttpRequest): Pr
   return answer;
 }
 
-test('an answer that was made twice is given again, with the same headers and the same event', async (t) => {
-  const events: unknown[] = [];
-  const twins = await openTwins(t, { onEvent: (event) => events.push(event) });
-  const request = { ...asking(await twins.world.machineToken()), id: 'r-1' };
-  assert.equal(JSON.parse((await remembered(twins, request)).body).active, true);
-  assert.deepEqual(await twins.ask(request), await twins.askAnew(request));
-  assert.deepEqual(events.at(-1), events.at(-2));
-});
+onEachStore(
+  'an answer that was made twice is given again, with the same headers and the same event',
+  async (open) => {
+    const events: unknown[] = [];
+    const twins = await open({ onEvent: (event) => events.push(event) });
+    const request = { ...asking(await twins.world.machineToken()), id: 'r-1' };
+    assert.equal(JSON.parse((await remembered(twins, request)).body).active, true);
+    assert.deepEqual(await twins.ask(request), await twins.askAnew(request));
+    assert.deepEqual(events.at(-1), events.at(-2));
+  },
+);
 
-test('without authentication, answers are remembered too', async (t) => {
-  const twins = await openTwins(t, { authenticateIntrospect: false });
+onEachStore('without authentication, answers are remembered too', async (open) => {
+  const twins = await open({ authenticateIntrospect: false });
   const { authorization: _, ...headers } = asking('').headers;
   await remembered(twins, { ...asking(await twins.world.machineToken()), headers });
 });
@@ -139,8 +155,8 @@ const OTHERS: Readonly<Record<string, (request: HttpRequest) => Partial<HttpRequ
 };
 
 for (const [difference, other] of Object.entries(OTHERS))
-  test(`${difference} makes another request, which is answered anew`, async (t) => {
-    const twins = await openTwins(t);
+  onEachStore(`${difference} makes another request, which is answered anew`, async (open) => {
+    const twins = await open();
     const request = asking(await twins.world.machineToken());
     await remembered(twins, request);
     const before = twins.hits();
@@ -154,23 +170,26 @@ for (const [difference, other] of Object.entries(OTHERS))
     if (headers['content-type'] === 'application/json') assert.equal(body, anew.body);
   });
 
-test('credentials in the body, and an empty header in front of them, are two requests', async (t) => {
-  const twins = await openTwins(t);
-  const credentials = `&client_id=api&client_secret=${encodeURIComponent(secretOf('api'))}`;
-  const request = asking(await twins.world.machineToken(), { authorization: undefined }, credentials);
-  await remembered(twins, request);
-  const { headers } = request;
-  for (const other of [
-    { ...headers, authorization: '' },
-    { ...headers, authorization: FORM, 'content-type': undefined },
-    { ...headers, 'content-type': FORM.slice(0, -1), accept: FORM.slice(-1) },
-  ]) {
-    const changed = { ...request, headers: other };
-    const [now, anew] = [await twins.ask(changed), await twins.askAnew(changed)];
-    assert.deepEqual([now.status, now.body], [anew.status, anew.body]);
-    assert.equal(now.status === 200, false);
-  }
-});
+onEachStore(
+  'credentials in the body, and an empty header in front of them, are two requests',
+  async (open) => {
+    const twins = await open();
+    const credentials = `&client_id=api&client_secret=${encodeURIComponent(secretOf('api'))}`;
+    const request = asking(await twins.world.machineToken(), { authorization: undefined }, credentials);
+    await remembered(twins, request);
+    const { headers } = request;
+    for (const other of [
+      { ...headers, authorization: '' },
+      { ...headers, authorization: FORM, 'content-type': undefined },
+      { ...headers, 'content-type': FORM.slice(0, -1), accept: FORM.slice(-1) },
+    ]) {
+      const changed = { ...request, headers: other };
+      const [now, anew] = [await twins.ask(changed), await twins.askAnew(changed)];
+      assert.deepEqual([now.status, now.body], [anew.status, anew.body]);
+      assert.equal(now.status === 200, false);
+    }
+  },
+);
 
 interface Scene extends Twins {
   readonly tokens: GrantedTokens;
@@ -230,9 +249,9 @@ const ENDINGS: Readonly<Record<string, Change>> = {
 
 for (const [ending, end] of Object.entries(ENDINGS))
   for (const by of ['this process', 'another process'] as const)
-    test(`after ${ending} by ${by}, the remembered answer is not given`, async (t) => {
+    onEachStore(`after ${ending} by ${by}, the remembered answer is not given`, async (open) => {
       const options = { introspectionPolicy: 'audience', defaultAudience: 'https://api.example' } as const;
-      const twins = await openTwins(t, options);
+      const twins = await open(options);
       const tokens = await twins.world.grant();
       const request = asking(tokens.access_token);
       const answer = await remembered(twins, request);
@@ -246,8 +265,8 @@ for (const [ending, end] of Object.entries(ENDINGS))
       assert.equal(twins.hits(), before);
     });
 
-test('a secret that is about to expire ends the answer at its time', async (t) => {
-  const twins = await openTwins(t);
+onEachStore('a secret that is about to expire ends the answer at its time', async (open) => {
+  const twins = await open();
   const { world } = twins;
   const secret = await world.server.operator.hashClientSecret(secretOf('api'));
   await replaced(world.storage, 'api', { secrets: [{ ...secret, expiresAt: world.clock.seconds + 60 }] });
@@ -257,8 +276,8 @@ test('a secret that is about to expire ends the answer at its time', async (t) =
   assert.equal((await twins.ask(request)).status, 401);
 });
 
-test('the last use of a secret is still recorded each hour', async (t) => {
-  const twins = await openTwins(t, { accessTokenLifetime: 24 * 3600 });
+onEachStore('the last use of a secret is still recorded each hour', async (open) => {
+  const twins = await open({ accessTokenLifetime: 24 * 3600 });
   const { world } = twins;
   const request = asking(await world.machineToken());
   await remembered(twins, request);
@@ -269,8 +288,28 @@ test('the last use of a secret is still recorded each hour', async (t) => {
   assert.equal(secret?.lastUsedAtMs, world.clock.nowMs);
 });
 
-test('changes of others leave an answer remembered', async (t) => {
-  const twins = await openTwins(t);
+onEachStore('if the store is unavailable, a remembered answer is not given', async (open) => {
+  const { world, ask, ...twins } = await open();
+  const request = asking(await world.machineToken());
+  await remembered({ world, ask, ...twins }, request);
+  await world.storage.close();
+  assert.equal((await ask(request)).status, 503);
+});
+
+onEachStore('after the clock was set forward and back, answers are those of the time', async (open) => {
+  const twins = await open();
+  const { clock } = twins.world;
+  const request = asking(await twins.world.machineToken());
+  const answer = await remembered(twins, request);
+  clock.advance(24 * 3600);
+  assert.equal(JSON.parse((await twins.ask(request)).body).active, false);
+  clock.advance(-24 * 3600);
+  assert.deepEqual(await twins.ask(request), answer);
+  assert.deepEqual(await twins.askAnew(request), answer);
+});
+
+onEachStore('changes of others leave an answer remembered', async (open) => {
+  const twins = await open();
   const { world, storage } = twins;
   const request = asking((await world.grant()).access_token);
   await remembered(twins, request);
@@ -283,8 +322,8 @@ test('changes of others leave an answer remembered', async (t) => {
   assert.equal(twins.hits(), before + 1);
 });
 
-test('operator.forgetCached forgets answers', async (t) => {
-  const twins = await openTwins(t);
+onEachStore('operator.forgetCached forgets answers', async (open) => {
+  const twins = await open();
   const request = asking(await twins.world.machineToken());
   await remembered(twins, request);
   await twins.world.server.operator.forgetCached();
@@ -307,8 +346,8 @@ const LIVE: Readonly<Record<string, WorldOptions>> = {
 };
 
 for (const [what, options] of Object.entries(LIVE))
-  test(`with ${what}, no answer is remembered`, async (t) => {
-    const twins = await openTwins(t, options);
+  onEachStore(`with ${what}, no answer is remembered`, async (open) => {
+    const twins = await open(options);
     await assertForgotten(twins, asking(await twins.world.machineToken()));
   });
 
@@ -320,8 +359,8 @@ async function assertForgotten({ world, ask, hits }: Twins, request: HttpRequest
   assert.equal(hits(), 0);
 }
 
-test('answers about dead and refresh tokens, and as JWTs, are not remembered', async (t) => {
-  const twins = await openTwins(t);
+onEachStore('answers about dead and refresh tokens, and as JWTs, are not remembered', async (open) => {
+  const twins = await open();
   const { access_token: token, refresh_token: refresh } = await twins.world.grant();
   await assertForgotten(twins, asking(token, { accept: 'application/token-introspection+jwt' }));
   await assertForgotten(twins, asking(refresh));
@@ -329,8 +368,8 @@ test('answers about dead and refresh tokens, and as JWTs, are not remembered', a
   await assertForgotten(twins, asking(token));
 });
 
-test('a secret that the client does not encode is reported each time', async (t) => {
-  const twins = await openTwins(t);
+onEachStore('a secret that the client does not encode is reported each time', async (open) => {
+  const twins = await open();
   const { world } = twins;
   const secret = 'a+secret';
   const record = await world.server.operator.hashClientSecret(secret);
@@ -341,8 +380,8 @@ test('a secret that the client does not encode is reported each time', async (t)
   assert.equal(reports.length, 4);
 });
 
-test('lookups that a host has put around those of the store are asked each time', async (t) => {
-  const { world } = await openTwins(t);
+onEachStore('lookups that a host has put around those of the store are asked each time', async (open) => {
+  const { world } = await open();
   const request = asking(await world.machineToken());
   let isAlive = true;
   const { storage } = world;
@@ -368,8 +407,8 @@ test('lookups that a host has put around those of the store are asked each time'
   assert.equal(await isActive(), false);
 });
 
-test('two servers with one store do not give each other’s answers', async (t) => {
-  const twins = await openTwins(t, { authenticateIntrospect: false });
+onEachStore('two servers with one store do not give each other’s answers', async (open) => {
+  const twins = await open({ authenticateIntrospect: false });
   const { world } = twins;
   const { authorization: _, ...headers } = asking('').headers;
   const request = { ...asking(await world.machineToken()), headers };
@@ -385,8 +424,11 @@ const digestOf = (text: string) => createHash('sha256').update(text).digest('bas
 /** The memory of a server, and a token whose answers it remembers. */
 async function openMemory(t: TestContext) {
   const { storage, clock } = await openWorld(t, {}, { transport: FUNCTION, store: SQLITE });
-  const { clients, tokens } = storage as SqliteStorage;
-  const memories = new RememberedAnswers(clients, tokens);
+  const { clients, tokens } = storage;
+  const memories = new RememberedAnswers(clients, tokens, {
+    of: ({ version }) => version?.toString(),
+    now: () => undefined,
+  });
   const live = { getSubjectState: undefined, applicationClaims: undefined, jwtService: undefined };
   const answers = memories.for({ ...live, previousServer: undefined, storage });
   const record = {

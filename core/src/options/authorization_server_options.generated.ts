@@ -250,8 +250,8 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
   readonly defaultAudience?: string | readonly string[];
   /**
    * Maximum entries in each cache of tokens per process: of verified JWTs (about 60 bytes each) and, with SQLite, of
-   * records of access tokens (usually 150 to 600 bytes each). With SQLite, half as many answers of introspection are
-   * remembered (about 500 bytes each). The value 0 turns these caches off. Default: `200000`.
+   * records of access tokens (usually 150 to 600 bytes each). Half as many answers of introspection are remembered
+   * (about 500 bytes each, with PostgreSQL 900). The value 0 turns these caches off. Default: `200000`.
    */
   readonly cachedTokens?: number;
   /** Seconds until an access token expires. Default: `3600`. */

@@ -136,7 +136,7 @@ export const SHARED_OPTION_TEXTS: TextsOf<typeof SHARED_OPTIONS> = {
   cachedTokens: {
     group: 'Tokens',
     about:
-      'Maximum entries in each cache of tokens per process: of verified JWTs (about 60 bytes each) and, with SQLite, of records of access tokens (usually 150 to 600 bytes each). With SQLite, half as many answers of introspection are remembered (about 500 bytes each). The value 0 turns these caches off.',
+      'Maximum entries in each cache of tokens per process: of verified JWTs (about 60 bytes each) and, with SQLite, of records of access tokens (usually 150 to 600 bytes each). Half as many answers of introspection are remembered (about 500 bytes each, with PostgreSQL 900). The value 0 turns these caches off.',
   },
   accessTokenLifetime: {
     group: 'Lifetimes',

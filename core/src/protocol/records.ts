@@ -154,7 +154,7 @@ export interface TokenRecord {
   readonly notBeforeMs?: number;
   readonly standing?: Partial<Readonly<Record<Principal, Standing>>>;
   /** Set by stores that can tell: lookups of an access token that return the same version return equal records. */
-  readonly version?: number;
+  readonly version?: number | string;
 }
 
 /** A token to be stored. Tokens with the same `pairId` or `familyId` must belong to the same grant. */

@@ -135,6 +135,17 @@ export interface NewAnswer {
   readonly untilMs: number | undefined;
 }
 
+/** How a store tells whether the two records of an answer are as they were. */
+export interface RecordVersions {
+  /**
+   * The version of records that lookups have returned. Records with the same version are equal.
+   * @returns `undefined` if the store cannot tell
+   */
+  of(token: TokenRecord, caller: ClientRecord | undefined): string | undefined;
+  /** The version that these records have now, of lookups that begin after the call. */
+  now(tokenId: string, callerId: string | undefined): Awaitable<string | undefined>;
+}
+
 export type Awaitable<T> = T | Promise<T>;
 export type Found<T> = Awaitable<T | undefined | null>;
 
@@ -692,6 +703,6 @@ export interface AdministrableStorage extends AuthorizingStorage {
 /** The use of one handle since it was opened. */
 export interface StorageStatistics {
   readonly caches: Readonly<Record<string, CacheUse>>;
-  /** Writes that wait for their commit, and commits so far. */
-  readonly writes: { readonly waiting: number; readonly commits: number };
+  /** Writes that wait for their commit, and commits so far. Of stores with one writer. */
+  readonly writes?: { readonly waiting: number; readonly commits: number };
 }

@@ -8,10 +8,10 @@ import {
   type Packing,
   RecentlyUsed,
 } from '../platform/cache.ts';
-import { type Clock, inParallel, systemRandom } from '../platform/environment.ts';
+import { type Clock, systemRandom } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { PERSONAL } from '../protocol/record_rules.ts';
-import type { ClientRecord, TokenRecord } from '../protocol/records.ts';
+import type { TokenRecord } from '../protocol/records.ts';
 import type {
   AnswerDeciders,
   AnswerMemories,
@@ -20,6 +20,7 @@ import type {
   ClientRegistry,
   IssuingTokenRepository,
   NewAnswer,
+  RecordVersions,
 } from './contract.ts';
 
 /** There are half as many answers as cached tokens, because each takes four times as much memory. */
@@ -41,9 +42,8 @@ const RESPONSE = jsonResponse({});
 interface Entry {
   readonly body: string;
   readonly callerId: string | undefined;
-  readonly callerVersion: string;
   readonly tokenId: string;
-  readonly tokenVersion: string;
+  readonly version: string;
   /** Milliseconds since 1970. Before this time, the answer may be another. */
   readonly fromMs: number;
   /** Milliseconds since 1970. From this time on, the answer may be another. */
@@ -52,31 +52,32 @@ interface Entry {
 
 /** No member contains a tab or a line feed: JSON escapes them in the body. */
 const PACKING: Packing<Entry> = {
-  pack: ({ body, callerId = '', callerVersion, tokenId, tokenVersion, fromMs, untilMs }) =>
-    [callerId, callerVersion, tokenId, tokenVersion, fromMs, untilMs, body].join('\t'),
+  pack: ({ body, callerId = '', tokenId, version, fromMs, untilMs }) =>
+    [callerId, tokenId, version, fromMs, untilMs, body].join('\t'),
   unpack(text) {
-    const [callerId, callerVersion = '', tokenId = '', tokenVersion = '', fromMs, untilMs, body = ''] =
-      text.split('\t');
+    const [callerId, tokenId = '', version = '', fromMs, untilMs, body = ''] = text.split('\t');
     const times = { fromMs: Number(fromMs), untilMs: Number(untilMs) };
-    return { body, callerId: callerId || undefined, callerVersion, tokenId, tokenVersion, ...times };
+    return { body, callerId: callerId || undefined, tokenId, version, ...times };
   },
 };
 
 /**
- * Remembers answers. One is given again only after a read has shown that both records still have the versions of which it
+ * Remembers answers. One is given again only after a read has shown that both records still have the version of which it
  * was made, so a commit forgets nothing. It is kept from the second time on.
  */
 export class RememberedAnswers implements AnswerMemories {
   readonly #clients: ClientRegistry;
   readonly #tokens: IssuingTokenRepository;
+  readonly #versions: RecordVersions;
   readonly #lookups = { hits: 0, misses: 0 };
   #answers = newTable(DEFAULT_CACHED_TOKENS / TOKENS_PER_ANSWER);
   #seenOnce = new SeenOnce();
   #usedSinceMs = 0;
 
-  constructor(clients: ClientRegistry, tokens: IssuingTokenRepository) {
+  constructor(clients: ClientRegistry, tokens: IssuingTokenRepository, versions: RecordVersions) {
     this.#clients = clients;
     this.#tokens = tokens;
+    this.#versions = versions;
   }
 
   /** @param tokens that are cached; 0 turns the memory off */
@@ -122,19 +123,10 @@ export class RememberedAnswers implements AnswerMemories {
     return { key };
   }
 
-  async #isCurrent(entry: Entry, clock: Clock): Promise<boolean> {
-    const { callerId, tokenId, fromMs, untilMs } = entry;
-    const [caller, token] = await inParallel(
-      Promise.resolve(callerId === undefined ? undefined : this.#clients.get(callerId)),
-      async () => this.#tokens.getByAccessToken(tokenId),
-    );
+  async #isCurrent({ callerId, tokenId, version, fromMs, untilMs }: Entry, clock: Clock): Promise<boolean> {
+    const isSame = (await this.#versions.now(tokenId, callerId)) === version;
     const nowMs = clock();
-    return (
-      versionOf(caller ?? undefined) === entry.callerVersion &&
-      String(token?.version) === entry.tokenVersion &&
-      fromMs <= nowMs &&
-      nowMs < untilMs
-    );
+    return isSame && fromMs <= nowMs && nowMs < untilMs;
   }
 
   #remember(
@@ -142,22 +134,17 @@ export class RememberedAnswers implements AnswerMemories {
     { response: { body }, caller, found: { record, claims }, untilMs }: NewAnswer,
     nowMs: number,
   ): void {
-    const { id: tokenId, version, expiresAt } = record;
-    if (version === undefined || !restsOnTwoRecords(record, claims)) return;
-    if (untilMs === undefined || body.length > MAX_CHARACTERS || !isOneField(tokenId, caller?.id)) return;
+    const { id: tokenId, expiresAt } = record;
+    if (untilMs === undefined || body.length > MAX_CHARACTERS || !restsOnTwoRecords(record, claims)) return;
+    const version = this.#versions.of(record, caller);
+    if (version === undefined || !isOneField(tokenId, version, caller?.id)) return;
     if (!this.#seenOnce.add(key)) return;
     if (Math.abs(nowMs - this.#usedSinceMs) >= UNUSED_MS) {
       this.#answers.forgetUnused();
       this.#usedSinceMs = nowMs;
     }
     this.#answers.set(key, {
-      ...{
-        body,
-        callerId: caller?.id,
-        callerVersion: versionOf(caller),
-        tokenId,
-        tokenVersion: String(version),
-      },
+      ...{ body, callerId: caller?.id, tokenId, version },
       fromMs: Number(claims.nbf ?? 0) * 1000,
       untilMs: Math.min(untilMs, expiresAt * 1000, Number(claims.exp ?? expiresAt) * 1000),
     });
@@ -199,11 +186,6 @@ function restsOnTwoRecords(record: TokenRecord, claims: Claims): boolean {
 
 const isOneField = (...identifiers: readonly (string | undefined)[]) =>
   !identifiers.some((identifier) => identifier && /[\t\n]/.test(identifier));
-
-/** Each change of a client raises one of the two numbers, except that it is enabled again. A disabled one gets no answer. */
-function versionOf(client: Pick<ClientRecord, 'generation' | 'revision'> | undefined): string {
-  return client ? `${client.generation}.${client.revision}` : '';
-}
 
 /**
  * Everything of a request that its answer depends on, as one text.

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AdministrableStorage, Awaitable } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
-import { openSqliteStorage } from '@grantd/core/sqlite';
+import { openSqliteStorage, type SqliteStorage } from '@grantd/core/sqlite';
 import { disposableDatabase, sharedPostgres } from './postgres_databases.ts';
 import { POSTGRES_ABSENCE } from './postgres_installation.ts';
 import { PostgresStores } from './postgres_store.ts';
@@ -18,6 +18,16 @@ export interface StoreKind {
   open(issuer: string, clock: () => number): Awaitable<OpenStore>;
 }
 
+/** A store in a database that other processes can open too. */
+export interface SharedStoreKind extends StoreKind {
+  /** A second handle on the records of an open store, as in another process. The caller closes it. */
+  openAnother(
+    opened: AdministrableStorage,
+    issuer: string,
+    clock: () => number,
+  ): Awaitable<AdministrableStorage>;
+}
+
 /** A store that opens synchronously. */
 interface LocalStoreKind extends StoreKind {
   open(issuer: string, clock: () => number): OpenStore;
@@ -25,8 +35,10 @@ interface LocalStoreKind extends StoreKind {
 
 export const MEMORY: LocalStoreKind = memoryKind('memory', {});
 
-export const SQLITE: LocalStoreKind = {
+export const SQLITE: LocalStoreKind & SharedStoreKind = {
   name: 'SQLite',
+  openAnother: (opened, issuer, clock) =>
+    openSqliteStorage({ path: (opened as SqliteStorage).path, issuer, clock }),
   open(issuer, clock) {
     emptyFile ??= newEmptyFile(issuer);
     const folder = mkdtempSync(join(tmpdir(), 'grantd-test-'));
@@ -60,8 +72,12 @@ function newEmptyFile(issuer: string): Uint8Array {
 let postgresStores: Promise<PostgresStores> | undefined;
 
 /** One database per test file. Every store has its own issuer in it. */
-const POSTGRES: StoreKind = {
+const POSTGRES: SharedStoreKind = {
   name: 'PostgreSQL',
+  async openAnother(opened, _issuer, clock) {
+    if (postgresStores === undefined) throw new Error('open a store first');
+    return (await postgresStores).openAnother(opened, { clock });
+  },
   async open(issuer, clock) {
     postgresStores ??= sharedPostgres()
       .then(disposableDatabase)
@@ -72,12 +88,14 @@ const POSTGRES: StoreKind = {
   },
 };
 
-/** The stores of the library. If PostgreSQL cannot run, its own tests say so. */
-export const STORES: readonly StoreKind[] = [
-  MEMORY,
+/** Stores that several processes can share. If PostgreSQL cannot run, its own tests say so. */
+export const SHARED_STORES: readonly SharedStoreKind[] = [
   SQLITE,
   ...(POSTGRES_ABSENCE === false ? [POSTGRES] : []),
 ];
+
+/** The stores of the library. */
+export const STORES: readonly StoreKind[] = [MEMORY, ...SHARED_STORES];
 
 /** The ways in which a host may revoke, with and without `isAccessTokenRevoked`, besides the plain memory store. */
 export const HOSTS_BY_REVOCATION: readonly StoreKind[] = [

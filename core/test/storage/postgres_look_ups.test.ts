@@ -3,10 +3,14 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type AdministrableStorage, StorageFault } from '@grantd/core';
 import { openPostgresStorage, type PostgresPool, type PostgresQuery } from '@grantd/core/postgres';
+import { type AnyColumn, type AnyColumns, CLIENTS, TOKENS } from '../../src/storage/columns.ts';
+import type { AnswerMemory } from '../../src/storage/contract.ts';
 import { LOOK_UPS_SQL } from '../../src/storage/postgres/lookups.ts';
+import { GENERATIONS } from '../../src/storage/statements.ts';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
 import { PostgresStores } from '../harness/postgres_store.ts';
+import { faultBy } from '../harness/storage_fault.ts';
 import { newClient, newToken } from './samples.ts';
 
 const ISSUER = 'https://issuer.example';
@@ -214,5 +218,140 @@ describe('look-ups on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, 
       [1, 0],
       [2, 0],
     ]);
+  });
+
+  test('a client whose row has not changed is the same record in every flight, until it changes', async () => {
+    const client = async () => storage.clients.get('client');
+    const known = await client();
+    assert.equal(await client(), known);
+    const change = (name: string | null) =>
+      stores.pool.query("UPDATE grantd.clients SET name = $1 WHERE id = 'client'", [name]);
+    await change('another');
+    assert.equal((await client())?.name, 'another');
+    await change(null);
+    assert.deepEqual(await client(), known);
+    assert.deepEqual(flights.sent, Array(4).fill([0, 1]));
+  });
+
+  describe('remembered answers', () => {
+    const id = 'remembered';
+    const principals = { subject: 'alice', sessionId: 'laptop', grantId: 'g' };
+    const NOW = 1_800_000_000_000;
+    const request = { method: 'POST', url: '/', headers: {}, body: id };
+    let answers: AnswerMemory;
+
+    before(async () => {
+      const filling = await stores.open({ issuer: ISSUER });
+      await filling.clients.add({ ...newClient('caller'), redirectUris: [] });
+      const expiresAt = NOW / 1000 + 60;
+      const fields = { id, ...principals, issuedAtMs: NOW, expiresAt, keepUntil: expiresAt + 60 };
+      assert.equal(await filling.tokens.issue([newToken('client', fields)], {}), 'issued');
+    });
+    beforeEach(() => {
+      const live = { getSubjectState: undefined, applicationClaims: undefined, jwtService: undefined };
+      const memory = storage.cache?.answers?.for({ ...live, previousServer: undefined, storage });
+      assert.ok(memory);
+      answers = memory;
+    });
+
+    const find = () => answers.find(request, () => NOW);
+    const isGiven = async () => (await find())?.response !== undefined;
+
+    /** Looks both records up, twice. @param meanwhile happens before the answer is made of them */
+    async function remember(meanwhile: () => Promise<unknown> = async () => {}): Promise<void> {
+      for (let time = 0; time < 2; time += 1) {
+        const [record, caller] = await Promise.all([
+          storage.tokens.getByAccessToken(id),
+          storage.clients.get('caller'),
+        ]);
+        assert.ok(record && caller);
+        await meanwhile();
+        const { key } = (await find()) ?? assert.fail();
+        const response = { status: 200, headers: {}, body: '{}' };
+        answers.remember(key, { response, caller, found: { record, claims: {} }, untilMs: 2 * NOW }, NOW);
+      }
+    }
+
+    /** SQL for another value of a column. */
+    const CHANGED = {
+      text: (column: string) => `coalesce(${column}, '') || 'x'`,
+      json: (column: string) => `coalesce(${column}, '') || 'x'`,
+      integer: (column: string) => `coalesce(${column}, 0) + 1`,
+      flag: (column: string) => `NOT coalesce(${column}, false)`,
+    };
+    const changed = ({ name, type }: AnyColumn) =>
+      name === 'kind' ? "'refresh_token'" : CHANGED[type as keyof typeof CHANGED](name);
+    const ofTable = (table: string, row: string, columns: AnyColumns) =>
+      Object.values(columns)
+        .filter(({ name, unread }) => !unread && name !== 'id')
+        .map((column) => [table, row, column.name, changed(column)] as const);
+    const numbers = (table: string, row: string, ...names: readonly string[]) =>
+      names.map((name) => [table, row, name, CHANGED.integer(name)] as const);
+
+    test('rest on each column of the rows that a look-up reads', async () => {
+      const read = [
+        ...ofTable('tokens', `id = '${id}'`, TOKENS),
+        ...numbers('tokens', `id = '${id}'`, ...GENERATIONS),
+        ...numbers('clients', "id = 'client'", 'generation', 'raised_at_ms', 'disabled_at_ms'),
+        ...['subject', 'session', 'grant'].flatMap((kind) =>
+          numbers('principals', `kind = '${kind}'`, 'generation', 'raised_at_ms'),
+        ),
+        ...numbers('principals', "kind = 'subject'", 'disabled_at_ms'),
+        ...numbers('issuers', `issuer = '${ISSUER}'`, 'not_before_ms'),
+        ...ofTable('clients', "id = 'caller'", CLIENTS),
+      ];
+      assert.equal(read.length, 22 + 4 + 3 + 6 + 1 + 1 + 19);
+      for (const [table, row, column, value] of read) {
+        await remember();
+        assert.equal(await isGiven(), true);
+        const set = async (to: string) => {
+          const { rowCount } = await stores.pool.query(
+            `UPDATE grantd.${table} SET ${column} = ${to} WHERE ${row}`,
+          );
+          assert.equal(rowCount, 1, `${table}.${column}`);
+        };
+        const { rows } = await stores.pool.query(`SELECT ${column} AS was FROM grantd.${table} WHERE ${row}`);
+        const { was } = rows[0];
+        await set(value);
+        assert.equal(await isGiven(), false, `${table}.${column}`);
+        await set(was === null ? 'NULL' : `'${was}'`);
+      }
+    });
+
+    test('end with the row of the token, and with that of the caller', async () => {
+      for (const [table, row] of [
+        ['tokens', id],
+        ['clients', 'caller'],
+      ] as const) {
+        await remember();
+        assert.equal(await isGiven(), true);
+        const rename = (from: string, to: string) =>
+          stores.pool.query(`UPDATE grantd.${table} SET id = $2 WHERE id = $1`, [from, to]);
+        await rename(row, 'elsewhere');
+        assert.equal(await isGiven(), false, table);
+        await rename('elsewhere', row);
+      }
+    });
+
+    test('are not kept if their caller has changed meanwhile', async () => {
+      const change = (name: string | null) =>
+        stores.pool.query("UPDATE grantd.clients SET name = $1 WHERE id = 'caller'", [name]);
+      await remember(async () => {
+        await change(crypto.randomUUID());
+        await storage.clients.get('caller');
+      });
+      assert.equal(await isGiven(), false);
+      await change(null);
+    });
+
+    test('take one flight, and none is given if that fails', async () => {
+      await remember();
+      flights.sent.length = 0;
+      assert.equal(await isGiven(), true);
+      assert.deepEqual(flights.sent, [[1, 1]]);
+      flights.failNext(new Error('connection lost'));
+      await assert.rejects(find(), faultBy(/connection lost/));
+      assert.equal(await isGiven(), true);
+    });
   });
 });

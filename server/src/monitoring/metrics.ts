@@ -109,7 +109,7 @@ export const METRICS = {
     'Transactions that wrote to the database and were committed (SQLite).',
   ),
   grantd_cache_lookups_total: counter(
-    'Lookups in the caches of the SQLite store. The result is `hit` or `miss`.',
+    'Lookups in the caches of the store. The result is `hit` or `miss`.',
     ...['cache', 'result'],
   ),
   grantd_cache_entries: gauge('each', 'Entries of each cache. A few entries can count twice.', 'cache'),

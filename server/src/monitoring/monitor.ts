@@ -145,7 +145,8 @@ export class Monitor {
     const statistics = this.#watched?.storage.statistics?.();
     for (const [cache, { size }] of Object.entries(statistics?.caches ?? {}))
       this.meter.set('grantd_cache_entries', size, cache);
-    if (statistics !== undefined) this.meter.set('grantd_storage_waiting_writes', statistics.writes.waiting);
+    const { writes } = statistics ?? {};
+    if (writes !== undefined) this.meter.set('grantd_storage_waiting_writes', writes.waiting);
     for (const name of this.#followers.keys()) this.#followers.set(name, 0);
     for (const [clientId, { length }] of this.#watched?.feed.streams ?? []) {
       const name = this.#nameOf(clientId);
@@ -192,7 +193,7 @@ export class Monitor {
       return [metric, before + count, ...labels] as const;
     };
     return [
-      total(statistics.writes.commits, 'grantd_storage_commits_total'),
+      ...(statistics.writes ? [total(statistics.writes.commits, 'grantd_storage_commits_total')] : []),
       ...Object.entries(statistics.caches).flatMap(([cache, { hits, misses }]) => [
         total(hits, 'grantd_cache_lookups_total', cache, 'hit'),
         total(misses, 'grantd_cache_lookups_total', cache, 'miss'),

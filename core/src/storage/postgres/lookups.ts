@@ -1,7 +1,9 @@
 // Lookups of tokens and clients in PostgreSQL, in batches.
-import { frozen } from '../../platform/cache.ts';
+import { frozen, RecentlyUsed } from '../../platform/cache.ts';
 import type { EventOrigin } from '../../protocol/event_records.ts';
 import type { ClientRecord, TokenRecord } from '../../protocol/records.ts';
+import type { RecordVersions } from '../contract.ts';
+import { asFault } from '../faults.ts';
 import {
   CLIENT_COLUMNS,
   isAlive,
@@ -17,6 +19,9 @@ import { type Primary, underLease } from './primary.ts';
 /** The maximum number of tokens, and of clients, in one batch: they wait for each other's rows and fail together. */
 const MAX_BATCH = 64;
 
+/** The maximum number of clients whose rows are kept. Each takes a few hundred bytes. */
+const MAX_KNOWN_CLIENTS = 2000;
+
 /**
  * Compares with a JSON list. The subquery hides the list's length from the planner, which would otherwise make a new
  * plan for each short list.
@@ -24,34 +29,79 @@ const MAX_BATCH = 64;
 const isOneOf = (list: string) => `= ANY (ARRAY(SELECT json_array_elements_text(${list})))`;
 
 export const LOOK_UPS_SQL = {
-  // Each row is one JSON text, because columns cost the driver and the server more than their content.
+  // Each row is one JSON text, because columns cost the driver and the server more than their content. The first letter
+  // of the name tells the kind.
   find: underLease(`
-    SELECT 'token' AS kind, json_build_array(${TOKEN_COLUMNS}) AS found
+    SELECT 't' || t.id AS name, json_build_array(${TOKEN_COLUMNS}) AS found
     FROM grantd.tokens t ${PRINCIPAL_JOINS}
     WHERE t.issuer_id = i.id AND t.id ${isOneOf('$2')}
     UNION ALL
-    SELECT 'client', row_to_json(c)
+    SELECT 'c' || id, row_to_json(c)
     FROM (SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = i.id AND id ${isOneOf('$3')}) c`),
 };
 
 /** A row that was found, as JSON, or none. */
 type FoundRow = { readonly epoch: number | null } & (
-  | { readonly kind: 'token' | 'client'; readonly found: string }
-  | { readonly kind: null }
+  | { readonly name: string; readonly found: string }
+  | { readonly name: null; readonly found: null }
 );
+
+/** A row. Only what a lookup needs of it is read. */
+class Row<T> {
+  readonly text: string;
+  readonly #read: (text: string) => T;
+  #record: T | undefined;
+
+  constructor(text: string, read: (text: string) => T) {
+    this.text = text;
+    this.#read = read;
+  }
+
+  /** The same record each time. @throws {StorageFault} the row holds no record */
+  get record(): T {
+    try {
+      this.#record ??= frozen(this.#read(this.text));
+      return this.#record;
+    } catch (error) {
+      throw asFault(error);
+    }
+  }
+
+  /** Whether the record was read from this row. */
+  isOf(record: T): boolean {
+    return this.#record === record;
+  }
+}
+
+/** The text says all that an answer can rest on: the token, and the standing of its principals. */
+const readToken = (text: string): TokenRecord =>
+  Object.assign(toTokenRecord(JSON.parse(text)), { version: text });
+
+/** Rows with the same number are equal. */
+class ClientRow extends Row<ClientRecord> {
+  readonly number: number;
+
+  constructor(text: string, number: number) {
+    super(text, (json) => toClientRecord(JSON.parse(json)));
+    this.number = number;
+  }
+}
 
 /**
  * Looks up tokens and clients by identifier, for one handle. A round trip costs more than finding a row, so lookups in
  * the same turn of the event loop, and those that wait for a connection, share one statement. It is sent after the last
  * of these calls, so each call sees everything that was committed before it. A failure rejects the whole batch. Lookups
- * of the same identifier share one record (ADR 27).
+ * of the same identifier share one record (ADR 27), and those of a client as long as its row has the same text.
  */
 export class LookUps {
   readonly #primary: Primary;
   readonly #issuerId: number;
   readonly #sql: Readonly<Record<keyof typeof LOOK_UPS_SQL, PostgresStatement>>;
-  readonly #tokens: Waiting<TokenRecord> = new Map();
-  readonly #clients: Waiting<ClientRecord> = new Map();
+  readonly #tokens: Waiting<Row<TokenRecord>> = new Map();
+  readonly #clients: Waiting<ClientRow> = new Map();
+  /** The last rows of clients, by identifier. A lookup that finds another text finds another row. */
+  readonly #knownClients = new RecentlyUsed<ClientRow>(MAX_KNOWN_CLIENTS);
+  #clientRows = 0;
   #isScheduled = false;
 
   private constructor(
@@ -69,13 +119,28 @@ export class LookUps {
   }
 
   /** A token of either kind. */
-  token(id: string): Promise<TokenRecord | undefined> {
-    return this.#ask(this.#tokens, id);
+  async token(id: string): Promise<TokenRecord | undefined> {
+    return (await this.#ask(this.#tokens, id))?.record;
   }
 
-  client(id: string): Promise<ClientRecord | undefined> {
-    return this.#ask(this.#clients, id);
+  async client(id: string): Promise<ClientRecord | undefined> {
+    return (await this.#ask(this.#clients, id))?.record;
   }
+
+  /** The text of the token's row, and the number of the client's. They take no JSON to compare. */
+  readonly versions: RecordVersions = {
+    of: ({ version }, caller) => {
+      const row = caller && this.#knownClients.get(caller.id);
+      return caller && !row?.isOf(caller) ? undefined : `${row?.number} ${version}`;
+    },
+    now: async (tokenId, callerId) => {
+      const [token, caller] = await Promise.all([
+        this.#ask(this.#tokens, tokenId),
+        callerId === undefined ? undefined : this.#ask(this.#clients, callerId),
+      ]);
+      return token && `${caller?.number} ${token.text}`;
+    },
+  };
 
   async #ask<T>(waiting: Waiting<T>, id: string): Promise<T | undefined> {
     if (!isStorable(id)) return undefined;
@@ -99,7 +164,7 @@ export class LookUps {
           batch ??= this.#nextBatch();
           return batch.call;
         },
-        (rows: readonly FoundRow[]) => batch?.resolve(rows),
+        (rows: readonly FoundRow[]) => batch?.resolve(rows, (id, text) => this.#clientRow(id, text)),
       );
     } catch (error) {
       if (batch === undefined) this.#isScheduled = false;
@@ -114,6 +179,15 @@ export class LookUps {
     this.#isScheduled = this.#tokens.size + this.#clients.size > 0;
     if (this.#isScheduled) void this.#sendBatch();
     return batch;
+  }
+
+  #clientRow(id: string, text: string): ClientRow {
+    const known = this.#knownClients.get(id);
+    if (known?.text === text) return known;
+    this.#clientRows += 1;
+    const row = new ClientRow(text, this.#clientRows);
+    this.#knownClients.set(id, row);
+    return row;
   }
 
   #take(most: number): Batch {
@@ -136,14 +210,14 @@ function taken<T>(waiting: Waiting<T>, most: number): Waiting<T> {
 
 class Batch {
   readonly call: PostgresCall;
-  readonly #tokens: Waiting<TokenRecord>;
-  readonly #clients: Waiting<ClientRecord>;
+  readonly #tokens: Waiting<Row<TokenRecord>>;
+  readonly #clients: Waiting<ClientRow>;
 
   constructor(
     statement: PostgresStatement,
     issuerId: number,
-    tokens: Waiting<TokenRecord>,
-    clients: Waiting<ClientRecord>,
+    tokens: Waiting<Row<TokenRecord>>,
+    clients: Waiting<ClientRow>,
   ) {
     this.call = [
       statement,
@@ -155,16 +229,12 @@ class Batch {
     this.#clients = clients;
   }
 
-  /** @throws SyntaxError a row holds no JSON */
-  resolve(rows: readonly FoundRow[]): void {
-    for (const row of rows) {
-      if (row.kind === 'token') {
-        const token = frozen(toTokenRecord(JSON.parse(row.found)));
-        this.#tokens.get(token.id)?.resolve(token);
-      } else if (row.kind === 'client') {
-        const client = frozen(toClientRecord(JSON.parse(row.found)));
-        this.#clients.get(client.id)?.resolve(client);
-      }
+  resolve(rows: readonly FoundRow[], clientRow: (id: string, text: string) => ClientRow): void {
+    for (const { name, found } of rows) {
+      if (name === null) continue;
+      const id = name.slice(1);
+      if (name.startsWith('t')) this.#tokens.get(id)?.resolve(new Row(found, readToken));
+      else this.#clients.get(id)?.resolve(clientRow(id, found));
     }
     for (const { resolve } of this.#tokens.values()) resolve(undefined);
     for (const { resolve } of this.#clients.values()) resolve(undefined);

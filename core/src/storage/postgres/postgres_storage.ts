@@ -13,6 +13,7 @@ import {
 import type { AdministrableStorage, MigrationAssumption } from '../contract.ts';
 import { unguarded } from '../faults.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
+import { RememberedAnswers } from '../remembered_answers.ts';
 import { CLIENTS_SQL, postgresClients } from './clients.ts';
 import {
   namedStatements,
@@ -145,11 +146,13 @@ async function storageOn(
 ): Promise<Omit<AdministrableStorage, 'close'>> {
   const principals = await postgresPrincipals(handle);
   const clients = unguarded(await postgresClients(handle));
+  const tokens = unguarded({ ...(await postgresTokens(handle, principals)), joinedClients: clients });
+  const answers = new RememberedAnswers(clients, tokens, handle.lookUps.versions);
   return {
     answersPlainRecords: true,
     clients,
     keys: unguarded(await postgresKeys(handle)),
-    tokens: unguarded({ ...(await postgresTokens(handle, principals)), joinedClients: clients }),
+    tokens,
     authorizationCodes: unguarded(await postgresAuthorizationCodes(handle, principals)),
     oneTimeIdentifiers: unguarded(await postgresOneTimeIdentifiers(handle)),
     pending: unguarded(await postgresPending(handle)),
@@ -157,6 +160,12 @@ async function storageOn(
     ...(await postgresGrants(handle)),
     ...(await postgresEvents(handle)),
     sweep: await postgresSweep(handle, eventRetentionSeconds),
+    cache: {
+      answers,
+      limitTokens: (most) => answers.limitTo(most),
+      forgetCached: () => answers.clear(),
+    },
+    statistics: () => ({ caches: { answers: answers.use } }),
   };
 }
 

@@ -1,6 +1,7 @@
 // Opens a SQLite store.
 import type { DatabaseSync } from 'node:sqlite';
 import { CachedRows } from '../../platform/cache.ts';
+import { inParallel } from '../../platform/environment.ts';
 import type { AuditOptions } from '../../protocol/event_records.ts';
 import {
   anyFunction,
@@ -12,7 +13,12 @@ import {
   wholeNumber,
 } from '../../protocol/option_kinds.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
-import type { AdministrableStorage, HostCondition, MigrationAssumption } from '../contract.ts';
+import type {
+  AdministrableStorage,
+  HostCondition,
+  MigrationAssumption,
+  RecordVersions,
+} from '../contract.ts';
 import { unguarded } from '../faults.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
 import { RememberedAnswers } from '../remembered_answers.ts';
@@ -224,7 +230,19 @@ function storageOn(
     ...sqliteTokens(handle, { issuing, grants, principals, events, cache: cachedTokens, take }),
     joinedClients: clients,
   });
-  const answers = new RememberedAnswers(clients, tokens);
+  // Each change of a client raises one of the two numbers, except that it is enabled again. A disabled one gets no answer.
+  const of: RecordVersions['of'] = ({ version }, caller) =>
+    version === undefined ? undefined : `${version} ${caller?.generation} ${caller?.revision}`;
+  const answers = new RememberedAnswers(clients, tokens, {
+    of,
+    async now(tokenId, callerId) {
+      const [caller, token] = await inParallel(
+        Promise.resolve(callerId === undefined ? undefined : clients.get(callerId)),
+        async () => tokens.getByAccessToken(tokenId),
+      );
+      return token ? of(token, caller ?? undefined) : undefined;
+    },
+  });
   return {
     path,
     connection: {

@@ -3,72 +3,75 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import type { AdministrableStorage, Awaitable } from '@grantd/core';
 import { storedLife } from '../../src/protocol/record_rules.ts';
 import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
 import type { RowList } from '../../src/storage/columns.ts';
 import type { AnswerMemory } from '../../src/storage/contract.ts';
-import { type ListStatement, returningLists } from '../../src/storage/sqlite/queues.ts';
-import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
+import { returningLists } from '../../src/storage/sqlite/queues.ts';
+import { openSqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
 import { TOKENS_SQL } from '../../src/storage/sqlite/tokens.ts';
 import { toTokenRecord } from '../../src/storage/statements.ts';
 import { Chance } from '../harness/chance.ts';
+import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
+import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
+import { PostgresStores } from '../harness/postgres_store.ts';
 import { newClient, newCode, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
 const folder = temporaryFolder();
 const issuer = 'https://issuer.example';
-const STEPS = 800;
 const CLIENTS = ['web', 'spa'];
 const PEOPLE = ['alice', 'bob', 'carol'];
 const SESSIONS = ['laptop', 'phone'];
 
-/** Two processes on one file, their issued tokens, and a reference that keeps everything and caches nothing. */
+type Opened = Awaitable<AdministrableStorage>;
+
+/** A database, which several processes open. */
+interface Shared {
+  open(clock: () => number): Opened;
+  /** The current state of an access token, without any cache. */
+  record(id: string): Awaitable<TokenRecord | undefined>;
+  close(): Awaitable<void>;
+}
+
+/** Two processes on one database, their issued tokens, and a reference that keeps everything and caches nothing. */
 class Scene {
   nowMs = 1_800_000_000_000;
   readonly access: string[] = [];
   readonly refresh: string[] = [];
   readonly codes: string[] = [];
   readonly chance: Chance;
-  readonly #path: string;
-  readonly #file: DatabaseSync;
-  readonly #row: ListStatement<RowList>;
-  readonly #handles: SqliteStorage[];
+  readonly handles: AdministrableStorage[] = [];
+  readonly #shared: Shared;
 
-  constructor(t: TestContext, seed: number) {
+  private constructor(shared: Shared, seed: number) {
     this.chance = new Chance(seed);
-    this.#path = join(folder, `${seed}.db`);
-    this.#handles = [this.#open(), this.#open()];
-    this.#file = new DatabaseSync(this.#path);
-    this.#row = returningLists<RowList>(this.#file.prepare(TOKENS_SQL.getAccessToken));
+    this.#shared = shared;
+  }
+
+  static async open(t: TestContext, shared: Shared, seed: number): Promise<Scene> {
+    const scene = new Scene(shared, seed);
+    for (const at of [0, 1]) scene.handles[at] = await scene.#open();
     t.after(async () => {
-      this.#file.close();
-      for (const handle of this.#handles) await handle.close();
+      for (const handle of scene.handles) await handle.close();
+      await shared.close();
     });
+    return scene;
   }
 
-  #open(): SqliteStorage {
-    return openSqliteStorage({
-      path: this.#path,
-      issuer,
-      clock: () => this.nowMs,
-      eventRetentionSeconds: 50,
-    });
-  }
-
-  get handles(): readonly SqliteStorage[] {
-    return this.#handles;
+  #open(): Opened {
+    return this.#shared.open(() => this.nowMs);
   }
 
   async reopen(): Promise<void> {
-    const at = this.chance.below(this.#handles.length);
-    await this.#handles[at]?.close();
-    this.#handles[at] = this.#open();
+    const at = this.chance.below(this.handles.length);
+    await this.handles[at]?.close();
+    this.handles[at] = await this.#open();
   }
 
-  /** The current state of an access token in the file. */
-  record(id: string): TokenRecord | undefined {
-    const row = this.#row.get(1, id);
-    return row && toTokenRecord(row);
+  async record(id: string): Promise<TokenRecord | undefined> {
+    return this.#shared.record(id);
   }
 
   recently(list: readonly string[]): string {
@@ -104,9 +107,9 @@ class Scene {
   }
 }
 
-type Step = (scene: Scene, storage: SqliteStorage) => Promise<unknown>;
+type Step = (scene: Scene, storage: AdministrableStorage) => Promise<unknown>;
 
-async function issue(scene: Scene, { tokens, clients }: SqliteStorage): Promise<void> {
+async function issue(scene: Scene, { tokens, clients }: AdministrableStorage): Promise<void> {
   const clientId = scene.chance.of(CLIENTS);
   const { generation } = (await clients.get(clientId)) ?? {};
   const issued = scene.tokens(clientId);
@@ -114,7 +117,7 @@ async function issue(scene: Scene, { tokens, clients }: SqliteStorage): Promise<
   if ((await tokens.issue(issued, basis)) === 'issued') scene.tell(issued);
 }
 
-async function redeem(scene: Scene, { authorizationCodes }: SqliteStorage): Promise<void> {
+async function redeem(scene: Scene, { authorizationCodes }: AdministrableStorage): Promise<void> {
   const clientId = scene.chance.of(CLIENTS);
   const subject = scene.chance.of(PEOPLE);
   const code = { ...newCode(clientId, randomUUID()), subject, issuedAtMs: scene.nowMs };
@@ -129,7 +132,7 @@ async function redeem(scene: Scene, { authorizationCodes }: SqliteStorage): Prom
   scene.codes.push(code.id);
 }
 
-async function rotate(scene: Scene, { tokens }: SqliteStorage): Promise<void> {
+async function rotate(scene: Scene, { tokens }: AdministrableStorage): Promise<void> {
   const found = await tokens.getByRefreshToken(scene.recently(scene.refresh));
   if (found?.grantId == null) return;
   const { clientId, subject, sessionId, grantId, familyId } = found;
@@ -144,30 +147,30 @@ async function rotate(scene: Scene, { tokens }: SqliteStorage): Promise<void> {
   if ((await tokens.rotate(found, successor, issued)) === 'issued') scene.tell(issued);
 }
 
-async function revokeAccess(scene: Scene, { tokens }: SqliteStorage): Promise<void> {
+async function revokeAccess(scene: Scene, { tokens }: AdministrableStorage): Promise<void> {
   const found = await tokens.getByAccessToken(scene.recently(scene.access));
   if (found) await tokens.revoke(found);
 }
 
-async function revokeRefresh(scene: Scene, { tokens }: SqliteStorage): Promise<void> {
+async function revokeRefresh(scene: Scene, { tokens }: AdministrableStorage): Promise<void> {
   const found = await tokens.getByRefreshToken(scene.recently(scene.refresh));
   if (!found) return;
   if (scene.chance.isOnce(2)) await tokens.revoke(found);
   else await tokens.revokeFamily(found);
 }
 
-async function revokeCode(scene: Scene, { authorizationCodes }: SqliteStorage): Promise<void> {
+async function revokeCode(scene: Scene, { authorizationCodes }: AdministrableStorage): Promise<void> {
   const found = await authorizationCodes.get(scene.recently(scene.codes));
   if (found) await authorizationCodes.revoke(found);
 }
 
-async function revokePrincipal({ chance }: Scene, storage: SqliteStorage): Promise<void> {
+async function revokePrincipal({ chance }: Scene, storage: AdministrableStorage): Promise<void> {
   if (chance.isOnce(6)) await storage.revokeAll({ principal: 'client', id: chance.of(CLIENTS) });
   else if (chance.isOnce(2)) await storage.revokeAll({ principal: 'subject', id: chance.of(PEOPLE) });
   else await storage.revokeAll({ principal: 'session', id: chance.of(SESSIONS) });
 }
 
-async function disableAndEnable({ chance }: Scene, storage: SqliteStorage): Promise<void> {
+async function disableAndEnable({ chance }: Scene, storage: AdministrableStorage): Promise<void> {
   const [principal, id] = chance.isOnce(3)
     ? (['client', chance.of(CLIENTS)] as const)
     : (['subject', chance.of(PEOPLE)] as const);
@@ -175,18 +178,18 @@ async function disableAndEnable({ chance }: Scene, storage: SqliteStorage): Prom
   if (!chance.isOnce(4)) await storage.setDisabled(principal, id, false);
 }
 
-async function enableAll(_: Scene, storage: SqliteStorage): Promise<void> {
+async function enableAll(_: Scene, storage: AdministrableStorage): Promise<void> {
   for (const id of CLIENTS) await storage.setDisabled('client', id, false);
   for (const id of PEOPLE) await storage.setDisabled('subject', id, false);
 }
 
-async function registerAgain({ chance }: Scene, { clients }: SqliteStorage): Promise<void> {
+async function registerAgain({ chance }: Scene, { clients }: AdministrableStorage): Promise<void> {
   const id = chance.of(CLIENTS);
   await clients.remove(id);
   await clients.add(newClient(id));
 }
 
-async function fail(scene: Scene, { tokens }: SqliteStorage): Promise<void> {
+async function fail(scene: Scene, { tokens }: AdministrableStorage): Promise<void> {
   const taken = scene.token('web', { id: scene.recently(scene.access) });
   const found = await tokens.getByAccessToken(scene.recently(scene.access));
   // Both in one commit: the refused one is rolled back, and the other is not.
@@ -218,10 +221,10 @@ function withoutVersion(record: TokenRecord | null | undefined): Partial<TokenRe
   return stored;
 }
 
-const memories = new WeakMap<SqliteStorage, AnswerMemory>();
+const memories = new WeakMap<AdministrableStorage, AnswerMemory>();
 
 /** The answers of one server of a store. */
-function answersOf(storage: SqliteStorage): AnswerMemory | undefined {
+function answersOf(storage: AdministrableStorage): AnswerMemory | undefined {
   const options = { getSubjectState: undefined, applicationClaims: undefined, jwtService: undefined };
   const known = memories.get(storage);
   const answers = known ?? storage.cache?.answers?.for({ ...options, previousServer: undefined, storage });
@@ -235,7 +238,7 @@ function answersOf(storage: SqliteStorage): AnswerMemory | undefined {
  */
 async function answered(
   scene: Scene,
-  storage: SqliteStorage,
+  storage: AdministrableStorage,
   id: string,
   record: TokenRecord | undefined,
 ): Promise<number> {
@@ -246,7 +249,7 @@ async function answered(
   const place = await answers?.find(request, () => scene.nowMs);
   assert.ok(place);
   const isAlive = record !== undefined && storedLife(record, scene.nowMs).alive;
-  const body = JSON.stringify([scene.record(id), caller?.generation, caller?.disabledAtMs]);
+  const body = JSON.stringify([await scene.record(id), caller?.generation, caller?.disabledAtMs]);
   if (place.response !== undefined) {
     assert.equal(isAlive, true);
     assert.equal(place.response.body, body);
@@ -258,31 +261,79 @@ async function answered(
   return 0;
 }
 
-for (const seed of [1, 22, 333]) {
-  test(`whatever two processes do, a cached access token is as alive as its row says (seed ${seed})`, async (t) => {
-    const scene = new Scene(t, seed);
-    const { chance } = scene;
-    for (const id of CLIENTS) await chance.of(scene.handles).clients.add(newClient(id));
-    const looks = { alive: 0, dead: 0, answers: 0 };
-    for (let step = 0; step < STEPS; step += 1) {
-      const hasAll = scene.access.length > 0 && scene.refresh.length > 0 && scene.codes.length > 0;
-      await (hasAll ? chance.of(STEPS_TAKEN) : chance.of([issue, redeem]))(scene, chance.of(scene.handles));
-      const ids = scene.access.slice(-20);
-      for (const handle of scene.handles) {
-        const { tokens } = handle;
-        const found = await Promise.all(ids.map(async (id) => tokens.getByAccessToken(id)));
-        for (const [index, id] of ids.entries()) {
-          const [remembered, stored] = [found[index], scene.record(id)];
-          const [isAlive, shouldBe] = [remembered, stored].map(
-            (record) => record !== undefined && record !== null && storedLife(record, scene.nowMs).alive,
-          );
-          assert.equal(isAlive, shouldBe, `step ${step}`);
-          if (isAlive) assert.deepEqual(withoutVersion(remembered), stored, `step ${step}`);
-          looks[isAlive ? 'alive' : 'dead'] += 1;
-          looks.answers += await answered(scene, handle, id, remembered ?? undefined);
-        }
+/** @returns how often a token was found alive and dead, and how many remembered answers were given */
+async function play(scene: Scene, steps: number) {
+  const { chance } = scene;
+  for (const id of CLIENTS) await chance.of(scene.handles).clients.add(newClient(id));
+  const looks = { alive: 0, dead: 0, answers: 0 };
+  for (let step = 0; step < steps; step += 1) {
+    const hasAll = scene.access.length > 0 && scene.refresh.length > 0 && scene.codes.length > 0;
+    await (hasAll ? chance.of(STEPS_TAKEN) : chance.of([issue, redeem]))(scene, chance.of(scene.handles));
+    const ids = scene.access.slice(-20);
+    for (const handle of scene.handles) {
+      const { tokens } = handle;
+      const found = await Promise.all(ids.map(async (id) => tokens.getByAccessToken(id)));
+      const rows = await Promise.all(ids.map(async (id) => scene.record(id)));
+      for (const [index, remembered] of found.entries()) {
+        const stored = rows[index];
+        const [isAlive, shouldBe] = [remembered, stored].map(
+          (record) => record !== undefined && record !== null && storedLife(record, scene.nowMs).alive,
+        );
+        assert.equal(isAlive, shouldBe, `step ${step}`);
+        if (isAlive) assert.deepEqual(withoutVersion(remembered), stored, `step ${step}`);
+        looks[isAlive ? 'alive' : 'dead'] += 1;
       }
+      const answers = ids.map((id, index) => answered(scene, handle, id, found[index] ?? undefined));
+      for (const count of await Promise.all(answers)) looks.answers += count;
     }
+  }
+  return looks;
+}
+
+function sqliteFile(seed: number): Shared {
+  const path = join(folder, `${seed}.db`);
+  const open = (clock: () => number) => openSqliteStorage({ path, issuer, clock, eventRetentionSeconds: 50 });
+  open(Date.now).close();
+  const file = new DatabaseSync(path);
+  const rows = returningLists<RowList>(file.prepare(TOKENS_SQL.getAccessToken));
+  return {
+    open,
+    record(id) {
+      const row = rows.get(1, id);
+      return row && toTokenRecord(row);
+    },
+    close: () => file.close(),
+  };
+}
+
+async function postgresDatabase(): Promise<Shared> {
+  const stores = new PostgresStores(await disposableDatabase(await sharedPostgres()), {
+    checksTablesOnce: true,
+  });
+  const another = await stores.open({ issuer });
+  return {
+    open: (clock) => stores.open({ issuer, clock, eventRetentionSeconds: 50 }),
+    async record(id) {
+      const record = await another.tokens.getByAccessToken(id);
+      return record ? (withoutVersion(record) as TokenRecord) : undefined;
+    },
+    async close() {
+      await another.close();
+      await stores.end();
+    },
+  };
+}
+
+for (const seed of [1, 22, 333])
+  test(`whatever two processes do, a cached access token is as alive as its row says (seed ${seed})`, async (t) => {
+    const looks = await play(await Scene.open(t, sqliteFile(seed), seed), 800);
     assert.ok(looks.alive > 500 && looks.dead > 500 && looks.answers > 500, JSON.stringify(looks));
   });
-}
+
+test('whatever two processes do on PostgreSQL, a remembered answer is true', {
+  skip: POSTGRES_ABSENCE,
+  timeout: 120_000,
+}, async (t) => {
+  const looks = await play(await Scene.open(t, await postgresDatabase(), 4444), 200);
+  assert.ok(looks.alive > 500 && looks.dead > 500 && looks.answers > 500, JSON.stringify(looks));
+});
