@@ -65,10 +65,23 @@ test('a search finds the beginnings of words, in every spelling that readers con
     ['ka\u200bte kate', 'kate'],
     ['y'.repeat(70), 'y'.repeat(64)],
     ['a b c d e f g h i j k l', ...'abcdefghij'],
-    ['@', '@'],
+    ['Smith & Co.', 'smith', 'co'],
+    ['(Byron), Ada -', 'byron', 'ada'],
+    ['@', '\n'],
     ['"\u200b', '\n'],
   ] as const)
     assert.deepEqual(searchTerms(search), terms, search);
+  for (const name of [
+    'Smith & Co',
+    'Ada - Byron',
+    "(Jack) O'Neil +",
+    '"Tom" / Jerry',
+    '\u5c71\u7530 \u30fb \u592a\u90ce',
+  ])
+    assert.ok(
+      searchTerms(name).every((term) => wordsOf(name).some((word) => word.startsWith(term))),
+      name,
+    );
   assert.deepEqual(wordsOf('a@xn--mnchen-3ya.de'), ['a@m\u00fcnchen.de', 'de', 'm\u00fcnchen.de']);
 });
 

@@ -178,9 +178,15 @@ export function searchTextOf({ name, claims }: { readonly name: string; readonly
   return `\n${words.filter((word, index) => !words[index + 1]?.startsWith(word)).join('\n')}`;
 }
 
-/** What words of a user begin with, if a search finds the user: the longest first, because it finds the fewest users. */
+/**
+ * What words of a user begin with, if a search finds the user: the longest first, because it finds the fewest users.
+ * Punctuation around a part does not count, as in `Byron, Ada` and `Smith & Co`.
+ */
 export function searchTerms(search: string): readonly string[] {
-  const terms = searchParts(search).map((part) => cutWord(part.slice(Math.max(0, part.search(WORD_START)))));
+  const terms = searchParts(search).flatMap((part) => {
+    const at = part.search(WORD_START);
+    return at === -1 ? [] : [cutWord(part.slice(at).replace(/(?<!\p{P})\p{P}+$/u, ''))];
+  });
   const longestFirst = [...new Set(terms)].sort((one, other) => other.length - one.length);
   // No word begins with a line break.
   return terms.length === 0 ? ['\n'] : longestFirst.slice(0, MAX_TERMS);
