@@ -1,11 +1,8 @@
 // Draws every page in each state, at the width of a phone and of a desktop, light and dark. Without a folder it draws
-// the pictures of the documentation, in English, into docs/pictures.
-//
-//     node scripts/draw_pages.ts FOLDER [NAME …]
-//     node scripts/draw_pages.ts --sheets FOLDER    also puts the pages for users, in English, on one sheet per width
-//                                                   and theme, into docs/pictures
+// the pictures of the documentation, in English, into docs/pictures. `--help` prints how to call it.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import type { BrowserContext } from 'playwright-core';
 import { CHART_SCRIPT } from '../server/src/console/chart_library.ts';
 import type { Page } from '../server/src/pages/drawing/layout.ts';
@@ -42,15 +39,38 @@ const DOCUMENTED = [
   'console_client_added',
 ];
 
-const SHEETS = '--sheets';
-const drawsSheets = process.argv.includes(SHEETS);
-const typed = process.argv.slice(2).filter((argument) => argument !== SHEETS);
-const [folder = 'docs/pictures', ...chosen] = typed;
-if (drawsSheets && typed.length !== 1) {
-  console.error(`${SHEETS}: expected one folder for the pictures of every state, and no names`);
+const HELP = `Usage: npm run pictures -- [--sheets] [FOLDER [NAME …]]
+
+  FOLDER     where the pictures go. Default: docs/pictures, with the pictures of the documentation only
+  NAME       a page, with or without its language, such as console_users.de. Default: all pages
+  --sheets   also puts the pages for users, in English, on one sheet per width and theme, into docs/pictures
+  --help     prints this`;
+
+function typedWords() {
+  try {
+    return parseArgs({
+      options: { sheets: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h' } },
+      allowPositionals: true,
+    });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    console.error(`${error.message}\n\n${HELP}`);
+    process.exit(2);
+  }
+}
+
+const { values, positionals } = typedWords();
+if (values.help) {
+  console.log(HELP);
+  process.exit(0);
+}
+const drawsSheets = values.sheets;
+const [folder = 'docs/pictures', ...chosen] = positionals;
+if (drawsSheets && positionals.length !== 1) {
+  console.error('--sheets: expected one folder for the pictures of every state, and no names');
   process.exit(2);
 }
-const names = typed.length > 0 ? chosen : DOCUMENTED.map((name) => `${name}.en`);
+const names = positionals.length > 0 ? chosen : DOCUMENTED.map((name) => `${name}.en`);
 mkdirSync(folder, { recursive: true });
 
 const pages = new Map<string, Page>(

@@ -324,7 +324,7 @@ describe('tokens', () => {
     const browser = await set.browserOf('alice');
     const rowsOf = async (query: string) => {
       const { html } = await browser.get(`${set.url}/console/tokens?${query}`);
-      const rows = [...html.matchAll(/<tr><th scope="row">.*?<\/tr>/gs)].map(([row]) => row);
+      const rows = [...html.matchAll(/<tr><td class="pick">.*?<\/tr>/gs)].map(([row]) => row);
       const [previous, next] = ['previous', 'next'].map((id) =>
         new RegExp(`<a id="${id}" class="button" href="[^"?]*\\?([^"]*)"`)
           .exec(html)?.[1]
@@ -367,7 +367,7 @@ describe('tokens', () => {
 
     const [, id = ''] = /title="([^"]*)"/.exec(newest) ?? [];
     const page = await browser.get(`${set.url}/console/tokens?id=${encodeURIComponent(id)}`);
-    assert.match(page.html, /<dt>Expires<\/dt><dd><time [^>]*>.* UTC/);
+    assert.match(page.html, /<dt>Expires <code class="raw">expires_at<\/code><\/dt><dd><time [^>]*>.* UTC/);
     assert.equal((await browser.get(`${set.url}/console/tokens?client=issuing&cursor=x`)).status, 400);
     assert.equal((await rowsOf('user=no-such-user')).rows.length, 0);
   });
@@ -665,6 +665,46 @@ describe('users and clients', () => {
     assert.deepEqual(await Promise.all(own.map(sessions)), [0, 1]);
   });
 
+  test('selected tokens are revoked after a plan, and so are all tokens of selected clients', async () => {
+    const { subject } = await set.addUser('holder');
+    for (const id of ['bulk-1', 'bulk-2', 'bulk-3']) await set.addClient(id);
+    const [one, other, third] = [
+      await set.tokensOf('bulk-1', subject),
+      await set.tokensOf('bulk-1', subject),
+      await set.tokensOf('bulk-2', subject),
+    ];
+    const browser = await set.browserOf('alice');
+    const idOf = async (token: string) => (await set.server.operator.explainToken(token)).record?.id ?? '';
+    const ids = await Promise.all([one.access, other.access].map(idOf));
+    await call(
+      localCalls({ ...set.instance.actingAs('cli'), configuration: set.configuration }),
+      'revokeToken',
+      { token: other.access },
+    );
+    const list = await browser.get(`${set.url}/console/tokens?client=bulk-1`);
+    for (const id of ids)
+      assert.ok(
+        list.html.includes(`<input type="checkbox" name="picked" value="${id}" aria-label="Select ${id}">`),
+      );
+    assert.match(list.html, /id="bulk-revoke"/);
+    const picked = ids.map((id) => `&picked=${encodeURIComponent(id)}`).join('');
+    const asked = await browser.get(`${set.url}/console/tokens?ask=bulk&do=revoke${picked}`);
+    assert.match(asked.html, /<h1>Revoke 1 token\?<\/h1>/);
+    assert.match(asked.html, /Will be revoked\.[\s\S]*Is inactive already\./);
+    assert.match(asked.html, /id="console-yes" type="submit" class="final"/);
+    assert.equal(await set.isActive(one.access), true, 'a question ends nothing');
+    assert.match((await browser.submit(asked, { do: 'bulk' })).html, /Done for 1 of 1\./);
+    assert.deepEqual([await set.isActive(one.access), await set.isActive(third.access)], [false, true]);
+
+    const clients = await browser.get(
+      `${set.url}/console/clients?ask=bulk&do=revoke_all&picked=bulk-2&picked=bulk-3`,
+    );
+    assert.match(clients.html, /<h1>Revoke all tokens of 1 client\?<\/h1>/);
+    assert.match(clients.html, /Loses all tokens\.<\/b> Active tokens: 2[\s\S]*Has no active tokens\./);
+    assert.match((await browser.submit(clients, { do: 'bulk' })).html, /Done for 1 of 1\./);
+    assert.equal(await set.isActive(third.access), false);
+  });
+
   test('all tokens of a user end, and their sessions', async () => {
     const { subject } = await set.addUser('frank');
     const { access } = await set.tokensOf('app', subject);
@@ -771,7 +811,10 @@ describe('groups', () => {
     await set.instance.groups.add({ name: 'guests', description: '' }, Date.now());
     const browser = await set.browserOf('alice');
     const payroll = await browser.get(`${set.url}/console/groups?name=payroll`);
-    assert.match(payroll.html, /<dt>Sign-in policy<\/dt><dd>A passkey<\/dd>/);
+    assert.match(
+      payroll.html,
+      /<dt>Sign-in policy <code class="raw">sign_in_policy<\/code><\/dt><dd>A passkey<\/dd>/,
+    );
     const guests = await browser.get(`${set.url}/console/groups?name=guests`);
     assert.doesNotMatch(guests.html, /<dt>Sign-in policy/);
   });
@@ -802,7 +845,10 @@ describe('groups', () => {
     assert.match(question.html, /This can end access[\s\S]*Sign-in policy[\s\S]*second_factor_if_enrolled/);
     const changed = await browser.submit(question, { do: 'edit' });
     assert.match(changed.html, /The group is changed\./);
-    assert.match(changed.html, /<dt>Sign-in policy<\/dt><dd>Second factor, if the user has one<\/dd>/);
+    assert.match(
+      changed.html,
+      /<dt>Sign-in policy <code class="raw">sign_in_policy<\/code><\/dt><dd>Second factor, if the user has one<\/dd>/,
+    );
     const late = await change('second_factor', { confirmed: 'yes' });
     assert.equal(late.status, 409);
     assert.match(late.html, /Stored now: <code>Second factor, if the user has one<\/code>/);
@@ -1053,7 +1099,8 @@ test('markup in names of users, groups and clients stays text', async () => {
 
 /** The types of the events on a page. */
 function typesIn(html: string): readonly (string | undefined)[] {
-  return [...html.matchAll(/<code>(\w+)<\/code> <a id="event-/g)].map(([, type]) => type);
+  const found = html.replaceAll('<wbr>', '').matchAll(/<code>(\w+)<\/code><\/td><td [^>]*><a id="event-/g);
+  return [...found].map(([, type]) => type);
 }
 
 describe('overview and events', () => {

@@ -15,6 +15,12 @@ before(async () => {
 });
 after(() => set.close());
 
+/** The types of the events on a page. */
+function typesIn(html: string): ReadonlySet<string | undefined> {
+  const found = html.replaceAll('<wbr>', '').matchAll(/<code>(\w+)<\/code><\/td><td [^>]*><a id="event-/g);
+  return new Set([...found].map(([, type]) => type));
+}
+
 async function search(q: string) {
   const form = hiddenFields(await browser.get(`${set.url}/console`));
   return browser.post(`${set.url}/console/search`, { ...form, q });
@@ -49,11 +55,11 @@ test('the overview says how many changes it leaves out, and leads to changes onl
   for (const name of ['changes', 'operators'])
     assert.match(changes.html, new RegExp(`name="${name}" type="checkbox" value="yes" checked`));
   assert.match(changes.html, /<code>client_added<\/code>/);
-  for (const type of ofOperators) assert.ok(changes.html.includes(`<code>${type}</code>`), type);
+  for (const type of ofOperators) assert.ok(typesIn(changes.html).has(type), type);
   for (const type of ['sign_in_failed', ...ofOthers]) {
-    assert.ok(!changes.html.includes(`<code>${type}</code>`), type);
+    assert.ok(!typesIn(changes.html).has(type), type);
     const alone = await browser.get(`${set.url}/console/audit?range=yesterday&type=${type}`);
-    assert.ok(alone.html.includes(`<code>${type}</code>`), type);
+    assert.ok(typesIn(alone.html).has(type), type);
   }
 });
 

@@ -9,9 +9,9 @@ import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout
 import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { labelOf } from './forms.ts';
+import { breakable, labelOf } from './forms.ts';
 import { type ConsoleView, consoleFrame, type Row, section, termList, urlOf } from './frame.ts';
-import { type PageUrls, pageLinks, pagesAround } from './lists.ts';
+import { dataTable, type PageUrls, pageLinks, pagesAround } from './lists.ts';
 import { namesOf } from './names.ts';
 import {
   endingReasonOf,
@@ -281,7 +281,7 @@ ${CHECKS.map(
 ${isFiltered ? html`<a id="all" class="button" href="${urlOf(base, 'audit')}">${words.all}</a>` : ''}</div>
 </form>
 <nav class="ranges" aria-label="${words.ranges.label}">${(Object.keys(RANGES) as (keyof typeof RANGES)[]).map(rangeLink)}</nav>
-${events.length === 0 ? html`<p class="empty">${(view.pages.next ?? view.pages.previous) !== undefined ? texts.console.nothingYet : view.isUnknownUser === true ? words.noSuchUser(filters.user) : filters.request === '' ? texts.console.nothingFound : words.notInTrail(filters.request)}</p>` : eventList(foldedEvents(events, filters), view, texts)}
+${events.length === 0 ? html`<p class="empty">${(view.pages.next ?? view.pages.previous) !== undefined ? texts.console.nothingYet : view.isUnknownUser === true ? words.noSuchUser(filters.user) : filters.request === '' ? texts.console.nothingFound : words.notInTrail(filters.request)}</p>` : eventTable(foldedEvents(events, filters), view, texts)}
 ${pageLinks(view.pages, texts)}
 ${auditActs(view, texts)}
 ${
@@ -341,13 +341,25 @@ function filterOfBoth(
   return isSameFailure ? { user: one.subject, type: one.type } : undefined;
 }
 
-/** Events as sentences, each with a link `event-NUMBER` to its page. */
-export function eventList(rows: readonly FoldedEvents[], view: SentenceView, texts: Texts): Html {
-  return html`<ul class="rows events" role="list">
-${rows.map((row) => eventRow(row, view, texts))}</ul>`;
+/** A table of events as sentences, each with a link `event-NUMBER` to its page. */
+export function eventTable(rows: readonly FoldedEvents[], view: SentenceView, texts: Texts): Html {
+  const { audit: words, pages } = texts.console;
+  return dataTable(
+    {
+      name: pages.audit,
+      heads: [
+        { title: words.event },
+        { title: words.memberLabels.at, size: 'small' },
+        { title: words.memberLabels.type, size: 'large' },
+        { title: words.eventNumber, size: 'small' },
+      ],
+      rows: rows.map((row) => ({ cells: eventCells(row, view, texts) })),
+    },
+    texts,
+  );
 }
 
-function eventRow({ event, count, sinceAt, filter }: FoldedEvents, view: SentenceView, texts: Texts): Html {
+function eventCells({ event, count, sinceAt, filter }: FoldedEvents, view: SentenceView, texts: Texts) {
   const { number, at, type } = event;
   const { audit: words } = texts.console;
   const others =
@@ -355,9 +367,12 @@ function eventRow({ event, count, sinceAt, filter }: FoldedEvents, view: Sentenc
       ? ''
       : html` <a href="${urlOf(view.base, 'audit', filter)}">${words.timesSince(texts.formats.number(count), moment(sinceAt, view.nowMs, texts))}</a>`;
   const url = urlOf(view.base, 'audit', { event: String(number) });
-  return html`<li><p>${sentenceOf(event, view, texts)}${changedFields(event, texts)}${others}</p>${reasonOf(event, texts)}
-<p class="detail">${moment(at, view.nowMs, texts)} <code>${type}</code> <a id="event-${String(number)}" href="${url}">${words.number(String(number))}</a></p></li>
-`;
+  return [
+    html`${sentenceOf(event, view, texts)}${changedFields(event, texts)}${others}${reasonOf(event, texts)}`,
+    moment(at, view.nowMs, texts),
+    html`<code>${breakable(type)}</code>`,
+    html`<a id="event-${String(number)}" href="${url}">${words.number(String(number))}</a>`,
+  ];
 }
 
 /** The fields that an event of a change names. */

@@ -6,10 +6,10 @@ import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout
 import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { actNamed, type BulkList, performOrder, requirePossibleOrder } from './bulk_acts.ts';
+import { actNamed, type BulkList, type Change, performOrder, requirePossibleOrder } from './bulk_acts.ts';
 import { type ConsoleView, consoleFrame, hiddenFields, questionFrame, termList, urlOf } from './frame.ts';
 import { dataTable, thingUrl } from './lists.ts';
-import { type RefusalShown, refusalText } from './values.ts';
+import { atLeastShown, identifier, type RefusalShown, refusalText } from './values.ts';
 
 type ActName = keyof Texts['console']['bulk']['acts'];
 
@@ -61,7 +61,7 @@ export async function performBulk(visit: Visit, list: BulkList): Promise<Respons
 }
 
 async function nameOf({ call }: Visit, list: BulkList, key: string): Promise<string> {
-  if (list === 'clients') return key;
+  if (list !== 'users') return key;
   let name = key;
   await problemOf(async () => {
     name = (await call('getUser', { sub: key })).username;
@@ -83,7 +83,7 @@ async function problemOf(work: () => Promise<unknown>): Promise<RefusalShown | u
 
 /** What would happen to one of them. */
 interface Plan extends Picked {
-  readonly change?: { readonly changes: boolean; readonly sessions?: number };
+  readonly change?: Change;
   /** Why it would be refused, in English, as the command line says it. */
   readonly problem?: RefusalShown;
 }
@@ -119,6 +119,11 @@ ${isChoice ? groupChoice(view, texts) : planOf(view, changed, texts)}`,
   });
 }
 
+/** Identifiers of tokens are long. */
+function pickedShown({ name }: Picked, list: BulkList): Html {
+  return list === 'tokens' ? identifier(name) : html`<bdi>${name}</bdi>`;
+}
+
 function groupChoice({ base, list, does, plans, groups }: AskBulkView, { console: words }: Texts): Html {
   return html`<ul class="bullets">
 ${plans.map(({ name }) => html`<li><bdi>${name}</bdi></li>\n`)}</ul>
@@ -142,13 +147,13 @@ function planOf(view: AskBulkView, changed: readonly Plan[], texts: Texts): Html
       name: words.bulk.plan,
       heads: [{ title: words.pages[list] }, { title: words.bulk.plan }],
       rows: plans.map((plan) => ({
-        cells: [html`<bdi>${plan.name}</bdi>`, planText(plan, does, texts)],
+        cells: [pickedShown(plan, list), planText(plan, does, texts)],
       })),
     },
     texts,
   );
   const answers = html`<div class="answers">
-${changed.length === 0 ? '' : html`<button id="console-yes" type="submit" class="primary" name="do" value="bulk">${words.bulk.acts[does]}</button>\n`}<a id="console-no" href="${urlOf(base, list)}">${words.no}</a>
+${changed.length === 0 ? '' : html`<button id="console-yes" type="submit" class="${actNamed(list, does)?.isFinal ? 'final' : 'primary'}" name="do" value="bulk">${words.bulk.acts[does]}</button>\n`}<a id="console-no" href="${urlOf(base, list)}">${words.no}</a>
 </div>`;
   if (changed.length === 0) return html`${table}\n${answers}`;
   return html`${table}
@@ -161,8 +166,12 @@ function planText({ change, problem }: Plan, does: ActName, texts: Texts): Html 
   const { bulk } = texts.console;
   if (problem !== undefined) return refusal(problem, texts);
   if (change?.changes !== true) return html`${bulk.changesNothing[does]}`;
-  const { sessions } = change;
-  return html`<b>${bulk.changes[does]}</b>${sessions === undefined ? '' : html` ${bulk.endsSessions(sessions, texts.formats.number(sessions))}`}`;
+  const { sessions, tokens } = change;
+  return html`<b>${bulk.changes[does]}</b>${sessions === undefined ? '' : html` ${bulk.endsSessions(sessions, texts.formats.number(sessions))}`}${
+    tokens === undefined
+      ? ''
+      : html` ${texts.console.activeTokens}: ${atLeastShown(tokens.active, tokens.isLeast, texts)}`
+  }`;
 }
 
 function refusal(problem: RefusalShown, texts: Texts): Html {
@@ -195,7 +204,7 @@ export function bulkPage(view: BulkView, setting: PageSetting): Page {
         heads: [{ title: words.pages[list] }, { title: words.bulk.outcome }],
         rows: outcomes.map(({ key, name, problem }) => ({
           cells: [
-            html`<a href="${thingUrl(base, list, key)}"><bdi>${name}</bdi></a>`,
+            html`<a href="${list === 'tokens' ? urlOf(base, list, { id: key }) : thingUrl(base, list, key)}">${pickedShown({ key, name }, list)}</a>`,
             problem === undefined
               ? html`<span class="badge good">${words.bulk.succeeded}</span>`
               : refusal(problem, texts),

@@ -1,4 +1,4 @@
-// What the console does with several users or clients at once. Each of them has a plan and an outcome of its own.
+// What the console does with several users, clients or tokens at once. Each of them has a plan and an outcome of its own.
 import { type AdminCalls, requirePossible } from '../admin/in_process.ts';
 import type { Input, OperationId } from '../admin/table.ts';
 import type { Visit } from './access.ts';
@@ -7,15 +7,18 @@ import type { Visit } from './access.ts';
 type Order = { readonly [Id in OperationId]: readonly [id: Id, input: Input<Id>] }[OperationId];
 
 interface BulkAct {
+  /** Whether nothing can undo it. */
+  readonly isFinal?: true;
   /** What it performs for one of them. */
   readonly order: (key: string, group: string) => Order;
-  /** Whether it would change something. @returns also the number of sessions that it would end */
+  /** Whether it would change something. @returns also the number of sessions or tokens that it would end */
   readonly plan: (visit: Visit, key: string, group: string) => Promise<Change>;
 }
 
-interface Change {
+export interface Change {
   readonly changes: boolean;
   readonly sessions?: number;
+  readonly tokens?: { readonly active: number; readonly isLeast: boolean };
 }
 
 const userIsDisabled = async ({ call }: Visit, sub: string) =>
@@ -65,6 +68,23 @@ export const BULK_ACTS = {
     enable: {
       order: (id) => ['enableClient', { client_id: id }],
       plan: async (visit, id) => ({ changes: await clientIsDisabled(visit, id) }),
+    },
+    revoke_all: {
+      isFinal: true,
+      order: (id) => ['revokeAll', { client_id: id }],
+      async plan({ call }, id) {
+        const { active = 0, has_more: isLeast = false } = await call('revokeAll', {
+          ...{ client_id: id, dry_run: true },
+        });
+        return { changes: active > 0, tokens: { active, isLeast } };
+      },
+    },
+  },
+  tokens: {
+    revoke: {
+      isFinal: true,
+      order: (token) => ['revokeToken', { token }],
+      plan: async ({ call }, token) => ({ changes: (await call('explainToken', { token })).active }),
     },
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, BulkAct>>>>;

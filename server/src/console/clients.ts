@@ -29,7 +29,7 @@ import { type Counted, clientRefusals, isShared } from './refusals.ts';
 import { secretSection, submitSaved } from './shown_once.ts';
 import { thingPage } from './things.ts';
 import { TRY_STYLE, trySection } from './try_it.ts';
-import { codes, copied, fullMoment, memberRow, moment, tokensCounted } from './values.ts';
+import { codes, copied, fullMoment, memberRow, moment, termOf, tokensCounted } from './values.ts';
 
 /** More groups and APIs than fit on a page are typed. */
 const MAX_CHOICES = 200;
@@ -102,7 +102,7 @@ const consequences: Act['facts'] = async ({ call }, { id = '' }, { console: word
 };
 
 /** What a denial ends, before it is made. */
-const counted: NonNullable<Act['facts']> = async ({ call }, _, { console: words, formats }, values) => {
+const counted: NonNullable<Act['facts']> = async ({ call }, _, texts, values) => {
   const {
     clients,
     tokens = 0,
@@ -112,8 +112,8 @@ const counted: NonNullable<Act['facts']> = async ({ call }, _, { console: words,
     dry_run: true,
   });
   return [
-    [words.pages.clients, formats.number(clients)],
-    [words.activeTokens, hasMore === true ? `≥ ${formats.number(tokens)}` : formats.number(tokens)],
+    [texts.console.pages.clients, texts.formats.number(clients)],
+    tokensCounted({ revoked: false, active: tokens, has_more: hasMore === true }, texts),
   ];
 };
 
@@ -390,7 +390,11 @@ function deniedList(
 ): Html {
   const { console: words } = texts;
   const rows = items.map(
-    ({ rule, note, denied_at: at }) => html`<li class="row"><div><p><code>${rule}</code></p>
+    ({
+      rule,
+      note,
+      denied_at: at,
+    }) => html`<li class="row"><div><p>${copied(rule, texts, html`<code>${rule}</code>`)}</p>
 <p class="detail">${moment(at, nowMs, texts)}${note === undefined ? '' : html` · <bdi>${note}</bdi>`}</p></div>${actLink(CLIENTS, 'allow', base, { rule }, texts, { id: rule, unseen: rule })}</li>\n`,
   );
   return html`${rows.length === 0 ? html`<p class="empty">${words.none}</p>` : html`<ul class="rows" role="list">${rows}</ul>`}
@@ -467,11 +471,11 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
         'client',
         words.client,
         termList([
-          [words.columns.clientId, copied(id, texts, html`<code>${id}</code>`)],
-          [words.clientType, words.clientTypes[type]],
-          [words.disabledSince, fullMoment(disabledAt, nowMs, texts)],
+          [termOf('client_id', words.columns.clientId), copied(id, texts, html`<code>${id}</code>`)],
+          [termOf('type', words.clientType), words.clientTypes[type]],
+          [termOf('disabled_at', words.disabledSince), fullMoment(disabledAt, nowMs, texts)],
           [words.documentHost, documentValidAt && named(URL.parse(id)?.host ?? id)],
-          [words.documentValidAt, fullMoment(documentValidAt, nowMs, texts)],
+          [termOf('document_valid_at', words.documentValidAt), fullMoment(documentValidAt, nowMs, texts)],
           ...members,
         ]),
       ),
@@ -485,9 +489,9 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
 ${secrets.map(
   (one) =>
     html`<li>${termList([
-      [words.createdAt, fullMoment(one.created_at, nowMs, texts)],
-      [words.endsAt, fullMoment(one.ends_at, nowMs, texts)],
-      [words.lastUsed, fullMoment(one.last_used_at, nowMs, texts)],
+      [termOf('created_at', words.createdAt), fullMoment(one.created_at, nowMs, texts)],
+      [termOf('ends_at', words.endsAt), fullMoment(one.ends_at, nowMs, texts)],
+      [termOf('last_used_at', words.lastUsed), fullMoment(one.last_used_at, nowMs, texts)],
     ])}</li>\n`,
 )}</ul>`,
             )

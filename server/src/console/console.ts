@@ -53,7 +53,10 @@ interface ConsolePage {
 /** Every page. */
 export const PAGES: Readonly<Record<ConsolePageName, ConsolePage>> = {
   overview: { show: showOverview },
-  tokens: { show: showTokens, acts: TOKENS, submit: submitTokens, performs: ['explainToken', 'revokeToken'] },
+  tokens: {
+    ...{ show: showTokens, acts: TOKENS, submit: submitTokens, bulk: 'tokens' },
+    performs: ['explainToken', 'revokeToken'],
+  },
   users: { show: showUsers, acts: USERS, bulk: 'users' },
   groups: { show: showGroups, acts: GROUPS },
   clients: { show: showClients, acts: CLIENTS, submit: submitClients, bulk: 'clients' },

@@ -165,10 +165,15 @@ function checkText(name: string, value: string, texts: Texts): Html {
 /** More characters do not fit beside a label on every screen. */
 const LONG_NAME = 20;
 
-/** A name as commands and the API have it. Long ones break after an underscore or colon. */
+/** A name as commands and the API have it. */
 export function rawName(name: string): Html {
+  return html`<code class="raw">${breakable(name)}</code>`;
+}
+
+/** A name. Long ones break after an underscore or colon. */
+export function breakable(name: string): Html {
   const parts = name.length > LONG_NAME ? name.split(/(?<=[_:])/) : [name];
-  return html`<code class="raw">${parts.map((part, index) => html`${index === 0 ? '' : html`<wbr>`}${part}`)}</code>`;
+  return html`${parts.map((part, index) => html`${index === 0 ? '' : html`<wbr>`}${part}`)}`;
 }
 
 /** The name by which texts know a field, without the tag of its language. */

@@ -25,7 +25,7 @@ import {
 } from './lists.ts';
 import { thingPage } from './things.ts';
 import { rowOf as rowOfUser } from './user_rows.ts';
-import { fullMoment } from './values.ts';
+import { copied, fullMoment, memberRow, termOf } from './values.ts';
 
 const ABOUT = ['description', 'sign_in_policy'];
 
@@ -201,10 +201,14 @@ export function groupPage(view: GroupView, setting: PageSetting): Page {
         'group',
         words.group,
         termList([
-          [words.description, group.description && html`<bdi>${group.description}</bdi>`],
-          [words.signInPolicy, group.sign_in_policy && words.policies[group.sign_in_policy]],
-          [words.createdAt, fullMoment(group.created_at, view.nowMs, texts)],
-          [words.clientsFor, thingLinks(base, 'clients', clients)],
+          [termOf('name', words.columns.name), copied(name, texts, html`<code>${name}</code>`)],
+          memberRow('description', group.description || undefined, texts),
+          [
+            termOf('sign_in_policy', words.signInPolicy),
+            group.sign_in_policy && words.policies[group.sign_in_policy],
+          ],
+          [termOf('created_at', words.createdAt), fullMoment(group.created_at, view.nowMs, texts)],
+          [termOf('clients', words.clientsFor), thingLinks(base, 'clients', clients)],
         ]),
       ),
       section(

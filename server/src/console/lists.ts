@@ -8,7 +8,7 @@ import { copyOf } from '../pages/drawing/copying.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { BULK_ACTS } from './bulk_acts.ts';
+import { BULK_ACTS, type BulkList } from './bulk_acts.ts';
 import { type ConsoleView, urlOf } from './frame.ts';
 
 interface ListAbout {
@@ -257,7 +257,6 @@ function optionText({ filterValues }: Texts['console'], name: FilterName, value:
 function tableWithActs(view: ListView, texts: Texts): Html {
   const { base, current, rows } = view;
   const { console: words } = texts;
-  const acts = current === 'groups' ? [] : Object.keys(BULK_ACTS[current]);
   const nameOf = ({ key, name, badges: own, copies = false }: ListRow) => {
     const link = html`<a href="${thingUrl(base, current, key)}"><bdi title="${name}">${name}</bdi></a>`;
     return html`${copies ? html`<span class="copied">${link}${copyOf(name, texts)}</span>` : link}${badges(own, texts)}`;
@@ -267,22 +266,28 @@ function tableWithActs(view: ListView, texts: Texts): Html {
       name: words.pages[current],
       heads: headsOf(view),
       rows: rows.map((row) => ({
-        ...(acts.length > 0 && { pick: pickOf(row, texts) }),
+        ...(current !== 'groups' && { pick: pickOf(row, texts) }),
         cells: [nameOf(row), ...(row.cells ?? [])],
       })),
     },
     texts,
   );
-  if (acts.length === 0) return table;
-  return html`<form method="get" action="${urlOf(base, current)}">
+  return current === 'groups' ? table : bulkForm(base, current, table, texts);
+}
+
+/** A table with a checkbox in each row, in a form that asks before it changes what is selected. */
+export function bulkForm(base: string, list: BulkList, table: Html, { console: words }: Texts): Html {
+  const acts = Object.keys(BULK_ACTS[list]) as (keyof Texts['console']['bulk']['acts'])[];
+  return html`<form method="get" action="${urlOf(base, list)}">
 <input type="hidden" name="ask" value="bulk">
 ${table}
 <fieldset class="bulk"><legend>${words.bulk.selected}</legend>
-${acts.map((act) => html`<button id="bulk-${act}" type="submit" name="do" value="${act}">${words.bulk.acts[act as keyof Texts['console']['bulk']['acts']]}</button>\n`)}</fieldset>
+${acts.map((act) => html`<button id="bulk-${act}" type="submit" name="do" value="${act}">${words.bulk.acts[act]}</button>\n`)}</fieldset>
 </form>`;
 }
 
-function pickOf({ key, name }: ListRow, { console: words }: Texts): Html {
+/** The checkbox of a row. */
+export function pickOf({ key, name }: Pick<ListRow, 'key' | 'name'>, { console: words }: Texts): Html {
   return html`<input type="checkbox" name="picked" value="${key}" aria-label="${words.bulk.select(name)}">`;
 }
 
@@ -316,12 +321,15 @@ interface TableShown {
   readonly rows: readonly { readonly pick?: Html; readonly cells: readonly Cell[] }[];
 }
 
+/** Tables with more columns become cards on wider screens too. */
+const MANY_COLUMNS = 6;
+
 /** A table, whose rows are cards on narrow screens. */
 export function dataTable({ name, heads, rows }: TableShown, { console: words }: Texts): Html {
   const hasPicks = rows.some(({ pick }) => pick !== undefined);
   const headOf = ({ title, size, url, order }: Head) =>
     html`<th scope="col"${size === undefined ? '' : html` class="${size}"`}${order === undefined ? '' : html` aria-sort="${order}"`}>${url === undefined ? title : html`<a href="${url}">${title}</a>`}</th>`;
-  return html`<table class="data" aria-label="${name}">
+  return html`<table class="data${heads.length > MANY_COLUMNS ? ' many' : ''}" aria-label="${name}">
 <thead><tr>${hasPicks ? html`<td><input type="checkbox" id="pick-all" aria-label="${words.bulk.selectAll}" hidden></td>` : ''}${heads.map(headOf)}</tr></thead>
 <tbody>
 ${rows.map(

@@ -10,7 +10,7 @@ import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout
 import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { eventList, type FoldedEvents, foldedEvents } from './audit.ts';
+import { eventTable, type FoldedEvents, foldedEvents } from './audit.ts';
 import { CHART_STYLE } from './chart_library.ts';
 import { CHARTS_SCRIPT, chartsSection, secondsOf } from './charts.ts';
 import { type ConsoleView, consoleFrame, section, urlOf } from './frame.ts';
@@ -26,7 +26,7 @@ import {
   type Trouble,
   troublesIn,
 } from './troubles.ts';
-import { ago, reasonLine } from './values.ts';
+import { ago, atLeastShown, reasonLine } from './values.ts';
 
 /** Changes on the page, at most. */
 const MAX_CHANGES = 10;
@@ -166,12 +166,12 @@ export interface OverviewView extends ConsoleView, SentenceView {
 /** `/console`: link `count`. */
 export function overviewPage(view: OverviewView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
-  const { console: words, formats } = texts;
+  const { console: words } = texts;
   const { clients, groups, users, active_tokens: tokens, has_more_tokens: hasMore } = view.counts;
   const figure = (term: string, count: number | undefined, isLeast = false): Html | '' =>
     count === undefined
       ? ''
-      : html`<div><dt>${term}</dt><dd>${isLeast ? words.atLeast(formats.number(count)) : formats.number(count)}</dd></div>\n`;
+      : html`<div><dt>${term}</dt><dd>${atLeastShown(count, isLeast, texts)}</dd></div>\n`;
   return consoleFrame(view, setting, {
     title: words.pages.overview,
     ...(view.samples !== undefined && { style: CHART_STYLE, scripts: [CHARTS_SCRIPT] }),
@@ -181,7 +181,7 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
       html`${
         view.changes.length === 0
           ? html`<p class="empty">${words.overview.unchanged}</p>`
-          : eventList(view.changes, view, texts)
+          : eventTable(view.changes, view, texts)
       }
 <p class="note">${words.overview.changedText} ${shownOf(view, texts)} <a id="all-changes" href="${urlOf(view.base, 'audit', { changes: 'yes', operators: 'yes', range: 'yesterday' })}">${words.overview.allEvents}</a></p>`,
     )}${

@@ -195,7 +195,7 @@ function throughOf({ clientId, applications = [] }: Reach, view: ReachView, text
 
 function accessShown({ isActive, consent, ...shown }: Reach, { console: { reach: own } }: Texts): Cell {
   const listed = ({ scopes, resources }: Access) =>
-    html`${codes(scopes) ?? ''}${resources.map((uri) => html`<p class="detail"><bdi title="${uri}">${uri}</bdi></p>`)}`;
+    html`${codes(scopes) ?? ''}${resources.map((uri) => html`<p class="detail"><bdi>${uri}</bdi></p>`)}`;
   const isEmpty = ({ scopes, resources }: Access) => scopes.length + resources.length === 0;
   if (consent === undefined || !isActive) return isEmpty(shown) ? undefined : listed(shown);
   return html`${listed(shown)}<p class="detail">${isEmpty(consent) ? own.consentToThis : own.consentToMore}</p>${listed(consent)}`;

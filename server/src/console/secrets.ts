@@ -9,6 +9,7 @@ import { type ConsoleView, consoleFrame, termList } from './frame.ts';
 import { thingLinks } from './lists.ts';
 import { secretSection, submitSaved } from './shown_once.ts';
 import { TRY_STYLE } from './try_it.ts';
+import { copied } from './values.ts';
 
 const PLACE = 'server secret';
 
@@ -77,7 +78,7 @@ export function secretsPage({ secrets, secret, ...view }: SecretsView, setting: 
 ${secrets.map(
   (
     one,
-  ) => html`<li><code>${one.secret}</code> <span class="badge${one.use === 'missing' ? ' bad' : ''}">${words.secretUses[one.use]}</span>
+  ) => html`<li>${copied(one.secret, texts, html`<code>${one.secret}</code>`)} <span class="badge${one.use === 'missing' ? ' bad' : ''}">${words.secretUses[one.use]}</span>
 ${termList([
   [words.pages.clients, thingLinks(view.base, 'clients', one.clients)],
   [words.signingKeys, number(one.signing_keys.length)],

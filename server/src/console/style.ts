@@ -11,6 +11,25 @@ function linesOf(colors: readonly string[]): string {
 /** How lines are dashed, so that colour is not all that tells them apart. */
 const DASHES = ['solid', 'dashed', 'dotted', 'double', 'dashed', 'dotted'];
 
+/** Rules that make cards of the rows of a table. */
+function cardsOf(table: string): string {
+  return `
+  ${table}, ${table} :is(tbody, tr, th, td) { display: block; }
+  ${table} thead { display: block; }
+  ${table} td:has(#pick-all) { width: auto; }
+  ${table} thead tr { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.25rem; }
+  ${table} thead tr:not(:has(a, input)), ${table} thead th:not(:has(a)) { display: none; }
+  ${table} tbody tr { position: relative; padding: .75rem 0; border-bottom: 1px solid var(--line); }
+  ${table} tbody tr:has(.pick) { padding-left: 2.5rem; }
+  ${table} :is(th, td) { width: auto; min-width: 0; padding: .125rem 0; border: 0; }
+  ${table} tbody tr { display: flex; flex-wrap: wrap; gap: 0 1rem; }
+  ${table} tbody th { flex: 1 0 100%; }
+  ${table} .pick { position: absolute; top: .75rem; left: 0; width: auto; }
+  ${table} tbody th { font-weight: 600; }
+  ${table} td:empty { display: none; }
+  ${table} td[data-title]::before { content: attr(data-title) ': '; font-size: .875rem; color: var(--muted); }`;
+}
+
 /** Bar, navigation and headline. The navigation is a popover on narrow screens, and always there on others. */
 const FRAME = `
 .console { padding: 0; background: var(--surface); }
@@ -115,7 +134,7 @@ export const CONSOLE_STYLE = `${FRAME}
 .charts table { width: 100%; border-collapse: collapse; font-size: .8125rem; }
 .charts :is(th, td) { padding: .25rem 0 .25rem .75rem; text-align: right; font-weight: 400; font-variant-numeric: tabular-nums; border-bottom: 1px solid var(--line); }
 .charts th:first-child { padding-left: 0; text-align: left; }
-.charts thead th { color: var(--muted); }
+.charts thead th { color: var(--muted); overflow-wrap: normal; }
 .charts td { white-space: nowrap; }
 .swatch { display: inline-block; width: 1.25rem; margin-right: .5rem; vertical-align: middle; border-top: 3px solid; }
 ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} var(--chart-${index + 1}); }`).join('\n')}
@@ -166,21 +185,9 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
   .filter:not(:has(select)) { grid-template-columns: minmax(12rem, 27rem) auto; justify-content: start; }
   .filter:not(:has(select)):has(> div + div) { grid-template-columns: repeat(2, minmax(8rem, 20rem)) auto; justify-content: start; }
 }
-@media (max-width: 47.99rem) {
-  .data, .data :is(tbody, tr, th, td) { display: block; }
-  .data thead { display: block; }
-  .data td:has(#pick-all) { width: auto; }
-  .data thead tr { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.25rem; }
-  .data thead tr:not(:has(a, input)), .data thead th:not(:has(a)) { display: none; }
-  .data tbody tr { position: relative; padding: .75rem 0; border-bottom: 1px solid var(--line); }
-  .data tbody tr:has(.pick) { padding-left: 2.5rem; }
-  .data :is(th, td) { width: auto; min-width: 0; padding: .125rem 0; border: 0; }
-  .data tbody tr { display: flex; flex-wrap: wrap; gap: 0 1rem; }
-  .data tbody th { flex: 1 0 100%; }
-  .data .pick { position: absolute; top: .75rem; left: 0; width: auto; }
-  .data tbody th { font-weight: 600; }
-  .data td:empty { display: none; }
-  .data td[data-title]::before { content: attr(data-title) ': '; font-size: .875rem; color: var(--muted); }
+@media (max-width: 47.99rem) {${cardsOf('.data')}
+}
+@media (max-width: 59.99rem) {${cardsOf('.many')}
 }
 .rows > li { padding: .75rem 0; border-bottom: 1px solid var(--line); }
 .rows > li:last-child { border-bottom: 0; }
@@ -224,7 +231,7 @@ h2 + form { margin-top: .75rem; }
 .exact { color: var(--muted); }
 .whole { white-space: nowrap; }
 a > :is(.identifier, bdi) { text-decoration: inherit; }
-.filter + .data, .data + .turning { margin-top: 1rem; }
+.filter + .data, :is(.data, .rows, form) + .turning { margin-top: 1rem; }
 .identifier { display: inline-block; max-width: min(12ch, 100%); overflow: hidden; white-space: nowrap; text-overflow: ellipsis; vertical-align: bottom; }
 .reason { font-size: .875rem; }
 .refusals { border-collapse: collapse; }

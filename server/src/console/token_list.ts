@@ -7,7 +7,7 @@ import type { Texts } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { clientNamed } from './audit.ts';
 import { type ConsoleView, section, urlOf } from './frame.ts';
-import { type Cell, dataTable, type PageUrls, pageLinks, pagesAround } from './lists.ts';
+import { bulkForm, type Cell, dataTable, type PageUrls, pageLinks, pagesAround, pickOf } from './lists.ts';
 import { namesOf } from './names.ts';
 import { clientLink, codes, copied, identifier, moment, type NamingView, userLink } from './values.ts';
 
@@ -73,16 +73,24 @@ ${field('client')}${field('user')}<button id="search-submit" type="submit">${wor
 ${
   tokens.length === 0
     ? html`<div class="empty">${empty}</div>`
-    : dataTable(
-        {
-          name: words.issuedTokens,
-          heads: Object.entries(columns).map(([name, title]) => ({
-            title,
-            ...(['issued', 'expires'].includes(name) && { size: 'small' }),
-            ...(name === 'id' && { size: 'large' }),
-          })),
-          rows: tokens.map((token) => ({ cells: cellsOf(token, list, nowMs, texts) })),
-        },
+    : bulkForm(
+        base,
+        'tokens',
+        dataTable(
+          {
+            name: words.issuedTokens,
+            heads: Object.entries(columns).map(([name, title]) => ({
+              title,
+              ...(['issued', 'expires'].includes(name) && { size: 'small' }),
+              ...(name === 'id' && { size: 'large' }),
+            })),
+            rows: tokens.map((token) => ({
+              pick: pickOf({ key: token.id, name: token.id }, texts),
+              cells: cellsOf(token, list, nowMs, texts),
+            })),
+          },
+          texts,
+        ),
         texts,
       )
 }

@@ -22,7 +22,7 @@ import { type SentenceView, sentenceOf } from './sentences.ts';
 import { type TokenListView, tokenList, tokenTable } from './token_list.ts';
 import { familyPicture } from './token_picture.ts';
 import { tokenActs } from './upkeep_acts.ts';
-import { ago, codes, copied, fullMoment } from './values.ts';
+import { ago, codes, copied, fullMoment, termOf } from './values.ts';
 
 /** Identifiers in events have at most so many characters. A whole token belongs into the form, not into a URL. */
 const MAX_IDENTIFIER = 64;
@@ -163,34 +163,37 @@ function rowsOf(view: ExplainedView, texts: Texts) {
   const id = (value: string | undefined) => (value === undefined ? undefined : copied(value, texts));
   return [
     [
-      words.state,
+      termOf('active', words.state),
       active
         ? html`<span class="badge good">${words.active}</span>`
         : html`<span class="badge bad">${words.inactive}</span>`,
     ],
-    [words.because, reason === undefined ? undefined : reasonShown(explanation, reason, texts)],
-    [words.since, fullMoment(since, view.nowMs, texts)],
+    [
+      termOf('reason', words.because),
+      reason === undefined ? undefined : reasonShown(explanation, reason, texts),
+    ],
+    [termOf('since', words.since), fullMoment(since, view.nowMs, texts)],
     [words.endedBy, end === undefined ? undefined : endRow(end, view, texts)],
     [
-      words.client,
+      termOf('client_id', words.client),
       client === undefined
         ? undefined
         : html`<a href="${urlOf(base, 'clients', { id: client })}"><bdi>${client}</bdi></a>`,
     ],
     [
-      words.user,
+      termOf('sub', words.user),
       subject === undefined
         ? undefined
         : html`<a href="${urlOf(base, 'users', { sub: subject })}"><bdi>${user ?? subject}</bdi></a>`,
     ],
     [words.kinds.assertion, codes(signerOf(explanation))],
-    [words.scopes, codes(record?.scopes ?? [])],
-    [words.audience, codes(audience)],
-    [words.issued, fullMoment(record?.issued_at, view.nowMs, texts)],
-    [words.expires, fullMoment(expiryOf(explanation), view.nowMs, texts)],
-    [words.identifier, id(record?.id)],
-    [words.grant, id(record?.grant_id)],
-    [words.session, id(record?.session_id)],
+    [termOf('scopes', words.scopes), codes(record?.scopes ?? [])],
+    [termOf(claims?.aud === undefined ? 'resources' : 'aud', words.audience), codes(audience)],
+    [termOf('issued_at', words.issued), fullMoment(record?.issued_at, view.nowMs, texts)],
+    [termOf('expires_at', words.expires), fullMoment(expiryOf(explanation), view.nowMs, texts)],
+    [termOf('id', words.identifier), id(record?.id)],
+    [termOf('grant_id', words.grant), id(record?.grant_id)],
+    [termOf('session_id', words.session), id(record?.session_id)],
     [words.ancestors, relatedRow(explanation.ancestors, base, texts)],
     [words.descendants, relatedRow(explanation.descendants, base, texts)],
   ] as const;

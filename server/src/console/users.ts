@@ -21,7 +21,7 @@ import { type AccessLists, clientsIn, type ReachView, reachOf, reachTable } from
 import { showSupport } from './support.ts';
 import { thingPage } from './things.ts';
 import { badgesOf, columnsOf, rowOf } from './user_rows.ts';
-import { ago, codes, copied, fullMoment, instant, memberRow, tokensCounted } from './values.ts';
+import { ago, codes, copied, fullMoment, instant, memberRow, termOf, tokensCounted } from './values.ts';
 
 /** Standard claims with a field of their own (OpenID Connect Core §5.1). */
 const CLAIMS = {
@@ -439,8 +439,8 @@ export function userPage(view: UserView, setting: PageSetting): Page {
         'user',
         words.user,
         termList([
-          [words.createdAt, fullMoment(user.created_at, nowMs, texts)],
-          [words.disabledSince, fullMoment(disabledAt, nowMs, texts)],
+          [termOf('created_at', words.createdAt), fullMoment(user.created_at, nowMs, texts)],
+          [termOf('disabled_at', words.disabledSince), fullMoment(disabledAt, nowMs, texts)],
           ...claims,
         ]),
       )}${section(

@@ -151,8 +151,16 @@ export function refusalText({ detail, said }: RefusalShown, { console: { refusal
 /** How many tokens end, as `revokeAll` counts them. */
 export function tokensCounted(
   { active = 0, has_more: hasMore = false }: Document<'revokeAll'>,
-  { console: words, formats }: Texts,
+  texts: Texts,
 ): Row {
-  const number = formats.number(active);
-  return [words.activeTokens, hasMore ? words.atLeast(number) : number];
+  return [texts.console.activeTokens, atLeastShown(active, hasMore, texts)];
+}
+
+/** A count that may have stopped. */
+export function atLeastShown(
+  count: number,
+  isLeast: boolean,
+  { console: words, formats }: Pick<Texts, 'console' | 'formats'>,
+): string {
+  return isLeast ? words.atLeast(formats.number(count)) : formats.number(count);
 }

@@ -260,7 +260,7 @@ function answerOf({ authenticator, url }: World, page: Shown): Fields {
  * enough. Links of events are not in it, because every visit finds others.
  */
 function linksOn(page: Page): readonly { readonly kind: string; readonly url: string }[] {
-  const lasting = page.html.replaceAll(/<ul class="rows events"[\s\S]*?<\/ul>/g, '');
+  const lasting = page.html.replaceAll(/<table class="data" aria-label="Audit trail">[\s\S]*?<\/table>/g, '');
   const links = [...lasting.matchAll(/<a ([^>]*)href="([^"]*)"/g)];
   return links.flatMap(([, attributes = '', link = '']) => {
     const { origin, pathname, searchParams, href } = new URL(unescaped(link), page.url);

@@ -470,6 +470,16 @@ export const PAGES: readonly PageCase[] = [
     shows: '#console-yes',
   },
   {
+    name: 'console: a question about several tokens',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/tokens?user=alice');
+      await visit.page.check('#pick-all');
+      await visit.page.click('#bulk-revoke');
+    },
+    shows: '.data .identifier',
+  },
+  {
     name: 'console: outcomes for several users',
     as: 'alice',
     open: async (visit) => {
@@ -627,7 +637,7 @@ export const PAGES: readonly PageCase[] = [
     open: async (visit) => {
       await visit.open('/console/users?search=alice');
       await visit.page.click('.data th a[href*=sub]');
-      await visit.page.click('[id^=ask-end_application-]');
+      await visit.page.click('[id^=ask-end_client-], [id^=ask-end_application-]');
     },
     shows: '#console-yes',
   },

@@ -164,7 +164,7 @@ test('the console shows the host of the document of a client, and when it was la
   const html = await drawn('console_client_by_document');
   assert.match(html, /class="badge[^>]*>By document</);
   assert.match(html, /<dt>Host of its document<\/dt><dd><bdi class="name">editor\.example<\/bdi>/);
-  assert.match(html, /<dt>Document last valid<\/dt><dd><time /);
+  assert.match(html, /<dt>Document last valid <[^>]*>document_valid_at<\/\w+><\/dt><dd><time /);
   assert.doesNotMatch(await drawn('console_client'), /last valid/);
 });
 

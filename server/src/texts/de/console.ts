@@ -32,7 +32,7 @@ export const CONSOLE: typeof en.CONSOLE = {
   menu: 'Menü',
   close: 'Schließen',
   crumbs: 'Weg zu dieser Seite',
-  find: 'Benutzer, Anwendungen, Gruppen, Token suchen',
+  find: 'Benutzer, Anwendungen, Token, Anfragen suchen …',
   healths: { ready: 'Bereit', not_ready: 'Nicht bereit', clock_wrong: 'Uhr geht falsch' },
   badges: {
     self_registered: 'Selbst registriert',
@@ -58,6 +58,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     users: (_, shown) => `${shown} Benutzer`,
     clients: (count, shown) => (count === 1 ? '1 Anwendung' : `${shown} Anwendungen`),
     groups: (count, shown) => (count === 1 ? '1 Gruppe' : `${shown} Gruppen`),
+    tokens: (_, shown) => `${shown} Token`,
   },
   filters: { show: 'Filter', all: 'Alle', state: 'Zustand', factor: 'Zweiter Faktor', kind: 'Hinzugefügt' },
   filterValues: {
@@ -90,6 +91,8 @@ export const CONSOLE: typeof en.CONSOLE = {
       unlock: 'Entsperren',
       end_sessions: 'Sitzungen beenden',
       join: 'In Gruppe aufnehmen',
+      revoke_all: 'Alle Token widerrufen',
+      revoke: 'Widerrufen',
     },
     titles: {
       disable: (what) => `${what} deaktivieren?`,
@@ -97,6 +100,8 @@ export const CONSOLE: typeof en.CONSOLE = {
       unlock: (what) => `${what} entsperren?`,
       end_sessions: (what) => `Alle Sitzungen beenden: ${what}?`,
       join: (what) => `${what} in eine Gruppe aufnehmen?`,
+      revoke_all: (what) => `Alle Token widerrufen: ${what}?`,
+      revoke: (what) => `${what} widerrufen?`,
     },
     texts: {
       disable:
@@ -107,6 +112,9 @@ export const CONSOLE: typeof en.CONSOLE = {
       end_sessions:
         'Sie werden in jedem Browser abgemeldet. Token dieser Sitzungen gelten sofort nicht mehr.',
       join: 'Sie bekommen die Anwendungen der Gruppe und ihre Richtlinie für Anmeldungen.',
+      revoke_all: 'Alle ihre Token gelten sofort nicht mehr, bei jedem Benutzer. Sie können neue bekommen.',
+      revoke:
+        'Sie gelten sofort nicht mehr, ebenso die Token, die mit ihnen ausgestellt wurden. Mit einem Refresh-Token endet der ganze Zugriff.',
     },
     done: (done, all) => `Erledigt für ${done} von ${all}.`,
     plan: 'Was geschieht',
@@ -118,6 +126,8 @@ export const CONSOLE: typeof en.CONSOLE = {
       unlock: 'Wird entsperrt.',
       end_sessions: 'Wird abgemeldet.',
       join: 'Wird aufgenommen.',
+      revoke_all: 'Verliert alle Token.',
+      revoke: 'Wird widerrufen.',
     },
     changesNothing: {
       disable: 'Ist schon deaktiviert.',
@@ -125,6 +135,8 @@ export const CONSOLE: typeof en.CONSOLE = {
       unlock: 'Ist nicht gesperrt.',
       end_sessions: 'Ist nirgends angemeldet.',
       join: 'Ist schon Mitglied.',
+      revoke_all: 'Hat keine aktiven Token.',
+      revoke: 'Ist schon inaktiv.',
     },
     endsSessions: (count, shown) =>
       count === 0 ? 'Keine Sitzung endet.' : count === 1 ? '1 Sitzung endet.' : `${shown} Sitzungen enden.`,
@@ -454,6 +466,8 @@ export const CONSOLE: typeof en.CONSOLE = {
       yesterday: 'Seit gestern',
       week: '7 Tage',
     },
+    event: 'Ereignis',
+    eventNumber: 'Nummer',
     number: (number) => `Ereignis ${number}`,
     sameRequest: 'alle Ereignisse der Anfrage',
     memberLabels: {

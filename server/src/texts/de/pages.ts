@@ -513,7 +513,7 @@ export const PAGES: typeof en.PAGES = {
     whileSignedIn: 'Solange Sie angemeldet sind',
     remembered: 'Jetzt kein Zugriff, aber die Anwendung fragt nicht noch einmal',
     acting: 'Dienste und Agenten, die für Sie handeln',
-    agent: 'Softwareagent',
+    agent: 'Software\u00ADagent',
     through: (applications) => html`Über ${applications}`,
     usedThisHour: 'in dieser Stunde verwendet',
     usedInHour: (date, from, to) => `zuletzt verwendet am ${date} zwischen ${from} und ${to} Uhr UTC`,

@@ -58,6 +58,7 @@ export const CONSOLE = {
     users: (count: number, shown: string) => (count === 1 ? '1 user' : `${shown} users`),
     clients: (count: number, shown: string) => (count === 1 ? '1 client' : `${shown} clients`),
     groups: (count: number, shown: string) => (count === 1 ? '1 group' : `${shown} groups`),
+    tokens: (count: number, shown: string) => (count === 1 ? '1 token' : `${shown} tokens`),
   },
   filters: { show: 'Filters', all: 'All', state: 'State', factor: 'Second factor', kind: 'Added' },
   filterValues: {
@@ -90,6 +91,8 @@ export const CONSOLE = {
       unlock: 'Unlock',
       end_sessions: 'End sessions',
       join: 'Add to group',
+      revoke_all: 'Revoke all tokens',
+      revoke: 'Revoke',
     },
     titles: {
       disable: (what: string) => `Disable ${what}?`,
@@ -97,6 +100,8 @@ export const CONSOLE = {
       unlock: (what: string) => `Unlock ${what}?`,
       end_sessions: (what: string) => `End all sessions of ${what}?`,
       join: (what: string) => `Add ${what} to a group?`,
+      revoke_all: (what: string) => `Revoke all tokens of ${what}?`,
+      revoke: (what: string) => `Revoke ${what}?`,
     },
     texts: {
       disable:
@@ -105,6 +110,9 @@ export const CONSOLE = {
       unlock: 'They can try to sign in again at once. Do it only if you know that the attempts were theirs.',
       end_sessions: 'They are signed out of every browser. Tokens of these sessions stop working at once.',
       join: 'They get the clients of the group, and its sign-in policy.',
+      revoke_all: 'All tokens that they have stop working at once, for every user. They can get new ones.',
+      revoke:
+        'They stop working at once, with the tokens that were issued with them. With a refresh token, its whole grant ends.',
     },
     done: (done: string, all: string) => `Done for ${done} of ${all}.`,
     plan: 'What happens',
@@ -116,6 +124,8 @@ export const CONSOLE = {
       unlock: 'Will be unlocked.',
       end_sessions: 'Will be signed out.',
       join: 'Will be added.',
+      revoke_all: 'Loses all tokens.',
+      revoke: 'Will be revoked.',
     },
     changesNothing: {
       disable: 'Is already disabled.',
@@ -123,6 +133,8 @@ export const CONSOLE = {
       unlock: 'Is not locked.',
       end_sessions: 'Is not signed in anywhere.',
       join: 'Is already a member.',
+      revoke_all: 'Has no active tokens.',
+      revoke: 'Is inactive already.',
     },
     endsSessions: (count: number, shown: string) =>
       count === 0 ? 'No session ends.' : count === 1 ? '1 session ends.' : `${shown} sessions end.`,
@@ -442,6 +454,8 @@ export const CONSOLE = {
       yesterday: 'Since yesterday',
       week: '7 days',
     },
+    event: 'Event',
+    eventNumber: 'Number',
     number: (number: string) => `Event ${number}`,
     sameRequest: 'all events of the request',
     memberLabels: {
