@@ -10,7 +10,7 @@ import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { breakable, labelOf } from './forms.ts';
-import { type ConsoleView, consoleFrame, type Row, section, termList, urlOf } from './frame.ts';
+import { type ConsoleView, consoleFrame, partLinks, type Row, section, termList, urlOf } from './frame.ts';
 import { dataTable, type PageUrls, pageLinks, pagesAround } from './lists.ts';
 import { namesOf } from './names.ts';
 import {
@@ -251,8 +251,11 @@ export function auditPage(view: AuditView, setting: PageSetting): Page {
 <input id="${name}" name="${name}" value="${(name === 'user' ? view.names.user(filters.user) : undefined) ?? filters[name]}" maxlength="300" autocomplete="off" autocapitalize="none" spellcheck="false"></div>
 `;
   const { since: _, until: __, range, ...others } = filters;
-  const rangeLink = (name: keyof typeof RANGES) =>
-    html`<a id="range-${name}" href="${urlOf(base, 'audit', { ...others, range: name })}"${name === range ? html` aria-current="true"` : ''}>${words.ranges[name]}</a>\n`;
+  const ranges = (Object.keys(RANGES) as (keyof typeof RANGES)[]).map((name) => ({
+    ...{ id: `range-${name}`, title: words.ranges[name] },
+    url: urlOf(base, 'audit', { ...others, range: name }),
+    isCurrent: name === range,
+  }));
   return consoleFrame(view, setting, {
     title: texts.console.pages.audit,
     lead: words.lead,
@@ -280,7 +283,7 @@ ${CHECKS.map(
 )}${range === '' ? '' : html`<input type="hidden" name="range" value="${range}">\n`}<div class="actions"><button id="search-submit" type="submit">${texts.console.search}</button>
 ${isFiltered ? html`<a id="all" class="button" href="${urlOf(base, 'audit')}">${words.all}</a>` : ''}</div>
 </form>
-<nav class="ranges" aria-label="${words.ranges.label}">${(Object.keys(RANGES) as (keyof typeof RANGES)[]).map(rangeLink)}</nav>
+${partLinks(words.ranges.label, ranges)}
 ${events.length === 0 ? html`<p class="empty">${(view.pages.next ?? view.pages.previous) !== undefined ? texts.console.nothingYet : view.isUnknownUser === true ? words.noSuchUser(filters.user) : filters.request === '' ? texts.console.nothingFound : words.notInTrail(filters.request)}</p>` : eventTable(foldedEvents(events, filters), view, texts)}
 ${pageLinks(view.pages, texts)}
 ${auditActs(view, texts)}

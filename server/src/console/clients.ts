@@ -13,7 +13,7 @@ import { type Act, type Acts, actLink, actText, type Given } from './acts.ts';
 import { CLIENT_PARTS, NEW_CLIENTS } from './client_forms.ts';
 import type { FormSpec } from './fields.ts';
 import { idOf, labelOf } from './forms.ts';
-import { type ConsoleView, consoleFrame, section, termList, urlOf } from './frame.ts';
+import { type ConsoleView, consoleFrame, rowsOr, section, termList, urlOf } from './frame.ts';
 import {
   type Badge,
   type Column,
@@ -397,7 +397,7 @@ function deniedList(
     }) => html`<li class="row"><div><p>${copied(rule, texts, html`<code>${rule}</code>`)}</p>
 <p class="detail">${moment(at, nowMs, texts)}${note === undefined ? '' : html` · <bdi>${note}</bdi>`}</p></div>${actLink(CLIENTS, 'allow', base, { rule }, texts, { id: rule, unseen: rule })}</li>\n`,
   );
-  return html`${rows.length === 0 ? html`<p class="empty">${words.none}</p>` : html`<ul class="rows" role="list">${rows}</ul>`}
+  return html`${rowsOr(rows, words.none)}
 ${next === undefined ? '' : html`<p>${words.moreDenied}</p>`}<p class="actions">${actLink(CLIENTS, 'deny', base, {}, texts)}</p>`;
 }
 

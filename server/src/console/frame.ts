@@ -394,6 +394,26 @@ ${body}
 `;
 }
 
+/** Rows of a list. @param none what the page says without any */
+export function rowsOr(rows: readonly Html[], none: string): Html {
+  return rows.length === 0
+    ? html`<p class="empty">${none}</p>`
+    : html`<ul class="rows" role="list">\n${rows}</ul>`;
+}
+
+interface PartLink {
+  readonly title: string;
+  readonly url: string;
+  readonly isCurrent: boolean;
+  readonly id?: string;
+}
+
+/** Links to parts of a list. */
+export function partLinks(label: string, links: readonly PartLink[]): Html {
+  return html`<nav class="shortcuts" aria-label="${label}"><ul role="list">
+${links.map(({ id, title, url, isCurrent }) => html`<li><a${id === undefined ? '' : html` id="${id}"`} href="${url}"${isCurrent ? html` aria-current="true"` : ''}>${title}</a></li>\n`)}</ul></nav>`;
+}
+
 /** The form on the page of a thing, with buttons and links to questions. */
 export function actionForm(
   view: ConsoleView,
@@ -404,11 +424,6 @@ export function actionForm(
 ${hiddenFields(view, fields)}<div class="actions">
 ${actions}</div>
 </form>`;
-}
-
-/** A link `ask-WHAT` to the question before a change that ends nothing. */
-export function askLink(url: string, what: string, label: string): Html {
-  return html`<a id="ask-${what}" class="button" href="${url}">${label}</a>\n`;
 }
 
 /** @param fields with their values, or pairs if a name can have several */

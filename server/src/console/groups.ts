@@ -7,7 +7,7 @@ import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Acts, actLink } from './acts.ts';
-import { type ConsoleView, consoleFrame, section, termList } from './frame.ts';
+import { type ConsoleView, consoleFrame, rowsOr, section, termList } from './frame.ts';
 import {
   badges,
   type Column,
@@ -222,11 +222,13 @@ export function groupPage(view: GroupView, setting: PageSetting): Page {
 
 function membersOf({ base, group, members, isOfAdministrators, own, pages }: GroupView, texts: Texts): Html {
   const { console: words } = texts;
-  if (members.length === 0 && pages.next === undefined) return html`<p class="empty">${words.none}</p>`;
   const leave = ({ key, name }: ListRow) =>
     actLink(GROUPS, 'leave', base, { name: group.name, sub: key }, texts, { id: key, unseen: name });
   const isOwn = ({ key }: ListRow) => isOfAdministrators && key === own;
-  return html`<ul class="rows" role="list">
-${members.map((member) => html`<li class="row"><div><a href="${thingUrl(base, 'users', member.key)}"><bdi>${member.name}</bdi></a>${badges(member.badges, texts)}${isOwn(member) ? html`<p class="detail">${words.administratorItself}</p>` : ''}</div>${isOwn(member) ? '' : leave(member)}</li>\n`)}</ul>
+  const rows = members.map(
+    (member) =>
+      html`<li class="row"><div><a href="${thingUrl(base, 'users', member.key)}"><bdi>${member.name}</bdi></a>${badges(member.badges, texts)}${isOwn(member) ? html`<p class="detail">${words.administratorItself}</p>` : ''}</div>${isOwn(member) ? '' : leave(member)}</li>\n`,
+  );
+  return html`${rowsOr(rows, pages.next === undefined ? words.none : '')}
 ${pageLinks(pages, texts)}`;
 }

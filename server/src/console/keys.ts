@@ -6,9 +6,9 @@ import { type Texts, textsIn } from '../texts/texts.ts';
 import { perform, type Visit } from './access.ts';
 import {
   actionForm,
-  askLink,
   type ConsoleView,
   consoleFrame,
+  partLinks,
   question,
   questionFrame,
   section,
@@ -73,18 +73,19 @@ export function keysPage(view: KeysView, setting: PageSetting): Page {
   const { base, keys, state: chosen } = view;
   const algorithms = [...new Set(keys.map(({ algorithm }) => algorithm))].toSorted();
   const ask = (rotated: string) =>
-    askLink(
-      urlOf(base, 'keys', { ask: rotated }),
-      rotated,
-      rotated === 'all' ? words.rotateAll : words.rotateOne(rotated),
-    );
+    html`<a id="ask-${rotated}" class="button" href="${urlOf(base, 'keys', { ask: rotated })}">${rotated === 'all' ? words.rotateAll : words.rotateOne(rotated)}</a>\n`;
   const shown = keys.filter(({ status }) => chosen === undefined || status === chosen);
   const states = [[undefined, words.filters.all], ...Object.entries(words.keyStatus)] as const;
   return consoleFrame(view, setting, {
     title: words.pages.keys,
     lead: words.keysText,
-    body: html`<nav class="shortcuts" aria-label="${words.shortcuts}"><ul role="list">
-${states.map(([state, title]) => html`<li><a href="${urlOf(base, 'keys', { state })}"${state === chosen ? html` aria-current="true"` : ''}>${title}</a></li>\n`)}</ul></nav>
+    body: html`${partLinks(
+      words.shortcuts,
+      states.map(([state, title]) => ({
+        ...{ title, url: urlOf(base, 'keys', { state }) },
+        isCurrent: state === chosen,
+      })),
+    )}
 ${
   keys.length === 0
     ? html`<p class="empty">${words.firstKey}</p>`

@@ -9,7 +9,7 @@ import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { BULK_ACTS, type BulkList } from './bulk_acts.ts';
-import { type ConsoleView, urlOf } from './frame.ts';
+import { type ConsoleView, partLinks, urlOf } from './frame.ts';
 
 interface ListAbout {
   readonly parameter: string;
@@ -203,10 +203,15 @@ export function listBody(view: ListView, texts: Texts): Html {
   return html`${
     shortcuts.length === 0
       ? ''
-      : html`<nav class="shortcuts" aria-label="${words.shortcuts}"><ul role="list">
-${shortcuts.map(({ title, parameters }) => html`<li><a href="${urlOf(base, current, parameters)}"${isSame(parameters, wish) ? html` aria-current="true"` : ''}>${title}</a></li>\n`)}</ul></nav>
-`
-  }${searchForm(view, texts)}
+      : partLinks(
+          words.shortcuts,
+          shortcuts.map(({ title, parameters }) => ({
+            ...{ title, url: urlOf(base, current, parameters) },
+            isCurrent: isSame(parameters, wish),
+          })),
+        )
+  }
+${searchForm(view, texts)}
 ${
   rows.length === 0
     ? html`<div class="empty">${pages.lookedAt === undefined ? html`<p role="status">${isWhole ? (firstStep ?? words.nothingFound) : words.nothingFound}</p>` : ''}${isWhole ? '' : html`<p><a id="all" href="${urlOf(base, current)}">${words.showAll}</a></p>`}</div>`

@@ -7,7 +7,7 @@ import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Acts, actLink } from './acts.ts';
-import { actionForm, type ConsoleView, consoleFrame } from './frame.ts';
+import { actionForm, type ConsoleView, consoleFrame, rowsOr } from './frame.ts';
 import { ago } from './values.ts';
 
 export const MAILS: Acts = {
@@ -70,21 +70,20 @@ export function mailsPage({ mails, ...view }: MailsView, setting: PageSetting): 
     title: words.pages.mails,
     lead: words.mailsText,
     primary: actLink(MAILS, 'test', view.base, {}, texts),
-    body:
-      mails.length === 0
-        ? html`<p class="empty">${words.none}</p>`
-        : html`<ul class="rows" role="list">
-${mails.map(
-  (mail) => html`<li class="row"><div><bdi>${mail.recipient}</bdi> ${badgeOf(mail, texts)}
+    body: rowsOr(
+      mails.map(
+        (mail) => html`<li class="row"><div><bdi>${mail.recipient}</bdi> ${badgeOf(mail, texts)}
 <p class="detail"><code>${mail.template}</code> <span>${words.created(ago(mail.created_at, view.nowMs, texts))}</span> <span>${words.attempts(mail.attempts, texts.formats.number(mail.attempts))}</span>${
-    mail.due_at === undefined || mail.attempts === 0
-      ? ''
-      : html` <span>${words.nextAttempt(html`<time datetime="${mail.due_at}">${texts.formats.instant(Date.parse(mail.due_at))}</time>`)}</span>`
-  }</p>${
-    mail.last_error === undefined
-      ? ''
-      : html`<p class="detail">${words.lastError} <span>${failureShown(mail.last_error, texts)}</span></p>`
-  }</div>${canRetry(mail, view.nowMs) ? retry(mail) : ''}</li>\n`,
-)}</ul>`,
+          mail.due_at === undefined || mail.attempts === 0
+            ? ''
+            : html` <span>${words.nextAttempt(html`<time datetime="${mail.due_at}">${texts.formats.instant(Date.parse(mail.due_at))}</time>`)}</span>`
+        }</p>${
+          mail.last_error === undefined
+            ? ''
+            : html`<p class="detail">${words.lastError} <span>${failureShown(mail.last_error, texts)}</span></p>`
+        }</div>${canRetry(mail, view.nowMs) ? retry(mail) : ''}</li>\n`,
+      ),
+      words.none,
+    ),
   });
 }

@@ -4,7 +4,7 @@ import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout
 import { DEFAULT_LANGUAGE, languages, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Acts, actLink } from './acts.ts';
-import { type ConsoleView, consoleFrame, termList, urlOf } from './frame.ts';
+import { type ConsoleView, consoleFrame, rowsOr, termList, urlOf } from './frame.ts';
 import { type PageUrls, pageLinks, pagesAround, thingUrl, wishOf } from './lists.ts';
 import { copied, memberRow } from './values.ts';
 
@@ -77,20 +77,18 @@ export function scopesPage({ scopes, pages, ...view }: ScopesView, setting: Page
     title: words.pages.scopes,
     lead: words.scopesText,
     primary: actLink(SCOPES, 'add', base, {}, texts),
-    body: html`${
-      scopes.length === 0
-        ? html`<p class="empty">${words.firstScope}</p>`
-        : html`<ul class="rows" role="list">
-${scopes.map(({ scope, api, texts: own }) => {
-  const given = { scope, ...(api !== undefined && { api }) };
-  const act = (name: string) =>
-    actLink(SCOPES, name, base, given, texts, { id: `${scope} ${api ?? ''}`, unseen: scope });
-  const rows = Object.entries(own).map(([name, text]) => memberRow(name, text, texts));
-  return html`<li>${copied(scope, texts, html`<code>${scope}</code>`)}${api === undefined ? '' : html` <a href="${thingUrl(base, 'clients', api)}"><bdi>${api}</bdi></a>`}
+    body: html`${rowsOr(
+      scopes.map(({ scope, api, texts: own }) => {
+        const given = { scope, ...(api !== undefined && { api }) };
+        const act = (name: string) =>
+          actLink(SCOPES, name, base, given, texts, { id: `${scope} ${api ?? ''}`, unseen: scope });
+        const rows = Object.entries(own).map(([name, text]) => memberRow(name, text, texts));
+        return html`<li>${copied(scope, texts, html`<code>${scope}</code>`)}${api === undefined ? '' : html` <a href="${thingUrl(base, 'clients', api)}"><bdi>${api}</bdi></a>`}
 ${termList(rows)}
 <p class="actions">${act('edit')}${act('remove')}</p></li>\n`;
-})}</ul>`
-    }
+      }),
+      words.firstScope,
+    )}
 ${pageLinks(pages, texts)}`,
   });
 }

@@ -243,8 +243,6 @@ a > :is(.identifier, bdi) { text-decoration: inherit; }
 .troubles { margin-block: .75rem; border: 1px solid var(--line); border-left: 4px solid var(--danger); border-radius: var(--radius, .625rem); }
 .troubles > li { padding-inline: 1rem; }
 .sentence { font-size: 1.125rem; }
-.ranges { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .75rem 0; }
-.ranges [aria-current] { font-weight: 650; color: inherit; text-decoration: none; }
 select, textarea {
   display: block; width: 100%; min-height: 3rem; margin-bottom: 1.25rem; padding: .5rem .875rem;
   font: inherit; color: inherit; background: var(--surface);

@@ -8,7 +8,16 @@ import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { clientNamed } from './audit.ts';
-import { actionForm, type ConsoleView, consoleFrame, type Row, section, termList, urlOf } from './frame.ts';
+import {
+  actionForm,
+  type ConsoleView,
+  consoleFrame,
+  type Row,
+  rowsOr,
+  section,
+  termList,
+  urlOf,
+} from './frame.ts';
 import { thingUrl } from './lists.ts';
 import { type Names, namesOf } from './names.ts';
 import { waysIn } from './sentences.ts';
@@ -76,11 +85,11 @@ ${said.ways.map((way) => wayRow(way, texts))}</ul>`,
 ${section(
   'attempts',
   words.attempts,
-  said.attempts.length === 0
-    ? html`<p class="empty">${words.noAttempts}</p>`
-    : html`<ul class="rows" role="list">
-${said.attempts.map((one) => attemptRow(one, view, texts))}</ul>
-<p class="note">${words.attemptsText}</p>`,
+  html`${rowsOr(
+    said.attempts.map((one) => attemptRow(one, view, texts)),
+    words.noAttempts,
+  )}
+${said.attempts.length === 0 ? '' : html`<p class="note">${words.attemptsText}</p>`}`,
 )}`,
   });
 }

@@ -14,7 +14,7 @@ import { languages, type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Act, type Acts, actLink, type Given } from './acts.ts';
 import { labelOf } from './forms.ts';
-import { type ConsoleView, consoleFrame, section, termList } from './frame.ts';
+import { type ConsoleView, consoleFrame, rowsOr, section, termList } from './frame.ts';
 import { chosen, type ListView, listBody, listOf, SEARCH_MS, thingUrl, wishOf } from './lists.ts';
 import { clientsOf } from './names.ts';
 import { type AccessLists, clientsIn, type ReachView, reachOf, reachTable } from './reach.ts';
@@ -446,24 +446,24 @@ export function userPage(view: UserView, setting: PageSetting): Page {
       )}${section(
         'user-groups',
         words.groups,
-        listOrNone(
+        rowsOr(
           user.groups.map(
             (name) =>
               html`<li class="row"><div><a href="${thingUrl(base, 'groups', name)}"><bdi>${name}</bdi></a></div>${rowAct('leave', { group: name }, name, name)}</li>\n`,
           ),
-          texts,
+          words.none,
         ),
         act('join'),
       )}`,
       html`${signInSection(view, texts)}${section(
         'sessions',
         words.sessions,
-        listOrNone(
+        rowsOr(
           sessions.map(
             (one) =>
               html`<li class="row"><div>${browserText(one.user_agent, texts)}<p class="detail">${texts.account.signedIn(ago(one.signed_in_at, nowMs, texts))} ${copied(one.id, texts)}</p></div>${rowAct('end_session', { session: one.id }, one.id, browserText(one.user_agent, texts))}</li>\n`,
           ),
-          texts,
+          words.none,
         ),
       )}`,
     ],
@@ -564,10 +564,4 @@ function factorRows(factors: FactorsView, nowMs: number, texts: Texts): readonly
           },
         ]),
   ];
-}
-
-function listOrNone(rows: readonly Html[], { console: words }: Texts): Html {
-  return rows.length === 0
-    ? html`<p class="empty">${words.none}</p>`
-    : html`<ul class="rows" role="list">\n${rows}</ul>`;
 }

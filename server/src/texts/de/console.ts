@@ -80,7 +80,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     grants: 'Grant-Typen',
   },
   withoutFactor: 'Ohne zweiten Faktor',
-  firstClient: 'Es gibt noch keine Anwendungen. Legen Sie die erste mit dem Befehl grantd client add an.',
+  firstClient: 'Es gibt noch keine Anwendungen. Legen Sie die erste mit der Schaltfläche oben an.',
   bulk: {
     selected: 'Ausgewählte',
     select: (name) => `${name} auswählen`,

@@ -80,7 +80,7 @@ export const CONSOLE = {
     grants: 'Grant types',
   },
   withoutFactor: 'Without second factor',
-  firstClient: 'There are no clients yet. Add the first one with the command grantd client add.',
+  firstClient: 'There are no clients yet. Add the first one with the button above.',
   bulk: {
     selected: 'With selected',
     select: (name: string) => `Select ${name}`,
