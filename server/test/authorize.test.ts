@@ -7,7 +7,7 @@ import { readSecretFile } from '../src/data/secrets.ts';
 import { PendingRequests } from '../src/pages/browser/pending.ts';
 import { COPY_SCRIPT } from '../src/pages/drawing/copying.ts';
 import { REVEAL_SCRIPT } from '../src/pages/drawing/fields.ts';
-import { SEND_SCRIPT } from '../src/pages/drawing/layout.ts';
+import { ADDRESS_SCRIPT, SEND_SCRIPT } from '../src/pages/drawing/layout.ts';
 import {
   ALICE,
   Browser,
@@ -113,7 +113,7 @@ for (const database of ANY_DATABASE) {
       assert.match(consent.html, /Demo web application/);
       const problem = await browser.get(`${server.url}/nothing`);
       for (const [page, formAction, scripts] of [
-        [login, '', [REVEAL_SCRIPT, SEND_SCRIPT]],
+        [login, '', [ADDRESS_SCRIPT, REVEAL_SCRIPT, SEND_SCRIPT]],
         [consent, '', [SEND_SCRIPT]],
         [problem, "form-action 'self'; ", [COPY_SCRIPT]],
       ] as const) {

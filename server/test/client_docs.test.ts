@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { freePort } from '../../core/test/harness/free_port.ts';
+import { Browser, isLogin } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { PROGRAM_VARIABLE, SOURCES, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce, payloadOf } from './harness/protocol.ts';
@@ -51,8 +52,7 @@ test('docs/mcp.md: its API is registered, and its client registers and reaches t
     scope: 'mcp:use',
     resource: 'https://MCP.example/mcp',
   };
-  const response = await fetch(authorizationUrl(server.url, newPkce(), asked), { redirect: 'manual' });
-  assert.match(response.headers.get('location') ?? '', /\/login\?/);
+  assert.ok(isLogin(await new Browser(server.url).get(authorizationUrl(server.url, newPkce(), asked))));
 
   const secrets = readFileSync(join(import.meta.dirname, '../../docs/secrets.md'), 'utf8');
   const keys = [...secrets.matchAll(/^npx grantd (keys \w+) +#/gm)].map(([, words = '']) => words.split(' '));

@@ -271,6 +271,16 @@ export function openPages(
       }),
       waysOf: waysOfUser,
     });
+  const signIn = signInFlow({
+    ...{ ...pages, authorization, missing, visitors, knownBrowsers, signInParts, providers },
+    ...{ factors, passkeys, secondFactors, notifyClients, isSignUpOpen },
+    ...{ halfSignIns: new HalfSignIns(cookies, secret, clock), sendsMail: mail !== undefined },
+    emailCode: mail?.codes && {
+      ...{ emailCodes: mail.codes, queue: mail.queue, isFirst: settings.emailCode === 'first' },
+      requestedCodes: new RequestedCodes(cookies, secret, clock),
+      isFor: (page) => settings.emailCodeClients?.includes(clientIdOf(page) ?? '') !== false,
+    },
+  });
   const flows: readonly (Flow | undefined)[] = [
     homeFlow({
       ...{
@@ -284,21 +294,12 @@ export function openPages(
       logos: new Logos({ fetchDocument: instance.fetchDocument, clock }),
       mailbox: settings.demo && settings.smtpUrl === undefined ? mail?.queue : undefined,
     }),
-    authorizeFlow({ ...pages, authorization }),
+    authorizeFlow({ ...pages, authorization, showLogin: signIn.show }),
     consentFlow({
       ...{ ...pages, ...scopes, authorization, consents, clients },
       decisions: answersOf<Decision>(),
     }),
-    signInFlow({
-      ...{ ...pages, authorization, missing, visitors, knownBrowsers, signInParts, providers },
-      ...{ factors, passkeys, secondFactors, notifyClients, isSignUpOpen },
-      ...{ halfSignIns: new HalfSignIns(cookies, secret, clock), sendsMail: mail !== undefined },
-      emailCode: mail?.codes && {
-        ...{ emailCodes: mail.codes, queue: mail.queue, isFirst: settings.emailCode === 'first' },
-        requestedCodes: new RequestedCodes(cookies, secret, clock),
-        isFor: (page) => settings.emailCodeClients?.includes(clientIdOf(page) ?? '') !== false,
-      },
-    }),
+    signIn,
     server.device &&
       deviceFlow({ ...pages, devices: server.device, visits, visitors, authorization, limits }),
     logoutFlow({ ...pages, server, clients, providers, notifyClients }),

@@ -96,6 +96,29 @@ describe('signing in with Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     assert.equal(await plain.page.isVisible('#password-reveal'), false);
   });
 
+  test('the address of the sign-in page keeps its request, and not that of the application', async () => {
+    const { visitor, redirectUri, server } = set();
+    const visit = await visitor();
+    const { page } = visit;
+    const complaints: string[] = [];
+    page.on('console', (message) => complaints.push(message.text()));
+    await visit.authorize({ prompt: 'consent' });
+    const address = page.url();
+    assert.match(address, new RegExp(`^${server.url}/login\\?pending=[\\w-]+$`));
+    await page.reload();
+    assert.equal(page.url(), address);
+    await visit.signIn();
+    await page.click('#consent-allow');
+    await visit.arrivalAt(redirectUri);
+    assert.deepEqual(complaints, []);
+    // No entry of the history begins a new request of the application, whose state is used up.
+    await page.goBack();
+    await page.goBack();
+    await page.click('#consent-allow');
+    await page.waitForSelector('main h1');
+    assert.equal(new URL(page.url()).origin, server.url);
+  });
+
   test('the cursor is in the first field to fill in', async () => {
     const { visitor } = set();
     const visit = await visitor();

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 
 /** A page as seen by a browser without scripts. */
 export interface Page {
+  /** Its own address, if it was the answer to another request. */
   readonly url: string;
   readonly status: number;
   readonly headers: Headers;
@@ -64,7 +65,8 @@ export class Browser {
     const html = await response.text();
     const location = response.headers.get('location');
     const { status, headers } = response;
-    const page = { url, status, headers, html, isAnswer: init.method === 'POST' };
+    const isAnswer = init.method === 'POST';
+    const page = { url: ownAddress(html, url), status, headers, html, isAnswer };
     if (location === null) return page;
     const target = new URL(location, url);
     if (target.origin !== this.#site) return { ...page, url: target.href };
@@ -77,6 +79,12 @@ export class Browser {
     if (/; *max-age=0(;|$)/i.test(line)) this.cookies.delete(pair.slice(0, at));
     else this.cookies.set(pair.slice(0, at), pair.slice(at + 1));
   }
+}
+
+/** The address that a browser shows for a page, which the page may have changed. */
+function ownAddress(html: string, url: string): string {
+  const [, address] = /<link rel="canonical" href="([^"]*)">/.exec(html) ?? [];
+  return address === undefined ? url : new URL(unescaped(address), url).href;
 }
 
 export function formAction({ html }: Page): string {

@@ -1,7 +1,8 @@
 // The authorization endpoint.
-import type { PendingPages } from '../browser/pending.ts';
-import type { PageContext } from '../browser/request.ts';
+import type { AuthorizationPage, PendingPage, PendingPages } from '../browser/pending.ts';
+import { type PageContext, PageProblem } from '../browser/request.ts';
 import type { BrowserSessions } from '../browser/sessions.ts';
+import type { Drawing } from '../drawing/drawing.ts';
 import type { AuthorizationSteps } from '../steps/authorization.ts';
 import type { Flow } from '../steps/routes.ts';
 
@@ -9,13 +10,16 @@ interface AuthorizeNeeds {
   readonly pending: PendingPages;
   readonly browserSessions: BrowserSessions;
   readonly authorization: AuthorizationSteps;
+  readonly drawing: Pick<Drawing, 'basePath'>;
+  readonly showLogin: (c: PageContext, page: PendingPage) => Promise<Response>;
 }
 
 /**
- * `/authorize` (RFC 6749 §3.1): returns to the client if no page is needed, else continues to the next page. With
- * `pending`, continues a request that was validated before.
+ * `/authorize` (RFC 6749 §3.1): returns to the client if no page is needed, shows the sign-in page if no user is signed
+ * in, and else redirects to the next page. With `pending`, continues a request that was validated before.
  */
-export function authorizeFlow({ authorization, browserSessions, pending }: AuthorizeNeeds): Flow {
+export function authorizeFlow(needs: AuthorizeNeeds): Flow {
+  const { authorization, browserSessions, pending } = needs;
   return {
     mount(routes) {
       routes.all('/authorize', async (c: PageContext): Promise<Response> => {
@@ -30,8 +34,17 @@ export function authorizeFlow({ authorization, browserSessions, pending }: Autho
           return pending.redirect(c, 'authorization', (await authorization.begin(c)).pending);
         // Together, so that they share a read transaction.
         const [page, session] = await Promise.all([authorization.begin(c), browserSessions.current(c)]);
-        return authorization.proceed(c, page, session);
+        const isPageNeeded = session === undefined && !page.authorization.prompt.includes('none');
+        return isPageNeeded ? showLogin(c, needs, page) : authorization.proceed(c, page, session);
       });
     },
   };
+}
+
+/** Shows the sign-in page without a redirect, with the links that it has at its own address (ADR 211). */
+async function showLogin(c: PageContext, needs: AuthorizeNeeds, page: AuthorizationPage): Promise<Response> {
+  const sealed = await needs.pending.seal(page.pending);
+  if (sealed === undefined) throw new PageProblem('login', 'request_too_long');
+  c.set('ownAddress', `${needs.drawing.basePath}/login?pending=${sealed}`);
+  return needs.showLogin(c, { ...page, sealed });
 }

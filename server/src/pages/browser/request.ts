@@ -31,6 +31,8 @@ export interface PageEnvironment {
     plain: HttpRequest;
     /** The form that it sends, once its token has been verified. */
     sent?: SentForm | undefined;
+    /** Path and query of the page that it gets, if it was not for that page (ADR 211). */
+    ownAddress?: string;
   };
 }
 
@@ -92,6 +94,11 @@ export function rememberLanguage(choice: LanguageChoice): MiddlewareHandler<Page
     // A query alone cannot lead to another site.
     return c.redirect(`?${query}`, 303);
   };
+}
+
+/** Parameters of the page’s own address. */
+export function parametersOf(c: PageContext): URLSearchParams {
+  return new URLSearchParams(queryOf({ url: c.get('ownAddress') ?? c.get('plain').url }));
 }
 
 /** The request body; empty if there is none. */

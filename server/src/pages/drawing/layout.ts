@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto';
-import { queryOf } from '@grantd/core';
 import type { Context } from 'hono';
 import { html, raw } from 'hono/html';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Html } from '../../texts/formats/html.ts';
 import { type Language, languageFor, languages, textsIn } from '../../texts/texts.ts';
 import type { LanguageChoice } from '../browser/cookies.ts';
-import { LANGUAGE_PARAMETER, type PageContext } from '../browser/request.ts';
+import {
+  LANGUAGE_PARAMETER,
+  type PageContext,
+  type PageEnvironment,
+  parametersOf,
+} from '../browser/request.ts';
 import {
   type Brand,
   isOwnLogo,
@@ -19,7 +23,9 @@ import {
 import { STYLE } from './style.ts';
 
 /** Renders a page that runs no scripts except its own, is not cached or framed, and sends no referrer. */
-export async function renderPage(c: Context, page: Page): Promise<Response> {
+export async function renderPage(c: Context<PageEnvironment>, given: Page): Promise<Response> {
+  const ownAddress = c.get('ownAddress');
+  const page = ownAddress === undefined ? given : { ...given, ownAddress };
   for (const [name, value] of Object.entries(page.headers ?? {})) c.header(name, String(value));
   const style = styleOf(page);
   c.header('content-security-policy', contentSecurityPolicy(style, page));
@@ -53,11 +59,25 @@ export const SEND_SCRIPT = `{
   addEventListener('pageshow', () => setSent(false));
 }`;
 
-type Scripted = Pick<Page, 'before' | 'body' | 'scripts'>;
+/** Gives the browser the page’s own address, so that a reload or the history leads to the page as it is. */
+export const ADDRESS_SCRIPT = `history.replaceState(null, '', document.querySelector('link[rel=canonical]').href);`;
+
+type Scripted = Pick<Page, 'before' | 'body' | 'scripts' | 'ownAddress'>;
 
 /** The scripts of a page. The markup of a form is one, because everything inserted into a page is escaped. */
-function scriptsOf({ before, body, scripts = [] }: Scripted): readonly string[] {
-  return `${before ?? ''}${body}`.includes('<form method="post"') ? [...scripts, SEND_SCRIPT] : scripts;
+function scriptsOf({ before, body, scripts = [], ownAddress }: Scripted): readonly string[] {
+  const hasForm = `${before ?? ''}${body}`.includes('<form method="post"');
+  return [
+    ...(ownAddress === undefined ? [] : [ADDRESS_SCRIPT]),
+    ...scripts,
+    ...(hasForm ? [SEND_SCRIPT] : []),
+  ];
+}
+
+/** In the head, because a user may press a button before the page is complete. */
+function addressOf(ownAddress: string | undefined): Html | '' {
+  if (ownAddress === undefined) return '';
+  return html`<link rel="canonical" href="${ownAddress}">\n<script>${raw(ADDRESS_SCRIPT)}</script>\n`;
 }
 
 /** The complete HTML document. */
@@ -76,7 +96,7 @@ export function documentOf(page: Page, style = styleOf(page)): Html {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${whole}</title>
-<link rel="icon" href="${tabIcon(operator)}">
+${addressOf(page.ownAddress)}<link rel="icon" href="${tabIcon(operator)}">
 <style>${raw(style)}</style>
 </head>
 <body class="${width}">
@@ -195,6 +215,8 @@ export interface Page extends PageSetting {
   readonly formMayLeave?: boolean;
   /** The contents of the scripts in the body, in their order. */
   readonly scripts?: readonly string[];
+  /** Path and query at which the page can be loaded, if it is the answer to another request. */
+  readonly ownAddress?: string;
   /** Whether its scripts come from this server too, and fetch from it. */
   readonly fetches?: boolean;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
@@ -296,7 +318,7 @@ const OWN_PARAMETERS: readonly string[] = [
  * neither has one with parameters of others.
  */
 function otherLanguages(c: PageContext, language: Language): readonly LanguageShown[] {
-  const query = new URLSearchParams(queryIn(c));
+  const query = parametersOf(c);
   if (c.req.method === 'POST' || [...query.keys()].some((name) => !OWN_PARAMETERS.includes(name))) return [];
   return languages()
     .filter((tag) => tag !== language)
@@ -305,10 +327,6 @@ function otherLanguages(c: PageContext, language: Language): readonly LanguageSh
       parameters.set(LANGUAGE_PARAMETER, tag);
       return { tag, name: nameOfLanguage(tag), url: `?${parameters}` };
     });
-}
-
-function queryIn(c: PageContext): string {
-  return queryOf({ url: c.get('plain').url });
 }
 
 const nameOfLanguage = remembering((tag) => {

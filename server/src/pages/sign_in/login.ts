@@ -26,7 +26,7 @@ import {
   type PendingPage,
   type PendingPages,
 } from '../browser/pending.ts';
-import { type PageContext, requestIdOf, type Visitors } from '../browser/request.ts';
+import { type PageContext, parametersOf, requestIdOf, type Visitors } from '../browser/request.ts';
 import { type BrowserSessions, type HowSignedIn, signInName } from '../browser/sessions.ts';
 import { personShown } from '../drawing/application_shown.ts';
 import type { Drawing } from '../drawing/drawing.ts';
@@ -113,7 +113,7 @@ type Refusal =
 /** `GET /login`: shows the form, or continues if the user is already signed in and no other user wants to sign in. */
 export function showLogin(needs: LoginNeeds) {
   return async (c: PageContext): Promise<Response> => {
-    const isOther = c.req.query('other') !== undefined;
+    const isOther = parametersOf(c).has('other');
     // Together, so that they share a read transaction.
     const [page, session, hasPasskeys] = await Promise.all([
       needs.pending.open(c, 'login'),
@@ -222,7 +222,8 @@ async function attempt(
   return { person, how: { amr: METHODS.password, provedAtMs } };
 }
 
-async function renderForm(
+/** Shows the sign-in page. */
+export async function renderForm(
   c: PageContext,
   needs: LoginNeeds,
   page: PendingPage,
@@ -231,7 +232,7 @@ async function renderForm(
 ): Promise<Response> {
   const authorization = 'authorization' in page ? page.authorization : undefined;
   const setting = needs.drawing.setting(c, authorization?.uiLocales);
-  const isOther = c.req.query('other') !== undefined;
+  const isOther = parametersOf(c).has('other');
   const again = isOther ? undefined : await expectedSession(c, needs, page);
   const providers = needs.providers?.offered(c, page);
   const refusal = typed?.refusal;

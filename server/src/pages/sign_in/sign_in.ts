@@ -2,9 +2,10 @@ import type { EmailCodes } from '../../people/email_codes.ts';
 import type { MailQueue } from '../../people/mailing.ts';
 import type { RequestedCodes } from '../browser/cookies.ts';
 import type { PendingPage } from '../browser/pending.ts';
-import type { Flow } from '../steps/routes.ts';
+import { type PageContext, parametersOf } from '../browser/request.ts';
+import type { PageRoutes } from '../steps/routes.ts';
 import { showEmailCode, submitEmailCode } from './email_code.ts';
-import { type LoginNeeds, showLogin, submitLogin } from './login.ts';
+import { type LoginNeeds, renderForm, showLogin, submitLogin } from './login.ts';
 import type { SignInOffers } from './login_page.ts';
 import { type SecondStepNeeds, showSecond, submitSecond } from './second_step.ts';
 
@@ -29,11 +30,12 @@ interface EmailCode {
 }
 
 /** `/login`, `/login/code` and `/login/second`: a user signs in, for an application or for a page of this server. */
-export function signInFlow(given: SignInNeeds): Flow {
+export function signInFlow(given: SignInNeeds) {
   const { emailCode } = given;
   const needs = { ...given, offers: offersOf(given), emailCodes: emailCode?.emailCodes };
   return {
-    mount(routes) {
+    show: (c: PageContext, page: PendingPage) => renderForm(c, needs, page),
+    mount(routes: PageRoutes) {
       routes.form('/login', showLogin(needs), submitLogin(needs));
       routes.form('/login/second', showSecond(needs), submitSecond(needs));
       if (emailCode === undefined) return;
@@ -59,9 +61,10 @@ function offersOf({
   return (c, page, isTyped) => {
     if (!emailCode.isFor(page)) return always;
     const { sealed } = page;
-    const isOther = c.req.query('other') !== undefined;
+    const parameters = parametersOf(c);
+    const isOther = parameters.has('other');
     const passwordUrl = `${basePath}/login?pending=${sealed}${isOther ? '&other' : ''}&password`;
-    const isCodeFirst = emailCode.isFirst && !isTyped && c.req.query('password') === undefined;
+    const isCodeFirst = emailCode.isFirst && !isTyped && !parameters.has('password');
     const action = `${basePath}/login/code?pending=${sealed}`;
     return { ...always, emailCode: { action, ...(isCodeFirst && { passwordUrl }) } };
   };
