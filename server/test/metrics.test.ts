@@ -40,6 +40,26 @@ async function scrapeOnce(server: RunningServer, requests: number): Promise<Scra
   return sum === requests ? counted : scrapeOnce(server, requests);
 }
 
+test('a measured store remembers answers of introspection, and measures their lookups', async () => {
+  const server = await workbench.start(workbench.folder(), ['--demo', ...ON]);
+  const { url } = server;
+  const response = await postForm(`${url}/token`, { grant_type: 'client_credentials' }, MACHINE);
+  const { access_token: token } = (await response.json()) as Tokens;
+  const isActive = async () => (await introspect(url, token)).active;
+  const hit = { cache: 'answers', result: 'hit' };
+  let found = await scrape(server);
+  // The first use of the secret is written, which changes the client.
+  for (let time = 0; time < 20 && found.sum('grantd_cache_lookups_total', hit) === 0; time += 1) {
+    assert.equal(await isActive(), true);
+    found = await scrape(server);
+  }
+  assert.ok(found.sum('grantd_cache_lookups_total', hit) > 0);
+  const lookups = { db_operation_name: 'answers.find', error_type: '' };
+  assert.ok(found.sum('db_client_operation_duration_seconds_count', lookups) > 1);
+  await postForm(`${url}/token/revoke`, { token }, MACHINE);
+  assert.equal(await isActive(), false);
+});
+
 describe('a server with known requests', () => {
   let server: RunningServer;
   let tokens: Tokens;

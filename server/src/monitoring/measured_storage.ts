@@ -21,20 +21,47 @@ export function measuredDatabase(opened: OpenDatabase, measuring: Measuring): Op
 }
 
 function measuredStorage(storage: AdministrableStorage, measuring: Measuring): AdministrableStorage {
-  const { statistics, close, clients, keys, tokens, authorizationCodes, ...others } = storage;
+  const { statistics, close, clients, keys, tokens, authorizationCodes, cache, ...others } = storage;
   const { oneTimeIdentifiers, pending, ...acts } = others;
   const measuredClients = measured('clients', clients, measuring);
+  // The same repository as above, so that the server does not look clients up again.
+  const joined = { ...measured('tokens', tokens, measuring), joinedClients: measuredClients };
+  const lookups = { clients: measuredClients, tokens: unguarded(joined, tokens) };
   return {
     ...measured('storage', acts, measuring),
-    clients: measuredClients,
+    ...lookups,
     keys: measured('keys', keys, measuring),
-    // The same repository as above, so that the server does not look clients up again.
-    tokens: unguarded({ ...measured('tokens', tokens, measuring), joinedClients: measuredClients }, tokens),
     authorizationCodes: measured('authorizationCodes', authorizationCodes, measuring),
     oneTimeIdentifiers: measured('oneTimeIdentifiers', oneTimeIdentifiers, measuring),
     pending: measured('pending', pending, measuring),
+    ...(cache !== undefined && { cache: { ...cache, ...measuredAnswers(storage, lookups, measuring) } }),
     ...(statistics !== undefined && { statistics: () => statistics.call(storage) }),
     close: () => close.call(storage),
+  };
+}
+
+/**
+ * The store remembers no answers if something is put around its lookups, except if that only measures them.
+ * @param measuredLookups are put around those of the store
+ */
+function measuredAnswers(
+  storage: AdministrableStorage,
+  measuredLookups: Pick<AdministrableStorage, 'clients' | 'tokens'>,
+  measuring: Measuring,
+): Pick<NonNullable<AdministrableStorage['cache']>, 'answers'> {
+  const answers = storage.cache?.answers;
+  if (answers === undefined) return {};
+  const { clients, tokens } = measuredLookups;
+  return {
+    answers: {
+      for(server) {
+        const given = server.storage;
+        const isMeasured =
+          given.clients.get === clients.get && given.tokens.getByAccessToken === tokens.getByAccessToken;
+        const memory = isMeasured ? answers.for({ ...server, storage }) : undefined;
+        return memory && { ...memory, ...measured('answers', { find: memory.find }, measuring) };
+      },
+    },
   };
 }
 
