@@ -183,6 +183,7 @@ export {
   type DocumentPlace,
   documentOf,
   documentPlace,
+  type MetadataProblem,
   signingAlgorithmsOf,
 } from './registration/client_document.ts';
 export {

@@ -141,7 +141,8 @@ async function importLine(opened: Opened, line: object): Promise<void> {
     JSON.stringify(line),
   ]);
   for await (const one of reports)
-    if ('reason' in one && one.reason !== undefined) throw new OperationRefused('conflict', one.reason);
+    if ('reason' in one && one.reason !== undefined)
+      throw new OperationRefused('conflict', { english: one.reason });
 }
 
 /** Every operation that can take an administrator. */
@@ -166,7 +167,7 @@ const ACTS = {
         await administratorsOf(opened).leave(new AccessEnding(opened), taken);
       } catch (error) {
         if (!(error instanceof NoAdministratorLeft)) throw error;
-        throw new OperationRefused('conflict', 'last');
+        throw new OperationRefused('conflict', { english: 'last' });
       }
     },
   },

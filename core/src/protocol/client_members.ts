@@ -79,12 +79,15 @@ function visible(most: number): Kind<string> {
   return text('TEXT', `visible characters, at most ${most}`, (value) => form.test(value));
 }
 
-/** For links on pages, and for URLs that the server requests. Registration may restrict it to `https:`. */
-const webUri = text('URL', `a web URL without credentials, at most ${MAX_URI_LENGTH} characters`, isWebUri);
+function webUrl(without: string, fits: (uri: string) => boolean): Kind<string> {
+  return text('URL', `a web URL without ${without}, at most ${MAX_URI_LENGTH} characters`, fits);
+}
 
-const webUriWithoutFragment = text(
-  'URL',
-  `a web URL without credentials and fragment, at most ${MAX_URI_LENGTH} characters`,
+/** For links on pages, and for URLs that the server requests. Registration may restrict it to `https:`. */
+const webUri = webUrl('credentials', isWebUri);
+
+const webUriWithoutFragment = webUrl(
+  'credentials and fragment',
   (uri) => isWebUri(uri) && !uri.includes('#'),
 );
 
@@ -257,6 +260,12 @@ function operators<T>(kind: MetadataKind<T>, facts?: MemberFacts): MetadataMembe
   return { kind, setBy: 'operator', ...facts };
 }
 
+const DISPENSABLE = { isDispensable: true } as const;
+const FETCHED = { isFetched: true } as const;
+/** Of links for users. */
+const LINK = { isLocalizable: true, isDispensable: true } as const;
+const ENCRYPTION = { needsKeys: true, isProtection: true } as const;
+
 /** All members. Types of records and documents, checks, flags and docs/client_metadata.md are derived from the table. */
 const METADATA_MEMBERS = {
   // RFC 7591 §2
@@ -265,35 +274,35 @@ const METADATA_MEMBERS = {
   grant_types: member(listOf(oneOf(...GRANT_TYPES)), { field: 'grantTypes' }),
   response_types: member(listOf(oneOf('code')), { isDerived: true }),
   client_name: member(visible(200), { field: 'name', isLocalizable: true }),
-  client_uri: member(webUri, { isLocalizable: true, isDispensable: true }),
-  logo_uri: member(webUri, { isLocalizable: true, isFetched: true, isDispensable: true }),
+  client_uri: member(webUri, LINK),
+  logo_uri: member(webUri, { ...LINK, ...FETCHED }),
   scope: member(scope, { field: 'scopes' }),
   strict_scopes: member(trueOrFalse),
-  contacts: member(listOf(visible(200)), { isDispensable: true }),
-  policy_uri: member(webUri, { isLocalizable: true, isDispensable: true }),
-  tos_uri: member(webUri, { isLocalizable: true, isDispensable: true }),
-  jwks_uri: member(webUri, { isFetched: true }),
+  contacts: member(listOf(visible(200)), DISPENSABLE),
+  policy_uri: member(webUri, LINK),
+  tos_uri: member(webUri, LINK),
+  jwks_uri: member(webUri, FETCHED),
   jwks: member(keySet),
-  software_id: member(visible(200), { isDispensable: true }),
-  software_version: member(visible(200), { isDispensable: true }),
+  software_id: member(visible(200), DISPENSABLE),
+  software_version: member(visible(200), DISPENSABLE),
 
   // OpenID Connect Dynamic Client Registration §2
   application_type: member(oneOf('web', 'native')),
-  sector_identifier_uri: member(webUri, { isFetched: true }),
+  sector_identifier_uri: member(webUri, FETCHED),
   subject_type: member(oneOf('public', 'pairwise')),
   id_token_signed_response_alg: member(serverSigning, { field: 'idTokenAlgorithm' }),
-  id_token_encrypted_response_alg: member(keyManagement, { needsKeys: true, isProtection: true }),
+  id_token_encrypted_response_alg: member(keyManagement, ENCRYPTION),
   id_token_encrypted_response_enc: member(contentEncryption),
   userinfo_signed_response_alg: member(serverSigning),
-  userinfo_encrypted_response_alg: member(keyManagement, { needsKeys: true, isProtection: true }),
+  userinfo_encrypted_response_alg: member(keyManagement, ENCRYPTION),
   userinfo_encrypted_response_enc: member(contentEncryption),
-  request_object_signing_alg: member(clientSigning, { needsKeys: true, isDispensable: true }),
+  request_object_signing_alg: member(clientSigning, { ...DISPENSABLE, needsKeys: true }),
   token_endpoint_auth_signing_alg: member(assertionSigning),
   default_max_age: member(seconds(0, MAX_AGE_SECONDS)),
   require_auth_time: member(trueOrFalse),
   default_acr_values: member(listOf(visible(200))),
-  initiate_login_uri: member(webUri, { isDispensable: true }),
-  request_uris: member(listOf(webUri), { isFetched: true, isDispensable: true }),
+  initiate_login_uri: member(webUri, DISPENSABLE),
+  request_uris: member(listOf(webUri), { ...FETCHED, ...DISPENSABLE }),
 
   // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, RFC 8705 §2.1.2, RFC 8705 §3.4, JARM §3, FAPI 2.0 Message Signing §5.3.3,
   // RFC 9396 §10, RFC 9701 §6
@@ -308,20 +317,20 @@ const METADATA_MEMBERS = {
   tls_client_certificate_bound_access_tokens: member(trueOrFalse),
   response_modes: member(listOf(responseMode)),
   authorization_signed_response_alg: member(serverSigning),
-  authorization_encrypted_response_alg: member(keyManagement, { needsKeys: true, isProtection: true }),
+  authorization_encrypted_response_alg: member(keyManagement, ENCRYPTION),
   authorization_encrypted_response_enc: member(contentEncryption),
   authorization_details_types: member(listOf(visible(128), MAX_NAMES)),
   introspection_signed_response_alg: member(serverSigning),
-  introspection_encrypted_response_alg: member(keyManagement, { needsKeys: true, isProtection: true }),
+  introspection_encrypted_response_alg: member(keyManagement, ENCRYPTION),
   introspection_encrypted_response_enc: member(contentEncryption),
 
   // RP-Initiated Logout §3.1, Back-Channel Logout §2.2
-  post_logout_redirect_uris: member(listOf(returnUri), { isDispensable: true }),
-  backchannel_logout_uri: member(webUriWithoutFragment, { isFetched: true }),
+  post_logout_redirect_uris: member(listOf(returnUri), DISPENSABLE),
+  backchannel_logout_uri: member(webUriWithoutFragment, FETCHED),
   backchannel_logout_session_required: member(trueOrFalse),
 
   // This server's own
-  brand_color: member(color, { isDispensable: true }),
+  brand_color: member(color, DISPENSABLE),
   kind: operators(oneOf('agent')),
   profile: operators(oneOf(...PROFILE_NAMES)),
   assertion_audience: operators(oneOf(...ASSERTION_AUDIENCES)),

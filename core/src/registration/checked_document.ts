@@ -2,8 +2,9 @@
 // does not offer to the client.
 import { acceptedAlgorithms, METHODS, supportedMethods } from '../clients/authentication.ts';
 import { OAuthError } from '../http/errors.ts';
+import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
 import { formatScope, parseScope } from '../http/form.ts';
-import type { JsonObject } from '../http/http.ts';
+import { type JsonObject, parseJson } from '../http/http.ts';
 import {
   type ClientDocument,
   isMemberName,
@@ -23,14 +24,13 @@ import { memberRulesOf, stricterProfile } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { isExposedRedirectUri } from '../protocol/redirect_uri.ts';
 import type { Context, ResolvedRegistration } from '../request/context.ts';
-import { ClientMetadataError, documentOf, readDocument } from './client_document.ts';
+import { ClientMetadataError, documentOf, readDocument, refuse } from './client_document.ts';
 import {
   isPublic,
   isSetByOperator,
   type RegistrationPolicy,
   requireRules,
   requireSameSector,
-  requireSectorMembership,
   returnUriCheck,
   urlProblem,
   withDefaults,
@@ -307,10 +307,42 @@ function offeredGrants(
     const { needs } = requirementsOf(grant);
     return needs === undefined || allowed.some((other) => needs.includes(other));
   });
-  if (sent.length > 0 && offered.length === 0)
-    throw new ClientMetadataError(
-      'grant_types',
-      `none of them is open to this client; expected ${grantTypes.join(', ')}`,
-    );
+  if (sent.length > 0 && offered.length === 0) refuse('grant_types', 'no_grant', grantTypes.join(', '));
   return offered;
+}
+
+const SECTOR = 'sector_identifier_uri';
+
+/**
+ * Checks that the document at `sector_identifier_uri` lists every redirect URI (OpenID Connect Dynamic Client
+ * Registration §5; ADR 49).
+ * @throws {ClientMetadataError} it does not, or cannot be fetched
+ */
+async function requireSectorMembership(
+  { sector_identifier_uri: uri, redirect_uris: redirectUris = [] }: ClientDocument,
+  fetchDocument: FetchDocument,
+): Promise<void> {
+  if (uri === undefined) return;
+  const members = await fetchMembers(uri, fetchDocument);
+  if (members === undefined || !redirectUris.every((redirectUri) => members.includes(redirectUri)))
+    refuse(SECTOR, 'sector_list');
+}
+
+/**
+ * Follows no redirects: the sector is named after the host, so the host itself must answer.
+ * @returns `undefined` if the document is not a JSON array
+ */
+async function fetchMembers(
+  uri: string,
+  fetchDocument: FetchDocument,
+): Promise<readonly unknown[] | undefined> {
+  try {
+    const headers = { accept: 'application/json' };
+    const body = await fetchBody(fetchDocument, uri, { headers, maxRedirects: 0 });
+    const members = parseJson(body);
+    return Array.isArray(members) ? members : undefined;
+  } catch (error) {
+    if (!(error instanceof DocumentError)) throw error;
+    throw new ClientMetadataError(SECTOR, ['unfetched'], undefined, error);
+  }
 }

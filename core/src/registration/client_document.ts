@@ -83,6 +83,55 @@ export function responseTypesOf(grantTypes: readonly GrantType[]): readonly 'cod
 /** Error codes of RFC 7591 §3.2.2. */
 export type ClientMetadataErrorCode = 'invalid_redirect_uri' | 'invalid_client_metadata';
 
+/** What can be wrong with a member of client metadata, by a code. The facts are names and limits, never values. */
+export const METADATA_PROBLEMS = {
+  /** @param _placeholder that of the kind, if the value has not its form */
+  wrong: (expected: string, _placeholder?: string) => `expected ${expected}`,
+  one_of: (names: string) => `expected one of ${names}`,
+  profile: (expected: string, profile: string) => `expected ${expected}, because of the profile ${profile}`,
+  needs: (what: string) => `needs ${what}`,
+  unsupported: (name: string) => `${name} is not supported by this server`,
+  // Sizes.
+  language_tag: () => 'expected a valid language tag, on a member that users read',
+  language_tags: (most: string) => `expected at most ${most} members with a language tag`,
+  too_long: (most: string) => `expected at most ${most} characters together`,
+  too_short: (least: string) => `expected at least ${least} bytes`,
+  // Grants.
+  grant_needs: (grant: string, what: string) => `${grant} needs ${what}`,
+  confidential: (grant: string) => `${grant} needs a confidential client (RFC 6749 section 4.4)`,
+  no_grant: (open: string) => `none of them is open to this client; expected ${open}`,
+  no_code: () => 'expected code with the grant type authorization_code, otherwise an empty list',
+  pkce: () => 'a public client needs PKCE (RFC 9700 section 2.1.1)',
+  // Authentication and keys.
+  lacks: (method: string, what: string) => `${method} ${what}`,
+  algorithms: (method: string, names: string) => `${method} has ${names}`,
+  goes_with: (methods: string) => `goes with ${methods} alone`,
+  both_keys: () => 'expected jwks or jwks_uri, not both',
+  key_for: (algorithm: string) => `needs a key for ${algorithm} in jwks`,
+  certificates: () => 'this server cannot read the certificates of clients',
+  // URIs.
+  unstable_uri: () => 'expected a URI that URL libraries do not change, for example without dot segments',
+  no_uri: (grant: string) => `expected at least one for the grant ${grant}`,
+  exposed_uri: () =>
+    'expected https, or http on loopback; insecure_redirect_uris allows plain http for development',
+  no_fetch: () => 'this server does not fetch URLs of clients',
+  not_fetched: (why: string) => `this server does not fetch this URL: ${why}`,
+  // Subjects.
+  sector: () => 'required unless all redirect URIs have one https host, or none is https',
+  sector_list: () => 'expected a JSON array at this URL that lists every redirect URI',
+  unfetched: () => 'the document could not be fetched',
+  must_keep: (what: string) => `a client with pairwise subjects must keep ${what}`,
+  own_issuer: () => 'expected other servers than this one',
+  signs_in_as: () => 'needs signs_in_as, because of pairwise subjects',
+};
+
+type Problems = typeof METADATA_PROBLEMS;
+
+/** A code, and the facts that its sentence names. */
+export type MetadataProblem = {
+  [Code in keyof Problems]: readonly [code: Code, ...facts: Parameters<Problems[Code]>];
+}[keyof Problems];
+
 /** Client metadata is wrong. The message contains only member names and literals, never values. */
 export class ClientMetadataError extends Error {
   readonly code: ClientMetadataErrorCode;
@@ -90,19 +139,30 @@ export class ClientMetadataError extends Error {
   readonly member: string;
   /** What is wrong or what was expected. In the message it follows the member's name and a colon. */
   readonly problem: string;
+  /** The same as a code with facts. */
+  readonly said: MetadataProblem;
 
   constructor(
     member: string,
-    problem: string,
+    said: MetadataProblem,
     code: ClientMetadataErrorCode = 'invalid_client_metadata',
     cause?: unknown,
   ) {
+    const [name, ...facts] = said;
+    const say = METADATA_PROBLEMS[name] as (...facts: readonly unknown[]) => string;
+    const problem = say(...facts);
     super(`${member}: ${problem}`, cause === undefined ? undefined : { cause });
     this.name = 'ClientMetadataError';
     this.member = member;
     this.problem = problem;
+    this.said = said;
     this.code = code;
   }
+}
+
+/** @throws {ClientMetadataError} always */
+export function refuse(member: string, ...said: MetadataProblem): never {
+  throw new ClientMetadataError(member, said);
 }
 
 /** Who wrote the metadata. */
@@ -129,13 +189,8 @@ export function readDocument(written: JsonObject, registrant: Registrant): Clien
     const member = settableMember(base, registrant);
     if (member === undefined) continue;
     if (tag !== undefined) {
-      if (!member.isLocalizable || !LANGUAGE_TAG.test(tag))
-        throw new ClientMetadataError(base, 'expected a valid language tag, on a member that users read');
-      if (++localized > MAX_LOCALIZED_MEMBERS)
-        throw new ClientMetadataError(
-          base,
-          `expected at most ${MAX_LOCALIZED_MEMBERS} members with a language tag`,
-        );
+      if (!member.isLocalizable || !LANGUAGE_TAG.test(tag)) refuse(base, 'language_tag');
+      if (++localized > MAX_LOCALIZED_MEMBERS) refuse(base, 'language_tags', `${MAX_LOCALIZED_MEMBERS}`);
     }
     const offered = registrant === 'client' ? offeredValue(member, value) : value;
     if (offered === undefined && (member.isDispensable || !Array.isArray(value))) continue;
@@ -144,10 +199,7 @@ export function readDocument(written: JsonObject, registrant: Registrant): Clien
     document[name] = read;
   }
   if (JSON.stringify(document).length > MAX_DOCUMENT_CHARACTERS)
-    throw new ClientMetadataError(
-      'metadata',
-      `expected at most ${MAX_DOCUMENT_CHARACTERS} characters together`,
-    );
+    refuse('metadata', 'too_long', `${MAX_DOCUMENT_CHARACTERS}`);
   return document as ClientDocument;
 }
 
@@ -169,7 +221,7 @@ function readKeySet(value: unknown): { readonly keys: readonly JWK[] } | undefin
 
 function unfit(name: string, { kind }: MetadataMember<unknown>): ClientMetadataError {
   const code = name === 'redirect_uris' ? 'invalid_redirect_uri' : 'invalid_client_metadata';
-  return new ClientMetadataError(name, `expected ${kind.expected}`, code);
+  return new ClientMetadataError(name, ['wrong', kind.expected, kind.placeholder], code);
 }
 
 /** The URL of a document, as rules name it. All spellings of a URL are the same one. */

@@ -1,8 +1,6 @@
 // Rules that client metadata must keep, and its defaults.
 import { acceptedAlgorithms, METHODS, provesNothing } from '../clients/authentication.ts';
-import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
 import { formatScope } from '../http/form.ts';
-import { parseJson } from '../http/http.ts';
 import {
   type ClientDocument,
   isFetched,
@@ -38,7 +36,13 @@ import type { ClientRecord } from '../protocol/records.ts';
 import { isExposedRedirectUri, isOwnMachine } from '../protocol/redirect_uri.ts';
 import { fitsAlgorithm, readPublicKeys } from '../tokens/public_keys.ts';
 import { sectorOf, webHostOf } from '../tokens/subject_identifier.ts';
-import { ClientMetadataError, type Registrant, responseTypesOf } from './client_document.ts';
+import {
+  ClientMetadataError,
+  type MetadataProblem,
+  type Registrant,
+  refuse,
+  responseTypesOf,
+} from './client_document.ts';
 
 /** What metadata may contain. It depends on who wrote it and on what the server can do. */
 export interface RegistrationPolicy {
@@ -92,55 +96,45 @@ export function requireRules(document: ClientDocument, policy: RegistrationPolic
 const requireWorkableGrants: Rule = (document, { grantTypes: allowed }) => {
   const { grant_types: grantTypes = [], response_types: responseTypes } = document;
   if (!grantTypes.every((grant) => allowed.includes(grant)))
-    throw unfit('grant_types', `expected ${allowed.join(', ')}`);
+    refuse('grant_types', 'wrong', allowed.join(', '));
   for (const grant of grantTypes) {
     const { needs, isForConfidentialClients } = requirementsOf(grant);
     if (needs !== undefined && !grantTypes.some((other) => needs.includes(other)))
-      throw unfit('grant_types', `${grant} needs ${needs.join(' or ')}`);
-    if (isForConfidentialClients && isPublic(document))
-      throw unfit('grant_types', `${grant} needs a confidential client (RFC 6749 section 4.4)`);
+      refuse('grant_types', 'grant_needs', grant, needs.join(' or '));
+    if (isForConfidentialClients && isPublic(document)) refuse('grant_types', 'confidential', grant);
   }
   const fitting = responseTypesOf(grantTypes);
   if (responseTypes !== undefined && responseTypes.length !== fitting.length)
-    throw unfit(
-      'response_types',
-      'expected code with the grant type authorization_code, otherwise an empty list',
-    );
+    refuse('response_types', 'no_code');
 };
 
 const requireApi: Rule = ({ resource, api_scopes: scopes }, { registeredResource }) => {
-  if (scopes !== undefined && resource === undefined) throw unfit('api_scopes', 'needs resource');
+  if (scopes !== undefined && resource === undefined) refuse('api_scopes', 'needs', 'resource');
   if (resource === undefined || resource === registeredResource || isSendableResource(resource)) return;
-  throw unfit(
-    'resource',
-    'expected a URI that URL libraries do not change, for example without dot segments',
-  );
+  refuse('resource', 'unstable_uri');
 };
 
 const requireStepUp: Rule = (document) => {
   const { exchange_step_up_scopes: scopes, default_acr_values: classes, default_max_age: maxAge } = document;
   if (scopes !== undefined && classes === undefined && maxAge === undefined)
-    throw unfit('exchange_step_up_scopes', 'needs default_acr_values or default_max_age');
+    refuse('exchange_step_up_scopes', 'needs', 'default_acr_values or default_max_age');
 };
 
 /** No server is both ends (ADR 187). A pairwise identifier of this client means nothing there. */
 const requireOtherServers: Rule = ({ identity_assertions: policies = {}, ...document }, { issuer }) => {
-  if (Object.hasOwn(policies, issuer))
-    throw unfit('identity_assertions', 'expected other servers than this one');
+  if (Object.hasOwn(policies, issuer)) refuse('identity_assertions', 'own_issuer');
   const isKnown = Object.values(policies).every(({ signs_in_as: client }) => client !== undefined);
-  if (document.subject_type === 'pairwise' && !isKnown)
-    throw unfit('identity_assertions', 'needs signs_in_as, because of pairwise subjects');
+  if (document.subject_type === 'pairwise' && !isKnown) refuse('identity_assertions', 'signs_in_as');
 };
 
 /** A client has `jwks` or `jwks_uri`, not both (RFC 7591 §2), and at least one if a member needs keys. */
-const requireKeys: Rule = (document, { canFetch }) => {
+const requireKeys: Rule = (document) => {
   const { jwks, jwks_uri: uri } = document;
-  if (jwks !== undefined && uri !== undefined) throw unfit('jwks_uri', 'expected jwks or jwks_uri, not both');
-  if (uri !== undefined && !canFetch) throw unfit('jwks_uri', CANNOT_FETCH);
+  if (jwks !== undefined && uri !== undefined) refuse('jwks_uri', 'both_keys');
   if (jwks !== undefined || uri !== undefined) return;
   for (const name of MEMBER_NAMES) {
     const isOn = document[name] !== undefined && document[name] !== false;
-    if (isOn && memberOf(name).needsKeys) throw unfit(name, 'needs jwks or jwks_uri');
+    if (isOn && memberOf(name).needsKeys) refuse(name, 'needs', 'jwks or jwks_uri');
   }
 };
 
@@ -148,18 +142,18 @@ const requireAuthentication: Rule = (document, policy) => {
   const { authenticationMethods, clientAssertionAlgorithms: accepted } = policy;
   const { token_endpoint_auth_method: method, token_endpoint_auth_signing_alg: algorithm } = document;
   if (algorithm !== undefined && !signsAssertions(document))
-    throw unfit('token_endpoint_auth_signing_alg', `goes with ${ASSERTION_METHODS.join(' or ')} alone`);
+    refuse('token_endpoint_auth_signing_alg', 'goes_with', ASSERTION_METHODS.join(' or '));
   if (method !== undefined && !authenticationMethods.includes(method))
-    throw unfit('token_endpoint_auth_method', `${method} is not supported by this server`);
+    refuse('token_endpoint_auth_method', 'unsupported', method);
   const algorithms = method && acceptedAlgorithms(method, accepted);
   if (algorithm !== undefined && algorithms?.includes(algorithm) === false)
-    throw unfit('token_endpoint_auth_signing_alg', `${method} has ${algorithms.join(', ')}`);
+    refuse('token_endpoint_auth_signing_alg', 'algorithms', `${method}`, algorithms.join(', '));
   const missing = method && METHODS[method].missingFrom?.(document);
-  if (missing === undefined) return;
+  if (method === undefined || missing === undefined) return;
   // The method may be the default of the profile, which the registration does not name.
   const profile = profileFor(document, policy);
   const because = profile === undefined ? '' : `, because of the profile ${profile}`;
-  throw unfit('token_endpoint_auth_method', `${method} ${missing}${because}`);
+  refuse('token_endpoint_auth_method', 'lacks', method, missing + because);
 };
 
 const ASSERTION_METHODS = AUTHENTICATION_METHODS.filter(
@@ -179,10 +173,9 @@ const requireProfile: Rule = (document, policy) => {
   const name = profileFor(document, policy);
   if (name === undefined) return;
   for (const [member, { allows, expected }] of memberRulesOf(name))
-    if (!allows(document[member]))
-      throw unfit(member, `expected ${expected}, because of the profile ${name}`);
+    if (!allows(document[member])) refuse(member, 'profile', expected, name);
   if (bindsTokensToKey(document) && document.dpop_bound_access_tokens === false)
-    throw unfit('dpop_bound_access_tokens', `expected true, because of the profile ${name}`);
+    refuse('dpop_bound_access_tokens', 'profile', 'true', name);
 };
 
 function profileFor(
@@ -195,30 +188,27 @@ function profileFor(
 /** PKCE is all that protects the codes of a public client (RFC 9700 §2.1.1). */
 const requirePkceOfPublicClients: Rule = (document) => {
   if (isPublic(document) && document.insecure_allow_missing_pkce === true)
-    throw unfit('insecure_allow_missing_pkce', 'a public client needs PKCE (RFC 9700 section 2.1.1)');
+    refuse('insecure_allow_missing_pkce', 'pkce');
 };
 
 /** Without certificates, the client would get no token (RFC 8705 §3.4). */
 const requireCertificates: Rule = (document, { acceptsCertificates }) => {
   if (document.tls_client_certificate_bound_access_tokens === true && !acceptsCertificates)
-    throw unfit(
-      'tls_client_certificate_bound_access_tokens',
-      'this server cannot read the certificates of clients',
-    );
+    refuse('tls_client_certificate_bound_access_tokens', 'certificates');
 };
 
 /** A client cannot register an algorithm with which it may not sign. */
 const requireAcceptedRequestObjects: Rule = (document, { requestObjectAlgorithms: accepted }) => {
   const { request_object_signing_alg: algorithm } = document;
   if (algorithm !== undefined && !accepted.includes(algorithm))
-    throw unfit('request_object_signing_alg', `expected one of ${accepted.join(', ')}`);
+    refuse('request_object_signing_alg', 'one_of', accepted.join(', '));
 };
 
 const requireSignable: Rule = (document, { signingAlgorithms }) => {
   for (const name of MEMBER_NAMES.filter(isServerAlgorithm)) {
     const algorithm = document[name];
     if (algorithm !== undefined && !signingAlgorithms.some((item) => item === algorithm))
-      throw unfit(name, `expected one of ${signingAlgorithms.join(', ')}`);
+      refuse(name, 'one_of', signingAlgorithms.join(', '));
   }
 };
 
@@ -230,24 +220,19 @@ const requireWholeEncryption: Rule = (document) => {
   for (const kind of ENCRYPTED_RESPONSES) {
     const algorithm = document[`${kind}_encrypted_response_alg`];
     if (algorithm === undefined && document[`${kind}_encrypted_response_enc`] !== undefined)
-      throw unfit(`${kind}_encrypted_response_enc`, `needs ${kind}_encrypted_response_alg`);
+      refuse(`${kind}_encrypted_response_enc`, 'needs', `${kind}_encrypted_response_alg`);
     const keys = document.jwks && readPublicKeys(document.jwks, MOST_KEYS);
     if (algorithm !== undefined && keys?.some((jwk) => fitsAlgorithm(jwk, algorithm)) === false)
-      throw unfit(`${kind}_encrypted_response_alg`, `needs a key for ${algorithm} in jwks`);
+      refuse(`${kind}_encrypted_response_alg`, 'key_for', algorithm);
   }
 };
 
 /** A client with pairwise subjects must belong to exactly one sector (OpenID Connect Core §8.1). */
-const requireSector: Rule = (document, { hasPairwiseSubjects, canFetch }) => {
-  const { sector_identifier_uri: uri, redirect_uris: redirectUris = [], subject_type: type } = document;
-  if (uri !== undefined && !canFetch) throw unfit('sector_identifier_uri', CANNOT_FETCH);
+const requireSector: Rule = (document, { hasPairwiseSubjects }) => {
+  const { redirect_uris: redirectUris = [], subject_type: type } = document;
   if (type !== 'pairwise') return;
-  if (!hasPairwiseSubjects) throw unfit('subject_type', 'pairwise is not supported by this server');
-  if (sectorOf({ redirectUris, metadata: document }) === undefined)
-    throw unfit(
-      'sector_identifier_uri',
-      'required unless all redirect URIs have one https host, or none is https',
-    );
+  if (!hasPairwiseSubjects) refuse('subject_type', 'unsupported', 'pairwise');
+  if (sectorOf({ redirectUris, metadata: document }) === undefined) refuse('sector_identifier_uri', 'sector');
 };
 
 /**
@@ -259,16 +244,12 @@ const requireLogoutInSector: Rule = (document, { registrant }) => {
   if (registrant === 'operator' || document.subject_type !== 'pairwise' || uri === undefined) return;
   const hosts = [...own.map(webHostOf), sector === undefined ? undefined : new URL(sector).hostname];
   if (!hosts.includes(new URL(uri).hostname))
-    throw unfit(
-      'backchannel_logout_uri',
-      'expected an https host of the redirect URIs, with pairwise subjects',
-    );
+    refuse('backchannel_logout_uri', 'wrong', 'an https host of the redirect URIs, with pairwise subjects');
 };
 
 const requireFetcher: Rule = (document, { canFetch }) => {
-  for (const name of ['request_uris', 'backchannel_logout_uri'] as const) {
-    if (document[name] !== undefined && !canFetch) throw unfit(name, CANNOT_FETCH);
-  }
+  const fetched = ['jwks_uri', 'sector_identifier_uri', 'request_uris', 'backchannel_logout_uri'] as const;
+  for (const name of fetched) if (document[name] !== undefined && !canFetch) refuse(name, 'no_fetch');
 };
 
 /** Users follow these URLs, or the server fetches them. The client may not change those of the operator. */
@@ -278,7 +259,7 @@ const requireUsableUrls: Rule = (document, policy) => {
     if (policy.registrant === 'client' && isSetByOperator(document, name)) continue;
     for (const url of [value].flat()) {
       const problem = urlProblem(base, url, policy);
-      if (problem !== undefined) throw unfit(base, problem);
+      if (problem !== undefined) refuse(base, ...problem);
     }
   }
 };
@@ -291,12 +272,12 @@ export function urlProblem(
   name: string,
   url: unknown,
   { registrant, allowInsecureUris, refusalOf }: RegistrationPolicy,
-): string | undefined {
+): MetadataProblem | undefined {
   if (!isMemberName(name) || !isWebUrl(name)) return undefined;
   const isSecure = typeof url === 'string' && new URL(url).protocol === 'https:';
-  if (!isSecure && registrant === 'client' && !allowInsecureUris) return 'expected https';
+  if (!isSecure && registrant === 'client' && !allowInsecureUris) return ['wrong', 'https'];
   const refusal = isFetched(name) ? refusalOf(String(url)) : undefined;
-  return refusal === undefined ? undefined : `this server does not fetch this URL: ${refusal}`;
+  return refusal === undefined ? undefined : ['not_fetched', refusal];
 }
 
 /** Whether a client that registered itself may not change a member, because the operator has set it in its language. */
@@ -308,7 +289,7 @@ export function isSetByOperator({ set_by_operator: set = [] }: ClientDocument, n
 const requireReadableName: Rule = (document, { registrant }) => {
   if (registrant === 'operator') return;
   const problem = unreadableNameOf(document);
-  if (problem !== undefined) throw unfit('client_name', `expected ${problem}`);
+  if (problem !== undefined) refuse('client_name', 'wrong', problem);
 };
 
 /** Checks the client's name in every language, as `unreadableName` does. */
@@ -332,21 +313,15 @@ const RULES: readonly Rule[] = [
   requireOtherServers,
   requireAuthentication,
   requirePkceOfPublicClients,
+  requireFetcher,
   requireKeys,
   requireSignable,
   requireAcceptedRequestObjects,
   requireWholeEncryption,
   requireSector,
   requireLogoutInSector,
-  requireFetcher,
   requireUsableUrls,
 ];
-
-const CANNOT_FETCH = 'this server does not fetch URLs of clients';
-
-function unfit(member: string, problem: string): ClientMetadataError {
-  return new ClientMetadataError(member, problem);
-}
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
@@ -360,27 +335,26 @@ function requireReturnUris(document: ClientDocument, policy: RegistrationPolicy)
   const { grant_types: grantTypes = [] } = document;
   const answered = grantTypes.find((grant) => requirementsOf(grant).responseTypes.length > 0);
   if (answered !== undefined && redirectUris.length === 0) {
-    throw new ClientMetadataError(
-      'redirect_uris',
-      `expected at least one for the grant ${answered}`,
-      'invalid_redirect_uri',
-    );
+    throw new ClientMetadataError('redirect_uris', ['no_uri', answered], 'invalid_redirect_uri');
   }
   if (policy.registrant === 'operator') {
     const isExposed = [...redirectUris, ...logoutUris].some(isExposedRedirectUri);
     if (!isExposed || document.insecure_redirect_uris === true) return;
-    throw new ClientMetadataError(
+    refuse(
       redirectUris.some(isExposedRedirectUri) ? 'redirect_uris' : 'post_logout_redirect_uris',
-      'expected https, or http on loopback; insecure_redirect_uris allows plain http for development',
+      'exposed_uri',
     );
   }
   if (isSetByOperator(document, 'redirect_uris') || redirectUris.every(returnUriCheck(document, policy)))
     return;
   throw new ClientMetadataError(
     'redirect_uris',
-    document.application_type === 'native'
-      ? 'expected https, http with a loopback host, or a private-use scheme with a period, for a native application'
-      : 'expected https, and not localhost, for a web application; native applications send application_type native',
+    [
+      'wrong',
+      document.application_type === 'native'
+        ? 'https, http with a loopback host, or a private-use scheme with a period, for a native application'
+        : 'https, and not localhost, for a web application; native applications send application_type native',
+    ],
     'invalid_redirect_uri',
   );
 }
@@ -419,23 +393,7 @@ function isLoopbackUri(uri: string): boolean {
 
 /** A private-use scheme is a reversed domain name, so that two owners never share one (RFC 8252 §7.1). */
 function isPrivateUseUri(uri: string): boolean {
-  const { protocol } = new URL(uri);
-  return protocol !== 'https:' && protocol !== 'http:' && protocol.includes('.');
-}
-
-/**
- * Checks that the document at `sector_identifier_uri` lists every redirect URI (OpenID Connect Dynamic Client
- * Registration §5; ADR 49).
- * @throws {ClientMetadataError} it does not, or cannot be fetched
- */
-export async function requireSectorMembership(
-  { sector_identifier_uri: uri, redirect_uris: redirectUris = [] }: ClientDocument,
-  fetchDocument: FetchDocument,
-): Promise<void> {
-  if (uri === undefined) return;
-  const members = await fetchMembers(uri, fetchDocument);
-  if (members === undefined || !redirectUris.every((redirectUri) => members.includes(redirectUri)))
-    throw unfitSector('expected a JSON array at this URL that lists every redirect URI');
+  return new URL(uri).protocol.includes('.');
 }
 
 /**
@@ -445,34 +403,10 @@ export async function requireSectorMembership(
  */
 export function requireSameSector(document: ClientDocument, registered: ClientRecord | undefined): void {
   if (registered === undefined || !hasPairwiseSubjects(registered)) return;
-  if (document.subject_type !== 'pairwise')
-    throw new ClientMetadataError('subject_type', 'a client with pairwise subjects must keep them');
+  if (document.subject_type !== 'pairwise') refuse('subject_type', 'must_keep', 'them');
   const { redirect_uris: redirectUris = [] } = document;
   if (sectorOf({ redirectUris, metadata: document }) !== sectorOf(registered))
-    throw new ClientMetadataError('redirect_uris', 'a client with pairwise subjects must keep its host');
-}
-
-/**
- * Follows no redirects: the sector is named after the host, so the host itself must answer.
- * @returns `undefined` if the document is not a JSON array
- */
-async function fetchMembers(
-  uri: string,
-  fetchDocument: FetchDocument,
-): Promise<readonly unknown[] | undefined> {
-  try {
-    const headers = { accept: 'application/json' };
-    const body = await fetchBody(fetchDocument, uri, { headers, maxRedirects: 0 });
-    const members = parseJson(body);
-    return Array.isArray(members) ? members : undefined;
-  } catch (error) {
-    if (error instanceof DocumentError) throw unfitSector('the document could not be fetched', error);
-    throw error;
-  }
-}
-
-function unfitSector(problem: string, cause?: DocumentError): ClientMetadataError {
-  return new ClientMetadataError('sector_identifier_uri', problem, 'invalid_client_metadata', cause);
+    refuse('redirect_uris', 'must_keep', 'its host');
 }
 
 /**
@@ -536,28 +470,30 @@ function encryptionDefaults(document: ClientDocument): ClientDocument {
 
 /** Scripts that may be mixed with Latin in one name (UTS 39 §5.2, Highly Restrictive). */
 const WITH_LATIN = [
-  ['Han', 'Hiragana', 'Katakana'],
-  ['Han', 'Bopomofo'],
-  ['Han', 'Hangul'],
+  'Han Hiragana Katakana',
+  'Han Bopomofo',
+  'Han Hangul',
   // In general use, and not confusable with Latin (UTS 39 §5.2, Moderately Restrictive; UAX 31 table 5)
-  ...['Arabic', 'Armenian', 'Bengali', 'Devanagari', 'Ethiopic', 'Georgian', 'Gujarati', 'Gurmukhi'],
-  ...['Hebrew', 'Kannada', 'Khmer', 'Lao', 'Malayalam', 'Myanmar', 'Oriya', 'Sinhala', 'Tamil', 'Telugu'],
-  ...['Thaana', 'Thai', 'Tibetan'],
+  ...words(
+    'Arabic Armenian Bengali Devanagari Ethiopic Georgian Gujarati Gurmukhi Hebrew Kannada Khmer Lao Malayalam Myanmar Oriya Sinhala Tamil Telugu Thaana Thai Tibetan',
+  ),
 ];
 
 /** Scripts that may not be mixed, because they look like Latin or are rare. */
-const ALONE = [
-  ...['Cyrillic', 'Greek', 'Adlam', 'Balinese', 'Canadian_Aboriginal', 'Chakma', 'Cherokee', 'Javanese'],
-  ...['Lisu', 'Mongolian', 'Nko', 'Osage', 'Syriac', 'Tai_Le', 'Tifinagh', 'Vai', 'Yi'],
-];
+const ALONE = words(
+  'Cyrillic Greek Adlam Balinese Canadian_Aboriginal Chakma Cherokee Javanese Lisu Mongolian Nko Osage Syriac Tai_Le Tifinagh Vai Yi',
+);
+
+function words(text: string): readonly string[] {
+  return text.split(' ');
+}
 
 /** Compiled at first use, because this takes several milliseconds. */
 let scriptSets: readonly RegExp[] | undefined;
 
 function newScriptSets(): readonly RegExp[] {
-  const sets = [...WITH_LATIN.map((scripts) => ['Latin', scripts].flat()), ...ALONE.map((item) => [item])];
-  return sets.map((scripts) => {
-    const classes = ['Common', 'Inherited', ...scripts].map((script) => `\\p{Script_Extensions=${script}}`);
+  return [...WITH_LATIN.map((scripts) => `Latin ${scripts}`), ...ALONE].map((scripts) => {
+    const classes = words(`Common Inherited ${scripts}`).map((script) => `\\p{Script_Extensions=${script}}`);
     return new RegExp(`^[${classes.join('')}]*$`, 'u');
   });
 }

@@ -191,16 +191,16 @@ async function requireOwnDescription(
   { id, secrets }: ClientRecord,
   { client_id: clientId, client_secret: clientSecret }: JsonObject,
 ): Promise<ShownSecret | undefined> {
-  if (clientId !== id) throw unfit('client_id', 'expected the identifier of this client');
+  if (clientId !== id) throw unfit('client_id', 'the identifier of this client');
   if (clientSecret === undefined || clientSecret === null) return undefined;
   const candidates = typeof clientSecret === 'string' ? [clientSecret] : [];
   const match = await context.clientSecrets.match(candidates, secrets);
-  if (match === undefined) throw unfit('client_secret', 'expected a current secret of this client');
+  if (match === undefined) throw unfit('client_secret', 'a current secret of this client');
   return { text: match.candidate, expiresAt: match.secret.expiresAt };
 }
 
-function unfit(member: string, problem: string): OAuthError {
-  return asRefusal(new ClientMetadataError(member, problem));
+function unfit(member: string, expected: string): OAuthError {
+  return asRefusal(new ClientMetadataError(member, ['wrong', expected]));
 }
 
 function refused(reason: RefusalReason, clientId?: string): OAuthError {

@@ -288,7 +288,7 @@ export class OperatorOperations {
   async hashClientSecret(clientSecret: string, metadata?: ClientMetadata): Promise<ClientSecretRecord> {
     const least = shortestSecret(metadata);
     if (new TextEncoder().encode(clientSecret).length < least)
-      throw new ClientMetadataError('client_secret', `expected at least ${least} bytes`);
+      throw new ClientMetadataError('client_secret', ['too_short', `${least}`]);
     return this.#context.clientSecrets.hash(clientSecret, readsSecret(metadata));
   }
 

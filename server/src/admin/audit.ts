@@ -218,10 +218,7 @@ function linkIn(typed: string | undefined): ChainLink | undefined {
   if (typed === undefined) return undefined;
   const [, sequence, hash] = /^(\d{1,15}):([\w-]{43})$/.exec(typed) ?? [];
   if (sequence === undefined || hash === undefined)
-    throw new InvalidInput(
-      'expect',
-      `expected a head as grantd audit verify prints it, got ${JSON.stringify(typed)}`,
-    );
+    throw new InvalidInput('expect', ['head_form', JSON.stringify(typed)]);
   return { sequence: Number(sequence), hash };
 }
 

@@ -93,8 +93,7 @@ export class Caller {
   /** @throws {OperationRefused} a scope is missing */
   requireScopes(scopes: readonly AdminScope[]): void {
     const missing = scopes.find((scope) => !this.#scopes.has(scope));
-    if (missing !== undefined)
-      throw new OperationRefused('forbidden', `the operation also needs the scope ${missing}`);
+    if (missing !== undefined) throw new OperationRefused('forbidden', ['scope_needed', missing]);
   }
 
   requireEveryScope(): void {
@@ -171,10 +170,7 @@ export class Caller {
     } catch (error) {
       if (!(error instanceof ConditionBroken)) throw error;
       if (this.hasEveryScope) throw new OperationRefused('conflict', ['became_administrator']);
-      throw new OperationRefused(
-        'forbidden',
-        'the user has just become an administrator: the operation needs every scope',
-      );
+      throw new OperationRefused('forbidden', ['every_scope_needed']);
     }
   }
 
@@ -202,11 +198,7 @@ export class Caller {
    * @throws {OperationRefused} it is the caller
    */
   requireAnother({ subject }: Pick<Person, 'subject'>): void {
-    if (subject === this.subject)
-      throw new OperationRefused(
-        'forbidden',
-        'a token does not change how its own user signs in. Use the page /account/security, or the token of another operator',
-      );
+    if (subject === this.subject) throw new OperationRefused('forbidden', ['own_sign_in']);
   }
 
   /**

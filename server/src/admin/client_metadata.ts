@@ -13,12 +13,10 @@ import {
 } from '@grantd/core';
 import { documentRefusal } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
-import { isLoopback } from '../config/networks.ts';
 import { flagOf, variableOf } from '../config/options.ts';
-import { Refused } from '../config/refused.ts';
 import { adminProblem } from '../instance/admin_access.ts';
 import type { ClientBuilder } from './operation.ts';
-import { InvalidInput, type Said } from './operation_refused.ts';
+import { InvalidInput, OperationRefused, type Said, sentenceAbout } from './operation_refused.ts';
 import { brokenRule, URI_RULES } from './uri_rules.ts';
 
 /** Client metadata by member name, as given. */
@@ -29,7 +27,7 @@ const CLIENT_ID = /^[\x21-\x7E]{1,200}$/;
 /**
  * Builds a registration, without its secret. Needs no database.
  * @throws {InvalidInput} the client would not work or would not be safe
- * @throws {Refused} a document that the client names cannot be fetched right now
+ * @throws {OperationRefused} a document that the client names cannot be fetched right now
  */
 export async function registrationFrom(
   builder: ClientBuilder,
@@ -45,7 +43,7 @@ export async function registrationFrom(
 /**
  * Builds a client record.
  * @throws {InvalidInput} the metadata is invalid
- * @throws {Refused} a document that the client names cannot be fetched right now
+ * @throws {OperationRefused} a document that the client names cannot be fetched right now
  */
 async function clientFrom(
   builder: ClientBuilder,
@@ -63,10 +61,8 @@ async function clientFrom(
     if (!(error instanceof ClientMetadataError)) throw error;
     const { cause } = error;
     if (cause instanceof DocumentError && cause.outcome === 'failed')
-      throw new Refused(`a document of the client cannot be fetched: ${cause.message}. Try again later.`);
-    const said = returnUriProblem(error.member, members);
-    const errors = said && [{ in: `/${error.member}`, detail: error.problem, said }];
-    throw new InvalidInput(error.member, error.problem, errors);
+      throw new OperationRefused('conflict', ['document_unfetched', cause.message]);
+    throw new InvalidInput(error.member, error.said);
   }
 }
 
@@ -85,13 +81,15 @@ function requireReturnUris(members: Members, registered: ClientRecord | undefine
     const stored = isOfSameType ? listIn(before, name) : [];
     const wrong = listIn(members, name).flatMap((uri, at) => {
       const rule = typeof uri !== 'string' || stored.includes(uri) ? undefined : brokenRule(uri, members);
-      return rule === undefined ? [] : [{ at, uri, detail: `expected ${URI_RULES[rule].words}` }];
+      if (rule === undefined) return [];
+      const said: Said = ['uri_rule', URI_RULES[rule].words, rule];
+      return [{ uri, in: `/${name}/${at}`, detail: sentenceAbout(said), said }];
     });
     if (wrong.length > 0)
       throw new InvalidInput(
         name,
-        wrong.map(({ uri, detail }) => `${uri}: ${detail}`).join('; '),
-        wrong.map(({ at, detail }) => ({ in: `/${name}/${at}`, detail })),
+        { english: wrong.map(({ uri, detail }) => `${uri}: ${detail}`).join('; ') },
+        wrong.map(({ uri: _, ...problem }) => problem),
       );
   }
 }
@@ -99,20 +97,6 @@ function requireReturnUris(members: Members, registered: ClientRecord | undefine
 function listIn(members: Members, name: string): readonly unknown[] {
   const value = members[name];
   return Array.isArray(value) ? value : [];
-}
-
-/** What else can be wrong with redirect URIs, which people type. */
-function returnUriProblem(member: string, members: Members): Said | undefined {
-  if (member !== 'redirect_uris' && member !== 'post_logout_redirect_uris') return undefined;
-  const uris = listIn(members, member).map(String);
-  const exposed = uris.find((uri) => {
-    const url = URL.parse(uri);
-    return url?.protocol === 'http:' && !isLoopback(url.hostname);
-  });
-  if (exposed !== undefined && members.insecure_redirect_uris !== true)
-    return ['redirect_uri_exposed', exposed];
-  const [grant = 'authorization_code'] = listIn(members, 'grant_types').map(String);
-  return uris.length === 0 ? ['redirect_uri_missing', grant] : undefined;
 }
 
 /** Default grant types: for an application with users, an API, or a machine. */
@@ -135,7 +119,7 @@ export interface ClientChange {
 /**
  * A client with a change to its metadata.
  * @throws {InvalidInput} the metadata is invalid
- * @throws {Refused} a document that the client names cannot be fetched right now
+ * @throws {OperationRefused} a document that the client names cannot be fetched right now
  */
 export async function withChange(
   builder: ClientBuilder,

@@ -96,7 +96,7 @@ export async function secretFor(
   try {
     return { stored: await operator.hashClientSecret(supplied, metadata) };
   } catch (error) {
-    if (error instanceof ClientMetadataError) throw new InvalidInput('client_secret', error.problem);
+    if (error instanceof ClientMetadataError) throw new InvalidInput('client_secret', error.said);
     throw error;
   }
 }

@@ -6,7 +6,7 @@ import type { ScopeText } from '../data/consents.ts';
 import { nameAsKept } from '../data/names.ts';
 import { isSettable, type Members, schemaOfKind } from './client_metadata.ts';
 import { MAX_DESCRIPTION, requireDescription, requireGroupName } from './groups.ts';
-import { InvalidInput } from './operation_refused.ts';
+import { InvalidInput, sentenceAbout } from './operation_refused.ts';
 import { textsProblem } from './scopes.ts';
 
 /** Where a value is in the file, as names from the top. */
@@ -115,7 +115,7 @@ export function readDesiredState(
       const own = Object.fromEntries(entriesOf([...path, scope], given));
       const problem = textsProblem(scope, own);
       if (problem === undefined) read.set(scope, own as Texts);
-      else wrong([...path, scope], problem);
+      else wrong([...path, scope], sentenceAbout(problem));
     }
     return read;
   };

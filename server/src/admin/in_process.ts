@@ -1,7 +1,7 @@
 // Calls of operations in this process. The command line calls them so on the server’s machine, and so does the console.
 import { createHash } from 'node:crypto';
 import { type AdminParts, MAX_LIMIT, type Page } from './operation.ts';
-import { OperationRefused } from './operation_refused.ts';
+import { OperationRefused, type Said } from './operation_refused.ts';
 import {
   type AnyOperation,
   type AnyStream,
@@ -91,13 +91,11 @@ export function etagOf(version: object): string {
   return `"${createHash('sha256').update(JSON.stringify(version)).digest('base64url').slice(0, 27)}"`;
 }
 
-const READ_AGAIN = ['read it again, then repeat the change'] as const;
-
 /** Checks that a caller has seen this version. @param wanted ETags; `*` for every version */
 export function versionCheck(wanted: string | undefined): AdminParts['requireVersion'] {
-  return (version, [problem, advice]: readonly [string, string?] = READ_AGAIN) => {
+  return (version, [said, advice]: readonly [Said, string?] = [['read_again']]) => {
     if (wanted === undefined || wanted === '*' || wanted.split(/\s*,\s*/).includes(etagOf(version))) return;
-    throw new OperationRefused('outdated', problem, advice);
+    throw new OperationRefused('outdated', said, advice);
   };
 }
 

@@ -31,10 +31,11 @@ interface Invited {
 /** @throws {InvalidInput} no page and no email has the language */
 export function requireLanguage(language: string): void {
   if (!languages().some((known) => known === language))
-    throw new InvalidInput(
-      'language',
-      `expected ${languages().join(' or ')}, got ${JSON.stringify(language)}`,
-    );
+    throw new InvalidInput('language', [
+      'language_unknown',
+      languages().join(' or '),
+      JSON.stringify(language),
+    ]);
 }
 
 /**

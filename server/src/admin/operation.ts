@@ -6,7 +6,7 @@ import type { AdminScope } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { Caller } from './caller.ts';
 import type { AnyCommandForm, CommandForm } from './command_form.ts';
-import { InvalidInput, OperationRefused } from './operation_refused.ts';
+import { InvalidInput, OperationRefused, type Said } from './operation_refused.ts';
 import type { Flat, Schema, ValueOf } from './schema.ts';
 
 /** What operations use: an instance whose changes are recorded with its actor, without what is for users themselves. */
@@ -52,7 +52,7 @@ export interface AdminParts extends OperationParts {
    * Requires that the caller has seen this version of what the operation changes.
    * @throws {OperationRefused} it has seen another one
    */
-  requireVersion(version: object, problem?: readonly [problem: string, advice?: string]): void;
+  requireVersion(version: object, problem?: readonly [said: Said, advice?: string]): void;
 }
 
 export interface Parameter<T = unknown> {
@@ -291,8 +291,6 @@ export function readCursor(cursor: string): Place | undefined {
   }
 }
 
-const NO_CURSOR = 'expected next_cursor or previous_cursor of a page';
-
 /** Where a page is. @throws {InvalidInput} the cursor is not one of this list */
 export function pagePlace(
   { cursor }: Paging,
@@ -300,14 +298,14 @@ export function pagePlace(
 ): Place | undefined {
   if (cursor === undefined) return undefined;
   const place = readCursor(cursor);
-  if (place === undefined || !isPlace(place.at)) throw new InvalidInput('cursor', NO_CURSOR);
+  if (place === undefined || !isPlace(place.at)) throw new InvalidInput('cursor', ['cursor_form']);
   return place;
 }
 
 /** Where a page of a list begins that is read in one direction. @throws {InvalidInput} the cursor is not one of this list */
 export function placeOf(paging: Paging): string | number | undefined {
   const place = pagePlace(paging);
-  if (place?.isBefore) throw new InvalidInput('cursor', 'expected next_cursor of a page');
+  if (place?.isBefore) throw new InvalidInput('cursor', ['cursor_next']);
   return place?.at;
 }
 

@@ -39,6 +39,15 @@ export function sentenceAbout(said: Said, refusals = REFUSALS): string {
   return sentenceIn(refusals, said);
 }
 
+/** What another server said, or several problems together. */
+interface InEnglish {
+  readonly english: string;
+}
+
+function englishOf(said: Said | InEnglish): string {
+  return 'english' in said ? said.english : sentenceAbout(said);
+}
+
 /** The operation cannot be done with what is stored now. Nothing was changed. */
 export class OperationRefused extends Refused {
   readonly kind: RefusalKind;
@@ -47,18 +56,18 @@ export class OperationRefused extends Refused {
   readonly advice: string | undefined;
   /** The member of the input whose value does not fit what is stored. */
   readonly member: string | undefined;
-  /** Absent if only English says it: no form of the console leads to it. */
+  /** Absent if another server refused. */
   readonly said: Said | undefined;
 
   /** @param advice for users of the command line, after a colon */
-  constructor(kind: RefusalKind, said: Said | string, advice?: string, member?: string) {
-    const problem = typeof said === 'string' ? said : sentenceAbout(said);
+  constructor(kind: RefusalKind, said: Said | InEnglish, advice?: string, member?: string) {
+    const problem = englishOf(said);
     super(advice === undefined ? `${problem}.` : `${problem}: ${advice}`);
     this.kind = kind;
     this.problem = problem;
     this.advice = advice;
     this.member = member;
-    this.said = typeof said === 'string' ? undefined : said;
+    this.said = 'english' in said ? undefined : said;
   }
 }
 
@@ -80,13 +89,13 @@ export class InvalidInput extends Error {
   readonly problem: string;
   readonly errors: readonly ValueProblem[];
 
-  constructor(member: string, said: Said | string, errors?: readonly ValueProblem[]) {
-    const problem = typeof said === 'string' ? said : sentenceAbout(said);
+  constructor(member: string, said: Said | InEnglish, errors?: readonly ValueProblem[]) {
+    const problem = englishOf(said);
     super(member === '' ? problem : `${member}: ${problem}`);
     this.member = member;
     this.problem = problem;
     this.errors = errors ?? [
-      { in: pointerTo(member), detail: problem, ...(typeof said !== 'string' && { said }) },
+      { in: pointerTo(member), detail: problem, ...(!('english' in said) && { said }) },
     ];
   }
 
@@ -96,7 +105,7 @@ export class InvalidInput extends Error {
     const more = others
       .map(({ in: pointer, detail }) => `; ${pointer === '' ? '' : `${memberOf(pointer)}: `}${detail}`)
       .join('');
-    return new InvalidInput(memberOf(first.in), `${first.detail}${more}`, errors);
+    return new InvalidInput(memberOf(first.in), { english: `${first.detail}${more}` }, errors);
   }
 }
 

@@ -154,8 +154,7 @@ async function beyondPolicy(
   parts: Pick<Parts, 'configuration' | 'storage' | 'issuer' | 'people'>,
 ): Promise<(token: PersonalToken) => Promise<boolean>> {
   const policy = tokenPolicy(parts.configuration.settings);
-  if (policy === undefined)
-    throw new InvalidInput('beyond_policy', 'expected the option personalTokens, with those of the policy');
+  if (policy === undefined) throw new InvalidInput('beyond_policy', ['no_policy']);
   const offered = await offeredBy(policy, parts);
   return async (token) => {
     const api = offered.find(({ resource }) => hasResource([resource], token.resource));
@@ -316,7 +315,7 @@ export const PERSONAL_TOKEN_OPERATIONS = {
     },
     check({ dry_run: _, ...wanted }) {
       if (Object.values(wanted).every((value) => value === undefined || value === false))
-        throw new InvalidInput('issued_before', 'expected this or another condition');
+        throw new InvalidInput('issued_before', ['no_condition']);
     },
     async prepare(parts, { sub, dry_run: _, ...wanted }) {
       const subject = sub === undefined ? undefined : (await requireSubject(parts, sub)).subject;

@@ -4,7 +4,7 @@ import type { ScopeText } from '../data/consents.ts';
 import { requireClient } from './client_rules.ts';
 import { labelled } from './command_form.ts';
 import { change, type OperationParts, operation, PAGING, type Parameter, pageOf } from './operation.ts';
-import { InvalidInput, OperationRefused } from './operation_refused.ts';
+import { InvalidInput, OperationRefused, type Said } from './operation_refused.ts';
 import { named, object, optional, page, type Schema, text, type ValueOf } from './schema.ts';
 
 type Texts = Readonly<Record<string, string>>;
@@ -64,23 +64,20 @@ export type TextMember = keyof typeof MAX_LENGTH;
 const TEXT_NAME = /^(name|description)(?:#[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*)?$/;
 
 /** Why a text is no scope. @returns `undefined` if it is one */
-export function scopeProblem(scope: string): string | undefined {
-  return isScopeToken(scope) && scope.length <= MAX_SCOPE_LENGTH
-    ? undefined
-    : 'expected a scope without spaces and quotes';
+export function scopeProblem(scope: string): Said | undefined {
+  return isScopeToken(scope) && scope.length <= MAX_SCOPE_LENGTH ? undefined : ['scope_form'];
 }
 
 /** Why a scope cannot have these texts. @returns `undefined` if it can */
-export function textsProblem(scope: string, texts: Readonly<Record<string, unknown>>): string | undefined {
+export function textsProblem(scope: string, texts: Readonly<Record<string, unknown>>): Said | undefined {
   const problem = scopeProblem(scope);
   if (problem !== undefined) return problem;
   for (const [name, text] of Object.entries(texts)) {
     const [, member] = TEXT_NAME.exec(name) ?? [];
-    if (member !== 'name' && member !== 'description')
-      return `${name}: expected name or description, or either with a language tag, such as name#de`;
-    if (!isText(member, text)) return `${name}: ${TEXT_FORM[member]}`;
+    if (member !== 'name' && member !== 'description') return ['scope_text_name', name];
+    if (!isText(member, text)) return ['scope_text_form', name, String(MAX_LENGTH[member])];
   }
-  return texts.name === undefined ? 'name: expected a text without a language tag' : undefined;
+  return texts.name === undefined ? ['scope_text_missing'] : undefined;
 }
 
 export const TEXT_FORM = {

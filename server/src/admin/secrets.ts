@@ -3,7 +3,7 @@ import { type Act, type DependentsOfSecret, ServerSecret } from '@grantd/core';
 import { newSecret } from '../data/secrets.ts';
 import { askStorage } from '../data/tables.ts';
 import { type AdminParts, change, type OperationParts, operation } from './operation.ts';
-import { InvalidInput, OperationRefused } from './operation_refused.ts';
+import { InvalidInput, OperationRefused, type Said } from './operation_refused.ts';
 import { count, flag, named, object, oneOf, text, texts, type ValueOf, whole } from './schema.ts';
 
 // ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -144,6 +144,24 @@ function dependentsInWords({
   return `${parts.join(', ')} ${where}`;
 }
 
+/** The same as a refusal, for all of them together. */
+function dependentsSaid(rows: readonly SecretView[]): Said {
+  const count = (numberOf: (row: SecretView) => number) =>
+    String(rows.reduce((sum, row) => sum + numberOf(row), 0));
+  const clients = rows.flatMap((row) => row.clients);
+  const others = clients.length - MAX_NAMED;
+  const named = clients.slice(0, MAX_NAMED).join(', ');
+  return [
+    'secrets_in_use',
+    rows.map(dependentsInWords).join('; '),
+    others > 0 ? `${named} … (+ ${others})` : named,
+    count(({ signing_keys: keys }) => keys.length),
+    count(({ authenticator_apps: apps }) => apps),
+    rows.some(({ pairwise_secret: isNeeded }) => isNeeded) ? 'yes' : '',
+    rows.some(({ audit_trail: isSealed }) => isSealed) ? 'yes' : '',
+  ];
+}
+
 /** Comes last: if recording fails, the file has changed all the same. */
 async function recordSecrets(
   { storage, caller: { actor } }: AdminParts,
@@ -254,10 +272,7 @@ cannot use data that other processes protect with it. See docs/secrets.md for al
       // A caller who knows the secret can make every token.
       if (generate) caller.requireEveryScope();
       if (generate && configuration.settings.secret === undefined)
-        throw new InvalidInput(
-          'generate',
-          'omit it, because the secret is in a file that this command changes itself',
-        );
+        throw new InvalidInput('generate', ['secret_in_file']);
       return newSecret();
     },
     async write(parts, added, { generate = false }) {
@@ -310,12 +325,7 @@ cannot use data that other processes protect with it. See docs/secrets.md for al
           'add another with grantd secrets rotate.',
         );
       const dependents = dependentsOfAccepted(rows);
-      if (dependents.length > 0 && !force)
-        throw new OperationRefused(
-          'conflict',
-          `${dependents.map(dependentsInWords).join('; ')}. Clients move to the new secret when they authenticate, keys and authenticator apps when the server starts. ` +
-            'For the others, run grantd client rotate-secret, or use --force, which stops them from working',
-        );
+      if (dependents.length > 0 && !force) throw new OperationRefused('conflict', dependentsSaid(dependents));
       return { read, dropped, first: first.secret };
     },
     async write(parts, { read, dropped, first }) {

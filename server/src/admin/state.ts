@@ -204,10 +204,7 @@ export const STATE_OPERATIONS = {
     async perform(parts, order) {
       const planned = await planOf(parts, order);
       const shown = planView(planned);
-      parts.requireVersion(shown, [
-        'what is stored has changed since the plan, and nothing was applied',
-        'run grantd apply again.',
-      ]);
+      parts.requireVersion(shown, [['state_changed'], 'run grantd apply again.']);
       const warnings: Warning[] = [];
       await performPlan(
         planned,

@@ -354,11 +354,11 @@ async function targetFrom(
   if (clientId !== undefined) return { principal: 'client', id: (await requireClient(parts, clientId)).id };
   if (grantId !== undefined) return { principal: 'grant', id: grantId };
   if ((issuer === undefined) !== (issuerSub === undefined))
-    throw new InvalidInput('trusted_sub', 'expected trusted_issuer and trusted_sub together');
+    throw new InvalidInput('trusted_sub', ['trusted_pair']);
   if (issuer !== undefined && issuerSub !== undefined) {
     const id = await (await parts.server()).operator.sessionOfAssertions(issuer, issuerSub);
     if (id !== undefined) return { principal: 'session', id };
-    throw new InvalidInput('trusted_issuer', 'expected the option trustedIssuers of the server');
+    throw new InvalidInput('trusted_issuer', ['trusted_option']);
   }
   const issuedBeforeMs = timeIn('issued_before', before ?? '');
   if (issuedBeforeMs > parts.clock()) throw new InvalidInput('issued_before', ['future_time']);
@@ -376,8 +376,7 @@ async function grantsFrom(
   clientId: string,
   { dry_run: isDryRun, count: counts }: ValueOf<typeof massRevocation>,
 ) {
-  if (isDryRun || counts)
-    throw new InvalidInput(isDryRun ? 'dry_run' : 'count', 'not possible with both sub and client_id');
+  if (isDryRun || counts) throw new InvalidInput(isDryRun ? 'dry_run' : 'count', ['counted_for_one']);
   const person = await requireSubject(parts, sub);
   parts.caller.requirePerson(person);
   await requireClient(parts, clientId);

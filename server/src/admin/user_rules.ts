@@ -55,8 +55,8 @@ export function addressProblem(claim: string, value: unknown): string | undefine
 /** @throws {InvalidInput} a claim cannot be set, or clients expect another type */
 export function requireClaims(claims: Claims): void {
   if (JSON.stringify(claims).length > MAX_CLAIMS_LENGTH)
-    throw new InvalidInput('claims', `expected at most ${MAX_CLAIMS_LENGTH} characters of JSON`);
-  if (hasPrototypeMember(claims)) throw new InvalidInput('claims', 'expected no member __proto__');
+    throw new InvalidInput('claims', ['claims_long', String(MAX_CLAIMS_LENGTH)]);
+  if (hasPrototypeMember(claims)) throw new InvalidInput('claims', ['claims_prototype']);
   for (const [name, value] of Object.entries(claims)) {
     if (name === 'sub') throw new InvalidInput('claims.sub', ['claim_sub']);
     if (isOwnClaim(name))
@@ -76,11 +76,7 @@ export function requireClaims(claims: Claims): void {
 
 /** Applications see a stored claim `groups` instead of the memberships, so it would forge them. */
 export function requireNoGroups(claims: Claims): void {
-  if (Object.hasOwn(claims, 'groups'))
-    throw new InvalidInput(
-      'claims.groups',
-      'applications would see it instead of the user’s groups: add the user to groups with PUT /groups/{group}/members/{sub}',
-    );
+  if (Object.hasOwn(claims, 'groups')) throw new InvalidInput('claims.groups', ['claim_groups']);
 }
 
 /** Claims with the claim that says whether they are verified. */

@@ -237,7 +237,7 @@ function checkNewUser({
   if (invitation === undefined) return;
   if (!isAddress(trimmed(invitation.email)))
     throw new InvalidInput('email', ['email_form', JSON.stringify(invitation.email)]);
-  if (groups.length > 0) throw new InvalidInput('groups', 'expected none with an invitation: add them later');
+  if (groups.length > 0) throw new InvalidInput('groups', ['groups_of_invited']);
 }
 
 /** The groups that a new user joins. @throws {OperationRefused} one does not exist, or the caller may not */

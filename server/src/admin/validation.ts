@@ -85,8 +85,9 @@ function wordsOfPattern(rule: unknown): string {
 }
 
 /** The rule that a problem is about. */
-export function patternIn({ detail }: Pick<ValueProblem, 'detail'>): PatternName | undefined {
-  return PATTERN_NAMES.find((name) => detail === `expected ${RULES[name]?.words}`);
+export function patternIn({ said }: Pick<ValueProblem, 'said'>): PatternName | undefined {
+  if (said?.[0] === 'uri_rule') return PATTERN_NAMES.find((name) => name === said[2]);
+  return said?.[0] === 'schema_rule' && said[2] === 'pattern' ? patternOf(said[3]) : undefined;
 }
 
 /** What rules of the schemas demand, by keyword. */
@@ -166,7 +167,7 @@ export function bodyIn(
 export function requireInput(operation: AnyOperation, input: Readonly<Record<string, unknown>>): void {
   for (const [name, { schema }] of Object.entries(operation.query ?? {})) {
     const [error] = input[name] === undefined ? [] : errorsOf(schema, input[name]);
-    if (error !== undefined) throw new InvalidInput(name, error.detail);
+    if (error !== undefined) throw new InvalidInput(name, error.said ?? { english: error.detail });
   }
   const body = bodyIn(operation, input);
   if (operation.body !== undefined && body !== undefined) requireFitting(operation.body, body);

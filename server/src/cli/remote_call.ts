@@ -144,8 +144,9 @@ export class AdminClient implements AdminCalls {
     if ((code === 'invalid_input' || code === 'invalid_request') && errors.length > 0)
       return InvalidInput.of(errors);
     const problem = (detail ?? title ?? `status ${status}`).replace(/\.$/, '');
-    if (code === 'version_mismatch') return new OperationRefused('outdated', problem, advice);
-    if (code === 'not_found' || code === 'conflict') return new OperationRefused(code, problem, advice);
+    if (code === 'version_mismatch') return new OperationRefused('outdated', { english: problem }, advice);
+    if (code === 'not_found' || code === 'conflict')
+      return new OperationRefused(code, { english: problem }, advice);
     const sentences = [title?.replace(/\.$/, ''), detail && problem].filter(Boolean).join(': ');
     const needed = status === 403 ? ` The command needs a token with ${scope}.` : '';
     return new Refused(`${this.#base} refused the request with ${status}. ${sentences || problem}.${needed}`);

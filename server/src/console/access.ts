@@ -125,7 +125,7 @@ export function page(
       // No stored text has one, and PostgreSQL would refuse the query like an outage.
       const given = [...new URL(c.req.url).searchParams, ...form];
       const [name] = given.find((pair) => pair.some((text) => text.includes('\0'))) ?? [];
-      if (name !== undefined) throw new InvalidInput(JSON.stringify(name), 'expected no NUL');
+      if (name !== undefined) throw new InvalidInput(JSON.stringify(name), ['no_nul']);
       const requireCaller = async () => {
         const current = await openSession(c, consoleParts);
         if (current instanceof Response || current.id !== session.id)
@@ -140,7 +140,16 @@ export function page(
           refusedPage({ ...view, kind: error.kind, detail: error.problem, said: error.said }, setting),
         );
       if (error instanceof InvalidInput)
-        return renderPage(c, refusedPage({ ...view, kind: 'invalid', detail: error.message }, setting));
+        return renderPage(
+          c,
+          refusedPage(
+            {
+              ...{ ...view, kind: 'invalid', detail: error.message },
+              ...{ said: error.errors[0]?.said, member: error.member },
+            },
+            setting,
+          ),
+        );
       throw error;
     }
   };

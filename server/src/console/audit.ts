@@ -178,7 +178,7 @@ async function orderOf(
 ): Promise<Input<'listAudit'>> {
   const known = EVENT_TYPES.find((one) => one === type);
   if (type !== '' && known === undefined)
-    throw new InvalidInput('type', `expected a type of event, got ${JSON.stringify(type)}`);
+    throw new InvalidInput('type', ['event_type', JSON.stringify(type)]);
   const order = {
     ...{ ...others, type: known, subject: user, request_id: request },
     ...{ changes: changes === 'yes', operators: operators === 'yes' },
@@ -192,10 +192,7 @@ async function orderOf(
 function beginOf(range: string, { console: { pages } }: Visit): string | undefined {
   if (range === '') return undefined;
   if (!isRange(range))
-    throw new InvalidInput(
-      'range',
-      `expected ${Object.keys(RANGES).join(', ')}, got ${JSON.stringify(range)}`,
-    );
+    throw new InvalidInput('range', ['range_form', Object.keys(RANGES).join(', '), JSON.stringify(range)]);
   return new Date(RANGES[range](pages.clock())).toISOString();
 }
 
@@ -216,7 +213,7 @@ export async function clientNamed({ call }: Visit, typed: string): Promise<strin
   const named = items.filter(({ client_name: name }) => name?.toLowerCase() === typed.toLowerCase());
   if (named.length > 1) {
     const ids = named.map(({ client_id: id }) => id).join(', ');
-    throw new InvalidInput('client', `several clients have this name: enter one of their IDs, ${ids}`);
+    throw new InvalidInput('client', ['several_clients', ids]);
   }
   return named[0]?.client_id ?? typed;
 }
@@ -225,8 +222,7 @@ function timeIn(name: string, text: string): string | undefined {
   if (text === '') return undefined;
   const isLocal = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?$/.test(text);
   const atMs = isLocal ? Date.parse(text.includes(':') ? `${text.replace(' ', 'T')}Z` : text) : Number.NaN;
-  if (Number.isNaN(atMs))
-    throw new InvalidInput(name, `expected a time such as 2026-01-31 12:00, got ${JSON.stringify(text)}`);
+  if (Number.isNaN(atMs)) throw new InvalidInput(name, ['time_form', JSON.stringify(text)]);
   return new Date(atMs).toISOString();
 }
 

@@ -343,6 +343,8 @@ interface RefusedView extends ConsoleView {
   /** What is wrong, in English, as the command line says it. */
   readonly detail?: string;
   readonly said?: Said | undefined;
+  /** What it is about. */
+  readonly member?: string;
 }
 
 /** What a page says, and its status. */
@@ -356,7 +358,10 @@ const REFUSALS = {
 } as const;
 
 /** Says why an operation was refused. Nothing was changed. */
-export function refusedPage({ kind, detail, said, ...view }: RefusedView, setting: PageSetting): Page {
+export function refusedPage(
+  { kind, detail, said, member = '', ...view }: RefusedView,
+  setting: PageSetting,
+): Page {
   const [reason, status] = REFUSALS[kind];
   const { refused, refusals } = textsIn(setting.language).console;
   const { title, text } = refused[reason];
@@ -364,7 +369,7 @@ export function refusedPage({ kind, detail, said, ...view }: RefusedView, settin
     ...{ title, isProblem: true, status },
     body: html`${problemLine(text)}${
       said !== undefined
-        ? html`\n<p class="note"><bdi>${sentenceAbout(said, refusals)}</bdi></p>`
+        ? html`\n<p class="note"><bdi>${member === '' ? '' : `${member}: `}${sentenceAbout(said, refusals)}</bdi></p>`
         : detail === undefined
           ? ''
           : html`\n<p class="note" lang="en"><bdi>${detail}</bdi></p>`

@@ -32,7 +32,7 @@ const ABOUT = ['description', 'sign_in_policy'];
 /** Also used by the page of a user. @throws {InvalidInput} there is no such user */
 export async function subOf({ call }: Pick<Visit, 'call'>, username: unknown): Promise<string> {
   const [user] = (await call('listUsers', { username: String(username) })).items;
-  if (user === undefined) throw new InvalidInput('username', 'there is no user with this name');
+  if (user === undefined) throw new InvalidInput('username', ['no_such_username']);
   return user.sub;
 }
 

@@ -32,7 +32,7 @@ export async function showTokens(visit: Visit): Promise<Response> {
   const { c, setting, view } = visit;
   const { id } = c.req.query();
   if (id === undefined) return renderPage(c, tokensPage({ ...view, list: await tokenList(visit) }, setting));
-  if (id.length > MAX_IDENTIFIER) throw new InvalidInput('id', 'expected the identifier of a token');
+  if (id.length > MAX_IDENTIFIER) throw new InvalidInput('id', ['token_identifier']);
   return renderPage(c, explainedPage(await explain(visit, id), setting));
 }
 

@@ -14,10 +14,9 @@ export async function testMail(
 ): Promise<SentTest> {
   const { smtpUrl, mailFrom, operatorName, operatorColor } = configuration.settings;
   if (smtpUrl === undefined || mailFrom === undefined)
-    throw new InvalidInput(
-      configuration.sourceOf(smtpUrl === undefined ? 'smtpUrl' : 'mailFrom'),
-      'required to send an email, as for the server itself',
-    );
+    throw new InvalidInput(configuration.sourceOf(smtpUrl === undefined ? 'smtpUrl' : 'mailFrom'), [
+      'mail_unconfigured',
+    ]);
   const [{ MailFailure, openSmtp, transportOptions }, { renderMail }] = await Promise.all([
     import('./smtp.ts'),
     import('./message.ts'),

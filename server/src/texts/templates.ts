@@ -27,7 +27,8 @@ const OWN_MEMBERS: readonly string[] = ['formats', 'language'];
 const WITH_ENGLISH: ReadonlySet<string> = new Set([
   ...[
     ...['schema_rule', 'name_form', 'claim_form', 'policy_unreachable', 'not_configured'],
-    'not_for_admin_api',
+    ...['not_for_admin_api', 'wrong', 'profile', 'lacks', 'must_keep', 'not_fetched', 'document_unfetched'],
+    ...['secrets_in_use', 'uri_rule'],
   ].map((name) => `console.refusals.${name}`),
   // These give an order of the command line.
   ...['name_unreadable', 'scope_of_others'].map((name) => `console.warnings.${name}`),

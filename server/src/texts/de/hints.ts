@@ -10,6 +10,7 @@ export const HINTS: typeof en.HINTS = {
   redirect_uris: 'Wohin der Browser nach einer Anmeldung zurückkehren darf.',
   post_logout_redirect_uris: 'Wohin der Browser nach einer Abmeldung zurückkehren darf.',
   scope: 'Durch Leerzeichen getrennt. Die Anwendung kann diese bekommen und keine anderen.',
+  scope_name: 'Eine Berechtigung, wie Anwendungen sie anfordern.',
   allowed_groups: 'Nur Mitglieder können die Anwendung benutzen. Ohne Auswahl können es alle.',
   apis: 'Die APIs, für die die Anwendung Zugriffstoken bekommt.',
   resource: 'Der Empfänger (aud) ihrer Zugriffstoken, etwa https://api.example.com.',

@@ -1,6 +1,43 @@
 import type * as en from '../en/refusals.ts';
+import { FORMS } from './acts.ts';
 
 export const REFUSALS: typeof en.REFUSALS = {
+  wrong: (expected, placeholder = '') =>
+    KINDS[placeholder]?.(numbersIn(expected)) ?? 'Dieser Wert passt nicht',
+  one_of: (names) => `Erwartet wird einer der Werte ${names}`,
+  profile: (_, profile) => `Das Profil ${profile} lässt das nicht zu`,
+  needs: (what) => `Dafür fehlt ${orIn(what)}`,
+  unsupported: (name) => `${name} bietet dieser Server nicht an`,
+  language_tag: () => 'Erwartet wird eine Sprache wie de, bei einer Angabe, die Benutzer lesen',
+  language_tags: (most) => `Erwartet werden höchstens ${most} Angaben mit einer Sprache`,
+  too_long: (most) => `Alle Angaben zusammen dürfen höchstens ${most} Zeichen haben`,
+  too_short: (least) => `Erwartet werden mindestens ${least} Bytes`,
+  grant_needs: (grant, what) => `${grant} geht nur zusammen mit ${orIn(what)}`,
+  confidential: (grant) =>
+    `${grant} ist nur für vertrauliche Anwendungen, die sich ausweisen (RFC 6749 Abschnitt 4.4)`,
+  no_grant: (open) => `Keiner davon ist für diese Anwendung offen. Möglich sind ${open}`,
+  no_code: () => 'Erwartet wird code mit dem Grant authorization_code, sonst eine leere Liste',
+  pkce: () => 'Eine öffentliche Anwendung braucht PKCE (RFC 9700 Abschnitt 2.1.1)',
+  lacks: (method) => `Für ${method} fehlt noch: ${LACKING[method] ?? 'eine andere Angabe'}`,
+  algorithms: (method, names) => `Für ${method} gibt es ${names}`,
+  goes_with: (methods) => `Das geht nur mit ${orIn(methods)}`,
+  both_keys: () => 'Erwartet wird jwks oder jwks_uri, nicht beides',
+  key_for: (algorithm) => `In jwks fehlt ein Schlüssel für ${algorithm}`,
+  certificates: () => 'Dieser Server kann Zertifikate von Anwendungen nicht lesen',
+  unstable_uri: () =>
+    'Erwartet wird eine URI, die Programme nicht umschreiben, zum Beispiel ohne /../ im Pfad',
+  no_uri: (grant) => `Für ${grant} ist mindestens eine Adresse nötig`,
+  exposed_uri: () =>
+    'Erwartet wird https, oder http nur auf dem eigenen Rechner. Für die Entwicklung erlaubt insecure_redirect_uris unverschlüsseltes http',
+  no_fetch: () => 'Dieser Server ruft keine Adressen von Anwendungen ab',
+  not_fetched: () => 'Dieser Server ruft diese Adresse nicht ab',
+  sector: () =>
+    'Das ist nötig, außer alle Redirect-URIs haben denselben Host mit https, oder keine hat https',
+  sector_list: () => 'An dieser Adresse muss eine JSON-Liste stehen, die jede Redirect-URI nennt',
+  unfetched: () => 'Das Dokument lässt sich nicht abrufen',
+  must_keep: () => 'Eine Anwendung mit paarweisen Kennungen muss sie und ihren Host behalten',
+  own_issuer: () => 'Erwartet werden andere Server als dieser',
+  signs_in_as: () => 'Wegen der paarweisen Kennungen ist signs_in_as nötig',
   no_user: (name) => `Den Benutzer ${name} gibt es nicht`,
   no_subject: (sub) => `Einen Benutzer mit der Kennung ${sub} gibt es nicht`,
   user_gone: (name) => `Den Benutzer ${name} gibt es nicht mehr`,
@@ -59,10 +96,19 @@ export const REFUSALS: typeof en.REFUSALS = {
     `${name} hat keine bestätigte E-Mail-Adresse. Ein Link könnte einen anderen erreichen`,
   too_many_links: (name, most) => `${name} hat in einer Stunde ${most} E-Mails mit einem Link erhalten`,
   mail_not_sent: (why) => `Die E-Mail wurde nicht verschickt. Der Server sagt: ${why}`,
+  document_unfetched: () =>
+    'Ein Dokument der Anwendung lässt sich nicht abrufen. Versuchen Sie es später noch einmal',
+  secrets_in_use: (_, clients, keys, apps, pairwise, trail) =>
+    `Davon hängen noch ab: ${dependents(clients, keys, apps, pairwise, trail)}. Anwendungen wechseln zum neuen Geheimnis, wenn sie sich ausweisen, Schlüssel und Authentifizierungs-Apps, wenn der Server startet. Geben Sie den übrigen ein neues Geheimnis, oder erzwingen Sie es: Dann gehen sie nicht mehr`,
+  read_again: () => 'Das hat sich inzwischen geändert. Öffnen Sie es noch einmal',
+  state_changed: () => 'Seit dem Plan hat sich etwas geändert. Nichts wurde angewendet',
+  scope_needed: (scope) => `Dafür fehlt die Berechtigung ${scope}`,
+  every_scope_needed: () =>
+    'Der Benutzer ist gerade Administrator geworden: Dafür sind alle Berechtigungen nötig',
+  own_sign_in: () =>
+    'Wie Sie sich selbst anmelden, ändern Sie auf den Seiten Ihres Kontos (/account/security)',
   schema_rule: (_, keyword, rule) => RULES[keyword]?.(rule) ?? 'Dieser Wert passt nicht',
-  redirect_uri_exposed: (uri) =>
-    `Erwartet wird https, oder http nur auf dem eigenen Rechner, nicht ${uri}. Für die Entwicklung erlaubt insecure_redirect_uris unverschlüsseltes http`,
-  redirect_uri_missing: (grant) => `Für ${grant} ist mindestens eine Adresse nötig`,
+  uri_rule: (_, rule) => new Map(Object.entries(FORMS.patterns)).get(rule) ?? 'Diese URI passt nicht',
   id_of_admin_api: (id) => `${id} ist die ID der Admin-API dieses Servers`,
   id_of_personal_tokens: (id) => `${id} ist die ID der persönlichen Zugriffstoken dieses Servers`,
   id_of_user: (id) =>
@@ -89,6 +135,37 @@ export const REFUSALS: typeof en.REFUSALS = {
   document_rule: () =>
     'Erwartet wird die https-Adresse eines Dokuments, ein Host ohne Port, oder *. und ein Host',
   one_line: () => 'Erwartet wird eine Zeile',
+  no_nul: () => 'Das Zeichen NUL ist nicht erlaubt',
+  cursor_form: () => 'Diese Seite der Liste gibt es nicht. Beginnen Sie vorn',
+  cursor_next: () => 'Diese Liste lässt sich nur vorwärts lesen. Beginnen Sie vorn',
+  head_form: (value) => `Erwartet wird ein Kopf, wie ihn grantd audit verify nennt, nicht ${value}`,
+  event_type: (value) => `Die Art ${value} von Ereignissen gibt es nicht`,
+  range_form: (values, value) => `Erwartet wird einer der Werte ${values}, nicht ${value}`,
+  time_form: (value) => `Erwartet wird ein Zeitpunkt wie 2026-01-31 12:00, nicht ${value}`,
+  token_identifier: () => 'Erwartet wird die Kennung eines Tokens',
+  several_clients: (ids) =>
+    `Mehrere Anwendungen haben diesen Namen. Geben Sie eine ihrer Client-IDs ein: ${ids}`,
+  no_such_username: () => 'Einen Benutzer mit diesem Namen gibt es nicht',
+  language_unknown: (languages, value) =>
+    `Erwartet wird eine dieser Sprachen: ${languages.split(' or ').join(', ')}, nicht ${value}`,
+  scope_form: () => 'Erwartet wird eine Berechtigung ohne Leerzeichen und Anführungszeichen',
+  scope_text_name: (name) =>
+    `${name}: Erwartet wird name oder description, allein oder mit einer Sprache wie name#de`,
+  scope_text_form: (name, most) => `${name}: Erwartet wird eine Zeile mit höchstens ${most} Zeichen`,
+  scope_text_missing: () => 'Es fehlt ein Name, der für alle Sprachen gilt',
+  claims_long: (most) => `Erwartet werden höchstens ${most} Zeichen JSON`,
+  claims_prototype: () => 'Die Angabe __proto__ ist nicht erlaubt',
+  claim_groups: () =>
+    'Anwendungen sähen diese Angabe anstelle der Gruppen des Benutzers: Nehmen Sie ihn in Gruppen auf',
+  groups_of_invited: () => 'Bei einer Einladung geht das noch nicht: Nehmen Sie den Benutzer später auf',
+  mail_unconfigured: () => 'Ohne diese Option verschickt der Server keine E-Mails',
+  no_policy: () => 'Dafür muss die Option personalTokens gesetzt sein',
+  no_condition: () => 'Nennen Sie mindestens eine Bedingung',
+  secret_in_file: () =>
+    'Lassen Sie das weg, denn das Geheimnis steht in einer Datei, die der Server selbst ändert',
+  trusted_pair: () => 'trusted_issuer und trusted_sub sind nur zusammen möglich',
+  trusted_option: () => 'Dafür muss die Option trustedIssuers des Servers gesetzt sein',
+  counted_for_one: () => 'Mit sub und client_id zusammen ist das nicht möglich',
   required: () => 'Hier fehlt ein Wert',
 };
 
@@ -111,4 +188,55 @@ const RULES: Readonly<Record<string, (rule: string) => string>> = {
 
 function scopeOf(scope: string, api: string): string {
   return api === '' ? `Die Berechtigung ${scope}` : `Die Berechtigung ${scope} von ${api}`;
+}
+
+/** Names in a sentence of the library. */
+function orIn(names: string): string {
+  return names.split(' or ').join(' oder ');
+}
+
+function numbersIn(text: string): readonly string[] {
+  return [...text.matchAll(/\d+/g)].map(([number]) => number);
+}
+
+/** What a method of authentication needs besides. */
+const LACKING: Readonly<Record<string, string>> = {
+  private_key_jwt: 'jwks oder jwks_uri',
+  self_signed_tls_client_auth: 'jwks_uri, oder jwks mit dem Zertifikat (x5c)',
+  tls_client_auth: 'genau ein Name des Zertifikats (tls_client_auth_…), in der richtigen Form',
+};
+
+/** Values of client metadata, by the placeholder of their kind. The limit of a value comes after the one of its list. */
+const KINDS: Readonly<Record<string, (limits: readonly string[]) => string>> = {
+  TEXT: (limits) => `Erwartet werden sichtbare Zeichen, ${mostOf(limits)}`,
+  URL: (limits) =>
+    `Erwartet wird eine Adresse mit https:// oder http://, ohne Zugangsdaten und ohne #, ${mostOf(limits)}`,
+  URI: () =>
+    'Erwartet wird eine vollständige URI ohne # und Platzhalter, mit höchstens 2000 Zeichen; in einer Liste nur so viele, wie erlaubt sind',
+  NAME: () => 'Erwartet wird ein DNS-Name',
+  ADDRESS: () => 'Erwartet wird eine IP-Adresse',
+  EMAIL: () => 'Erwartet wird eine E-Mail-Adresse',
+  '#RRGGBB': () => 'Erwartet wird eine Farbe wie #2f6f4f',
+  SCOPE: () =>
+    'Erwartet werden Berechtigungen ohne Leerzeichen und Anführungszeichen darin, und für APIs keine von OpenID Connect',
+  SECONDS: ([least, most]) => `Erwartet werden ganze Sekunden, von ${least} bis ${most}`,
+  FILE: () => 'Dieses JSON hat nicht die Form, die hier nötig ist',
+};
+
+function mostOf(limits: readonly string[]): string {
+  const value = `höchstens ${limits.at(-1)} Zeichen`;
+  return limits.length > 1 ? `${value}, und höchstens ${limits[0]} Werte` : value;
+}
+
+/** What still needs a secret of the server. */
+function dependents(clients: string, keys: string, apps: string, pairwise: string, trail: string): string {
+  return [
+    clients === '' ? '' : `die Geheimnisse von ${clients}`,
+    keys === '0' ? '' : `Schlüssel zum Signieren (${keys})`,
+    pairwise === '' ? '' : 'das Geheimnis der paarweisen Kennungen',
+    apps === '0' ? '' : `Authentifizierungs-Apps (${apps})`,
+    trail === '' ? '' : 'das Protokoll',
+  ]
+    .filter((part) => part !== '')
+    .join(', ');
 }

@@ -11,6 +11,7 @@ const OWN = {
   redirect_uris: 'Where the browser may return after a sign-in.',
   post_logout_redirect_uris: 'Where the browser may return after a sign-out.',
   scope: 'Separated by spaces. The client can get these and no others.',
+  scope_name: 'One scope, as clients request it.',
   allowed_groups: 'Only members can use the client. Without any, everyone can.',
   apis: 'The APIs for which the client gets access tokens.',
   resource: 'The audience of its access tokens, such as https://api.example.com.',

@@ -1,5 +1,9 @@
+import { METADATA_PROBLEMS } from '@grantd/core/internal/registration/client_document';
+
 /** Why an operation was refused, by the code of the reason. Commands and the admin API say it in English. */
 export const REFUSALS = {
+  // What is wrong with the metadata of a client. The library says it in English.
+  ...METADATA_PROBLEMS,
   // What is not there, or no longer.
   no_user: (name: string) => `there is no user ${name}`,
   no_subject: (sub: string) => `there is no user with the sub ${sub}`,
@@ -61,11 +65,27 @@ export const REFUSALS = {
     `${name} has no verified email address, so a link could reach another person`,
   too_many_links: (name: string, most: string) => `${name} has got ${most} emails with a link within an hour`,
   mail_not_sent: (why: string) => `no email was sent. ${why}`,
+  document_unfetched: (why: string) => `a document of the client cannot be fetched: ${why}. Try again later`,
+  /** @param words what depends on the secrets, in English. The others are the same as names and numbers. */
+  secrets_in_use: (
+    words: string,
+    _clients: string,
+    _keys: string,
+    _apps: string,
+    _pairwise: string,
+    _trail: string,
+  ) =>
+    `${words}. Clients move to the new secret when they authenticate, keys and authenticator apps when the server starts. For the others, run grantd client rotate-secret, or use --force, which stops them from working`,
+  read_again: () => 'read it again, then repeat the change',
+  state_changed: () => 'what is stored has changed since the plan, and nothing was applied',
+  // Rights.
+  scope_needed: (scope: string) => `the operation also needs the scope ${scope}`,
+  every_scope_needed: () => 'the user has just become an administrator: the operation needs every scope',
+  own_sign_in: () =>
+    'a token does not change how its own user signs in. Use the page /account/security, or the token of another operator',
   // Values. A rule of a schema has its keyword and value, such as minLength and 8.
   schema_rule: (expected: string, _keyword: string, _rule: string) => `expected ${expected}`,
-  redirect_uri_exposed: (_uri: string) =>
-    'expected https, or http on loopback; insecure_redirect_uris allows plain http for development',
-  redirect_uri_missing: (grant: string) => `expected at least one for the grant ${grant}`,
+  uri_rule: (expected: string, _rule: string) => `expected ${expected}`,
   id_of_admin_api: (id: string) => `${id} is the ID of this server’s admin API`,
   id_of_personal_tokens: (id: string) => `${id} is the ID of the personal access tokens of this server`,
   id_of_user: (id: string) => `a user has or had the sub ${id}, so APIs could take the client for the user`,
@@ -89,6 +109,34 @@ export const REFUSALS = {
   no_time: () => 'expected a time such as 2026-01-31T12:00:00Z',
   document_rule: () => 'expected the https URL of a document, a host without a port, or *. and a host',
   one_line: () => 'expected one line',
+  no_nul: () => 'expected no NUL',
+  cursor_form: () => 'expected next_cursor or previous_cursor of a page',
+  cursor_next: () => 'expected next_cursor of a page',
+  head_form: (value: string) => `expected a head as grantd audit verify prints it, got ${value}`,
+  event_type: (value: string) => `expected a type of event, got ${value}`,
+  range_form: (values: string, value: string) => `expected ${values}, got ${value}`,
+  time_form: (value: string) => `expected a time such as 2026-01-31 12:00, got ${value}`,
+  token_identifier: () => 'expected the identifier of a token',
+  several_clients: (ids: string) => `several clients have this name: enter one of their IDs, ${ids}`,
+  no_such_username: () => 'there is no user with this name',
+  language_unknown: (languages: string, value: string) => `expected ${languages}, got ${value}`,
+  scope_form: () => 'expected a scope without spaces and quotes',
+  scope_text_name: (name: string) =>
+    `${name}: expected name or description, or either with a language tag, such as name#de`,
+  scope_text_form: (name: string, most: string) => `${name}: expected one line of at most ${most} characters`,
+  scope_text_missing: () => 'name: expected a text without a language tag',
+  claims_long: (most: string) => `expected at most ${most} characters of JSON`,
+  claims_prototype: () => 'expected no member __proto__',
+  claim_groups: () =>
+    'applications would see it instead of the user’s groups: add the user to groups with PUT /groups/{group}/members/{sub}',
+  groups_of_invited: () => 'expected none with an invitation: add them later',
+  mail_unconfigured: () => 'required to send an email, as for the server itself',
+  no_policy: () => 'expected the option personalTokens, with those of the policy',
+  no_condition: () => 'expected this or another condition',
+  secret_in_file: () => 'omit it, because the secret is in a file that this command changes itself',
+  trusted_pair: () => 'expected trusted_issuer and trusted_sub together',
+  trusted_option: () => 'expected the option trustedIssuers of the server',
+  counted_for_one: () => 'not possible with both sub and client_id',
   required: () => 'expected a value',
 };
 
