@@ -183,6 +183,7 @@ export {
   type DocumentPlace,
   documentOf,
   documentPlace,
+  METADATA_PROBLEMS,
   type MetadataProblem,
   signingAlgorithmsOf,
 } from './registration/client_document.ts';

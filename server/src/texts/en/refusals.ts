@@ -1,4 +1,4 @@
-import { METADATA_PROBLEMS } from '@grantd/core/internal/registration/client_document';
+import { METADATA_PROBLEMS } from '@grantd/core';
 
 /** Why an operation was refused, by the code of the reason. Commands and the admin API say it in English. */
 export const REFUSALS = {
