@@ -24,6 +24,7 @@ import { cheapHash } from './harness/cheap_hash.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { ISSUER, PASSWORD, startConsole } from './harness/console_server.ts';
 import { Workbench } from './harness/program.ts';
+import { addConsent } from './harness/program_data.ts';
 
 let set: Awaited<ReturnType<typeof startConsole>>;
 before(async () => {
@@ -785,6 +786,7 @@ describe('grants', () => {
     const browser = await set.browserOf('alice');
     const page = await browser.get(`${set.url}/console/users?sub=${subject}`);
     assert.equal([...page.html.matchAll(/id="ask-end_client-/g)].length, 1, 'one row for both grants');
+    assert.match(page.html, /data-title="Last used"><time [^>]*>just now<\/time>/);
     const both = await browser.get(`${set.url}/console/users?sub=${subject}&ask=end_client&client=app`);
     assert.match(both.html, /<dt>Grants that end<\/dt><dd>2<\/dd>[\s\S]*<dt>Active tokens<\/dt><dd>4<\/dd>/);
     const url = `${set.url}/console/users?sub=${subject}&ask=end_grant&grant=${explained.record.grantId}`;
@@ -800,6 +802,25 @@ describe('grants', () => {
     const late = await browser.submit(asked, { do: 'end_grant', again: 'later' });
     assert.equal(late.status, 404, 'and so is its form');
   });
+});
+
+test('one act ends the access of an application and its consent, after a question that shows both', async () => {
+  const { subject } = await set.addUser('kim');
+  const { access, refresh } = await set.tokensOf('app', subject);
+  await addConsent(set.instance, subject, 'app');
+  const browser = await set.browserOf('alice');
+  const page = await browser.get(`${set.url}/console/users?sub=${subject}`);
+  assert.equal([...page.html.matchAll(/<a id="ask-[^"]*-app"/g)].length, 1, 'one row with one act');
+  const asked = await browser.get(`${set.url}/console/users?sub=${subject}&ask=end_application&client=app`);
+  for (const row of ['Grants that end</dt><dd>1', 'Active tokens</dt><dd>2', 'Consent</dt><dd>Is withdrawn'])
+    assert.match(asked.html, new RegExp(`<dt>${row}<`));
+  assert.equal(await set.isActive(access), true, 'a question ends nothing');
+  const done = await browser.submit(asked, { do: 'end_application' });
+  assert.match(done.html, /The access of the application has ended\./);
+  assert.deepEqual([await set.isActive(access), await set.isActive(refresh)], [false, false]);
+  assert.equal(await set.instance.consents.get({ subject, clientId: 'app' }), undefined);
+  const late = await browser.get(`${set.url}/console/users?sub=${subject}&ask=end_application&client=app`);
+  assert.equal(late.status, 404, 'an old question is over');
 });
 
 describe('groups', () => {

@@ -90,7 +90,7 @@ test('a personal access token is a row of its own, with an act that ends only th
 test('an application was last used when it last got a token', async () => {
   const rows = await rowsOf({
     grants: [grant('g1', 'photos'), grant('g2', 'notes')],
-    issuedAt: (id) => (id === 'photos' ? '2026-03-01T22:00:00Z' : undefined),
+    issuedAt: (id) => (id === 'photos' ? Date.parse('2026-03-01T22:00:00Z') : undefined),
   });
   assert.match(rows.filter((row) => row.startsWith('photos')).join(), /a yesterday 2 hours ago/);
   assert.equal((await rowsOf({ grants: [grant('g1', 'photos')] })).join().includes('Last used'), false);

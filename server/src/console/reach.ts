@@ -13,8 +13,8 @@ import { codes, moment } from './values.ts';
 /** What the server knows about the access to a user's data. */
 export interface ReachView extends AccessLists {
   readonly base: string;
-  /** When a client last got a token for the user, if it is known. */
-  readonly issuedAt: (clientId: string) => string | undefined;
+  /** When a client last got a token for the user, if it is known, in milliseconds. */
+  readonly issuedAt: (clientId: string) => number | undefined;
   /** Their grants have the same identifiers. */
   readonly tokens: readonly PersonalTokenView[];
   /** The client that a list names; `undefined` if it was removed. */
@@ -72,7 +72,7 @@ function reachesIn({ tokens, issuedAt, ...lists }: ReachView): readonly Reach[] 
     return [{ clientId, isActive: true, ...access, ...times, personal: { grant: id, name } }];
   });
   const atMs = ({ clientId, lastUsed, since, personal: token }: Reach) =>
-    Date.parse((token ? undefined : issuedAt(clientId)) ?? lastUsed ?? since ?? '') || 0;
+    (token ? undefined : issuedAt(clientId)) ?? (Date.parse(lastUsed ?? since ?? '') || 0);
   return [...personal, ...[...new Set(all)].map((id) => reachOf(id, granted))].toSorted(
     (one, other) => Number(other.isActive) - Number(one.isActive) || atMs(other) - atMs(one),
   );

@@ -19,6 +19,7 @@ function cardsOf(table: string): string {
   ${table} td:has(#pick-all) { width: auto; }
   ${table} thead tr { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.25rem; }
   ${table} thead tr:not(:has(a, input)), ${table} thead th:not(:has(a)) { display: none; }
+  ${table} thead th[class] { width: auto; }
   ${table} tbody tr { position: relative; padding: .75rem 0; border-bottom: 1px solid var(--line); }
   ${table} tbody tr:has(.pick) { padding-left: 2.5rem; }
   ${table} :is(th, td) { width: auto; min-width: 0; padding: .125rem 0; border: 0; }

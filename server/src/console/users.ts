@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
+import { firstOf } from '../admin/audit.ts';
 import type { FactorsView, LinkView, LockView } from '../admin/factors.ts';
-import { MAX_LIMIT } from '../admin/operation.ts';
 import { OperationRefused } from '../admin/operation_refused.ts';
 import { flag, object, text } from '../admin/schema.ts';
 import type { GrantView, SessionView } from '../admin/sessions.ts';
@@ -109,10 +109,21 @@ async function accessLists({ call }: Pick<Visit, 'call'>, sub: string): Promise<
   return { consents: consents.items, grants: grants.items, acting: acting.items };
 }
 
+/** Issuances on the page of a user, at most. */
+const MAX_ISSUANCES = 200;
+
+/** Events that are read to find them, at most: some milliseconds, however long the trail is. */
+const MAX_EVENTS_READ = 5000;
+
 /** When clients last got a token for a user, among the latest issuances. */
-async function issuancesOf({ call }: Visit, sub: string): Promise<ReachView['issuedAt']> {
-  const { items } = await call('listAudit', { type: 'token_issued', subject: sub, limit: MAX_LIMIT });
-  return (clientId) => items.find(({ client_id: id }) => id === clientId)?.at;
+async function issuancesOf(
+  { console: parts, session }: Visit,
+  subject: string,
+): Promise<ReachView['issuedAt']> {
+  const { auditTrail } = parts.partsOf(session.person.subject);
+  const found = auditTrail.before(undefined, { type: 'token_issued', subject }, MAX_EVENTS_READ);
+  const { events } = await firstOf(found, MAX_ISSUANCES);
+  return (clientId) => events.find((event) => event.clientId === clientId)?.atMs;
 }
 
 export const USERS: Acts = {

@@ -530,7 +530,14 @@ const CONSOLE = {
   ...{ health: 'ready' as const, nowMs: NOW_MS },
 } as const;
 
-const USER_COLUMNS = ['Username', 'Name', 'Email address', 'Second factor', 'Groups'];
+const USER_COLUMNS = [
+  { title: 'Username', size: 'large', sort: 'username' },
+  { title: 'Name' },
+  { title: 'Email address', size: 'large' },
+  ...['Second factor', 'Groups'].map((title) => ({ title })),
+  { title: 'Last sign-in', size: 'small' },
+  { title: 'Added', size: 'small', sort: 'created_at' },
+] as const;
 
 const DAY_MS = 24 * HOUR_MS;
 
@@ -1185,21 +1192,30 @@ const SAMPLES: readonly Sample[] = [
   sample('console_users', usersPage, {
     ...{ ...CONSOLE, current: 'users', wish: { search: 'b', sort: 'username' } },
     pages: { first: '/console/users', previous: '/console/users?cursor=a', next: '/console/users?cursor=b' },
-    columns: USER_COLUMNS.map((title, index) => (index === 0 ? { title, sort: 'username' } : { title })),
-    shortcuts: [{ title: 'All', parameters: {} }],
+    columns: USER_COLUMNS,
+    shortcuts: [
+      { title: 'All', parameters: {} },
+      { title: 'Administrators', parameters: { group: 'admins' } },
+      { title: 'Disabled', parameters: { state: 'disabled' } },
+      { title: 'Locked', parameters: { state: 'locked' } },
+      { title: 'Without second factor', parameters: { factor: 'none' } },
+    ],
     rows: [
       {
         key: 'xT2a8',
         name: 'barbara',
-        cells: ['Barbara Baker', undefined, 'Passkey', 'admins'],
+        cells: ['Barbara Baker', undefined, 'Passkey', 'admins', '2 hours ago', '11 Jan 2026'],
         badges: ['administrators'],
       },
-      { key: 'xT2a9', name: 'bob', cells: ['Bob Builder', 'bob@example.com'], badges: ['disabled'] },
+      {
+        ...{ key: 'xT2a9', name: 'bob', badges: ['disabled'] },
+        cells: ['Bob Builder', 'bob@example.com', undefined, 'staff', 'yesterday', '3 days ago'],
+      },
     ],
   }),
   sample('console_users_searched', usersPage, {
     ...{ ...CONSOLE, current: 'users', wish: { state: 'disabled' }, rows: [] },
-    columns: USER_COLUMNS.map((title) => ({ title })),
+    columns: USER_COLUMNS,
     pages: { next: '/console/users?state=disabled&cursor=b', lookedAt: 12_000 },
   }),
   sample('console_problem', framedSample, {
@@ -1243,7 +1259,7 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, notice: 'user_enabled' },
     sessions: [{ id: 's1', user_agent: '', signed_in_at: EPOCH, last_seen_at: EPOCH }],
     client: (id: string) => (id === 'notes' ? { name: 'Notes', registeredAt: 0 } : undefined),
-    issuedAt: (id: string) => (id === 'photos/web' ? new Date(NOW_MS - 3_600_000).toISOString() : undefined),
+    issuedAt: (id: string) => (id === 'photos/web' ? NOW_MS - 3_600_000 : undefined),
     consents: [
       {
         client_id: 'notes',
