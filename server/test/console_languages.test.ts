@@ -1,12 +1,16 @@
 // Opens every page and every form of the console in German, sends every form with values of every wrong kind, and looks for
 // English.
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
+import { MEMBER_NAMES, METADATA_PROBLEMS } from '@grantd/core';
 import { call } from '../src/admin/in_process.ts';
+import { InvalidInput, sentenceAbout } from '../src/admin/operation_refused.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
 import { PAGES } from '../src/console/console.ts';
+import { DE } from '../src/texts/texts.ts';
 import { type Page, unescaped } from './harness/browser.ts';
-import { startConsole } from './harness/console_server.ts';
+import { ISSUER, startConsole } from './harness/console_server.ts';
 
 /** A page without its frame. */
 function mainOf({ html }: Pick<Page, 'html'>): string {
@@ -82,4 +86,102 @@ test('no page and no form of the console has English in German, whatever a form 
     }
   }
   assert.ok((statuses.get(400) ?? 0) > 150, JSON.stringify([...statuses]));
+});
+
+/** What is wrong, in both languages. @returns its codes */
+async function saidBy(work: () => Promise<unknown>): Promise<readonly string[]> {
+  const error = await work().then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (error === undefined) return [];
+  assert.ok(error instanceof InvalidInput, String(error));
+  return error.errors.map(({ in: place, detail, said }) => {
+    assert.ok(said, `${place}: ${detail}`);
+    assert.equal(sentenceAbout(said), detail);
+    const german = sentenceAbout(said, DE.console.refusals);
+    assert.notEqual(german, detail, place);
+    assert.doesNotMatch(german, ENGLISH, place);
+    assert.doesNotMatch(german, /undefined/, place);
+    if (said[0] === 'wrong')
+      assert.notEqual(german, sentenceAbout(['wrong', ''], DE.console.refusals), `${place} ${said}`);
+    return said[0];
+  });
+}
+
+/** Values of each type, none of which fits a member. */
+const UNFIT: readonly unknown[] = [
+  '\u200b',
+  'x y\u200b',
+  'a'.repeat(3000),
+  -1,
+  10 ** 12,
+  [],
+  ['\u200b'],
+  Array.from({ length: 300 }, (_, at) => `https://a.example/${at}`),
+  {},
+  { keys: [] },
+  true,
+];
+
+/** Problems that an operator of this program cannot have: of clients that register themselves, or of other hosts. */
+const OF_OTHERS: readonly string[] = [
+  ...['no_grant', 'no_code', 'must_keep', 'one_of', 'language_tag'],
+  ...['no_fetch', 'not_fetched', 'unfetched', 'sector_list', 'unsupported', 'certificates'],
+];
+
+const PAIRWISE = { subject_type: 'pairwise' };
+const KEYS = 'https://keys.example/jwks';
+const manyTags = Object.fromEntries(
+  Array.from({ length: 51 }, (_, at) => [`client_name#de-x${at}`, 'Laden']),
+);
+const LONG = 'https://app.example/'.padEnd(1900, 'a');
+
+/** Metadata that breaks one rule, by the code of the problem. */
+const BROKEN: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  wrong: { client_name: 'a'.repeat(201) },
+  profile: { profile: 'fapi2-security', token_endpoint_auth_method: 'none' },
+  needs: { api_scopes: ['read'] },
+  language_tags: manyTags,
+  too_long: { redirect_uris: Array.from({ length: 20 }, (_, at) => `${LONG}${at}`) },
+  too_short: { token_endpoint_auth_method: 'client_secret_jwt', client_secret: 'eight ch' },
+  grant_needs: { grant_types: ['refresh_token'] },
+  confidential: { grant_types: ['client_credentials'], token_endpoint_auth_method: 'none' },
+  pkce: { token_endpoint_auth_method: 'none', insecure_allow_missing_pkce: true },
+  lacks: { token_endpoint_auth_method: 'private_key_jwt' },
+  algorithms: {
+    ...{ token_endpoint_auth_method: 'private_key_jwt', jwks_uri: KEYS },
+    token_endpoint_auth_signing_alg: 'HS256',
+  },
+  goes_with: { token_endpoint_auth_signing_alg: 'RS256' },
+  both_keys: { jwks_uri: KEYS },
+  key_for: { id_token_encrypted_response_alg: 'RSA-OAEP-256' },
+  unstable_uri: { resource: 'https://api.example/a/../b' },
+  no_uri: { grant_types: ['authorization_code'] },
+  exposed_uri: { redirect_uris: ['http://app.example/cb'] },
+  sector: { ...PAIRWISE, redirect_uris: ['https://a.example/cb', 'https://b.example/cb'] },
+  own_issuer: { identity_assertions: { [ISSUER]: { client_id: 'here' } } },
+  signs_in_as: { ...PAIRWISE, identity_assertions: { 'https://other.example': { client_id: 'here' } } },
+};
+
+test('what is wrong with the metadata of a client has a code with a sentence in every language', async (t) => {
+  const set = await startConsole();
+  t.after(() => set.close());
+  await set.addClient('shop');
+  const commands = localCalls({ ...set.instance.actingAs('cli'), configuration: set.configuration });
+  const codes = Object.keys(METADATA_PROBLEMS);
+  assert.deepEqual([...Object.keys(BROKEN), ...OF_OTHERS].sort(), codes.sort());
+  const jwk = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
+  for (const [code, members] of Object.entries(BROKEN)) {
+    const jwks = ['both_keys', 'key_for'].includes(code) ? { jwks: { keys: [jwk] } } : {};
+    const order = { client_id: 'broken', ...jwks, ...members };
+    assert.deepEqual(await saidBy(() => call(commands, 'addClient', order as never)), [code]);
+  }
+  let refused = 0;
+  for (const name of MEMBER_NAMES)
+    for (const value of UNFIT) {
+      const order = { client_id: 'shop', dry_run: true, [name]: value };
+      refused += (await saidBy(() => call(commands, 'updateClient', order as never))).length;
+    }
+  assert.ok(refused > 600, String(refused));
 });

@@ -213,7 +213,7 @@ export const ACTS: typeof en.ACTS = {
     edit: { title: (name) => `Texte von ${name} ändern`, yes: 'Texte ändern' },
     remove: {
       title: (name) => `Texte von ${name} entfernen?`,
-      text: 'Benutzer sehen dann nur den Namen der Berechtigung. Anwendungen können sie weiter verwenden.',
+      text: 'Benutzer sehen dann nur den Namen der Berechtigung. Anwendungen können sie weiter benutzen.',
       yes: 'Texte entfernen',
     },
   },
@@ -273,7 +273,7 @@ export const FORMS: typeof en.FORMS = {
   adopted: 'Jemand anderes hat dies geändert. Es ist schon gespeichert.',
   unsaved: 'Ihre Anmeldung war beendet. Was Sie gesendet haben, wurde nicht gespeichert.',
   foreignScope: (scope, apis) =>
-    html`Die Anwendung bekommt die Berechtigung ${scope} nicht, weil sie die API ${apis} nicht verwenden darf. Wählen Sie die API im Formular:`,
+    html`Die Anwendung bekommt die Berechtigung ${scope} nicht, weil sie die API ${apis} nicht benutzen darf. Wählen Sie die API im Formular:`,
   unknownScope: (scope) =>
     html`Keine API dieses Servers hat die Berechtigung ${scope}, und kein Text beschreibt sie. Prüfen Sie die Schreibweise, oder geben Sie einer API diese Berechtigung:`,
   scopesInOne: (scope) =>
@@ -334,7 +334,7 @@ export const FORMS: typeof en.FORMS = {
     client_credentials: 'Token für die Anwendung selbst',
     'urn:ietf:params:oauth:grant-type:device_code': 'Anmeldung auf einem Gerät ohne Browser',
     'urn:ietf:params:oauth:grant-type:token-exchange': 'Token-Tausch',
-    'urn:ietf:params:oauth:grant-type:jwt-bearer': 'Zusicherung eines vertrauten Ausstellers',
+    'urn:ietf:params:oauth:grant-type:jwt-bearer': 'JWT eines vertrauten Ausstellers',
   },
   problems: {
     missing: 'Hier wird ein Wert gebraucht.',

@@ -98,7 +98,7 @@ export const HINTS: typeof en.HINTS = {
     'Algorithmus für den Schlüssel (JWE alg), mit dem Autorisierungsantworten verschlüsselt werden, wenn ihr response_mode auf jwt endet.',
   authorization_encrypted_response_enc: 'Algorithmus für den Inhalt (JWE enc) der Autorisierungsantworten.',
   authorization_details_types:
-    'Typen der authorization_details, die die Anwendung verlangen darf (RFC 9396, 10).',
+    'Arten der authorization_details, die die Anwendung verlangen darf (RFC 9396, 10).',
   introspection_signed_response_alg:
     'Algorithmus, mit dem Antworten der Introspection signiert werden, wenn sie JWTs sind. Mit dieser Angabe sind sie es immer. Ohne sie sind sie es, wenn der Accept-Header es verlangt oder introspection_encrypted_response_alg gesetzt ist.',
   introspection_encrypted_response_alg:
@@ -119,15 +119,15 @@ export const HINTS: typeof en.HINTS = {
   insecure_allow_missing_pkce:
     'Ob die Anwendung PKCE weglassen darf. Ein Angreifer kann ihr dann einen gestohlenen Autorisierungscode unterschieben. Nur für vertrauliche Anwendungen, die PKCE nicht können.',
   id_token_user_claims:
-    'Ob ID-Token die Claims über den Benutzer enthalten, die die erteilten Berechtigungen erlauben, etwa name und email.',
+    'Ob ID-Token die Angaben zum Benutzer (Claims) enthalten, die die erteilten Berechtigungen erlauben, etwa name und email.',
   ignore_unknown_token_type_hint:
     'Ob der Server einen unbekannten token_type_hint ignoriert, statt die Anfrage abzulehnen (RFC 7009, 2.2).',
   insecure_redirect_uris:
     'Ob http-Redirect-URIs erlaubt sind, die nicht auf dasselbe Gerät führen. Autorisierungscodes sind dann im Netz lesbar. Nur für die Entwicklung.',
   consent_required:
-    'Ob Benutzer zustimmen müssen, bevor die Anwendung Zugriff erhält. Mit prompt=consent müssen sie es immer.',
+    'Ob Benutzer einwilligen müssen, bevor die Anwendung Zugriff erhält. Mit prompt=consent müssen sie es immer.',
   follow_all:
-    'Ob die Anwendung verfolgen darf, was für irgendeine Audience endet (docs/follow.md), statt nur für ihre resource. Sie darf dann nach jedem Token fragen. Nicht bei Anwendungen, die sich selbst registriert haben.',
+    'Ob die Anwendung verfolgen darf, was für irgendeinen Empfänger (aud) endet (docs/follow.md), statt nur für ihre resource. Sie darf dann nach jedem Token fragen. Nicht bei Anwendungen, die sich selbst registriert haben.',
   exchange_tokens_of:
     'Für den Token-Tausch: Client-IDs anderer Anwendungen, deren Zugriffstoken sie tauschen darf, obwohl sie nicht für ihre API sind.',
   exchange_scopes:
@@ -139,7 +139,7 @@ export const HINTS: typeof en.HINTS = {
   exchange_user_actors:
     'Ob Token, die Benutzer der Anwendung erteilt haben, diese Benutzer als Handelnde eines Tauschs nennen können (actor_token), statt nur die Anwendung selbst.',
   exchange_consent_required:
-    'Ob sie Token eines Benutzers erst tauscht, wenn er ihr zugestimmt hat, mit den Berechtigungen und der API des neuen Tokens.',
+    'Ob sie Token eines Benutzers erst tauscht, wenn er eingewilligt hat, mit den Berechtigungen und der API des neuen Tokens.',
   exchange_step_up_scopes:
     'Berechtigungen, die sie durch einen Tausch nur erhält, wenn die Anmeldung des Benutzers ihren default_acr_values und ihrem default_max_age genügt.',
   identity_assertions:

@@ -231,7 +231,7 @@ export const OVERVIEW: typeof en.OVERVIEW = {
       registrations: {
         title: 'Fast zu viele registrierte Anwendungen',
         means: 'Bald kann sich keine weitere Anwendung selbst registrieren.',
-        look: 'Die Liste der registrierten Anwendungen zeigt, welche noch kein Benutzer verwendet hat.',
+        look: 'Die Liste der registrierten Anwendungen zeigt, welche noch kein Benutzer benutzt hat.',
         act: 'Entfernen Sie unbenutzte mit grantd client prune, oder erhöhen Sie registrationLimit.',
       },
       certificate_ended: {

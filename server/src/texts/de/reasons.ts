@@ -95,7 +95,7 @@ export const REASONS: typeof en.REASONS = {
   redirect_uri_exposed:
     'Die Redirect-URI ist http und führt nicht auf dasselbe Gerät. Ein Autorisierungscode wäre im Netz lesbar. Das Profil FAPI 2.0 des Servers oder der Anwendung erlaubt das nicht.',
   response_mode_not_allowed:
-    'Die Anwendung darf diesen response_mode nicht verwenden: wegen response_modes in ihren Metadaten oder wegen ihres Profils FAPI 2.0.',
+    'Die Anwendung darf diesen response_mode nicht benutzen: wegen response_modes in ihren Metadaten oder wegen ihres Profils FAPI 2.0.',
   redirect_uri_missing:
     'Die Autorisierungsanfrage hatte eine redirect_uri, deshalb muss die Anwendung sie noch einmal schicken. Weglassen darf sie sie nur mit PKCE, und wenn sie genau diese eine registriert hat.',
   redirect_uri_mismatch:
@@ -117,7 +117,7 @@ export const REASONS: typeof en.REASONS = {
   exchange_not_allowed:
     'Die Anwendung darf dieses Token nicht tauschen: Es ist weder ihr eigenes noch für ihre API (exchange_tokens_of), sein Benutzer darf die Anwendung nicht benutzen, es nennt einen anderen Handelnden (may_act), oder es handelt schon ein anderer als die Anwendung (exchange_user_actors).',
   exchange_consent_missing:
-    'Der Benutzer hat dem nicht zugestimmt, was die Anwendung für ihn erhält (exchange_consent_required). Eine Autorisierungsanfrage dieser Anwendung mit denselben Berechtigungen und derselben API fragt danach.',
+    'Der Benutzer hat nicht in das eingewilligt, was die Anwendung für ihn erhält (exchange_consent_required). Eine Autorisierungsanfrage dieser Anwendung mit denselben Berechtigungen und derselben API fragt danach.',
   exchanges_ended:
     'Der Benutzer oder ein Betreiber hat beendet, was die Anwendung für den Benutzer erhalten hatte, und die vorgelegten Token sind älter.',
   exchange_too_deep: 'Das Token ist schon durch so viele Tausche entstanden, wie der Server erlaubt.',
@@ -132,7 +132,7 @@ export const REASONS: typeof en.REASONS = {
     'Das Gerät fragt öfter nach, als das Intervall erlaubt. Es muss ab jetzt länger warten.',
   device_denied: 'Der Benutzer hat die Anfrage des Geräts abgelehnt.',
   device_code_expired:
-    'Der Gerätecode ist abgelaufen, bevor der Benutzer zugestimmt oder das Gerät ihn eingelöst hat.',
+    'Der Gerätecode ist abgelaufen, bevor der Benutzer eingewilligt oder das Gerät ihn eingelöst hat.',
   device_code_unknown:
     'Der Server hat keine Anfrage mit diesem Gerätecode: Es gab sie nie, oder sie ist längst abgelaufen.',
   device_code_foreign: 'Eine Anwendung hat den Gerätecode einer anderen geschickt.',
@@ -153,7 +153,7 @@ export const REASONS: typeof en.REASONS = {
   sign_in_required:
     'Die Anfrage hat prompt=none, was Seiten verbietet, aber der Benutzer muss sich zuerst anmelden.',
   consent_required:
-    'Die Anfrage hat prompt=none, was Seiten verbietet, aber der Benutzer muss zuerst zustimmen.',
+    'Die Anfrage hat prompt=none, was Seiten verbietet, aber der Benutzer muss zuerst einwilligen.',
   interaction_required:
     'Die Anfrage hat prompt=none, was Seiten verbietet, aber der Server muss dem Benutzer eine Seite zeigen.',
   account_selection_required:
@@ -164,15 +164,15 @@ export const REASONS: typeof en.REASONS = {
   person_not_allowed:
     'Die Anwendung ist nur für bestimmte Benutzer, und dieser gehört nicht dazu. Der Server prüft das bei der Einwilligung, beim Autorisierungscode und bei jeder Erneuerung. Hat schon eine Seite den Benutzer abgewiesen, dann ist der Grund consent_denied.',
   other_person:
-    'Die Anfrage nennt einen Benutzer (id_token_hint oder Claim sub), aber ein anderer hat zugestimmt.',
+    'Die Anfrage nennt einen Benutzer (id_token_hint oder Claim sub), aber ein anderer hat eingewilligt.',
   id_token_hint_wrong:
     'Der id_token_hint ist kein ID-Token dieses Servers, oder er ist für eine andere Anwendung als die der Anfrage.',
   // APIs and scopes
-  resource_unknown: 'Der Parameter resource nennt weder die Standard-Audience noch eine registrierte API.',
+  resource_unknown: 'Der Parameter resource nennt weder die Vorgabe noch eine registrierte API.',
   resource_not_allowed:
     'Der Parameter resource nennt eine API, für die die Anwendung keine Token verlangen darf. Mit grantd client update ID und einem --api für jede API der Anwendung, auch die bisherigen, erlauben Sie es.',
   resource_needed:
-    'Mehrere APIs der Anwendung haben die verlangten Scopes. Deshalb weiß der Server nicht, für welche das Token ist. Die Anfrage muss mit dem Parameter resource eine nennen.',
+    'Mehrere APIs der Anwendung haben die verlangten Berechtigungen (Scopes). Deshalb weiß der Server nicht, für welche das Token ist. Die Anfrage muss mit dem Parameter resource eine nennen.',
   resource_withdrawn:
     'Von den APIs, für die der Benutzer den Zugriff erteilt hat, ist keine übrig: Sie wurden entfernt oder deaktiviert, oder die Anwendung darf sie nicht mehr benutzen.',
   scope_outside_audience:
@@ -258,7 +258,7 @@ export const REASONS: typeof en.REASONS = {
   dpop_key_wrong:
     'Der Code oder das Token ist an einen anderen Schlüssel gebunden als den des DPoP-Nachweises.',
   dpop_not_supported:
-    'Die Anwendung ist für gebundene Zugriffstoken registriert (DPoP), aber die Option dpopAlgorithms enthält keinen Algorithmus, den sie verwenden darf.',
+    'Die Anwendung ist für gebundene Zugriffstoken registriert (DPoP), aber die Option dpopAlgorithms enthält keinen Algorithmus, den sie benutzen darf.',
   audience_wrong: 'Das Zugriffstoken ist nicht für diese API (aud).',
   not_active:
     'Die API hat den Autorisierungsserver nach dem Zugriffstoken gefragt, und die Antwort war: nicht aktiv.',
@@ -278,7 +278,7 @@ export const REASONS: typeof en.REASONS = {
   client_changed_meanwhile:
     'Die Anwendung wollte ihre Registrierung ersetzen, aber andere Anfragen haben sie gleichzeitig geändert. Nach mehreren Versuchen hat der Server aufgegeben. Die Anwendung muss es noch einmal versuchen.',
   redirect_uri_unfit:
-    'Eine Anwendung, die sich selbst registriert, darf eine ihrer Redirect-URIs nicht verwenden. Der protokollierte Wert sagt, was erwartet war.',
+    'Eine Anwendung, die sich selbst registriert, darf eine ihrer Redirect-URIs nicht benutzen. Der protokollierte Wert sagt, was erwartet war.',
   client_metadata_unfit:
     'Eine Angabe der Anwendung bei ihrer Registrierung ist falsch. Der protokollierte Wert nennt sie und den erwarteten Wert.',
   client_document_invalid:
@@ -379,7 +379,7 @@ export const REASONS: typeof en.REASONS = {
   passkey_wrong: 'Die Antwort des Passkeys ist ungültig: Herkunft, RP-ID oder Signatur ist falsch.',
   passkey_unverified:
     'Der Authenticator hat seinen Benutzer nicht geprüft, was ein Passkey braucht. Ein Sicherheitsschlüssel ohne PIN kann das nicht: Er ist nur ein zweiter Schritt.',
-  security_key_alone: 'Ein Sicherheitsschlüssel wurde ohne vorheriges Passwort verwendet.',
+  security_key_alone: 'Ein Sicherheitsschlüssel wurde ohne vorheriges Passwort benutzt.',
   passkey_counter_wrong:
     'Der Zähler des Passkeys ist nicht höher als beim letzten Mal. Vielleicht ist der Passkey eine Kopie.',
   passkeys_too_many: 'Der Benutzer wollte einen Passkey hinzufügen, hat aber schon so viele wie möglich.',
@@ -434,7 +434,7 @@ export const REASONS: typeof en.REASONS = {
     'Zu viele E-Mails wurden angefordert: für diesen Namen, diese Adresse oder von einer IP-Adresse aus.',
   provider_unavailable: 'Der Anbieter hat nicht geantwortet oder gemeldet, dass er nicht verfügbar ist.',
   provider_denied:
-    'Der Anbieter hat gemeldet, dass er den Benutzer nicht angemeldet oder dieser nicht zugestimmt hat.',
+    'Der Anbieter hat gemeldet, dass er den Benutzer nicht angemeldet oder dieser nicht eingewilligt hat.',
   provider_code_refused: 'Der Anbieter hat den Autorisierungscode abgelehnt, etwa weil er schon benutzt war.',
   provider_answer_invalid: 'Die Antwort des Anbieters ist ungültig: etwa Aussteller, Nonce oder Signatur.',
   provider_sign_in_old:

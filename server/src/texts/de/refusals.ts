@@ -3,7 +3,10 @@ import { FORMS } from './acts.ts';
 
 export const REFUSALS: typeof en.REFUSALS = {
   wrong: (expected, placeholder = '') =>
-    KINDS[placeholder]?.(numbersIn(expected)) ?? 'Dieser Wert passt nicht',
+    KINDS[placeholder]?.(numbersIn(expected)) ??
+    (placeholder.includes('|')
+      ? `Erwartet wird einer der Werte ${placeholder.split('|').join(', ')}`
+      : 'Dieser Wert passt nicht'),
   one_of: (names) => `Erwartet wird einer der Werte ${names}`,
   profile: (_, profile) => `Das Profil ${profile} lässt das nicht zu`,
   needs: (what) => `Dafür fehlt ${orIn(what)}`,
@@ -48,7 +51,7 @@ export const REFUSALS: typeof en.REFUSALS = {
   no_scope_texts: (scope, api) => `${scopeOf(scope, api)} hat keine Texte`,
   no_session: (name, id) => `${name} hat keine Sitzung ${id}`,
   no_factor: (name, id) => `${name} hat keinen Faktor ${id}`,
-  no_link: (name, id) => `${name} hat kein verbundenes Konto ${id}`,
+  no_link: (name, id) => `${name} hat keine Verknüpfung ${id}`,
   not_of_user: () => 'Das hat der Benutzer nicht oder nicht mehr',
   no_consent: (name, client) => `${name} hat der Anwendung ${client} keine Einwilligung gegeben`,
   no_claim: (name, claim) => `${name} hat keine Angabe ${claim}`,
@@ -57,7 +60,7 @@ export const REFUSALS: typeof en.REFUSALS = {
   no_key: (algorithm) =>
     `Es gibt keinen Schlüssel für ${algorithm}: Weder der Server noch eine Anwendung hat dieses Verfahren benutzt`,
   no_event: (number) => `Das Ereignis ${number} gibt es nicht`,
-  not_denied: (rule) => `${rule} ist nicht gesperrt`,
+  not_denied: (rule) => `${rule} ist nicht ausgeschlossen`,
   user_exists: (name) =>
     `Den Benutzer ${name} gibt es schon, oder einen, dessen Name sich nur in Groß- und Kleinschreibung, Breite oder ähnlichen Zeichen unterscheidet`,
   group_exists: (name) =>
@@ -99,7 +102,7 @@ export const REFUSALS: typeof en.REFUSALS = {
   document_unfetched: () =>
     'Ein Dokument der Anwendung lässt sich nicht abrufen. Versuchen Sie es später noch einmal',
   secrets_in_use: (_, clients, keys, apps, pairwise, trail) =>
-    `Davon hängen noch ab: ${dependents(clients, keys, apps, pairwise, trail)}. Anwendungen wechseln zum neuen Geheimnis, wenn sie sich ausweisen, Schlüssel und Authentifizierungs-Apps, wenn der Server startet. Geben Sie den übrigen ein neues Geheimnis, oder erzwingen Sie es: Dann gehen sie nicht mehr`,
+    `Davon hängen noch ab: ${dependents(clients, keys, apps, pairwise, trail)}. Anwendungen wechseln zum neuen Geheimnis, wenn sie sich ausweisen, Schlüssel und Authenticator-Apps, wenn der Server startet. Geben Sie den übrigen ein neues Geheimnis, oder erzwingen Sie es: Dann gehen sie nicht mehr`,
   read_again: () => 'Das hat sich inzwischen geändert. Öffnen Sie es noch einmal',
   state_changed: () => 'Seit dem Plan hat sich etwas geändert. Nichts wurde angewendet',
   scope_needed: (scope) => `Dafür fehlt die Berechtigung ${scope}`,
@@ -234,7 +237,7 @@ function dependents(clients: string, keys: string, apps: string, pairwise: strin
     clients === '' ? '' : `die Geheimnisse von ${clients}`,
     keys === '0' ? '' : `Schlüssel zum Signieren (${keys})`,
     pairwise === '' ? '' : 'das Geheimnis der paarweisen Kennungen',
-    apps === '0' ? '' : `Authentifizierungs-Apps (${apps})`,
+    apps === '0' ? '' : `Authenticator-Apps (${apps})`,
     trail === '' ? '' : 'das Protokoll',
   ]
     .filter((part) => part !== '')
