@@ -215,7 +215,7 @@ const KINDS: Readonly<Record<string, (limits: readonly string[]) => string>> = {
   URL: (limits) =>
     `Erwartet wird eine Adresse mit https:// oder http://, ohne Zugangsdaten und ohne #, ${mostOf(limits)}`,
   URI: () =>
-    'Erwartet wird eine vollständige URI ohne # und Platzhalter, mit höchstens 2000 Zeichen; in einer Liste nur so viele, wie erlaubt sind',
+    'Erwartet wird eine vollständige URI ohne # und Platzhalter, mit höchstens 2000 Zeichen. Eine Liste darf nicht zu lang sein',
   NAME: () => 'Erwartet wird ein DNS-Name',
   ADDRESS: () => 'Erwartet wird eine IP-Adresse',
   EMAIL: () => 'Erwartet wird eine E-Mail-Adresse',
