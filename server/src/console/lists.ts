@@ -327,7 +327,7 @@ interface TableShown {
 }
 
 /** Tables with more columns become cards on wider screens too. */
-const MANY_COLUMNS = 6;
+const MANY_COLUMNS = 5;
 
 /** A table, whose rows are cards on narrow screens. */
 export function dataTable({ name, heads, rows }: TableShown, { console: words }: Texts): Html {

@@ -234,6 +234,7 @@ h2 + form { margin-top: .75rem; }
 a > :is(.identifier, bdi) { text-decoration: inherit; }
 .filter + .data, :is(.data, .rows, form) + .turning { margin-top: 1rem; }
 .identifier { display: inline-block; max-width: min(12ch, 100%); overflow: hidden; white-space: nowrap; text-overflow: ellipsis; vertical-align: bottom; }
+.copied > a > .identifier { max-width: 12ch; }
 .reason { font-size: .875rem; }
 .refusals { border-collapse: collapse; }
 .refusals :is(th, td) { padding: .375rem 1rem .375rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
