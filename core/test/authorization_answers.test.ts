@@ -93,3 +93,26 @@ test('§4.1.2.1 if the user or session ends during the approval, the response is
   );
   assert.deepEqual(await world.storage.grantsOf('alice'), []);
 });
+
+test('§4.1.2 a host runs the write of a code, and can prevent it', async (t) => {
+  const world = await openWorld(t);
+  const request = await accepted(world);
+  const stored: string[] = [];
+  const approval = {
+    subject: 'alice',
+    storing: async <T>(store: () => Promise<T>, { id }: { readonly id: string }) => {
+      stored.push(id);
+      return store();
+    },
+  };
+  const code = codeIn(await world.server.authorization.complete(request, approval));
+  assert.deepEqual(stored, [request.client.id]);
+  assert.equal((await world.redeem(code)).status, 200);
+  const grants = (await world.storage.grantsOf('alice')).length;
+  const prevented = { subject: 'alice', storing: async () => undefined };
+  assert.deepEqual(
+    await refused(world.server.authorization.complete(await accepted(world), prevented)),
+    redirected('access_denied', 'the authorization was revoked'),
+  );
+  assert.equal((await world.storage.grantsOf('alice')).length, grants);
+});

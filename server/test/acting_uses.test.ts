@@ -8,7 +8,7 @@ import type { TokenUse } from '../src/data/personal_tokens.ts';
 import { applicationsOf } from '../src/pages/account/applications.ts';
 import { actingFor, UseRecorder } from '../src/people/acting.ts';
 import { DATABASES } from './harness/databases.ts';
-import { deletionLimitAt, openDatabase } from './harness/program_data.ts';
+import { deletionLimitAt, giveConsent, openDatabase } from './harness/program_data.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -139,7 +139,8 @@ for (const database of DATABASES) {
     });
 
     test('a service has no access any more after the end of the application through which it acted', async (t) => {
-      const { actingUses, consents } = await openDatabase(t, database);
+      const opened = await openDatabase(t, database);
+      const { actingUses, consents } = opened;
       const storage = memoryStorage();
       for (const id of ['web', 'agent', 'workload'])
         await storage.clients.add({ id, grantTypes: [], redirectUris: [], scopes: [] });
@@ -160,7 +161,7 @@ for (const database of DATABASES) {
       };
       const parties = { subject: 'alice', clientId: 'web' };
       const asked = { scopes: ['read'], resources: [], claims: [], details: [] };
-      await consents.give(parties, { ...asked, clientGeneration: 0, clientRevision: 0 }, START_MS);
+      await giveConsent(opened, parties, { ...asked, clientGeneration: 0, clientRevision: 0 }, START_MS);
       assert.deepEqual(await ended(), []);
       await consents.beginWithdrawal(parties, START_MS);
       await consents.finishWithdrawal(parties);

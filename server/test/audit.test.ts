@@ -32,7 +32,7 @@ import { within } from '../src/log/log.ts';
 import { AttemptLimits, FAILURES_OF_ADDRESS, failureRecorder } from '../src/people/sign_in.ts';
 import { sealOnce } from '../src/serve/sealer.ts';
 import { DATABASES, type TestDatabase } from './harness/databases.ts';
-import { deletionLimitAt, ISSUER } from './harness/program_data.ts';
+import { deletionLimitAt, giveConsent, ISSUER } from './harness/program_data.ts';
 
 const SECRET = 'a secret of the audit tests that is long enough';
 const sealedCodes = (...digests: string[]) => digests.map((digest) => ({ digest, sealed: '' }));
@@ -252,10 +252,10 @@ for (const database of DATABASES) {
         ...{ clientGeneration: 0, clientRevision: 0 },
       };
       const parties = { subject, clientId: 'web' };
-      assert.deepEqual(await of(() => bare.consents.give(parties, asked, nowMs)), [
+      assert.deepEqual(await of(() => giveConsent(bare, parties, asked, nowMs)), [
         `consent_given web user:${subject} web ${subject} -`,
       ]);
-      assert.deepEqual(await of(() => bare.consents.give(parties, asked, nowMs)), []);
+      assert.deepEqual(await of(() => giveConsent(bare, parties, asked, nowMs)), []);
       assert.deepEqual(await of(() => cli.consents.beginWithdrawal(parties, nowMs)), [
         `consent_withdrawn web cli web ${subject} -`,
       ]);

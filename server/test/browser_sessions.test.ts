@@ -10,7 +10,7 @@ import { BrowserSessions } from '../src/pages/browser/sessions.ts';
 import { SessionValidity } from '../src/people/session_validity.ts';
 import { SessionEnding } from '../src/people/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
-import { DUE, openDatabase } from './harness/program_data.ts';
+import { DUE, noteClient, openDatabase } from './harness/program_data.ts';
 
 const MINUTE_MS = 60_000;
 const LIFETIMES = { idle: 30 * 60, absolute: 60 * 60 };
@@ -194,7 +194,7 @@ for (const database of DATABASES) {
       const world = await newWorld(t);
       const alice = await world.add('alice');
       const first = await world.signIn(alice);
-      await world.database.sessions.addClient(first.id, 'web', { sid: first.id, sub: 'alice' });
+      await noteClient(world.database, first.id, 'web', { sid: first.id, sub: 'alice' });
       world.nowMs += 31 * MINUTE_MS;
       const second = await world.signIn(alice);
       assert.notEqual(second.id, first.id);
@@ -205,7 +205,7 @@ for (const database of DATABASES) {
       const world = await newWorld(t);
       const alice = await world.add('alice');
       const { id } = await world.signIn(alice);
-      await world.database.sessions.addClient(id, 'web', { sid: id, sub: 'alice' });
+      await noteClient(world.database, id, 'web', { sid: id, sub: 'alice' });
       await world.signIn(await world.add('bob'));
       assert.equal((await world.current())?.name, 'bob');
       assert.deepEqual(await world.database.sessions.ofSubject(alice.subject, 0), []);

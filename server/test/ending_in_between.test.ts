@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { before, describe, type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   type AdministrableStorage,
   type AuthorizationCodeRepository,
@@ -38,15 +40,18 @@ async function signingKeys(): Promise<readonly KeyRecord[]> {
 /** The moment of the interruption: before or after a code is stored. */
 type Moment = 'before' | 'after';
 
+/** Where no request is under way, as in another process. */
+const elsewhere = AsyncLocalStorage.snapshot();
+
 /** The same store, which runs an action before or after it stores the next code. */
 function interrupted(storage: AdministrableStorage) {
   let planned: { moment: Moment; what: () => Promise<unknown> } | undefined;
   const issue: AuthorizationCodeRepository['issue'] = async (...of) => {
     const { moment, what } = planned ?? {};
     planned = undefined;
-    if (moment === 'before') await what?.();
+    if (moment === 'before') await elsewhere(() => what?.());
     const outcome = await storage.authorizationCodes.issue(...of);
-    if (moment === 'after') await what?.();
+    if (moment === 'after') await elsewhere(() => what?.());
     return outcome;
   };
   return {
@@ -125,7 +130,8 @@ for (const database of DATABASES) {
       assert.ok(alice);
       const signingIn = interruptedSignIn(mine);
       const url = await serve(t, { ...mine, ...signingIn.parts, storage }, server);
-      return { url, plan, planAtSignIn: signingIn.plan, others, subject: alice.subject };
+      const commits = () => mine.storage.statistics?.().writes?.commits ?? 0;
+      return { url, plan, planAtSignIn: signingIn.plan, others, subject: alice.subject, commits };
     }
 
     async function serve(t: TestContext, opened: OpenDatabase, server: AuthorizationServer): Promise<string> {
@@ -200,6 +206,38 @@ for (const database of DATABASES) {
         );
       });
     }
+
+    test('a consent, the client that its session knows, and the code are one commit', {
+      skip: database.name !== 'SQLite',
+    }, async (t) => {
+      const { url, commits } = await open(t);
+      const browser = new Browser(url);
+      const consent = await browser.submit(await browser.get(urlAt(url, 'openid')), ALICE);
+      // The answer of the first form is stored some milliseconds later.
+      await pause(100);
+      const before = commits();
+      assert.ok(new URL((await browser.submit(consent, { decision: 'allow' })).url).searchParams.has('code'));
+      // The other three are the right to perform the form, the right to decide, and the end of the request. The answer may
+      // be stored by now.
+      const count = commits() - before;
+      assert.ok(count === 4 || count === 5, `${count} commits`);
+    });
+
+    test('consents for one application at the same time are both stored, and each gets a code', async (t) => {
+      const { url, others, subject } = await open(t);
+      const browser = new Browser(url);
+      await browser.submit(await browser.get(urlAt(url, 'openid profile')), ALICE);
+      const pages = await Promise.all(
+        ['openid profile', 'openid offline_access'].map((scope) => browser.get(urlAt(url, scope))),
+      );
+      const left = await Promise.all(pages.map((page) => browser.submit(page, { decision: 'allow' })));
+      for (const page of left) assert.ok(new URL(page.url).searchParams.has('code'), page.html);
+      const { entries = [] } = (await others.consents.get({ subject, clientId: 'web' })) ?? {};
+      assert.deepEqual(entries.map(({ scopes }) => scopes.toSorted().join(' ')).sort(), [
+        'offline_access openid',
+        'openid profile',
+      ]);
+    });
 
     test('an approval that is refused stores no consent', async (t) => {
       const { url, plan, others, subject } = await open(t);

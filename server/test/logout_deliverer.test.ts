@@ -11,7 +11,7 @@ import {
 } from '../src/people/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
 import { until } from './harness/program.ts';
-import { addPerson, ISSUER, newId, openDatabase } from './harness/program_data.ts';
+import { addPerson, ISSUER, newId, noteClient, openDatabase } from './harness/program_data.ts';
 
 type Answer = Awaited<ReturnType<FetchDocument>>;
 
@@ -56,8 +56,7 @@ for (const database of DATABASES) {
         const id = newId();
         const session = { id, subject: alice.subject, amr: ['pwd'], userAgent: '' };
         await opened.sessions.add({ ...session, signedInAtMs: 1, lastSeenAtMs: 1 }, id, 9000, alice);
-        for (const clientId of known)
-          await opened.sessions.addClient(id, clientId, { sid: id, sub: alice.subject });
+        for (const clientId of known) await noteClient(opened, id, clientId, { sid: id, sub: alice.subject });
         const [end] = await new SessionEnding(opened).end({ id, subject: alice.subject });
         assert.ok(end);
         return end;

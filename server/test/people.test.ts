@@ -13,7 +13,7 @@ import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { PersonRemoval } from '../src/people/removal.ts';
 import { SessionEnding } from '../src/people/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
-import { addPerson, ISSUER, openDatabase, openDatabases } from './harness/program_data.ts';
+import { addPerson, giveConsent, ISSUER, openDatabase, openDatabases } from './harness/program_data.ts';
 
 test('names that differ only by case, width or look-alike letters have one key', () => {
   for (const [name, ...others] of [
@@ -429,7 +429,7 @@ for (const database of DATABASES) {
         clientGeneration: 0,
         clientRevision: 0,
       };
-      await consents.give({ subject, clientId: 'web' }, asked, 1);
+      await giveConsent(opened, { subject, clientId: 'web' }, asked, 1);
 
       const removal = new PersonRemoval({ ...opened, ending: new SessionEnding(opened) });
       assert.equal(await removal.remove(subject), 1);

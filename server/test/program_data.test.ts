@@ -13,7 +13,9 @@ import {
   addPerson,
   DUE,
   deletionLimitAt,
+  giveConsent,
   newId,
+  noteClient,
   openDatabase,
   openDatabases,
 } from './harness/program_data.ts';
@@ -108,15 +110,15 @@ for (const database of DATABASES) {
       const alice = await addPerson(opened, 'alice');
       const { subject } = alice;
       await sessions.add(sessionOf(alice), 'digest-1', 9000, alice);
-      assert.equal(await sessions.addClient('sid-1', 'web', { sid: 'before', sub: 'before' }), true);
-      assert.equal(await sessions.addClient('sid-1', 'web', TOLD), true);
+      assert.equal(await noteClient(opened, 'sid-1', 'web', { sid: 'before', sub: 'before' }), true);
+      assert.equal(await noteClient(opened, 'sid-1', 'web', TOLD), true);
       assert.deepEqual(await sessions.beginEnd({ id: 'sid-1', subject: 'bob-1' }, 5000), [], 'not hers');
       const ended = { id: 'sid-1', subject };
       assert.deepEqual(await sessions.beginEnd(ended, 5000), [ended]);
       assert.deepEqual(await sessions.beginEnd(ended, 5001), [], 'once');
       assert.equal(await sessions.bySecret('digest-1'), undefined);
       assert.deepEqual(await sessions.ofSubject(subject, 0), []);
-      assert.equal(await sessions.addClient('sid-1', 'spa', TOLD), false);
+      assert.equal(await noteClient(opened, 'sid-1', 'spa', TOLD), false);
       assert.equal(await sessions.isOpen('sid-1'), false);
       assert.equal(
         await sessions.renew('sid-1', { from: 'digest-1', to: 'x' }, { ...SESSION }, 9000, alice),
@@ -235,11 +237,12 @@ for (const database of DATABASES) {
     });
 
     test('a consent covers one decision, and no mixture of several', async (t) => {
-      const { consents } = await openDatabase(t, database);
+      const opened = await openDatabase(t, database);
+      const { consents } = opened;
       const [bank, mail] = ['https://bank.example', 'https://mail.example'];
-      await consents.give(ALICE_AT_WEB, agreed(['read', 'openid'], [bank]), 1000);
-      await consents.give(ALICE_AT_WEB, agreed(['write'], [mail]), 2000);
-      await consents.give(ALICE_AT_WEB, { ...agreed(['profile']), claims: ['name'] }, 3000);
+      await giveConsent(opened, ALICE_AT_WEB, agreed(['read', 'openid'], [bank]), 1000);
+      await giveConsent(opened, ALICE_AT_WEB, agreed(['write'], [mail]), 2000);
+      await giveConsent(opened, ALICE_AT_WEB, { ...agreed(['profile']), claims: ['name'] }, 3000);
       const consent = await consents.get(ALICE_AT_WEB);
       for (const asked of [
         agreed(['read', 'openid'], [bank]),
@@ -261,7 +264,8 @@ for (const database of DATABASES) {
     });
 
     test('a decision takes the place of those that it covers', async (t) => {
-      const { consents } = await openDatabase(t, database);
+      const opened = await openDatabase(t, database);
+      const { consents } = opened;
       const bank = ['https://bank.example'];
       for (const [scopes, resources] of [
         [['read'], bank],
@@ -270,7 +274,7 @@ for (const database of DATABASES) {
         [['read', 'write'], bank],
         [['read'], bank],
       ] as const)
-        await consents.give(ALICE_AT_WEB, agreed(scopes, resources), 1000);
+        await giveConsent(opened, ALICE_AT_WEB, agreed(scopes, resources), 1000);
       const shown = (await consents.get(ALICE_AT_WEB))?.entries.map(({ scopes }) => scopes);
       assert.deepEqual(shown, [['openid'], ['read', 'write']]);
     });
@@ -278,16 +282,19 @@ for (const database of DATABASES) {
     test('decisions add up, also when several are given at once', async (t) => {
       const [one, other] = await openDatabases(t, database, 2);
       assert.ok(one && other);
+      const { subject } = await addPerson(one, 'alice');
+      const parties = { subject, clientId: 'web' };
       await Promise.all(
         ['a', 'b', 'c', 'd', 'e'].map((scope, index) =>
-          (index % 2 === 0 ? one : other).consents.give(
-            ALICE_AT_WEB,
+          giveConsent(
+            index % 2 === 0 ? one : other,
+            parties,
             agreed([scope], ['https://api.example']),
             1000 + index,
           ),
         ),
       );
-      const { entries = [] } = (await one.consents.get(ALICE_AT_WEB)) ?? {};
+      const { entries = [] } = (await one.consents.get(parties)) ?? {};
       assert.deepEqual(
         entries.toSorted((x, y) => x.givenAtMs - y.givenAtMs),
         ['a', 'b', 'c', 'd', 'e'].map((scope, index) => ({
@@ -301,14 +308,15 @@ for (const database of DATABASES) {
     });
 
     test('a withdrawn consent does not count, and one that is given again does not bring back what was agreed before', async (t) => {
-      const { consents } = await openDatabase(t, database);
-      await consents.give(ALICE_AT_WEB, agreed(['a', 'b']), 1000);
+      const opened = await openDatabase(t, database);
+      const { consents } = opened;
+      await giveConsent(opened, ALICE_AT_WEB, agreed(['a', 'b']), 1000);
       await consents.beginWithdrawal(ALICE_AT_WEB, 2000);
       assert.equal(await consents.get(ALICE_AT_WEB), undefined);
       assert.deepEqual(await consents.ofSubject('alice-1'), []);
       assert.deepEqual(await consents.halfWithdrawn(2001, 10), [ALICE_AT_WEB]);
 
-      await consents.give(ALICE_AT_WEB, agreed(['b']), 3000);
+      await giveConsent(opened, ALICE_AT_WEB, agreed(['b']), 3000);
       await consents.finishWithdrawal(ALICE_AT_WEB);
       assert.deepEqual((await consents.get(ALICE_AT_WEB))?.entries, [
         { scopes: ['b'], resources: [], claims: [], details: [], givenAtMs: 3000 },
@@ -317,7 +325,7 @@ for (const database of DATABASES) {
       await consents.beginWithdrawal(ALICE_AT_WEB, 4000);
       await consents.finishWithdrawal(ALICE_AT_WEB);
       assert.deepEqual(await consents.halfWithdrawn(9000, 10), []);
-      await consents.give(ALICE_AT_WEB, agreed(['c']), 5000);
+      await giveConsent(opened, ALICE_AT_WEB, agreed(['c']), 5000);
       assert.deepEqual(
         (await consents.ofSubject('alice-1')).map(({ entries }) => entries.map(({ scopes }) => scopes)),
         [[['c']]],
@@ -325,30 +333,32 @@ for (const database of DATABASES) {
     });
 
     test('consent for a removed client does not count, and adds nothing to a new one', async (t) => {
-      const { consents } = await openDatabase(t, database);
+      const opened = await openDatabase(t, database);
+      const { consents } = opened;
       const now = agreed(['b'], [], 1);
-      await consents.give(ALICE_AT_WEB, agreed(['a', 'b']), 1000);
+      await giveConsent(opened, ALICE_AT_WEB, agreed(['a', 'b']), 1000);
       assert.equal(covers(await consents.get(ALICE_AT_WEB), now), false);
-      await consents.give(ALICE_AT_WEB, now, 2000);
+      await giveConsent(opened, ALICE_AT_WEB, now, 2000);
       const { clientGeneration, clientRevision, ...agreedNow } = now;
       const entries = [{ ...agreedNow, givenAtMs: 2000 }];
       const consent = { clientId: 'web', clientGeneration, clientRevision, entries, givenAtMs: 2000 };
       assert.deepEqual(await consents.ofSubject('alice-1'), [
         { ...consent, version: 1001, isWithdrawn: false },
       ]);
-      await consents.give(ALICE_AT_WEB, agreed(['c']), 3000);
+      await giveConsent(opened, ALICE_AT_WEB, agreed(['c']), 3000);
       assert.equal(covers(await consents.get(ALICE_AT_WEB), now), true, 'a late one changes nothing');
       assert.equal(covers(await consents.get(ALICE_AT_WEB), agreed(['c'], [], 1)), false);
     });
 
     test('sweeping removes consents that count no more, in bounded steps, and looks for them once an hour', async (t) => {
-      const { consents, storage } = await openDatabase(t, database);
+      const opened = await openDatabase(t, database);
+      const { consents, storage } = opened;
       const { clients } = storage;
       const client = { grantTypes: [], scopes: [], redirectUris: [] };
       for (const id of ['gone', 'kept', 'anew', 'ended']) await clients.add({ ...client, id });
       const give = async (clientId: string, subject: string) => {
         const { generation = 0 } = (await clients.get(clientId)) ?? {};
-        await consents.give({ subject, clientId }, agreed(['a'], [], generation), 1000);
+        await giveConsent(opened, { subject, clientId }, agreed(['a'], [], generation), 1000);
       };
       for (const subject of ['a', 'b', 'c'])
         for (const id of ['gone', 'kept', 'anew', 'ended']) await give(id, subject);
@@ -416,7 +426,7 @@ for (const database of DATABASES) {
       const alice = await addPerson(one, 'alice');
       for (const id of ['a', 'b', 'c']) {
         await one.sessions.add(sessionOf(alice, id), `digest-${id}`, 9000, alice);
-        for (const client of ['web', 'spa']) await one.sessions.addClient(id, `${client}-${id}`, TOLD);
+        for (const client of ['web', 'spa']) await noteClient(one, id, `${client}-${id}`, TOLD);
         await one.sessions.beginEnd({ id, subject: alice.subject }, 1000);
         await one.sessions.finishEnd(id, 1000);
       }
@@ -448,7 +458,7 @@ for (const database of DATABASES) {
       const alice = await addPerson(opened, 'alice');
       for (const [index, id] of ['c', 'b', 'a'].entries()) {
         await sessions.add(sessionOf(alice, id), `digest-${id}`, 9000, alice);
-        for (const client of ['web', 'spa']) await sessions.addClient(id, client, TOLD);
+        for (const client of ['web', 'spa']) await noteClient(opened, id, client, TOLD);
         await sessions.beginEnd({ id, subject: alice.subject }, 1000);
         await sessions.finishEnd(id, 1000 + index);
       }
@@ -521,7 +531,7 @@ for (const database of DATABASES) {
       for (let index = 0; index < 5; index += 1) {
         const id = newId();
         await sessions.add(sessionOf(alice, id), newId(), nowMs - 1000, alice);
-        await sessions.addClient(id, 'web', TOLD);
+        await noteClient(opened, id, 'web', TOLD);
       }
       await sessions.add(sessionOf(alice), 'alive', nowMs + 60_000, alice);
       await sessions.add(sessionOf(alice, 'ending'), 'ending', nowMs - 1000, alice);

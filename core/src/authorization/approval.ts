@@ -1,7 +1,7 @@
 // Second step of the authorization endpoint: issues a code after the user has approved.
 import { sha256 } from '#crypto';
 import { refusedUse, resourcesWithDetails } from '../clients/access.ts';
-import type { ClientContext } from '../clients/client.ts';
+import type { AuthorizationClient, ClientContext } from '../clients/client.ts';
 import type { ReasonCode } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { defined, secondsOf } from '../platform/environment.ts';
@@ -50,6 +50,12 @@ export interface Approval {
    * `access_denied`.
    */
   readonly isStillApproved?: () => Promise<boolean>;
+  /**
+   * Runs the write that stores the code. A host with tables in the same database can add to its transaction. Return
+   * `undefined` if the code was not stored, and the client gets `access_denied`. Default: only the code is stored.
+   * @param client as it is stored, which a client with a document is not before
+   */
+  readonly storing?: <T>(store: () => Promise<T>, client: AuthorizationClient) => Promise<T | undefined>;
 }
 
 /**
@@ -102,7 +108,7 @@ export async function issueApproved(
   code: CodeOfRequest,
 ): Promise<boolean> {
   const { confirmation, claims } = request;
-  const { subject, sessionId, scopes = request.scopes } = approval;
+  const { subject, sessionId, scopes = request.scopes, storing = (store) => store() } = approval;
   // A client with a document is stored only now, so that requests alone store nothing (ADR 169).
   const client = (await context.documents?.keep(request.client, subject)) ?? request.client;
   const authorizationDetails = await grantedDetails(context, request, approval);
@@ -110,31 +116,32 @@ export async function issueApproved(
     ? await resourcesWithDetails(context, client, request.resources, authorizationDetails)
     : request.resources;
   const endsWithSession = sessionId !== undefined && !scopes.includes('offline_access');
-  const outcome = await context.storage.authorizationCodes.issue(
-    defined({
-      ...code,
-      clientId: client.id,
-      scopes,
-      subject,
-      grantId: newTimedIdentifier(context),
-      // Fixes the claims at approval, even if the client’s registration changes before it redeems the code.
-      claims: {
-        ...grantClaimsOf(client, claimsOf(approval)),
-        sub: await subjectIdentifier(context, client, subject),
-        ...(sessionId !== undefined && { sid: await sessionIdentifier(context, client, sessionId) }),
-        // Also here, so that a store that forgets the binding does not make the code usable without the key.
-        ...(confirmation !== undefined && { cnf: confirmation }),
-      },
-      issuedAtMs: context.clock(),
-      confirmation,
-      sessionId: endsWithSession ? sessionId : undefined,
-      claimsRequest: claims,
-      resources,
-      authorizationDetails,
-    }),
-    { clientGeneration: client.generation ?? 0 },
-  );
-  if (outcome !== 'issued') return false;
+  const store = async () =>
+    context.storage.authorizationCodes.issue(
+      defined({
+        ...code,
+        clientId: client.id,
+        scopes,
+        subject,
+        grantId: newTimedIdentifier(context),
+        // Fixes the claims at approval, even if the client’s registration changes before it redeems the code.
+        claims: {
+          ...grantClaimsOf(client, claimsOf(approval)),
+          sub: await subjectIdentifier(context, client, subject),
+          ...(sessionId !== undefined && { sid: await sessionIdentifier(context, client, sessionId) }),
+          // Also here, so that a store that forgets the binding does not make the code usable without the key.
+          ...(confirmation !== undefined && { cnf: confirmation }),
+        },
+        issuedAtMs: context.clock(),
+        confirmation,
+        sessionId: endsWithSession ? sessionId : undefined,
+        claimsRequest: claims,
+        resources,
+        authorizationDetails,
+      }),
+      { clientGeneration: client.generation ?? 0 },
+    );
+  if ((await storing(store, client)) !== 'issued') return false;
   if (await (approval.isStillApproved?.() ?? true)) return true;
   await revokeCode(context, code.id);
   return false;
@@ -210,12 +217,12 @@ function requirePossible(request: AccessRequest, approval: Approval): void {
     client.metadata?.require_auth_time === true ||
     claims?.id_token?.auth_time?.essential === true;
   if (needsAuthTime && authTime === undefined)
-    throw new TypeError('expected authTime, because this request asks for the time of sign-in');
+    throw new TypeError('expected authTime, which this request asks for');
   if (!scopes.every((scope) => request.scopes.includes(scope)))
     throw new TypeError('scopes: expected only scopes of the request');
   const types = request.authorizationDetails?.map(({ type }) => type) ?? [];
   if (details.length > 0 && !detailsIn(details)?.every(({ type }) => types.includes(type)))
-    throw new TypeError('authorizationDetails: expected details of types of the request, within the limits');
+    throw new TypeError('authorizationDetails: expected types of the request, within the limits');
 }
 
 /** Claims about the sign-in for the grant’s tokens. */

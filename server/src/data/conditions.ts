@@ -53,6 +53,16 @@ export async function under<T>(condition: WriteCondition | undefined, work: () =
   }
 }
 
+/** @returns `broken` if what was read before has changed meanwhile, and nothing else has */
+export async function unlessBroken<T>(work: () => Promise<T>): Promise<T | 'broken'> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ConditionBroken) return 'broken';
+    throw error;
+  }
+}
+
 /** SQLSTATE of the statement that PostgreSQL fails in if a condition does not hold. */
 const DIVISION_BY_ZERO = '22012';
 
@@ -76,7 +86,8 @@ export function conditionText(
   return [check, ...writes.map(textOf)].join('; ');
 }
 
-const lockPerson = statement(
+/** Changes of what belongs to a user wait for each other. */
+export const lockPerson = statement(
   'UPDATE grantd.people SET name = name WHERE issuer = :issuer AND subject = :subject',
 );
 /** A breach that never is. */
@@ -88,6 +99,9 @@ const lockIssuer = statement(OF_HOST.lockIssuer);
 const lockClient = statement(OF_HOST.lockClient);
 const otherRevision = statement(OF_HOST.isOtherRevision);
 const otherGeneration = statement(OF_HOST.isOtherGeneration);
+const notAdmitted = statement(
+  `SELECT 1 WHERE ${OF_HOST.isDisabled(':subject')} OR EXISTS (${OF_HOST.isOtherGeneration})` as ':subject :clientId :generation',
+);
 // Changes of the administrators wait for each other. Each sees what the one before has done.
 const lockGroup = statement(
   'UPDATE grantd.groups SET description = description WHERE issuer = :issuer AND name = :group',
@@ -114,6 +128,15 @@ export function isOfGeneration(
   { id: clientId, generation = 0 }: Pick<ClientRecord, 'id' | 'generation'>,
 ): WriteCondition {
   return { issuer, lock: lockClient({ clientId }), breach: otherGeneration({ clientId, generation }) };
+}
+
+/** As `isOfGeneration`, for a user who is enabled too. Locks neither: the store does, when it issues a code for them. */
+export function isAdmitted(
+  issuer: string,
+  { id: clientId, generation = 0 }: Pick<ClientRecord, 'id' | 'generation'>,
+  subject: string,
+): WriteCondition {
+  return { issuer, lock: nothing(), breach: notAdmitted({ clientId, generation, subject }) };
 }
 
 /** Differs after each change of a client. The use of a secret is none, although it can renew the hash. */

@@ -1,6 +1,8 @@
 import { type ExchangeForUser, hasResource, type IssuingClientRepository } from '@grantd/core';
+import { currentCause } from '../log/log.ts';
 import { ACTING_USES_SQL } from './acting_uses.ts';
 import { changesOf } from './changes.ts';
+import { lockPerson, type WriteCondition } from './conditions.ts';
 import {
   type ActOfChange,
   askStorage,
@@ -62,8 +64,12 @@ export interface Consents {
   get(parties: Parties): Promise<Consent | undefined>;
   /** A user’s consents that were not withdrawn, newest first, valid or not. */
   ofSubject(subject: string): Promise<readonly Consent[]>;
-  /** Adds an entry and removes the entries that it covers. Atomic: concurrent calls all take effect. */
-  give(parties: Parties, asked: Asked, nowMs: number): Promise<void>;
+  /**
+   * Adds an entry and removes the entries that it covers, in the transactions that run under the condition. It does not
+   * hold if the consent has changed since the call.
+   * @returns `undefined` if there is nothing to add
+   */
+  giving(issuer: string, parties: Parties, asked: Asked, nowMs: number): Promise<WriteCondition | undefined>;
   /** First step of a withdrawal: invalidates the consent. Idempotent. */
   beginWithdrawal(parties: Parties, nowMs: number): Promise<void>;
   /** Last step of a withdrawal: deletes the consent, unless the user has given it again, and that the client has acted. */
@@ -145,6 +151,10 @@ const CONSENTS_SQL = CONSENTS.statements({
       given_at_ms = :givenAtMs, version = version + 1, withdrawn_at_ms = NULL
     WHERE ${ONE_CONSENT} AND version = :version RETURNING client_id`,
 
+  isThere: `SELECT 1 FROM grantd.consents WHERE ${ONE_CONSENT}`,
+  isOther: `
+    SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM grantd.consents WHERE ${ONE_CONSENT} AND version = :version)`,
+
   beginWithdrawal: `
     UPDATE grantd.consents SET withdrawn_at_ms = :nowMs, version = version + 1
     WHERE ${ONE_CONSENT} AND withdrawn_at_ms IS NULL RETURNING client_id`,
@@ -178,39 +188,9 @@ function consentAct(
   return { type, target: clientId, clientId, subject, by: 'user' };
 }
 
-/** Each failure means that another process has changed the consent. */
-const MAX_ATTEMPTS = 10;
-
 export function consentsTable(tables: ProgramTables): Consents {
   const find = ({ subject, clientId }: Parties) =>
     tables.first(CONSENTS_SQL.get({ subject, clientId }), consentOf);
-
-  /** @returns `false` if another process has changed the consent */
-  const tryToGive = async (
-    { subject, clientId }: Parties,
-    { clientGeneration, clientRevision, scopes, resources, claims, details }: Asked,
-    nowMs: number,
-  ): Promise<boolean> => {
-    const asked = { clientGeneration, clientRevision, scopes, resources, claims, details };
-    const entry = { scopes, resources, claims, details, givenAtMs: nowMs };
-    const row = { subject, clientId, clientGeneration, clientRevision };
-    const change = (call: TableCall) =>
-      tables.changes(recorded(call, consentAct('consent_given', { subject, clientId })));
-    const stored = await find({ subject, clientId });
-    // Versions start at the current time, so that a deleted and recreated row never matches an old version.
-    if (stored === undefined)
-      return change(CONSENTS_SQL.add({ ...row, entries: [entry], version: nowMs, givenAtMs: nowMs }));
-    const { version, isWithdrawn } = stored;
-    const compared = compareClients(stored, asked);
-    // The client has changed since the user was asked, so the answer is void.
-    if (compared > 0) return true;
-    if (!isWithdrawn && covers(stored, asked)) return true;
-    const replacesAll = isWithdrawn || compared < 0;
-    const [entries, givenAtMs] = replacesAll
-      ? [[entry], nowMs]
-      : [withEntry(stored.entries, entry), stored.givenAtMs];
-    return change(CONSENTS_SQL.replace({ ...row, entries, version, givenAtMs }));
-  };
 
   return {
     async get(parties) {
@@ -218,9 +198,34 @@ export function consentsTable(tables: ProgramTables): Consents {
       return stored?.isWithdrawn === false ? stored : undefined;
     },
     ofSubject: (subject) => tables.list(CONSENTS_SQL.ofSubject({ subject }), consentOf),
-    async give(parties, asked, nowMs) {
-      for (let attempt = 1; !(await tryToGive(parties, asked, nowMs)); attempt += 1)
-        if (attempt === MAX_ATTEMPTS) throw new Error('a consent is changed faster than it can be written');
+    async giving(issuer, { subject, clientId }, given, nowMs) {
+      const { clientGeneration, clientRevision, scopes, resources, claims, details } = given;
+      const entry = { scopes, resources, claims, details, givenAtMs: nowMs };
+      const row = { subject, clientId, clientGeneration, clientRevision };
+      const under = (breach: TableCall, call: TableCall): WriteCondition => {
+        const change = recorded(call, consentAct('consent_given', { subject, clientId }));
+        return { issuer, lock: lockPerson({ subject }), breach, writes: [{ change, cause: currentCause() }] };
+      };
+      const stored = await find({ subject, clientId });
+      // Versions start at the current time, so that a deleted and recreated row never matches an old version.
+      if (stored === undefined)
+        return under(
+          CONSENTS_SQL.isThere({ subject, clientId }),
+          CONSENTS_SQL.add({ ...row, entries: [entry], version: nowMs, givenAtMs: nowMs }),
+        );
+      const { version, isWithdrawn } = stored;
+      const compared = compareClients(stored, given);
+      // The client has changed since the user was asked, so the answer is void.
+      if (compared > 0) return undefined;
+      if (!isWithdrawn && covers(stored, given)) return undefined;
+      const replacesAll = isWithdrawn || compared < 0;
+      const [entries, givenAtMs] = replacesAll
+        ? [[entry], nowMs]
+        : [withEntry(stored.entries, entry), stored.givenAtMs];
+      return under(
+        CONSENTS_SQL.isOther({ subject, clientId, version }),
+        CONSENTS_SQL.replace({ ...row, entries, version, givenAtMs }),
+      );
     },
     beginWithdrawal: ({ subject, clientId }, nowMs) =>
       tables.run(

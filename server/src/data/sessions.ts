@@ -1,3 +1,4 @@
+import type { WriteCondition } from './conditions.ts';
 import type { Person } from './people.ts';
 import {
   type ActOfChange,
@@ -108,10 +109,10 @@ export interface Sessions {
   touch(id: string, lastSeenAtMs: number, expiresAtMs: number): Promise<void>;
 
   /**
-   * Records that a client knows the session, and the identifiers for its logout notification.
-   * @returns `false` if the session has ended
+   * Records that a client knows the session, and the identifiers for its logout notification, in the transactions that run
+   * under the condition. It does not hold if the session has ended.
    */
-  addClient(id: string, clientId: string, names: ClientNames): Promise<boolean>;
+  knownTo(issuer: string, id: string, clientId: string, names: ClientNames): WriteCondition;
 
   /** @returns `undefined` if the session does not exist or has ended. The caller checks expiry. */
   byId(id: string): Promise<StoredSession | undefined>;
@@ -248,7 +249,8 @@ const SESSIONS_SQL = SESSIONS.statements({
     ORDER BY id LIMIT 1 OFFSET ${LIMITED_AT_ONCE - 1}`,
 
   // Blocks a concurrent end of the session, so that it notifies the new client too.
-  hold: `UPDATE grantd.sessions SET expires_at_ms = expires_at_ms WHERE ${ONE} RETURNING id`,
+  hold: `UPDATE grantd.sessions SET expires_at_ms = expires_at_ms WHERE ${ONE}`,
+  isOver: `SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM grantd.sessions WHERE ${ONE})`,
 
   byId: `SELECT ${SESSIONS.list} FROM grantd.sessions WHERE ${ONE}`,
 
@@ -339,9 +341,10 @@ export function sessionsTable(tables: ProgramTables): Sessions {
     },
     touch: (id, lastSeenAtMs, expiresAtMs) =>
       tables.run(SESSIONS_SQL.touch({ id, lastSeenAtMs, expiresAtMs })),
-    async addClient(sessionId, clientId, { sid, sub }) {
-      const add = DELIVERIES_SQL.addClient({ sessionId, clientId, sid, sub });
-      return tables.changes(SESSIONS_SQL.hold({ id: sessionId }), add);
+    knownTo(issuer, sessionId, clientId, { sid, sub }) {
+      const change = recorded(DELIVERIES_SQL.addClient({ sessionId, clientId, sid, sub }));
+      const [lock, breach] = [SESSIONS_SQL.hold({ id: sessionId }), SESSIONS_SQL.isOver({ id: sessionId })];
+      return { issuer, lock, breach, writes: [{ change, cause: {} }] };
     },
     byId: (id) => tables.first(SESSIONS_SQL.byId({ id }), sessionOf),
     isOpen: (id) => tables.has(SESSIONS_SQL.isOpen({ id })),

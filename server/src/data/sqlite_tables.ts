@@ -152,5 +152,9 @@ export function sqliteProgramTables(
       );
     },
   });
-  return { tables, requireConditions };
+  return {
+    tables,
+    // In a transaction of the library, which leaves what it deletes.
+    requireConditions: (conditions) => overwritingDeleted(database, () => requireConditions(conditions)),
+  };
 }

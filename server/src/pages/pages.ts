@@ -296,7 +296,7 @@ export function openPages(
     }),
     authorizeFlow({ ...pages, authorization, showLogin: signIn.show }),
     consentFlow({
-      ...{ ...pages, ...scopes, authorization, consents, clients },
+      ...{ ...pages, ...scopes, authorization, clients },
       decisions: answersOf<Decision>(),
     }),
     signIn,

@@ -1,13 +1,6 @@
 // The group of administrators, in which a member who can sign in always stays.
 import type { AdministrableStorage } from '@grantd/core';
-import {
-  ConditionBroken,
-  isNoMember,
-  stays,
-  staysOut,
-  under,
-  type WriteCondition,
-} from '../data/conditions.ts';
+import { isNoMember, stays, staysOut, under, unlessBroken, type WriteCondition } from '../data/conditions.ts';
 import type { People, Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentities } from '../data/upstream_identities.ts';
@@ -142,15 +135,5 @@ export class Administrators {
   async #has(subject: string): Promise<boolean> {
     const { people, group } = this.#parts;
     return (await people.bySubject(subject))?.groups?.includes(group) === true;
-  }
-}
-
-/** @returns `broken` if what was read before has changed meanwhile, and nothing else has */
-async function unlessBroken<T>(work: () => Promise<T>): Promise<T | 'broken'> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ConditionBroken) return 'broken';
-    throw error;
   }
 }

@@ -5,10 +5,13 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { disposableDatabase, sharedPostgres } from '../../../core/test/harness/postgres_databases.ts';
 import { ClockWatch } from '../../src/data/clock_watch.ts';
+import { under, unlessBroken } from '../../src/data/conditions.ts';
+import type { Asked, Parties } from '../../src/data/consents.ts';
 import type { Database, OpenDatabase } from '../../src/data/database.ts';
 import type { DeletionLimitMs } from '../../src/data/deletion_limit.ts';
 import type { Person } from '../../src/data/people.ts';
 import { postgresDatabase } from '../../src/data/postgres_database.ts';
+import type { ClientNames } from '../../src/data/sessions.ts';
 import { sqliteDatabase } from '../../src/data/sqlite_database.ts';
 import type { TestDatabase } from './databases.ts';
 
@@ -71,16 +74,40 @@ export async function addSession(
     throw new TypeError(`there is a session ${id} already`);
 }
 
+/** A write that changes nothing but what its conditions write. */
+const writeNothing = ({ attempts }: Pick<OpenDatabase, 'attempts'>) =>
+  attempts.end({ takenBack: [], forgotten: [] });
+
+/** Stores a consent, also if others change it at the same time. */
+export async function giveConsent(
+  opened: Pick<OpenDatabase, 'consents' | 'attempts'>,
+  ...[parties, asked, nowMs]: [parties: Parties, asked: Asked, nowMs: number]
+): Promise<void> {
+  for (let outcome: unknown = 'broken'; outcome === 'broken'; ) {
+    const condition = await opened.consents.giving(ISSUER, parties, asked, nowMs);
+    outcome = condition && (await unlessBroken(() => under(condition, () => writeNothing(opened))));
+  }
+}
+
+/** Records that a client knows a session. @returns `false` if the session has ended */
+export async function noteClient(
+  opened: Pick<OpenDatabase, 'sessions' | 'attempts'>,
+  ...[id, clientId, names]: [id: string, clientId: string, names: ClientNames]
+): Promise<boolean> {
+  const condition = opened.sessions.knownTo(ISSUER, id, clientId, names);
+  return (await unlessBroken(() => under(condition, () => writeNothing(opened)))) !== 'broken';
+}
+
 /** A user’s consent to a client as it is now. */
 export async function addConsent(
-  { consents, storage }: Pick<OpenDatabase, 'consents' | 'storage'>,
+  opened: Pick<OpenDatabase, 'consents' | 'storage' | 'attempts'>,
   subject: string,
   clientId: string,
 ): Promise<void> {
-  const { generation = 0 } = (await storage.clients.get(clientId)) ?? {};
+  const { generation = 0 } = (await opened.storage.clients.get(clientId)) ?? {};
   const allowed = { scopes: ['openid', 'offline_access'], resources: [], claims: [], details: [] };
   const asked = { ...allowed, clientGeneration: generation, clientRevision: 0 };
-  await consents.give({ subject, clientId }, asked, Date.now());
+  await giveConsent(opened, { subject, clientId }, asked, Date.now());
 }
 
 /** A new database, which each call connects another simulated process to. */

@@ -4,7 +4,7 @@ import type { IssuingClientRepository } from '@grantd/core';
 import type { DetailsType } from '../../config/details_types.ts';
 import { isLoopback } from '../../config/networks.ts';
 import type { AnsweredRequests } from '../../data/answered_requests.ts';
-import type { Consents, ScopeTexts } from '../../data/consents.ts';
+import type { ScopeTexts } from '../../data/consents.ts';
 import type { RequestLog } from '../../log/log.ts';
 import { requiredConsent } from '../../people/consents.ts';
 import { beginOrWait, type FormTokens, logFailure } from '../browser/forms.ts';
@@ -36,7 +36,6 @@ interface StepNeeds {
 
 export interface ConsentNeeds extends StepNeeds {
   readonly decisions: AnsweredRequests<Decision>;
-  readonly consents: Pick<Consents, 'give'>;
   readonly scopeTexts: Pick<ScopeTexts, 'list'>;
   readonly clients: Pick<IssuingClientRepository, 'get'>;
   /** Types of authorization details by name. */
@@ -218,36 +217,17 @@ function submitConsent(needs: ConsentNeeds) {
     }
     let response: Response | undefined;
     try {
-      response = await performed(c, needs, opened, decision);
+      response =
+        decision === 'allowed'
+          ? await needs.authorization.answerWithCode(c, opened, session, true)
+          : await needs.authorization.refuse(c, opened, 'access_denied', 'the user denied access');
     } finally {
       if (response === undefined) await begun.forget();
     }
-    if (response === undefined) return needs.authorization.proceed(c, opened, undefined);
     // The client may have its answer by now, so the user gets it in any case.
     begun.finishSoon(decision, DECISION_KEPT_MS).catch((error) => logFailure(c, requestLog, error));
     return response;
   };
-}
-
-/** @returns the way back to the client; `undefined` if the session has already ended */
-async function performed(
-  c: PageContext,
-  needs: ConsentNeeds,
-  page: Opened,
-  decision: Decision,
-): Promise<Response | undefined> {
-  const { consents, requestLog, clock } = needs;
-  const { authorization, session } = page;
-  if (decision === 'denied')
-    return needs.authorization.refuse(c, page, 'access_denied', 'the user denied access');
-  const { subject } = session.person;
-  const clientId = authorization.client.id;
-  return needs.authorization.answerWithCode(c, page, session, async () => {
-    await consents.give({ subject, clientId }, requiredConsent(authorization), clock());
-    requestLog.pageEvent({
-      ...{ type: 'consent_given', page: 'consent', requestId: requestIdOf(c), clientId, subject },
-    });
-  });
 }
 
 /**

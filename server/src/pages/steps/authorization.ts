@@ -1,6 +1,12 @@
 // The steps of an authorization request (RFC 6749 §3.1): which page comes next, and the way back to the client.
-import type { AuthorizationRefusal, AuthorizationServer, IssuingClientRepository } from '@grantd/core';
+import type {
+  Approval,
+  AuthorizationRefusal,
+  AuthorizationServer,
+  IssuingClientRepository,
+} from '@grantd/core';
 import { acrOf, amrShown } from '../../access/acr.ts';
+import { isAdmitted, under, unlessBroken } from '../../data/conditions.ts';
 import { type Consents, covers } from '../../data/consents.ts';
 import { admits } from '../../data/groups.ts';
 import type { Sessions } from '../../data/sessions.ts';
@@ -34,11 +40,14 @@ const DESCRIPTIONS: Partial<Record<AuthorizationRefusal, string>> = {
   unmet_authentication_requirements: 'this server cannot meet the requested authentication context',
 };
 
+/** Each further one means that the consent has changed meanwhile, or that no code may be issued. */
+const MAX_ATTEMPTS = 3;
+
 interface Needs {
   readonly server: AuthorizationServer;
   readonly clients: Pick<IssuingClientRepository, 'get'>;
   readonly consents: Consents;
-  readonly sessions: Pick<Sessions, 'addClient'>;
+  readonly sessions: Pick<Sessions, 'knownTo'>;
   readonly validity: SessionValidity;
   readonly missing: MissingSteps;
   readonly pending: PendingPages;
@@ -75,8 +84,7 @@ export class AuthorizationSteps {
     const { pending, authorization } = page;
     const step = await this.nextStep(page, session);
     if (step.page === undefined) {
-      const answer = await this.answerWithCode(c, page, step.session);
-      return answer ?? this.proceed(c, page, undefined);
+      return this.answerWithCode(c, page, step.session);
     }
     if (!authorization.prompt.includes('none') && step.page !== 'unmet') {
       if (step.page !== 'enrol') return this.#needs.pending.redirect(c, step.page, pending);
@@ -128,23 +136,23 @@ export class AuthorizationSteps {
   /**
    * Returns to the client with a code. A concurrent end of the session or consent either revokes what is issued here, or
    * is detected here afterwards and revokes it at once, before the code leaves the server.
-   * @param agree stores the consent that the user has just given, once there is a code: a refusal stores none
-   * @returns `undefined` if the session has already ended
+   * @param hasConsented whether the user has just given their consent. It is stored with the code: a refusal stores none
    */
   async answerWithCode(
     c: PageContext,
     { authorization }: AuthorizationPage,
     session: BrowserSession,
-    agree?: () => Promise<void>,
-  ): Promise<Response | undefined> {
-    const { server, sessions, validity, consents, requestLog } = this.#needs;
+    hasConsented = false,
+  ): Promise<Response> {
+    const { server, sessions, validity, consents, requestLog, clock } = this.#needs;
     const { subject, name } = session.person;
     const parties = { subject, clientId: authorization.client.id };
     const requestId = requestIdOf(c);
     const event = { type: 'refused', page: 'authorization', requestId, ...parties } as const;
 
     const isStillApproved = async () => {
-      await agree?.();
+      if (hasConsented)
+        requestLog.pageEvent({ type: 'consent_given', page: 'consent', requestId, ...parties });
       const [consent, isOver] = await Promise.all([consents.get(parties), validity.isOver(session)]);
       if (!covers(consent, requiredConsent(authorization)) && !isExempt(authorization.client)) {
         requestLog.pageEvent({ ...event, reason: 'consent_withdrawn' });
@@ -155,12 +163,26 @@ export class AuthorizationSteps {
       return false;
     };
 
-    // Comes before the client can learn of the session. After a crash in between, the client would never be notified.
+    // In the same transaction as the code: after a crash in between, the client would never be notified of the end of the
+    // session (ADR 217).
     const names = {
       sub: await server.subjectIdentifier(authorization.client, subject),
       sid: await server.sessionIdentifier(authorization.client, session.id),
     };
-    if (!(await sessions.addClient(session.id, parties.clientId, names))) return undefined;
+    const { issuer } = server;
+    const known = sessions.knownTo(issuer, session.id, parties.clientId, names);
+    const storing: Approval['storing'] = async (store, client) => {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+        const admitted = hasConsented ? isAdmitted(issuer, client, subject) : undefined;
+        const given = hasConsented
+          ? await consents.giving(issuer, parties, requiredConsent(authorization), clock())
+          : undefined;
+        const all = () => under(admitted, () => under(given, () => under(known, store)));
+        const stored = await unlessBroken(all);
+        if (stored !== 'broken') return stored;
+      }
+      return undefined;
+    };
     const acr = acrOf(session.amr, authorization.acrValues);
     const approval = {
       subject,
@@ -170,6 +192,7 @@ export class AuthorizationSteps {
       amr: amrShown(session.amr),
       sessionId: session.id,
       isStillApproved,
+      storing,
     };
     if ('device' in authorization) {
       await server.device?.approve(authorization, approval, requestId);
