@@ -647,7 +647,10 @@ describe('users and clients', () => {
     assert.match(joining.html, /<h1>Add 3 users to a group\?<\/h1>.*<option value="several">/s);
     const chosen = await browser.get(`${set.url}/console/users?ask=bulk&do=join${picked}&group=several`);
     assert.deepEqual(planIn(chosen.html, 'What happens').slice(0, 1), ['several 1: Will be added.']);
-    await send({ act: 'join', do: 'bulk', group: 'several' }, [one.subject, 'unknown']);
+    const former = (await set.instance.people.bySubject(one.subject)) ?? assert.fail();
+    await set.instance.people.update({ ...former, claims: { ...former.claims, groups: ['of old'] } });
+    const joined = await send({ act: 'join', do: 'bulk', group: 'several' }, [one.subject, 'unknown']);
+    assert.match(await joined.text(), /class="caution">.*do not see the groups of several 1/s);
     assert.deepEqual((await set.instance.people.bySubject(one.subject))?.groups, ['several']);
     // Nothing is selected, or there is no such act.
     for (const query of ['do=disable', `do=erase${picked}`])

@@ -26,3 +26,9 @@ export class Warning {
     return this.toString();
   }
 }
+
+/** The warnings in the document of an operation. */
+export function warningsIn(document: unknown): readonly WarningSaid[] {
+  const { warnings = [] }: { readonly warnings?: readonly Warning[] } = Object(document ?? {});
+  return warnings.map(({ said }) => said);
+}

@@ -5,7 +5,7 @@ import type { Versioned } from '../admin/in_process.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import type { Schema } from '../admin/schema.ts';
 import { type AnyOperation, OPERATIONS, type OperationId } from '../admin/table.ts';
-import type { Warning, WarningCode, WarningSaid } from '../admin/warning.ts';
+import { type WarningCode, type WarningSaid, warningsIn } from '../admin/warning.ts';
 import { Refused } from '../config/refused.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
@@ -289,11 +289,6 @@ async function perform(
     ([code]) => act.tells?.includes(code) !== true,
   );
   return toConsole(c, pages, session, urlOf(view.base, page, next), notice, warnings);
-}
-
-function warningsIn(document: unknown): readonly WarningSaid[] {
-  const { warnings = [] }: { readonly warnings?: readonly Warning[] } = Object(document ?? {});
-  return warnings.map(({ said }) => said);
 }
 
 // ── Pages ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,12 +2,21 @@ import { html } from 'hono/html';
 import { MAX_LIMIT } from '../admin/operation.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import { optional } from '../admin/schema.ts';
+import { type WarningSaid, warningsIn } from '../admin/warning.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { actNamed, type BulkList, type Change, performOrder, requirePossibleOrder } from './bulk_acts.ts';
-import { type ConsoleView, consoleFrame, hiddenFields, questionFrame, termList, urlOf } from './frame.ts';
+import {
+  type ConsoleView,
+  consoleFrame,
+  hiddenFields,
+  questionFrame,
+  termList,
+  urlOf,
+  warningsShown,
+} from './frame.ts';
 import { dataTable, thingUrl } from './lists.ts';
 import { atLeastShown, identifier, type RefusalShown, refusalText } from './values.ts';
 
@@ -54,8 +63,12 @@ export async function performBulk(visit: Visit, list: BulkList): Promise<Respons
     const name = await nameOf(visit, list, key);
     const order = act.order(key, form.get('group') ?? '');
     await visit.requireCaller();
-    const problem = await problemOf(() => performOrder(versioned, order));
-    outcomes.push({ key, name, ...optional('problem', problem) });
+    let warnings: readonly WarningSaid[] = [];
+    const problem = await problemOf(async () => {
+      const { document } = await performOrder(versioned, order);
+      warnings = warningsIn(document);
+    });
+    outcomes.push({ key, name, warnings, ...optional('problem', problem) });
   }
   return renderPage(c, bulkPage({ ...view, list, does: does as ActName, outcomes }, setting));
 }
@@ -179,6 +192,7 @@ function refusal(problem: RefusalShown, texts: Texts): Html {
 }
 
 interface Outcome extends Picked {
+  readonly warnings?: readonly WarningSaid[];
   /** Why it was refused, in English, as the command line says it. */
   readonly problem?: RefusalShown;
 }
@@ -202,11 +216,11 @@ export function bulkPage(view: BulkView, setting: PageSetting): Page {
       {
         name: words.bulk.outcome,
         heads: [{ title: words.pages[list] }, { title: words.bulk.outcome }],
-        rows: outcomes.map(({ key, name, problem }) => ({
+        rows: outcomes.map(({ key, name, warnings, problem }) => ({
           cells: [
             html`<a href="${list === 'tokens' ? urlOf(base, list, { id: key }) : thingUrl(base, list, key)}">${pickedShown({ key, name }, list)}</a>`,
             problem === undefined
-              ? html`<span class="badge good">${words.bulk.succeeded}</span>`
+              ? html`<span class="badge good">${words.bulk.succeeded}</span>${warningsShown(warnings, texts)}`
               : refusal(problem, texts),
           ],
         })),

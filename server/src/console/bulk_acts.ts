@@ -1,5 +1,5 @@
 // What the console does with several users, clients or tokens at once. Each of them has a plan and an outcome of its own.
-import { type AdminCalls, requirePossible } from '../admin/in_process.ts';
+import { type AdminCalls, requirePossible, type Versioned } from '../admin/in_process.ts';
 import type { Input, OperationId } from '../admin/table.ts';
 import type { Visit } from './access.ts';
 
@@ -98,7 +98,7 @@ export function actNamed(list: BulkList, name: string | undefined): BulkAct | un
 }
 
 /** Performs the operation of an act. */
-export function performOrder(versioned: AdminCalls['versioned'], order: Order): Promise<unknown> {
+export function performOrder(versioned: AdminCalls['versioned'], order: Order): Promise<Versioned<unknown>> {
   // The types of the two agree.
   const [id, input] = order as readonly [OperationId, never];
   return versioned(id, input);

@@ -175,7 +175,7 @@ ${
     ? html`${problemLine(texts.console.forms.unsaved, 'unsaved')}
 `
     : ''
-}${(view.warnings ?? []).map((warning) => html`<p class="caution">${icon('alert')}<span><bdi>${wholeSentenceIn(texts.console.warnings, warning)}</bdi></span></p>\n`)}
+}${warningsShown(view.warnings, texts)}
 ${body}
 <script>${raw(FRAME_SCRIPT)}</script>
 ${copyScript()}`,
@@ -375,6 +375,17 @@ export function refusedPage(
           : html`\n<p class="note" lang="en"><bdi>${detail}</bdi></p>`
     }`,
   });
+}
+
+/** What an operation has warned of. */
+export function warningsShown(
+  warnings: readonly WarningSaid[] = [],
+  { console: words }: Texts,
+): readonly Html[] {
+  return warnings.map(
+    (warning) =>
+      html`<p class="caution">${icon('alert')}<span><bdi>${wholeSentenceIn(words.warnings, warning)}</bdi></span></p>\n`,
+  );
 }
 
 export function problemLine(text: string, id = 'problem'): Html {
