@@ -74,9 +74,27 @@ describe('the overview of a server with two processes', () => {
     assert.match(row, /href="\/console\/clients\?id=demo-machine"/);
     assert.match(row, /200 ×.*The client secret is wrong\. <code>client_secret_wrong<\/code>/s);
     const client = await browser.get(`${server.url}/console/clients?id=demo-machine`);
-    assert.match(textOf(client), /Refused requests of the last hour Refused Why Last 200 The client secret/);
+    assert.match(
+      textOf(client),
+      /Refused requests and inactive answers of the last hour How often Why Last 200 The client secret/,
+    );
     // The table of all refusals names it too.
     assert.match(textOf(page), /200 The client secret is wrong\. client_secret_wrong .*demo-machine.*: 200/);
+  });
+
+  test('names the API whose introspections are all answered inactive, with the reason that the API does not get', async () => {
+    const demo = { client_id: 'demo-machine', client_secret: 'demo-machine-secret' };
+    const issued = await postForm(`${server.url}/token`, { ...demo, grant_type: 'client_credentials' });
+    const { access_token: token } = (await issued.json()) as { access_token: string };
+    const api = { client_id: 'demo-api', client_secret: 'demo-api-secret' };
+    for (let times = 0; times < 12; times++) {
+      const answer = await postForm(`${server.url}/token/introspect`, { ...api, token: damaged(token) });
+      assert.deepEqual(await answer.json(), { active: false });
+    }
+    const page = await shows('', /12 introspections were answered inactive in the last 15 minutes/);
+    assert.match(textOf(page), /12 answered inactive The signature is wrong.* bad_signature/);
+    const client = await browser.get(`${server.url}/console/clients?id=demo-api`);
+    assert.match(textOf(client), /Why Last 12 answered inactive The signature is wrong.* bad_signature/);
   });
 
   test('names a provider that is down until it answers again', async () => {
@@ -108,6 +126,11 @@ describe('the overview of a server with two processes', () => {
     );
   });
 });
+
+/** Another character within the signature. */
+function damaged(token: string): string {
+  return `${token.slice(0, -9)}${token.at(-9) === 'A' ? 'B' : 'A'}${token.slice(-8)}`;
+}
 
 function textOf({ html }: Page): string {
   return html

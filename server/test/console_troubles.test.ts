@@ -136,6 +136,22 @@ test('what a correct client meets too is no trouble, unless it is most of what t
   assert.deepEqual(ofClients(refused('', 'client_unknown', 2)), ['client 180  client_unknown']);
 });
 
+test('damaged and foreign tokens in numbers are a trouble of the API that introspects them, dead ones are not', () => {
+  const answered = (reason: string, inactive: number, requests: number) =>
+    ofClients(
+      samples({}, { clients: { api: { requests, refusals: {}, inactive: { [reason]: inactive } } } }),
+    );
+  assert.deepEqual(answered('bad_signature', 1, 1), ['inactive_answers 30 api bad_signature']);
+  assert.deepEqual(answered('no_record', 1, 10), ['inactive_answers 30 api no_record']);
+  assert.deepEqual(answered('no_record', 1, 11), [], 'strangers send such tokens to every API');
+  assert.deepEqual(answered('policy', 5, 10), ['inactive_answers 150 api policy']);
+  assert.deepEqual(answered('policy', 5, 11), []);
+  for (const usual of ['expired', 'revoked', 'session_revoked', 'client_gone'])
+    assert.deepEqual(answered(usual, 50, 50), [], usual);
+  const few = { api: { requests: 9, refusals: {}, inactive: { bad_signature: 9 } } };
+  assert.deepEqual(ofClients(samples({}, { clients: few }).slice(-1)), [], 'too few');
+});
+
 test('a refusal that is named for a client is in no other trouble', () => {
   const clients = { app: { requests: 9, refusals: { too_many_unknown_tokens: 9, scope_not_allowed: 1 } } };
   const recent = samples({}, { clients, refusals: { too_many_unknown_tokens: 9, scope_not_allowed: 1 } });

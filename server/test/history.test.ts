@@ -37,7 +37,10 @@ test('a sample is the difference to the one before, by operation and by reason',
     },
     requests: { introspection: 5, token: 4, other: 1 },
     refusals: { client_secret_mismatch: 4, fault: 1 },
-    clients: { '': { requests: 5, refusals: { client_secret_mismatch: 4 } } },
+    clients: {
+      '': { requests: 5, refusals: { client_secret_mismatch: 4 } },
+      api: { requests: 5, refusals: {}, inactive: { token_expired: 2 } },
+    },
   });
   assert.deepEqual([latencies?.indexOf(1), storage?.indexOf(1), storage?.at(-1)], [2, 1, 1]);
   const idle = history.take(meter.snapshot(), 30_000);
@@ -60,6 +63,21 @@ test('a sample names the 50 clients with the most refusals, and sums the others'
   assert.equal(clients['client-10'], undefined);
   assert.deepEqual(clients.other, { requests: 105, refusals: { scope_not_allowed: 55 } });
   assert.deepEqual(history.take(meter.snapshot(), 30_000)?.clients, {});
+});
+
+test('inactive answers of many clients displace no client with refusals, and none of the others is lost', () => {
+  const meter = new Meter();
+  const history = new History();
+  history.take(meter.snapshot(), 10_000);
+  for (let at = 1; at <= 60; at++)
+    meter.add(REQUESTS, 100 + at, 'introspection', `api-${at}`, 200, 'inactive', 'bad_signature');
+  meter.add(REQUESTS, 1, 'token', 'app', 400, 'refused', 'scope_not_allowed');
+  const { clients = {}, refusals } = history.take(meter.snapshot(), 20_000) ?? {};
+  assert.equal(Object.keys(clients).length, 52);
+  assert.deepEqual(clients.app, { requests: 1, refusals: { scope_not_allowed: 1 } });
+  assert.deepEqual(clients['api-60'], { requests: 160, refusals: {}, inactive: { bad_signature: 160 } });
+  assert.deepEqual(clients.other, { requests: 1055, refusals: {}, inactive: { bad_signature: 1055 } });
+  assert.deepEqual(refusals, { scope_not_allowed: 1 }, 'an inactive answer is no refusal');
 });
 
 test('an outage goes on until an answer, also if the worker that saw it has died', () => {

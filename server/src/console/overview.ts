@@ -244,7 +244,7 @@ function troubleRow({ code, count, refused, outage }: Trouble, view: OverviewVie
     return html`<li id="trouble-${code}">${state.troubles[code](count)}${placeOf(code, view.base, texts)} <a id="help-${code}" href="${help}">${state.help.link}</a></li>\n`;
   const last = Math.max(...refused.reasons.map(({ lastAtMs }) => lastAtMs));
   const name = refusedName(refused.clientId, view, texts);
-  return html`<li class="trouble-client">${name}: ${state.troubles.client(count)} ${state.last(ago(last, view.nowMs, texts))} <a href="${help}">${state.help.link}</a>
+  return html`<li class="trouble-client">${name}: ${state.troubles[code](count)} ${state.last(ago(last, view.nowMs, texts))} <a href="${help}">${state.help.link}</a>
 ${refused.reasons.map(({ reason, count: times }) => html`<div class="detail">${texts.formats.number(times, 0)} × ${reasonLine(reason, texts)}</div>\n`)}</li>
 `;
 }

@@ -1,4 +1,4 @@
-// Which clients are refused and why, from what the server has counted.
+// Which clients are refused, which get inactive answers, and why, from what the server has counted.
 import { html } from 'hono/html';
 import { isPostgresUrl } from '../config/options.ts';
 import { OTHERS, type Sample, UNNAMED } from '../monitoring/history.ts';
@@ -9,42 +9,51 @@ import { topReasons } from './charts.ts';
 import { urlOf } from './frame.ts';
 import { ago, clientLink, type NamingView, reasonLine } from './values.ts';
 
-/** What refused one client. */
+/** What happened to a request: it was refused, or an introspection was answered with `{"active":false}`. */
+type Answer = 'refused' | 'inactive';
+
+interface CountedReason {
+  readonly answer: Answer;
+  readonly reason: string;
+  readonly count: number;
+  readonly lastAtMs: number;
+}
+
+/** What refused one client, and why the tokens that it introspected were inactive. */
 export interface RefusedClient {
   /** `UNNAMED` for requests without a known client, `OTHERS` for clients that are not counted by name. */
   readonly clientId: string;
-  /** All requests at times when some were refused. */
+  /** All requests at times when some were refused or answered inactive. */
   readonly requests: number;
   /** The most frequent first. */
-  readonly reasons: readonly { readonly reason: string; readonly count: number; readonly lastAtMs: number }[];
+  readonly reasons: readonly CountedReason[];
 }
 
-/** The refusals of each client. */
+/** The refusals and inactive answers of each client. */
 export function refusedClients(samples: readonly Sample[]): readonly RefusedClient[] {
-  const found = new Map<
-    string,
-    { requests: number; readonly reasons: Map<string, { count: number; lastAtMs: number }> }
-  >();
+  const found = new Map<string, { requests: number; readonly reasons: Map<string, CountedReason> }>();
   for (const { atMs, clients } of samples)
-    for (const [clientId, { requests, refusals }] of Object.entries(clients)) {
+    for (const [clientId, { requests, refusals, inactive = {} }] of Object.entries(clients)) {
       const client = found.get(clientId) ?? { requests: 0, reasons: new Map() };
       found.set(clientId, client);
       client.requests += requests;
-      for (const [reason, count] of Object.entries(refusals))
-        client.reasons.set(reason, {
-          count: (client.reasons.get(reason)?.count ?? 0) + count,
-          lastAtMs: atMs,
-        });
+      for (const [answer, counts] of [
+        ['refused', refusals],
+        ['inactive', inactive],
+      ] as const)
+        for (const [reason, count] of Object.entries(counts)) {
+          const key = `${answer} ${reason}`;
+          const sum = (client.reasons.get(key)?.count ?? 0) + count;
+          client.reasons.set(key, { answer, reason, count: sum, lastAtMs: atMs });
+        }
     }
   return [...found].map(([clientId, { requests, reasons }]) => ({
     ...{ clientId, requests },
-    reasons: [...reasons]
-      .map(([reason, counted]) => ({ reason, ...counted }))
-      .toSorted(({ count: some }, { count: others }) => others - some),
+    reasons: [...reasons.values()].toSorted(({ count: some }, { count: others }) => others - some),
   }));
 }
 
-/** Refusals of one reason that are a trouble of a client, whether or not they are usual. */
+/** Refusals or inactive answers of one reason that are a trouble of a client, whether or not they are usual. */
 const MIN_REFUSED = 10;
 
 /** Without a known client, strangers send some all the time. */
@@ -68,6 +77,19 @@ function isTimely(reason: string): boolean {
   return TIMELY.has(reason) || reasonKindOf(reason) === 'inactive';
 }
 
+/** Why tokens end that this server has issued. Every API meets them. */
+const ENDED: ReadonlySet<string> = new Set([
+  ...['expired', 'revoked', 'superseded', 'ancestor_ended', 'issued_before_cutoff'],
+  ...['grant_revoked', 'session_revoked', 'subject_revoked', 'subject_disabled'],
+  ...['client_revoked', 'client_disabled', 'client_gone', 'code_unknown', 'code_redeemed'],
+]);
+
+/** Tokens that are active, but not for the API that asks. They are a trouble if they are most of what it asks. */
+const OF_OTHERS: ReadonlySet<string> = new Set(['need_unmet', 'policy']);
+
+/** The share of damaged, unknown and foreign tokens that is a trouble. An API passes on what strangers send to it. */
+const DAMAGED_SHARE = 0.1;
+
 /** Page reasons that are about clients or addresses. */
 const LIMITS_OF_CLIENTS: ReadonlySet<string> = new Set([
   'too_many_wrong_secrets',
@@ -75,19 +97,31 @@ const LIMITS_OF_CLIENTS: ReadonlySet<string> = new Set([
   'too_many_requests',
 ]);
 
-/** Clients that are refused as no correct client is. @param samples of the time that counts as now */
-export function troubledClients(samples: readonly Sample[]): readonly RefusedClient[] {
+/** A client that is refused, or gets inactive answers, as no correct client does. */
+export interface TroubledClient extends RefusedClient {
+  /** Of all its reasons. */
+  readonly answer: Answer;
+}
+
+/** Clients with a trouble of their own. @param samples of the time that counts as now */
+export function troubledClients(samples: readonly Sample[]): readonly TroubledClient[] {
   return refusedClients(samples).flatMap(({ clientId, requests, reasons }) => {
     const least = clientId === UNNAMED ? MIN_UNNAMED : MIN_REFUSED;
-    const wrong = reasons.filter(
-      ({ reason, count }) =>
-        count >= least &&
+    const isWrong: Readonly<Record<Answer, (reason: string, count: number) => boolean>> = {
+      refused: (reason, count) =>
         !EXPECTED.has(reason) &&
         (clientId !== UNNAMED || !LIMITS_OF_CLIENTS.has(reason)) &&
         (LIMITS_OF_CLIENTS.has(reason) || reasonKindOf(reason) !== 'page') &&
         (!isTimely(reason) || count * 2 >= requests),
-    );
-    return wrong.length === 0 ? [] : [{ clientId, requests, reasons: wrong }];
+      inactive: (reason, count) =>
+        !ENDED.has(reason) && count >= requests * (OF_OTHERS.has(reason) ? 0.5 : DAMAGED_SHARE),
+    };
+    return (['refused', 'inactive'] as const).flatMap((answer) => {
+      const wrong = reasons.filter(
+        (one) => one.answer === answer && one.count >= least && isWrong[answer](one.reason, one.count),
+      );
+      return wrong.length === 0 ? [] : [{ answer, clientId, requests, reasons: wrong }];
+    });
   });
 }
 
@@ -102,20 +136,33 @@ export function refusedName(clientId: string, view: NamingView, { console: { ove
 /** Clients of each row. */
 const MAX_CLIENTS_SHOWN = 3;
 
-/** Reasons of refusals with their number and their clients, the most frequent first. */
+/** Inactive answers have rows of their own, so that frequent ones do not hide refusals. */
+const MAX_INACTIVE_SHOWN = 5;
+
+/** Reasons of refusals, then those of inactive answers, with their number and their clients, the most frequent first. */
 export function refusalsTable(samples: readonly Sample[], view: NamingView, texts: Texts): Html {
   const { overview: state, charts } = texts.console;
   const { counts, reasons } = topReasons(samples);
   const refused = refusedClients(samples);
-  if (reasons.length === 0) return html`<p class="empty">${state.noRefusals}</p>`;
-  const clientsOf = (code: string) =>
-    refused
+  const inactive = new Map<string, number>();
+  for (const { answer, reason, count } of refused.flatMap((client) => client.reasons))
+    if (answer === 'inactive') inactive.set(reason, (inactive.get(reason) ?? 0) + count);
+  const rows: readonly (readonly [Answer, reason: string, count: number])[] = [
+    ...reasons.map((code) => ['refused', code, counts.get(code) ?? 0] as const),
+    ...[...inactive]
+      .toSorted(([, some], [, others]) => others - some)
+      .slice(0, MAX_INACTIVE_SHOWN)
+      .map(([code, count]) => ['inactive', code, count] as const),
+  ];
+  if (rows.length === 0) return html`<p class="empty">${state.noRefusals}</p>`;
+  const shown = (answer: Answer, code: string) => {
+    const clients = refused
       .flatMap(({ clientId, reasons: own }) =>
-        own.filter(({ reason }) => reason === code).map(({ count }) => ({ clientId, count })),
+        own
+          .filter((one) => one.answer === answer && one.reason === code)
+          .map(({ count }) => ({ clientId, count })),
       )
       .toSorted(({ count: some }, { count: others }) => others - some);
-  const shown = (code: string) => {
-    const clients = clientsOf(code);
     return html`${clients
       .slice(0, MAX_CLIENTS_SHOWN)
       .map(
@@ -126,13 +173,21 @@ export function refusalsTable(samples: readonly Sample[], view: NamingView, text
   return html`<table class="refusals">
 <thead><tr><th scope="col">${state.refusalCount}</th><th scope="col">${state.refusalReason}</th><th scope="col">${state.refusalClients}</th></tr></thead>
 <tbody>
-${reasons.map(
-  (code) =>
-    html`<tr><td>${texts.formats.number(counts.get(code) ?? 0, 0)}</td><td>${
-      code === 'fault' ? charts.faults : reasonLine(code, texts)
-    } ${helpLink(view.base, code === 'fault' ? 'faults' : code, texts)}</td><td>${shown(code)}</td></tr>\n`,
+${rows.map(
+  ([answer, code, count]) =>
+    html`<tr><td>${texts.formats.number(count, 0)}</td><td>${
+      code === 'fault' ? charts.faults : answerLine(answer, code, texts)
+    } ${helpLink(view.base, code === 'fault' ? 'faults' : code, texts)}</td><td>${shown(answer, code)}</td></tr>\n`,
 )}</tbody>
 </table>`;
+}
+
+/** A reason. Those of inactive answers are marked, because their requests succeeded. */
+function answerLine(answer: Answer, reason: string, texts: Texts): Html {
+  const line = reasonLine(reason, texts);
+  return answer === 'refused'
+    ? html`${line}`
+    : html`<span class="badge">${texts.console.overview.answeredInactive}</span> ${line}`;
 }
 
 function helpLink(base: string, about: string, { console: { overview } }: Texts): Html {
@@ -151,7 +206,7 @@ export function isShared({ console: { partsOf }, session }: Visit): boolean {
   return isPostgresUrl(partsOf(session.person.subject).configuration.settings.database);
 }
 
-/** The refusals of one client in the last hour, for its page. */
+/** The refusals and inactive answers of one client in the last hour, for its page. */
 export function clientRefusals(
   { samples, nowMs, isShared: hasOtherServers }: Counted,
   { base, id: clientId }: { readonly base: string; readonly id: string },
@@ -168,7 +223,7 @@ export function clientRefusals(
       : html`<table class="refusals">
 <thead><tr><th scope="col">${state.refusalCount}</th><th scope="col">${state.refusalReason}</th><th scope="col">${state.refusalLast}</th></tr></thead>
 <tbody>
-${rows.map(({ reason, count, lastAtMs }) => html`<tr><td>${texts.formats.number(count, 0)}</td><td>${reasonLine(reason, texts)} ${helpLink(base, reason, texts)}</td><td>${ago(lastAtMs, nowMs, texts)}</td></tr>\n`)}</tbody>
+${rows.map(({ answer, reason, count, lastAtMs }) => html`<tr><td>${texts.formats.number(count, 0)}</td><td>${answerLine(answer, reason, texts)} ${helpLink(base, reason, texts)}</td><td>${ago(lastAtMs, nowMs, texts)}</td></tr>\n`)}</tbody>
 </table>`
   }
 <p class="note">${state.countedSince}${hasOtherServers ? html` ${state.ofThisServer}` : ''}${hasOthers ? html` ${state.notByName}` : ''} <a href="${urlOf(base, 'overview')}#refusals">${texts.console.pages.overview}</a></p>`;

@@ -8,7 +8,7 @@ import type { Settings } from '../config/options.ts';
 import type { Outage, Sample } from '../monitoring/history.ts';
 import type { Texts } from '../texts/texts.ts';
 import type { ConsolePageName } from './frame.ts';
-import { type RefusedClient, troubledClients } from './refusals.ts';
+import { type TroubledClient, troubledClients } from './refusals.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -21,8 +21,8 @@ export interface Trouble {
   readonly code: keyof Texts['console']['overview']['troubles'];
   /** How often, how many seconds, or how many days. */
   readonly count: number;
-  /** The client that was refused, for the code `client`. */
-  readonly refused?: RefusedClient;
+  /** The client, for the codes `client` and `inactive_answers`. */
+  readonly refused?: TroubledClient;
   /** What is down, for the codes `peer` and `peer_untried`. */
   readonly outage?: Outage;
 }
@@ -31,6 +31,7 @@ export interface Trouble {
 export const PLACES_OF_TROUBLES: Partial<Record<Trouble['code'], ConsolePageName>> = {
   ...{ sign_ins: 'audit', locked: 'users', registrations: 'clients', mails: 'mails', mails_delayed: 'mails' },
   ...{ faults: 'overview', refusals: 'overview', limits: 'overview', client: 'clients' },
+  inactive_answers: 'tokens',
   ...{ peer: 'issuers', peer_untried: 'issuers' },
   ...{ key_old: 'keys', no_next_key: 'keys', old_secrets: 'secrets' },
 };
@@ -109,7 +110,9 @@ export function troublesIn(facts: Facts): {
   const count = (of: (sample: Sample) => number) => sum(recent, of);
   const refused = troubledClients(samples?.filter(({ atMs }) => atMs > nowMs - CLIENTS_MS) ?? []);
   const named = new Map(
-    refused.map(({ clientId, reasons }) => [clientId, new Set(reasons.map(({ reason }) => reason))]),
+    refused
+      .filter(({ answer }) => answer === 'refused')
+      .map(({ clientId, reasons }) => [clientId, new Set(reasons.map(({ reason }) => reason))]),
   );
   const byClients = (isCounted: (reason: string) => boolean) => (sample: Sample) =>
     Object.entries(sample.clients).reduce(
@@ -175,7 +178,11 @@ export function troublesIn(facts: Facts): {
   );
   const ofClients = refused.map((client): Trouble => {
     const times = client.reasons.reduce((total, { count: one }) => total + one, 0);
-    return { code: 'client', count: times, refused: client };
+    return {
+      code: client.answer === 'refused' ? 'client' : 'inactive_answers',
+      count: times,
+      refused: client,
+    };
   });
   const outages = (samples?.at(-1)?.outages ?? []).flatMap((outage): readonly Trouble[] => {
     const untriedMs = nowMs - outage.lastMs;

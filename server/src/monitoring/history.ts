@@ -17,15 +17,17 @@ export const UNNAMED = '';
 /** Clients that the metrics or a sample do not name. */
 export const OTHERS = 'other';
 
-/** Clients that a sample names, at most. */
+/** Clients with refusals that a sample names, at most, and as many with inactive answers. */
 const MAX_CLIENTS = 50;
 
-/** Requests of a client that was refused. */
+/** Requests of a client that was refused, or whose introspection found an inactive token. */
 export interface ClientCounts {
   /** All of them, refused or not. */
   readonly requests: number;
   /** Refused ones by reason code. */
   readonly refusals: Readonly<Record<string, number>>;
+  /** Introspections that were answered inactive, by reason code. Absent if there were none. */
+  readonly inactive?: Readonly<Record<string, number>>;
 }
 
 /** What happened between two looks at the metrics. Plain data, because the supervisor sends it to its workers. */
@@ -37,7 +39,7 @@ export interface Sample {
   readonly requests: Readonly<Record<string, number>>;
   /** Refused requests by reason code, with faults as `fault`. */
   readonly refusals: Readonly<Record<string, number>>;
-  /** The clients with the most refusals, `UNNAMED` for requests without a known client, and `OTHERS` for all others. */
+  /** The clients with the most refusals or inactive answers, `UNNAMED` for requests without a known client, and `OTHERS` for all others. */
   readonly clients: Readonly<Record<string, ClientCounts>>;
   /** Requests per bucket of `http_server_request_duration_seconds`. */
   readonly latencies: readonly number[];
@@ -133,25 +135,28 @@ function outagesAfter(before: ReadonlyMap<string, Outage>, snapshot: Snapshot): 
 }
 
 type Totals = Omit<Sample, 'atMs' | 'seconds' | 'clients' | 'outages'> & {
-  readonly clients: ReadonlyMap<string, ClientCounts>;
+  readonly clients: ReadonlyMap<string, Required<ClientCounts>>;
 };
 
 function totalsOf(snapshot: Snapshot): Totals {
   const requests: Record<string, number> = {};
   const refusals: Record<string, number> = {};
-  const clients = new Map<string, { requests: number; readonly refusals: Record<string, number> }>();
+  const clients = new Map<
+    string,
+    { requests: number; readonly refusals: Record<string, number>; readonly inactive: Record<string, number> }
+  >();
   for (const [labels, value] of snapshot.grantd_requests_total ?? []) {
     const [operation = '', clientId = UNNAMED, , result = '', reason = ''] = labels;
     const name = COUNTED_OPERATIONS.find((item) => item === operation) ?? 'other';
     add(requests, name, value);
-    const client = clients.get(clientId) ?? { requests: 0, refusals: {} };
+    const client = clients.get(clientId) ?? { requests: 0, refusals: {}, inactive: {} };
     clients.set(clientId, client);
     client.requests += countOf(value);
     if (result === 'fault') add(refusals, 'fault', value);
     else if (result === 'refused' && reason !== '') {
       add(refusals, reason, value);
       add(client.refusals, reason, value);
-    }
+    } else if (result === 'inactive') add(client.inactive, reason, value);
   }
   const storage = snapshot.db_client_operation_duration_seconds ?? [];
   return {
@@ -210,24 +215,44 @@ function countsSince(now: Totals['requests'], before: Totals['requests']): Total
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }
 
-/** The clients with refusals since then. */
+/** The clients with refusals or inactive answers since then. Each kind has its places, so that neither displaces the other. */
 function clientsSince(now: Totals['clients'], before: Totals['clients']): Sample['clients'] {
-  const refused: (readonly [id: string, ClientCounts])[] = [];
-  for (const [id, { requests, refusals }] of now) {
+  const found: (readonly [id: string, Required<ClientCounts>])[] = [];
+  for (const [id, { requests, refusals, inactive }] of now) {
     const earlier = before.get(id);
-    const recent = countsSince(refusals, earlier?.refusals ?? {});
-    if (Object.keys(recent).length > 0)
-      refused.push([id, { requests: since(requests, earlier?.requests), refusals: recent }]);
+    const recent = {
+      refusals: countsSince(refusals, earlier?.refusals ?? {}),
+      inactive: countsSince(inactive, earlier?.inactive ?? {}),
+    };
+    if (total(recent.refusals) + total(recent.inactive) > 0)
+      found.push([id, { requests: since(requests, earlier?.requests), ...recent }]);
   }
-  refused.sort(([, { refusals: some }], [, { refusals: others }]) => total(others) - total(some));
-  const named = new Map(refused.slice(0, MAX_CLIENTS));
-  for (const [, client] of refused.slice(MAX_CLIENTS)) {
-    const { requests, refusals } = named.get(OTHERS) ?? { requests: 0, refusals: {} };
-    const sums = { ...refusals };
-    for (const [reason, count] of Object.entries(client.refusals)) add(sums, reason, count);
-    named.set(OTHERS, { requests: requests + client.requests, refusals: sums });
+  const first = (kind: 'refusals' | 'inactive') =>
+    found
+      .filter(([, counts]) => total(counts[kind]) > 0)
+      .toSorted(([, some], [, others]) => total(others[kind]) - total(some[kind]))
+      .slice(0, MAX_CLIENTS);
+  const named = new Map([...first('refusals'), ...first('inactive')]);
+  const others = { requests: 0, refusals: {}, inactive: {}, ...named.get(OTHERS) };
+  for (const [id, client] of found) {
+    if (named.has(id)) continue;
+    others.requests += client.requests;
+    others.refusals = sumsOf(others.refusals, client.refusals);
+    others.inactive = sumsOf(others.inactive, client.inactive);
   }
-  return Object.fromEntries(named);
+  if (others.requests > 0) named.set(OTHERS, others);
+  return Object.fromEntries(
+    [...named].map(([id, { requests, refusals, inactive }]) => [
+      id,
+      { requests, refusals, ...(Object.keys(inactive).length > 0 && { inactive }) },
+    ]),
+  );
+}
+
+function sumsOf(some: ClientCounts['refusals'], more: ClientCounts['refusals']): ClientCounts['refusals'] {
+  const sums = { ...some };
+  for (const [reason, count] of Object.entries(more)) add(sums, reason, count);
+  return sums;
 }
 
 function total(counts: Readonly<Record<string, number>>): number {

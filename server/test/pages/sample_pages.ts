@@ -1090,11 +1090,24 @@ const SAMPLES: readonly Sample[] = [
       {
         ...{ code: 'client', count: 200 },
         refused: {
-          ...{ clientId: 'photos/web', requests: 230 },
+          ...{ answer: 'refused', clientId: 'photos/web', requests: 230 },
           reasons: [
-            { reason: 'client_secret_wrong', count: 180, lastAtMs: NOW_MS - 60_000 },
-            { reason: 'scope_not_allowed', count: 20, lastAtMs: NOW_MS - 400_000 },
+            {
+              ...{ answer: 'refused', reason: 'client_secret_wrong' },
+              ...{ count: 180, lastAtMs: NOW_MS - 60_000 },
+            },
+            {
+              ...{ answer: 'refused', reason: 'scope_not_allowed' },
+              ...{ count: 20, lastAtMs: NOW_MS - 400_000 },
+            },
           ],
+        },
+      },
+      {
+        ...{ code: 'inactive_answers', count: 12 },
+        refused: {
+          ...{ answer: 'inactive', clientId: 'photos/web', requests: 12 },
+          reasons: [{ answer: 'inactive', reason: 'bad_signature', count: 12, lastAtMs: NOW_MS - 60_000 }],
         },
       },
     ],

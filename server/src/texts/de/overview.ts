@@ -76,6 +76,10 @@ export const OVERVIEW: typeof en.OVERVIEW = {
       'In den letzten 15 Minuten wurde 1 Anfrage abgelehnt.',
       'In den letzten 15 Minuten wurden # Anfragen abgelehnt.',
     ),
+    inactive_answers: plural(
+      'In den letzten 15 Minuten wurde bei 1 Introspektion „inaktiv“ geantwortet.',
+      'In den letzten 15 Minuten wurde bei # Introspektionen „inaktiv“ geantwortet.',
+    ),
     peer: plural('1 Server antwortet nicht.', '# Server antworten nicht.'),
     peer_untried: plural('1 Server hat nicht geantwortet.', '# Server haben nicht geantwortet.'),
     registrations: plural(
@@ -102,10 +106,11 @@ export const OVERVIEW: typeof en.OVERVIEW = {
   lastChanges: (shown) => `Die letzten ${shown}.`,
   someChanges: (shown, all) => `${shown} von ${all}.`,
   allEvents: 'Alle Änderungen seit gestern',
-  refusals: 'Häufigste Ablehnungen',
+  refusals: 'Häufigste Ablehnungen und inaktive Antworten',
   noRefusals: 'Keine.',
-  refusalsOfClient: 'Abgelehnte Anfragen der letzten Stunde',
-  refusalCount: 'Abgelehnt',
+  refusalsOfClient: 'Abgelehnte Anfragen und inaktive Antworten der letzten Stunde',
+  refusalCount: 'Wie oft',
+  answeredInactive: '„inaktiv“ geantwortet',
   refusalReason: 'Warum',
   signing: 'Signaturschlüssel',
   signs: (algorithm, age) => `${algorithm}: Ein Schlüssel signiert, der ${age} entstanden ist.`,
@@ -221,6 +226,13 @@ export const OVERVIEW: typeof en.OVERVIEW = {
         means: 'Eine Anwendung wurde in 15 Minuten mindestens 10-mal aus demselben Grund abgelehnt.',
         look: 'Die Seite der Anwendung zeigt die Ablehnungen nach Gründen. Das Log enthält jede einzelne, mit der Option logAddresses auch ihre Adresse.',
         act: 'Korrigieren Sie die Registrierung oder die Anwendung. Ein falsches Geheimnis wurde oft nur auf einer Seite ausgetauscht.',
+      },
+      inactive_answers: {
+        title: 'Eine API erhält inaktive Antworten',
+        means:
+          'Eine API hat in 15 Minuten mindestens 10 Token prüfen lassen, die beschädigt, unbekannt, von einem anderen Aussteller oder nicht für sie bestimmt sind. Sie erfährt nur active: false, nicht den Grund.',
+        look: 'Die Seite der Anwendung zeigt die Gründe, und das Log jeden einzelnen Fall. Haben Sie ein solches Token, lassen Sie es auf der Seite „Token“ erklären.',
+        act: 'Prüfen Sie, von welchem Aussteller die Aufrufer der API ihre Token haben und ob ein Proxy den Header Authorization ändert oder kürzt.',
       },
       mails: {
         title: 'E-Mails konnten nicht verschickt werden',

@@ -78,6 +78,10 @@ export const OVERVIEW = {
       '1 request was refused in the last 15 minutes.',
       '# requests were refused in the last 15 minutes.',
     ),
+    inactive_answers: plural(
+      '1 introspection was answered inactive in the last 15 minutes.',
+      '# introspections were answered inactive in the last 15 minutes.',
+    ),
     peer: plural('1 server does not answer.', '# servers do not answer.'),
     peer_untried: plural('1 server has not answered.', '# servers have not answered.'),
     registrations: plural(
@@ -101,10 +105,11 @@ export const OVERVIEW = {
   lastChanges: (shown: string) => `The last ${shown}.`,
   someChanges: (shown: string, all: string) => `${shown} of ${all}.`,
   allEvents: 'All changes since yesterday',
-  refusals: 'Most frequent refusals',
+  refusals: 'Most frequent refusals and inactive answers',
   noRefusals: 'None.',
-  refusalsOfClient: 'Refused requests of the last hour',
-  refusalCount: 'Refused',
+  refusalsOfClient: 'Refused requests and inactive answers of the last hour',
+  refusalCount: 'How often',
+  answeredInactive: 'answered inactive',
   refusalReason: 'Why',
   signing: 'Signing keys',
   signs: (algorithm: string, age: string) => `${algorithm}: a key made ${age} signs.`,
@@ -217,6 +222,13 @@ export const OVERVIEW = {
         means: 'One client was refused at least 10 times in 15 minutes for the same reason.',
         look: 'The page of the client shows its refusals by reason. The log has each of them, and with the option logAddresses its address.',
         act: 'Correct the registration or the client. A wrong secret has often been rotated on one side only.',
+      },
+      inactive_answers: {
+        title: 'An API gets inactive answers',
+        means:
+          'One API introspected at least 10 tokens in 15 minutes that are damaged, unknown, from another issuer, or not meant for it. The API only gets active: false, without the reason.',
+        look: 'The page of the client shows the reasons. The log has each of them. If you have such a token, explain it on the page Tokens.',
+        act: 'Look which issuer the callers of the API get their tokens from, and whether a proxy changes or cuts the Authorization header.',
       },
       mails: {
         title: 'Emails could not be sent',
