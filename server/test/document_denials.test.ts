@@ -372,6 +372,9 @@ describe('a running server', () => {
       'the denial is finished',
     );
     assert.equal(finished.clients, 1);
+    const flags = ['--type', 'client_removed', '--client', id, '--json'];
+    const [removal] = JSON.parse(await grantdPrints(server.folder, ['audit', 'list', ...flags]));
+    assert.equal(removal.actor, 'server', 'the client has not removed its registration');
     assert.deepEqual(await introspect(server.url, token), { active: false });
   });
 });

@@ -64,11 +64,14 @@ test('a start with a smaller policy ends the tokens beyond it, and no others', a
   await restart(...OPTIONS.slice(0, -1), 'https://other.example');
   await ends('for the API');
   const trail = await grantdPrints(server.folder, ['audit', 'list', '--type', 'grant_revoked', '--json']);
-  const events: readonly { readonly actor: string }[] = JSON.parse(trail);
+  const events: readonly { readonly actor: string; readonly reason?: string }[] = JSON.parse(trail);
   assert.deepEqual(
-    events.map(({ actor }) => actor),
-    Array(5).fill('server'),
+    events.map(({ actor, reason }) => `${actor} ${reason}`),
+    Array(5).fill('server beyond_policy'),
   );
+  const changes = await grantdPrints(server.folder, ['audit', 'list', '--type', 'client_changed', '--json']);
+  const actors = JSON.parse(changes).map(({ actor }: { readonly actor: string }) => actor);
+  assert.deepEqual([...new Set(actors)], ['server']);
 });
 
 test('an outage at the start delays the end of tokens beyond the policy', async () => {

@@ -64,6 +64,7 @@ test('each cause has its own sentence in each language, and an event that leads 
   const reasons = [
     ...ENDING_REASONS,
     ...['refresh_token_reused', 'code_reused', 'consent_withdrawn', 'left_group:staff', 'groups_changed'],
+    'beyond_policy',
   ];
   const event = (facts: Partial<AuditEventView>): AuditEventView => ({
     ...{ number: 1, at: new Date(0).toISOString(), type: 'grant_revoked', target: 'x', subject: 'ada' },

@@ -113,5 +113,15 @@ describe('registrations', () => {
     assert.ok((await names()).includes('fresh'));
     await grantdPrints(folder, ['gc']);
     assert.deepEqual(await names(), ['after', 'agreed'], 'a consent keeps a client');
+
+    inDatabase("UPDATE clients SET registered_at = registered_at - 3456000 WHERE name = 'after'");
+    await server.stop();
+    const port = ['--port', new URL(server.url).port];
+    server = await workbench.start(folder, ['--registration', 'open', ...port]);
+    await server.logged(({ event }) => event === 'swept', 'the server has swept');
+    assert.deepEqual(await names(), ['agreed']);
+    const printed = await grantdPrints(folder, ['audit', 'list', '--type', 'client_removed', '--json']);
+    const actors = JSON.parse(printed).map(({ actor }: { readonly actor: string }) => actor);
+    assert.deepEqual(new Set(actors), new Set(['cli', 'server']), 'no client removed its own registration');
   });
 });

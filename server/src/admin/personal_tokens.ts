@@ -178,6 +178,9 @@ async function isBeyondOptions(
   return !isAdmitted(policy, await people.bySubject(token.subject));
 }
 
+/** The reason of the events about tokens that the options no longer allow. */
+const BEYOND_POLICY = 'beyond_policy';
+
 /**
  * Ends the live tokens that the options do not allow, at a start (ADR 216). An API that is disabled for a while is no reason.
  * @returns how many have ended; `undefined` without personal access tokens: then it ends none
@@ -195,7 +198,7 @@ export async function endBeyondOptions(
     const beyond: PersonalToken[] = [];
     for (const token of known)
       if (live.has(token.id) && (await isBeyondOptions(parts, policy, token))) beyond.push(token);
-    await endTokens(parts, beyond);
+    await endTokens(parts, beyond, BEYOND_POLICY);
     ended += beyond.length;
     after = known.length < PAGE ? undefined : known.at(-1)?.id;
   }

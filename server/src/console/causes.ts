@@ -25,6 +25,7 @@ export function causeOf(event: AuditEventView, isItself: boolean): Cause | undef
     case 'code_reused':
     case 'consent_withdrawn':
     case 'groups_changed':
+    case 'beyond_policy':
     case 'factors_reset':
     case 'factor_removed':
     case 'provider_unlinked':

@@ -258,16 +258,20 @@ export async function liveOf(
   return new Set((await Promise.all(live)).flat());
 }
 
-/** Ends tokens, and forgets their names. */
+/**
+ * Ends tokens, and forgets their names.
+ * @param reason of the events. Default: none
+ */
 export async function endTokens(
   {
     storage,
     personalTokens,
   }: { readonly storage: Pick<Store, 'revokeAll'> } & Pick<Reading, 'personalTokens'>,
   tokens: readonly Pick<PersonalToken, 'id' | 'subject'>[],
+  reason?: string,
 ): Promise<void> {
   for (const { id, subject } of tokens)
-    await askStorage(() => storage.revokeAll({ principal: 'grant', id, subject }));
+    await askStorage(() => storage.revokeAll({ principal: 'grant', id, subject, reason }));
   await personalTokens.forget(tokens.map(({ id }) => id));
 }
 

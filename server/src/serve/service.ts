@@ -225,7 +225,7 @@ async function openData(given: Given) {
   await refuseKnownPasswords(configuration, instance);
   await refuseUnknownInCodeOptions(configuration, instance);
   const tokens = tokenPolicy(configuration.settings);
-  if (tokens !== undefined) await prepareClient(instance.storage, tokens);
+  if (tokens !== undefined) await prepareClient(instance.actingAs('server').storage, tokens);
   // Before this process records anything.
   const clock = new ClockWatch(instance, { log });
   await askStorage(() => clock.look());
@@ -435,7 +435,7 @@ async function recordConfiguration(
 }
 
 async function sweep(
-  { database, issuer, storage, sweepProgram }: Instance,
+  instance: Instance,
   { sweepInterval: intervalSeconds, unusedRegistrationLifetime: unusedFor }: Settings,
   clock: ClockWatch,
   log: SweepLog,
@@ -444,8 +444,11 @@ async function sweep(
   const deletionLimitMs = () => clock.deletionLimitMs();
   // Rejects only when aborted.
   await pause(FIRST_SWEEP_AFTER_MS, undefined, { signal, ref: false }).catch(() => undefined);
+  const { database, issuer } = instance;
   const { file: path } = database;
   if (path === undefined) {
+    // A client that is removed has not removed its registration itself.
+    const { storage, sweepProgram } = instance.actingAs('server');
     const bounds = () => ({ unusedFor, untilMs: deletionLimitMs() });
     return sweepPeriodically(sweepable(storage, sweepProgram, bounds), intervalSeconds, log, signal);
   }

@@ -4,6 +4,7 @@ import type { AliveCount, AliveTokens, RevocationTarget } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import type { SweepingBounds } from '../data/program_data.ts';
 import { checkAfterCrash, sqliteDatabase } from '../data/sqlite_database.ts';
+import { actingAs } from '../data/tables.ts';
 import { type Sweep, sweepable, sweepOnce } from './sweeper.ts';
 
 export interface SweepingOrder extends SweepingBounds {
@@ -64,7 +65,8 @@ port.close();
 async function sweep({ path, issuer, ...bounds }: SweepingOrder): Promise<void> {
   const database = sqliteDatabase(path, { checkpointPages: CHECKPOINT_PAGES });
   try {
-    const { storage, sweepProgram } = await database.open(issuer);
+    // A client that is removed has not removed its registration itself.
+    const { storage, sweepProgram } = actingAs('server', await database.open(issuer));
     await sweepOnce(
       sweepable(storage, sweepProgram, () => bounds),
       log,

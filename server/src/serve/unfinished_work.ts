@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AuthorizationServer } from '@grantd/core';
 import { finishDenials } from '../data/document_denials.ts';
+import { actingAs } from '../data/tables.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { Log } from '../log/log.ts';
 import { causeOf } from '../log/logged_error.ts';
@@ -69,7 +70,7 @@ export function unfinishedWork(
     await deliverer.begin();
     await mail?.deliverer.begin();
     // Last, because a denial can have many clients.
-    const clients = await finishDenials({ deniedDocuments, storage }, signal);
+    const clients = await finishDenials({ deniedDocuments, storage: actingAs('server', storage) }, signal);
     if (clients > 0) log.info({ event: 'document_denial_finished', clients });
   };
   const interval = sweeps ? CHECK_EVERY_MS : FALLBACK_CHECK_EVERY_MS;

@@ -20,6 +20,8 @@ export const CAUSES: typeof en.CAUSES = {
   consent_withdrawn: 'Die Einwilligung des Benutzers für diese Anwendung wurde zurückgenommen.',
   left_group: 'Der Benutzer ist nicht mehr in der Gruppe, für die die Anwendung ist.',
   groups_changed: 'Die Anwendung ist jetzt für andere Gruppen, und der Benutzer ist in keiner davon.',
+  beyond_policy:
+    'Die Optionen des Servers erlauben dieses persönliche Zugriffstoken nicht mehr. Der Server hat es deshalb nach einem Start beendet.',
   signed_out: 'Der Benutzer hat sich abgemeldet.',
   session_ended_by_operator: 'Ein Betreiber hat die Sitzung des Benutzers beendet.',
   access_ended_by_user: 'Der Benutzer hat alle seine Zugriffe beendet.',

@@ -209,6 +209,7 @@ export const EVENTS: typeof en.EVENTS = {
     code_reused: ' wegen der erneuten Benutzung des Codes',
     consent_withdrawn: ', weil die Einwilligung zurückgenommen wurde',
     groups_changed: ', weil die Anwendung jetzt für andere Gruppen ist',
+    beyond_policy: ', weil die Optionen das persönliche Zugriffstoken nicht mehr erlauben',
     password_set: ', weil sich das Passwort geändert hat',
     factors_reset: ', weil alle Faktoren entfernt wurden',
     factor_removed: ', weil ein Faktor entfernt wurde',

@@ -18,6 +18,8 @@ export const CAUSES = {
   consent_withdrawn: 'The consent of the user for this client was withdrawn.',
   left_group: 'The user has left the group for which the client is.',
   groups_changed: 'The client is for other groups now, and the user is in none of them.',
+  beyond_policy:
+    'The options of the server no longer allow this personal access token. The server therefore ended it after a start.',
   signed_out: 'The user has signed out.',
   session_ended_by_operator: 'An operator has ended the session of the user.',
   access_ended_by_user: 'The user has ended all their access.',

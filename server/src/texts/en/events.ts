@@ -19,7 +19,8 @@ type EndReason =
   | 'refresh_token_reused'
   | 'code_reused'
   | 'consent_withdrawn'
-  | 'groups_changed';
+  | 'groups_changed'
+  | 'beyond_policy';
 
 /** Sentences about users who change something of their own. */
 type OwnType = Extract<
@@ -222,6 +223,7 @@ export const EVENTS = {
     code_reused: ', because the code was used again',
     consent_withdrawn: ', because the consent was withdrawn',
     groups_changed: ', because the client is for other groups now',
+    beyond_policy: ', because the options no longer allow the personal access token',
     password_set: ', because the password changed',
     factors_reset: ', because all factors were removed',
     factor_removed: ', because a factor was removed',
