@@ -220,6 +220,10 @@ test('the help explains each trouble and each reason code in each language, and 
       assert.match(page, /href="\/console\/(?:tokens|clients|users|audit)"/);
       assert.ok(list.includes(`<li id="${code}">`), code);
     }
+    const { inactive, ended } = help.ofReasons;
+    assert.ok(explain('expired').includes(escaped(inactive.act)));
+    for (const code of ['subject_revoked', 'client_disabled', 'grant_revoked'])
+      assert.ok(explain(code).includes(escaped(ended.act)), `${code}: refresh tokens have ended as well`);
     assert.ok(explain('<b>').includes(help.unknown) && !explain('<b>').includes('<b>'));
   }
 });

@@ -1,4 +1,5 @@
 // Explains what the overview calls wrong, and the reason codes: what each means, where to look, and what to do.
+import type { InactiveReason } from '@grantd/core';
 import { html } from 'hono/html';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/formats/html.ts';
@@ -18,8 +19,21 @@ export interface HelpView extends ConsoleView {
   readonly about: string;
 }
 
-const PLACES: Readonly<Record<ReasonKind | 'limit', readonly ConsolePageName[]>> = {
+/** Reasons why a token is inactive whose refresh token has ended with it. */
+const ENDED: ReadonlySet<string> = new Set<InactiveReason>([
+  ...(['revoked', 'grant_revoked', 'session_revoked', 'subject_revoked', 'subject_disabled'] as const),
+  ...([
+    'client_revoked',
+    'client_disabled',
+    'client_gone',
+    'issued_before_cutoff',
+    'ancestor_ended',
+  ] as const),
+]);
+
+const PLACES: Readonly<Record<ReasonKind | 'limit' | 'ended', readonly ConsolePageName[]>> = {
   inactive: ['tokens', 'audit'],
+  ended: ['tokens', 'audit'],
   refused: ['clients', 'audit'],
   page: ['users', 'audit'],
   limit: ['users', 'audit'],
@@ -71,7 +85,7 @@ function reason(code: string, base: string, texts: Texts): Explained {
   const meaning = reasonIn(texts, code);
   if (meaning === undefined)
     return { title: pages.help, body: html`<p class="empty">${overview.help.unknown}</p>` };
-  const kind = LIMITS.has(code) ? 'limit' : reasonKindOf(code);
+  const kind = LIMITS.has(code) ? 'limit' : ENDED.has(code) ? 'ended' : reasonKindOf(code);
   const { look, act } = overview.help.ofReasons[kind];
   return {
     title: code,

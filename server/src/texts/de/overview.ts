@@ -131,7 +131,11 @@ export const OVERVIEW: typeof en.OVERVIEW = {
     ofReasons: {
       inactive: {
         look: 'Die Seite „Token“ erklärt das Token: seit wann es ungültig ist und was es beendet hat.',
-        act: 'Die Anwendung holt ein neues Token. Betrifft es viele Token, suchen Sie im Protokoll einen Widerruf, eine Deaktivierung oder einen Ablauf.',
+        act: 'Die Anwendung holt ein neues Token, mit ihrem Erneuerungstoken, wenn sie eines hat. Betrifft es viele Token, suchen Sie im Protokoll, was zu dieser Zeit geschah.',
+      },
+      ended: {
+        look: 'Die Seite „Token“ erklärt das Token: seit wann es ungültig ist und was es beendet hat.',
+        act: 'Auch die Erneuerungstoken sind beendet. Soll der Zugriff weitergehen, aktivieren Sie, was deaktiviert ist. Danach meldet sich der Benutzer neu an, oder eine Anwendung ohne Benutzer holt ein neues Token. Betrifft es viele Token, suchen Sie im Protokoll einen Widerruf oder eine Deaktivierung.',
       },
       refused: {
         look: 'Die Zeile im Log nennt die Anwendung und den falschen Wert. Die Seite der Anwendung zeigt, wofür sie registriert ist.',

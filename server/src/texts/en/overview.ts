@@ -130,7 +130,11 @@ export const OVERVIEW = {
     ofReasons: {
       inactive: {
         look: 'Explain the token on the page Tokens. It says since when the token is dead, and what has ended it.',
-        act: 'The client gets a new token. If many tokens are concerned, look for one revocation, disabling or expiry in the audit trail.',
+        act: 'The client gets a new token, with its refresh token if it has one. If many tokens are concerned, look in the audit trail for what happened at that time.',
+      },
+      ended: {
+        look: 'Explain the token on the page Tokens. It says since when the token is dead, and what has ended it.',
+        act: 'Refresh tokens have ended as well. If the access should go on, enable what is disabled. Then the user signs in again, or a client without a user gets a new token. If many tokens are concerned, look for one revocation or disabling in the audit trail.',
       },
       refused: {
         look: 'The log line with this reason names the client and the value that was wrong. The page of the client shows what it is registered for.',
