@@ -375,6 +375,10 @@ describe('a file of grantd apply', () => {
       ].join('\n'),
     );
     assert.equal(
+      await refusal('groups: {"a, b": {}}'),
+      'grantd: grantd.yaml:1:10: groups.a, b: expected no comma, because options separate the names of groups by commas\n',
+    );
+    assert.equal(
       await refusal(`groups: {staff: {members: [bob]}}
 clients:
   app: {redirect_uris: ["https://a.example/cb"], token_endpoint_auth_method: none, allowed_groups: [stuff]}

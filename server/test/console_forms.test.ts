@@ -1,4 +1,5 @@
 // The forms of the console: which operations they reach, and what they do with what is typed.
+// Long: the forms of all pages share one server and one administrator.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { call } from '../src/admin/in_process.ts';
@@ -217,6 +218,24 @@ describe('forms', () => {
     );
     const bad = await add({ ...typed, 'claims.email': 'peggy', claims: '', password: 'correct horse' });
     assert.match(bad.html, /id="field-claims-email-problem"/);
+    for (const [claim, value, expected] of [
+      ['birthdate', '30.11.1990', 'a date such as 1990-01-31'],
+      ['birthdate', '2023-02-30', 'a date such as 1990-01-31'],
+      ['picture', 'foo', 'a URL such as'],
+      ['website', 'javascript:alert(1)', 'a URL such as'],
+      ['zoneinfo', '+01:00', 'a time zone such as'],
+      ['locale', 'Deutsch (DE)', 'a language tag such as'],
+    ] as const) {
+      const unfit = await add({
+        ...typed,
+        [`claims.${claim}`]: value,
+        claims: '',
+        password: 'correct horse',
+      });
+      assert.equal(unfit.status, 400, value);
+      const problem = unfit.html.split(`id="field-claims-${claim}-problem"`)[1]?.slice(0, 200) ?? '';
+      assert.match(problem, new RegExp(`expected ${expected}`, 'i'), value);
+    }
     const added = await add({ ...typed, claims: '{"desk": 7, "floor": 2}', password: 'correct horse' });
     assert.match(added.html, /The user is added\./);
     const before = await userOf('peggy');

@@ -10,9 +10,9 @@ import { type Browser, unescaped } from './harness/browser.ts';
 import { startConsole } from './harness/console_server.ts';
 
 test('each refusal of an operation has a code that is used, and a sentence in every language', () => {
-  const sources = globSync('{server/src/{admin,console,mail},core/src/{registration,server}}/*.ts').map(
-    (path) => readFileSync(path, 'utf8'),
-  );
+  const sources = globSync(
+    '{server/src/{admin,console,mail,people},core/src/{registration,server}}/*.ts',
+  ).map((path) => readFileSync(path, 'utf8'));
   const codes = sources.flatMap((source) => [...source.matchAll(/\['([a-z]+_[a-z_]+|required)'[,\]]/g)]);
   const used = new Set(codes.map(([, code]) => code));
   const unused = Object.keys(EN.console.refusals).filter(

@@ -689,6 +689,8 @@ describe('what an import leaves out is in the report', () => {
             phone_number_verified: ['true'],
             updated_at: ['1700000000'],
             birthdate: ['1990-01-31'],
+            zoneinfo: ['Central Europe'],
+            picture: ['me.png'],
             street: ['1 High Street'],
             locality: ['Oxford'],
             country: ['UK'],
@@ -727,6 +729,8 @@ describe('what an import leaves out is in the report', () => {
       'clientConsents: not imported',
       'roles (auditor, billing/admin): not imported: use --roles-as-groups, or groups or claims',
       'links (azure): not imported, because the issuer is unknown: the user connects the account again on the account page',
+      'claims: zoneinfo: left out: expected a time zone such as Europe/Paris',
+      'claims: picture: left out: expected a URL such as https://example.com/ada',
     ]);
     const user = (name: string) => users.find(({ username }) => username === name);
     assert.deepEqual(user('fee').claims, {

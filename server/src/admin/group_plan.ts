@@ -9,6 +9,7 @@ import {
   joinGroup,
   leaveAdministrators,
   leaveGroup,
+  requireNewGroupName,
 } from './groups.ts';
 import { type OperationParts, requireReachable } from './operation.ts';
 import {
@@ -36,6 +37,8 @@ export async function planGroup(
   const before = stored.find((group) => nameKey(group.name) === nameKey(name));
   if (before !== undefined && before.name !== name)
     return [{ path, problem: `there is a group ${before.name}, which differs only by look-alike letters` }];
+  const unnamable = before === undefined ? problemOf(() => requireNewGroupName(name)) : undefined;
+  if (unnamable !== undefined) return [{ path, problem: unnamable }];
   const unreachable = problemOf(() => requireReachable(parts, signInPolicy));
   if (unreachable !== undefined) return [{ path: [...path, 'sign_in_policy'], problem: unreachable }];
   const wanted: Person[] = [];

@@ -8,6 +8,7 @@ import type { Person } from '../data/people.ts';
 import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { Administrators, NoAdministratorLeft } from '../people/administrators.ts';
 import { AccessEnding } from '../people/groups.ts';
+import { hasNoComma } from '../people/import_lines.ts';
 import type { Caller } from './caller.ts';
 import { labelled } from './command_form.ts';
 import {
@@ -109,6 +110,12 @@ export function groupVersion({ name, description, signInPolicy }: Group): object
 export function requireGroupName(name: string): void {
   const expected = nameProblem(name);
   if (expected !== undefined) throw new InvalidInput('name', ['name_form', JSON.stringify(name), expected]);
+}
+
+/** @throws {InvalidInput} the text cannot name a new group */
+export function requireNewGroupName(name: string): void {
+  requireGroupName(name);
+  if (!hasNoComma(name)) throw new InvalidInput('name', ['group_comma']);
 }
 
 /** @throws {InvalidInput} the text cannot describe a group */
@@ -370,7 +377,7 @@ export const GROUP_OPERATIONS = {
       lines: (_, { name }) => `added the group ${name}`,
     },
     check({ name: wanted, description: about = '' }) {
-      requireGroupName(wanted);
+      requireNewGroupName(wanted);
       requireDescription(about);
     },
     async prepare(parts, { sign_in_policy: signInPolicy }) {

@@ -10,7 +10,7 @@ import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import { ANY_WAY, type WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { counts } from '../people/consents.ts';
 import { setDisabled } from '../people/enabling.ts';
-import { claimTypeOf, hasPrototypeMember, isOfClaimType } from '../people/import_lines.ts';
+import { claimTypeOf, hasPrototypeMember, isOfClaimType, unmetFormOf } from '../people/import_lines.ts';
 import { type FactorChange, type MailParameters, MailQueue } from '../people/mailing.ts';
 import { isPasswordHash } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
@@ -67,6 +67,8 @@ export function requireClaims(claims: Claims): void {
     const kind = claimTypeOf(name);
     if (kind !== undefined && !isOfClaimType(value, kind.type))
       throw new InvalidInput(`claims.${name}`, ['claim_form', JSON.stringify(value), kind.expected]);
+    const unmet = unmetFormOf(name, value);
+    if (unmet !== undefined) throw new InvalidInput(`claims.${name}`, [unmet.code, JSON.stringify(value)]);
     if (addressProblem(name, value) !== undefined) {
       const code = name === 'email' ? 'email_form' : 'phone_form';
       throw new InvalidInput(`claims.${name}`, [code, JSON.stringify(value)]);

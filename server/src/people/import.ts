@@ -18,7 +18,7 @@ import type { NewIdentity, UpstreamIdentities } from '../data/upstream_identitie
 import { NO_PASSWORD, type WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { setDisabled } from './enabling.ts';
 import { AccessEnding } from './groups.ts';
-import type { ImportLine, LineProblem } from './import_lines.ts';
+import { hasNoComma, type ImportLine, type LineProblem } from './import_lines.ts';
 import { MailQueue } from './mailing.ts';
 import type { SessionEnding } from './sessions.ts';
 import { inDirectory } from './ways_to_sign_in.ts';
@@ -173,6 +173,11 @@ export class PeopleImport {
       const name = nameAsKept(typed);
       const key = nameKey(name);
       if (!this.#groups.has(key) && this.#wish.createsGroups) {
+        if (!hasNoComma(name))
+          return {
+            username: said.username,
+            reason: `groups: ${name}: expected no comma, because options separate the names of groups by commas`,
+          };
         if (!this.#wish.isDryRun)
           await this.#parts.groups.add({ name, description: '' }, this.#parts.clock());
         this.#groups.set(key, name);

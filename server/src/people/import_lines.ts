@@ -57,6 +57,73 @@ export function claimTypeOf(name: string): { readonly type: string; readonly exp
   );
 }
 
+/** The form of a standard claim that is a text. */
+interface ClaimForm {
+  /** Of the refusal. */
+  readonly code: 'date_form' | 'url_form' | 'zone_form' | 'locale_form';
+  readonly expected: string;
+  readonly fits: (text: string) => boolean;
+}
+
+const URL_FORM: ClaimForm = {
+  ...{ code: 'url_form', expected: 'a URL such as https://example.com/ada', fits: isWebUrl },
+};
+
+/** Claims whose form OpenID Connect Core §5.1 defines. */
+const CLAIM_FORMS: ReadonlyMap<string, ClaimForm> = new Map([
+  ['profile', URL_FORM],
+  ['picture', URL_FORM],
+  ['website', URL_FORM],
+  [
+    'birthdate',
+    {
+      ...{ code: 'date_form', fits: isBirthdate },
+      expected: 'a date such as 1990-01-31, a year such as 1990, or 0000-01-31 without the year',
+    },
+  ],
+  ['zoneinfo', { code: 'zone_form', expected: 'a time zone such as Europe/Paris', fits: isTimeZone }],
+  ['locale', { code: 'locale_form', expected: 'a language tag such as en-US', fits: isLocale }],
+]);
+
+/** The form of a standard claim that a value does not have. @returns `undefined` if the value is allowed */
+export function unmetFormOf(name: string, value: unknown): ClaimForm | undefined {
+  const form = CLAIM_FORMS.get(name);
+  return form === undefined || (typeof value === 'string' && form.fits(value)) ? undefined : form;
+}
+
+function isWebUrl(text: string): boolean {
+  return /^https?:\/\//i.test(text) && !/\s/.test(text) && URL.canParse(text);
+}
+
+/** ISO 8601-1: the year may be 0000, or be alone. */
+function isBirthdate(text: string): boolean {
+  if (/^\d{4}$/.test(text)) return true;
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+}
+
+/** A name of the time zone database, and no offset such as `+01:00`, which `Intl` takes too. */
+function isTimeZone(text: string): boolean {
+  return /^[A-Za-z]/.test(text) && isKnown(() => new Intl.DateTimeFormat('en', { timeZone: text }));
+}
+
+/** A tag (BCP 47). Some servers write an underscore, as in `en_US`. */
+function isLocale(text: string): boolean {
+  return isKnown(() => new Intl.Locale(text.replaceAll('_', '-')));
+}
+
+/** Whether `Intl` takes a value. */
+function isKnown(make: () => unknown): boolean {
+  try {
+    make();
+    return true;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
 export function isOfClaimType(value: unknown, type: string): boolean {
   return typeof value === type && value !== null && !Array.isArray(value);
 }
@@ -203,16 +270,17 @@ function invitedWith({ email }: Claims, warnings: string[]): { readonly invite?:
   return {};
 }
 
-/** Claims with the types that clients expect. A value that cannot be converted is left out. */
+/** Claims with the types and forms that clients expect. A value that cannot be converted is left out. */
 function claimsOfTypes(claims: Claims, username: string, warnings: string[]): Claims {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(claims)) {
     const kind = claimTypeOf(name);
     const converted = kind === undefined ? value : asClaimType(value, kind.type);
     if (name === 'preferred_username' && value === username) continue;
+    const unmet = converted === undefined ? kind : unmetFormOf(name, converted);
     if (isOwnClaim(name)) warnings.push(`claims: ${name}: left out: it comes from the server`);
+    else if (unmet !== undefined) warnings.push(`claims: ${name}: left out: expected ${unmet.expected}`);
     else if (converted !== undefined) kept[name] = converted;
-    else if (kind !== undefined) warnings.push(`claims: ${name}: left out: expected ${kind.expected}`);
   }
   return kept;
 }
@@ -239,6 +307,11 @@ function secondsIn(text: string): number | undefined {
   const time = /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : Date.parse(text) / 1000;
   if (!Number.isFinite(time)) return undefined;
   return Math.floor(time > MILLISECONDS_SINCE ? time / 1000 : time);
+}
+
+/** Whether a new group can have this name: options separate names by commas. Groups of earlier versions may have one. */
+export function hasNoComma(name: string): boolean {
+  return !name.includes(',');
 }
 
 export type Fields = Readonly<Record<string, unknown>>;

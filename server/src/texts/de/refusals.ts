@@ -129,6 +129,12 @@ export const REFUSALS: typeof en.REFUSALS = {
   password_hash: () => 'Das ist der Hash eines Passworts. Damit könnte sich der Benutzer nicht anmelden',
   email_form: (value) => `Erwartet wird eine Adresse wie bob@example.com, nicht ${value}`,
   phone_form: (value) => `Erwartet wird eine Nummer wie +441865000000, nicht ${value}`,
+  date_form: (value) =>
+    `Erwartet wird ein Datum wie 1990-01-31, ein Jahr wie 1990 oder 0000-01-31 ohne das Jahr, nicht ${value}`,
+  url_form: (value) => `Erwartet wird eine URL wie https://example.com/ada, nicht ${value}`,
+  zone_form: (value) => `Erwartet wird eine Zeitzone wie Europe/Berlin, nicht ${value}`,
+  locale_form: (value) => `Erwartet wird ein Sprachkürzel wie de-DE, nicht ${value}`,
+  group_comma: () => 'Erwartet wird kein Komma, weil Optionen die Namen von Gruppen mit Kommas trennen',
   description_form: (most) => `Erwartet werden höchstens ${most} sichtbare Zeichen`,
   claim_of_username: () => 'Das ist der Benutzername: Ändern Sie ihn selbst',
   claim_of_server: () => 'Diese Angabe macht der Server, damit sich Anwendungen darauf verlassen können',

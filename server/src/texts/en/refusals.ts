@@ -101,6 +101,12 @@ export const REFUSALS = {
   password_hash: () => 'expected a password, got a password hash, with which the user could not sign in',
   email_form: (value: string) => `expected an address such as bob@example.com, got ${value}`,
   phone_form: (value: string) => `expected a number such as +441865000000, got ${value}`,
+  date_form: (value: string) =>
+    `expected a date such as 1990-01-31, a year such as 1990, or 0000-01-31 without the year, got ${value}`,
+  url_form: (value: string) => `expected a URL such as https://example.com/ada, got ${value}`,
+  zone_form: (value: string) => `expected a time zone such as Europe/Paris, got ${value}`,
+  locale_form: (value: string) => `expected a language tag such as en-US, got ${value}`,
+  group_comma: () => 'expected no comma, because options separate the names of groups by commas',
   description_form: (most: string) => `expected visible characters, at most ${most}`,
   claim_of_username: () => 'it is the username: change the username instead',
   claim_of_server: () => 'it comes from the server, so that applications can rely on it',
