@@ -1,18 +1,21 @@
 // Runs the short lives of many tokens on a cluster and checks each: after a revocation has returned, no read that
 // starts later, on any process, may find the token active. Exits with 1 if one does.
-//
-//     npm run test:linearizability -- --histories 200000 --processes 4 --deployment sqlite
-//
-// `--scenario chain` runs only scenarios with this word in their names. `--seconds 300` begins no histories after this time.
-import { parseArgs } from 'node:util';
-import { wholeNumber } from './arguments.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 import { deploymentNamed } from './deployments/deployments.ts';
 import { runHistories } from './histories/run_histories.ts';
 import type { Tally } from './histories/tally.ts';
 import { runScript, showProgress } from './script.ts';
 
-const { values } = parseArgs({
-  options: {
+const values = flagsOf(
+  `npm run test:linearizability -- [FLAGS]
+
+  --histories N        lives of tokens in all (200000)
+  --processes N        of the server (4)
+  --threads N          that send requests (1)
+  --deployment NAME    sqlite, sqlite-workers or postgres (sqlite)
+  --scenario WORD      only scenarios with this word in their names
+  --seconds N          begin no histories after this time`,
+  {
     histories: { type: 'string', default: '200000' },
     processes: { type: 'string', default: '4' },
     threads: { type: 'string', default: '1' },
@@ -20,7 +23,7 @@ const { values } = parseArgs({
     scenario: { type: 'string' },
     seconds: { type: 'string' },
   },
-});
+);
 
 await runScript(async (workbench) => {
   const deployment = deploymentNamed(workbench, values.deployment);
