@@ -13,6 +13,10 @@ import { fill } from './small_disk.ts';
 export interface PostgresDiskFullReport {
   /** The status of `/health` before the disk is full, after a write has failed, and with room again. */
   readonly health: readonly number[];
+  /** What the log says is wrong while the disk is full. */
+  readonly trouble: unknown;
+  /** The message of the error in the log then. */
+  readonly message: unknown;
   /** Whether a token that was issued before is active while the disk is full. */
   readonly isRead: boolean;
   /** The status of a request for a token with room again. */
@@ -56,9 +60,11 @@ async function run(): Promise<PostgresDiskFullReport> {
   await until('a token is refused', async () => (await issue()).status === 503);
   const during = await health();
   const isRead = (await introspect(server.url, token)).active === true;
+  const line = server.log().find(({ event }) => event === 'unhealthy');
   rmSync(filler);
   await until('the server is ready', async () => (await health()) === 200);
-  return { health: [before, during, await health()], isRead, issued: (await issue()).status };
+  const said = { trouble: line?.trouble, message: (line?.cause as Error | undefined)?.message };
+  return { health: [before, during, await health()], ...said, isRead, issued: (await issue()).status };
 }
 
 async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {

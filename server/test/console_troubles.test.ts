@@ -21,7 +21,7 @@ const CONSOLE = {
 } as const;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-const FINE: Facts = { nowMs: NOW_MS, isReady: true, skewSeconds: 0 };
+const FINE: Facts = { nowMs: NOW_MS, skewSeconds: 0 };
 
 /** An hour of samples, the last ones with other values. @param recent in each of the last 30, which are five minutes */
 function samples(usual: Partial<Sample>, recent: Partial<Sample>): readonly Sample[] {
@@ -64,7 +64,7 @@ test('nothing is wrong with a server that answers, and the page says what was lo
 });
 
 test('what is wrong is said with its number', () => {
-  assert.deepEqual(codes({ isReady: false }), ['not_ready 1']);
+  assert.deepEqual(codes({ notReady: 'storage_full' }), ['storage_full 1']);
   assert.deepEqual(codes({ skewSeconds: -312 }), ['clock_wrong 312']);
   assert.deepEqual(codes({ mails: { failed: 3, delayed: 2 } }), ['mails 3', 'mails_delayed 2']);
   assert.deepEqual(codes({ registrations: { count: 9, limit: 10 } }), ['registrations 9']);

@@ -6,6 +6,7 @@ import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import type { Document, Input, OperationId } from '../admin/table.ts';
 import type { IssuersOfFile } from '../config/trusted_issuers.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
+import type { StorageTrouble } from '../data/storage_trouble.ts';
 import type { History } from '../monitoring/history.ts';
 import type { SealedValues } from '../pages/browser/cookies.ts';
 import type { FormTokens } from '../pages/browser/forms.ts';
@@ -43,6 +44,9 @@ export interface PagesOfConsole {
   readonly clock: () => number;
 }
 
+/** Why the server answers 503: what is wrong with its storage, or that it shuts down. */
+export type NotReady = StorageTrouble | 'ending';
+
 /** What all requests to the console share. */
 export interface ConsoleParts {
   readonly pages: PagesOfConsole;
@@ -51,7 +55,8 @@ export interface ConsoleParts {
   /** The file of trusted issuers; empty without the option. */
   readonly trusted: { readonly path?: string; readonly issuers?: IssuersOfFile['written'] };
   readonly clock: Pick<ClockWatch, 'skewSeconds'>;
-  readonly isReady: () => Promise<boolean>;
+  /** Resolves with `undefined` if the server can answer requests. */
+  readonly whyNotReady: () => Promise<NotReady | undefined>;
   /** What this server has counted in the last hour; `undefined` if the console was off at its start. */
   readonly history: Pick<History, 'samples'> | undefined;
   /** Seals a pasted token for the next form, so that no page contains it. */
@@ -64,6 +69,8 @@ export interface ConsoleParts {
 
 /** A request of an operator. */
 export interface Visit {
+  /** Absent if the server can answer requests. */
+  readonly notReady?: NotReady;
   readonly c: PageContext;
   readonly console: ConsoleParts;
   /**
@@ -116,9 +123,8 @@ export function page(
     }
     const form = sent;
     const setting = pages.drawing.setting(c);
-    const view = await consoleView(c, pages, session, {
-      ...{ current, health: await healthOf(consoleParts), nowMs: pages.clock() },
-    });
+    const { health, notReady } = await healthOf(consoleParts);
+    const view = await consoleView(c, pages, session, { current, health, nowMs: pages.clock() });
     const { versioned } = inProcess(consoleParts.partsOf(session.person.subject));
     const call: Visit['call'] = async (...order) => (await versioned(...order)).document;
     try {
@@ -131,7 +137,7 @@ export function page(
         if (current instanceof Response || current.id !== session.id)
           throw new PageProblem('console', 'not_administrator');
       };
-      const asked = { session, setting, view, form };
+      const asked = { session, setting, view, form, ...(notReady && { notReady }) };
       return await answer({ c, console: consoleParts, call, versioned, requireCaller, ...asked });
     } catch (error) {
       if (error instanceof OperationRefused)
@@ -155,9 +161,13 @@ export function page(
   };
 }
 
-async function healthOf({ isReady, clock }: ConsoleParts): Promise<Health> {
-  if (!(await isReady())) return 'not_ready';
-  return clock.skewSeconds === 0 ? 'ready' : 'clock_wrong';
+async function healthOf({
+  whyNotReady,
+  clock,
+}: ConsoleParts): Promise<Pick<Visit, 'notReady'> & { health: Health }> {
+  const notReady = await whyNotReady();
+  if (notReady !== undefined) return { health: 'not_ready', notReady };
+  return { health: clock.skewSeconds === 0 ? 'ready' : 'clock_wrong' };
 }
 
 /**
@@ -231,9 +241,8 @@ async function knownProblem(
     pages.missing.takes(session) &&
     !isOld(session, pages) &&
     !(await needsFactor(c, session, pages));
-  const view = await consoleView(c, pages, session, {
-    ...{ current: 'overview', health: await healthOf(consoleParts), nowMs: pages.clock() },
-  });
+  const { health } = await healthOf(consoleParts);
+  const view = await consoleView(c, pages, session, { current: 'overview', health, nowMs: pages.clock() });
   const name = c.req.path.slice(`${view.base}/`.length);
   const current = isPageName(name) ? name : undefined;
   return problemFrame({ ...view, current, ...(maySee && { tools: view }) }, setting, problem);

@@ -73,7 +73,7 @@ export const PAGES: Readonly<Record<ConsolePageName, ConsolePage>> = {
 interface Surroundings {
   readonly configuration: Configuration;
   readonly server: AuthorizationServer;
-  readonly isReady: () => Promise<boolean>;
+  readonly whyNotReady: ConsoleParts['whyNotReady'];
   /** Whether a request comes from an address in `adminFrom`. */
   readonly isAdmitted: ReturnType<typeof admissionByAddress>;
   readonly clock: Pick<ClockWatch, 'skewSeconds'>;
@@ -91,7 +91,7 @@ interface Surroundings {
  */
 export async function openConsole(
   instance: Instance,
-  { configuration, server, isReady, isAdmitted, clock, history, testMail }: Surroundings,
+  { configuration, server, whyNotReady, isAdmitted, clock, history, testMail }: Surroundings,
 ): Promise<(pages: PagesOfConsole) => Flow> {
   await requireAdminGroup(instance, configuration);
   const path = configuration.settings.trustedIssuers;
@@ -109,7 +109,17 @@ export async function openConsole(
       }),
     );
     const parts: ConsoleParts = {
-      ...{ pages, adminGroup, issuer: instance.issuer, trusted, clock, isReady, history, tokens, shownOnce },
+      ...{
+        pages,
+        adminGroup,
+        issuer: instance.issuer,
+        trusted,
+        clock,
+        whyNotReady,
+        history,
+        tokens,
+        shownOnce,
+      },
       openedForms: new OpenedForms(tokens, shownOnce),
       partsOf(subject) {
         const acting = instance.actingAs(actorOf(subject));
@@ -122,7 +132,7 @@ export async function openConsole(
           requireCaller: async () => {},
           ownServer: () => acting.server(),
           clientBuilder: async () => server,
-          isReady,
+          isReady: async () => (await whyNotReady()) === undefined,
           testMail: (address) => testMail({ configuration, issuer: instance.issuer }, address),
         };
       },

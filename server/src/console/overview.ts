@@ -55,7 +55,6 @@ export async function showOverview(visit: Visit): Promise<Response> {
   const admin = parts.partsOf(session.person.subject);
   const { samples } = parts.history ?? {};
   const nowMs = parts.pages.clock();
-  const isReady = view.health !== 'not_ready';
   const [counts, { items: keys }, { items: locked }, since, others] = await Promise.all([
     call('countStored', { all: c.req.query('count') === 'yes' }),
     call('listKeys', {}),
@@ -66,7 +65,7 @@ export async function showOverview(visit: Visit): Promise<Response> {
   ]);
   const facts = {
     nowMs,
-    isReady,
+    ...(visit.notReady && { notReady: visit.notReady }),
     skewSeconds: parts.clock.skewSeconds,
     ...(samples && { samples }),
     lockedUsers: locked.length,

@@ -7,6 +7,7 @@ import { typedPath } from '../config/configuration.ts';
 import type { Settings } from '../config/options.ts';
 import type { Outage, Sample } from '../monitoring/history.ts';
 import type { Texts } from '../texts/texts.ts';
+import type { NotReady } from './access.ts';
 import type { ConsolePageName } from './frame.ts';
 import { type TroubledClient, troubledClients } from './refusals.ts';
 
@@ -39,7 +40,7 @@ export const PLACES_OF_TROUBLES: Partial<Record<Trouble['code'], ConsolePageName
 /** What is known. A member that is absent is not known here, or cannot be wrong. */
 export interface Facts {
   readonly nowMs: number;
-  readonly isReady: boolean;
+  readonly notReady?: NotReady;
   readonly skewSeconds: number;
   readonly samples?: readonly Sample[];
   readonly mails?: { readonly failed: number; readonly delayed: number };
@@ -96,7 +97,7 @@ export function troublesIn(facts: Facts): {
   /** For how many seconds the server has counted, if that is too short to know what is usual. */
   readonly countedSeconds?: number;
 } {
-  const { nowMs, isReady, skewSeconds, samples, mails, registrations, certificateEndsAtMs, backups } = facts;
+  const { nowMs, notReady, skewSeconds, samples, mails, registrations, certificateEndsAtMs, backups } = facts;
   const { keys = [], oldSecrets = 0 } = facts;
   const signing = keys.filter(({ status }) => status === 'current');
   const keyDays = Math.floor(
@@ -130,7 +131,7 @@ export function troublesIn(facts: Facts): {
     backups !== undefined &&
     (backups.newestAtMs ?? 0) < nowMs - BACKUP_INTERVALS * backups.intervalSeconds * 1000;
   const found: readonly (readonly [Trouble['code'], count: number, isWrong: boolean])[] = [
-    ['not_ready', 1, !isReady],
+    ...(notReady === undefined ? [] : [[notReady, 1, true] as const]),
     ['clock_wrong', Math.abs(skewSeconds), skewSeconds !== 0],
     ['storage_faults', count(({ storageFaults }) => storageFaults), true],
     ['faults', count(faultsOf), true],

@@ -16,6 +16,7 @@ import { asksForPage, clientAddress } from '../config/client_address.ts';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
+import { type StorageTrouble, storageTrouble, withoutFault } from '../data/storage_trouble.ts';
 import type { Contact } from '../follow/contact.ts';
 import type { Feed } from '../follow/feed.ts';
 import type { Instance } from '../instance/instance.ts';
@@ -276,9 +277,9 @@ export function healthChecks({
   clock,
   ...parts
 }: ReadinessParts): ReadonlyMap<string, HealthCheck> {
-  const isReady = readinessCheck(parts);
+  const troubleNow = readinessCheck(parts);
   const ready: HealthCheck = async (response) => {
-    const isOk = await isReady();
+    const isOk = (await troubleNow()) === undefined;
     answerHealth(response, isEnding() ? 'ending' : isOk ? 'ok' : 'unavailable', clock.skewSeconds);
   };
   return new Map([
@@ -287,14 +288,17 @@ export function healthChecks({
   ]);
 }
 
-/** Returns a check whether storage answers and accepts writes. It logs why not, and never rejects. */
+/**
+ * Returns a check whether storage answers and accepts writes. It logs why not, and never rejects.
+ * @returns resolves with `undefined` if storage does
+ */
 export function readinessCheck({
   settings,
   instance,
   isInPlace,
   log,
-}: Omit<ReadinessParts, 'isEnding' | 'clock'>): () => Promise<boolean> {
-  return () => isHealthy(() => checkStorage(settings, instance, isInPlace), log);
+}: Omit<ReadinessParts, 'isEnding' | 'clock'>): () => Promise<StorageTrouble | undefined> {
+  return () => troubleIn(() => checkStorage(settings, instance, isInPlace), log);
 }
 
 /** @param skew seconds by which the clock is wrong. If it is, the server still answers, because it may be the others that are. */
@@ -327,13 +331,15 @@ async function checkStorage(
   await requireWritable();
 }
 
-async function isHealthy(check: () => Promise<void>, log: Log): Promise<boolean> {
+async function troubleIn(check: () => Promise<void>, log: Log): Promise<StorageTrouble | undefined> {
   try {
     await check();
-    return true;
+    return undefined;
   } catch (error) {
-    log.error({ event: 'unhealthy', reason: 'storage_unavailable', cause: causeOf(error) });
-    return false;
+    const trouble = storageTrouble(error);
+    const cause = causeOf(withoutFault(error));
+    log.error({ event: 'unhealthy', reason: 'storage_unavailable', trouble, cause });
+    return trouble;
   }
 }
 

@@ -249,14 +249,15 @@ async function openParts(given: Given, { instance, clock }: Data) {
   const watch = watchDatabase(instance);
   opened.add(() => watch.stop());
   const readiness = { settings, instance, log, isInPlace: watch.isInPlace };
-  const isStorageReady = readinessCheck(readiness);
-  const isReady = async () => !isEnding() && isStorageReady();
+  const storageTroubleNow = readinessCheck(readiness);
+  const whyNotReady = async () => (isEnding() ? ('ending' as const) : storageTroubleNow());
+  const isReady = async () => (await whyNotReady()) === undefined;
   const testMail = async (parts: Pick<OperationParts, 'configuration' | 'issuer'>, address: string) =>
     (await import('../mail/test_mail.ts')).testMail(parts, address);
   const isAdmitted = admissionByAddress(settings, () =>
     log.warn({ event: 'admin_request_through_unknown_proxy', needed: 'trustedProxies' }),
   );
-  const ofOperators = { configuration, server, isReady, isAdmitted, testMail };
+  const ofOperators = { configuration, server, isAdmitted, testMail };
   const ofApis = { storage: instance.storage, server, requestLog, guesses, clientCertificate };
   const { accessTokenLifetime } = settings;
   const feed = new Feed({
@@ -265,8 +266,8 @@ async function openParts(given: Given, { instance, clock }: Data) {
   });
   const tokenCheck = await tokenCheckOf({ ...ofApis, settings }, log);
   stopping.signal.addEventListener('abort', () => feed.close());
-  const admin = await adminListener(instance, { ...ofOperators, requestLog, clientCertificate });
-  const consoleFlow = await consolePages(instance, { ...ofOperators, history, clock });
+  const admin = await adminListener(instance, { ...ofOperators, isReady, requestLog, clientCertificate });
+  const consoleFlow = await consolePages(instance, { ...ofOperators, whyNotReady, history, clock });
   return {
     ...{ clientCertificate, requestLog, guesses, server, mail, unfinished, uses, watch, readiness, isReady },
     ...{ admin, consoleFlow, feed, forApis: [feed, ...(tokenCheck === undefined ? [] : [tokenCheck])] },

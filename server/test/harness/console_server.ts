@@ -50,7 +50,7 @@ export async function startConsole(
   const history = new History();
   const clock = { skewSeconds: 0 };
   const surroundings = {
-    ...{ configuration, server, isReady: async () => true, clock, history, testMail },
+    ...{ configuration, server, whyNotReady: async () => undefined, clock, history, testMail },
     isAdmitted: admissionByAddress(configuration.settings, () => {}),
   };
   await assert.rejects(

@@ -38,7 +38,15 @@ export const OVERVIEW: typeof en.OVERVIEW = {
     keys: 'Schlüssel und Geheimnisse des Servers',
   },
   troubles: {
-    not_ready: plural('Die Datenbank antwortet nicht.', 'Die Datenbank antwortet nicht.'),
+    not_ready: plural('Die Datenbank ist gestört.', 'Die Datenbank ist gestört.'),
+    storage_unreachable: plural('Die Datenbank ist nicht erreichbar.', 'Die Datenbank ist nicht erreichbar.'),
+    storage_slow: plural(
+      'Die Datenbank antwortet nicht rechtzeitig.',
+      'Die Datenbank antwortet nicht rechtzeitig.',
+    ),
+    storage_full: plural('Die Festplatte der Datenbank ist voll.', 'Die Festplatte der Datenbank ist voll.'),
+    storage_read_only: plural('Die Datenbank ist schreibgeschützt.', 'Die Datenbank ist schreibgeschützt.'),
+    ending: plural('Der Server wird beendet.', 'Der Server wird beendet.'),
     clock_wrong: plural('Die Uhr geht um 1 Sekunde falsch.', 'Die Uhr geht um # Sekunden falsch.'),
     storage_faults: plural(
       'In den letzten 5 Minuten ist 1 Zugriff auf die Datenbank fehlgeschlagen.',
@@ -152,10 +160,42 @@ export const OVERVIEW: typeof en.OVERVIEW = {
     },
     ofTroubles: {
       not_ready: {
-        title: 'Die Datenbank antwortet nicht',
+        title: 'Die Datenbank ist gestört',
         means: 'Der Server kann seine Datenbank nicht lesen oder schreiben und antwortet mit 503.',
-        look: 'Das Log enthält den Fehler. Prüfen Sie, ob die Datenbank läuft, ob ihr Speicher reicht und ob der Server sie erreicht.',
-        act: 'Beheben Sie den Fehler der Datenbank. Sobald sie antwortet, arbeitet der Server von selbst weiter.',
+        look: 'Die Zeile unhealthy im Log nennt unter cause den Fehler der Datenbank. Oft wurde die Datei ersetzt, oder sie ist beschädigt.',
+        act: 'Beheben Sie die Ursache. Sobald die Datenbank wieder geht, arbeitet der Server von selbst weiter.',
+      },
+      storage_unreachable: {
+        title: 'Die Datenbank ist nicht erreichbar',
+        means: 'Der Server hat keine Verbindung zu seiner Datenbank und antwortet mit 503.',
+        look: 'Prüfen Sie, ob PostgreSQL läuft, ob es weitere Verbindungen annimmt und ob der Server es über das Netz erreicht. Bei SQLite prüfen Sie, ob der Server die Datei und ihren Ordner öffnen darf.',
+        act: 'Starten Sie die Datenbank, oder beheben Sie den Fehler im Netz. Der Server verbindet sich von selbst wieder.',
+      },
+      storage_slow: {
+        title: 'Die Datenbank antwortet nicht rechtzeitig',
+        means: 'Der Server hat zu lange auf seine Datenbank gewartet und antwortet mit 503.',
+        look: 'Suchen Sie in PostgreSQL lange Anweisungen und Sperren (pg_stat_activity). Bei SQLite suchen Sie einen anderen Prozess, der die Datei sperrt, oder eine langsame Festplatte.',
+        act: 'Beenden Sie, was die Datenbank aufhält. Sobald sie antwortet, arbeitet der Server von selbst weiter.',
+      },
+      storage_full: {
+        title: 'Die Festplatte der Datenbank ist voll',
+        means:
+          'Der Server kann seine Datenbank lesen, aber nicht schreiben. Anfragen, die schreiben müssen, erhalten 503: Anmeldungen, neue Token und Widerrufe.',
+        look: 'Prüfen Sie mit df die Festplatte der Datenbank. Die Zeile unhealthy im Log nennt den Fehler, bei SQLite auch die Datei.',
+        act: 'Verschieben Sie alte Sicherungen und Logs, oder vergrößern Sie die Festplatte. Löschen Sie nie die Dateien -wal und -shm neben einer SQLite-Datenbank. Sobald Platz ist, arbeitet der Server von selbst weiter.',
+      },
+      storage_read_only: {
+        title: 'Die Datenbank ist schreibgeschützt',
+        means:
+          'Der Server kann seine Datenbank lesen, aber nicht schreiben. Anfragen, die schreiben müssen, erhalten 503: Anmeldungen, neue Token und Widerrufe.',
+        look: 'Bei SQLite prüfen Sie die Rechte der Datei und ihres Ordners und wie die Festplatte eingehängt ist. Bei PostgreSQL prüfen Sie, ob es ein Standby ist, und default_transaction_read_only.',
+        act: 'Erlauben Sie dem Server zu schreiben, oder verbinden Sie ihn mit dem Primary. Er arbeitet dann von selbst weiter.',
+      },
+      ending: {
+        title: 'Der Server wird beendet',
+        means: 'Dieser Server beendet seine letzten Anfragen und antwortet auf Prüfungen mit 503.',
+        look: 'Die Zeile ending im Log sagt, seit wann.',
+        act: 'Warten Sie, bis sein Nachfolger antwortet, und laden Sie die Seite dann neu.',
       },
       clock_wrong: {
         title: 'Die Uhr geht falsch',

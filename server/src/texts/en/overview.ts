@@ -40,7 +40,12 @@ export const OVERVIEW = {
     keys: 'signing keys and server secrets',
   },
   troubles: {
-    not_ready: plural('The database does not answer.', 'The database does not answer.'),
+    not_ready: plural('The database fails.', 'The database fails.'),
+    storage_unreachable: plural('The database cannot be reached.', 'The database cannot be reached.'),
+    storage_slow: plural('The database does not answer in time.', 'The database does not answer in time.'),
+    storage_full: plural('The disk of the database is full.', 'The disk of the database is full.'),
+    storage_read_only: plural('The database is read-only.', 'The database is read-only.'),
+    ending: plural('The server is shutting down.', 'The server is shutting down.'),
     clock_wrong: plural('The clock is wrong by 1 second.', 'The clock is wrong by # seconds.'),
     storage_faults: plural(
       '1 operation of the database failed in the last 5 minutes.',
@@ -151,10 +156,42 @@ export const OVERVIEW = {
     },
     ofTroubles: {
       not_ready: {
-        title: 'The database does not answer',
+        title: 'The database fails',
         means: 'The server cannot read or write its database, so it answers 503.',
-        look: 'The log has the error of the database. Check that the database runs, that its disk has space, and that the network lets the server reach it.',
-        act: 'Repair the database. The server goes on by itself as soon as the database answers.',
+        look: 'The log line unhealthy has the error of the database in its member cause. A usual cause is a file that was replaced or is damaged.',
+        act: 'Repair the cause. The server goes on by itself as soon as the database works.',
+      },
+      storage_unreachable: {
+        title: 'The database cannot be reached',
+        means: 'The server has no connection to its database, so it answers 503.',
+        look: 'Check that PostgreSQL runs, accepts more connections, and that the network lets the server reach it. With SQLite, check that the server may open the file and its folder.',
+        act: 'Start the database, or repair the network. The server connects again by itself.',
+      },
+      storage_slow: {
+        title: 'The database does not answer in time',
+        means: 'The server has waited too long for its database, so it answers 503.',
+        look: 'Look for long statements and locks in PostgreSQL (pg_stat_activity). With SQLite, look for another process that locks the file, and for a slow disk.',
+        act: 'End what blocks the database. The server goes on by itself as soon as the database answers.',
+      },
+      storage_full: {
+        title: 'The disk of the database is full',
+        means:
+          'The server can read its database, but not write to it. Requests that have to write get 503: sign-ins, new tokens and revocations.',
+        look: 'Look with df at the disk of the database. The log line unhealthy has the error, and with SQLite also the file.',
+        act: 'Move old backups and logs away, or enlarge the disk. Never delete the files -wal and -shm beside an SQLite database. The server goes on by itself as soon as there is room.',
+      },
+      storage_read_only: {
+        title: 'The database is read-only',
+        means:
+          'The server can read its database, but not write to it. Requests that have to write get 503: sign-ins, new tokens and revocations.',
+        look: 'With SQLite, check the permissions of the file and its folder, and how the disk is mounted. With PostgreSQL, check whether the server is a standby, and default_transaction_read_only.',
+        act: 'Allow the server to write, or connect it to the primary. It goes on by itself.',
+      },
+      ending: {
+        title: 'The server is shutting down',
+        means: 'This server completes its last requests, and answers 503 to health checks.',
+        look: 'The log line with the event ending says since when.',
+        act: 'Wait until its successor answers, then load the page again.',
       },
       clock_wrong: {
         title: 'The clock is wrong',
