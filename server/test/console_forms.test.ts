@@ -89,14 +89,20 @@ describe('operations', () => {
 });
 
 test('a user who is locked somewhere is shown as locked, with the button that unlocks', async () => {
-  for (const [language, verdict] of [
-    ['en', /class="badge wait">Locked from one place until </],
-    ['de', /class="badge wait">Gesperrt von einem Ort aus bis </],
+  for (const [language, verdict, why] of [
+    ['en', /class="badge wait">Locked from one place until </, /after too many wrong attempts/],
+    ['de', /class="badge wait">Gesperrt von einem Ort aus bis </, /nach zu vielen falschen Versuchen/],
   ] as const) {
     const page = samplePages(language).get('console_support_locked');
     assert.ok(page);
     const html = String(await documentOf(page));
     assert.match(html, verdict);
+    assert.match(html, why);
+    const ways = html.slice(html.indexOf('id="ways"'));
+    assert.match(
+      ways,
+      language === 'en' ? /Locked from one place until / : /Gesperrt von einem Ort aus bis /,
+    );
     assert.match(html, /<button id="unlock" type="submit" name="do" value="unlock">/);
     assert.doesNotMatch(html, /badge good/);
   }

@@ -1,5 +1,6 @@
 // How a user signs in: what the next sign-in would be like, and why the last ones were refused (ADR 190).
 import { html } from 'hono/html';
+import type { LockView } from '../admin/factors.ts';
 import type { AttemptView, SignInExplanation, WayView } from '../admin/sign_in_explanation.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { browserText } from '../pages/drawing/browser_names.ts';
@@ -80,7 +81,7 @@ ${section(
   'ways',
   words.ways,
   html`<ul class="rows" role="list">
-${said.ways.map((way) => wayRow(way, texts))}</ul>`,
+${said.ways.map((way) => wayRow(way, said.locks, texts))}</ul>`,
 )}
 ${section(
   'attempts',
@@ -104,8 +105,7 @@ function verdictOf({ username, can_sign_in: can, locks }: SignInExplanation, tex
     .map(({ ends_at: end }) => end)
     .toSorted()
     .reverse();
-  const places = words.places(most, texts.formats.number(most));
-  return html`<span class="badge wait">${words.lockedFrom(places, instant(last, texts))}</span>`;
+  return html`<span class="badge wait">${words.lockedFrom(placesOf(most, texts), instant(last, texts))}</span>`;
 }
 
 function rowsOf(view: SupportView, texts: Texts): readonly Row[] {
@@ -126,12 +126,7 @@ function rowsOf(view: SupportView, texts: Texts): readonly Row[] {
     ...(codes === 0 ? [] : [words.codes(codes, formats.number(codes))]),
   ];
   return [
-    [
-      words.locks,
-      locks.length === 0
-        ? undefined
-        : html`${locks.map(({ step, places, ends_at: end }) => html`<div>${words.lock(words.lockedSteps[step], words.places(places, formats.number(places)), instant(end, texts))}</div>`)}`,
-    ],
+    [words.locks, locks.length === 0 ? undefined : locksShown(locks, texts)],
     [
       words.policy,
       html`${words.policyNames[policy]} <span class="detail">(${formats.list(
@@ -153,15 +148,36 @@ function rowsOf(view: SupportView, texts: Texts): readonly Row[] {
   ];
 }
 
+/** What too many wrong attempts have locked: from how many places, and until when. */
+export function locksShown(locks: readonly LockView[], texts: Texts): Html {
+  const { support: words } = texts.console;
+  return html`${locks.map(({ step, places, ends_at: end }) => html`<div>${words.lock(words.lockedSteps[step], placesOf(places, texts), instant(end, texts))}</div>`)}`;
+}
+
+function placesOf(places: number, { console: { support }, formats }: Texts): string {
+  return support.places(places, formats.number(places));
+}
+
 function ofPolicy(of: 'server' | 'group' | 'client', name: string, { console: { support } }: Texts): string {
   return of === 'server' ? support.policyOf.server : support.policyOf[of](name);
 }
 
-function wayRow({ way, name, label, closed_by: closedBy, followed_by: next }: WayView, texts: Texts): Html {
+function wayRow(
+  { way, name, label, closed_by: closedBy, followed_by: next }: WayView,
+  locks: readonly LockView[],
+  texts: Texts,
+): Html {
   const { support: words } = texts.console;
+  const isPassword = way === 'password' || way === 'directory';
+  const lock = isPassword ? locks.find(({ step }) => step === 'password') : undefined;
   const which = [name, label].filter((one) => one !== undefined);
   return html`<li>${words.wayNames[way]}${which.map((one) => html` <bdi>${one}</bdi>`)}
-<p class="detail">${closedBy === undefined ? words.next[next ?? 'nothing'] : words.closed[closedBy]}</p></li>
+<p class="detail">${closedBy === undefined ? words.next[next ?? 'nothing'] : words.closed[closedBy]}</p>${
+    lock === undefined
+      ? ''
+      : html`
+<p class="detail">${words.lockedFrom(placesOf(lock.places, texts), instant(lock.ends_at, texts))}</p>`
+  }</li>
 `;
 }
 

@@ -18,10 +18,10 @@ import { type ConsoleView, consoleFrame, rowsOr, section, termList } from './fra
 import { chosen, type ListView, listBody, listOf, SEARCH_MS, thingUrl, wishOf } from './lists.ts';
 import { clientsOf } from './names.ts';
 import { type AccessLists, clientsIn, type ReachView, reachOf, reachTable } from './reach.ts';
-import { showSupport } from './support.ts';
+import { locksShown, showSupport } from './support.ts';
 import { thingPage } from './things.ts';
 import { badgesOf, columnsOf, rowOf } from './user_rows.ts';
-import { ago, codes, copied, fullMoment, instant, memberRow, termOf, tokensCounted } from './values.ts';
+import { ago, codes, copied, fullMoment, memberRow, termOf, tokensCounted } from './values.ts';
 
 /** Standard claims with a field of their own (OpenID Connect Core §5.1). */
 const CLAIMS = {
@@ -514,12 +514,7 @@ function signInSection(view: UserView, texts: Texts): Html {
     html`${termList([
       [words.password, user.has_password ? words.present : words.absent],
       [words.countFrom, fullMoment(countFrom, nowMs, texts)],
-      [
-        words.support.locks,
-        locks.length === 0
-          ? undefined
-          : html`${locks.map(({ step, ends_at: endsAt }) => html`<div>${words.locks[step]}: ${words.lockedUntil(instant(endsAt, texts))}</div>`)}`,
-      ],
+      [words.support.locks, locks.length === 0 ? undefined : locksShown(locks, texts)],
     ])}
 ${
   held.length + links.length === 0

@@ -364,11 +364,6 @@ export const CONSOLE: typeof en.CONSOLE = {
   authenticatorApp: 'Authenticator-App',
   recoveryCodes: 'Unbenutzte Wiederherstellungscodes',
   countFrom: 'Änderungen der Faktoren gelten ab',
-  locks: {
-    password: 'Passwort',
-    code: 'Code der App oder Wiederherstellungscode',
-    mailed_link: 'Link in einer E-Mail',
-  },
   lockedUntil: (when) => html`abgelehnt bis ${when}`,
   ownSignIn: 'Wie Sie sich anmelden, ändern Sie auf den Seiten Ihres Kontos.',
   addClient: 'Anwendung hinzufügen',

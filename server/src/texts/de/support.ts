@@ -30,7 +30,8 @@ export const SUPPORT: typeof en.SUPPORT = {
   },
   lockedFrom: (places, end) => html`Gesperrt von ${places} aus bis ${end}`,
   locks: 'Gesperrt',
-  lock: (step, places, end) => html`${step}: von ${places} aus, bis ${end}`,
+  lock: (step, places, end) =>
+    html`${step}: von ${places} aus, bis ${end}, nach zu vielen falschen Versuchen. Andere Orte sind nicht betroffen.`,
   places: (count, shown) => (count === 1 ? 'einem Ort' : `${shown} Orten`),
   lockedSteps: { password: 'Das Passwort', code: 'Einmalcodes', mailed_link: 'Links aus E-Mails' },
   ways: 'Wege zur Anmeldung',

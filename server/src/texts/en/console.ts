@@ -357,7 +357,6 @@ export const CONSOLE = {
   authenticatorApp: 'Authenticator app',
   recoveryCodes: 'Unused recovery codes',
   countFrom: 'Changes of factors count from',
-  locks: { password: 'Password', code: 'Code', mailed_link: 'Link in an email' },
   lockedUntil: (when: Html) => html`refused until ${when}`,
   ownSignIn: 'You change how you sign in on the pages of your account.',
   addClient: 'Add a client',

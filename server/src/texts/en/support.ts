@@ -30,7 +30,8 @@ export const SUPPORT = {
   /** Of a user who can sign in from elsewhere. */
   lockedFrom: (places: string, end: Html) => html`Locked from ${places} until ${end}`,
   locks: 'Locked',
-  lock: (step: string, places: string, end: Html) => html`${step}: from ${places}, until ${end}`,
+  lock: (step: string, places: string, end: Html) =>
+    html`${step}: from ${places}, until ${end}, after too many wrong attempts. Other places are not affected.`,
   places: (count: number, shown: string) => (count === 1 ? 'one place' : `${shown} places`),
   lockedSteps: { password: 'Password', code: 'Codes', mailed_link: 'Links from emails' },
   ways: 'Ways to sign in',
