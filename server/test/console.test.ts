@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { html } from 'hono/html';
 import { Secret, TOTP } from 'otpauth';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
@@ -15,10 +16,16 @@ import { call } from '../src/admin/in_process.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused } from '../src/config/refused.ts';
+import { type Acts, actLink } from '../src/console/acts.ts';
+import { BULK_ACTS, type BulkAct } from '../src/console/bulk_acts.ts';
+import { CLIENTS } from '../src/console/clients.ts';
 import { PAGES } from '../src/console/console.ts';
+import { bulkForm } from '../src/console/lists.ts';
+import { USERS } from '../src/console/users.ts';
 import { postgresDatabase } from '../src/data/postgres_database.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { refuseOpenAdministration } from '../src/serve/exposure.ts';
+import { EN } from '../src/texts/texts.ts';
 import { Browser, hiddenFields, isLogin, unescaped } from './harness/browser.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
 import { grantdPrints } from './harness/commands.ts';
@@ -350,7 +357,7 @@ describe('tokens', () => {
       /data-title="User"><a [^>]*><bdi>issued<\/bdi>/,
       /data-title="Issued"><time class="moment" datetime="[^"]+" title="[^"]+ UTC">just now<\/time>/,
       /data-title="Expires"><time [^>]+>in \d+ (minutes|hours?)|\d+ \w+ \d{4}/,
-      /data-title="State"><span class="badge bad">inactive<\/span> <code>revoked<\/code>/,
+      /data-title="State"><span class="badge bad">inactive<\/span><p class="reason">The token was revoked: .*<code class="raw">revoked<\/code>/,
     ])
       assert.match(newest, cell);
     assert.deepEqual([newest, other].map((row) => /(Access|Refresh) token/.exec(row)?.[1]).toSorted(), [
@@ -652,12 +659,8 @@ describe('users and clients', () => {
     const joined = await send({ act: 'join', do: 'bulk', group: 'several' }, [one.subject, 'unknown']);
     assert.match(await joined.text(), /class="caution">.*do not see the groups of several 1/s);
     assert.deepEqual((await set.instance.people.bySubject(one.subject))?.groups, ['several']);
-    // Nothing is selected, or there is no such act.
-    for (const query of ['do=disable', `do=erase${picked}`])
-      assert.equal(
-        (await browser.get(`${set.url}/console/users?ask=bulk&${query}`)).url,
-        `${set.url}/console/users`,
-      );
+    const noAct = await browser.get(`${set.url}/console/users?ask=bulk&do=erase${picked}`);
+    assert.equal(noAct.url, `${set.url}/console/users`);
 
     // Without the right, it goes no further.
     const own = [alice.subject, one.subject];
@@ -667,6 +670,49 @@ describe('users and clients', () => {
     const ended = await send({ act: 'end_sessions', do: 'bulk' }, own);
     assert.equal(ended.status, 403);
     assert.deepEqual(await Promise.all(own.map(sessions)), [0, 1]);
+  });
+
+  test('a list says if nothing is selected, and keeps its filters', async () => {
+    await set.addUser('picky');
+    await set.addClient('picky', { client_name: 'Picky' });
+    await set.tokensOf('picky', 'picky');
+    const browser = await set.browserOf('alice');
+    for (const [list, does, query, what] of [
+      ['users', 'disable', 'search=picky&state=enabled', 'user'],
+      ['clients', 'revoke_all', 'search=picky', 'client'],
+      ['tokens', 'revoke', 'client=picky', 'token'],
+    ] as const) {
+      const page = await browser.get(`${set.url}/console/${list}?${query}`);
+      const [, wish = ''] = /name="wish" value="([^"]*)"/.exec(page.html) ?? [];
+      const sent = new URLSearchParams({ ask: 'bulk', wish: unescaped(wish), do: does });
+      assert.doesNotMatch(page.html, /Select at least/);
+      const back = await browser.get(`${set.url}/console/${list}?${sent}`);
+      assert.equal(back.url, `${set.url}/console/${list}?${query}&unpicked=yes`);
+      assert.match(back.html, new RegExp(`role="alert" id="unpicked".*Select at least one ${what}\\.`));
+    }
+  });
+
+  test('an act that nothing can undo is red from the first button on, for one thing and for several', () => {
+    const pages: Readonly<Record<string, Acts>> = { users: USERS, clients: CLIENTS };
+    const checked: string[] = [];
+    for (const [list, { acts }] of Object.entries(pages))
+      for (const [name, { isFinal = false, order }] of Object.entries<BulkAct>(
+        BULK_ACTS[list as keyof typeof BULK_ACTS],
+      )) {
+        const [operation] = order('a', 'b');
+        const single = Object.entries(acts).find(
+          ([, act]) => act.operation === operation && act.form === undefined && act.also === undefined,
+        );
+        if (single === undefined) continue;
+        checked.push(`${list} ${name}`);
+        const [id, { asks, canUndo = false }] = single;
+        assert.equal(isFinal, asks === true && !canUndo, `${name} and ${id}`);
+        const link = String(actLink(pages[list] ?? assert.fail(), id, '/console', {}, EN));
+        assert.equal(link.includes(' ending"'), isFinal, link);
+        const form = String(bulkForm({ base: '/console' }, list as 'users', {}, html``, EN));
+        assert.equal(form.includes(`id="bulk-${name}" type="submit" class="ending"`), isFinal, name);
+      }
+    assert.ok(checked.length >= 6, checked.join());
   });
 
   test('selected tokens are revoked after a plan, and so are all tokens of selected clients', async () => {
@@ -815,6 +861,7 @@ test('one act ends the access of an application and its consent, after a questio
   const page = await browser.get(`${set.url}/console/users?sub=${subject}`);
   assert.equal([...page.html.matchAll(/<a id="ask-[^"]*-app"/g)].length, 1, 'one row with one act');
   const asked = await browser.get(`${set.url}/console/users?sub=${subject}&ask=end_application&client=app`);
+  assert.match(asked.html, /<h1>End the access of app to the data of kim\?<\/h1>/);
   for (const row of ['Grants that end</dt><dd>1', 'Active tokens</dt><dd>2', 'Consent</dt><dd>Is withdrawn'])
     assert.match(asked.html, new RegExp(`<dt>${row}<`));
   assert.equal(await set.isActive(access), true, 'a question ends nothing');
@@ -915,9 +962,13 @@ describe('groups', () => {
       assert.equal(refused.status, 409);
       assert.match(refused.html, /administrators cannot remove themselves/);
     }
-    assert.match((await browser.get(`${set.url}/console/users?sub=${own.sub}`)).html, /first remove them/);
+    const ownPage = await browser.get(`${set.url}/console/users?sub=${own.sub}`);
+    assert.match(ownPage.html, /first remove them/);
+    assert.doesNotMatch(ownPage.html, /id="ask-leave-admins"/);
     assert.equal((await post('/users', { ...own, do: 'disable' })).status, 409);
     const mallory = await set.addUser('mallory', ['admins']);
+    const others = await browser.get(`${set.url}/console/users?sub=${mallory.subject}`);
+    assert.match(others.html, /id="ask-leave-admins"/);
     assert.equal((await post('/users', { sub: mallory.subject, do: 'disable' })).status, 409);
     assert.match(
       (await post('/groups', { name: 'admins', sub: mallory.subject, do: 'leave' })).html,
@@ -1123,7 +1174,9 @@ test('markup in names of users, groups and clients stays text', async () => {
 
 /** The types of the events on a page. */
 function typesIn(html: string): readonly (string | undefined)[] {
-  const found = html.replaceAll('<wbr>', '').matchAll(/<code>(\w+)<\/code><\/td><td [^>]*><a id="event-/g);
+  const found = html
+    .replaceAll('<wbr>', '')
+    .matchAll(/<code class="raw">(\w+)<\/code><\/td><td [^>]*><a id="event-/g);
   return [...found].map(([, type]) => type);
 }
 

@@ -87,6 +87,22 @@ test('a personal access token is a row of its own, with an act that ends only th
   assert.match(rows.filter((row) => row.startsWith('tokens')).join(), /\[end_client tokens\]$/);
 });
 
+test('a personal access token was never last used before it was made', async () => {
+  const shown = async (createdAt: string, usedAt: string, now: string) => {
+    const token = {
+      ...{ id: 'g1', sub: 'bob', name: 'CI', resource: 'https://docs.example', scopes: ['a'] },
+      ...{ bound: false, created_at: createdAt, expires_at: '2027-01-01T00:00:00Z', last_used_at: usedAt },
+    };
+    const grants = [{ ...grant('g1', 'tokens'), created_at: createdAt }];
+    const rows = await rowsOf({ grants, tokens: [token], nowMs: Date.parse(now) });
+    return /(?:a https:\S+ )(.*) \[end/.exec(rows.filter((row) => row.startsWith('CI')).join())?.[1];
+  };
+  const [made, hour] = ['2026-03-01T10:27:00Z', '2026-03-01T10:00:00Z'];
+  assert.equal(await shown(made, hour, '2026-03-01T10:29:00Z'), '2 minutes ago used this hour');
+  assert.equal(await shown(made, hour, '2026-03-01T12:10:00Z'), '1 hour ago 1 hour ago');
+  assert.equal(await shown(made, '2026-03-01T11:00:00Z', '2026-03-01T14:00:00Z'), '3 hours ago 3 hours ago');
+});
+
 test('an application was last used when it last got a token', async () => {
   const rows = await rowsOf({
     grants: [grant('g1', 'photos'), grant('g2', 'notes')],

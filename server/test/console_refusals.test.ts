@@ -2,9 +2,14 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { INACTIVE_REASONS, REFUSAL_REASONS } from '../../core/src/http/errors.ts';
 import { call } from '../src/admin/in_process.ts';
 import { sentenceAbout, sentenceIn } from '../src/admin/operation_refused.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
+import { chartsSection } from '../src/console/charts.ts';
+import { NO_NAMES } from '../src/console/names.ts';
+import { refusalsTable } from '../src/console/refusals.ts';
+import { PAGE_REASONS } from '../src/log/page_events.ts';
 import { DE, EN } from '../src/texts/texts.ts';
 import { type Browser, unescaped } from './harness/browser.ts';
 import { startConsole } from './harness/console_server.ts';
@@ -70,6 +75,27 @@ test('refusals of what an administrator types are in the language of the page', 
     assert.equal(isEnglish, false, text);
   }
   for (const { hints } of [EN.console.forms, DE.console.forms]) assert.match(hints.password, /\b8\b/);
+});
+
+test('each reason that the overview can show is in words, and its code is beside them or in the title', async () => {
+  const codes = [REFUSAL_REASONS, INACTIVE_REASONS, PAGE_REASONS].flatMap((list) => Object.keys(list));
+  const view = { base: '/console', names: NO_NAMES };
+  for (const texts of [EN, DE])
+    for (const code of new Set(codes)) {
+      const samples = [
+        {
+          ...{ atMs: 0, seconds: 10, requests: {}, refusals: { [code]: 1 }, clients: {}, latencies: [] },
+          ...{ storage: [], storageFaults: 0, issued: 0, revocations: 0, sweptRows: 0, failedSignIns: 0 },
+        },
+      ];
+      const charts = String(await chartsSection('/console', samples, texts));
+      const [, label = ''] =
+        new RegExp(`<th scope="row" title="${code}">.*?</span>(.*?)</th>`).exec(charts) ?? [];
+      assert.match(label, / .*[^.]$/, code);
+      assert.notEqual(label, code);
+      const table = String(await refusalsTable(samples, view, texts));
+      assert.match(table, /<p class="reason">\S+ .*\. <code class="raw">/, code);
+    }
 });
 
 test('each warning of an operation has a code that is used, and a sentence in every language', () => {

@@ -17,7 +17,9 @@ after(() => set.close());
 
 /** The types of the events on a page. */
 function typesIn(html: string): ReadonlySet<string | undefined> {
-  const found = html.replaceAll('<wbr>', '').matchAll(/<code>(\w+)<\/code><\/td><td [^>]*><a id="event-/g);
+  const found = html
+    .replaceAll('<wbr>', '')
+    .matchAll(/<code class="raw">(\w+)<\/code><\/td><td [^>]*><a id="event-/g);
   return new Set([...found].map(([, type]) => type));
 }
 
@@ -54,7 +56,7 @@ test('the overview says how many changes it leaves out, and leads to changes onl
   assert.deepEqual(numbers(changes.html).slice(0, 10), numbers(page.html));
   for (const name of ['changes', 'operators'])
     assert.match(changes.html, new RegExp(`name="${name}" type="checkbox" value="yes" checked`));
-  assert.match(changes.html, /<code>client_added<\/code>/);
+  assert.match(changes.html, /<code class="raw">client_added<\/code>/);
   for (const type of ofOperators) assert.ok(typesIn(changes.html).has(type), type);
   for (const type of ['sign_in_failed', ...ofOthers]) {
     assert.ok(!typesIn(changes.html).has(type), type);
@@ -160,7 +162,7 @@ test('the number of a request with an event leads to its events', async () => {
   const requestId = events.findLast(({ type }) => type === 'client_disabled')?.requestId ?? '';
   const found = await search(requestId);
   assert.equal(found.url, `${set.url}/console/audit?request=${requestId}`);
-  assert.match(found.html, /<code>client_disabled<\/code>/);
+  assert.match(found.html, /Client disabled <code class="raw">client_disabled<\/code>/);
 });
 
 test('a cut-off token is explained by the search as on its page, and an unknown user is called so', async () => {

@@ -3,7 +3,7 @@
 import { html } from 'hono/html';
 import type { Versioned } from '../admin/in_process.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
-import type { Schema } from '../admin/schema.ts';
+import { optional, type Schema } from '../admin/schema.ts';
 import { type AnyOperation, OPERATIONS, type OperationId } from '../admin/table.ts';
 import { type WarningCode, type WarningSaid, warningsIn } from '../admin/warning.ts';
 import { Refused } from '../config/refused.ts';
@@ -73,6 +73,8 @@ export interface Act {
   readonly asks?: boolean | ((values: Values) => boolean);
   /** Whether it can end access, which the question before a form says. An addition never does. */
   readonly mayEnd?: true;
+  /** What the title names besides the thing. */
+  readonly names?: (visit: Visit, given: Given) => Promise<string>;
   /** What the question shows. If it is nothing, a form is saved without a question. */
   readonly facts?: (visit: Visit, given: Given, texts: Texts, values: Values) => Promise<readonly Row[]>;
   /** Makes the input, from the parameters and what was typed. Default: both together. */
@@ -98,7 +100,7 @@ export interface Acts {
 
 /** What the texts say about an act. */
 interface ActText {
-  readonly title: (name: string) => string;
+  readonly title: (name: string, other: string) => string;
   readonly text?: string;
   readonly yes: string;
 }
@@ -391,7 +393,7 @@ export function actFormPage(view: ActFormView, setting: PageSetting): Page {
   const hidden = { ...given, ...(version !== undefined && { shown: version }), [OPENED_FIELD]: opened };
   const isConflict = others !== undefined && others.stored.size > 0;
   return consoleFrame(view, setting, {
-    title: title(name),
+    title: title(name, ''),
     ...(Object.keys(given).length > 0 && { trail: [[name, urlOf(base, page, given)]] as const }),
     ...(text !== undefined && { lead: text }),
     ...(status !== undefined && { status, isProblem: true }),
@@ -417,7 +419,11 @@ async function renderQuestion(visit: Visit, own: Acts, name: string, given: Give
   const act = own.acts[name];
   const facts = (await act?.facts?.(visit, given, textsIn(setting.language), {})) ?? [];
   const opened = await sealOpened(visit, own, name, given);
-  const shown = { page: own.page, act: name, given, name: await own.nameOf(visit, given), facts, opened };
+  const shown = {
+    ...{ page: own.page, act: name, given, facts, opened },
+    name: await own.nameOf(visit, given),
+    ...optional('other', await act?.names?.(visit, given)),
+  };
   return renderPage(c, questionPage({ ...view, ...shown, canUndo: act?.canUndo === true }, setting));
 }
 
@@ -469,6 +475,8 @@ export interface QuestionView extends ConsoleView {
   readonly act: string;
   readonly given: Given;
   readonly name: string;
+  /** What the title names besides. */
+  readonly other?: string;
   readonly facts: readonly Row[];
   readonly canUndo?: boolean;
   readonly mayEnd?: boolean;
@@ -486,7 +494,7 @@ export function questionPage(view: QuestionView, setting: PageSetting): Page {
   const { check, checkEnd } = texts.console.forms;
   const lead = typed === undefined ? text : mayEnd ? checkEnd : check;
   return questionFrame(setting, {
-    title: title(name),
+    title: title(name, view.other ?? ''),
     body: html`${view.isUnsaved ? html`${problemLine(texts.console.forms.unsaved, 'unsaved')}\n` : ''}${lead === undefined ? '' : html`<p>${lead}</p>\n`}${facts.length === 0 ? '' : termList(facts)}
 ${question(
   view,

@@ -9,7 +9,7 @@ import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout
 import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { breakable, labelOf } from './forms.ts';
+import { labelOf, rawName } from './forms.ts';
 import { type ConsoleView, consoleFrame, partLinks, type Row, section, termList, urlOf } from './frame.ts';
 import { dataTable, type PageUrls, pageLinks, pagesAround } from './lists.ts';
 import { namesOf } from './names.ts';
@@ -369,7 +369,7 @@ function eventCells({ event, count, sinceAt, filter }: FoldedEvents, view: Sente
   return [
     html`${sentenceOf(event, view, texts)}${changedFields(event, texts)}${others}${reasonOf(event, texts)}`,
     moment(at, view.nowMs, texts),
-    html`<code>${breakable(type)}</code>`,
+    html`${texts.console.events.types[type]} ${rawName(type)}`,
     html`<a id="event-${String(number)}" href="${url}">${words.number(String(number))}</a>`,
   ];
 }

@@ -14,6 +14,7 @@ import {
   hiddenFields,
   questionFrame,
   termList,
+  UNPICKED,
   urlOf,
   warningsShown,
 } from './frame.ts';
@@ -33,7 +34,11 @@ export async function askBulk(visit: Visit, list: BulkList): Promise<Response> {
   const { do: does, group = '' } = c.req.query();
   const keys = [...new Set(c.req.queries('picked') ?? [])].slice(0, MAX_LIMIT);
   const act = actNamed(list, does);
-  if (act === undefined || keys.length === 0) return c.redirect(urlOf(view.base, list), 303);
+  if (act === undefined) return c.redirect(urlOf(view.base, list), 303);
+  if (keys.length === 0) {
+    const wish = Object.fromEntries(new URLSearchParams(c.req.query('wish')));
+    return c.redirect(urlOf(view.base, list, { ...wish, [UNPICKED]: 'yes' }), 303);
+  }
   const needsGroup = does === 'join' && group === '';
   const plans = await Promise.all(
     keys.map(async (key): Promise<Plan> => {

@@ -6,7 +6,7 @@ import type { Visit } from './access.ts';
 /** A call of an operation. */
 type Order = { readonly [Id in OperationId]: readonly [id: Id, input: Input<Id>] }[OperationId];
 
-interface BulkAct {
+export interface BulkAct {
   /** Whether nothing can undo it. */
   readonly isFinal?: true;
   /** What it performs for one of them. */

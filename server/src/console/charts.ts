@@ -4,7 +4,7 @@ import { html, raw } from 'hono/html';
 import { COUNTED_OPERATIONS, quantile, SAMPLE_SECONDS, type Sample } from '../monitoring/history.ts';
 import type { PageContext } from '../pages/browser/request.ts';
 import type { Html } from '../texts/formats/html.ts';
-import { type Texts, textsIn } from '../texts/texts.ts';
+import { reasonLabel, type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { CHART_SCRIPT } from './chart_library.ts';
 
@@ -14,6 +14,8 @@ const MAX_REASONS = 5;
 /** A line in a chart. */
 interface Series {
   readonly label: string;
+  /** The code of a reason, of which the label is the beginning of its sentence. */
+  readonly code?: string;
   /** One per minute; `null` if nothing happened that could be measured. */
   readonly values: readonly (number | null)[];
   /** The last value, that of all minutes together and the highest, as the table shows them. */
@@ -129,7 +131,11 @@ export function figuresOf(samples: readonly Sample[], texts: Texts): Figures {
       {
         ...{ id: 'refusals', title: words.refusals, isCount: true },
         series: [
-          ...reasons.map((name) => counts(name === 'fault' ? words.faults : name, refused([name]))),
+          ...reasons.map((name) =>
+            name === 'fault'
+              ? counts(words.faults, refused([name]))
+              : { ...counts(reasonLabel(texts, name), refused([name])), code: name },
+          ),
           ...(others.length > 0 || reasons.length === 0 ? [counts(words.otherReasons, refused(others))] : []),
         ],
       },
@@ -219,7 +225,7 @@ function chartOf({ id, title, series }: Chart, words: Texts['console']['charts']
 <table>
 <thead><tr><th scope="col"><span class="unseen">${words.series}</span></th>${[words.last, words.whole, words.highest].map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
 <tbody>
-${series.map(({ label, cells }, index) => html`<tr><th scope="row"><span class="swatch s${String(index + 1)}"></span>${label}</th>${cells.map((text) => html`<td>${text}</td>`)}</tr>\n`)}</tbody>
+${series.map(({ label, code, cells }, index) => html`<tr><th scope="row"${code === undefined ? '' : html` title="${code}"`}><span class="swatch s${String(index + 1)}"></span>${label}</th>${cells.map((text) => html`<td>${text}</td>`)}</tr>\n`)}</tbody>
 </table>
 </section>
 `;
@@ -277,10 +283,11 @@ function draw(chart) {
 }
 
 function fill(chart) {
-  const rows = chart.series.map(({ label, cells }, index) => {
+  const rows = chart.series.map(({ label, code, cells }, index) => {
     const row = document.createElement('tr');
     const head = document.createElement('th');
     head.scope = 'row';
+    if (code) head.title = code;
     const swatch = document.createElement('span');
     swatch.className = 'swatch s' + (index + 1);
     head.append(swatch, label);

@@ -416,7 +416,7 @@ ${Object.keys(NEW_CLIENTS).map((kind) => newClientRow(kind, view.base, texts))}<
 
 function newClientRow(kind: string, base: string, texts: Texts): Html {
   const about: Readonly<Record<string, string>> = texts.console.clientUses;
-  return html`<li class="row card"><div><p>${actText('clients', `add_${kind}`, texts).title('')}</p>
+  return html`<li class="row card"><div><p>${actText('clients', `add_${kind}`, texts).title('', '')}</p>
 <p class="detail">${about[kind]}</p></div>${actLink(CLIENTS, `add_${kind}`, base, {}, texts, { unseen: kind })}</li>\n`;
 }
 

@@ -125,10 +125,11 @@ ${notes}`;
 function controlOf(field: Field, id: string, value: string, more: Html, texts: Texts): Html {
   const { name, kind, isRequired, minimum, maximum, maxLength } = field;
   const { forms: words } = texts.console;
+  const absent: Readonly<Record<string, string>> = words.absent;
   switch (kind) {
     case 'choice':
       return html`<select id="${id}" name="${name}"${more}>
-${isRequired && value !== '' ? '' : html`<option value="">${isRequired ? words.choose : words.byDefault}</option>\n`}${field.values.map(
+${isRequired && value !== '' ? '' : html`<option value="">${isRequired ? words.choose : (absent[name] ?? words.byDefault)}</option>\n`}${field.values.map(
   (one) =>
     html`<option value="${one}"${one === value ? html` selected` : ''}>${valueText(name, one, texts)}</option>\n`,
 )}</select>`;
@@ -165,15 +166,10 @@ function checkText(name: string, value: string, texts: Texts): Html {
 /** More characters do not fit beside a label on every screen. */
 const LONG_NAME = 20;
 
-/** A name as commands and the API have it. */
-export function rawName(name: string): Html {
-  return html`<code class="raw">${breakable(name)}</code>`;
-}
-
-/** A name. Long ones break after an underscore or colon. */
-export function breakable(name: string): Html {
-  const parts = name.length > LONG_NAME ? name.split(/(?<=[_:])/) : [name];
-  return html`${parts.map((part, index) => html`${index === 0 ? '' : html`<wbr>`}${part}`)}`;
+/** A name as commands and the API have it. @param whole characters up to which it does not break after `_` or `:` */
+export function rawName(name: string, whole = LONG_NAME): Html {
+  const parts = name.length > whole ? name.split(/(?<=[_:])/) : [name];
+  return html`<code class="raw">${parts.map((part, index) => html`${index === 0 ? '' : html`<wbr>`}${part}`)}</code>`;
 }
 
 /** The name by which texts know a field, without the tag of its language. */

@@ -46,7 +46,12 @@ export interface ConsoleView {
   readonly warnings?: readonly WarningSaid[];
   /** Whether a sign-in came before what the administrator sent, which changed nothing. */
   readonly isUnsaved?: boolean;
+  /** Whether the visitor has selected nothing for an act on several things. */
+  readonly isUnpicked?: boolean;
 }
+
+/** A parameter of a list: the visitor has selected nothing for an act on several things. */
+export const UNPICKED = 'unpicked';
 
 interface FrameNeeds {
   readonly drawing: Drawing;
@@ -73,6 +78,7 @@ export async function consoleView(
     signOut: `${basePath}/logout`,
     ...(notice !== undefined && { notice, warnings }),
     ...(c.req.query(UNSAVED) === 'yes' && { isUnsaved: true }),
+    ...(c.req.query(UNPICKED) === 'yes' && { isUnpicked: true }),
   };
 }
 
@@ -209,16 +215,17 @@ function pageOf(
 }
 
 /**
- * `/` leads to the search field, unless the user has switched that off in this browser (WCAG 2.2 §2.1.4). Escape leaves the
- * field. Escape and a click elsewhere close a menu. A checkbox above a list selects all of its rows.
+ * `/` leads to the search field, unless the user has switched that off in this browser (WCAG 2.2 §2.1.4), or the screen is
+ * too narrow for the choice. Escape leaves the field. Escape and a click elsewhere close a menu. A checkbox above a list selects all of its rows.
  */
 export const FRAME_SCRIPT = `{
   const field = document.getElementById('q');
   const choice = document.getElementById('shortcut-on');
   const name = 'grantd_console_shortcut';
   const kept = () => { try { return localStorage.getItem(name); } catch { return null; } };
+  const isOn = () => choice?.checked === true && getComputedStyle(choice.parentElement).display !== 'none';
   const show = () => {
-    if (choice.checked) field.setAttribute('aria-keyshortcuts', '/');
+    if (isOn()) field.setAttribute('aria-keyshortcuts', '/');
     else field.removeAttribute('aria-keyshortcuts');
   };
   if (choice) {
@@ -233,7 +240,7 @@ export const FRAME_SCRIPT = `{
   addEventListener('keydown', (event) => {
     if (event.key === 'Escape' && event.target === field) field.blur();
     const isTyped = event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.('input, textarea, select');
-    if (event.key !== '/' || isTyped || !choice?.checked) return;
+    if (event.key !== '/' || isTyped || !isOn()) return;
     event.preventDefault();
     field.focus();
     field.select();

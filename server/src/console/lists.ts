@@ -8,8 +8,8 @@ import { copyOf } from '../pages/drawing/copying.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { BULK_ACTS, type BulkList } from './bulk_acts.ts';
-import { type ConsoleView, partLinks, urlOf } from './frame.ts';
+import { actNamed, BULK_ACTS, type BulkList } from './bulk_acts.ts';
+import { type ConsoleView, partLinks, problemLine, urlOf } from './frame.ts';
 
 interface ListAbout {
   readonly parameter: string;
@@ -260,7 +260,7 @@ function optionText({ filterValues }: Texts['console'], name: FilterName, value:
 
 /** The table, in a form that asks before it changes what is selected. */
 function tableWithActs(view: ListView, texts: Texts): Html {
-  const { base, current, rows } = view;
+  const { base, current, rows, wish } = view;
   const { console: words } = texts;
   const nameOf = ({ key, name, badges: own, copies = false }: ListRow) => {
     const link = html`<a href="${thingUrl(base, current, key)}"><bdi title="${name}">${name}</bdi></a>`;
@@ -277,17 +277,27 @@ function tableWithActs(view: ListView, texts: Texts): Html {
     },
     texts,
   );
-  return current === 'groups' ? table : bulkForm(base, current, table, texts);
+  return current === 'groups' ? table : bulkForm(view, current, wish, table, texts);
 }
 
-/** A table with a checkbox in each row, in a form that asks before it changes what is selected. */
-export function bulkForm(base: string, list: BulkList, table: Html, { console: words }: Texts): Html {
+/**
+ * A table with a checkbox in each row, in a form that asks before it changes what is selected.
+ * @param wish the parameters of the list, which it has again if nothing is selected
+ */
+export function bulkForm(
+  { base, isUnpicked = false }: Pick<ConsoleView, 'base' | 'isUnpicked'>,
+  list: BulkList,
+  wish: Readonly<Record<string, string>>,
+  table: Html,
+  { console: words }: Texts,
+): Html {
   const acts = Object.keys(BULK_ACTS[list]) as (keyof Texts['console']['bulk']['acts'])[];
   return html`<form method="get" action="${urlOf(base, list)}">
 <input type="hidden" name="ask" value="bulk">
-${table}
+<input type="hidden" name="wish" value="${new URLSearchParams(wish).toString()}">
+${isUnpicked ? html`${problemLine(words.bulk.unpicked[list], 'unpicked')}\n` : ''}${table}
 <fieldset class="bulk"><legend>${words.bulk.selected}</legend>
-${acts.map((act) => html`<button id="bulk-${act}" type="submit" name="do" value="${act}">${words.bulk.acts[act]}</button>\n`)}</fieldset>
+${acts.map((act) => html`<button id="bulk-${act}" type="submit"${actNamed(list, act)?.isFinal ? html` class="ending"` : ''} name="do" value="${act}">${words.bulk.acts[act]}</button>\n`)}</fieldset>
 </form>`;
 }
 

@@ -3,7 +3,7 @@ import { type ClientRecord, isUnchecked } from '@grantd/core';
 import { html } from 'hono/html';
 import type { PersonalTokenView } from '../admin/personal_tokens.ts';
 import type { ActingView, ConsentView, GrantView } from '../admin/sessions.ts';
-import { hourOfUse, named } from '../pages/drawing/application_shown.ts';
+import { hourOfUse, isInHour, named } from '../pages/drawing/application_shown.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
 import type { Given } from './acts.ts';
@@ -202,10 +202,18 @@ function accessShown({ isActive, consent, ...shown }: Reach, { console: { reach:
 }
 
 /** Of ordinary grants, the server records when tokens were issued. */
-function usedOf({ clientId, lastUsed, personal }: Reach, { issuedAt, nowMs }: ReachView, texts: Texts): Cell {
+function usedOf(
+  { clientId, lastUsed, since, personal }: Reach,
+  { issuedAt, nowMs }: ReachView,
+  texts: Texts,
+): Cell {
   const issued = personal === undefined ? issuedAt(clientId) : undefined;
   if (issued !== undefined) return moment(issued, nowMs, texts);
-  if (lastUsed !== undefined)
-    return moment(lastUsed, nowMs, texts, hourOfUse(Date.parse(lastUsed), nowMs, texts));
+  if (lastUsed !== undefined) {
+    const [hourMs, sinceMs] = [Date.parse(lastUsed), Date.parse(since ?? lastUsed)];
+    const said = hourOfUse(hourMs, nowMs, texts);
+    // What is kept is the beginning of the hour, perhaps from before the token was there.
+    return isInHour(hourMs, nowMs) ? said : moment(Math.max(hourMs, sinceMs), nowMs, texts, said);
+  }
   return personal === undefined ? undefined : texts.personalTokens.neverUsed;
 }

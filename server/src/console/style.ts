@@ -76,6 +76,7 @@ const FRAME = `
 #navigation a[aria-current] { font-weight: 600; background: var(--surface); border-color: var(--edge); }
 #shortcut { display: flex; align-items: center; gap: .5rem; margin: .5rem 0 0; padding: .25rem .75rem; font-size: .8125rem; font-weight: 400; color: var(--muted); }
 #shortcut[hidden] { display: none; }
+@media (max-width: 47.99rem) { #shortcut { display: none; } }
 #shortcut input { flex: none; width: 1.5rem; height: 1.5rem; min-height: 0; margin: 0; accent-color: var(--brand); }
 .console #try-again { display: inline-block; width: auto; }
 @media (max-width: 59.99rem) {
@@ -106,7 +107,12 @@ const FRAME = `
 .act { flex: none; }
 .act .actions { gap: .5rem; margin-top: 0; }
 .act form { margin: 0; }
-@media (max-width: 47.99rem) { .act { flex: 1 0 100%; margin-top: 1rem; } }
+@media (max-width: 47.99rem) {
+  .act { flex: 1 0 100%; margin-top: 1rem; }
+  .act .actions { position: relative; }
+  .act .menu { position: static; }
+  .act .menu > div { right: 0; width: auto; max-width: none; }
+}
 @media (min-width: 48rem) { .act .menu > div { right: 0; left: auto; } }
 #notice:focus-visible { outline: none; }
 .act :is(button, .button) { width: auto; min-height: 2.75rem; padding: .5rem 1.125rem; }
@@ -122,7 +128,7 @@ const FRAME = `
 export const CONSOLE_STYLE = `${FRAME}
 :root { ${linesOf(LINES.light)} --wait: #8a5300; }
 @media (prefers-color-scheme: dark) { :root { ${linesOf(LINES.dark)} --wait: #f0b050; } }
-.button.ending { color: var(--danger); }
+.ending { color: var(--danger); }
 .profile .codes { margin-top: 0; }
 #stopped[hidden] { display: none; }
 #stopped { margin-top: .75rem; }

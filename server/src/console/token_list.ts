@@ -9,7 +9,16 @@ import { clientNamed } from './audit.ts';
 import { type ConsoleView, section, urlOf } from './frame.ts';
 import { bulkForm, type Cell, dataTable, type PageUrls, pageLinks, pagesAround, pickOf } from './lists.ts';
 import { namesOf } from './names.ts';
-import { clientLink, codes, copied, identifier, moment, type NamingView, userLink } from './values.ts';
+import {
+  clientLink,
+  codes,
+  copied,
+  identifier,
+  moment,
+  type NamingView,
+  reasonLine,
+  userLink,
+} from './values.ts';
 
 /** Each has one or two tokens, and each token is a lookup. */
 const ISSUANCES_PER_PAGE = 20;
@@ -53,7 +62,7 @@ export async function tokenList(visit: Visit): Promise<TokenListView> {
 }
 
 /** Fields `client` and `user`, the table, and links `first`, `previous` and `next`. */
-export function tokenTable(list: TokenListView, { nowMs }: ConsoleView, texts: Texts): Html {
+export function tokenTable(list: TokenListView, view: ConsoleView, texts: Texts): Html {
   const { console: words } = texts;
   const { base, tokens, wish, pages } = list;
   const { kind: _, ...columns } = words.tokenColumns;
@@ -74,8 +83,9 @@ ${
   tokens.length === 0
     ? html`<div class="empty">${empty}</div>`
     : bulkForm(
-        base,
+        view,
         'tokens',
+        wish,
         dataTable(
           {
             name: words.issuedTokens,
@@ -86,7 +96,7 @@ ${
             })),
             rows: tokens.map((token) => ({
               pick: pickOf({ key: token.id, name: token.id }, texts),
-              cells: cellsOf(token, list, nowMs, texts),
+              cells: cellsOf(token, list, view.nowMs, texts),
             })),
           },
           texts,
@@ -116,6 +126,6 @@ function cellsOf({ id, issued, found }: ListedToken, list: TokenListView, nowMs:
     moment(record?.expires_at, nowMs, texts),
     active
       ? html`<span class="badge good">${words.active}</span>`
-      : html`<span class="badge bad">${words.inactive}</span> <code>${reason}</code>`,
+      : html`<span class="badge bad">${words.inactive}</span>${reasonLine(reason ?? '', texts)}`,
   ] satisfies readonly Cell[];
 }

@@ -145,7 +145,7 @@ export function explainedPage(view: ExplainedView, setting: PageSetting): Page {
         ? html`<form method="post" action="${view.base}/tokens">
 <input type="hidden" name="form_token" value="${view.formToken}">
 <input type="hidden" name="sealed" value="${view.sealed}">
-<button id="revoke" type="submit" class="danger" name="do" value="ask">${words.revokeToken}</button>
+<button id="revoke" type="submit" class="ending" name="do" value="ask">${words.revokeToken}</button>
 </form>`
         : ''
     }

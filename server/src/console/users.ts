@@ -89,12 +89,15 @@ const applicationEnds: NonNullable<Act['facts']> = async ({ call }, { sub = '', 
   ];
 };
 
+const applicationName: NonNullable<Act['names']> = async ({ console: parts, session }, { client = '' }) =>
+  (await clientsOf(parts.partsOf(session.person.subject), [client])).get(client)?.name ?? client;
+
 /** Ends what a consent has allowed, and the consent. */
 function withdrawing(done: 'application_ended' | 'consent_withdrawn'): Act {
   return {
     operation: 'withdrawConsent',
     of: { sub: 'sub', client: 'client' },
-    ...{ asks: true, facts: applicationEnds, done },
+    ...{ asks: true, names: applicationName, facts: applicationEnds, done },
     next: (_, { sub = '' }) => ({ sub }),
   };
 }
@@ -240,7 +243,7 @@ export const USERS: Acts = {
       operation: 'revokeAll',
       of: { sub: 'sub', client_id: 'client' },
       asks: true,
-      facts: applicationEnds,
+      ...{ names: applicationName, facts: applicationEnds },
       done: ({ revoked }: Document<'revokeAll'>) => (revoked ? 'application_ended' : 'nothing_changed'),
       next: (_, { sub = '' }) => ({ sub }),
     },
@@ -367,7 +370,7 @@ export async function showUsers(visit: Visit): Promise<Response> {
     ...{ ...access, issuedAt, tokens: tokens.items },
     client: (id: string) => clients.get(id),
     ...{ links: links.items, locks: locks.items },
-    isAdministrator: user.groups.includes(adminGroup),
+    adminGroup,
     isOwn: sub === visit.session.person.subject,
   };
   return renderPage(c, userPage({ ...view, ...shown }, setting));
@@ -405,7 +408,7 @@ export function usersPage(view: ListView, setting: PageSetting): Page {
 
 export interface UserView extends ConsoleView, ReachView {
   readonly user: User;
-  readonly isAdministrator: boolean;
+  readonly adminGroup: string;
   /** Whether the administrator looks at themselves. */
   readonly isOwn: boolean;
   readonly sessions: readonly SessionView[];
@@ -418,8 +421,9 @@ export interface UserView extends ConsoleView, ReachView {
 export function userPage(view: UserView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, user, isAdministrator, isOwn, sessions, nowMs } = view;
+  const { base, user, adminGroup, isOwn, sessions, nowMs } = view;
   const { sub, disabled_at: disabledAt } = user;
+  const isAdministrator = user.groups.includes(adminGroup);
   const claims = Object.entries(user.claims).map(([name, value]) =>
     memberRow(name, value, texts, labelOf(`claims.${name}`, texts, PERSON)),
   );
@@ -460,7 +464,7 @@ export function userPage(view: UserView, setting: PageSetting): Page {
         rowsOr(
           user.groups.map(
             (name) =>
-              html`<li class="row"><div><a href="${thingUrl(base, 'groups', name)}"><bdi>${name}</bdi></a></div>${rowAct('leave', { group: name }, name, name)}</li>\n`,
+              html`<li class="row"><div><a href="${thingUrl(base, 'groups', name)}"><bdi>${name}</bdi></a></div>${isOwn && name === adminGroup ? html`<p class="detail">${words.administratorItself}</p>` : rowAct('leave', { group: name }, name, name)}</li>\n`,
           ),
           words.none,
         ),

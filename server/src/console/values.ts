@@ -131,7 +131,7 @@ export function reasonLine(code: string, texts: Texts): Html | '' {
   const known = reasonIn(texts, code);
   return known === undefined
     ? html`<p class="reason"><bdi>${code}</bdi></p>`
-    : html`<p class="reason">${known} <code>${code}</code></p>`;
+    : html`<p class="reason">${known} ${rawName(code, 0)}</p>`;
 }
 
 /** Why an operation was refused. */

@@ -136,6 +136,12 @@ export function reasonIn({ console: { reasons } }: Texts, code: string): string 
   return Object.hasOwn(reasons, code) ? reasons[code as keyof typeof reasons] : undefined;
 }
 
+/** The first sentence about a reason code without its full stop, or the text itself if it is no reason code. */
+export function reasonLabel(texts: Texts, code: string): string {
+  const [first = code] = (reasonIn(texts, code) ?? code).split(/(?<=[^.]{3})[.:](?= |$)/);
+  return first;
+}
+
 /** What a reason is about: a token, a request of a client, or a page. */
 export type ReasonKind = 'inactive' | 'refused' | 'page';
 

@@ -1,11 +1,13 @@
-// The key that leads to the console's search can be switched off (WCAG 2.2 §2.1.4), also in German and by keyboard alone.
+// The console on a phone, and the key that leads to its search, which can be switched off (WCAG 2.2 §2.1.4).
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
 import { addAdministrator, PAGE_FLAGS } from './pages.ts';
 import { scene } from './scene.ts';
 
-describe('the shortcut of the search', { skip: CHROMIUM_ABSENCE }, () => {
+const PHONE = { width: 390, height: 844 };
+
+describe('the console in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
   const set = scene(PAGE_FLAGS, addAdministrator);
 
   for (const [language, name] of [
@@ -45,5 +47,32 @@ describe('the shortcut of the search', { skip: CHROMIUM_ABSENCE }, () => {
       await choice.check();
       await visit.open('/console/groups');
       assert.deepEqual(await pressed(), ['q', '', '/']);
+
+      await page.setViewportSize(PHONE);
+      assert.notEqual((await pressed())[0], 'q', 'a key that cannot be switched off does nothing');
+      await page.click('#menu');
+      assert.equal(await page.locator('#shortcut').isVisible(), false);
+    });
+
+  for (const language of ['en', 'de'])
+    test(`${language}: the menu of a user is inside of a phone, and links look like buttons`, async () => {
+      const visit = await set().visitor({ viewport: PHONE });
+      const { page } = visit;
+      await visit.open(`/console/users?search=alice&ui_language=${language}`);
+      await visit.signIn();
+      await page.click('.data tbody th a');
+      await page.click('#more');
+      const { x, width } = (await page.locator('.menu > div').boundingBox()) ?? assert.fail();
+      assert.ok(x >= 0 && x + width <= PHONE.width, `from ${x} to ${x + width}`);
+      for (const id of ['events', 'more', 'ask-edit']) {
+        const offset = await page.evaluate((of) => {
+          const element = document.getElementById(of) ?? document.body;
+          const text = document.createRange();
+          text.selectNodeContents(element);
+          const [inner, outer] = [text.getBoundingClientRect(), element.getBoundingClientRect()];
+          return inner.top + inner.bottom - outer.top - outer.bottom;
+        }, id);
+        assert.ok(Math.abs(offset) <= 2, `${id}: ${offset} pixels from the middle, twice`);
+      }
     });
 });

@@ -607,7 +607,7 @@ export const CONSOLE_SAMPLES = Array.from({ length: 360 }, (_, at): HistorySampl
       other: Math.round(22 * wave),
     },
     refusals: {
-      token_expired: Math.round(3 * wave),
+      expired: Math.round(3 * wave),
       client_secret_wrong: isBurst ? 150 : Math.round(wave),
       scope_missing: at % 7 === 0 ? 1 : 0,
     },
@@ -615,7 +615,7 @@ export const CONSOLE_SAMPLES = Array.from({ length: 360 }, (_, at): HistorySampl
       'photos/web': {
         requests: Math.round(60 * wave) + (isBurst ? 150 : 0),
         refusals: {
-          token_expired: Math.round(3 * wave),
+          expired: Math.round(3 * wave),
           client_secret_wrong: isBurst ? 150 : Math.round(wave),
         },
       },
@@ -1293,7 +1293,7 @@ const SAMPLES: readonly Sample[] = [
         ],
       },
     ],
-    ...{ isAdministrator: false, isOwn: false, nowMs: NOW_MS },
+    ...{ adminGroup: 'admins', isOwn: false, nowMs: NOW_MS },
     ...CONSOLE_SIGN_IN,
     grants: [
       CONSOLE_GRANT,
@@ -1314,14 +1314,14 @@ const SAMPLES: readonly Sample[] = [
     ],
   }),
   sample('console_administrator', userPage, {
-    ...{ ...CONSOLE, current: 'users', isAdministrator: true },
+    ...{ ...CONSOLE, current: 'users', adminGroup: 'admins' },
     user: { ...CONSOLE_USER, groups: ['admins'], disabled_at: EPOCH },
     ...{ sessions: [], consents: [], grants: [], acting: [], tokens: [], nowMs: NOW_MS, isOwn: true },
     ...{ client: () => undefined, issuedAt: () => undefined },
     ...{ links: [], locks: [], factors: { passkeys: [], security_keys: [], recovery_codes: 0 } },
   }),
   sample('console_end_application', questionPage, {
-    ...{ ...CONSOLE, current: 'users', page: 'users', act: 'end_application', name: 'bob' },
+    ...{ ...CONSOLE, current: 'users', page: 'users', act: 'end_application', name: 'bob', other: 'Photos' },
     ...{ given: { sub: 'xT2a9', client: 'photos/web' } },
     facts: [
       ['Client', 'photos/web'],

@@ -37,6 +37,16 @@ describe('catalogues', () => {
     });
   }
 
+  test('no two fields have the same label', () => {
+    for (const { labels, console: words } of languages().map(textsIn)) {
+      const all = [...Object.values(labels), words.clientType];
+      assert.deepEqual(
+        all.filter((label, at) => all.indexOf(label) !== at),
+        [],
+      );
+    }
+  });
+
   test('each names its own language', () => {
     for (const language of languages()) assert.equal(textsIn(language).language, language);
   });

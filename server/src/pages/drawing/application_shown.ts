@@ -241,8 +241,14 @@ export function codeList(codes: readonly string[]): Html | '' {
 ${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>`;
 }
 
+/** Whether a use that is known to the hour may have been just now. */
+export function isInHour(lastUsedMs: number, nowMs: number): boolean {
+  return nowMs - lastUsedMs < 60 * 60 * 1000;
+}
+
 /** Uses are known to the hour. */
 export function hourOfUse(lastUsedMs: number, nowMs: number, { account, formats }: Texts): string {
-  const isNow = nowMs - lastUsedMs < 60 * 60 * 1000;
-  return isNow ? account.usedThisHour : account.usedInHour(...formats.hourOf(lastUsedMs));
+  return isInHour(lastUsedMs, nowMs)
+    ? account.usedThisHour
+    : account.usedInHour(...formats.hourOf(lastUsedMs));
 }

@@ -85,7 +85,7 @@ input.unseen:not([type=hidden]) { width: 1px; min-height: 0; height: 1px; margin
 
 button, .button {
   display: block; width: 100%; min-height: 3rem; padding: .625rem 1.25rem;
-  font: inherit; font-weight: 600; line-height: 1.5; text-align: center; text-decoration: none; overflow-wrap: break-word; cursor: pointer;
+  font: inherit; font-weight: 600; line-height: 1.5; text-align: center; align-content: center; text-decoration: none; overflow-wrap: break-word; cursor: pointer;
   color: var(--text); background: var(--surface);
   border: 1px solid var(--edge); border-radius: var(--radius, .625rem);
 }

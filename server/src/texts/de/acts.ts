@@ -69,17 +69,17 @@ export const ACTS: typeof en.ACTS = {
       yes: 'Beenden',
     },
     end_client: {
-      title: (name) => `Zugriff einer Anwendung auf Daten von ${name} beenden?`,
+      title: (name, application) => `Zugriff von ${application} auf Daten von ${name} beenden?`,
       text: 'Alle Token, die die Anwendung für den Benutzer hat, gelten sofort nicht mehr. Ihre Token für andere Benutzer bleiben gültig.',
       yes: 'Zugriff beenden',
     },
     end_application: {
-      title: (name) => `Zugriff einer Anwendung auf Daten von ${name} beenden?`,
+      title: (name, application) => `Zugriff von ${application} auf Daten von ${name} beenden?`,
       text: 'Alle Token, die die Anwendung für den Benutzer hat, gelten sofort nicht mehr, und die Einwilligung wird zurückgenommen. Die Anwendung muss den Benutzer wieder fragen. Ihre Token für andere Benutzer bleiben gültig.',
       yes: 'Zugriff beenden',
     },
     withdraw_consent: {
-      title: (name) => `Eine Einwilligung von ${name} zurücknehmen?`,
+      title: (name, application) => `Einwilligung von ${name} für ${application} zurücknehmen?`,
       text: 'Die Anwendung muss den Benutzer wieder fragen, bevor sie Zugriff bekommt.',
       yes: 'Einwilligung zurücknehmen',
     },
@@ -287,6 +287,7 @@ export const FORMS: typeof en.FORMS = {
   saveOver: 'Trotzdem speichern',
   choose: 'Bitte wählen …',
   byDefault: 'Wie der Server es vorgibt',
+  absent: { api: 'Keine: eine Berechtigung dieses Servers' },
   yes: 'Ja',
   no: 'Nein',
   onePerLine: 'Ein Wert pro Zeile.',

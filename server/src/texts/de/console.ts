@@ -83,6 +83,11 @@ export const CONSOLE: typeof en.CONSOLE = {
   firstClient: 'Es gibt noch keine Anwendungen. Legen Sie die erste mit der Schaltfläche oben an.',
   bulk: {
     selected: 'Ausgewählte',
+    unpicked: {
+      users: 'Wählen Sie mindestens einen Benutzer aus.',
+      clients: 'Wählen Sie mindestens eine Anwendung aus.',
+      tokens: 'Wählen Sie mindestens ein Token aus.',
+    },
     select: (name) => `${name} auswählen`,
     selectAll: 'Alle auf dieser Seite auswählen',
     acts: {
@@ -436,7 +441,7 @@ export const CONSOLE: typeof en.CONSOLE = {
   auditActs: 'Das Protokoll selbst',
   massRevocation: 'Viele Token widerrufen',
   searchClients: 'Teil einer Client-ID oder eines Namens',
-  clientType: 'Art der Anwendung',
+  clientType: 'Client-Typ',
   documentHost: 'Host des Dokuments',
   documentValidAt: 'Dokument zuletzt gültig',
   clientTypes: { confidential: 'Vertraulich', public: 'Öffentlich' },

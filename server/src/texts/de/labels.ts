@@ -66,7 +66,7 @@ export const LABELS: typeof en.LABELS = {
   jwks: 'Öffentliche Schlüssel',
   software_id: 'Kennung der Software',
   software_version: 'Version der Software',
-  application_type: 'Art der Anwendung',
+  application_type: 'Web oder nativ',
   sector_identifier_uri: 'URL des Sektors',
   subject_type: 'Kennungen der Benutzer',
   id_token_signed_response_alg: 'Signatur der ID-Token',

@@ -70,17 +70,19 @@ export const ACTS = {
       yes: 'End',
     },
     end_client: {
-      title: (name: string) => `End the access of an application to the data of ${name}?`,
+      title: (name: string, application: string) =>
+        `End the access of ${application} to the data of ${name}?`,
       text: 'All tokens that the application has for the user stop working at once. Its tokens for other users stay active.',
       yes: 'End access',
     },
     end_application: {
-      title: (name: string) => `End the access of an application to the data of ${name}?`,
+      title: (name: string, application: string) =>
+        `End the access of ${application} to the data of ${name}?`,
       text: 'All tokens that the application has for the user stop working at once, and the consent is withdrawn. The application has to ask the user again. Its tokens for other users stay active.',
       yes: 'End access',
     },
     withdraw_consent: {
-      title: (name: string) => `Withdraw a consent of ${name}?`,
+      title: (name: string, application: string) => `Withdraw the consent of ${name} for ${application}?`,
       text: 'The application has to ask the user again before it gets access.',
       yes: 'Withdraw consent',
     },
@@ -289,6 +291,8 @@ export const FORMS = {
   saveOver: 'Save over it',
   choose: 'Choose …',
   byDefault: 'As the server decides',
+  /** Fields whose absence is a value of its own. */
+  absent: { api: 'None: a scope of this server' },
   yes: 'Yes',
   no: 'No',
   onePerLine: 'One per line.',

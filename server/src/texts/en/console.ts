@@ -83,6 +83,11 @@ export const CONSOLE = {
   firstClient: 'There are no clients yet. Add the first one with the button above.',
   bulk: {
     selected: 'With selected',
+    unpicked: {
+      users: 'Select at least one user.',
+      clients: 'Select at least one client.',
+      tokens: 'Select at least one token.',
+    },
     select: (name: string) => `Select ${name}`,
     selectAll: 'Select all on this page',
     acts: {

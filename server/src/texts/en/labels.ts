@@ -68,7 +68,7 @@ export const LABELS = {
   jwks: 'Public keys',
   software_id: 'Software ID',
   software_version: 'Software version',
-  application_type: 'Kind of application',
+  application_type: 'Web or native',
   sector_identifier_uri: 'URL of the sector',
   subject_type: 'Identifiers of users',
   id_token_signed_response_alg: 'Signature of ID tokens',
