@@ -199,7 +199,30 @@ for (const database of ANY_DATABASE)
       assert.ok(isLogin(await browser.get(`${server.url}/account`)));
       const login = await browser.get(`${server.url}/console`);
       assert.ok(isLogin(login), login.html);
+      assert.doesNotMatch(login.html, /code-send/, 'no administrator gets a code');
+      assert.match((await new Browser(server.url).get(`${server.url}/account`)).html, /code-send/);
+      const action = login.url.replace('/login?', '/login/code?');
+      const posted = await browser.post(action, { ...hiddenFields(login), username: 'dan' });
+      assert.ok(isLogin(posted), posted.url);
       assert.match((await browser.submit(login, { ...who })).url, /\/console$/);
+    });
+
+    test('without a name, the page says so at the field, and keeps its links to other languages', async () => {
+      const browser = newBrowser();
+      const nameless = await ask(browser, ' ');
+      assert.equal(nameless.status, 400);
+      assert.match(nameless.html, /id="problem"[\s\S]*Enter your username first\./);
+      const [, name = '', password = ''] =
+        /(<input id="username"[^>]*>)[\s\S]*(<input id="password"[^>]*>)/.exec(nameless.html) ?? [];
+      assert.match(name, / aria-describedby="problem" aria-invalid="true" autofocus/);
+      assert.doesNotMatch(password, /aria-invalid/);
+      const wrong = await browser.submit(nameless, { username: 'ada', password: 'wrong' });
+      for (const page of [nameless, wrong]) {
+        const [, link = ''] = /<a id="language-de" href="([^"]*)"/.exec(page.html) ?? assert.fail(page.html);
+        const german = await browser.get(new URL(link.replaceAll('&amp;', '&'), page.url).href);
+        assert.ok(isLogin(german), german.url);
+        assert.match(german.html, /<html lang="de"/);
+      }
     });
 
     test('a second factor is asked for after a code, unless the user has lost the right to the code', async () => {

@@ -54,7 +54,7 @@ import {
   PerformedForms,
   sentForm,
 } from './browser/forms.ts';
-import { clientIdOf, PendingPages, PendingRequests } from './browser/pending.ts';
+import { clientIdOf, leadOf, PendingPages, PendingRequests } from './browser/pending.ts';
 import {
   exactPath,
   type PageContext,
@@ -278,7 +278,10 @@ export function openPages(
     emailCode: mail?.codes && {
       ...{ emailCodes: mail.codes, queue: mail.queue, isFirst: settings.emailCode === 'first' },
       requestedCodes: new RequestedCodes(cookies, secret, clock),
-      isFor: (page) => settings.emailCodeClients?.includes(clientIdOf(page) ?? '') !== false,
+      // Administrators get no codes. The page says it of the console, and of no name.
+      isFor: (page) =>
+        (settings.insecureEmailCodeForAdministrators || leadOf(page) !== 'toConsole') &&
+        settings.emailCodeClients?.includes(clientIdOf(page) ?? '') !== false,
     },
   });
   const flows: readonly (Flow | undefined)[] = [

@@ -313,18 +313,21 @@ const OWN_PARAMETERS: readonly string[] = [
   'user_code',
 ];
 
+/** Pages whose URL shows them again after a form, without what the form has said. */
+const SIGN_IN_PAGES = /\/login(?:\/code|\/second)?$/;
+
 /**
- * Links to the page in other languages. A page that follows a form has none, because it cannot be shown again, and
- * neither has one with parameters of others.
+ * Links to the page in other languages. A page that follows a form has none, unless a link can show it again, and neither
+ * has one with parameters of others.
  */
 function otherLanguages(c: PageContext, language: Language): readonly LanguageShown[] {
   const query = parametersOf(c);
-  if (c.req.method === 'POST' || [...query.keys()].some((name) => !OWN_PARAMETERS.includes(name))) return [];
+  const isLinked = c.req.method !== 'POST' || SIGN_IN_PAGES.test(c.req.path);
+  if (!isLinked || [...query.keys()].some((name) => !OWN_PARAMETERS.includes(name))) return [];
   return languages()
     .filter((tag) => tag !== language)
     .map((tag) => {
-      const parameters = new URLSearchParams(query);
-      parameters.set(LANGUAGE_PARAMETER, tag);
+      const parameters = new URLSearchParams([...query, [LANGUAGE_PARAMETER, tag]]);
       return { tag, name: nameOfLanguage(tag), url: `?${parameters}` };
     });
 }

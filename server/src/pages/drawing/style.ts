@@ -191,7 +191,7 @@ summary { padding: .75rem 0; font-size: .875rem; cursor: pointer; }
 .fields { max-width: 27rem; margin-top: 1rem; }
 #end-other-sessions { margin-top: .5rem; }
 .note + form, .lead + form, .note + .entries { margin-top: 1rem; }
-form > .note + button { margin-top: .75rem; }
+form > .note + button, #login-submit + button { margin-top: .75rem; }
 .entry > details { margin-top: -.25rem; }
 .entries details button { grid-column: 1; }
 .entry > details > form, section > details > form { display: grid; gap: .75rem; }

@@ -16,18 +16,17 @@ import { bodyOf, type PageContext, requestIdOf, userAgentOf } from '../browser/r
 import { renderPage } from '../drawing/layout.ts';
 import { admitMail } from '../steps/requested_mails.ts';
 import { type EmailCodeProblem, emailCodePage } from './email_code_page.ts';
-import { cancelSignIn, finishSignIn, type OfferedProviders, type StepNeeds, toSecondStep } from './login.ts';
+import { cancelSignIn, finishSignIn, type LoginNeeds, renderForm, toSecondStep } from './login.ts';
 
 /** Which way the sign-in page shows first, if the server sends codes. */
 export type EmailCodeWay = 'also' | 'first';
 
-export interface EmailCodeNeeds extends StepNeeds {
+export interface EmailCodeNeeds extends LoginNeeds {
   readonly emailCodes: EmailCodes;
   readonly requestedCodes: RequestedCodes;
   /** Whether a sign-in for this purpose can be with a code. */
   readonly isFor: (page: PendingPage) => boolean;
   readonly queue: MailQueue;
-  readonly providers: OfferedProviders | undefined;
 }
 
 /** `GET /login/code`: asks for the code that was sent. */
@@ -71,7 +70,8 @@ async function send(
   page: PendingPage,
   typed: string,
 ): Promise<Response> {
-  if (!isName(typed)) return needs.pending.redirect(c, 'login', page.pending);
+  if (!isName(typed))
+    return renderForm(c, needs, page, { username: typed, refusal: { refused: 'name_missing' } });
   if (!needs.signInParts.passwords.areAskedOf(typed))
     return (
       (await needs.providers?.beginAtHome(c, page, typed)) ?? needs.pending.redirect(c, 'login', page.pending)

@@ -74,6 +74,7 @@ export interface LoginNeeds extends StepNeeds {
 
 /** What users may learn. Whether a name exists is not part of it. */
 const PROBLEMS = {
+  name_missing: { problem: 'name_missing', status: 400 },
   person_unknown: { problem: 'credentials_wrong', status: 403 },
   password_wrong: { problem: 'credentials_wrong', status: 403 },
   password_cut_off: { problem: 'password_cut_off', status: 403 },
@@ -227,7 +228,7 @@ export async function renderForm(
   c: PageContext,
   needs: LoginNeeds,
   page: PendingPage,
-  typed?: { readonly username: string; readonly refusal?: Refusal },
+  typed?: { readonly username: string; readonly refusal?: Refusal | { readonly refused: 'name_missing' } },
   hasPasskeys?: boolean,
 ): Promise<Response> {
   const authorization = 'authorization' in page ? page.authorization : undefined;
@@ -258,7 +259,7 @@ export async function renderForm(
       application: needs.drawing.application(authorization.client, setting.language),
     }),
     ...(again !== undefined && { again }),
-    ...needs.offers(c, page, typed !== undefined),
+    ...needs.offers(c, page, typed !== undefined && refusal?.refused !== 'name_missing'),
     ...(providers !== undefined && { providers }),
     ...(challenge !== undefined && { challenge }),
     ...(problem !== undefined && { problem: problem.problem }),

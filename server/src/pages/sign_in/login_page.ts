@@ -119,17 +119,19 @@ export function signInProblem(text: string, secondsToWait: number | undefined, t
   return problemBox(html`${text} ${wait}`);
 }
 
+const INVALID = html` aria-invalid="true"`;
+
 function form(view: SignInView, texts: Texts): Html {
   const { action, formToken, username, problem, again, asksOnlyName = false, forgot } = view;
   const passwordUrl = asksOnlyName && username !== '' ? undefined : view.emailCode?.passwordUrl;
   if (passwordUrl !== undefined) return codeForm(view, passwordUrl, texts);
   const describedBy = problem === undefined ? '' : html` aria-describedby="problem"`;
-  const isInvalid = problem === 'credentials_wrong' ? html` aria-invalid="true"` : '';
+  const isInvalid = problem === 'credentials_wrong' ? INVALID : '';
   const focus = html` autofocus`;
   const nameFirst = username === '' || asksOnlyName;
   return html`<form method="post" action="${action}">
 <input type="hidden" name="form_token" value="${formToken}">
-${nameField(view, texts, html`${describedBy}${isInvalid}${nameFirst ? focus : ''}`)}
+${nameField(view, texts, html`${describedBy}${problem === 'name_missing' ? INVALID : isInvalid}${nameFirst ? focus : ''}`)}
 ${
   asksOnlyName
     ? ''
@@ -156,7 +158,7 @@ function nameField(view: SignInView, texts: Texts, attributes: Html): Html {
 function codeForm(view: SignInView, passwordUrl: string, texts: Texts): Html {
   return html`<form method="post" action="${view.emailCode?.action ?? ''}">
 <input type="hidden" name="form_token" value="${view.formToken}">
-${nameField(view, texts, html` autofocus`)}
+${nameField(view, texts, html`${view.problem === 'name_missing' ? html` aria-describedby="problem"${INVALID}` : ''} autofocus`)}
 <button id="code-send" type="submit" class="primary">${texts.emailCode.send}</button>
 </form>
 <ul class="links" role="list"><li><a id="use-password" href="${passwordUrl}">${texts.emailCode.usePassword}</a></li></ul>`;

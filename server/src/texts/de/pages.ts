@@ -34,6 +34,7 @@ export const PAGES: typeof en.PAGES = {
     forgot: 'Passwort vergessen?',
     signUp: 'Konto anlegen',
     problems: {
+      name_missing: 'Geben Sie zuerst Ihren Benutzernamen ein.',
       credentials_wrong: 'Der Benutzername oder das Passwort ist falsch.',
       password_not_asked:
         'Wer eine solche Adresse hat, meldet sich bei der eigenen Organisation an. Fahren Sie ohne Passwort fort.',

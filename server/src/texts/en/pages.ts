@@ -41,6 +41,7 @@ export const PAGES = {
     forgot: 'Forgot your password?',
     signUp: 'Create an account',
     problems: {
+      name_missing: 'Enter your username first.',
       credentials_wrong: 'Wrong username or password.',
       password_not_asked:
         'Users with this address sign in at their organisation. Continue without a password.',
