@@ -125,7 +125,12 @@ for (const database of DATABASES)
       // Rows name the changed fields.
       const rows = async (query: string) => {
         const { html } = await browser.get(`${server.url}/console/audit?${query}`);
-        return unescaped(html.slice(html.indexOf('<main')).replaceAll(/<[^>]*>/g, ''));
+        return unescaped(
+          html
+            .slice(html.indexOf('<main'))
+            .replaceAll('</td>', '\n')
+            .replaceAll(/<[^>]*>/g, ''),
+        );
       };
       assert.match(
         await rows('type=client_changed'),

@@ -13,6 +13,7 @@ import type { Person } from '../../src/data/people.ts';
 import { postgresDatabase } from '../../src/data/postgres_database.ts';
 import type { ClientNames } from '../../src/data/sessions.ts';
 import { sqliteDatabase } from '../../src/data/sqlite_database.ts';
+import type { Instance } from '../../src/instance/instance.ts';
 import type { TestDatabase } from './databases.ts';
 
 export const ISSUER = 'https://id.example';
@@ -80,11 +81,12 @@ const writeNothing = ({ attempts }: Pick<OpenDatabase, 'attempts'>) =>
 
 /** Stores a consent, also if others change it at the same time. */
 export async function giveConsent(
-  opened: Pick<OpenDatabase, 'consents' | 'attempts'>,
+  opened: Pick<OpenDatabase, 'consents' | 'attempts'> & { readonly issuer?: string },
   ...[parties, asked, nowMs]: [parties: Parties, asked: Asked, nowMs: number]
 ): Promise<void> {
+  const { issuer = ISSUER } = opened;
   for (let outcome: unknown = 'broken'; outcome === 'broken'; ) {
-    const condition = await opened.consents.giving(ISSUER, parties, asked, nowMs);
+    const condition = await opened.consents.giving(issuer, parties, asked, nowMs);
     outcome = condition && (await unlessBroken(() => under(condition, () => writeNothing(opened))));
   }
 }
@@ -100,7 +102,7 @@ export async function noteClient(
 
 /** A user’s consent to a client as it is now. */
 export async function addConsent(
-  opened: Pick<OpenDatabase, 'consents' | 'storage' | 'attempts'>,
+  opened: Pick<Instance, 'issuer' | 'consents' | 'storage' | 'attempts'>,
   subject: string,
   clientId: string,
 ): Promise<void> {
