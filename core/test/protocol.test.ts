@@ -21,6 +21,7 @@ import { isS256Challenge } from '../src/protocol/authorization_parameters.ts';
 import { permittedClaims, permittedNames, requestedClaims } from '../src/protocol/claims.ts';
 import { isPersonalScope } from '../src/protocol/client_metadata.ts';
 import { isRegistrableRedirectUri, originOf, redirectUriMatches } from '../src/protocol/redirect_uri.ts';
+import { METADATA_PROBLEMS } from '../src/registration/client_document.ts';
 import { verifierFits } from '../src/token/authorization_code.ts';
 import { opaqueKindOf } from '../src/tokens/opaque_token.ts';
 import { CHALLENGE, VERIFIER } from './harness/world.ts';
@@ -586,6 +587,9 @@ test('RFC 6749 §5.2 every description in the source has only the characters tha
     assert.match(withoutNames, /^[\x20-\x21\x23-\x5B\x5D-\x7E]*$/, text);
     assert.equal(withoutNames.includes('${'), false, `no data of a request: ${text}`);
   }
+  // Those of client metadata are in one table.
+  const sentences = Object.values<(...names: string[]) => string>(METADATA_PROBLEMS);
+  for (const say of sentences) assert.match(say('name', 'name'), /^[\x20-\x21\x23-\x5B\x5D-\x7E]+$/);
 });
 
 test('RFC 6749 §5.2 the one template in a description is filled with names from the source', () => {

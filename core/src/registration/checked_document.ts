@@ -24,7 +24,7 @@ import { memberRulesOf, stricterProfile } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { isExposedRedirectUri } from '../protocol/redirect_uri.ts';
 import type { Context, ResolvedRegistration } from '../request/context.ts';
-import { ClientMetadataError, documentOf, readDocument, refuse } from './client_document.ts';
+import { ClientMetadataError, documentOf, readDocument, reject } from './client_document.ts';
 import {
   isPublic,
   isSetByOperator,
@@ -307,7 +307,7 @@ function offeredGrants(
     const { needs } = requirementsOf(grant);
     return needs === undefined || allowed.some((other) => needs.includes(other));
   });
-  if (sent.length > 0 && offered.length === 0) refuse('grant_types', 'no_grant', grantTypes.join(', '));
+  if (sent.length > 0 && offered.length === 0) reject('grant_types', 'no_grant', grantTypes.join(', '));
   return offered;
 }
 
@@ -325,7 +325,7 @@ async function requireSectorMembership(
   if (uri === undefined) return;
   const members = await fetchMembers(uri, fetchDocument);
   if (members === undefined || !redirectUris.every((redirectUri) => members.includes(redirectUri)))
-    refuse(SECTOR, 'sector_list');
+    reject(SECTOR, 'sector_list');
 }
 
 /**

@@ -161,7 +161,7 @@ export class ClientMetadataError extends Error {
 }
 
 /** @throws {ClientMetadataError} always */
-export function refuse(member: string, ...said: MetadataProblem): never {
+export function reject(member: string, ...said: MetadataProblem): never {
   throw new ClientMetadataError(member, said);
 }
 
@@ -189,8 +189,8 @@ export function readDocument(written: JsonObject, registrant: Registrant): Clien
     const member = settableMember(base, registrant);
     if (member === undefined) continue;
     if (tag !== undefined) {
-      if (!member.isLocalizable || !LANGUAGE_TAG.test(tag)) refuse(base, 'language_tag');
-      if (++localized > MAX_LOCALIZED_MEMBERS) refuse(base, 'language_tags', `${MAX_LOCALIZED_MEMBERS}`);
+      if (!member.isLocalizable || !LANGUAGE_TAG.test(tag)) reject(base, 'language_tag');
+      if (++localized > MAX_LOCALIZED_MEMBERS) reject(base, 'language_tags', `${MAX_LOCALIZED_MEMBERS}`);
     }
     const offered = registrant === 'client' ? offeredValue(member, value) : value;
     if (offered === undefined && (member.isDispensable || !Array.isArray(value))) continue;
@@ -199,7 +199,7 @@ export function readDocument(written: JsonObject, registrant: Registrant): Clien
     document[name] = read;
   }
   if (JSON.stringify(document).length > MAX_DOCUMENT_CHARACTERS)
-    refuse('metadata', 'too_long', `${MAX_DOCUMENT_CHARACTERS}`);
+    reject('metadata', 'too_long', `${MAX_DOCUMENT_CHARACTERS}`);
   return document as ClientDocument;
 }
 

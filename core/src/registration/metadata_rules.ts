@@ -40,7 +40,7 @@ import {
   ClientMetadataError,
   type MetadataProblem,
   type Registrant,
-  refuse,
+  reject,
   responseTypesOf,
 } from './client_document.ts';
 
@@ -96,45 +96,45 @@ export function requireRules(document: ClientDocument, policy: RegistrationPolic
 const requireWorkableGrants: Rule = (document, { grantTypes: allowed }) => {
   const { grant_types: grantTypes = [], response_types: responseTypes } = document;
   if (!grantTypes.every((grant) => allowed.includes(grant)))
-    refuse('grant_types', 'wrong', allowed.join(', '));
+    reject('grant_types', 'wrong', allowed.join(', '));
   for (const grant of grantTypes) {
     const { needs, isForConfidentialClients } = requirementsOf(grant);
     if (needs !== undefined && !grantTypes.some((other) => needs.includes(other)))
-      refuse('grant_types', 'grant_needs', grant, needs.join(' or '));
-    if (isForConfidentialClients && isPublic(document)) refuse('grant_types', 'confidential', grant);
+      reject('grant_types', 'grant_needs', grant, needs.join(' or '));
+    if (isForConfidentialClients && isPublic(document)) reject('grant_types', 'confidential', grant);
   }
   const fitting = responseTypesOf(grantTypes);
   if (responseTypes !== undefined && responseTypes.length !== fitting.length)
-    refuse('response_types', 'no_code');
+    reject('response_types', 'no_code');
 };
 
 const requireApi: Rule = ({ resource, api_scopes: scopes }, { registeredResource }) => {
-  if (scopes !== undefined && resource === undefined) refuse('api_scopes', 'needs', 'resource');
+  if (scopes !== undefined && resource === undefined) reject('api_scopes', 'needs', 'resource');
   if (resource === undefined || resource === registeredResource || isSendableResource(resource)) return;
-  refuse('resource', 'unstable_uri');
+  reject('resource', 'unstable_uri');
 };
 
 const requireStepUp: Rule = (document) => {
   const { exchange_step_up_scopes: scopes, default_acr_values: classes, default_max_age: maxAge } = document;
   if (scopes !== undefined && classes === undefined && maxAge === undefined)
-    refuse('exchange_step_up_scopes', 'needs', 'default_acr_values or default_max_age');
+    reject('exchange_step_up_scopes', 'needs', 'default_acr_values or default_max_age');
 };
 
 /** No server is both ends (ADR 187). A pairwise identifier of this client means nothing there. */
 const requireOtherServers: Rule = ({ identity_assertions: policies = {}, ...document }, { issuer }) => {
-  if (Object.hasOwn(policies, issuer)) refuse('identity_assertions', 'own_issuer');
+  if (Object.hasOwn(policies, issuer)) reject('identity_assertions', 'own_issuer');
   const isKnown = Object.values(policies).every(({ signs_in_as: client }) => client !== undefined);
-  if (document.subject_type === 'pairwise' && !isKnown) refuse('identity_assertions', 'signs_in_as');
+  if (document.subject_type === 'pairwise' && !isKnown) reject('identity_assertions', 'signs_in_as');
 };
 
 /** A client has `jwks` or `jwks_uri`, not both (RFC 7591 §2), and at least one if a member needs keys. */
 const requireKeys: Rule = (document) => {
   const { jwks, jwks_uri: uri } = document;
-  if (jwks !== undefined && uri !== undefined) refuse('jwks_uri', 'both_keys');
+  if (jwks !== undefined && uri !== undefined) reject('jwks_uri', 'both_keys');
   if (jwks !== undefined || uri !== undefined) return;
   for (const name of MEMBER_NAMES) {
     const isOn = document[name] !== undefined && document[name] !== false;
-    if (isOn && memberOf(name).needsKeys) refuse(name, 'needs', 'jwks or jwks_uri');
+    if (isOn && memberOf(name).needsKeys) reject(name, 'needs', 'jwks or jwks_uri');
   }
 };
 
@@ -142,18 +142,18 @@ const requireAuthentication: Rule = (document, policy) => {
   const { authenticationMethods, clientAssertionAlgorithms: accepted } = policy;
   const { token_endpoint_auth_method: method, token_endpoint_auth_signing_alg: algorithm } = document;
   if (algorithm !== undefined && !signsAssertions(document))
-    refuse('token_endpoint_auth_signing_alg', 'goes_with', ASSERTION_METHODS.join(' or '));
+    reject('token_endpoint_auth_signing_alg', 'goes_with', ASSERTION_METHODS.join(' or '));
   if (method !== undefined && !authenticationMethods.includes(method))
-    refuse('token_endpoint_auth_method', 'unsupported', method);
+    reject('token_endpoint_auth_method', 'unsupported', method);
   const algorithms = method && acceptedAlgorithms(method, accepted);
   if (algorithm !== undefined && algorithms?.includes(algorithm) === false)
-    refuse('token_endpoint_auth_signing_alg', 'algorithms', `${method}`, algorithms.join(', '));
+    reject('token_endpoint_auth_signing_alg', 'algorithms', String(method), algorithms.join(', '));
   const missing = method && METHODS[method].missingFrom?.(document);
   if (method === undefined || missing === undefined) return;
   // The method may be the default of the profile, which the registration does not name.
   const profile = profileFor(document, policy);
   const because = profile === undefined ? '' : `, because of the profile ${profile}`;
-  refuse('token_endpoint_auth_method', 'lacks', method, missing + because);
+  reject('token_endpoint_auth_method', 'lacks', method, missing + because);
 };
 
 const ASSERTION_METHODS = AUTHENTICATION_METHODS.filter(
@@ -173,9 +173,9 @@ const requireProfile: Rule = (document, policy) => {
   const name = profileFor(document, policy);
   if (name === undefined) return;
   for (const [member, { allows, expected }] of memberRulesOf(name))
-    if (!allows(document[member])) refuse(member, 'profile', expected, name);
+    if (!allows(document[member])) reject(member, 'profile', expected, name);
   if (bindsTokensToKey(document) && document.dpop_bound_access_tokens === false)
-    refuse('dpop_bound_access_tokens', 'profile', 'true', name);
+    reject('dpop_bound_access_tokens', 'profile', 'true', name);
 };
 
 function profileFor(
@@ -188,27 +188,27 @@ function profileFor(
 /** PKCE is all that protects the codes of a public client (RFC 9700 §2.1.1). */
 const requirePkceOfPublicClients: Rule = (document) => {
   if (isPublic(document) && document.insecure_allow_missing_pkce === true)
-    refuse('insecure_allow_missing_pkce', 'pkce');
+    reject('insecure_allow_missing_pkce', 'pkce');
 };
 
 /** Without certificates, the client would get no token (RFC 8705 §3.4). */
 const requireCertificates: Rule = (document, { acceptsCertificates }) => {
   if (document.tls_client_certificate_bound_access_tokens === true && !acceptsCertificates)
-    refuse('tls_client_certificate_bound_access_tokens', 'certificates');
+    reject('tls_client_certificate_bound_access_tokens', 'certificates');
 };
 
 /** A client cannot register an algorithm with which it may not sign. */
 const requireAcceptedRequestObjects: Rule = (document, { requestObjectAlgorithms: accepted }) => {
   const { request_object_signing_alg: algorithm } = document;
   if (algorithm !== undefined && !accepted.includes(algorithm))
-    refuse('request_object_signing_alg', 'one_of', accepted.join(', '));
+    reject('request_object_signing_alg', 'one_of', accepted.join(', '));
 };
 
 const requireSignable: Rule = (document, { signingAlgorithms }) => {
   for (const name of MEMBER_NAMES.filter(isServerAlgorithm)) {
     const algorithm = document[name];
     if (algorithm !== undefined && !signingAlgorithms.some((item) => item === algorithm))
-      refuse(name, 'one_of', signingAlgorithms.join(', '));
+      reject(name, 'one_of', signingAlgorithms.join(', '));
   }
 };
 
@@ -220,10 +220,10 @@ const requireWholeEncryption: Rule = (document) => {
   for (const kind of ENCRYPTED_RESPONSES) {
     const algorithm = document[`${kind}_encrypted_response_alg`];
     if (algorithm === undefined && document[`${kind}_encrypted_response_enc`] !== undefined)
-      refuse(`${kind}_encrypted_response_enc`, 'needs', `${kind}_encrypted_response_alg`);
+      reject(`${kind}_encrypted_response_enc`, 'needs', `${kind}_encrypted_response_alg`);
     const keys = document.jwks && readPublicKeys(document.jwks, MOST_KEYS);
     if (algorithm !== undefined && keys?.some((jwk) => fitsAlgorithm(jwk, algorithm)) === false)
-      refuse(`${kind}_encrypted_response_alg`, 'key_for', algorithm);
+      reject(`${kind}_encrypted_response_alg`, 'key_for', algorithm);
   }
 };
 
@@ -231,8 +231,8 @@ const requireWholeEncryption: Rule = (document) => {
 const requireSector: Rule = (document, { hasPairwiseSubjects }) => {
   const { redirect_uris: redirectUris = [], subject_type: type } = document;
   if (type !== 'pairwise') return;
-  if (!hasPairwiseSubjects) refuse('subject_type', 'unsupported', 'pairwise');
-  if (sectorOf({ redirectUris, metadata: document }) === undefined) refuse('sector_identifier_uri', 'sector');
+  if (!hasPairwiseSubjects) reject('subject_type', 'unsupported', 'pairwise');
+  if (sectorOf({ redirectUris, metadata: document }) === undefined) reject('sector_identifier_uri', 'sector');
 };
 
 /**
@@ -244,12 +244,12 @@ const requireLogoutInSector: Rule = (document, { registrant }) => {
   if (registrant === 'operator' || document.subject_type !== 'pairwise' || uri === undefined) return;
   const hosts = [...own.map(webHostOf), sector === undefined ? undefined : new URL(sector).hostname];
   if (!hosts.includes(new URL(uri).hostname))
-    refuse('backchannel_logout_uri', 'wrong', 'an https host of the redirect URIs, with pairwise subjects');
+    reject('backchannel_logout_uri', 'wrong', 'an https host of the redirect URIs, with pairwise subjects');
 };
 
 const requireFetcher: Rule = (document, { canFetch }) => {
   const fetched = ['jwks_uri', 'sector_identifier_uri', 'request_uris', 'backchannel_logout_uri'] as const;
-  for (const name of fetched) if (document[name] !== undefined && !canFetch) refuse(name, 'no_fetch');
+  for (const name of fetched) if (document[name] !== undefined && !canFetch) reject(name, 'no_fetch');
 };
 
 /** Users follow these URLs, or the server fetches them. The client may not change those of the operator. */
@@ -259,7 +259,7 @@ const requireUsableUrls: Rule = (document, policy) => {
     if (policy.registrant === 'client' && isSetByOperator(document, name)) continue;
     for (const url of [value].flat()) {
       const problem = urlProblem(base, url, policy);
-      if (problem !== undefined) refuse(base, ...problem);
+      if (problem !== undefined) reject(base, ...problem);
     }
   }
 };
@@ -289,7 +289,7 @@ export function isSetByOperator({ set_by_operator: set = [] }: ClientDocument, n
 const requireReadableName: Rule = (document, { registrant }) => {
   if (registrant === 'operator') return;
   const problem = unreadableNameOf(document);
-  if (problem !== undefined) refuse('client_name', 'wrong', problem);
+  if (problem !== undefined) reject('client_name', 'wrong', problem);
 };
 
 /** Checks the client's name in every language, as `unreadableName` does. */
@@ -340,7 +340,7 @@ function requireReturnUris(document: ClientDocument, policy: RegistrationPolicy)
   if (policy.registrant === 'operator') {
     const isExposed = [...redirectUris, ...logoutUris].some(isExposedRedirectUri);
     if (!isExposed || document.insecure_redirect_uris === true) return;
-    refuse(
+    reject(
       redirectUris.some(isExposedRedirectUri) ? 'redirect_uris' : 'post_logout_redirect_uris',
       'exposed_uri',
     );
@@ -403,10 +403,10 @@ function isPrivateUseUri(uri: string): boolean {
  */
 export function requireSameSector(document: ClientDocument, registered: ClientRecord | undefined): void {
   if (registered === undefined || !hasPairwiseSubjects(registered)) return;
-  if (document.subject_type !== 'pairwise') refuse('subject_type', 'must_keep', 'them');
+  if (document.subject_type !== 'pairwise') reject('subject_type', 'must_keep', 'them');
   const { redirect_uris: redirectUris = [] } = document;
   if (sectorOf({ redirectUris, metadata: document }) !== sectorOf(registered))
-    refuse('redirect_uris', 'must_keep', 'its host');
+    reject('redirect_uris', 'must_keep', 'its host');
 }
 
 /**
