@@ -38,21 +38,23 @@ const FAILURES: Readonly<
   },
 };
 
-/** Rows whose texts were damaged on the way. */
-const UNREADABLE = async (answer: Answer): Promise<PostgresResult> => {
-  const result = await answer();
-  // `pg` answers several statements in one text, such as those that begin a transaction, with several results.
-  if (Array.isArray(result)) return result;
-  const rows = result.rows.map((row) =>
-    Object.fromEntries(
-      Object.entries(row as object).map(([name, value]) => [
-        name,
-        typeof value === 'string' && name !== 'kind' ? '{' : value,
-      ]),
-    ),
-  );
-  return { ...result, rows };
-};
+/** Rows whose texts were damaged on the way. @param spared a column that was not */
+const unreadable =
+  (spared: string) =>
+  async (answer: Answer): Promise<PostgresResult> => {
+    const result = await answer();
+    // `pg` answers several statements in one text, such as those that begin a transaction, with several results.
+    if (Array.isArray(result)) return result;
+    const rows = result.rows.map((row) =>
+      Object.fromEntries(
+        Object.entries(row as object).map(([name, value]) => [
+          name,
+          typeof value === 'string' && name !== spared ? '{' : value,
+        ]),
+      ),
+    );
+    return { ...result, rows };
+  };
 
 /** A pool whose connections can begin to fail. */
 class Driver {
@@ -226,12 +228,16 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
   });
 
   test('a row that cannot be read is a StorageFault', async (t) => {
-    driver.fail = UNREADABLE;
     t.after(() => {
       driver.fail = undefined;
     });
+    driver.fail = unreadable('name');
     for (const name of UNDERSTANDING)
       await assert.rejects(async () => attempts[name]?.(), faultBy(/^SyntaxError: /), name);
+    // The name of a row says which lookup it is for.
+    driver.fail = unreadable('found');
+    for (const name of ['clients.get', 'tokens.getByAccessToken', 'tokens.getByRefreshToken'])
+      await assert.rejects(async () => attempts[name]?.(), faultBy(/^SyntaxError: .*asked for/), name);
   });
 
   test('a statement that stores nothing upon a token that is alive is a StorageFault, not a refusal', async (t) => {

@@ -233,8 +233,13 @@ class Batch {
     for (const { name, found } of rows) {
       if (name === null) continue;
       const id = name.slice(1);
-      if (name.startsWith('t')) this.#tokens.get(id)?.resolve(new Row(found, readToken));
-      else this.#clients.get(id)?.resolve(clientRow(id, found));
+      const [token, client] = name.startsWith('t')
+        ? [this.#tokens.get(id)]
+        : [undefined, this.#clients.get(id)];
+      token?.resolve(new Row(found, readToken));
+      client?.resolve(clientRow(id, found));
+      // Without its row, a token or client would look absent.
+      if (!token && !client) throw new SyntaxError('PostgreSQL returned a row that nothing has asked for');
     }
     for (const { resolve } of this.#tokens.values()) resolve(undefined);
     for (const { resolve } of this.#clients.values()) resolve(undefined);
