@@ -128,7 +128,7 @@ for (const database of DATABASES)
         return unescaped(
           html
             .slice(html.indexOf('<main'))
-            .replaceAll('</td>', '\n')
+            .replaceAll(/<time|<\/td>/g, '\n$&')
             .replaceAll(/<[^>]*>/g, ''),
         );
       };
