@@ -82,8 +82,8 @@ test('a rule denies the documents of its host in all spellings, and names below 
     ],
     ['127.0.0.1', ['https://127.0.0.1/x', 'https://2130706433/x', 'http://127.0.0.1:1/x'], []],
   ] as const) {
-    for (const id of denied) assert.equal(isDeniedBy(rule, id), true, `${rule} ${id}`);
-    for (const id of others) assert.equal(isDeniedBy(rule, id), false, `${rule} ${id}`);
+    for (const id of denied) assert.equal(isDeniedBy(new Set([rule]), id), true, `${rule} ${id}`);
+    for (const id of others) assert.equal(isDeniedBy(new Set([rule]), id), false, `${rule} ${id}`);
   }
 });
 

@@ -3,7 +3,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { grantd, grantdPrints } from './harness/commands.ts';
-import { POSTGRESQL } from './harness/databases.ts';
+import { BARE_POSTGRESQL } from './harness/databases.ts';
 import { Workbench } from './harness/program.ts';
 
 const MAKING = [
@@ -89,8 +89,8 @@ describe('a missing database file', () => {
   });
 });
 
-describe('an empty PostgreSQL database', { skip: POSTGRESQL.absence }, () => {
-  const workbench = new Workbench(POSTGRESQL);
+describe('an empty PostgreSQL database', { skip: BARE_POSTGRESQL.absence }, () => {
+  const workbench = new Workbench(BARE_POSTGRESQL);
   after(() => workbench.clear());
 
   test('is not filled without --create', async () => {

@@ -9,7 +9,7 @@ import { installedProgram, packedPackages } from '../../core/test/harness/packag
 import { ROOT } from '../../core/test/harness/package/packed.ts';
 import { run } from '../../core/test/harness/package/run.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
-import { POSTGRESQL } from './harness/databases.ts';
+import { BARE_POSTGRESQL } from './harness/databases.ts';
 import { CHEAP_OPTIONS, Workbench } from './harness/program.ts';
 import { introspect } from './harness/protocol.ts';
 
@@ -40,8 +40,10 @@ for (const [kind, loading] of [
     assert.deepEqual({ status, stdout }, { status: 0, stdout: 'function\n' });
   });
 
-test('an application embeds the installed program on PostgreSQL', { skip: POSTGRESQL.absence }, async () => {
-  const { GRANTD_DATABASE: database, GRANTD_SECRET: secret } = await POSTGRESQL.newDatabase();
+test('an application embeds the installed program on PostgreSQL', {
+  skip: BARE_POSTGRESQL.absence,
+}, async () => {
+  const { GRANTD_DATABASE: database, GRANTD_SECRET: secret } = await BARE_POSTGRESQL.newDatabase();
   const options = { issuer: 'https://app.example/auth', database, secret, create: true };
   const code = `
     const { embed } = await import('grantd');

@@ -21,7 +21,7 @@ import { TABLES_TO_COPY } from '../src/data/program_migrations.ts';
 import { databaseOf, issue } from './harness/backups.ts';
 import { ALICE, Browser } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
-import { POSTGRESQL } from './harness/databases.ts';
+import { BARE_POSTGRESQL } from './harness/databases.ts';
 import {
   type Environment,
   environmentIn,
@@ -33,8 +33,8 @@ import {
 } from './harness/program.ts';
 import { basic, introspect, postForm } from './harness/protocol.ts';
 
-describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
-  const workbench = new Workbench(POSTGRESQL);
+describe('a backup of PostgreSQL', { skip: BARE_POSTGRESQL.absence }, () => {
+  const workbench = new Workbench(BARE_POSTGRESQL);
   after(() => workbench.clear());
   let folder: string;
   let server: RunningServer;
@@ -321,7 +321,7 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
         /is empty: choose another with --database/,
       );
       const { url, environment } = await restored('b.age');
-      await ask({ url }, POSTGRESQL.newerProgramTables);
+      await ask({ url }, BARE_POSTGRESQL.newerProgramTables);
       const { code, stderr } = await grantd(folder, ['backup', 'none.age', ...seal], { environment });
       assert.equal(code, 1);
       assert.match(stderr, /are not those of this version of grantd .*: use the version of the servers\./);

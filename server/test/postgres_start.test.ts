@@ -9,7 +9,7 @@ import { pgBouncerAbsence, startPgBouncer } from '../../core/test/harness/postgr
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { PROGRAM_TABLES } from '../src/data/postgres_tables.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
-import { POSTGRESQL } from './harness/databases.ts';
+import { BARE_POSTGRESQL } from './harness/databases.ts';
 import {
   type Environment,
   environmentOf,
@@ -19,7 +19,7 @@ import {
 } from './harness/program.ts';
 import { basic, introspect, postForm, userInfo } from './harness/protocol.ts';
 
-const workbench = new Workbench(POSTGRESQL);
+const workbench = new Workbench(BARE_POSTGRESQL);
 after(() => workbench.clear());
 
 const PASSWORD = 'a-password-of-the-database';
@@ -31,7 +31,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['client', 'add', 'x', '--public'],
 ];
 
-describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
+describe('a database on PostgreSQL', { skip: BARE_POSTGRESQL.absence }, () => {
   const databaseOf = (folder: string) => environmentOf(folder).GRANTD_DATABASE ?? '';
 
   function changed(url: string, change: (url: URL) => void): string {
@@ -309,7 +309,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
   test('that a newer program has written is refused', async () => {
     const folder = await workbench.home();
     await grantdPrints(folder, ['client', 'add', 'x', '--public']);
-    await POSTGRESQL.run(folder, 'UPDATE grantd.program_schema SET version = 99, floor = 99');
+    await BARE_POSTGRESQL.run(folder, 'UPDATE grantd.program_schema SET version = 99, floor = 99');
     const { code, stderr } = await grantd(folder, ['client', 'list']);
     assert.equal(code, 1);
     assert.equal(
@@ -329,7 +329,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     ] as const) {
       const folder = await workbench.home();
       await grantdPrints(folder, ['client', 'add', 'x', '--public']);
-      await POSTGRESQL.run(folder, drop);
+      await BARE_POSTGRESQL.run(folder, drop);
       const name = 'postgres://grantd@[^ ]+';
       const expected = `^grantd: ${name} lacks tables or columns of grantd \\(${missing}\\): restore the database from a backup\\.\n$`;
       for (const args of [

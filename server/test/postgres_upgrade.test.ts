@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
-import { POSTGRESQL } from './harness/databases.ts';
+import { BARE_POSTGRESQL } from './harness/databases.ts';
 import { environmentOf, Workbench } from './harness/program.ts';
 
-const workbench = new Workbench(POSTGRESQL);
+const workbench = new Workbench(BARE_POSTGRESQL);
 after(() => workbench.clear());
 
 /** As before the contraction of version 9, but without the view of version 8. */
@@ -16,7 +16,7 @@ const UNDO_CONTRACTION = `
   CREATE INDEX events_without_sequence ON grantd.events (issuer_id, id) WHERE sequence IS NULL;`;
 
 test('tables of an earlier version on PostgreSQL are migrated only by a start or migrate up, while nothing else is connected', {
-  skip: POSTGRESQL.absence,
+  skip: BARE_POSTGRESQL.absence,
 }, async () => {
   const folder = await workbench.home();
   const first = await workbench.start(folder, []);
@@ -26,7 +26,7 @@ test('tables of an earlier version on PostgreSQL are migrated only by a start or
   assert.equal(JSON.parse(await grantdPrints(folder, contract)).migrated, false, 'a new database needs none');
   await grantdPrints(folder, ['migrate', 'down', '--to', 'library=9', '--yes']);
   // What the migrations up to the contraction added.
-  await POSTGRESQL.run(
+  await BARE_POSTGRESQL.run(
     folder,
     `ALTER TABLE grantd.tokens DROP COLUMN authorization_details;
      ALTER TABLE grantd.authorization_codes DROP COLUMN authorization_details;
@@ -70,7 +70,7 @@ test('tables of an earlier version on PostgreSQL are migrated only by a start or
   const server = await workbench.start(folder, flags);
   assert.equal((await fetch(`${server.url}/health/ready`)).status, 200);
   await server.stop();
-  await POSTGRESQL.run(
+  await BARE_POSTGRESQL.run(
     folder,
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND datname = current_database()`,
   );

@@ -15,10 +15,13 @@ export function sharedPostgres(): Promise<PostgresServer> {
   return own;
 }
 
-/** @returns the URL of a new, empty database, as its owner, who is not a superuser */
-export async function disposableDatabase(server: PostgresServer): Promise<string> {
+/**
+ * @param template the name of a database to copy, which has no connection; default: none
+ * @returns the URL of a new database, as its owner, who is not a superuser. Without a template, it is empty
+ */
+export async function disposableDatabase(server: PostgresServer, template = 'template1'): Promise<string> {
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await ask(server, `CREATE DATABASE ${name} OWNER ${OWNER}`);
+  await ask(server, `CREATE DATABASE ${name} OWNER ${OWNER} TEMPLATE ${template}`);
   const url = new URL(server.url);
   url.username = OWNER;
   url.pathname = name;

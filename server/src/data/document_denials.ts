@@ -66,10 +66,10 @@ export function rulesFor({ url, host }: DocumentPlace): readonly string[] {
   return [url, host, ...labels.slice(1).map((_, index) => `*.${labels.slice(index + 1).join('.')}`)];
 }
 
-/** Whether a rule denies the document of a client. */
-export function isDeniedBy(rule: string, clientId: string): boolean {
+/** Whether one of the rules denies the document of a client. */
+export function isDeniedBy(rules: ReadonlySet<string>, clientId: string): boolean {
   const place = documentPlace(clientId, true);
-  return place !== undefined && rulesFor(place).includes(rule);
+  return place !== undefined && rulesFor(place).some((rule) => rules.has(rule));
 }
 
 /** Clients that one transaction removes. More would keep other writes waiting. */
@@ -80,11 +80,10 @@ export async function clientsDeniedBy(
   rules: readonly string[],
   { clients }: Pick<AdministrableStorage, 'clients'>,
 ): Promise<readonly ClientRecord[]> {
+  const denied = new Set(rules);
   return (await clients.list()).filter(
     ({ id, documentValidAt, disabledAtMs }) =>
-      documentValidAt !== undefined &&
-      disabledAtMs === undefined &&
-      rules.some((rule) => isDeniedBy(rule, id)),
+      documentValidAt !== undefined && disabledAtMs === undefined && isDeniedBy(denied, id),
   );
 }
 

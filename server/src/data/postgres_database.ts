@@ -39,7 +39,7 @@ import { statement, type TableCall } from './tables.ts';
 /** The name of every connection of grantd in `pg_stat_activity`. */
 const APPLICATION = 'grantd';
 
-interface PostgresDatabaseOptions extends PostgresLimits {
+export interface PostgresDatabaseOptions extends PostgresLimits {
   /** Whether each issuance of tokens is recorded. Default: true. */
   readonly recordsIssuance?: boolean;
   /** Receives the error when an idle connection is lost. */

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { disposableDatabase, sharedPostgres } from '../../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../../core/test/harness/postgres_installation.ts';
 import { ask } from '../../../core/test/harness/postgres_server.ts';
+import { emptyPostgres } from './empty_databases.ts';
 import { environmentOf } from './program.ts';
 
 /** The database of the program. */
@@ -21,7 +22,7 @@ export interface TestDatabase {
   readonly newerProgramTables: string;
   /** The error text for a missing table. */
   readonly tableIsGone: string;
-  /** Variables for a new database. */
+  /** Variables for a new database, which has its tables on PostgreSQL. */
   newDatabase(): Promise<Readonly<Record<string, string>>>;
   /**
    * Runs a statement directly on the database.
@@ -55,15 +56,25 @@ export const POSTGRESQL: TestDatabase = {
   newerStoreTables: 'INSERT INTO grantd.schema_versions (version) VALUES (99)',
   newerProgramTables: 'UPDATE grantd.program_schema SET version = 99, floor = 99',
   tableIsGone: 'does not exist',
-  newDatabase: async () => ({
-    GRANTD_DATABASE: await disposableDatabase(await sharedPostgres()),
-    GRANTD_SECRET: randomBytes(32).toString('base64url'),
-    GRANTD_CREATE: 'true',
-  }),
+  newDatabase: async () => variablesFor(await emptyPostgres()),
   async run(folder, sql) {
     await ask({ url: environmentOf(folder).GRANTD_DATABASE ?? '' }, sql);
   },
 };
+
+/** For tests of how a database gets its tables. */
+export const BARE_POSTGRESQL: TestDatabase = {
+  ...POSTGRESQL,
+  newDatabase: async () => variablesFor(await disposableDatabase(await sharedPostgres())),
+};
+
+function variablesFor(url: string): Readonly<Record<string, string>> {
+  return {
+    GRANTD_DATABASE: url,
+    GRANTD_SECRET: randomBytes(32).toString('base64url'),
+    GRANTD_CREATE: 'true',
+  };
+}
 
 export const DATABASES: readonly TestDatabase[] = [SQLITE, POSTGRESQL];
 

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { disposableDatabase, sharedPostgres } from '../../../core/test/harness/postgres_databases.ts';
 import { ClockWatch } from '../../src/data/clock_watch.ts';
 import { under, unlessBroken } from '../../src/data/conditions.ts';
 import type { Asked, Parties } from '../../src/data/consents.ts';
@@ -15,6 +14,7 @@ import type { ClientNames } from '../../src/data/sessions.ts';
 import { sqliteDatabase } from '../../src/data/sqlite_database.ts';
 import type { Instance } from '../../src/instance/instance.ts';
 import type { TestDatabase } from './databases.ts';
+import { createEmptyFile, emptyPostgres, POSTGRES_OPTIONS } from './empty_databases.ts';
 
 export const ISSUER = 'https://id.example';
 
@@ -125,21 +125,17 @@ export async function deletionLimitAt(nowMs: number): Promise<DeletionLimitMs> {
   return watch.deletionLimitMs();
 }
 
-function newFile(t: TestContext): () => Database {
+async function newFile(t: TestContext): Promise<() => Database> {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-data-'));
   t.after(() => rmSync(folder, { recursive: true }));
-  return () => sqliteDatabase(join(folder, 'grantd.db'));
+  const path = join(folder, 'grantd.db');
+  await createEmptyFile(path);
+  return () => sqliteDatabase(path);
 }
 
 async function newPostgres(): Promise<() => Database> {
-  const url = await disposableDatabase(await sharedPostgres());
-  return () =>
-    postgresDatabase(url, {
-      connections: 4,
-      connectTimeoutMs: 5000,
-      statementTimeoutMs: 5000,
-      onConnectionLost: () => {},
-    });
+  const url = await emptyPostgres();
+  return () => postgresDatabase(url, POSTGRES_OPTIONS);
 }
 
 /** A new identifier. */
