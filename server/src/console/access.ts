@@ -1,5 +1,5 @@
 // Who may use the console, and what its pages get.
-import { StorageFault } from '@grantd/core';
+import { type AuthorizationServer, StorageFault } from '@grantd/core';
 import { type AdminCalls, inProcess } from '../admin/in_process.ts';
 import type { AdminParts } from '../admin/operation.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
@@ -8,7 +8,7 @@ import type { IssuersOfFile } from '../config/trusted_issuers.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import type { StorageTrouble } from '../data/storage_trouble.ts';
 import type { History } from '../monitoring/history.ts';
-import type { SealedValues } from '../pages/browser/cookies.ts';
+import type { Cookies, SealedValues } from '../pages/browser/cookies.ts';
 import type { FormTokens } from '../pages/browser/forms.ts';
 import { bodyOf, type PageContext, PageProblem, type Visitors } from '../pages/browser/request.ts';
 import type { BrowserSession } from '../pages/browser/sessions.ts';
@@ -52,6 +52,9 @@ export interface ConsoleParts {
   readonly pages: PagesOfConsole;
   readonly adminGroup: string;
   readonly issuer: string;
+  /** Answers the requests of applications that the console tries. */
+  readonly server: AuthorizationServer;
+  readonly cookies: Cookies;
   /** The file of trusted issuers; empty without the option. */
   readonly trusted: { readonly path?: string; readonly issuers?: IssuersOfFile['written'] };
   readonly clock: Pick<ClockWatch, 'skewSeconds'>;
@@ -59,7 +62,7 @@ export interface ConsoleParts {
   readonly whyNotReady: () => Promise<NotReady | undefined>;
   /** What this server has counted in the last hour; `undefined` if the console was off at its start. */
   readonly history: Pick<History, 'samples'> | undefined;
-  /** Seals a pasted token for the next form, so that no page contains it. */
+  /** Seals a token for the next form, so that no page contains it. */
   readonly tokens: SealedValues;
   readonly shownOnce: ShownOnce;
   readonly openedForms: OpenedForms;
@@ -263,11 +266,12 @@ function wantedPage(
   const { pathname, search, searchParams } = new URL(c.req.url);
   const first = `${drawing.basePath}/console`;
   const path = pathname.startsWith(first) ? pathname.slice(first.length) : '';
-  // Only this browser session has had the notice.
+  // Only this browser session has had the notice, or begun the sign-in with an application.
+  const isPast = searchParams.has('notice') || searchParams.has('state');
   const below =
     c.req.method === 'POST'
       ? unsaved(opened?.below ?? path)
-      : `${path}${path === '' || searchParams.has('notice') ? '' : search}`;
+      : `${path}${path === '' || isPast ? '' : search}`;
   const fitting = below.length <= MAX_PATH_LENGTH ? below : c.req.method === 'POST' ? unsaved(path) : '';
   return { page: 'console', ...(fitting !== '' && { below: fitting }) };
 }

@@ -1,8 +1,9 @@
 import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
-import { SCOPE_WARNINGS, type ScopeConcern, scopeConcerns } from '../admin/client_rules.ts';
+import { SCOPE_WARNINGS, type ScopeConcern } from '../admin/client_rules.ts';
 import { CLIENT_KINDS, CLIENT_ORDERS, CLIENT_STATES } from '../admin/clients.ts';
-import type { Document, Input } from '../admin/table.ts';
+import type { Schema } from '../admin/schema.ts';
+import { type Document, type Input, OPERATIONS } from '../admin/table.ts';
 import { newIdentifier } from '../data/tables.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
@@ -28,7 +29,8 @@ import {
 import { type Counted, clientRefusals, isShared } from './refusals.ts';
 import { secretSection, submitSaved } from './shown_once.ts';
 import { thingPage } from './things.ts';
-import { TRY_STYLE, trySection } from './try_it.ts';
+import { concernsOf, type TrialNeeds, trialNeeds, trialOffer } from './try_here.ts';
+import { TRY_STYLE, trialUri, trySection } from './try_it.ts';
 import { codes, copied, fullMoment, memberRow, moment, termOf, tokensCounted } from './values.ts';
 
 /** More groups and APIs than fit on a page are typed. */
@@ -69,21 +71,37 @@ function placeOf(id: string): string {
 
 const TOKEN_PLACE = 'registration token';
 
+/** Adds or removes the redirect URI with which the console signs in with a client. */
+function trialAct(change: (uris: readonly string[], uri: string) => readonly string[]): Act {
+  return {
+    operation: 'updateClient',
+    of: OF_CLIENT,
+    stored: 'getClient',
+    async form({ call, console: { issuer } }, { id = '' }) {
+      const { redirect_uris: uris = [] } = await call('getClient', { client_id: id });
+      return {
+        schema: { properties: { redirect_uris: { type: 'array', items: { type: 'string' } } } },
+        spec: { first: ['redirect_uris'] },
+        values: { redirect_uris: change(uris, trialUri(issuer)) },
+      };
+    },
+    ...{ asks: () => true, mayEnd: true, facts: consequences },
+    tells: SCOPE_WARNINGS,
+    done: 'client_changed',
+  };
+}
+
 const activeTokens: Act['facts'] = async ({ call }, { id = '' }, texts) => [
   tokensCounted(await call('revokeAll', { client_id: id, dry_run: true }), texts),
 ];
 
-/** What is wrong with the scopes of a client now. */
-async function concernsOf(
-  { console: { partsOf }, session }: Visit,
-  { scope = '', apis = [] }: Pick<Client, 'scope' | 'apis'>,
-): Promise<readonly ScopeConcern[]> {
-  const scopes = scope.split(' ').filter((one) => one !== '');
-  return scopeConcerns(partsOf(session.person.subject), { scopes, apis });
-}
-
 /** What a change ends, before it is made; nothing if it ends no token and lets none give less. */
-const consequences: Act['facts'] = async ({ call }, { id = '' }, { console: words, formats }, values) => {
+const consequences: NonNullable<Act['facts']> = async (
+  { call },
+  { id = '' },
+  { console: words, formats },
+  values,
+) => {
   const { plan } = await call('updateClient', { ...values, client_id: id, dry_run: true });
   if (plan === undefined) return [];
   const { ends, narrows, has_more: hasMore } = plan;
@@ -139,6 +157,18 @@ function hostOf(id: string): string {
   return URL.parse(id)?.hostname ?? id;
 }
 
+/** The field of a new single-page application that also registers the redirect URI of the console. */
+const TRIAL_FIELD = 'trial';
+
+function withTrialField(schema: Schema = {}): Schema {
+  const { properties } = schema;
+  return { ...schema, properties: { ...Object(properties), [TRIAL_FIELD]: { type: 'boolean' } } };
+}
+
+function withTrial(uris: unknown, issuer: string): readonly unknown[] {
+  return [...new Set([...(Array.isArray(uris) ? uris : []), trialUri(issuer)])];
+}
+
 /** An act for each kind of client. */
 const ADDING = Object.entries(NEW_CLIENTS).map(([kind, { first, values, members }]): [string, Act] => [
   `add_${kind}`,
@@ -149,17 +179,23 @@ const ADDING = Object.entries(NEW_CLIENTS).map(([kind, { first, values, members 
       const others = Object.keys(CLIENT_PARTS.all).filter((name) => !first.includes(name));
       const secret = members.token_endpoint_auth_method === 'none' ? ['client_secret'] : [];
       const apis = choices.apis?.length === 0 ? ['apis'] : [];
+      const own = kind === 'spa' ? [TRIAL_FIELD] : [];
       return {
+        schema: withTrialField(OPERATIONS.addClient.body),
         spec: {
-          first: ['client_id', ...first],
-          without: [...others, ...secret, ...apis],
+          first: ['client_id', ...first, ...own],
+          without: [...others, ...secret, ...apis, ...(own.length === 0 ? [TRIAL_FIELD] : [])],
           required: first.filter(isNeeded),
+          ofConsole: own,
           choices,
         },
-        values: { client_id: newClientId(kind), ...values },
+        values: { client_id: newClientId(kind), ...values, ...(own.length > 0 && { [TRIAL_FIELD]: true }) },
       };
     },
-    input: (typed) => ({ ...members, ...typed }),
+    input: ({ [TRIAL_FIELD]: isTried, ...typed }, _, { console: { issuer } }) => ({
+      ...{ ...members, ...typed },
+      ...(isTried === true && { redirect_uris: withTrial(typed.redirect_uris, issuer) }),
+    }),
     after: keepSecret,
     tells: SCOPE_WARNINGS,
     done: 'client_added',
@@ -204,6 +240,8 @@ export const CLIENTS: Acts = {
       tells: SCOPE_WARNINGS,
       done: 'client_changed',
     },
+    allow_trial: trialAct((uris, uri) => [...uris, uri]),
+    end_trial: trialAct((uris, uri) => uris.filter((one) => one !== uri)),
     rotate_secret: {
       operation: 'rotateClientSecret',
       of: OF_CLIENT,
@@ -297,7 +335,7 @@ export async function showClients(visit: Visit): Promise<Response> {
   const client = await call('getClient', { client_id: id });
   const { history } = parts;
   const shown = {
-    ...{ client, issuer: parts.issuer, concerns: await concernsOf(visit, client) },
+    ...{ client, trial: trialNeeds(visit), concerns: await concernsOf(visit, client) },
     ...(secret !== undefined && { secret }),
     ...(history && {
       counted: { samples: history.samples, nowMs: parts.pages.clock(), isShared: isShared(visit) },
@@ -422,7 +460,7 @@ function newClientRow(kind: string, base: string, texts: Texts): Html {
 
 export interface ClientView extends ConsoleView {
   readonly client: Client;
-  readonly issuer: string;
+  readonly trial: TrialNeeds;
   readonly concerns: readonly ScopeConcern[];
   /** A secret that was just made. */
   readonly secret?: string;
@@ -434,7 +472,7 @@ export interface ClientView extends ConsoleView {
 export function clientPage(view: ClientView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, client, issuer, concerns, nowMs, secret, counted } = view;
+  const { base, client, trial, concerns, nowMs, secret, counted } = view;
   const {
     client_id: id,
     type,
@@ -479,7 +517,7 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
           ...members,
         ]),
       ),
-      html`${trySection(client, issuer, texts)}${
+      html`${trySection(client, trial.issuer, trialOffer(view, client, trial, act, texts), texts)}${
         secrets.length === 0
           ? ''
           : section(

@@ -13,7 +13,7 @@ import { AnsweredRequests } from '../data/answered_requests.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import { actingAs, askedStorage } from '../data/tables.ts';
 import type { Instance } from '../instance/instance.ts';
-import { SealedValues } from '../pages/browser/cookies.ts';
+import { Cookies, SealedValues } from '../pages/browser/cookies.ts';
 import type { PageEnvironment } from '../pages/browser/request.ts';
 import type { Flow } from '../pages/steps/routes.ts';
 import { type ConsoleParts, framedProblem, type PagesOfConsole, page, type Visit } from './access.ts';
@@ -36,6 +36,7 @@ import { SCOPES, showScopes } from './scopes.ts';
 import { showSearch, submitSearch } from './search.ts';
 import { SECRETS, showSecrets, submitSecrets } from './secrets.ts';
 import { showTokens, submitTokens } from './tokens.ts';
+import { showTrial, submitTrial } from './try_here.ts';
 import { AUDIT, TOKENS } from './upkeep_acts.ts';
 import { showUsers, USERS } from './users.ts';
 
@@ -113,6 +114,8 @@ export async function openConsole(
         pages,
         adminGroup,
         issuer: instance.issuer,
+        server,
+        cookies: new Cookies(instance.issuer),
         trusted,
         clock,
         whyNotReady,
@@ -166,6 +169,7 @@ export async function openConsole(
           if (submit === undefined && acts === undefined) routes.page(path, shown);
           else routes.form(path, shown, page(parts, name, submitted));
         }
+        routes.form('/console/try', page(parts, 'clients', showTrial), page(parts, 'clients', submitTrial));
         routes.page('/console/figures', page(parts, 'overview', showFigures));
         routes.page('/console/uplot.js', showLibrary);
         routes.page('/console/audit.jsonl', page(parts, 'audit', downloadAudit));

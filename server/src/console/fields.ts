@@ -59,6 +59,8 @@ export interface FormSpec {
   readonly required?: readonly string[];
   /** The values to choose from, for members that the schema leaves open. */
   readonly choices?: Readonly<Record<string, readonly string[]>>;
+  /** Fields that only the console has, so their names say nothing elsewhere. */
+  readonly ofConsole?: readonly string[];
   /** Labels in the texts, for fields whose name has another label elsewhere. */
   readonly labels?: Readonly<Record<string, string>>;
 }

@@ -99,7 +99,8 @@ function fieldShown(field: Field, form: FormShown, texts: Texts): Html {
     ...(hint === undefined ? [] : [`${id}-hint`]),
   ].join(' ');
   const more = html`${described === '' ? '' : html` aria-describedby="${described}"`}${problem === undefined ? '' : html` aria-invalid="true"`}${focusedIn(form) === name ? html` autofocus` : ''}`;
-  const label = html`${labelOf(name, texts, form.spec)} ${rawName(name)}`;
+  const isOfConsole = form.spec.ofConsole?.includes(name) === true;
+  const label = html`${labelOf(name, texts, form.spec)}${isOfConsole ? '' : html` ${rawName(name)}`}`;
   const values = typed.getAll(name);
   const [value = ''] = values;
   if (kind === 'check' || kind === 'reset')

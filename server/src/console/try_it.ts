@@ -24,8 +24,8 @@ export function usesOf(client: Client): readonly ClientUse[] {
   ];
 }
 
-/** Settings and code to paste. That of a single-page application is a whole file. */
-export function trySection(client: Client, issuer: string, texts: Texts): Html | '' {
+/** Settings and code to paste. @param here how the console itself signs in with the client */
+export function trySection(client: Client, issuer: string, here: Html | '', texts: Texts): Html | '' {
   const { console: words } = texts;
   const uses = usesOf(client);
   if (uses.length === 0) return '';
@@ -35,47 +35,36 @@ export function trySection(client: Client, issuer: string, texts: Texts): Html |
     [words.issuer, copied(issuer, texts, html`<code>${issuer}</code>`)],
     [texts.labels.client_id, copied(id, texts, html`<code>${id}</code>`)],
     [words.forms.discovery, copied(discovery, texts, html`<code>${discovery}</code>`)],
-    [texts.labels.redirect_uris, codes(client.redirect_uris ?? [])],
+    [texts.labels.redirect_uris, codes(ownUris(client, issuer))],
     [texts.labels.scope, client.scope && html`<code>${client.scope}</code>`],
   ];
   return section(
     'try',
     words.forms.tryTitle,
-    html`${termList(rows)}
+    html`${here}${termList(rows)}
 ${uses.map(
   (use) => html`<h3 class="try">${words.forms.tryUses[use]}</h3>
-${use === 'spa' ? html`<p class="note">${servingNote(client, texts)}</p>\n` : ''}<p class="actions">${copyButton(`copy-try-${use}`, `#try-${use}`, texts)}${use === 'spa' ? downloadLink(snippetOf(use, client, issuer), texts) : ''}</p>
-${use === 'spa' ? html`<details><summary>${words.forms.showFile}</summary>${snippet(use, client, issuer)}</details>` : snippet(use, client, issuer)}\n`,
+<p class="actions">${copyButton(`copy-try-${use}`, `#try-${use}`, texts)}</p>
+<pre class="snippet"><code id="try-${use}">${snippetOf(use, client, issuer)}</code></pre>\n`,
 )}`,
   );
 }
 
-function snippet(use: ClientUse, client: Client, issuer: string): Html {
-  return html`<pre class="snippet"><code id="try-${use}">${snippetOf(use, client, issuer)}</code></pre>`;
+/** The redirect URI with which the console tries an application (ADR 220). */
+export function trialUri(issuer: string): string {
+  return `${issuer.replace(/\/$/, '')}/console/try`;
 }
 
-/** Links to this machine only: an unchecked client chooses its own redirect URIs. */
-function servingNote({ redirect_uris: [uri = ''] = [] }: Client, texts: Texts): Html {
-  const { console: words } = texts;
-  const command = commandFor(uri);
-  return command === undefined
-    ? words.serveFile(html`<code>${uri}</code>`)
-    : words.serveFileWith(
-        copied(command, texts, html`<code>${command}</code>`),
-        html`<a href="${uri}" target="_blank" rel="noopener"><code>${uri}</code></a>`,
-      );
-}
-
-/** The link needs no script, and no page of the server. */
-function downloadLink(file: string, { console: { forms } }: Texts): Html {
-  const href = `data:text/html;charset=utf-8,${encodeURIComponent(file)}`;
-  return html`<a id="download-try" class="button" download="index.html" href="${href}">${forms.download}</a>`;
+/** Without that of the console. */
+function ownUris({ redirect_uris: uris = [] }: Client, issuer: string): readonly string[] {
+  return uris.filter((uri) => uri !== trialUri(issuer));
 }
 
 export function snippetOf(use: ClientUse, client: Client, issuer: string): string {
   const base = issuer.replace(/\/$/, '');
   const id = client.client_id;
-  const { redirect_uris: [redirectUri = ''] = [], scope = '', resource = '' } = client;
+  const { scope = '', resource = '' } = client;
+  const [redirectUri = ''] = ownUris(client, issuer);
   const [api = ''] = client.apis ?? [];
   const basic = `-u ${shell(`${form(id)}:`)}"$CLIENT_SECRET"`;
   const more = [
@@ -84,7 +73,7 @@ export function snippetOf(use: ClientUse, client: Client, issuer: string): strin
   ];
   switch (use) {
     case 'spa':
-      return singlePageApplication(client, issuer);
+      return userManager(client, issuer);
     case 'web':
     case 'native':
       return openidClient(use, id, redirectUri, scope, issuer);
@@ -122,94 +111,27 @@ function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }
 
-/** Inside a script of an HTML file. */
-function scripted(text: string): string {
-  return quoted(text).replaceAll('<', '\\x3c');
-}
+function userManager(client: Client, issuer: string): string {
+  const { client_id: id, scope = 'openid' } = client;
+  const [redirectUri = ''] = ownUris(client, issuer);
+  const bound = client.dpop_bound_access_tokens === true;
+  const proof = '  dpop: { store: new IndexedDbDPoPStore(), bind_authorization_code: true },\n';
+  return `// npm install oidc-client-ts
+import { ${bound ? 'IndexedDbDPoPStore, ' : ''}UserManager } from 'oidc-client-ts';
 
-/** A command that serves a folder at the redirect URI; `undefined` if that is not on this machine. */
-function commandFor(redirectUri: string): string | undefined {
-  const { protocol, hostname, port } = URL.parse(redirectUri) ?? {};
-  const isHere = protocol === 'http:' && (hostname === 'localhost' || hostname === '127.0.0.1');
-  return isHere ? `python3 -m http.server ${port || '80'} --bind ${hostname}` : undefined;
-}
+const manager = new UserManager({
+  authority: ${quoted(issuer)},
+  client_id: ${quoted(id)},
+  redirect_uri: ${quoted(redirectUri)},
+  scope: ${quoted(scope)},
+${bound ? proof : ''}});
 
-function servedAt(redirectUri: string): string {
-  const how = commandFor(redirectUri) ?? 'any server for files';
-  return `Save it as index.html, serve it with ${how}, and open ${redirectUri.replaceAll('--', '%2D%2D')}`;
-}
+// 1. Send the browser to the server.
+await manager.signinRedirect();
 
-/** A whole HTML file, without imports. */
-function singlePageApplication(client: Client, issuer: string): string {
-  const { client_id: id, redirect_uris: [redirectUri = ''] = [], scope = 'openid' } = client;
-  return `<!doctype html>
-<!-- ${servedAt(redirectUri)} -->
-<html lang="en">
-<meta charset="utf-8">
-<title>Sign-in</title>
-<p id="state">Not signed in.</p>
-<button id="sign-in">Sign in</button>
-<pre id="shown"></pre>
-<script type="module">
-const issuer = ${scripted(issuer)};
-const client_id = ${scripted(id)};
-const redirect_uri = ${scripted(redirectUri)};
-const scope = ${scripted(scope)};
-
-const show = (state) => { document.querySelector('#state').textContent = state; };
-const base64url = (bytes) =>
-  btoa(String.fromCharCode(...new Uint8Array(bytes))).replace(/\\+/g, '-').replace(/\\//g, '_').replace(/=+$/, '');
-const random = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
-const claimsOf = (token) => {
-  const [, claims] = token.split('.');
-  if (claims === undefined) return 'It is opaque: only the server knows its claims.';
-  const bytes = Uint8Array.from(atob(claims.replace(/-/g, '+').replace(/_/g, '/')), (one) => one.charCodeAt(0));
-  return JSON.parse(new TextDecoder().decode(bytes));
-};
-const json = async (url, options) => {
-  const response = await fetch(url, options);
-  const body = await response.json();
-  if (!response.ok) throw new Error(body.error_description ?? body.error ?? response.status);
-  return body;
-};
-const server = await json(issuer.replace(/\\/$/, '') + '/.well-known/openid-configuration');
-
-document.querySelector('#sign-in').onclick = async () => {
-  const [state, verifier] = [random(), random()];
-  Object.assign(sessionStorage, { state, verifier });
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
-  const request = { client_id, redirect_uri, scope, state, response_type: 'code',
-    code_challenge: base64url(digest), code_challenge_method: 'S256' };
-  location.assign(server.authorization_endpoint + '?' + new URLSearchParams(request));
-};
-
-const answer = new URLSearchParams(location.search);
-if (answer.has('state')) {
-  history.replaceState(null, '', redirect_uri);
-  try {
-    const { state, verifier } = sessionStorage;
-    sessionStorage.clear();
-    if (answer.get('state') !== state || answer.get('iss') !== server.issuer)
-      throw new Error('The response is not for this page. Sign in again.');
-    if (answer.has('error')) throw new Error(answer.get('error_description') ?? answer.get('error'));
-    const code = { grant_type: 'authorization_code', code: answer.get('code'), redirect_uri, client_id,
-      code_verifier: verifier };
-    const tokens = await json(server.token_endpoint, { method: 'POST', body: new URLSearchParams(code) });
-    const headers = { authorization: 'Bearer ' + tokens.access_token };
-    const isOfUser = scope.split(' ').includes('openid');
-    const shown = {
-      access_token: claimsOf(tokens.access_token),
-      userinfo: isOfUser ? await json(server.userinfo_endpoint, { headers }) : 'The scope has no openid.',
-    };
-    show('Signed in.');
-    document.querySelector('#shown').textContent = JSON.stringify(shown, undefined, 2);
-  } catch (error) {
-    show('Sign-in failed: ' + error.message);
-  }
-}
-</script>
-</html>
-`;
+// 2. At the redirect URI:
+const user = await manager.signinCallback();
+console.log(user.profile, user.access_token);`;
 }
 
 function openidClient(

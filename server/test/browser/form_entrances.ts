@@ -56,7 +56,7 @@ export async function openEntrances(): Promise<Entrances> {
   };
 }
 
-/** With two workers, and clients `shop`, `closed`, `a-client` and `b-client`. */
+/** With two workers, and clients `shop`, `closed`, `tried`, `a-client` and `b-client`. */
 async function startServer(
   workbench: Workbench,
   redirectUri: string,
@@ -84,6 +84,7 @@ async function startServer(
   for (const [id, ...more] of [
     ['shop', '--public'],
     ['closed', '--allow-group=staff'],
+    ['tried', '--public', `--redirect-uri=${first.url}/console/try`],
     ['a-client'],
     ['b-client'],
   ]) {
@@ -323,6 +324,12 @@ function entrancesOf(
         await grantdPrints(server.folder, ['user', 'disable', name]);
         return signedIn(at(`/console/users?sub=${subject}`), true);
       },
+    },
+    {
+      name: 'an application to try',
+      only: ['/console/try try-again', '/console/try revoke-trial', '/console/try try-here'],
+      longestWay: 3,
+      open: () => signedIn(at('/console/clients?id=tried'), true),
     },
     {
       name: 'several users',

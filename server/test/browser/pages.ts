@@ -553,6 +553,29 @@ export const PAGES: readonly PageCase[] = [
     shows: '#save-edit',
   },
   {
+    name: 'console: what an application gets',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/clients?ask=add_spa');
+      await visit.page.click('#save-add_spa');
+      await visit.page.click('#try-here');
+      await visit.page.click('#consent-allow');
+    },
+    shows: '#revoke-trial',
+  },
+  {
+    name: 'console: what is left of a revoked token',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/clients?ask=add_spa');
+      await visit.page.click('#save-add_spa');
+      await visit.page.click('#try-here');
+      await visit.page.click('#consent-allow');
+      await visit.page.click('#revoke-trial');
+    },
+    shows: '#try-again',
+  },
+  {
     name: 'console: scopes',
     as: 'alice',
     open: (visit) => visit.open('/console/scopes'),

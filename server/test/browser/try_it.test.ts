@@ -1,42 +1,69 @@
-// What the console shows after a client was added works as it is.
+// An administrator who has never seen the console adds an application, and tries it without a command or another server.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
 import { addAdministrator, PAGE_FLAGS } from './pages.ts';
 import { scene } from './scene.ts';
+import { watch } from './watch.ts';
 
 describe('a new client in the console', { skip: CHROMIUM_ABSENCE }, () => {
   const set = scene(PAGE_FLAGS, addAdministrator);
 
-  test('a single-page application is added, and the file that the console shows signs a user in', async () => {
-    const { application, visitor } = set();
-    const redirectUri = `${application.origin}/spa`;
-    const visit = await visitor();
-    const { page } = visit;
+  async function administrator(locale?: string) {
+    const visit = await set().visitor(locale === undefined ? {} : { locale });
     await visit.open('/console/clients');
     await visit.signIn();
+    return visit;
+  }
+
+  test('a single-page application is added and tried in less than a minute', async () => {
+    const visit = await administrator();
+    const { page } = visit;
+    const seen = watch(visit.person);
     const beganAtMs = Date.now();
     await page.click('#add-client');
     await page.click('#ask-add_spa');
     const id = await page.inputValue('#field-client_id');
     assert.match(id, /^spa-[a-z\d]{6}$/, 'a client ID that no one has to think of');
-    await page.fill('#field-redirect_uris', redirectUri);
+    assert.equal(await page.isChecked('#field-trial'), true);
     await page.click('#save-add_spa');
-    const file = await page.locator('#try-spa').textContent();
-    const [download] = await Promise.all([page.waitForEvent('download'), page.click('#download-try')]);
-    assert.equal(download.suggestedFilename(), 'index.html');
-
-    application.put('/spa', file ?? '', 'text/html');
-    await page.goto(redirectUri);
-    await page.click('#sign-in');
+    await page.click('#try-here');
     await page.click('#consent-allow');
-    await page.waitForURL((url) => url.href.startsWith(redirectUri));
-    await page.waitForFunction(() => document.querySelector('#state')?.textContent !== 'Not signed in.');
-    assert.equal(await page.innerText('#state'), 'Signed in.');
-    const shown = Object(JSON.parse(await page.innerText('#shown')));
-    assert.equal(shown.userinfo.email, 'alice@example.com');
-    assert.equal(shown.access_token.client_id, id);
+    await page.waitForSelector('#revoke-trial');
     assert.ok(Date.now() - beganAtMs < 60_000);
-    assert.equal(new URL(page.url()).search, '', 'the code leaves the address');
+    const shown = await page.innerText('main');
+    assert.match(shown, /What the application gets/);
+    assert.match(shown, /alice@example\.com/);
+    assert.equal(new URL(page.url()).search, `?id=${id}`, 'the code leaves the address');
+    assert.equal(await page.evaluate(() => JSON.stringify([localStorage, sessionStorage])), '[{},{}]');
+
+    await page.click('#revoke-trial');
+    await page.waitForSelector('text=The token is revoked');
+    assert.match(await page.innerText('main'), /\{"active":false\}/);
+    // Nothing was refused by the content security policy, or failed.
+    assert.deepEqual(seen.complaints, []);
+
+    // The way back leads to the client, not to the code.
+    await page.goBack();
+    await page.waitForSelector('#try-here');
+    assert.equal(new URL(page.url()).pathname, '/console/clients');
+  });
+
+  test('German: a refused consent, after a client without the page of the console has got it', async () => {
+    const { page } = await administrator('de');
+    await page.goto(`${set().server.url}/console/clients?id=demo-spa`);
+    await page.click('#ask-allow_trial');
+    await page.click('#save-allow_trial');
+    await page.click('#try-here');
+    await page.click('#consent-deny');
+    await page.waitForSelector('#try-again');
+    const shown = await page.innerText('main');
+    assert.match(shown, /Die Anwendung bekommt nichts/);
+    assert.match(shown, /access_denied/);
+    assert.equal(await page.locator('html').getAttribute('lang'), 'de');
+    await page.click('#to-refusals');
+    await page.click('#ask-end_trial');
+    await page.click('#save-end_trial');
+    await page.waitForSelector('#ask-allow_trial');
   });
 });

@@ -22,6 +22,7 @@ import { searchPage } from '../../src/console/search.ts';
 import { secretsPage } from '../../src/console/secrets.ts';
 import { supportPage } from '../../src/console/support.ts';
 import { type ExplainedView, explainedPage, revokeTokenPage, tokensPage } from '../../src/console/tokens.ts';
+import { endedPage, failedPage, foreignPage, resultPage } from '../../src/console/try_here.ts';
 import { USERS, userPage, usersPage } from '../../src/console/users.ts';
 import type { Sample as HistorySample } from '../../src/monitoring/history.ts';
 import { applicationsPage, endAccessPage } from '../../src/pages/account/applications.ts';
@@ -594,6 +595,15 @@ const CONSOLE_GROUP = {
 };
 
 /** A quiet hour with a wave, and a burst of guessed secrets. */
+const TRIAL_NEEDS = { issuer: 'https://login.example.com', isAtIssuer: true };
+
+const TRIED_CLIENT = {
+  ...{ client_id: 'notes', type: 'public' as const, registered_itself: false, client_name: 'Notes' },
+  grant_types: ['authorization_code' as const, 'refresh_token' as const],
+  scope: 'openid email phone photos:read',
+  redirect_uris: ['https://notes.example/', 'https://login.example.com/console/try'],
+};
+
 export const CONSOLE_SAMPLES = Array.from({ length: 360 }, (_, at): HistorySample => {
   const wave = 1 + 0.6 * Math.sin(at / 40) + 0.12 * Math.sin(at * 1.7) + 0.08 * Math.cos(at * 4.1);
   const isBurst = at > 250 && at < 270;
@@ -1429,7 +1439,7 @@ const SAMPLES: readonly Sample[] = [
       current: 'clients',
       notice: 'client_added',
     },
-    ...{ issuer: 'https://login.example.com', secret: 'Yk0S3u7rC2u5u1Wq8cHn4A' },
+    ...{ trial: TRIAL_NEEDS, secret: 'Yk0S3u7rC2u5u1Wq8cHn4A' },
     concerns: [
       { scope: 'photos:read', owners: ['https://photos.example'] },
       { scope: 'openid,email', owners: [] },
@@ -1446,7 +1456,7 @@ const SAMPLES: readonly Sample[] = [
     ...{
       ...CONSOLE,
       current: 'clients',
-      issuer: 'https://login.example.com',
+      trial: TRIAL_NEEDS,
       concerns: [],
     },
     client: {
@@ -1455,11 +1465,56 @@ const SAMPLES: readonly Sample[] = [
     },
   }),
   sample('console_client_by_document', clientPage, {
-    ...{ ...CONSOLE, current: 'clients', issuer: 'https://login.example.com', concerns: [] },
+    ...{ ...CONSOLE, current: 'clients', trial: TRIAL_NEEDS, concerns: [] },
     client: {
       ...{ client_id: 'https://editor.example/oauth/client.json', type: 'public', registered_itself: false },
       ...{ client_name: 'Editor', document_valid_at: EPOCH },
     },
+  }),
+  sample('console_client_to_try', clientPage, {
+    ...{ ...CONSOLE, current: 'clients', trial: TRIAL_NEEDS, concerns: [], client: TRIED_CLIENT },
+  }),
+  sample('console_client_not_tried', clientPage, {
+    ...{ ...CONSOLE, current: 'clients', trial: TRIAL_NEEDS, concerns: [] },
+    client: { ...TRIED_CLIENT, redirect_uris: ['https://notes.example/'] },
+  }),
+  sample('console_client_not_here', clientPage, {
+    ...{ ...CONSOLE, current: 'clients', concerns: [], client: TRIED_CLIENT },
+    trial: { ...TRIAL_NEEDS, isAtIssuer: false },
+  }),
+  sample('console_trial', resultPage, {
+    ...{ ...CONSOLE, current: 'clients', client: TRIED_CLIENT },
+    result: {
+      ...{ scopes: ['openid', 'email'], missing: ['photos:read', 'phone'], hasRefreshToken: true },
+      concerns: [{ scope: 'photos:read', owners: ['https://photos.example'] }],
+      idToken: { iss: 'https://login.example.com', sub: 'xT2a9', auth_time: NOW_MS / 1000, amr: ['pwd'] },
+      userInfo: { sub: 'xT2a9', email: 'alice@example.com', email_verified: true },
+      introspection: { active: true, client_id: 'notes', scope: 'openid email', exp: NOW_MS / 1000 + 300 },
+      sealed: 'sealed',
+    },
+  }),
+  sample('console_trial_of_api', resultPage, {
+    ...{ ...CONSOLE, current: 'clients', client: TRIED_CLIENT },
+    result: {
+      ...{ scopes: ['photos:read'], missing: [], concerns: [], hasRefreshToken: false, idToken: undefined },
+      userInfo: { code: 'insufficient_scope', description: 'the scope openid is missing' },
+      introspection: { active: true, client_id: 'notes', scope: 'photos:read' },
+      sealed: 'sealed',
+    },
+  }),
+  sample('console_trial_failed', failedPage, {
+    ...{ ...CONSOLE, current: 'clients', client: TRIED_CLIENT },
+    failure: { code: 'access_denied', description: 'the user has refused' },
+  }),
+  sample('console_trial_ended', endedPage, {
+    ...{ ...CONSOLE, current: 'clients', client: TRIED_CLIENT },
+    ended: {
+      ...{ introspection: { active: false }, refresh: { active: false }, reason: 'revoked' },
+      userInfo: { code: 'invalid_token', description: 'the access token is not active' },
+    },
+  }),
+  sample('console_trial_of_others', foreignPage, {
+    ...{ ...CONSOLE, current: 'clients', issuer: 'https://login.example.com' },
   }),
   sample('console_revoke_client', questionPage, {
     ...{ ...CONSOLE, current: 'clients', page: 'clients', act: 'revoke', name: 'web', given: { id: 'web' } },

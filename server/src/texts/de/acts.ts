@@ -152,6 +152,16 @@ export const ACTS: typeof en.ACTS = {
       text: 'Token der Anwendung gelten weiter, außer denen von Benutzern, die sie nicht mehr benutzen dürfen.',
       yes: 'Anwendung ändern',
     },
+    allow_trial: {
+      title: (name) => `Der Konsole die Anmeldung mit ${name} erlauben`,
+      text: 'Eine Seite der Konsole wird eine Redirect-URI der Anwendung. Die Seite ist nur für Administratoren und nimmt nur Anmeldungen an, die sie dort begonnen haben.',
+      yes: 'Anmeldung aus der Konsole erlauben',
+    },
+    end_trial: {
+      title: (name) => `Der Konsole die Anmeldung mit ${name} nicht mehr erlauben`,
+      text: 'Die Seite der Konsole ist dann keine Redirect-URI der Anwendung mehr.',
+      yes: 'Nicht mehr erlauben',
+    },
     rotate_secret: {
       title: (name) => `Neues Geheimnis für ${name}`,
       text: 'Die nächste Seite zeigt das neue Geheimnis einmal. Das alte gilt noch eine Weile. Eine Anwendung hat höchstens zwei gültige Geheimnisse, ein noch älteres endet deshalb sofort.',
@@ -307,11 +317,9 @@ export const FORMS: typeof en.FORMS = {
   },
   discovery: 'Discovery-URL',
   tryTitle: 'Ausprobieren',
-  download: 'Herunterladen',
-  showFile: 'Datei anzeigen',
   tryUses: {
     web: 'Auf dem Server der Anwendung',
-    spa: 'Eine Datei, die anmeldet und Zugriffstoken und Benutzer zeigt',
+    spa: 'Im Code der Seite',
     native: 'In der Anwendung auf dem Gerät',
     machine: 'Ein Zugriffstoken holen',
     api: 'Fragen, ob ein Zugriffstoken gilt',

@@ -3,6 +3,7 @@ import { html } from 'hono/html';
 import type * as en from '../en/console.ts';
 import { counted } from '../formats/formats.ts';
 import { FORMATS as formats } from './formats.ts';
+import { TRIAL } from './trial.ts';
 
 export const CONSOLE: typeof en.CONSOLE = {
   title: 'Konsole',
@@ -173,10 +174,7 @@ export const CONSOLE: typeof en.CONSOLE = {
   createdAt: 'Angelegt',
   endsAt: 'Endet',
   lastUsed: 'Zuletzt benutzt',
-  serveFile: (uri) =>
-    html`Laden Sie die Datei herunter, stellen Sie ihren Ordner bereit, und öffnen Sie ${uri}.`,
-  serveFileWith: (command, uri) =>
-    html`Laden Sie die Datei herunter, führen Sie in ihrem Ordner ${command} aus, und öffnen Sie ${uri}.`,
+  trial: TRIAL,
   issuer: 'Aussteller',
   figures: 'Zahlen',
   groups: 'Gruppen',
@@ -500,7 +498,7 @@ export const CONSOLE: typeof en.CONSOLE = {
       '(JSON Lines, höchstens 10.000 in einer Datei). Gibt es mehr, dann steht in der letzten Zeile die URL der nächsten Datei. Der Befehl grantd audit export gibt alle aus.',
   },
   notices: {
-    client_added: 'Die Anwendung ist hinzugefügt. Probieren Sie sie mit den Angaben unten aus.',
+    client_added: 'Die Anwendung ist hinzugefügt. Probieren Sie sie unten aus.',
     client_changed: 'Die Anwendung ist geändert.',
     client_removed: 'Die Anwendung ist entfernt.',
     documents_denied:

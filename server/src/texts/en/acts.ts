@@ -155,6 +155,16 @@ export const ACTS = {
       text: 'Tokens of the client stay valid, except those of users who may no longer use it.',
       yes: 'Change client',
     },
+    allow_trial: {
+      title: (name: string) => `Allow the console to sign in with ${name}`,
+      text: 'A page of the console becomes a redirect URI of the application. The page is only for administrators, and accepts only sign-ins that they have begun there.',
+      yes: 'Allow the console to sign in',
+    },
+    end_trial: {
+      title: (name: string) => `Allow the console no more sign-ins with ${name}`,
+      text: 'The page of the console is no redirect URI of the application any more.',
+      yes: 'Stop allowing it',
+    },
     rotate_secret: {
       title: (name: string) => `Give ${name} a new secret`,
       text: 'The next page shows the new secret once. The old one still works for a while. A client has two working secrets at most, so an even older one ends at once.',
@@ -312,11 +322,9 @@ export const FORMS = {
   },
   discovery: 'Discovery URL',
   tryTitle: 'Try it',
-  download: 'Download',
-  showFile: 'Show the file',
   tryUses: {
     web: 'On the server of the application',
-    spa: 'A file that signs in and shows the access token and the user',
+    spa: 'In the code of the page',
     native: 'In the application on the device',
     machine: 'Get an access token',
     api: 'Ask whether an access token is active',

@@ -3,6 +3,7 @@ import { html } from 'hono/html';
 import { counted } from '../formats/formats.ts';
 import type { Html } from '../formats/html.ts';
 import { FORMATS as formats } from './formats.ts';
+import { TRIAL } from './trial.ts';
 
 export const CONSOLE = {
   title: 'Console',
@@ -171,9 +172,7 @@ export const CONSOLE = {
   createdAt: 'Created',
   endsAt: 'Ends',
   lastUsed: 'Last used',
-  serveFile: (uri: Html) => html`Download the file, serve its folder, and open ${uri}.`,
-  serveFileWith: (command: Html, uri: Html) =>
-    html`Download the file, run ${command} in its folder, and open ${uri}.`,
+  trial: TRIAL,
   issuer: 'Issuer',
   figures: 'Figures',
   groups: 'Groups',
@@ -492,7 +491,7 @@ export const CONSOLE = {
       '(JSON Lines, at most 10,000 in one file). If there are more, the last line has the URL of the next file. The command grantd audit export prints all.',
   },
   notices: {
-    client_added: 'The client is added. Try it with the settings below.',
+    client_added: 'The client is added. Try it below.',
     client_changed: 'The client is changed.',
     client_removed: 'The client is removed.',
     documents_denied: 'It is denied. Its clients are removed, and their tokens have ended.',

@@ -11,6 +11,8 @@ const OWN = {
   redirect_uris: 'Where the browser may return after a sign-in.',
   post_logout_redirect_uris: 'Where the browser may return after a sign-out.',
   scope: 'Separated by spaces. The client can get these and no others.',
+  trial:
+    'The console can then sign in with the application, so that you see at once what it gets. A page of the console becomes a redirect URI. You can end this later.',
   scope_name: 'One scope, as clients request it.',
   allowed_groups: 'Only members can use the client. Without any, everyone can.',
   apis: 'The APIs for which the client gets access tokens.',

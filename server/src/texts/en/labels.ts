@@ -31,6 +31,7 @@ export const LABELS = {
   sign_in_policy: 'Sign-in policy',
   texts: 'Texts',
   api: 'API',
+  trial: 'Try it from this console',
   scope_name: 'Scope',
   // Orders
   generate: 'Only make a new secret',

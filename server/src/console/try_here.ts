@@ -1,0 +1,528 @@
+// Tries an application that runs in the browser: a real authorization request as its client, whose answer comes back to
+// this page of the console. The page redeems the code as the application would, and shows what it gets (ADR 220).
+import { createHash, generateKeyPairSync, randomBytes, randomUUID, sign } from 'node:crypto';
+import { type HttpResponse, OAuthError } from '@grantd/core';
+import { isJsonObject } from '@grantd/core/options';
+import { html } from 'hono/html';
+import type { ClientView as Client } from '../admin/client_documents.ts';
+import { type ScopeConcern, scopeConcerns } from '../admin/client_rules.ts';
+import { named } from '../pages/drawing/application_shown.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import type { Html } from '../texts/formats/html.ts';
+import { reasonIn, type Texts, textsIn } from '../texts/texts.ts';
+import type { ConsoleParts, Visit } from './access.ts';
+import { type ConsoleView, consoleFrame, hiddenFields, section, termList, urlOf } from './frame.ts';
+import { trialUri, usesOf } from './try_it.ts';
+import { codes, copied, fullMoment, reasonLine } from './values.ts';
+
+const COOKIE = 'grantd_trial';
+
+/** How long a sign-in with an application may take. Seconds */
+const TRIAL_SECONDS = 10 * 60;
+
+type Obstacle = keyof Texts['console']['trial']['obstacles'];
+
+/** What the console cannot do for a client; `undefined` if it can sign in as the client. */
+function obstacleOf(client: Client): Obstacle | undefined {
+  const { disabled_at: disabledAt, response_modes: modes } = client;
+  if (disabledAt !== undefined) return 'disabled';
+  if (client.require_signed_request_object === true) return 'signed_request';
+  if (client.tls_client_certificate_bound_access_tokens === true) return 'certificate';
+  return modes?.includes('query') === false ? 'response_mode' : undefined;
+}
+
+/** Whether the console can try clients of this kind. Secrets of others are not known here. */
+export function isTriable(client: Client): boolean {
+  return usesOf(client).includes('spa');
+}
+
+// ── On the page of the client ─────────────────────────────────────────────────────────────────────────────
+
+/** Whether the browser has opened the console at the address of the issuer. Behind a proxy, the host says nothing. */
+function isAtIssuer({ c, console: { issuer } }: Visit): boolean {
+  const { headers } = c.env.incoming;
+  const isProxied = ['forwarded', 'x-forwarded-for', 'x-forwarded-host'].some((name) => name in headers);
+  return isProxied || headers.host === new URL(issuer).host;
+}
+
+/** What is wrong with the scopes of a client now. */
+export async function concernsOf(
+  { console: { partsOf }, session }: Visit,
+  { scope = '', apis = [] }: Pick<Client, 'scope' | 'apis'>,
+): Promise<readonly ScopeConcern[]> {
+  const scopes = scope.split(' ').filter((one) => one !== '');
+  return scopeConcerns(partsOf(session.person.subject), { scopes, apis });
+}
+
+export interface TrialNeeds {
+  readonly issuer: string;
+  readonly isAtIssuer: boolean;
+}
+
+export function trialNeeds(visit: Visit): TrialNeeds {
+  return { issuer: visit.console.issuer, isAtIssuer: isAtIssuer(visit) };
+}
+
+/**
+ * Button `try-here`, and what the console needs for it.
+ * @param act draws a link to an act of the client
+ */
+export function trialOffer(
+  view: ConsoleView,
+  client: Client,
+  { issuer, isAtIssuer: fits }: TrialNeeds,
+  act: (name: string) => Html,
+  texts: Texts,
+): Html | '' {
+  if (!isTriable(client)) return '';
+  const { trial: words } = texts.console;
+  const obstacle = obstacleOf(client);
+  if (obstacle !== undefined) return html`<p class="note">${words.obstacles[obstacle]}</p>\n`;
+  const uri = trialUri(issuer);
+  if (client.redirect_uris?.includes(uri) !== true)
+    return html`<p>${words.notAllowed}</p>
+<p class="actions">${act('allow_trial')}</p>\n`;
+  if (!fits) {
+    const url = `${uri.slice(0, -'/try'.length)}/clients?${new URLSearchParams({ id: client.client_id })}`;
+    return html`<p class="note">${words.elsewhere(html`<a href="${url}">${url}</a>`)}</p>\n`;
+  }
+  return html`<p>${words.offer}</p>
+${trialForm(view, { id: client.client_id }, ['try-here', words.begin], act('end_trial'))}`;
+}
+
+/** @param more further buttons and links */
+function trialForm(
+  view: ConsoleView,
+  fields: Readonly<Record<string, string>>,
+  [button, text]: readonly [id: string, text: string],
+  more: Html,
+): Html {
+  return html`<form method="post" action="${view.base}/try">
+${hiddenFields(view, fields)}<div class="actions">
+<button id="${button}" type="submit" class="primary" name="do" value="begin">${text}</button>
+${more}</div>
+</form>\n`;
+}
+
+// ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A sign-in that this browser has begun. */
+interface Trial {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  readonly clientId: string;
+  /** The administrator. */
+  readonly subject: string;
+}
+
+/** The tokens of a trial, sealed for the button that revokes them. */
+interface TrialTokens {
+  readonly clientId: string;
+  readonly access: string;
+  readonly refresh?: string;
+}
+
+/** `POST /console/try`: begins a sign-in (`do=begin`), or revokes its tokens (`do=revoke`). */
+export async function submitTrial(visit: Visit): Promise<Response> {
+  return visit.form.get('do') === 'revoke' ? revoke(visit) : begin(visit);
+}
+
+async function begin(visit: Visit): Promise<Response> {
+  const { c, call, console: parts, session, form, view } = visit;
+  const client = await call('getClient', { client_id: form.get('id') ?? '' });
+  const { client_id: id, scope = '' } = client;
+  const uri = trialUri(parts.issuer);
+  if (!isTriable(client) || obstacleOf(client) !== undefined || client.redirect_uris?.includes(uri) !== true)
+    return c.redirect(urlOf(view.base, 'clients', { id }), 303);
+  const [state = '', nonce = '', verifier = ''] = Array.from({ length: 3 }, () =>
+    randomBytes(32).toString('base64url'),
+  );
+  const trial: Trial = { state, nonce, verifier, clientId: id, subject: session.person.subject };
+  const endsAtMs = parts.pages.clock() + TRIAL_SECONDS * 1000;
+  parts.cookies.set(c, COOKIE, await parts.tokens.seal({ trial, endsAtMs }), TRIAL_SECONDS);
+  const parameters = {
+    ...{ client_id: id, redirect_uri: uri, response_type: 'code', state },
+    ...(scope !== '' && { scope }),
+    ...(isOfUser(scope) && { nonce }),
+    ...{ code_challenge: challengeOf(verifier), code_challenge_method: 'S256' },
+  };
+  const { serverMetadata } = parts.server;
+  const endpoint = String(serverMetadata.authorization_endpoint);
+  const isPushed =
+    client.require_pushed_authorization_requests === true ||
+    serverMetadata.require_pushed_authorization_requests === true;
+  try {
+    const sent = isPushed ? { client_id: id, request_uri: await pushed(parts, parameters) } : parameters;
+    return c.redirect(`${endpoint}?${new URLSearchParams(sent)}`, 303);
+  } catch (error) {
+    return renderFailure(visit, client, failureOf(error));
+  }
+}
+
+function isOfUser(scope: string): boolean {
+  return scope.split(' ').includes('openid');
+}
+
+function challengeOf(verifier: string): string {
+  return createHash('sha256').update(verifier).digest('base64url');
+}
+
+/** RFC 9126 §2 */
+async function pushed({ server }: ConsoleParts, parameters: Record<string, string>): Promise<string> {
+  const { pushed_authorization_request_endpoint: endpoint } = server.serverMetadata;
+  const answer = await server.pushAuthorizationRequest(formRequest(String(endpoint), parameters));
+  return String(documentIn(answer).request_uri);
+}
+
+function formRequest(url: string, parameters: Record<string, string>, headers: Record<string, string> = {}) {
+  const type = { 'content-type': 'application/x-www-form-urlencoded' };
+  return {
+    ...{ method: 'POST', url, headers: { ...type, ...headers } },
+    body: new URLSearchParams(parameters).toString(),
+  };
+}
+
+function documentIn({ body }: HttpResponse): Readonly<Record<string, unknown>> {
+  const document: unknown = JSON.parse(body);
+  return isJsonObject(document) ? document : {};
+}
+
+/**
+ * `GET /console/try`: the answer to the authorization request. It is only accepted in the browser, and for the
+ * administrator, that began the sign-in, and once. A code of anyone else is not redeemed.
+ */
+export async function showTrial(visit: Visit): Promise<Response> {
+  const { c, call, console: parts, session, view } = visit;
+  const { id, state, code, error, error_description: description = '', iss } = c.req.query();
+  if (state === undefined)
+    return c.redirect(urlOf(view.base, 'clients', id === undefined ? {} : { id }), 303);
+  const trial = await openTrial(visit);
+  const isOwn =
+    trial?.state === state && trial.subject === session.person.subject && iss === parts.server.issuer;
+  if (trial === undefined || !isOwn) {
+    c.set('ownAddress', `${view.base}/try`);
+    return renderPage(c, foreignPage({ ...view, issuer: parts.issuer }, visit.setting));
+  }
+  parts.cookies.remove(c, COOKIE);
+  // Without the code. A reload, and the history of the browser, lead to the client.
+  c.set('ownAddress', `${view.base}/try?${new URLSearchParams({ id: trial.clientId })}`);
+  const client = await call('getClient', { client_id: trial.clientId });
+  if (code === undefined) return renderFailure(visit, client, { code: error ?? '', description });
+  try {
+    return await showResult(visit, client, trial, await redeem(parts, client, trial, code));
+  } catch (failure) {
+    return renderFailure(visit, client, failureOf(failure));
+  }
+}
+
+async function openTrial({ c, console: { cookies, tokens, pages } }: Visit): Promise<Trial | undefined> {
+  const opened = await tokens.open(cookies.get(c, COOKIE) ?? '');
+  if (!isJsonObject(opened) || !isJsonObject(opened.trial)) return undefined;
+  return Number(opened.endsAtMs) > pages.clock() ? (opened.trial as unknown as Trial) : undefined;
+}
+
+/** The token request of the application (RFC 6749 §4.1.3), with a proof of possession if its tokens are bound. */
+async function redeem(
+  { server, issuer, pages }: ConsoleParts,
+  client: Client,
+  { verifier }: Trial,
+  code: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const endpoint = String(server.serverMetadata.token_endpoint);
+  const parameters = {
+    ...{ grant_type: 'authorization_code', code, redirect_uri: trialUri(issuer) },
+    ...{ client_id: client.client_id, code_verifier: verifier },
+  };
+  if (client.dpop_bound_access_tokens !== true)
+    return documentIn(await server.token(formRequest(endpoint, parameters)));
+  const proof = proofMaker(endpoint, pages.clock);
+  const send = async (nonce?: string) =>
+    documentIn(await server.token(formRequest(endpoint, parameters, { dpop: proof(nonce) })));
+  try {
+    return await send();
+  } catch (error) {
+    // RFC 9449 §8
+    if (!(error instanceof OAuthError) || error.code !== 'use_dpop_nonce') throw error;
+    return send(String(error.headers['dpop-nonce']));
+  }
+}
+
+/** Makes proofs for one endpoint with a new key (RFC 9449 §4.2). */
+function proofMaker(htu: string, clock: () => number): (nonce?: string) => string {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const header = part({ alg: 'ES256', typ: 'dpop+jwt', jwk: publicKey.export({ format: 'jwk' }) });
+  return (nonce) => {
+    const claims = { htm: 'POST', htu, jti: randomUUID(), iat: Math.floor(clock() / 1000) };
+    const input = `${header}.${part({ ...claims, ...(nonce !== undefined && { nonce }) })}`;
+    const signature = sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' });
+    return `${input}.${signature.toString('base64url')}`;
+  };
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+
+interface Result {
+  readonly scopes: readonly string[];
+  /** Requested, but not granted. */
+  readonly missing: readonly string[];
+  readonly concerns: readonly ScopeConcern[];
+  readonly idToken: Claims | 'encrypted' | undefined;
+  readonly userInfo: Claims | Failure;
+  readonly introspection: Claims;
+  readonly hasRefreshToken: boolean;
+  readonly sealed: string;
+}
+
+async function showResult(visit: Visit, client: Client, trial: Trial, tokens: Claims): Promise<Response> {
+  const { c, console: parts, setting, view } = visit;
+  const { access_token: access, id_token: idToken, refresh_token: refresh } = tokens;
+  const claims = typeof idToken === 'string' ? claimsIn(idToken) : undefined;
+  if (isJsonObject(claims) && claims.nonce !== trial.nonce)
+    return renderFailure(visit, client, { code: 'invalid_token', description: 'nonce' });
+  const scopes = String(tokens.scope ?? client.scope ?? '').split(' ');
+  const wanted = (client.scope ?? '').split(' ');
+  const held: TrialTokens = {
+    ...{ clientId: client.client_id, access: String(access) },
+    ...(typeof refresh === 'string' && { refresh }),
+  };
+  const result: Result = {
+    ...{ scopes, missing: wanted.filter((scope) => scope !== '' && !scopes.includes(scope)) },
+    concerns: await concernsOf(visit, client),
+    idToken: claims,
+    ...(await seen(parts, held)),
+    hasRefreshToken: held.refresh !== undefined,
+    sealed: await parts.tokens.seal({
+      ...{ tokens: held, sessionId: visit.session.id },
+      endsAtMs: parts.pages.clock() + TRIAL_SECONDS * 1000,
+    }),
+  };
+  return renderPage(c, resultPage({ ...view, client, result }, setting));
+}
+
+/** An ID token of this server, straight from its token endpoint (OpenID Connect Core §3.1.3.7, 6). */
+function claimsIn(token: string): Claims | 'encrypted' {
+  const parts = token.split('.');
+  if (parts.length !== 3) return 'encrypted';
+  const claims: unknown = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString());
+  return isJsonObject(claims) ? claims : {};
+}
+
+/** What an API and UserInfo say about an access token now. */
+async function seen(
+  { server }: ConsoleParts,
+  { access }: TrialTokens,
+): Promise<Pick<Result, 'introspection' | 'userInfo'>> {
+  const introspection = { ...(await server.introspectToken(access)) };
+  try {
+    return { introspection, userInfo: await server.userInfoOf(access) };
+  } catch (error) {
+    return { introspection, userInfo: failureOf(error) };
+  }
+}
+
+async function revoke(visit: Visit): Promise<Response> {
+  const { c, call, console: parts, session, form, setting, view } = visit;
+  const opened = await parts.tokens.open(form.get('sealed') ?? '');
+  const isOwn = isJsonObject(opened) && isJsonObject(opened.tokens) && opened.sessionId === session.id;
+  if (!isOwn || Number(opened.endsAtMs) <= parts.pages.clock())
+    return c.redirect(urlOf(view.base, 'tokens'), 303);
+  const tokens = opened.tokens as unknown as TrialTokens;
+  await call('revokeToken', { token: tokens.access });
+  const client = await call('getClient', { client_id: tokens.clientId });
+  const { refresh } = tokens;
+  const ended: Ended = {
+    ...(await seen(parts, tokens)),
+    reason: (await call('explainToken', { token: tokens.access })).reason,
+    ...(refresh !== undefined && { refresh: { ...(await parts.server.introspectToken(refresh)) } }),
+  };
+  return renderPage(c, endedPage({ ...view, client, ended }, setting));
+}
+
+// ── Pages ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Why the application gets nothing. */
+interface Failure {
+  /** As the application gets it (RFC 6749 §4.1.2.1, §5.2). */
+  readonly code: string;
+  /** In English. */
+  readonly description: string;
+  /** A reason code, which the help explains. */
+  readonly reason?: string | undefined;
+}
+
+/** @throws what is not a refusal */
+function failureOf(error: unknown): Failure {
+  if (!(error instanceof OAuthError) || error.status >= 500) throw error;
+  const { code, description, reason } = error;
+  return { code, description, reason };
+}
+
+function trailTo(client: Client, { base }: ConsoleView) {
+  const { client_id: id, client_name: name = id } = client;
+  return [[name, urlOf(base, 'clients', { id })]] as const;
+}
+
+/** In every language. */
+const USERINFO = 'UserInfo';
+
+interface ResultView extends ConsoleView {
+  readonly client: Client;
+  readonly result: Result;
+}
+
+/** What the application gets: buttons `revoke-trial` and `try-again`. */
+export function resultPage({ client, result, ...view }: ResultView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { trial: words } = texts.console;
+  const { client_id: id, client_name: name = id } = client;
+  const { scopes, missing, concerns, idToken, userInfo, introspection, hasRefreshToken, sealed } = result;
+  return consoleFrame(view, setting, {
+    title: words.title,
+    trail: trailTo(client, view),
+    primary: trialForm(
+      view,
+      { id, sealed },
+      ['try-again', words.again],
+      html`<button id="revoke-trial" type="submit" class="ending" name="do" value="revoke">${words.revoke}</button>\n`,
+    ),
+    body: html`<p>${words.lead(name)}</p>
+${section(
+  'granted',
+  words.scopes,
+  html`${termList([
+    [words.granted, codes(scopes.filter((scope) => scope !== ''))],
+    ...missing.map((scope) => [html`<code>${scope}</code>`, missingText(scope, concerns, texts)] as const),
+  ])}
+<p class="note">${hasRefreshToken ? words.refreshable : words.notRefreshable}</p>`,
+)}<div class="columns"><div>${section('id-token', words.idToken, idTokenShown(idToken, view, texts))}${section(
+      'access-token',
+      words.accessToken,
+      html`<p class="note">${words.accessTokenText}</p>${claimList(introspection, view, texts)}`,
+    )}</div>
+<div>${section('userinfo', USERINFO, userInfoShown(userInfo, view, texts))}</div></div>`,
+  });
+}
+
+function idTokenShown(idToken: Result['idToken'], view: ConsoleView, texts: Texts): Html {
+  const { trial: words } = texts.console;
+  if (idToken === undefined) return html`<p class="note">${words.noIdToken}</p>`;
+  if (idToken === 'encrypted') return html`<p class="note">${words.encrypted}</p>`;
+  return html`<p class="note">${words.idTokenText}</p>${claimList(idToken, view, texts)}`;
+}
+
+function missingText(scope: string, concerns: readonly ScopeConcern[], { console: { trial } }: Texts): Html {
+  const { owners = [] } = concerns.find((concern) => concern.scope === scope) ?? {};
+  return owners.length > 0 ? trial.ofOtherApi(codes(owners) ?? html``) : html`${trial.leftOut}`;
+}
+
+function userInfoShown(userInfo: Claims | Failure, view: ConsoleView, texts: Texts): Html {
+  const { trial: words } = texts.console;
+  return isFailure(userInfo)
+    ? failureShown(userInfo, view, texts)
+    : html`<p class="note">${words.userInfoText}</p>${claimList(userInfo, view, texts)}`;
+}
+
+function isFailure(value: Claims | Failure): value is Failure {
+  return typeof value.code === 'string' && typeof value.description === 'string' && !('sub' in value);
+}
+
+/** Claims that are times, in seconds. */
+const TIMES: readonly string[] = ['exp', 'iat', 'nbf', 'auth_time', 'updated_at'];
+
+/** Claims by their names, as the application reads them. */
+function claimList(claims: Claims, { nowMs }: ConsoleView, texts: Texts): Html {
+  return termList(
+    Object.entries(claims).map(([name, value]) => [
+      html`<code>${name}</code>`,
+      TIMES.includes(name) && typeof value === 'number'
+        ? html`${fullMoment(value * 1000, nowMs, texts)} <code>${value}</code>`
+        : typeof value === 'string'
+          ? copied(value, texts, html`<bdi>${value}</bdi>`)
+          : html`<code>${JSON.stringify(value)}</code>`,
+    ]),
+  );
+}
+
+function failureShown({ code, description, reason }: Failure, { base }: ConsoleView, texts: Texts): Html {
+  const { trial: words } = texts.console;
+  const known: Readonly<Record<string, string>> = words.errors;
+  const help =
+    reason !== undefined && reasonIn(texts, reason) !== undefined
+      ? html`${reasonLine(reason, texts)}<p><a id="explain-failure" href="${urlOf(base, 'help', { about: reason })}">${words.explain}</a></p>\n`
+      : '';
+  return html`<p>${known[code] ?? words.refused}</p>
+${help}${termList([
+  [html`<code>error</code>`, html`<code>${code}</code>`],
+  [
+    html`<code>error_description</code>`,
+    description === '' ? undefined : html`<span lang="en"><bdi>${description}</bdi></span>`,
+  ],
+])}`;
+}
+
+function renderFailure({ c, view, setting }: Visit, client: Client, failure: Failure): Promise<Response> {
+  return renderPage(c, failedPage({ ...view, client, failure }, setting));
+}
+
+/** The application gets nothing: button `try-again`, and links to what explains it. */
+export function failedPage(
+  { client, failure, ...view }: ConsoleView & { readonly client: Client; readonly failure: Failure },
+  setting: PageSetting,
+): Page {
+  const texts = textsIn(setting.language);
+  const { trial: words, overview } = texts.console;
+  const { client_id: id, client_name: name = id } = client;
+  return consoleFrame(view, setting, {
+    ...{ title: words.failed, isProblem: true, trail: trailTo(client, view) },
+    primary: trialForm(view, { id }, ['try-again', words.again], clientLink(view, id, texts)),
+    body: html`<p>${words.failedText(name)}</p>
+${failureShown(failure, view, texts)}
+<p class="note"><a id="to-refusals" href="${urlOf(view.base, 'clients', { id })}#refusals">${overview.refusalsOfClient}</a></p>`,
+  });
+}
+
+interface Ended extends Pick<Result, 'introspection' | 'userInfo'> {
+  readonly reason: string | undefined;
+  readonly refresh?: Claims;
+}
+
+/** What is left of revoked tokens. */
+export function endedPage(
+  { client, ended, ...view }: ConsoleView & { readonly client: Client; readonly ended: Ended },
+  setting: PageSetting,
+): Page {
+  const texts = textsIn(setting.language);
+  const { trial: words } = texts.console;
+  const { client_id: id } = client;
+  const { introspection, userInfo, refresh, reason } = ended;
+  const answer = (claims: Claims) => html`<code>${JSON.stringify(claims)}</code>`;
+  return consoleFrame(view, setting, {
+    title: words.ended,
+    trail: trailTo(client, view),
+    primary: trialForm(view, { id }, ['try-again', words.again], clientLink(view, id, texts)),
+    body: html`<p>${words.endedText}</p>
+${termList([
+  [words.accessToken, answer(introspection)],
+  [words.refreshToken, refresh && answer(refresh)],
+  [USERINFO, isFailure(userInfo) ? html`<code>${userInfo.code}</code>` : answer(userInfo)],
+])}${reason === undefined ? '' : reasonLine(reason, texts)}`,
+  });
+}
+
+function clientLink({ base }: ConsoleView, id: string, { console: { trial } }: Texts): Html {
+  return html`<a id="to-client" class="button" href="${urlOf(base, 'clients', { id })}">${trial.toClient}</a>\n`;
+}
+
+/** An answer that this browser has not asked for. */
+export function foreignPage(
+  { issuer, ...view }: ConsoleView & { readonly issuer: string },
+  setting: PageSetting,
+): Page {
+  const { trial: words } = textsIn(setting.language).console;
+  return consoleFrame(view, setting, {
+    ...{ title: words.foreign, isProblem: true, status: 400 },
+    body: html`<p>${words.foreignText(named(issuer))}</p>`,
+  });
+}
