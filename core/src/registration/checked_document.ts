@@ -24,12 +24,12 @@ import { memberRulesOf, stricterProfile } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { isExposedRedirectUri } from '../protocol/redirect_uri.ts';
 import type { Context, ResolvedRegistration } from '../request/context.ts';
-import { ClientMetadataError, documentOf, readDocument, reject } from './client_document.ts';
+import { ClientMetadataError, documentOf, Rejections, readDocument, reject } from './client_document.ts';
 import {
+  checkRules,
   isPublic,
   isSetByOperator,
   type RegistrationPolicy,
-  requireRules,
   requireSameSector,
   returnUriCheck,
   urlProblem,
@@ -55,7 +55,7 @@ type CheckContext = Pick<
 /**
  * Checks and completes client metadata from an operator.
  * @param registered the client, if it exists already. Its present URLs are not checked again.
- * @throws {ClientMetadataError} a member is wrong; the message names it
+ * @throws {ClientMetadataError} members are wrong; the message names the first
  */
 export async function documentByOperator(
   context: CheckContext,
@@ -77,7 +77,8 @@ export async function documentByOperator(
     assertionAudience: 'issuer',
     insecureAllowMissingPkce: false,
   };
-  return completed(context, readDocument(written, 'operator'), policy);
+  const rejections = new Rejections();
+  return completed(context, readDocument(written, 'operator', rejections), policy, rejections);
 }
 
 /** What clients may say about themselves. */
@@ -129,7 +130,13 @@ export async function documentByClient(
     const described = readDocument(written, 'client');
     const document =
       registered === undefined ? { ...described, ...added } : withOperatorsMembers(described, registered);
-    const whole = await completed(context, document, policy, registered?.metadata?.set_by_operator);
+    const whole = await completed(
+      context,
+      document,
+      policy,
+      new Rejections(),
+      registered?.metadata?.set_by_operator,
+    );
     requireSameSector(whole, registered);
     const isExposed = [...(whole.redirect_uris ?? []), ...(whole.post_logout_redirect_uris ?? [])].some(
       isExposedRedirectUri,
@@ -154,14 +161,16 @@ async function completed(
   { fetchDocument }: CheckContext,
   document: ClientDocument,
   policy: RegistrationPolicy,
+  rejections: Rejections,
   setByOperator: readonly string[] = [],
 ): Promise<ClientDocument> {
   // Otherwise defaults would restore members that the operator has removed.
   const isLeftOut = (name: string) => setByOperator.includes(name) && !Object.hasOwn(document, name);
   const offered = policy.registrant === 'client' ? offeredValues(document, policy) : document;
   const members = Object.entries(withDefaults(offered, policy)).filter(([name]) => !isLeftOut(name));
-  const whole = readDocument(Object.fromEntries(members), 'operator');
-  requireRules(whole, policy);
+  const whole = readDocument(Object.fromEntries(members), 'operator', rejections);
+  checkRules(whole, policy, rejections);
+  rejections.throwAny();
   await requireSectorMembership(whole, fetchDocument);
   return whole;
 }

@@ -141,12 +141,15 @@ export class ClientMetadataError extends Error {
   readonly problem: string;
   /** The same as a code with facts. */
   readonly said: MetadataProblem;
+  /** What is wrong with other members. */
+  readonly others: readonly ClientMetadataError[];
 
   constructor(
     member: string,
     said: MetadataProblem,
     code: ClientMetadataErrorCode = 'invalid_client_metadata',
     cause?: unknown,
+    others: readonly ClientMetadataError[] = [],
   ) {
     const [name, ...facts] = said;
     const say = METADATA_PROBLEMS[name] as (...facts: readonly unknown[]) => string;
@@ -157,6 +160,30 @@ export class ClientMetadataError extends Error {
     this.problem = problem;
     this.said = said;
     this.code = code;
+    this.others = others;
+  }
+}
+
+/** What is wrong with members: the first problem of each. */
+export class Rejections {
+  readonly #found = new Map<string, ClientMetadataError>();
+  /** Notes a problem. */
+  readonly reject = (member: string, ...said: MetadataProblem): void =>
+    this.add(new ClientMetadataError(member, said));
+
+  readonly add = (error: ClientMetadataError): void => {
+    if (!this.#found.has(error.member)) this.#found.set(error.member, error);
+  };
+
+  get all(): readonly ClientMetadataError[] {
+    return [...this.#found.values()];
+  }
+
+  /** @throws {ClientMetadataError} the first problem, with the others */
+  throwAny(): void {
+    const [first, ...others] = this.all;
+    if (first !== undefined)
+      throw new ClientMetadataError(first.member, first.said, first.code, first.cause, others);
   }
 }
 
@@ -178,9 +205,15 @@ const MAX_DOCUMENT_CHARACTERS = 32 * 1024;
  * Reads the members that the registrant may set, each by its type. `null` and `''` count as absent (RFC 7592 §2.2).
  * Unknown members are ignored (RFC 7591 §2), and so are software statements (RFC 7591 §3.1.1). Of what a client names,
  * values that this server does not offer are left out (RFC 7591 §3.2.1).
- * @throws {ClientMetadataError} a member has a wrong type or value, or nothing is left of a list
+ * @param rejections gets members with a wrong type or value, which the result leaves out
+ * @throws {ClientMetadataError} without `rejections`: a member has a wrong type or value, or nothing is left of a list
  */
-export function readDocument(written: JsonObject, registrant: Registrant): ClientDocument {
+export function readDocument(
+  written: JsonObject,
+  registrant: Registrant,
+  rejections?: Rejections,
+): ClientDocument {
+  const wrong = rejections ?? new Rejections();
   const document: { [name: string]: unknown } = {};
   let localized = 0;
   for (const [name, value] of Object.entries(written)) {
@@ -189,17 +222,19 @@ export function readDocument(written: JsonObject, registrant: Registrant): Clien
     const member = settableMember(base, registrant);
     if (member === undefined) continue;
     if (tag !== undefined) {
-      if (!member.isLocalizable || !LANGUAGE_TAG.test(tag)) reject(base, 'language_tag');
-      if (++localized > MAX_LOCALIZED_MEMBERS) reject(base, 'language_tags', `${MAX_LOCALIZED_MEMBERS}`);
+      if (!member.isLocalizable || !LANGUAGE_TAG.test(tag)) wrong.reject(base, 'language_tag');
+      if (++localized > MAX_LOCALIZED_MEMBERS)
+        wrong.reject(base, 'language_tags', `${MAX_LOCALIZED_MEMBERS}`);
     }
     const offered = registrant === 'client' ? offeredValue(member, value) : value;
     if (offered === undefined && (member.isDispensable || !Array.isArray(value))) continue;
     const read = base === 'jwks' ? readKeySet(value) : member.kind.read(offered);
-    if (read === undefined) throw unfit(base, member);
-    document[name] = read;
+    if (read === undefined) wrong.add(unfit(base, member));
+    else document[name] = read;
   }
   if (JSON.stringify(document).length > MAX_DOCUMENT_CHARACTERS)
-    reject('metadata', 'too_long', `${MAX_DOCUMENT_CHARACTERS}`);
+    wrong.reject('metadata', 'too_long', `${MAX_DOCUMENT_CHARACTERS}`);
+  if (rejections === undefined) wrong.throwAny();
   return document as ClientDocument;
 }
 

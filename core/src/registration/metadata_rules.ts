@@ -40,6 +40,7 @@ import {
   ClientMetadataError,
   type MetadataProblem,
   type Registrant,
+  Rejections,
   reject,
   responseTypesOf,
 } from './client_document.ts';
@@ -82,18 +83,35 @@ export interface RegistrationPolicy {
   readonly insecureAllowMissingPkce: boolean;
 }
 
-type Rule = (document: ClientDocument, policy: RegistrationPolicy) => void;
+type Rule = (document: ClientDocument, policy: RegistrationPolicy, rejections: Rejections) => void;
 
 /**
- * Checks members against each other and against the server.
- * @throws {ClientMetadataError} for the first rule that is broken
+ * Checks members against each other and against the server. A rule that reads a member that is wrong by itself says
+ * nothing.
+ * @param rejections gets the members that break a rule
  */
-export function requireRules(document: ClientDocument, policy: RegistrationPolicy): void {
-  for (const rule of RULES) rule(document, policy);
+export function checkRules(
+  document: ClientDocument,
+  policy: RegistrationPolicy,
+  rejections: Rejections,
+): void {
+  const unfit = new Set(rejections.all.map(({ member }) => member));
+  for (const rule of RULES) {
+    const own = new Rejections();
+    let depends = false;
+    const watched = new Proxy(document, {
+      get(target, name) {
+        depends ||= unfit.has(String(name));
+        return Reflect.get(target, name);
+      },
+    });
+    rule(watched, policy, own);
+    if (!depends) for (const error of own.all) rejections.add(error);
+  }
 }
 
 /** Grant types and response types must fit together (RFC 7591 §2.1). */
-const requireWorkableGrants: Rule = (document, { grantTypes: allowed }) => {
+const requireWorkableGrants: Rule = (document, { grantTypes: allowed }, { reject }) => {
   const { grant_types: grantTypes = [], response_types: responseTypes } = document;
   if (!grantTypes.every((grant) => allowed.includes(grant)))
     reject('grant_types', 'wrong', allowed.join(', '));
@@ -108,37 +126,41 @@ const requireWorkableGrants: Rule = (document, { grantTypes: allowed }) => {
     reject('response_types', 'no_code');
 };
 
-const requireApi: Rule = ({ resource, api_scopes: scopes }, { registeredResource }) => {
+const requireApi: Rule = ({ resource, api_scopes: scopes }, { registeredResource }, { reject }) => {
   if (scopes !== undefined && resource === undefined) reject('api_scopes', 'needs', 'resource');
   if (resource === undefined || resource === registeredResource || isSendableResource(resource)) return;
   reject('resource', 'unstable_uri');
 };
 
-const requireStepUp: Rule = (document) => {
+const requireStepUp: Rule = (document, _, { reject }) => {
   const { exchange_step_up_scopes: scopes, default_acr_values: classes, default_max_age: maxAge } = document;
   if (scopes !== undefined && classes === undefined && maxAge === undefined)
     reject('exchange_step_up_scopes', 'needs', 'default_acr_values or default_max_age');
 };
 
 /** No server is both ends (ADR 187). A pairwise identifier of this client means nothing there. */
-const requireOtherServers: Rule = ({ identity_assertions: policies = {}, ...document }, { issuer }) => {
+const requireOtherServers: Rule = (
+  { identity_assertions: policies = {}, subject_type: type },
+  { issuer },
+  { reject },
+) => {
   if (Object.hasOwn(policies, issuer)) reject('identity_assertions', 'own_issuer');
   const isKnown = Object.values(policies).every(({ signs_in_as: client }) => client !== undefined);
-  if (document.subject_type === 'pairwise' && !isKnown) reject('identity_assertions', 'signs_in_as');
+  if (type === 'pairwise' && !isKnown) reject('identity_assertions', 'signs_in_as');
 };
 
 /** A client has `jwks` or `jwks_uri`, not both (RFC 7591 §2), and at least one if a member needs keys. */
-const requireKeys: Rule = (document) => {
+const requireKeys: Rule = (document, _, { reject }) => {
   const { jwks, jwks_uri: uri } = document;
   if (jwks !== undefined && uri !== undefined) reject('jwks_uri', 'both_keys');
   if (jwks !== undefined || uri !== undefined) return;
   for (const name of MEMBER_NAMES) {
-    const isOn = document[name] !== undefined && document[name] !== false;
-    if (isOn && memberOf(name).needsKeys) reject(name, 'needs', 'jwks or jwks_uri');
+    if (memberOf(name).needsKeys !== true) continue;
+    if (document[name] !== undefined && document[name] !== false) reject(name, 'needs', 'jwks or jwks_uri');
   }
 };
 
-const requireAuthentication: Rule = (document, policy) => {
+const requireAuthentication: Rule = (document, policy, { reject }) => {
   const { authenticationMethods, clientAssertionAlgorithms: accepted } = policy;
   const { token_endpoint_auth_method: method, token_endpoint_auth_signing_alg: algorithm } = document;
   if (algorithm !== undefined && !signsAssertions(document))
@@ -169,7 +191,7 @@ export function isPublic({ token_endpoint_auth_method: method }: ClientDocument)
 }
 
 /** A client keeps the rules of its profile, or of the server's if that is stricter. */
-const requireProfile: Rule = (document, policy) => {
+const requireProfile: Rule = (document, policy, { reject }) => {
   const name = profileFor(document, policy);
   if (name === undefined) return;
   for (const [member, { allows, expected }] of memberRulesOf(name))
@@ -186,25 +208,25 @@ function profileFor(
 }
 
 /** PKCE is all that protects the codes of a public client (RFC 9700 §2.1.1). */
-const requirePkceOfPublicClients: Rule = (document) => {
+const requirePkceOfPublicClients: Rule = (document, _, { reject }) => {
   if (isPublic(document) && document.insecure_allow_missing_pkce === true)
     reject('insecure_allow_missing_pkce', 'pkce');
 };
 
 /** Without certificates, the client would get no token (RFC 8705 §3.4). */
-const requireCertificates: Rule = (document, { acceptsCertificates }) => {
+const requireCertificates: Rule = (document, { acceptsCertificates }, { reject }) => {
   if (document.tls_client_certificate_bound_access_tokens === true && !acceptsCertificates)
     reject('tls_client_certificate_bound_access_tokens', 'certificates');
 };
 
 /** A client cannot register an algorithm with which it may not sign. */
-const requireAcceptedRequestObjects: Rule = (document, { requestObjectAlgorithms: accepted }) => {
+const requireAcceptedRequestObjects: Rule = (document, { requestObjectAlgorithms: accepted }, { reject }) => {
   const { request_object_signing_alg: algorithm } = document;
   if (algorithm !== undefined && !accepted.includes(algorithm))
     reject('request_object_signing_alg', 'one_of', accepted.join(', '));
 };
 
-const requireSignable: Rule = (document, { signingAlgorithms }) => {
+const requireSignable: Rule = (document, { signingAlgorithms }, { reject }) => {
   for (const name of MEMBER_NAMES.filter(isServerAlgorithm)) {
     const algorithm = document[name];
     if (algorithm !== undefined && !signingAlgorithms.some((item) => item === algorithm))
@@ -216,7 +238,7 @@ const requireSignable: Rule = (document, { signingAlgorithms }) => {
  * Without a key encryption algorithm nothing is encrypted (OpenID Connect Dynamic Client Registration §2, JARM §3, RFC
  * 9701 §6). Without a key for it, nothing could be sent. Keys at a URL may come later.
  */
-const requireWholeEncryption: Rule = (document) => {
+const requireWholeEncryption: Rule = (document, _, { reject }) => {
   for (const kind of ENCRYPTED_RESPONSES) {
     const algorithm = document[`${kind}_encrypted_response_alg`];
     if (algorithm === undefined && document[`${kind}_encrypted_response_enc`] !== undefined)
@@ -228,18 +250,19 @@ const requireWholeEncryption: Rule = (document) => {
 };
 
 /** A client with pairwise subjects must belong to exactly one sector (OpenID Connect Core §8.1). */
-const requireSector: Rule = (document, { hasPairwiseSubjects }) => {
+const requireSector: Rule = (document, { hasPairwiseSubjects }, { reject }) => {
   const { redirect_uris: redirectUris = [], subject_type: type } = document;
   if (type !== 'pairwise') return;
   if (!hasPairwiseSubjects) reject('subject_type', 'unsupported', 'pairwise');
-  if (sectorOf({ redirectUris, metadata: document }) === undefined) reject('sector_identifier_uri', 'sector');
+  else if (sectorOf({ redirectUris, metadata: document }) === undefined)
+    reject('sector_identifier_uri', 'sector');
 };
 
 /**
  * Logout tokens carry the subject, and a client that registered itself has not proven that it owns the logout URI. With
  * pairwise subjects it must therefore be on a host of its redirect URIs or its sector. An operator knows the owner.
  */
-const requireLogoutInSector: Rule = (document, { registrant }) => {
+const requireLogoutInSector: Rule = (document, { registrant }, { reject }) => {
   const { backchannel_logout_uri: uri, sector_identifier_uri: sector, redirect_uris: own = [] } = document;
   if (registrant === 'operator' || document.subject_type !== 'pairwise' || uri === undefined) return;
   const hosts = [...own.map(webHostOf), sector === undefined ? undefined : new URL(sector).hostname];
@@ -247,13 +270,13 @@ const requireLogoutInSector: Rule = (document, { registrant }) => {
     reject('backchannel_logout_uri', 'wrong', 'an https host of the redirect URIs, with pairwise subjects');
 };
 
-const requireFetcher: Rule = (document, { canFetch }) => {
+const requireFetcher: Rule = (document, { canFetch }, { reject }) => {
   const fetched = ['jwks_uri', 'sector_identifier_uri', 'request_uris', 'backchannel_logout_uri'] as const;
   for (const name of fetched) if (document[name] !== undefined && !canFetch) reject(name, 'no_fetch');
 };
 
 /** Users follow these URLs, or the server fetches them. The client may not change those of the operator. */
-const requireUsableUrls: Rule = (document, policy) => {
+const requireUsableUrls: Rule = (document, policy, { reject }) => {
   for (const [name, value] of Object.entries(document)) {
     const [base] = withoutTag(name);
     if (policy.registrant === 'client' && isSetByOperator(document, name)) continue;
@@ -286,7 +309,7 @@ export function isSetByOperator({ set_by_operator: set = [] }: ClientDocument, n
 }
 
 /** Users trust a client by its name, so an unchecked client must not have a name that looks like another one. */
-const requireReadableName: Rule = (document, { registrant }) => {
+const requireReadableName: Rule = (document, { registrant }, { reject }) => {
   if (registrant === 'operator') return;
   const problem = unreadableNameOf(document);
   if (problem !== undefined) reject('client_name', 'wrong', problem);
@@ -328,35 +351,30 @@ const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '
 /**
  * Checks redirect URIs by application type (OpenID Connect Dynamic Client Registration §2, RFC 8252 §7, §8.4). An
  * operator may register any, but `http:` to another machine needs `insecure_redirect_uris`.
- * @throws {ClientMetadataError}
  */
-function requireReturnUris(document: ClientDocument, policy: RegistrationPolicy): void {
+function requireReturnUris(
+  document: ClientDocument,
+  policy: RegistrationPolicy,
+  { add, reject }: Rejections,
+): void {
   const { redirect_uris: redirectUris = [], post_logout_redirect_uris: logoutUris = [] } = document;
   const { grant_types: grantTypes = [] } = document;
   const answered = grantTypes.find((grant) => requirementsOf(grant).responseTypes.length > 0);
-  if (answered !== undefined && redirectUris.length === 0) {
-    throw new ClientMetadataError('redirect_uris', ['no_uri', answered], 'invalid_redirect_uri');
-  }
+  if (answered !== undefined && redirectUris.length === 0)
+    add(new ClientMetadataError('redirect_uris', ['no_uri', answered], 'invalid_redirect_uri'));
   if (policy.registrant === 'operator') {
-    const isExposed = [...redirectUris, ...logoutUris].some(isExposedRedirectUri);
-    if (!isExposed || document.insecure_redirect_uris === true) return;
-    reject(
-      redirectUris.some(isExposedRedirectUri) ? 'redirect_uris' : 'post_logout_redirect_uris',
-      'exposed_uri',
-    );
+    if (document.insecure_redirect_uris === true) return;
+    if (redirectUris.some(isExposedRedirectUri)) reject('redirect_uris', 'exposed_uri');
+    if (logoutUris.some(isExposedRedirectUri)) reject('post_logout_redirect_uris', 'exposed_uri');
+    return;
   }
   if (isSetByOperator(document, 'redirect_uris') || redirectUris.every(returnUriCheck(document, policy)))
     return;
-  throw new ClientMetadataError(
-    'redirect_uris',
-    [
-      'wrong',
-      document.application_type === 'native'
-        ? 'https, http with a loopback host, or a private-use scheme with a period, for a native application'
-        : 'https, and not localhost, for a web application; native applications send application_type native',
-    ],
-    'invalid_redirect_uri',
-  );
+  const expected =
+    document.application_type === 'native'
+      ? 'https, http with a loopback host, or a private-use scheme with a period, for a native application'
+      : 'https, and not localhost, for a web application; native applications send application_type native';
+  add(new ClientMetadataError('redirect_uris', ['wrong', expected], 'invalid_redirect_uri'));
 }
 
 /** To which URIs browsers may return, by the type of an application that registers itself. */

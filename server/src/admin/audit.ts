@@ -487,7 +487,7 @@ prints the same events in the order in which they happened.
         ...problems.map(inWords),
       ],
     },
-    check: ({ expect }) => void linkIn(expect),
+    checks: ({ expect }) => [() => void linkIn(expect)],
     prepare: async (_, { expect }) => linkIn(expect),
     write: async (parts, expected) => ({ document: verificationView(await verifyAudit(parts, expected)) }),
   }),

@@ -9,14 +9,15 @@ import {
   isMemberName,
   memberOf,
   type NewClient,
+  SIGN_IN_POLICIES,
   withoutTag,
 } from '@grantd/core';
 import { documentRefusal } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
 import { flagOf, variableOf } from '../config/options.ts';
 import { adminProblem } from '../instance/admin_access.ts';
-import type { ClientBuilder } from './operation.ts';
-import { InvalidInput, OperationRefused, type Said, sentenceAbout } from './operation_refused.ts';
+import { type ClientBuilder, requireReachable } from './operation.ts';
+import { InvalidInput, OperationRefused, refusedBy, type Said, sentenceAbout } from './operation_refused.ts';
 import { brokenRule, URI_RULES } from './uri_rules.ts';
 
 /** Client metadata by member name, as given. */
@@ -35,35 +36,81 @@ export async function registrationFrom(
   id: string,
   members: Members,
 ): Promise<NewClient> {
-  if (!CLIENT_ID.test(id)) throw new InvalidInput('client_id', ['client_id_form']);
-  requireAllowed(members, configuration);
-  return clientFrom(builder, { id }, { grant_types: defaultGrants(members), ...members });
+  const found = CLIENT_ID.test(id) ? [] : [new InvalidInput('client_id', ['client_id_form'])];
+  return wholeClient(builder, configuration, { id }, members, undefined, found);
+}
+
+/**
+ * A client with exactly these members, and defaults for others.
+ * @throws as `registrationFrom`
+ */
+export function wholeClient(
+  builder: ClientBuilder,
+  configuration: Configuration,
+  identity: ClientIdentity,
+  members: Members,
+  registered: ClientRecord | undefined,
+  found: readonly InvalidInput[] = [],
+): Promise<NewClient> {
+  const whole = { grant_types: defaultGrants(members), ...members };
+  return clientFrom(builder, configuration, identity, whole, members, registered, found);
 }
 
 /**
  * Builds a client record.
- * @throws {InvalidInput} the metadata is invalid
+ * @param set the settings that are new
+ * @param found what is wrong besides the metadata
+ * @throws {InvalidInput} with everything that is wrong with the metadata
  * @throws {OperationRefused} a document that the client names cannot be fetched right now
  */
 async function clientFrom(
   builder: ClientBuilder,
+  configuration: Configuration,
   identity: ClientIdentity,
   members: Members,
-  registered?: ClientRecord,
+  set: Members,
+  registered: ClientRecord | undefined,
+  found: readonly InvalidInput[] = [],
 ): Promise<NewClient> {
-  requireReturnUris(members, registered);
+  const own = [
+    ...found,
+    ...refusedSettings(set, configuration).map(
+      ({ member, problem }) => new InvalidInput(member, ['not_configured', problem]),
+    ),
+    ...refusedBy([
+      ...RETURN_URIS.map((name) => () => requireReturnUris(name, members, registered)),
+      () => requireNewPolicy(builder, configuration, members.sign_in_policy, registered),
+    ]),
+  ];
   try {
     const client = await builder.operator.clientFrom(identity, members, registered);
     const problem = adminProblem(builder.issuer, client);
-    if (problem !== undefined) throw new InvalidInput(problem.member, ['not_for_admin_api', problem.problem]);
+    if (problem !== undefined)
+      own.push(new InvalidInput(problem.member, ['not_for_admin_api', problem.problem]));
+    if (own.length > 0) throw InvalidInput.together(own);
     return client;
   } catch (error) {
     if (!(error instanceof ClientMetadataError)) throw error;
     const { cause } = error;
-    if (cause instanceof DocumentError && cause.outcome === 'failed')
+    if (own.length === 0 && cause instanceof DocumentError && cause.outcome === 'failed')
       throw new OperationRefused('conflict', ['document_unfetched', cause.message]);
-    throw new InvalidInput(error.member, error.said);
+    const others = [error, ...error.others].filter(({ member }) => !own.some((one) => one.member === member));
+    throw InvalidInput.together([
+      ...own,
+      ...others.map(({ member, said }) => new InvalidInput(member, said)),
+    ]);
   }
+}
+
+/** A policy that is stored may have become unreachable since. @throws {InvalidInput} no sign-in can meet a new one */
+function requireNewPolicy(
+  { issuer }: ClientBuilder,
+  configuration: Configuration,
+  policy: unknown,
+  registered: ClientRecord | undefined,
+): void {
+  const known = SIGN_IN_POLICIES.find((one) => one === policy);
+  if (known !== registered?.metadata?.sign_in_policy) requireReachable({ configuration, issuer }, known);
 }
 
 /** Members with URIs to which the server sends the browser. */
@@ -74,24 +121,26 @@ const RETURN_URIS = ['redirect_uris', 'post_logout_redirect_uris'] as const;
  * application changes.
  * @throws {InvalidInput} names each wrong URI by its place
  */
-function requireReturnUris(members: Members, registered: ClientRecord | undefined): void {
+function requireReturnUris(
+  name: (typeof RETURN_URIS)[number],
+  members: Members,
+  registered: ClientRecord | undefined,
+): void {
   const before: Members = registered === undefined ? {} : documentOf(registered);
   const isOfSameType = members.application_type === before.application_type;
-  for (const name of RETURN_URIS) {
-    const stored = isOfSameType ? listIn(before, name) : [];
-    const wrong = listIn(members, name).flatMap((uri, at) => {
-      const rule = typeof uri !== 'string' || stored.includes(uri) ? undefined : brokenRule(uri, members);
-      if (rule === undefined) return [];
-      const said: Said = ['uri_rule', URI_RULES[rule].words, rule];
-      return [{ uri, in: `/${name}/${at}`, detail: sentenceAbout(said), said }];
-    });
-    if (wrong.length > 0)
-      throw new InvalidInput(
-        name,
-        { english: wrong.map(({ uri, detail }) => `${uri}: ${detail}`).join('; ') },
-        wrong.map(({ uri: _, ...problem }) => problem),
-      );
-  }
+  const stored = isOfSameType ? listIn(before, name) : [];
+  const wrong = listIn(members, name).flatMap((uri, at) => {
+    const rule = typeof uri !== 'string' || stored.includes(uri) ? undefined : brokenRule(uri, members);
+    if (rule === undefined) return [];
+    const said: Said = ['uri_rule', URI_RULES[rule].words, rule];
+    return [{ uri, in: `/${name}/${at}`, detail: sentenceAbout(said), said }];
+  });
+  if (wrong.length > 0)
+    throw new InvalidInput(
+      name,
+      { english: wrong.map(({ uri, detail }) => `${uri}: ${detail}`).join('; ') },
+      wrong.map(({ uri: _, ...problem }) => problem),
+    );
 }
 
 function listIn(members: Members, name: string): readonly unknown[] {
@@ -142,8 +191,7 @@ export async function withChange(
     ...(registeredAt !== undefined && { registeredAt }),
     ...(documentValidAt !== undefined && { documentValidAt }),
   };
-  requireAllowed(change.members, configuration);
-  return clientFrom(builder, identity, members, client);
+  return clientFrom(builder, configuration, identity, members, change.members, client);
 }
 
 /** Without a self-registered client’s translations of members that the operator now sets or unsets. */
@@ -176,42 +224,34 @@ function setByOperator(
 }
 
 /**
- * Rejects a setting that the configuration does not allow.
+ * Finds URLs that the server would never fetch, and an authentication method whose option is missing.
  * @param members the client settings to set
- * @throws {InvalidInput} a setting is not allowed
+ * @returns each member with the first reason
  */
-function requireAllowed(members: Members, configuration: Configuration): void {
-  const refused = refusedSetting(members, configuration);
-  if (refused !== undefined) throw new InvalidInput(refused.member, ['not_configured', refused.problem]);
-}
-
-/**
- * Finds a URL that the server would never fetch, or an authentication method whose option is missing.
- * @returns its member, and why
- */
-export function refusedSetting(
+function refusedSettings(
   members: Members,
   { settings: { insecureDevelopment, trustedIssuers } }: Configuration,
-): { readonly member: string; readonly problem: string } | undefined {
+): readonly { readonly member: string; readonly problem: string }[] {
+  const refused = new Map<string, string>();
   const { token_endpoint_auth_method: method } = members;
   if (method === 'trusted_issuer_jwt' && trustedIssuers === undefined) {
     const ways = `set ${variableOf('trustedIssuers')} for commands, and this or ${flagOf('trustedIssuers')} for the server`;
-    return { member: 'token_endpoint_auth_method', problem: `${method} needs a file of issuers: ${ways}` };
+    refused.set('token_endpoint_auth_method', `${method} needs a file of issuers: ${ways}`);
   }
   for (const [name, value] of Object.entries(members)) {
     if (!isFetched(name)) continue;
     const [member] = withoutTag(name);
     for (const url of [value].flat()) {
-      if (!URL.canParse(String(url))) continue; // the library reports it
+      if (refused.has(member) || !URL.canParse(String(url))) continue; // the library reports it
       const refusal = documentRefusal(String(url), { allowPrivateAddresses: insecureDevelopment });
       if (refusal === undefined) continue;
       const way = insecureDevelopment
         ? ''
         : `; if the server runs with ${flagOf('insecureDevelopment')}, add that flag here too`;
-      return { member, problem: `the server never fetches ${url}: ${refusal}${way}` };
+      refused.set(member, `the server never fetches ${url}: ${refusal}${way}`);
     }
   }
-  return undefined;
+  return [...refused].map(([member, problem]) => ({ member, problem }));
 }
 
 /** Whether operators can set this member of the client metadata. */

@@ -13,9 +13,8 @@ import {
 } from '@grantd/core';
 import { changesOf } from '../data/changes.ts';
 import { ConditionBroken, isRevision, isSameClient, issuerIsLocked, under } from '../data/conditions.ts';
-import { adminProblem } from '../instance/admin_access.ts';
 import { isOfPersonalTokens } from '../instance/personal_tokens_client.ts';
-import { defaultGrants, isSettable, type Members, refusedSetting } from './client_metadata.ts';
+import { defaultGrants, isSettable, type Members, wholeClient } from './client_metadata.ts';
 import {
   DEFAULT_OVERLAP,
   idProblem,
@@ -23,9 +22,9 @@ import {
   revokeFormerSubjects,
   revokeForOthers,
 } from './client_rules.ts';
-import { type DesiredClient, type FileProblem, problemOf } from './desired_state.ts';
-import { type OperationParts, requireReachable } from './operation.ts';
-import { sentenceAbout } from './operation_refused.ts';
+import type { DesiredClient, FileProblem } from './desired_state.ts';
+import type { OperationParts } from './operation.ts';
+import { InvalidInput, sentenceAbout } from './operation_refused.ts';
 import {
   type Change,
   changedMeanwhile,
@@ -58,39 +57,34 @@ export async function planClient(
   const isNew = before === undefined || isOfPersonalTokens(before);
   const taken = isNew ? await idProblem(parts, id) : undefined;
   if (taken !== undefined) return [{ path, problem: sentenceAbout(taken) }];
-  const refused = refusedSetting(members, parts.configuration);
-  if (refused !== undefined) return [{ path: [...path, refused.member], problem: refused.problem }];
-
   const server = await parts.server();
-  const whole = { grant_types: defaultGrants(members), ...members };
   let after: NewClient;
   try {
-    after = await server.operator.clientFrom({ id }, whole, before);
+    after = await wholeClient(server, parts.configuration, { id }, members, before);
   } catch (error) {
-    if (!(error instanceof ClientMetadataError)) throw error;
-    return [{ path: [...path, error.member], problem: error.problem }];
+    if (!(error instanceof InvalidInput)) throw error;
+    return error.each.map(({ member, problem }) => ({ path: [...path, member], problem }));
   }
-  const unfit = adminProblem(parts.issuer, after);
-  if (unfit !== undefined) return [{ path: [...path, unfit.member], problem: unfit.problem }];
-  const unknownApi = after.metadata?.apis?.find((uri) => !hasResource(resources, uri));
-  if (unknownApi !== undefined)
-    return [{ path: [...path, 'apis'], problem: `no enabled client has the resource URI ${unknownApi}` }];
-
   const groupsBefore = before?.metadata?.allowed_groups ?? [];
-  const unknownGroup = after.metadata?.allowed_groups?.find(
-    (name) => !groupNames.has(name) && !groupsBefore.includes(name),
-  );
-  if (unknownGroup !== undefined)
-    return [{ path: [...path, 'allowed_groups'], problem: `there is no group ${unknownGroup}` }];
-
-  const policy = after.metadata?.sign_in_policy;
-  const unreachable = problemOf(() => requireReachable(parts, policy));
-  if (unreachable !== undefined && policy !== before?.metadata?.sign_in_policy)
-    return [{ path: [...path, 'sign_in_policy'], problem: unreachable }];
-
+  const unknownApis = after.metadata?.apis?.filter((uri) => !hasResource(resources, uri)) ?? [];
+  const unknownGroups =
+    after.metadata?.allowed_groups?.filter((name) => !groupNames.has(name) && !groupsBefore.includes(name)) ??
+    [];
   const needsSecret = hasSecret(after.metadata);
-  if (!needsSecret && secret !== undefined)
-    return [{ path: [...path, 'secret'], problem: 'a client with this authentication method has no secret' }];
+  const unknown = [
+    ...unknownApis.map((uri) => ({
+      path: [...path, 'apis'],
+      problem: `no enabled client has the resource URI ${uri}`,
+    })),
+    ...unknownGroups.map((name) => ({
+      path: [...path, 'allowed_groups'],
+      problem: `there is no group ${name}`,
+    })),
+    ...(needsSecret || secret === undefined
+      ? []
+      : [{ path: [...path, 'secret'], problem: 'a client with this authentication method has no secret' }]),
+  ];
+  if (unknown.length > 0) return unknown;
   const wasDisabled = before?.disabledAtMs !== undefined;
   const changed = differencesOf(before === undefined ? {} : comparable(before), comparable(after));
   const text = secret && secrets.get(id);

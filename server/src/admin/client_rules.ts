@@ -73,9 +73,8 @@ export function isUsableSecret(text: string): boolean {
 export const SECRET_FORM = `at least ${MIN_CHARACTERS} ASCII characters`;
 
 /** @throws {InvalidInput} an operator may not choose this text as a client secret */
-export function requireUsableSecret(text: string | undefined): void {
-  if (text !== undefined && !isUsableSecret(text))
-    throw new InvalidInput('client_secret', ['secret_form', String(MIN_CHARACTERS)]);
+export function requireUsableSecret(text: string): void {
+  if (!isUsableSecret(text)) throw new InvalidInput('client_secret', ['secret_form', String(MIN_CHARACTERS)]);
 }
 
 /**

@@ -26,7 +26,7 @@ import {
   UNUSED_CLIENTS,
   UNUSED_CLIENTS_ORDER,
 } from './client_documents.ts';
-import { registrationFrom, withChange } from './client_metadata.ts';
+import { type Members, registrationFrom, withChange } from './client_metadata.ts';
 import { clientChanges } from './client_plan.ts';
 import {
   clientWarnings,
@@ -51,9 +51,8 @@ import {
   operation,
   PAGING,
   pageOf,
-  requireReachable,
 } from './operation.ts';
-import { OperationRefused } from './operation_refused.ts';
+import { ifGiven, OperationRefused } from './operation_refused.ts';
 import { flag, oneOf, optional, optionalTime, text, time, timeOf } from './schema.ts';
 import { Warning } from './warning.ts';
 
@@ -71,6 +70,26 @@ async function changeable(
   const client = await requireClient(parts, id);
   parts.caller.requireClient(client);
   return client;
+}
+
+/** A client with the changes of an input. Stores nothing. */
+async function changedClient(
+  parts: AdminParts,
+  { client_id: id, dry_run: _, ...given }: Members & { readonly client_id: string },
+) {
+  const before = await requireClient(parts, id);
+  parts.requireVersion(clientVersion(before));
+  parts.caller.requireClient(before);
+  requireOfOperators(before);
+  const entries = Object.entries(given);
+  const members = Object.fromEntries(entries.filter(([, value]) => value !== null));
+  const unset = entries.filter(([, value]) => value === null).map(([name]) => name);
+  const change = { members, unset };
+  return {
+    before,
+    members,
+    changed: await withChange(await parts.server(), parts.configuration, before, change),
+  };
 }
 
 /** Disables or enables a client. */
@@ -208,13 +227,15 @@ URI, an API (--resource, --follow-all) and a public client may use no grant, and
   grantd client add reports --scope orders:read --api https://orders.example`,
       lines: ({ client_id: id, client_secret: secret }) => doneWith(`added ${id}`, secret),
     },
-    check: ({ client_secret: secret }) => requireUsableSecret(secret),
+    checks: ({ client_secret: secret }) => [ifGiven(secret, requireUsableSecret)],
+    async examine(parts, { client_id: id, client_secret: _, ...members }) {
+      await registrationFrom(await parts.clientBuilder(), parts.configuration, id, members);
+    },
     async prepare(parts, { client_id: id, client_secret: supplied, ...members }) {
       const { configuration, caller } = parts;
       const registration = await registrationFrom(await parts.clientBuilder(), configuration, id, members);
       caller.requireClient(registration);
       const { metadata = {} } = registration;
-      requireReachable(parts, metadata.sign_in_policy);
       await requireKnownGroups(parts, metadata.allowed_groups);
       await requireKnownApis(parts, metadata.apis);
       const problem = await idProblem(parts, id);
@@ -293,18 +314,13 @@ with a secret after the change, and has none, the command generates one and prin
       lines: ({ client_id: id, client_secret: secret, plan }) =>
         plan === undefined ? doneWith(`updated ${id}`, secret) : planInWords(id, plan),
     },
-    async prepare(parts, { client_id: id, dry_run: _, ...given }) {
-      const before = await requireClient(parts, id);
-      parts.requireVersion(clientVersion(before));
-      parts.caller.requireClient(before);
-      requireOfOperators(before);
-      const entries = Object.entries(given);
-      const members = Object.fromEntries(entries.filter(([, value]) => value !== null));
-      const unset = entries.filter(([, value]) => value === null).map(([name]) => name);
-      const changed = await withChange(await parts.server(), parts.configuration, before, { members, unset });
-      const { apis = [], allowed_groups: groups = [], sign_in_policy: policy } = changed.metadata ?? {};
+    async examine(parts, input) {
+      await changedClient(parts, input);
+    },
+    async prepare(parts, input) {
+      const { before, members, changed } = await changedClient(parts, input);
+      const { apis = [], allowed_groups: groups = [] } = changed.metadata ?? {};
       const { allowed_groups: groupsBefore = [], ...metadata } = before.metadata ?? {};
-      if (policy !== metadata.sign_in_policy) requireReachable(parts, policy);
       const addedGroups = groups.filter((name) => !groupsBefore.includes(name));
       await requireKnownGroups(parts, addedGroups);
       const addedApis = apis.filter((uri) => !hasResource(metadata.apis ?? [], uri));
@@ -399,7 +415,7 @@ with a secret after the change, and has none, the command generates one and prin
         return doneWith(`${id} has a new secret; the old one ends ${end}`, secret);
       },
     },
-    check: ({ client_secret: secret }) => requireUsableSecret(secret),
+    checks: ({ client_secret: secret }) => [ifGiven(secret, requireUsableSecret)],
     async prepare(parts, input) {
       const client = await changeable(parts, input);
       const { id, secrets } = client;

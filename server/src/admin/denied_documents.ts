@@ -7,7 +7,7 @@ import {
   REMOVED_AT_ONCE,
 } from '../data/document_denials.ts';
 import { change, operation, PAGING, pageOf } from './operation.ts';
-import { InvalidInput, OperationRefused } from './operation_refused.ts';
+import { InvalidInput, ifGiven, OperationRefused } from './operation_refused.ts';
 import { count, flag, named, object, optional, page, text, time, timeOf, type ValueOf } from './schema.ts';
 
 const MAX_RULE_LENGTH = 2000;
@@ -117,10 +117,12 @@ export const DENIED_DOCUMENT_OPERATIONS = {
         return `would deny ${denied}, and end ${counted} with ${least}${tokens} active ${tokens === 1 ? 'token' : 'tokens'}`;
       },
     },
-    check({ rule: written, note: about }) {
-      requireRule(written);
-      if (about !== undefined && /\p{C}/u.test(about)) throw new InvalidInput('note', ['one_line']);
-    },
+    checks: ({ rule: written, note: about = '' }) => [
+      ifGiven(written, requireRule),
+      () => {
+        if (/\p{C}/u.test(about)) throw new InvalidInput('note', ['one_line']);
+      },
+    ],
     async prepare(parts, { rule: written }) {
       const denied = requireRule(written);
       const clients = await clientsDeniedBy([denied], parts.storage);

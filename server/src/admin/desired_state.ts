@@ -7,7 +7,7 @@ import { nameAsKept } from '../data/names.ts';
 import { isSettable, type Members, schemaOfKind } from './client_metadata.ts';
 import { MAX_DESCRIPTION, requireDescription, requireGroupName } from './groups.ts';
 import { InvalidInput, sentenceAbout } from './operation_refused.ts';
-import { textsProblem } from './scopes.ts';
+import { scopeProblem, textProblems } from './scopes.ts';
 
 /** Where a value is in the file, as names from the top. */
 export type FilePath = readonly string[];
@@ -113,9 +113,11 @@ export function readDesiredState(
     const read = new Map<string, Texts>();
     for (const [scope, given] of entriesOf(path, value)) {
       const own = Object.fromEntries(entriesOf([...path, scope], given));
-      const problem = textsProblem(scope, own);
-      if (problem === undefined) read.set(scope, own as Texts);
-      else wrong([...path, scope], sentenceAbout(problem));
+      const unnamable = scopeProblem(scope);
+      const found = textProblems(own);
+      if (unnamable !== undefined) wrong([...path, scope], sentenceAbout(unnamable));
+      for (const [, said] of found) wrong([...path, scope], sentenceAbout(said));
+      read.set(scope, own as Texts);
     }
     return read;
   };

@@ -2,7 +2,7 @@
 import type { Group } from '../data/groups.ts';
 import { nameKey } from '../data/names.ts';
 import type { Person } from '../data/people.ts';
-import { type DesiredGroup, type FileProblem, problemOf } from './desired_state.ts';
+import type { DesiredGroup, FileProblem } from './desired_state.ts';
 import {
   administratorsOf,
   administratorWarnings,
@@ -12,6 +12,7 @@ import {
   requireNewGroupName,
 } from './groups.ts';
 import { type OperationParts, requireReachable } from './operation.ts';
+import { refusedBy } from './operation_refused.ts';
 import {
   type Change,
   changedMeanwhile,
@@ -37,12 +38,11 @@ export async function planGroup(
   const before = stored.find((group) => nameKey(group.name) === nameKey(name));
   if (before !== undefined && before.name !== name)
     return [{ path, problem: `there is a group ${before.name}, which differs only by look-alike letters` }];
-  const unnamable = before === undefined ? problemOf(() => requireNewGroupName(name)) : undefined;
-  if (unnamable !== undefined) return [{ path, problem: unnamable }];
-  const unreachable = problemOf(() => requireReachable(parts, signInPolicy));
-  if (unreachable !== undefined) return [{ path: [...path, 'sign_in_policy'], problem: unreachable }];
   const wanted: Person[] = [];
-  const unknown: FileProblem[] = [];
+  const unknown: FileProblem[] = refusedBy([
+    ...(before === undefined ? [() => requireNewGroupName(name)] : []),
+    () => requireReachable(parts, signInPolicy),
+  ]).map(({ member, problem }) => ({ path: member === 'name' ? path : [...path, member], problem }));
   for (const username of members ?? []) {
     const person = await parts.people.byName(username);
     if (person !== undefined) wanted.push(person);

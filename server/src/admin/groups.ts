@@ -21,7 +21,7 @@ import {
   pageOf,
   requireReachable,
 } from './operation.ts';
-import { InvalidInput, OperationRefused } from './operation_refused.ts';
+import { InvalidInput, ifGiven, OperationRefused } from './operation_refused.ts';
 import {
   count,
   flag,
@@ -314,6 +314,14 @@ const FACT_FLAGS = {
   },
 } as const;
 
+/** @throws {InvalidInput} no sign-in can meet the policy */
+async function requirePolicy(
+  parts: AdminParts,
+  { sign_in_policy: policy }: { readonly sign_in_policy?: (typeof SIGN_IN_POLICIES)[number] | null },
+): Promise<void> {
+  requireReachable(parts, policy ?? undefined);
+}
+
 /** A group and a user that the caller may add to it or remove from it. */
 async function membership(
   parts: AdminParts,
@@ -376,13 +384,12 @@ export const GROUP_OPERATIONS = {
   grantd client update payroll --allow-group staff`,
       lines: (_, { name }) => `added the group ${name}`,
     },
-    check({ name: wanted, description: about = '' }) {
-      requireNewGroupName(wanted);
-      requireDescription(about);
-    },
-    async prepare(parts, { sign_in_policy: signInPolicy }) {
-      requireReachable(parts, signInPolicy);
-    },
+    checks: ({ name: wanted, description: about }) => [
+      ifGiven(wanted, requireNewGroupName),
+      ifGiven(about, requireDescription),
+    ],
+    examine: requirePolicy,
+    prepare: requirePolicy,
     async write(parts, _, { name: wanted, description: about = '', sign_in_policy: signInPolicy }) {
       const facts = { name: wanted, description: about, ...optional('signInPolicy', signInPolicy) };
       if (!(await parts.groups.add(facts, parts.clock())))
@@ -442,11 +449,11 @@ export const GROUP_OPERATIONS = {
       },
       lines: (changed) => `updated the group ${changed.name}`,
     },
-    check({ description: about }) {
-      if (about !== undefined) requireDescription(about);
-    },
-    async prepare(parts, { group: typed, sign_in_policy: signInPolicy }) {
-      requireReachable(parts, signInPolicy ?? undefined);
+    checks: ({ description: about }) => [ifGiven(about, requireDescription)],
+    examine: requirePolicy,
+    async prepare(parts, input) {
+      await requirePolicy(parts, input);
+      const { group: typed, sign_in_policy: signInPolicy } = input;
       const before = await requireGroup(parts, typed);
       // A weaker policy for administrators could let others take over their accounts.
       if (signInPolicy !== undefined) parts.caller.requireGroup(before.name);

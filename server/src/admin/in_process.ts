@@ -1,7 +1,7 @@
 // Calls of operations in this process. The command line calls them so on the server’s machine, and so does the console.
 import { createHash } from 'node:crypto';
 import { type AdminParts, MAX_LIMIT, type Page } from './operation.ts';
-import { OperationRefused, type Said } from './operation_refused.ts';
+import { InvalidInput, OperationRefused, type Said } from './operation_refused.ts';
 import {
   type AnyOperation,
   type AnyStream,
@@ -12,7 +12,7 @@ import {
   STREAMS,
   type StreamId,
 } from './table.ts';
-import { requireInput } from './validation.ts';
+import { examined, problemsOf, requireInput, type Values } from './validation.ts';
 
 /** What an operation returned, with the version of what it shows. */
 export interface Versioned<D> {
@@ -109,9 +109,25 @@ export async function requirePossible<Id extends OperationId>(
   input: Input<Id>,
 ): Promise<void> {
   const operation: AnyOperation = OPERATIONS[id];
-  requireInput(operation, input);
+  const whole = { ...parts, requireVersion: versionCheck('*') };
+  await requireInput(operation, whole, input);
   // The types of `id` and `input` agree.
-  await operation.prepare?.({ ...parts, requireVersion: versionCheck('*') }, input as never);
+  await operation.prepare?.(whole, input as never);
+}
+
+/**
+ * Checks an input of which something is known to be wrong.
+ * @throws {InvalidInput} with everything else that is wrong by itself
+ */
+export async function requireInputOf(
+  parts: Omit<AdminParts, 'requireVersion'>,
+  id: OperationId,
+  input: Values,
+): Promise<void> {
+  const operation: AnyOperation = OPERATIONS[id];
+  const whole = { ...parts, requireVersion: versionCheck('*') };
+  const found = await examined(operation, whole, input, problemsOf(operation, input));
+  if (found.length > 0) throw InvalidInput.together(found);
 }
 
 /** The operations on a database that is open in this process. */
@@ -121,12 +137,10 @@ export function inProcess(parts: Omit<AdminParts, 'requireVersion'>): AdminCalls
     async versioned(id, input, version = '*') {
       const operation: AnyOperation = OPERATIONS[id];
       const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
-      requireInput(operation, given);
+      const whole = { ...parts, requireVersion: versionCheck(version) };
+      await requireInput(operation, whole, given);
       // The types of `id` and `input` agree.
-      const outcome = await operation.perform(
-        { ...parts, requireVersion: versionCheck(version) },
-        given as never,
-      );
+      const outcome = await operation.perform(whole, given as never);
       return {
         document: outcome.document as Document<typeof id>,
         version: outcome.version === undefined ? '' : etagOf(outcome.version),

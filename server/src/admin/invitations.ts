@@ -31,7 +31,7 @@ interface Invited {
 /** @throws {InvalidInput} no page and no email has the language */
 export function requireLanguage(language: string): void {
   if (!languages().some((known) => known === language))
-    throw new InvalidInput('language', [
+    throw new InvalidInput('invitation.language', [
       'language_unknown',
       languages().join(' or '),
       JSON.stringify(language),

@@ -3,7 +3,7 @@ import type { StoredMail } from '../data/mails.ts';
 import { trimmed } from '../data/names.ts';
 import { isAddress } from '../people/mailing.ts';
 import { change, operation } from './operation.ts';
-import { InvalidInput, OperationRefused } from './operation_refused.ts';
+import { InvalidInput, ifGiven, OperationRefused } from './operation_refused.ts';
 import {
   count,
   flag,
@@ -135,7 +135,7 @@ export const MAIL_OPERATIONS = {
         `the server accepted the email to ${trimmed(address)}: ${answer}`,
       ],
     },
-    check: ({ address }) => requireAddress(trimmed(address)),
+    checks: ({ address }) => [ifGiven(address && trimmed(address), requireAddress)],
     perform: async ({ testMail }, { address }) => ({ document: await testMail(trimmed(address)) }),
   }),
 };

@@ -6,7 +6,7 @@ import type { AdminScope } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { Caller } from './caller.ts';
 import type { AnyCommandForm, CommandForm } from './command_form.ts';
-import { InvalidInput, OperationRefused, type Said } from './operation_refused.ts';
+import { type Checks, InvalidInput, OperationRefused, type Said } from './operation_refused.ts';
 import type { Flat, Schema, ValueOf } from './schema.ts';
 
 /** What operations use: an instance whose changes are recorded with its actor, without what is for users themselves. */
@@ -99,8 +99,16 @@ export interface Operation<I, O> extends Described {
   readonly isBodyOptional?: true;
   readonly status: 200 | 201 | 204;
   readonly output?: Schema<O>;
-  /** Checks what the schema cannot say about an input. Needs no database. @throws {InvalidInput} a value is invalid */
-  readonly check?: (input: I) => void;
+  /**
+   * The checks of what the schema cannot say. They do not depend on each other, and need no database.
+   * @param input the members that fit the schema
+   */
+  readonly checks?: (input: Partial<I>) => Checks;
+  /**
+   * Finds what else `perform` refuses of an input of which something is wrong. Members may be of another type.
+   * @throws {InvalidInput} values are invalid
+   */
+  readonly examine?: (parts: AdminParts, input: I) => Promise<void>;
   /** The first part of a change, which looks up and checks, and changes nothing. @throws as `perform` */
   readonly prepare?: (parts: AdminParts, input: I) => Promise<unknown>;
   readonly perform: (parts: AdminParts, input: I) => Promise<Outcome<O>>;
@@ -140,12 +148,13 @@ type InputOf<P extends string, Q extends Parameters, B> = Flat<
 /** An operation with the types of its input. Its schemas give them. */
 type Typed<P extends string, Q extends Parameters, B, O> = Omit<
   Operation<never, O>,
-  'path' | 'query' | 'body' | 'check' | 'command' | 'prepare' | 'perform'
+  'path' | 'query' | 'body' | 'checks' | 'examine' | 'command' | 'prepare' | 'perform'
 > & {
   readonly path: P;
   readonly query?: Q;
   readonly body?: Schema<B>;
-  check?(input: NoInfer<InputOf<P, Q, B>>): void;
+  checks?(input: Partial<NoInfer<InputOf<P, Q, B>>>): Checks;
+  examine?(parts: AdminParts, input: NoInfer<InputOf<P, Q, B>>): Promise<void>;
   readonly command?: CommandForm<NoInfer<InputOf<P, Q, B>>, NoInfer<O>>;
 };
 
@@ -155,10 +164,7 @@ export function operation<const P extends string, const Q extends Parameters, B,
     perform(parts: AdminParts, input: InputOf<P, Q, B>): Promise<Outcome<O>>;
   },
 ): Operation<InputOf<P, Q, B>, O> {
-  return {
-    ...withForm(defined),
-    perform: async (parts, input) => performed(defined, parts, input),
-  };
+  return withForm(defined);
 }
 
 /** Forgets the types of the command, which only what makes commands needs. */
@@ -166,15 +172,6 @@ function withForm<T extends { readonly command?: object }>(
   defined: T,
 ): Omit<T, 'command'> & Pick<Described, 'command'> {
   return defined as Omit<T, 'command'> & Pick<Described, 'command'>;
-}
-
-async function performed<I, O>(
-  { check, perform }: { check?(input: I): void; perform(parts: AdminParts, input: I): Promise<Outcome<O>> },
-  parts: AdminParts,
-  input: I,
-): Promise<Outcome<O>> {
-  check?.(input);
-  return perform(parts, input);
 }
 
 /** Attempts of a change that others may get in front of. */

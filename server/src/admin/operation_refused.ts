@@ -80,33 +80,79 @@ export interface ValueProblem {
   readonly said?: Said;
 }
 
-/** A value is invalid, independently of what is stored. */
+/** Values are invalid, independently of what is stored. */
 export class InvalidInput extends Error {
   override readonly name = 'InvalidInput';
-  /** The name of the value. */
+  /** The name of the first value. */
   readonly member: string;
-  /** Follows the name and a colon. */
+  /** What is wrong with it. Follows the name and a colon. */
   readonly problem: string;
+  /** Of all values. */
   readonly errors: readonly ValueProblem[];
+  /** One for each value. */
+  readonly each: readonly InvalidInput[];
 
-  constructor(member: string, said: Said | InEnglish, errors?: readonly ValueProblem[]) {
+  constructor(
+    member: string,
+    said: Said | InEnglish,
+    errors?: readonly ValueProblem[],
+    others: readonly InvalidInput[] = [],
+  ) {
     const problem = englishOf(said);
-    super(member === '' ? problem : `${member}: ${problem}`);
+    const own = errors ?? [{ in: pointerTo(member), detail: problem, ...(!('english' in said) && { said }) }];
+    super(
+      [member === '' ? problem : `${member}: ${problem}`, ...others.map(({ message }) => message)].join('; '),
+    );
     this.member = member;
     this.problem = problem;
-    this.errors = errors ?? [
-      { in: pointerTo(member), detail: problem, ...(!('english' in said) && { said }) },
-    ];
+    this.errors = [...own, ...others.flatMap((other) => other.errors)];
+    this.each = others.length === 0 ? [this] : [new InvalidInput(member, said, own), ...others];
   }
 
   /** @param errors at least one */
   static of(errors: readonly ValueProblem[]): InvalidInput {
-    const [first = { in: '', detail: 'invalid' }, ...others] = errors;
-    const more = others
-      .map(({ in: pointer, detail }) => `; ${pointer === '' ? '' : `${memberOf(pointer)}: `}${detail}`)
-      .join('');
-    return new InvalidInput(memberOf(first.in), { english: `${first.detail}${more}` }, errors);
+    return InvalidInput.together(
+      errors.map((error) => new InvalidInput(memberOf(error.in), { english: error.detail }, [error])),
+    );
   }
+
+  /** One error for several. @param found at least one */
+  static together(found: readonly InvalidInput[]): InvalidInput {
+    const [first, ...others] = found.flatMap((error) => error.each);
+    if (first === undefined) throw new Error('expected an error');
+    return others.length === 0
+      ? first
+      : new InvalidInput(first.member, { english: first.problem }, first.errors, others);
+  }
+}
+
+/** Checks that do not depend on each other. Each throws an `InvalidInput`. */
+export type Checks = readonly (() => void)[];
+
+/** The check of a value, if there is one. */
+export function ifGiven<T>(value: T | undefined, check: (value: T) => void): () => void {
+  return () => {
+    if (value !== undefined) check(value);
+  };
+}
+
+/** What checks refuse. */
+export function refusedBy(checks: Checks): readonly InvalidInput[] {
+  const found: InvalidInput[] = [];
+  for (const check of checks)
+    try {
+      check();
+    } catch (error) {
+      if (!(error instanceof InvalidInput)) throw error;
+      found.push(...error.each);
+    }
+  return found;
+}
+
+/** @throws {InvalidInput} with everything that the checks refuse */
+export function requireEach(checks: Checks): void {
+  const found = refusedBy(checks);
+  if (found.length > 0) throw InvalidInput.together(found);
 }
 
 /** `claims.email` as a JSON Pointer. */

@@ -316,10 +316,12 @@ export const PERSONAL_TOKEN_OPERATIONS = {
         ];
       },
     },
-    check({ dry_run: _, ...wanted }) {
-      if (Object.values(wanted).every((value) => value === undefined || value === false))
-        throw new InvalidInput('issued_before', ['no_condition']);
-    },
+    checks: ({ dry_run: _, ...wanted }) => [
+      () => {
+        if (Object.values(wanted).every((value) => value === undefined || value === false))
+          throw new InvalidInput('issued_before', ['no_condition']);
+      },
+    ],
     async prepare(parts, { sub, dry_run: _, ...wanted }) {
       const subject = sub === undefined ? undefined : (await requireSubject(parts, sub)).subject;
       const found: PersonalToken[] = [];

@@ -4,7 +4,7 @@ import type { ScopeText } from '../data/consents.ts';
 import { requireClient } from './client_rules.ts';
 import { labelled } from './command_form.ts';
 import { change, type OperationParts, operation, PAGING, type Parameter, pageOf } from './operation.ts';
-import { InvalidInput, OperationRefused, type Said } from './operation_refused.ts';
+import { InvalidInput, ifGiven, OperationRefused, requireEach, type Said } from './operation_refused.ts';
 import { named, object, optional, page, type Schema, text, type ValueOf } from './schema.ts';
 
 type Texts = Readonly<Record<string, string>>;
@@ -68,16 +68,22 @@ export function scopeProblem(scope: string): Said | undefined {
   return isScopeToken(scope) && scope.length <= MAX_SCOPE_LENGTH ? undefined : ['scope_form'];
 }
 
-/** Why a scope cannot have these texts. @returns `undefined` if it can */
-export function textsProblem(scope: string, texts: Readonly<Record<string, unknown>>): Said | undefined {
+/** @throws {InvalidInput} the text is no scope */
+function requireScope(scope: string): void {
   const problem = scopeProblem(scope);
-  if (problem !== undefined) return problem;
-  for (const [name, text] of Object.entries(texts)) {
+  if (problem !== undefined) throw new InvalidInput('scope', problem);
+}
+
+/** Why a scope cannot have these texts, by the name of the text. */
+export function textProblems(
+  texts: Readonly<Record<string, unknown>>,
+): readonly (readonly [name: string, Said])[] {
+  const wrong = Object.entries(texts).flatMap(([name, text]): readonly (readonly [string, Said])[] => {
     const [, member] = TEXT_NAME.exec(name) ?? [];
-    if (member !== 'name' && member !== 'description') return ['scope_text_name', name];
-    if (!isText(member, text)) return ['scope_text_form', name, String(MAX_LENGTH[member])];
-  }
-  return texts.name === undefined ? ['scope_text_missing'] : undefined;
+    if (member !== 'name' && member !== 'description') return [[name, ['scope_text_name', name]]];
+    return isText(member, text) ? [] : [[name, ['scope_text_form', name, String(MAX_LENGTH[member])]]];
+  });
+  return texts.name === undefined ? [...wrong, ['name', ['scope_text_missing']]] : wrong;
 }
 
 export const TEXT_FORM = {
@@ -101,10 +107,13 @@ async function requireScopeTexts(
   return found;
 }
 
-function requireTexts(scope: string, texts: Texts): void {
-  const problem = textsProblem(scope, texts);
-  if (problem !== undefined)
-    throw new InvalidInput(scopeProblem(scope) === undefined ? 'texts' : 'scope', problem);
+/** @param place of the texts in the input, with a dot. Default: they are its members */
+function requireTexts(texts: Texts, place = ''): void {
+  requireEach(
+    textProblems(texts).map(([name, said]) => () => {
+      throw new InvalidInput(`${place}${name}`, said);
+    }),
+  );
 }
 
 function withoutEmpty(texts: Readonly<Record<string, string | null>>): Texts {
@@ -181,21 +190,19 @@ export const SCOPE_OPERATIONS = {
       notes: `Example:
   grantd scope add read --api my-api --name 'Read your statements' --name '#de=Ihre Kontoauszüge lesen'`,
     },
-    check({ scope }) {
-      const problem = scopeProblem(scope);
-      if (problem !== undefined) throw new InvalidInput('scope', problem);
-    },
+    checks: ({ scope, texts }) => [
+      ifGiven(scope, requireScope),
+      ifGiven(texts && withoutEmpty(texts), (given) => requireTexts(given, 'texts.')),
+    ],
     async prepare(parts, { scope, api, texts }) {
       parts.caller.requireScopeTexts(scope);
-      const kept = withoutEmpty(texts);
-      requireTexts(scope, kept);
       if (api !== undefined && (await requireClient(parts, api)).resource === undefined)
         throw new OperationRefused(
           'conflict',
           ['not_an_api', api],
           `it has no resource URI (grantd client update ${api} --resource).`,
         );
-      return { scope, api, texts: kept };
+      return { scope, api, texts: withoutEmpty(texts) };
     },
     async write(parts, added, { scope, api }) {
       if (!(await parts.scopeTexts.add(added)))
@@ -253,7 +260,7 @@ export const SCOPE_OPERATIONS = {
       const before = await requireScopeTexts(parts, { scope, api });
       parts.requireVersion(scopeView(before));
       const texts = withoutEmpty({ ...before.texts, ...changes });
-      requireTexts(scope, texts);
+      requireTexts(texts);
       return { before, texts };
     },
     async write(parts, { before, texts }) {

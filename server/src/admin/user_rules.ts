@@ -18,7 +18,7 @@ import { type EndingReason, SessionEnding } from '../people/sessions.ts';
 import { languageFor } from '../texts/texts.ts';
 import { requireSubject, takingWays } from './groups.ts';
 import type { AdminParts, OperationParts } from './operation.ts';
-import { InvalidInput, OperationRefused } from './operation_refused.ts';
+import { InvalidInput, OperationRefused, requireEach, type Said } from './operation_refused.ts';
 
 const MIN_PASSWORD_CHARACTERS = 8;
 
@@ -40,40 +40,36 @@ export function requirePassword(password: string): void {
 }
 
 /** The forms of claims that are addresses. */
-const ADDRESSES: Readonly<Record<string, { readonly form: RegExp; readonly expected: string }>> = {
-  email: { form: /^[^\s@]+@[^\s@]+$/, expected: 'an address such as bob@example.com' },
-  phone_number: { form: /^\+?[\d ().-]{3,40}$/, expected: 'a number such as +441865000000' },
-};
+const ADDRESSES = [
+  { claim: 'email', form: /^[^\s@]+@[^\s@]+$/, code: 'email_form' },
+  { claim: 'phone_number', form: /^\+?[\d ().-]{3,40}$/, code: 'phone_form' },
+] as const;
 
-/** Why a value cannot be the user’s email address or phone number. @returns the part after “expected” */
-export function addressProblem(claim: string, value: unknown): string | undefined {
-  const { form, expected } = ADDRESSES[claim] ?? {};
-  const fits = form === undefined || (typeof value === 'string' && form.test(trimmed(value)));
-  return fits ? undefined : `${expected}, got ${JSON.stringify(value)}`;
-}
-
-/** @throws {InvalidInput} a claim cannot be set, or clients expect another type */
+/** @throws {InvalidInput} claims cannot be set, or clients expect another type */
 export function requireClaims(claims: Claims): void {
   if (JSON.stringify(claims).length > MAX_CLAIMS_LENGTH)
     throw new InvalidInput('claims', ['claims_long', String(MAX_CLAIMS_LENGTH)]);
   if (hasPrototypeMember(claims)) throw new InvalidInput('claims', ['claims_prototype']);
-  for (const [name, value] of Object.entries(claims)) {
-    if (name === 'sub') throw new InvalidInput('claims.sub', ['claim_sub']);
-    if (isOwnClaim(name))
-      throw new InvalidInput(
-        `claims.${name}`,
-        name === 'preferred_username' ? ['claim_of_username'] : ['claim_of_server'],
-      );
-    const kind = claimTypeOf(name);
-    if (kind !== undefined && !isOfClaimType(value, kind.type))
-      throw new InvalidInput(`claims.${name}`, ['claim_form', JSON.stringify(value), kind.expected]);
-    const unmet = unmetFormOf(name, value);
-    if (unmet !== undefined) throw new InvalidInput(`claims.${name}`, [unmet.code, JSON.stringify(value)]);
-    if (addressProblem(name, value) !== undefined) {
-      const code = name === 'email' ? 'email_form' : 'phone_form';
-      throw new InvalidInput(`claims.${name}`, [code, JSON.stringify(value)]);
-    }
-  }
+  requireEach(
+    Object.entries(claims).map(([name, value]) => () => {
+      const said = claimProblem(name, value);
+      if (said !== undefined) throw new InvalidInput(`claims.${name}`, said);
+    }),
+  );
+}
+
+/** Why a user cannot have a claim. */
+function claimProblem(name: string, value: unknown): Said | undefined {
+  if (name === 'sub') return ['claim_sub'];
+  if (isOwnClaim(name)) return [name === 'preferred_username' ? 'claim_of_username' : 'claim_of_server'];
+  const kind = claimTypeOf(name);
+  if (kind !== undefined && !isOfClaimType(value, kind.type))
+    return ['claim_form', JSON.stringify(value), kind.expected];
+  const unmet = unmetFormOf(name, value);
+  if (unmet !== undefined) return [unmet.code, JSON.stringify(value)];
+  const address = ADDRESSES.find(({ claim }) => claim === name);
+  const fits = address === undefined || (typeof value === 'string' && address.form.test(trimmed(value)));
+  return fits ? undefined : [address.code, JSON.stringify(value)];
 }
 
 /** Applications see a stored claim `groups` instead of the memberships, so it would forge them. */

@@ -35,7 +35,7 @@ import {
   paged,
   pagePlace,
 } from './operation.ts';
-import { InvalidInput, OperationRefused } from './operation_refused.ts';
+import { InvalidInput, ifGiven, OperationRefused, requireEach } from './operation_refused.ts';
 import {
   anyObject,
   count,
@@ -154,6 +154,7 @@ const newUser = object({
   'groups?': groupNames('Names of groups to join.'),
 });
 type NewUser = ValueOf<typeof newUser>;
+type Invitation = NonNullable<NewUser['invitation']>;
 
 const NEW_USER = named<Schema<NewUser>>('NewUser', {
   ...newUser,
@@ -223,21 +224,15 @@ function claimsChange(given: Readonly<Record<string, unknown>>): ClaimsChange {
 
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Checks what the schema cannot say. @throws {InvalidInput} a value is invalid */
-function checkNewUser({
-  username: name,
-  password: typed,
-  invitation,
-  claims: given = {},
-  groups = [],
-}: NewUser): void {
-  requireUsername(name);
-  requireClaims(given);
-  if (typed !== undefined) requirePassword(typed);
-  if (invitation === undefined) return;
-  if (!isAddress(trimmed(invitation.email)))
-    throw new InvalidInput('email', ['email_form', JSON.stringify(invitation.email)]);
-  if (groups.length > 0) throw new InvalidInput('groups', ['groups_of_invited']);
+/** @throws {InvalidInput} the invitation cannot be sent */
+function requireInvitation({ email, language = DEFAULT_LANGUAGE }: Invitation): void {
+  requireEach([
+    () => {
+      if (!isAddress(trimmed(email)))
+        throw new InvalidInput('invitation.email', ['email_form', JSON.stringify(email)]);
+    },
+    () => requireLanguage(language),
+  ]);
 }
 
 /** The groups that a new user joins. @throws {OperationRefused} one does not exist, or the caller may not */
@@ -427,13 +422,21 @@ export const USER_OPERATIONS = {
         '  grantd user add bob --password-stdin --claim name="Bob Builder" --email bob@example.com < password.txt',
       lines: ({ user }) => `added ${user.username}, sub ${user.sub}`,
     },
-    check: checkNewUser,
+    checks: ({ username: name, claims: given, password: typed, invitation, groups = [] }) => [
+      ifGiven(name, requireUsername),
+      ifGiven(given, requireClaims),
+      ifGiven(typed, requirePassword),
+      ifGiven(invitation, requireInvitation),
+      () => {
+        if (invitation !== undefined && groups.length > 0)
+          throw new InvalidInput('groups', ['groups_of_invited']);
+      },
+    ],
     async prepare(parts, { username: name, password: typed, invitation, claims: given = {}, groups = [] }) {
       if (!parts.caller.isOnMachine) requireNoGroups(given);
       const kept = claimsAsKept(given);
       await parts.caller.requireAddress(parts.people, kept);
       const { email = '', language = DEFAULT_LANGUAGE } = invitation ?? {};
-      if (invitation !== undefined) requireLanguage(language);
       const address = trimmed(email);
       return {
         name,
@@ -482,10 +485,10 @@ export const USER_OPERATIONS = {
     output: CHANGED_USER,
     hasVersion: true,
     needsVersion: true,
-    check({ username: name, claims: given = {} }) {
-      if (name !== undefined) requireUsername(name);
-      requireClaims(claimsChange(given).claims);
-    },
+    checks: ({ username: name, claims: given }) => [
+      ifGiven(name, requireUsername),
+      ifGiven(given && claimsChange(given).claims, requireClaims),
+    ],
     async prepare(parts, { sub: subject, username: name, claims: given = {} }) {
       const { caller } = parts;
       const wanted = claimsChange(given);
@@ -572,9 +575,7 @@ export const USER_OPERATIONS = {
       lines: ({ sessions_ended: ended }, user) =>
         `changed the password of ${user.username}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
     },
-    check({ password: typed }) {
-      if (typed !== undefined) requirePassword(typed);
-    },
+    checks: ({ password: typed }) => [ifGiven(typed, requirePassword)],
     prepare: async (parts, input) => ({
       person: await changeable(parts, input),
       hash: await new PasswordHasher().hash(input.password),

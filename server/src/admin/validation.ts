@@ -1,7 +1,15 @@
 // Checks inputs against the schemas of operations.
 import { Validator } from '@cfworker/json-schema';
 import { LANGUAGE_FORM } from '../texts/texts.ts';
-import { InvalidInput, type Said, sentenceAbout, type ValueProblem } from './operation_refused.ts';
+import type { AdminParts } from './operation.ts';
+import {
+  InvalidInput,
+  OperationRefused,
+  refusedBy,
+  type Said,
+  sentenceAbout,
+  type ValueProblem,
+} from './operation_refused.ts';
 import type { Schema } from './schema.ts';
 import type { AnyOperation } from './table.ts';
 import { URI_RULES, type UriRule } from './uri_rules.ts';
@@ -17,12 +25,13 @@ export function errorsOf(schema: Schema, value: unknown): readonly ValueProblem[
   }
   const { valid, errors } = validator.validate(value);
   if (valid) return [];
-  // The outermost errors only repeat that there are inner ones.
-  const deepest = Math.max(...errors.map(({ instanceLocation }) => instanceLocation.split('/').length));
-  // Of a member that may also be null, the rule for its other values says enough.
+  const isInside = (location: string) => (other: { readonly instanceLocation: string }) =>
+    other.instanceLocation.startsWith(`${location}/`);
   const inner = errors.filter(
     ({ instanceLocation, keyword, keywordLocation }) =>
-      instanceLocation.split('/').length === deepest &&
+      // The outer errors only repeat that there are inner ones.
+      !(REPEATING.has(keyword) && errors.some(isInside(instanceLocation))) &&
+      // Of a member that may also be null, the rule for its other values says enough.
       keyword !== 'anyOf' &&
       // Of alternatives, the rule that lists them says enough.
       !/\/oneOf\/\d+\//.test(keywordLocation) &&
@@ -35,6 +44,11 @@ export function errorsOf(schema: Schema, value: unknown): readonly ValueProblem[
   });
   return [...new Map(shown.map((error) => [JSON.stringify(error), error])).values()].slice(0, 20);
 }
+
+/** Keywords that are about what is inside of a value. */
+const REPEATING: ReadonlySet<string> = new Set([
+  ...['properties', 'patternProperties', 'additionalProperties', 'items', 'prefixItems'],
+]);
 
 /** The rule that a value breaks, from the schema. */
 function ruleAt(schema: Schema, location: string): unknown {
@@ -138,12 +152,6 @@ function requiredIn(alternative: unknown): string {
   return required.join(' with ');
 }
 
-/** @throws {InvalidInput} the body does not fit its schema */
-export function requireFitting(schema: Schema, body: unknown): void {
-  const errors = errorsOf(schema, body);
-  if (errors.length > 0) throw InvalidInput.of(errors);
-}
-
 /** The names of an operation’s parameters in its path. */
 export function pathNames({ path }: Pick<AnyOperation, 'path'>): readonly string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
@@ -163,12 +171,62 @@ export function bodyIn(
   return isBodyOptional && Object.keys(given).length === 0 ? undefined : given;
 }
 
-/** @throws {InvalidInput} a parameter or the body in the input does not fit its schema */
-export function requireInput(operation: AnyOperation, input: Readonly<Record<string, unknown>>): void {
-  for (const [name, { schema }] of Object.entries(operation.query ?? {})) {
+/** An input, by the names of its members. */
+export type Values = Readonly<Record<string, unknown>>;
+
+/**
+ * What does not fit the schemas of an operation, and what its checks refuse of the rest.
+ * @param body default: the members of the input that are not parameters
+ */
+export function problemsOf(
+  operation: AnyOperation,
+  input: Values,
+  body: unknown = bodyIn(operation, input),
+): readonly InvalidInput[] {
+  const { query = {}, checks } = operation;
+  const found = Object.entries(query).flatMap(([name, { schema }]) => {
     const [error] = input[name] === undefined ? [] : errorsOf(schema, input[name]);
-    if (error !== undefined) throw new InvalidInput(name, error.said ?? { english: error.detail });
+    return error === undefined ? [] : [new InvalidInput(name, error.said ?? { english: error.detail })];
+  });
+  const errors = operation.body === undefined || body === undefined ? [] : errorsOf(operation.body, body);
+  if (errors.length > 0) found.push(InvalidInput.of(errors));
+  const isUnfit = isAmong(found);
+  const fit = Object.fromEntries(Object.entries(input).filter(([name]) => !isUnfit(name)));
+  // It has the types of the schemas.
+  const refused = checks === undefined ? [] : refusedBy(checks(fit as never));
+  return [...found, ...refused.filter(({ member }) => !isUnfit(member))];
+}
+
+/** Tells whether errors are about a member, or about something in it. */
+function isAmong(errors: readonly InvalidInput[]): (member: string) => boolean {
+  const members = new Set(errors.flatMap(({ each }) => each).map(({ member }) => member.split('.')[0]));
+  return (member) => members.has(member.split('.')[0]);
+}
+
+/**
+ * Adds what else an operation refuses of an input, independently of what is stored.
+ * @param found what `problemsOf` has found
+ */
+export async function examined(
+  operation: AnyOperation,
+  parts: AdminParts,
+  input: Values,
+  found: readonly InvalidInput[],
+): Promise<readonly InvalidInput[]> {
+  try {
+    await operation.examine?.(parts, input as never);
+    return found;
+  } catch (error) {
+    // Something that is stored, which comes after these.
+    if (error instanceof OperationRefused) return found;
+    if (!(error instanceof InvalidInput)) throw error;
+    const isKnown = isAmong(found);
+    return [...found, ...error.each.filter(({ member }) => !isKnown(member))];
   }
-  const body = bodyIn(operation, input);
-  if (operation.body !== undefined && body !== undefined) requireFitting(operation.body, body);
+}
+
+/** @throws {InvalidInput} with everything in the input that is wrong by itself */
+export async function requireInput(operation: AnyOperation, parts: AdminParts, input: Values): Promise<void> {
+  const found = problemsOf(operation, input);
+  if (found.length > 0) throw InvalidInput.together(await examined(operation, parts, input, found));
 }

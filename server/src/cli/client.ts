@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import type { ClientView } from '../admin/client_documents.ts';
 import { labelled } from '../admin/command_form.ts';
 import type { Document } from '../admin/table.ts';
-import { addClientFlags, asClientUsage } from './client_flags.ts';
+import { addClientFlags, clientInWords } from './client_flags.ts';
 import { addPruneCommand } from './client_prune.ts';
 import { changeOf, membersOfNew } from './client_registration.ts';
 import { collect } from './command.ts';
@@ -19,7 +19,7 @@ export function clientCommands(): Command {
           'register a public client, which cannot keep a secret, such as a single-page or mobile application',
         ),
       input: (flags, { client_id: id = '' }) => membersOfNew(id, flags),
-      usage: asClientUsage,
+      inWords: clientInWords,
     },
     updateClient: {
       flags: (command) =>
@@ -36,7 +36,7 @@ export function clientCommands(): Command {
             collect,
           ),
       input: changeOf,
-      usage: asClientUsage,
+      inWords: clientInWords,
     },
     getClient: { lines: linesOf },
     rotateClientSecret: {
@@ -45,7 +45,7 @@ export function clientCommands(): Command {
         if (now && overlap !== undefined) throw new BadUsage('--now means no overlap: omit --overlap');
         return now ? { overlap: 0 } : {};
       },
-      usage: asClientUsage,
+      inWords: clientInWords,
     },
   });
   addPruneCommand(group);

@@ -79,10 +79,10 @@ export function memberNamed(text: string): string | undefined {
 }
 
 /** How users of the command line know an invalid member of a client: by its flag. */
-export function asClientUsage({ member, problem }: InvalidInput): BadUsage {
+export function clientInWords({ member, problem }: InvalidInput): string {
   // Words with an underscore, and `jwks`, are member names or values.
   const asFlags = problem.replaceAll(/(?<![^\s(])(?:jwks|[a-z]+(?:_[a-z]+)+)\b/g, flagOfMember);
-  return new BadUsage(`${flagOfMember(member)}: ${asFlags}`);
+  return `${flagOfMember(member)}: ${asFlags}`;
 }
 
 const OTHER_FLAGS: Readonly<Record<string, string>> = {

@@ -3,8 +3,8 @@ import { type Members, registrationFrom } from '../admin/client_metadata.ts';
 import { InvalidInput } from '../admin/operation_refused.ts';
 import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import { serverWithoutDatabase } from '../instance/instance.ts';
-import { asClientUsage, memberNamed, membersOf, withoutMembers } from './client_flags.ts';
-import { BadUsage } from './exit.ts';
+import { clientInWords, memberNamed, membersOf, withoutMembers } from './client_flags.ts';
+import { BadUsage, usageOf } from './exit.ts';
 
 /**
  * Client metadata from flags. Checks it without a database, so that an invalid client never creates one. With `--url`, the
@@ -21,7 +21,7 @@ export async function membersOfNew(id: string, flags: GivenFlags): Promise<Membe
   const configuration = readConfiguration(withoutMembers(flags), process.env);
   const server = await serverWithoutDatabase(configuration, 'cli');
   const client = await registrationFrom(server, configuration, id, members).catch((error: unknown) => {
-    throw error instanceof InvalidInput ? asClientUsage(error) : error;
+    throw error instanceof InvalidInput ? usageOf(error, clientInWords) : error;
   });
   if (flags.secretStdin && !hasSecret(client.metadata))
     throw new BadUsage('a client with this authentication method has no secret: omit --secret-stdin');

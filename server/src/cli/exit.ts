@@ -13,6 +13,16 @@ export class BadUsage extends Error {
   override readonly name = 'BadUsage';
 }
 
+/** One error for each invalid value. @param inWords names the value as users of the command line know it */
+export function usageOf({ each }: InvalidInput, inWords: (error: InvalidInput) => string): BadUsage {
+  const lines = each.map(inWords);
+  return new BadUsage(
+    lines.length === 1
+      ? lines[0]
+      : [`${lines.length} values are invalid:`, ...lines.map((line) => `  ${line}`)].join('\n'),
+  );
+}
+
 const BAD_USAGE = [BadUsage, ConfigurationRefused, InvalidInput];
 
 /** Prints a command’s error on stderr. @returns the exit code */

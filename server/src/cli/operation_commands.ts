@@ -5,7 +5,7 @@ import { Command, Option } from 'commander';
 import type { AnyCommandForm, CommandForm, FlagForm } from '../admin/command_form.ts';
 import { type AdminCalls, all, call } from '../admin/in_process.ts';
 import { cursorOf } from '../admin/operation.ts';
-import { InvalidInput } from '../admin/operation_refused.ts';
+import { InvalidInput, requireEach } from '../admin/operation_refused.ts';
 import type { Schema } from '../admin/schema.ts';
 import {
   ALL_OPERATIONS,
@@ -16,7 +16,7 @@ import {
   OPERATIONS,
   type OperationId,
 } from '../admin/table.ts';
-import { requireInput } from '../admin/validation.ts';
+import { problemsOf } from '../admin/validation.ts';
 import type { Warning } from '../admin/warning.ts';
 import type { GivenFlags } from '../config/configuration.ts';
 import {
@@ -30,7 +30,7 @@ import {
   warn,
   withAdministration,
 } from './command.ts';
-import { BadUsage, EXIT } from './exit.ts';
+import { BadUsage, EXIT, usageOf } from './exit.ts';
 import { userNamed } from './user_named.ts';
 
 /** What a command does besides what its operation says. */
@@ -40,7 +40,7 @@ export interface Special<Id extends OperationId> {
   /** Returns the members that these flags set. Comes before a database is opened. @throws {BadUsage} a value is invalid */
   input?(flags: GivenFlags, input: Partial<Input<Id>>): object | Promise<object>;
   /** How users of the command line know an invalid value. Default: by the flag of its member. */
-  usage?(error: InvalidInput): BadUsage;
+  inWords?(error: InvalidInput): string;
   /** Checks what the input names, because a list without items may come of a typing error. */
   ifEmpty?(input: Input<Id>, admin: AdminCalls): Promise<void>;
   /** What is printed, if it needs more than the document. */
@@ -162,12 +162,11 @@ class OperationCommand {
     return this.#asUsage(async () => {
       const operation = this.#operation;
       if ('stream' in operation) return input;
-      operation.check?.(input as never);
+      requireEach(operation.checks?.(input as never) ?? []);
       // After the check of a name, which users forget more often than the flag.
-      const secrets = await this.#secrets(operation, flags);
-      input = { ...input, ...secrets };
-      if (Object.keys(secrets).length > 0) operation.check?.(input as never);
-      requireInput(operation, input);
+      input = { ...input, ...(await this.#secrets(operation, flags)) };
+      const found = problemsOf(operation, input);
+      if (found.length > 0) throw InvalidInput.together(found);
       return input;
     });
   }
@@ -258,8 +257,8 @@ class OperationCommand {
       return await work();
     } catch (error) {
       if (!(error instanceof InvalidInput)) throw error;
-      if (this.#special.usage !== undefined) throw this.#special.usage(error);
-      throw new BadUsage(`${this.#nameOf(error.member)}: ${error.problem}`);
+      const { inWords = ({ member, problem }) => `${this.#nameOf(member)}: ${problem}` } = this.#special;
+      throw usageOf(error, inWords);
     }
   }
 

@@ -3,11 +3,9 @@ import type { Command } from 'commander';
 import { labelled } from '../admin/command_form.ts';
 import type { FactorsView, LockView } from '../admin/factors.ts';
 import { type AdminCalls, call } from '../admin/in_process.ts';
-import type { InvalidInput } from '../admin/operation_refused.ts';
-import * as people from '../admin/user_rules.ts';
+import { InvalidInput } from '../admin/operation_refused.ts';
 import type { GivenFlags } from '../config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import { nameProblem } from '../data/names.ts';
 import { claimTypeOf, isOfClaimType } from '../people/import_lines.ts';
 import { DEFAULT_LANGUAGE, languages } from '../texts/texts.ts';
 import {
@@ -18,15 +16,15 @@ import {
   warn,
   withAdministration,
 } from './command.ts';
-import { BadUsage } from './exit.ts';
+import { BadUsage, usageOf } from './exit.ts';
 import { operationCommand, operationCommands } from './operation_commands.ts';
 import { addImportCommands } from './user_import.ts';
 import { userNamed } from './user_named.ts';
 
 export function userCommands(): Command {
   const group = operationCommands('user', 'manage users', {
-    addUser: { flags: claimFlags, input: (flags) => ({ claims: changeOf(flags).claims }), usage: asUsage },
-    setPassword: { usage: asUsage },
+    addUser: { flags: claimFlags, input: (flags) => ({ claims: changeOf(flags).claims }), inWords },
+    setPassword: { inWords },
   });
   addInviteCommand(group);
   addUpdateCommand(group);
@@ -45,10 +43,12 @@ const FLAGS: Readonly<Record<string, string>> = {
   password: '--password-stdin',
   'invitation.email': '--email',
   'invitation.language': '--language',
+  'claims.email': '--email',
+  'claims.phone_number': '--phone',
 };
 
-function asUsage({ member, problem }: InvalidInput): BadUsage {
-  return new BadUsage(`${FLAGS[member] ?? member}: ${problem}`);
+function inWords({ member, problem }: InvalidInput, own: Readonly<Record<string, string>> = {}): string {
+  return `${own[member] ?? FLAGS[member] ?? member}: ${problem}`;
 }
 
 function addInviteCommand(group: Command): void {
@@ -80,7 +80,7 @@ function addInviteCommand(group: Command): void {
           claims: changeOf(flags).claims,
           invitation: { email: String(email).trim(), language: chosen },
         }),
-        usage: asUsage,
+        inWords,
       },
     ),
   );
@@ -131,7 +131,13 @@ async function updatePerson(
   const before = await userNamed(admin, name);
   const { sub } = before;
   for (const group of [...joined, ...left]) await call(admin, 'getGroup', { group });
-  if (Object.keys(changes).length > 0) warn((await call(admin, 'updateUser', { sub, ...changes })).warnings);
+  if (Object.keys(changes).length > 0) {
+    const made = await call(admin, 'updateUser', { sub, ...changes }).catch((error: unknown) => {
+      if (!(error instanceof InvalidInput)) throw error;
+      throw usageOf(error, (one) => inWords(one, { username: '--username' }));
+    });
+    warn(made.warnings);
+  }
   for (const group of joined) warn((await call(admin, 'addMember', { group, sub })).warnings);
   for (const group of left) await call(admin, 'removeMember', { group, sub });
   const user = await call(admin, 'getUser', { sub });
@@ -187,16 +193,6 @@ function claimFlags(command: Command): Command {
 /** @throws {BadUsage} flags contradict each other, or name a claim that cannot be set */
 function changeOf({ claim = [], removeClaim = [], ...flags }: UserUpdateFlags): UserChange {
   const { username, email, emailVerified, phone, phoneVerified, addGroup = [], removeGroup = [] } = flags;
-  const unfit = username === undefined ? undefined : nameProblem(username);
-  if (unfit !== undefined)
-    throw new BadUsage(`--username: expected ${unfit}, got ${JSON.stringify(username)}`);
-  for (const [flag, claim, value] of [
-    ['--email', 'email', email],
-    ['--phone', 'phone_number', phone],
-  ] as const) {
-    const expected = value === undefined ? undefined : people.addressProblem(claim, value);
-    if (expected !== undefined) throw new BadUsage(`${flag}: expected ${expected}`);
-  }
   const both = addGroup.find((name) => removeGroup.includes(name));
   if (both !== undefined) throw new BadUsage(`--add-group and --remove-group both name ${both}`);
   const set = [

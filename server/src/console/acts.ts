@@ -1,8 +1,8 @@
 // What administrators can do on a page of the console: each act performs one operation, by a button, after a question or
 // with a form. A page declares its acts; everything else follows from the operations (ADR 189).
 import { html } from 'hono/html';
-import type { Versioned } from '../admin/in_process.ts';
-import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import { requireInputOf, type Versioned } from '../admin/in_process.ts';
+import { InvalidInput, OperationRefused, type ValueProblem } from '../admin/operation_refused.ts';
 import { optional, type Schema } from '../admin/schema.ts';
 import { type AnyOperation, OPERATIONS, type OperationId } from '../admin/table.ts';
 import { type WarningCode, type WarningSaid, warningsIn } from '../admin/warning.ts';
@@ -193,7 +193,11 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
     return merged.hasOwn || isBack ? again(new Map(), merged) : nothingChanged();
   }
   if (isBack) return again(new Map());
-  if (sent.problems.size > 0) return again(sent.problems, { status: 400 });
+  if (sent.problems.size > 0) {
+    const others = problemsAt(fields, await otherErrors(visit, act, given, sent.input), form);
+    const all = new Map([...others, ...sent.problems]);
+    return again(new Map([...all].filter(([name]) => name !== '')), { status: 400 });
+  }
   if (stored !== undefined && Object.keys(sent.input).length === 0) return nothingChanged();
   const { asks } = act;
   const isAsked = typeof asks === 'function' && asks(sent.input) && form.get('confirmed') !== 'yes';
@@ -223,6 +227,27 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
 function actIn({ acts }: Acts, name: string | null | undefined): readonly [string, Act] | undefined {
   const act = name != null && Object.hasOwn(acts, name) ? acts[name] : undefined;
   return act && [name ?? '', act];
+}
+
+/** What the operation refuses of the fields that could be read. */
+async function otherErrors(
+  visit: Visit,
+  act: Act,
+  given: Given,
+  values: Values,
+): Promise<readonly ValueProblem[]> {
+  const { console: parts, session } = visit;
+  try {
+    await requireInputOf(parts.partsOf(session.person.subject), act.operation, {
+      ...parametersOf(act, given),
+      ...(act.input ? await act.input(values, given, visit) : values),
+    });
+    return [];
+  } catch (error) {
+    if (error instanceof InvalidInput) return error.errors;
+    if (error instanceof OperationRefused) return [];
+    throw error;
+  }
 }
 
 /** The parameters of an act that have a value. */

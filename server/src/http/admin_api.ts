@@ -9,6 +9,7 @@ import { requireAdminGroup } from '../admin/groups.ts';
 import { etagOf } from '../admin/in_process.ts';
 import type { OperationParts, SentTest } from '../admin/operation.ts';
 import { ALL_OPERATIONS, type AnyOperation, type AnyStream } from '../admin/table.ts';
+import { examined } from '../admin/validation.ts';
 import { type admissionByAddress, clientAddress } from '../config/client_address.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { adminAudience } from '../instance/admin_access.ts';
@@ -111,8 +112,11 @@ export async function openAdminApi(
     async (c) => {
       const { incoming, requestId } = c.env;
       const caller = c.get('caller');
-      const { input, body } = await inputOf(operation, incoming, c.req.param());
-      const parts = admission.partsFor(operation, incoming, caller);
+      const own = () => admission.partsFor(operation, incoming, caller);
+      const { input, body } = await inputOf(operation, incoming, c.req.param(), async (given, found) =>
+        found.length === 0 ? found : examined(operation, own(), given, found),
+      );
+      const parts = own();
       const perform = async (): Promise<StoredAnswer> => {
         const { document, version, location } = await operation.perform(parts, input);
         return {

@@ -3,23 +3,28 @@ import type { IncomingMessage } from 'node:http';
 import { MAX_BODY_BYTES, queryOf } from '@grantd/core';
 import { type NodeRequest, toHttpRequest } from '@grantd/core/node';
 import { readCursor } from '../admin/operation.ts';
+import { InvalidInput, type ValueProblem } from '../admin/operation_refused.ts';
 import type { Schema } from '../admin/schema.ts';
 import type { AnyOperation, AnyStream } from '../admin/table.ts';
-import { errorsOf, requireFitting } from '../admin/validation.ts';
+import { errorsOf, problemsOf, type Values } from '../admin/validation.ts';
 import { LINES_TYPE, mediaTypesOf } from './openapi.ts';
 import { Problem } from './problems.ts';
 
 /** Parameters of the path, decoded. */
 type PathParameters = Readonly<Record<string, string>>;
 
-/** @throws {Problem} a parameter, a header or the body is not as expected */
+/**
+ * @param examine finds what else is wrong with an input that does not fit the schemas of the operation
+ * @throws {Problem | InvalidInput} parameters, a header or the body are not as expected
+ */
 export async function inputOf(
   operation: AnyOperation,
   request: NodeRequest,
   path: PathParameters,
+  examine: (input: Values, found: readonly InvalidInput[]) => Promise<readonly InvalidInput[]>,
 ): Promise<{ readonly input: never; readonly body: string }> {
   requireStorable(path);
-  const query = queryIn(operation, request);
+  const [query, wrong] = queryIn(operation, request);
   const { maxBodyBytes = MAX_BODY_BYTES } = operation;
   const body =
     maxBodyBytes === MAX_BODY_BYTES ? await shortBody(request) : await longBody(request, maxBodyBytes);
@@ -28,9 +33,17 @@ export async function inputOf(
       detail: `expected at most ${maxBodyBytes} bytes`,
       headers: { connection: 'close' },
     });
-  const input = { ...Object(bodyIn(operation, request, body)), ...query, ...path };
+  const value = bodyIn(operation, request, body);
+  const input = { ...Object(value), ...query, ...path };
+  const found = await examine(input, problemsOf(operation, input, value));
+  if (wrong.length > 0) throw malformed([...wrong, ...found.flatMap(({ errors }) => errors)]);
+  if (found.length > 0) throw InvalidInput.together(found);
   // It fits the schemas of the operation.
   return { input: input as never, body };
+}
+
+function malformed(errors: readonly ValueProblem[]): Problem {
+  return new Problem('invalid_request', { errors });
 }
 
 /**
@@ -41,10 +54,10 @@ export function streamInputOf(operation: AnyStream, request: IncomingMessage, pa
   requireStorable(path);
   if (operation.bodyLine !== undefined) requireType(request, [LINES_TYPE]);
   if (headerOf(request, 'idempotency-key') !== undefined)
-    throw new Problem('invalid_request', {
-      errors: [{ in: 'Idempotency-Key', detail: 'this operation can be repeated without it' }],
-    });
-  return { ...queryIn(operation, request), ...path } as never;
+    throw malformed([{ in: 'Idempotency-Key', detail: 'this operation can be repeated without it' }]);
+  const [query, wrong] = queryIn(operation, request);
+  if (wrong.length > 0) throw malformed(wrong);
+  return { ...query, ...path } as never;
 }
 
 /** No database stores NUL. @throws {Problem} nothing has such a name */
@@ -75,28 +88,37 @@ async function longBody(request: IncomingMessage, most: number): Promise<string>
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** @throws {Problem} a parameter is unknown, repeated or invalid */
+/** @returns the parameters, and those that are unknown, repeated or invalid */
 function queryIn(
   { query: parameters = {} }: Pick<AnyOperation, 'query'>,
   { url = '' }: IncomingMessage,
-): Readonly<Record<string, unknown>> {
+): readonly [read: Values, wrong: readonly ValueProblem[]] {
   const read: Record<string, unknown> = {};
+  const wrong: ValueProblem[] = [];
   const given = new URLSearchParams(queryOf({ url }));
   for (const name of new Set(given.keys())) {
-    const refuse = (detail: string): never => {
-      throw new Problem('invalid_request', { errors: [{ in: name, detail }] });
-    };
     const schema = Object.hasOwn(parameters, name) ? parameters[name]?.schema : undefined;
-    const [text = '', ...others] = given.getAll(name);
-    if (schema === undefined) return refuse('there is no such parameter');
-    if (others.length > 0) return refuse('expected it once');
-    const value = parameterIn(schema, text);
-    const [error] = errorsOf(schema, value);
-    if (error !== undefined || text.includes('\0')) return refuse(error?.detail ?? 'expected no NUL');
-    if (name === 'cursor' && readCursor(text) === undefined) return refuse('expected next_cursor of a page');
-    read[name] = value;
+    const texts = given.getAll(name);
+    const value = schema && parameterIn(schema, texts[0] ?? '');
+    const detail = parameterProblem(name, schema, texts, value);
+    if (detail === undefined) read[name] = value;
+    else wrong.push({ in: name, detail });
   }
-  return read;
+  return [read, wrong];
+}
+
+/** What is wrong with a parameter. */
+function parameterProblem(
+  name: string,
+  schema: Schema | undefined,
+  [text = '', ...others]: readonly string[],
+  value: unknown,
+): string | undefined {
+  if (schema === undefined) return 'there is no such parameter';
+  if (others.length > 0) return 'expected it once';
+  const [error] = errorsOf(schema, value);
+  if (error !== undefined || text.includes('\0')) return error?.detail ?? 'expected no NUL';
+  return name === 'cursor' && readCursor(text) === undefined ? 'expected next_cursor of a page' : undefined;
 }
 
 /** The value of a parameter. A text that does not fit its type stays a text, which the schema refuses. */
@@ -105,7 +127,7 @@ function parameterIn({ type }: Schema, text: string): unknown {
   return type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text;
 }
 
-/** @throws {Problem} the body is not JSON of the expected form */
+/** @throws {Problem} the body is not JSON */
 function bodyIn(operation: AnyOperation, request: IncomingMessage, body: string): unknown {
   const { body: schema, isBodyOptional } = operation;
   if (schema === undefined || (body === '' && isBodyOptional)) {
@@ -113,9 +135,7 @@ function bodyIn(operation: AnyOperation, request: IncomingMessage, body: string)
     return undefined;
   }
   requireType(request, mediaTypesOf(operation));
-  const value = parsed(body);
-  requireFitting(schema, value);
-  return value;
+  return parsed(body);
 }
 
 /** @throws {Problem} the body has another media type, or is compressed (RFC 9110 §15.5.16) */
