@@ -605,6 +605,12 @@ for (const database of ANY_DATABASE) {
       assert.doesNotMatch(login.html, /provider-github/, 'GitHub cannot ask its users to sign in again');
     });
 
+    test('OpenID Connect Core §5.1 claims that a user can choose at a provider have the forms that clients expect', async () => {
+      const chosen = { picture: 'javascript:alert(1)', locale: 'no such', nickname: ['Zoe'], name: 7 };
+      isAt(await signIn({ sub: 'xeno-1', preferred_username: 'xeno', ...chosen }), '/account');
+      assert.deepEqual(await claimsOfPerson('xeno'), { name: '7', nickname: 'Zoe' });
+    });
+
     test('a disabled user does not get in, and no token of a provider is stored or logged', async () => {
       await signIn({ sub: 'oli-1', preferred_username: 'oli' });
       await grantdPrints(server.folder, ['user', 'disable', 'oli']);

@@ -281,6 +281,44 @@ test('a member __proto__ is refused at any depth, in a line and in claims that a
   assert.ok('claims' in readImportLine({ username: 'x', claims: allowed }));
 });
 
+test('OpenID Connect Core §5.1 email addresses and phone numbers have one form, however they come', () => {
+  const wrong = [
+    ...['ada', 'a@b@c', 'a\0@example.com', 'a\u202E@example.com', '<a@example.com>'].map((email) => ({
+      email,
+    })),
+    ...['0', '+44;ext=1', '+441865000000;ext=a', '+44 1865 000000\nx'].map((number) => ({
+      phone_number: number,
+    })),
+  ];
+  for (const claims of wrong) {
+    const said = JSON.stringify(claims);
+    assert.throws(() => requireClaims(claims), /expected an? (address|number)/, said);
+    const read = readImportLine({ username: 'x', claims });
+    assert.deepEqual('claims' in read && [read.claims, read.warnings.length], [{}, 1], said);
+  }
+  // The example of the specification.
+  const right = { email: 'ada@m\u00FCnchen.example', phone_number: '+1 (604) 555-1234;ext=5678' };
+  requireClaims(right);
+  const read = readImportLine({ username: 'x', claims: right });
+  assert.deepEqual('claims' in read && read.claims, right);
+});
+
+for (const database of ANY_DATABASE)
+  test(`an import makes groups only with names that other ways allow on ${database.name}`, async (t) => {
+    const opened = await openDatabase(t, database);
+    const wish = { id: 'import', isDryRun: false, updates: false, createsGroups: true, keepsOldNames: true };
+    const names = ['', 'ops\nadmins', 'a\0b', 'a\u202Eb', 'adm\u0456ns', 'x'.repeat(129), 'a,b'];
+    for (const name of names) {
+      const work = await PeopleImport.open(partsOf(opened), wish);
+      const reports: LineReport[] = [];
+      await work.run([{ line: 1, read: readImportLine({ username: 'eve', groups: [name] }) }], (one) =>
+        reports.push(one),
+      );
+      assert.match(reports[0]?.reason ?? '', /^groups: .*: expected /, JSON.stringify(name));
+    }
+    assert.deepEqual(await opened.groups.list(), []);
+  });
+
 test('hashes of absurd cost, of other kinds and damaged ones are refused, and say what is expected', () => {
   for (const [text, problem] of [
     [`$2b$31$${'a'.repeat(53)}`, /cost from 4 to 14/],

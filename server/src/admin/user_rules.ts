@@ -2,7 +2,7 @@ import type { Claims, GrantRecord } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
 import type { FactorKind } from '../data/factors.ts';
 import type { Notice } from '../data/mails.ts';
-import { nameProblem, trimmed } from '../data/names.ts';
+import { nameProblem } from '../data/names.ts';
 import { claimsAsKept, isOwnClaim, type ListedPerson, type Person } from '../data/people.ts';
 import { type PeopleFilter, placeOfPerson } from '../data/people_list.ts';
 import { askStorage } from '../data/tables.ts';
@@ -39,12 +39,6 @@ export function requirePassword(password: string): void {
     throw new InvalidInput('password', ['password_short', String(MIN_PASSWORD_CHARACTERS)]);
 }
 
-/** The forms of claims that are addresses. */
-const ADDRESSES = [
-  { claim: 'email', form: /^[^\s@]+@[^\s@]+$/, code: 'email_form' },
-  { claim: 'phone_number', form: /^\+?[\d ().-]{3,40}$/, code: 'phone_form' },
-] as const;
-
 /** @throws {InvalidInput} claims cannot be set, or clients expect another type */
 export function requireClaims(claims: Claims): void {
   if (JSON.stringify(claims).length > MAX_CLAIMS_LENGTH)
@@ -66,10 +60,7 @@ function claimProblem(name: string, value: unknown): Said | undefined {
   if (kind !== undefined && !isOfClaimType(value, kind.type))
     return ['claim_form', JSON.stringify(value), kind.expected];
   const unmet = unmetFormOf(name, value);
-  if (unmet !== undefined) return [unmet.code, JSON.stringify(value)];
-  const address = ADDRESSES.find(({ claim }) => claim === name);
-  const fits = address === undefined || (typeof value === 'string' && address.form.test(trimmed(value)));
-  return fits ? undefined : [address.code, JSON.stringify(value)];
+  return unmet && [unmet.code, JSON.stringify(value)];
 }
 
 /** Applications see a stored claim `groups` instead of the memberships, so it would forge them. */

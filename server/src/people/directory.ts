@@ -11,6 +11,7 @@ import {
   type DirectoryUser,
 } from '../directory/contract.ts';
 import type { AccessEnding } from './groups.ts';
+import { claimsInForm } from './import_lines.ts';
 import { isAddress } from './mailing.ts';
 
 interface Parts {
@@ -179,7 +180,7 @@ export class DirectorySignIn {
     const isUsable = typeof email === 'string' && isAddress(email);
     return {
       ...Object.fromEntries(others),
-      ...rest,
+      ...claimsInForm(rest),
       ...(isUsable && { email, email_verified: areEmailsVerified || isVerified === true }),
     };
   }

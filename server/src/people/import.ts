@@ -173,6 +173,12 @@ export class PeopleImport {
       const name = nameAsKept(typed);
       const key = nameKey(name);
       if (!this.#groups.has(key) && this.#wish.createsGroups) {
+        const expected = nameProblem(name);
+        if (expected !== undefined)
+          return {
+            username: said.username,
+            reason: `groups: ${JSON.stringify(name)}: expected ${expected}`,
+          };
         if (!hasNoComma(name))
           return {
             username: said.username,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Claims, STANDARD_CLAIMS_BY_SCOPE } from '@grantd/core';
-import { isName, nameAsKept, nameProblem } from '../data/names.ts';
+import { isName, nameAsKept, nameProblem, trimmed } from '../data/names.ts';
 import { claimsAsKept, isOwnClaim } from '../data/people.ts';
 import type { NewIdentity } from '../data/upstream_identities.ts';
 import { isAddress } from './mailing.ts';
@@ -60,10 +60,13 @@ export function claimTypeOf(name: string): { readonly type: string; readonly exp
 /** The form of a standard claim that is a text. */
 interface ClaimForm {
   /** Of the refusal. */
-  readonly code: 'date_form' | 'url_form' | 'zone_form' | 'locale_form';
+  readonly code: 'email_form' | 'phone_form' | 'date_form' | 'url_form' | 'zone_form' | 'locale_form';
   readonly expected: string;
   readonly fits: (text: string) => boolean;
 }
+
+/** Possibly with an extension, as in the example of OpenID Connect Core §5.1. */
+const PHONE_NUMBER = /^\+?[\d ().-]{3,40}(?:;ext=\d{1,15})?$/;
 
 const URL_FORM: ClaimForm = {
   ...{ code: 'url_form', expected: 'a URL such as https://example.com/ada', fits: isWebUrl },
@@ -71,6 +74,20 @@ const URL_FORM: ClaimForm = {
 
 /** Claims whose form OpenID Connect Core §5.1 defines. */
 const CLAIM_FORMS: ReadonlyMap<string, ClaimForm> = new Map([
+  [
+    'email',
+    {
+      ...{ code: 'email_form', expected: 'an address such as bob@example.com' },
+      fits: (text) => isAddress(trimmed(text)),
+    },
+  ],
+  [
+    'phone_number',
+    {
+      ...{ code: 'phone_form', expected: 'a number such as +441865000000' },
+      fits: (text) => PHONE_NUMBER.test(trimmed(text)),
+    },
+  ],
   ['profile', URL_FORM],
   ['picture', URL_FORM],
   ['website', URL_FORM],
@@ -268,6 +285,11 @@ function invitedWith({ email }: Claims, warnings: string[]): { readonly invite?:
   if (typeof email === 'string' && isAddress(email)) return { invite: true };
   warnings.push('invite: there is no email address to send a link to: run grantd user set-password');
   return {};
+}
+
+/** What others say about a user, as `claimsOfTypes`. */
+export function claimsInForm(claims: Claims): Claims {
+  return claimsOfTypes(claims, '', []);
 }
 
 /** Claims with the types and forms that clients expect. A value that cannot be converted is left out. */

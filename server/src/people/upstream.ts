@@ -17,6 +17,7 @@ import type {
 import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import type { DirectorySignIn } from './directory.ts';
+import { claimsInForm } from './import_lines.ts';
 import { isAddress } from './mailing.ts';
 import { providerOfAddress } from './own_passwords.ts';
 import type { SessionEnd, SessionEnding } from './sessions.ts';
@@ -283,7 +284,8 @@ function claimsOf(provider: Provider, { claims }: UpstreamUser): Claims {
     const value = Object.hasOwn(claims, from) ? claims[from] : undefined;
     if (isClaimValue(value) && claim !== 'sub') mapped[claim] = value;
   }
-  const { email, email_verified: verified, ...others } = mapped;
+  const { email, email_verified: verified, preferred_username: preferred, ...rest } = mapped;
+  const others = { ...(preferred !== undefined && { preferred_username: preferred }), ...claimsInForm(rest) };
   if (typeof email !== 'string' || !isAddress(email)) return others;
   const isVerified = [true, 1, 'true', '1'].some((item) => item === verified) && isTrusted(provider, email);
   return { ...others, email, email_verified: isVerified };
