@@ -5,8 +5,10 @@ import { after, before, describe, test } from 'node:test';
 import { call } from '../src/admin/in_process.ts';
 import { ALL_OPERATIONS } from '../src/admin/table.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
+import { actText } from '../src/console/acts.ts';
 import { PAGES } from '../src/console/console.ts';
 import { fieldsOf } from '../src/console/fields.ts';
+import type { ConsolePageName } from '../src/console/frame.ts';
 import { jsonProblem } from '../src/console/json_problem.ts';
 import { prepareClient } from '../src/instance/personal_tokens_client.ts';
 import { documentOf } from '../src/pages/drawing/layout.ts';
@@ -60,6 +62,45 @@ describe('operations', () => {
     });
     assert.ok(english.length > 100);
     assert.deepEqual(missing, []);
+  });
+
+  test('each question about a thing names in its title everything that it is about', () => {
+    let asked = 0;
+    for (const [page, { acts }] of Object.entries(PAGES))
+      for (const [name, { asks, form, of = {}, also = [], names }] of Object.entries(acts?.acts ?? {})) {
+        const [, ...others] = new Set([...Object.values(of), ...also]);
+        // A form without a thing adds one, and shows what was typed.
+        if (asks === undefined || (form !== undefined && Object.keys(of).length === 0)) continue;
+        asked++;
+        assert.equal(names !== undefined, others.length > 0, `${page} ${name}`);
+        for (const language of ['en', 'de']) {
+          const title = actText(page as ConsolePageName, name, textsIn(language)).title('<name>', '<other>');
+          for (const part of ['<name>', ...(others.length > 0 ? ['<other>'] : [])])
+            assert.ok(title.includes(part), `${page} ${name}: ${title}`);
+        }
+      }
+    assert.ok(asked > 20, String(asked));
+  });
+
+  test('each question of the sample pages has these names in its title', async () => {
+    const named: Readonly<Record<string, readonly string[]>> = {
+      console_revoke_token: ['photos/web', 'bob'],
+      console_bulk_ask: ['bob'],
+      console_bulk_groups: ['2'],
+      console_end_application: ['bob', 'Photos'],
+      console_change_group: ['staff'],
+      console_rotate_key: ['ES256'],
+      console_disable_user: ['bob'],
+      console_revoke_client: ['web'],
+    };
+    for (const language of ['en', 'de'])
+      for (const [name, page] of samplePages(language)) {
+        const html = String(await documentOf(page));
+        if (!html.includes('id="console-yes"')) continue;
+        const [, title = ''] = /<h1[^>]*>(.*?)<\/h1>/s.exec(html) ?? [];
+        assert.ok(named[name], `${name}: which names does it need?`);
+        for (const part of named[name]) assert.ok(title.includes(part), `${name}: ${title}`);
+      }
   });
 
   test('a page has a link or a button for each act', async () => {

@@ -30,7 +30,7 @@ interface Picked {
 
 /** The question before a change of everything in `picked`. */
 export async function askBulk(visit: Visit, list: BulkList): Promise<Response> {
-  const { c, call, setting, view } = visit;
+  const { c, setting, view } = visit;
   const { do: does, group = '' } = c.req.query();
   const keys = [...new Set(c.req.queries('picked') ?? [])].slice(0, MAX_LIMIT);
   const act = actNamed(list, does);
@@ -39,11 +39,11 @@ export async function askBulk(visit: Visit, list: BulkList): Promise<Response> {
     const wish = Object.fromEntries(new URLSearchParams(c.req.query('wish')));
     return c.redirect(urlOf(view.base, list, { ...wish, [UNPICKED]: 'yes' }), 303);
   }
-  const needsGroup = does === 'join' && group === '';
+  const choice = group === '' ? await act.groups?.(visit, keys) : undefined;
   const plans = await Promise.all(
     keys.map(async (key): Promise<Plan> => {
       const picked = { key, name: await nameOf(visit, list, key) };
-      if (needsGroup) return picked;
+      if (choice !== undefined) return picked;
       const planned: { -readonly [Member in keyof Plan]?: Plan[Member] } = {};
       const problem = await problemOf(async () => {
         await requirePossibleOrder(visit, act.order(key, group));
@@ -52,8 +52,7 @@ export async function askBulk(visit: Visit, list: BulkList): Promise<Response> {
       return { ...picked, ...planned, ...optional('problem', problem) };
     }),
   );
-  const groups = needsGroup ? (await call('listGroups', { limit: MAX_LIMIT })).items : [];
-  const shown = { list, does: does as ActName, plans, groups: groups.map(({ name }) => name) };
+  const shown = { list, does: does as ActName, plans, ...optional('groups', choice) };
   return renderPage(c, askBulkPage({ ...view, ...shown, ...(group !== '' && { group }) }, setting));
 }
 
@@ -111,7 +110,7 @@ export interface AskBulkView extends ConsoleView {
   readonly does: ActName;
   readonly plans: readonly Plan[];
   /** To choose from, before there is a plan. */
-  readonly groups: readonly string[];
+  readonly groups?: readonly string[];
   /** The chosen group. */
   readonly group?: string;
 }
@@ -123,17 +122,20 @@ export interface AskBulkView extends ConsoleView {
 export function askBulkPage(view: AskBulkView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words, formats } = texts;
-  const { list, does, plans, group } = view;
+  const { list, does, plans, group, groups } = view;
   const changed = plans.filter(({ change }) => change?.changes === true);
-  const isChoice = does === 'join' && group === undefined;
-  const counted = isChoice ? plans : changed;
-  const what = words.countOf[list](counted.length, formats.number(counted.length));
+  const counted = groups === undefined ? changed : plans;
+  const [only, ...others] = counted;
+  const what =
+    only !== undefined && others.length === 0 && list !== 'tokens'
+      ? only.name
+      : words.countOf[list](counted.length, formats.number(counted.length));
   return questionFrame(setting, {
     title: counted.length === 0 ? words.bulk.nothing : words.bulk.titles[does](what),
     body: html`${counted.length === 0 ? '' : html`<p>${words.bulk.texts[does]}</p>\n`}${
       group === undefined ? '' : termList([[words.group, html`<bdi>${group}</bdi>`]])
     }
-${isChoice ? groupChoice(view, texts) : planOf(view, changed, texts)}`,
+${groups === undefined ? planOf(view, changed, texts) : groupChoice(view, groups, texts)}`,
   });
 }
 
@@ -142,7 +144,11 @@ function pickedShown({ name }: Picked, list: BulkList): Html {
   return list === 'tokens' ? identifier(name) : html`<bdi>${name}</bdi>`;
 }
 
-function groupChoice({ base, list, does, plans, groups }: AskBulkView, { console: words }: Texts): Html {
+function groupChoice(
+  { base, list, does, plans }: AskBulkView,
+  groups: readonly string[],
+  { console: words }: Texts,
+): Html {
   return html`<ul class="bullets">
 ${plans.map(({ name }) => html`<li><bdi>${name}</bdi></li>\n`)}</ul>
 <form method="get" action="${urlOf(base, list)}">
@@ -184,12 +190,29 @@ function planText({ change, problem }: Plan, does: ActName, texts: Texts): Html 
   const { bulk } = texts.console;
   if (problem !== undefined) return refusal(problem, texts);
   if (change?.changes !== true) return html`${bulk.changesNothing[does]}`;
-  const { sessions, tokens } = change;
-  return html`<b>${bulk.changes[does]}</b>${sessions === undefined ? '' : html` ${bulk.endsSessions(sessions, texts.formats.number(sessions))}`}${
-    tokens === undefined
-      ? ''
-      : html` ${texts.console.activeTokens}: ${atLeastShown(tokens.active, tokens.isLeast, texts)}`
-  }`;
+  const { sessions, tokens, members, policy, clients = [] } = change;
+  const { console: words, formats } = texts;
+  const ends = [
+    sessions === undefined ? undefined : bulk.endsSessions(sessions, formats.number(sessions)),
+    tokens && html`${words.activeTokens}: ${atLeastShown(tokens.active, tokens.isLeast, texts)}`,
+  ];
+  const of = [
+    members &&
+      html`${bulk.losesMembers(members.count, formats.number(members.count))}${namesShown(members, texts)}`,
+    policy && `${words.signInPolicy}: ${words.policies[policy]}`,
+    clients.length === 0 ? undefined : html`${words.clientsFor}: <bdi>${formats.list(clients)}</bdi>`,
+  ];
+  return html`<b>${bulk.changes[does]}</b>${ends
+    .filter((fact) => fact !== undefined)
+    .map((fact) => html` ${fact}`)}${of
+    .filter((fact) => fact !== undefined)
+    .map((fact) => html` <p class="detail">${fact}</p>`)}`;
+}
+
+/** The names of some members of a group. */
+function namesShown({ count, names }: NonNullable<Change['members']>, { formats }: Texts): Html {
+  if (names.length === 0) return html``;
+  return html` <bdi>${names.length < count ? `${names.join(', ')} …` : formats.list(names)}</bdi>`;
 }
 
 function refusal(problem: RefusalShown, texts: Texts): Html {
@@ -223,7 +246,9 @@ export function bulkPage(view: BulkView, setting: PageSetting): Page {
         heads: [{ title: words.pages[list] }, { title: words.bulk.outcome }],
         rows: outcomes.map(({ key, name, warnings, problem }) => ({
           cells: [
-            html`<a href="${list === 'tokens' ? urlOf(base, list, { id: key }) : thingUrl(base, list, key)}">${pickedShown({ key, name }, list)}</a>`,
+            problem === undefined && actNamed(list, does)?.removes
+              ? pickedShown({ key, name }, list)
+              : html`<a href="${list === 'tokens' ? urlOf(base, list, { id: key }) : thingUrl(base, list, key)}">${pickedShown({ key, name }, list)}</a>`,
             problem === undefined
               ? html`<span class="badge good">${words.bulk.succeeded}</span>${warningsShown(warnings, texts)}`
               : refusal(problem, texts),

@@ -1,5 +1,8 @@
-// What the console does with several users, clients or tokens at once. Each of them has a plan and an outcome of its own.
+// What the console does with several users, groups, clients or tokens at once. Each of them has a plan and an outcome of its own.
+import type { SIGN_IN_POLICIES } from '@grantd/core';
 import { type AdminCalls, requirePossible, type Versioned } from '../admin/in_process.ts';
+import { MAX_LIMIT } from '../admin/operation.ts';
+import { optional } from '../admin/schema.ts';
 import type { Input, OperationId } from '../admin/table.ts';
 import type { Visit } from './access.ts';
 
@@ -9,6 +12,10 @@ type Order = { readonly [Id in OperationId]: readonly [id: Id, input: Input<Id>]
 export interface BulkAct {
   /** Whether nothing can undo it. */
   readonly isFinal?: true;
+  /** Whether what was selected is gone afterwards. */
+  readonly removes?: true;
+  /** The groups to choose from, if it needs one. */
+  readonly groups?: (visit: Visit, keys: readonly string[]) => Promise<readonly string[]>;
   /** What it performs for one of them. */
   readonly order: (key: string, group: string) => Order;
   /** Whether it would change something. @returns also the number of sessions or tokens that it would end */
@@ -19,7 +26,16 @@ export interface Change {
   readonly changes: boolean;
   readonly sessions?: number;
   readonly tokens?: { readonly active: number; readonly isLeast: boolean };
+  /** Who leaves a group: their number, and the first names. */
+  readonly members?: { readonly count: number; readonly names: readonly string[] };
+  /** The sign-in policy that ends with a group. */
+  readonly policy?: (typeof SIGN_IN_POLICIES)[number];
+  /** Clients that only members of the group may use. */
+  readonly clients?: readonly string[];
 }
+
+/** Members of a group whose names a plan shows. */
+const MAX_NAMES = 5;
 
 const userIsDisabled = async ({ call }: Visit, sub: string) =>
   (await call('getUser', { sub })).disabled_at !== undefined;
@@ -54,10 +70,37 @@ export const BULK_ACTS = {
       },
     },
     join: {
+      groups: async ({ call }) =>
+        (await call('listGroups', { limit: MAX_LIMIT })).items.map(({ name }) => name),
       order: (sub, group) => ['addMember', { group, sub }],
       plan: async ({ call }, sub, group) => ({
         changes: !(await call('getUser', { sub })).groups.includes(group),
       }),
+    },
+    leave: {
+      async groups({ call }, keys) {
+        const users = await Promise.all(keys.map((sub) => call('getUser', { sub })));
+        return [...new Set(users.flatMap(({ groups }) => groups))].toSorted();
+      },
+      order: (sub, group) => ['removeMember', { group, sub }],
+      async plan({ call }, sub, group) {
+        const { groups } = await call('getUser', { sub });
+        if (!groups.includes(group)) return { changes: false };
+        return { changes: true, clients: (await call('getGroup', { group })).clients };
+      },
+    },
+  },
+  groups: {
+    remove: {
+      isFinal: true,
+      removes: true,
+      order: (group) => ['removeGroup', { group }],
+      async plan({ call }, group) {
+        const { members: count, sign_in_policy: policy } = await call('getGroup', { group });
+        const { items } = await call('listUsers', { group, limit: MAX_NAMES });
+        const members = { count, names: items.map(({ username }) => username) };
+        return { changes: true, members, ...optional('policy', policy) };
+      },
     },
   },
   clients: {

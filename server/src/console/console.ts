@@ -59,7 +59,7 @@ export const PAGES: Readonly<Record<ConsolePageName, ConsolePage>> = {
     performs: ['explainToken', 'revokeToken'],
   },
   users: { show: showUsers, acts: USERS, bulk: 'users' },
-  groups: { show: showGroups, acts: GROUPS },
+  groups: { show: showGroups, acts: GROUPS, bulk: 'groups' },
   clients: { show: showClients, acts: CLIENTS, submit: submitClients, bulk: 'clients' },
   scopes: { show: showScopes, acts: SCOPES },
   issuers: { show: showIssuers },

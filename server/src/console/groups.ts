@@ -81,13 +81,10 @@ export const GROUPS: Acts = {
       of: { group: 'name', sub: 'sub' },
       asks: true,
       canUndo: true,
-      async facts({ call }, { name: group = '', sub = '' }, { console: words, formats }) {
-        const [{ username }, { clients }] = await Promise.all([
-          call('getUser', { sub }),
-          call('getGroup', { group }),
-        ]);
+      names: async ({ call }, { sub = '' }) => (await call('getUser', { sub })).username,
+      async facts({ call }, { name: group = '' }, { console: words, formats }) {
+        const { clients } = await call('getGroup', { group });
         return [
-          [words.user, html`<bdi>${username}</bdi>`],
           [words.clientsFor, clients.length === 0 ? undefined : html`<bdi>${formats.list(clients)}</bdi>`],
         ];
       },

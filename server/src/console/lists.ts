@@ -271,13 +271,13 @@ function tableWithActs(view: ListView, texts: Texts): Html {
       name: words.pages[current],
       heads: headsOf(view),
       rows: rows.map((row) => ({
-        ...(current !== 'groups' && { pick: pickOf(row, texts) }),
+        pick: pickOf(row, texts),
         cells: [nameOf(row), ...(row.cells ?? [])],
       })),
     },
     texts,
   );
-  return current === 'groups' ? table : bulkForm(view, current, wish, table, texts);
+  return bulkForm(view, current, wish, table, texts);
 }
 
 /**

@@ -47,6 +47,7 @@ export const SCOPES: Acts = {
       operation: 'removeScopeTexts',
       of: OF_SCOPE,
       asks: true,
+      names: async (_, { api = '' }) => api,
       facts: async (_, { api }, { labels }) => [[labels.api, api && html`<bdi>${api}</bdi>`]],
       done: 'scope_removed',
       next: () => ({}),

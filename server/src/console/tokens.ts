@@ -92,6 +92,10 @@ function subjectOf({ record, claims }: ExplanationView): string | undefined {
   return record?.sub ?? (record === undefined && typeof claims?.sub === 'string' ? claims.sub : undefined);
 }
 
+function clientOf({ record, claims }: ExplanationView): string | undefined {
+  return record?.client_id ?? (typeof claims?.aud === 'string' ? claims.aud : undefined);
+}
+
 interface TokensView extends ConsoleView {
   readonly problem?: 'no_token' | 'expired';
   /** Absent if the form has a problem. */
@@ -158,7 +162,7 @@ function rowsOf(view: ExplainedView, texts: Texts) {
   const { console: words } = texts;
   const { active, reason, since, record, claims, user, ended_by: end } = explanation;
   const subject = subjectOf(explanation);
-  const client = record?.client_id ?? (typeof claims?.aud === 'string' ? claims.aud : undefined);
+  const client = clientOf(explanation);
   const audience = [claims?.aud ?? record?.resources ?? []].flat().map(String);
   const id = (value: string | undefined) => (value === undefined ? undefined : copied(value, texts));
   return [
@@ -252,9 +256,10 @@ function expiryOf({ record, claims, unused_until: unusedUntil }: ExplanationView
 export function revokeTokenPage(view: ExplainedView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const isRefresh = view.explanation.kind === 'refresh_token';
+  const { explanation } = view;
+  const isRefresh = explanation.kind === 'refresh_token';
   return questionFrame(setting, {
-    title: words.revokeTokenTitle,
+    title: words.revokeTokenTitle(clientOf(explanation), explanation.user ?? subjectOf(explanation)),
     body: html`<p>${isRefresh ? words.revokeRefreshText : words.revokeTokenText}</p>
 ${question(
   view,

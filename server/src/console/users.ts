@@ -206,14 +206,11 @@ export const USERS: Acts = {
       of: { sub: 'sub', session: 'session' },
       asks: true,
       canUndo: true,
-      async facts({ call, view }, { sub = '', session }, texts) {
-        const found = (await call('listSessions', { sub })).items.find(({ id }) => id === session);
-        if (found === undefined) throw new OperationRefused('not_found', ['not_of_user']);
-        const { console: words } = texts;
-        return [
-          [words.browser, browserText(found.user_agent, texts)],
-          [words.signedInAt, fullMoment(found.signed_in_at, view.nowMs, texts)],
-        ];
+      names: async (visit, given) =>
+        browserText((await requireSession(visit, given)).user_agent, textsIn(visit.setting.language)),
+      async facts(visit, given, texts) {
+        const { signed_in_at: signedInAt } = await requireSession(visit, given);
+        return [[texts.console.signedInAt, fullMoment(signedInAt, visit.view.nowMs, texts)]];
       },
       done: 'session_ended',
       next: (_, { sub = '' }) => ({ sub }),
@@ -225,14 +222,12 @@ export const USERS: Acts = {
       asks: true,
       async facts(visit, { sub = '', grant }, texts) {
         const { console: words } = texts;
-        const { id, client_id: clientId, scopes } = await requireGrant(visit, sub, grant);
+        const { id, scopes } = await requireGrant(visit, sub, grant);
         const tokens = await visit.call('revokeAll', { grant_id: id, dry_run: true });
-        return [
-          [words.client, html`<bdi>${clientId}</bdi>`],
-          [words.scopes, codes(scopes)],
-          tokensCounted(tokens, texts),
-        ];
+        return [[words.scopes, codes(scopes)], tokensCounted(tokens, texts)];
       },
+      names: async (visit, { sub = '', grant }) =>
+        applicationName(visit, { client: (await requireGrant(visit, sub, grant)).client_id }),
       input: async (_, { sub = '', grant }, visit) => ({
         grant_id: (await requireGrant(visit, sub, grant)).id,
       }),
@@ -257,12 +252,10 @@ export const USERS: Acts = {
       of: { sub: 'sub', factor: 'factor' },
       asks: true,
       async facts(visit, given, texts, values) {
-        const { sub = '', factor } = given;
-        const rows = factorRows(await visit.call('getFactors', { sub }), visit.view.nowMs, texts);
-        const found = rows.find(({ id }) => id === factor);
-        if (found === undefined) throw new OperationRefused('not_found', ['not_of_user']);
+        const found = await requireFactor(visit, given);
         return [[found.kind, found.said], ...((await endings?.(visit, given, texts, values)) ?? [])];
       },
+      names: async (visit, given) => (await requireFactor(visit, given)).unseen,
       done: 'factor_removed',
       next: (_, { sub = '' }) => ({ sub }),
     },
@@ -278,14 +271,10 @@ export const USERS: Acts = {
       operation: 'removeLink',
       of: { sub: 'sub', link: 'link' },
       asks: true,
-      async facts({ call }, { sub = '', link }, { console: words }) {
-        const found = (await call('listLinks', { sub })).items.find(({ id }) => id === link);
-        if (found === undefined) throw new OperationRefused('not_found', ['not_of_user']);
-        return [
-          [words.provider, html`<bdi>${found.provider}</bdi>`],
-          [words.accountThere, html`<bdi>${found.label}</bdi>`],
-        ];
-      },
+      names: async (visit, given) => (await requireLink(visit, given)).provider,
+      facts: async (visit, given, { console: words }) => [
+        [words.accountThere, html`<bdi>${(await requireLink(visit, given)).label}</bdi>`],
+      ],
       done: 'link_removed',
       next: (_, { sub = '' }) => ({ sub }),
     },
@@ -308,7 +297,7 @@ export const USERS: Acts = {
       of: { sub: 'sub', group: 'group' },
       asks: true,
       canUndo: true,
-      facts: async (_, { group = '' }, { console: words }) => [[words.group, html`<bdi>${group}</bdi>`]],
+      names: async (_, { group = '' }) => group,
       done: ({ changed }: Document<'removeMember'>) => (changed ? 'member_removed' : 'nothing_changed'),
       next: (_, { sub = '' }) => ({ sub }),
     },
@@ -376,11 +365,32 @@ export async function showUsers(visit: Visit): Promise<Response> {
   return renderPage(c, userPage({ ...view, ...shown }, setting));
 }
 
+/** @throws {OperationRefused} the user has no such thing, or no longer */
+function requireOf<T extends { readonly id: string }>(all: readonly T[], wanted: string | undefined): T {
+  const found = all.find(({ id }) => id === wanted);
+  if (found === undefined) throw new OperationRefused('not_found', ['not_of_user']);
+  return found;
+}
+
+async function requireSession({ call }: Visit, { sub = '', session }: Given): Promise<SessionView> {
+  return requireOf((await call('listSessions', { sub })).items, session);
+}
+
+async function requireLink({ call }: Visit, { sub = '', link }: Given): Promise<LinkView> {
+  return requireOf((await call('listLinks', { sub })).items, link);
+}
+
+async function requireFactor(
+  { call, setting, view }: Visit,
+  { sub = '', factor }: Given,
+): Promise<FactorRow> {
+  const factors = await call('getFactors', { sub });
+  return requireOf(factorRows(factors, view.nowMs, textsIn(setting.language)), factor);
+}
+
 /** @throws {OperationRefused} the user has no such grant, or no longer */
 async function requireGrant({ call }: Visit, sub: string, id: string | undefined): Promise<GrantView> {
-  const grant = (await call('listGrants', { sub })).items.find((one) => one.id === id);
-  if (grant === undefined) throw new OperationRefused('not_found', ['not_of_user']);
-  return grant;
+  return requireOf((await call('listGrants', { sub })).items, id);
 }
 
 function shortcutsOf(adminGroup: string, { console: words }: Texts): ListView['shortcuts'] {

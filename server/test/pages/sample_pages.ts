@@ -1264,11 +1264,25 @@ const SAMPLES: readonly Sample[] = [
     ],
   }),
   sample('console_bulk_ask', askBulkPage, {
-    ...{ ...CONSOLE, current: 'users', list: 'users', does: 'disable', groups: [] },
+    ...{ ...CONSOLE, current: 'users', list: 'users', does: 'disable' },
     plans: [
       { key: 'xT2a8', name: 'barbara', problem: { detail: 'an administrator cannot be disabled' } },
       { key: 'xT2a9', name: 'bob', change: { changes: true, sessions: 2 } },
       { key: 'xT2b1', name: 'carol', change: { changes: false } },
+    ],
+  }),
+  sample('console_bulk_groups', askBulkPage, {
+    ...{ ...CONSOLE, current: 'groups', list: 'groups', does: 'remove' },
+    plans: [
+      {
+        ...{ key: 'interns', name: 'interns' },
+        change: {
+          ...{ changes: true, policy: 'second_factor' },
+          members: { count: 12, names: ['anna', 'barbara', 'bob', 'carol', 'christopher'] },
+        },
+      },
+      { key: 'old', name: 'old', change: { changes: true, members: { count: 0, names: [] } } },
+      { key: 'staff', name: 'staff', problem: { detail: 'the client payroll is for the group staff' } },
     ],
   }),
   sample('console_bulk', bulkPage, {

@@ -15,7 +15,7 @@ export const ACTS: typeof en.ACTS = {
     },
     join: { title: (name) => `Mitglied zu ${name} hinzufügen`, yes: 'Mitglied hinzufügen' },
     leave: {
-      title: (name) => `Mitglied aus ${name} entfernen?`,
+      title: (name, user) => `${user} aus der Gruppe ${name} entfernen?`,
       text: 'Der Benutzer verliert die Anwendungen, die er nur als Mitglied benutzen darf. Seine Token für diese Anwendungen gelten sofort nicht mehr.',
       yes: 'Entfernen',
     },
@@ -54,7 +54,7 @@ export const ACTS: typeof en.ACTS = {
       yes: 'Sitzungen beenden',
     },
     end_session: {
-      title: (name) => `Diese Sitzung von ${name} beenden?`,
+      title: (name, browser) => `Sitzung von ${name} (${browser}) beenden?`,
       text: 'Der Benutzer wird in diesem Browser abgemeldet. Token dieser Sitzung gelten sofort nicht mehr. Token für die Zeit der Abwesenheit gelten weiter.',
       yes: 'Sitzung beenden',
     },
@@ -64,7 +64,7 @@ export const ACTS: typeof en.ACTS = {
       yes: 'Alle Zugriffe beenden',
     },
     end_grant: {
-      title: (name) => `Diesen Zugriff von ${name} beenden?`,
+      title: (name, application) => `Von ${name} erteilten Zugriff von ${application} beenden?`,
       text: 'Alle Token dieses Zugriffs gelten sofort nicht mehr. Der Benutzer kann den Zugriff wieder erteilen.',
       yes: 'Beenden',
     },
@@ -89,7 +89,7 @@ export const ACTS: typeof en.ACTS = {
       yes: 'Zweite Faktoren entfernen',
     },
     remove_factor: {
-      title: (name) => `Diesen Faktor von ${name} entfernen?`,
+      title: (name, factor) => `Faktor von ${name} entfernen (${factor})?`,
       text: 'Alle Sitzungen enden, und alle Token gelten sofort nicht mehr. Mit dem letzten anderen Faktor entfallen auch die Wiederherstellungscodes. Ohne Faktor braucht der Benutzer nur das Passwort, um sich anzumelden.',
       yes: 'Faktor entfernen',
     },
@@ -99,14 +99,14 @@ export const ACTS: typeof en.ACTS = {
       yes: 'Gelten lassen',
     },
     unlink: {
-      title: (name) => `Diese Verknüpfung von ${name} entfernen?`,
+      title: (name, provider) => `Verknüpfung von ${name} mit ${provider} entfernen?`,
       text: 'Der Benutzer kann sich mit diesem Konto nicht mehr anmelden. Die Sitzungen, die darüber begonnen haben, enden.',
       yes: 'Verknüpfung entfernen',
     },
     unlock: { title: (name) => `${name} entsperren`, yes: 'Entsperren' },
     join: { title: (name) => `${name} zu einer Gruppe hinzufügen`, yes: 'Zu einer Gruppe hinzufügen' },
     leave: {
-      title: (name) => `${name} aus dieser Gruppe entfernen?`,
+      title: (name, group) => `${name} aus der Gruppe ${group} entfernen?`,
       text: 'Der Benutzer verliert die Anwendungen, die er nur als Mitglied benutzen darf. Seine Token für diese Anwendungen gelten sofort nicht mehr.',
       yes: 'Aus der Gruppe entfernen',
     },
@@ -222,7 +222,7 @@ export const ACTS: typeof en.ACTS = {
     },
     edit: { title: (name) => `Texte von ${name} ändern`, yes: 'Texte ändern' },
     remove: {
-      title: (name) => `Texte von ${name} entfernen?`,
+      title: (name, api) => `Texte von ${name}${api && ` (${api})`} entfernen?`,
       text: 'Benutzer sehen dann nur den Namen der Berechtigung. Anwendungen können sie weiter benutzen.',
       yes: 'Texte entfernen',
     },

@@ -87,6 +87,7 @@ export const CONSOLE: typeof en.CONSOLE = {
     unpicked: {
       users: 'Wählen Sie mindestens einen Benutzer aus.',
       clients: 'Wählen Sie mindestens eine Anwendung aus.',
+      groups: 'Wählen Sie mindestens eine Gruppe aus.',
       tokens: 'Wählen Sie mindestens ein Token aus.',
     },
     select: (name) => `${name} auswählen`,
@@ -97,6 +98,8 @@ export const CONSOLE: typeof en.CONSOLE = {
       unlock: 'Entsperren',
       end_sessions: 'Sitzungen beenden',
       join: 'In Gruppe aufnehmen',
+      leave: 'Aus Gruppe entfernen',
+      remove: 'Entfernen',
       revoke_all: 'Alle Token widerrufen',
       revoke: 'Widerrufen',
     },
@@ -106,6 +109,8 @@ export const CONSOLE: typeof en.CONSOLE = {
       unlock: (what) => `${what} entsperren?`,
       end_sessions: (what) => `Alle Sitzungen beenden: ${what}?`,
       join: (what) => `${what} in eine Gruppe aufnehmen?`,
+      leave: (what) => `${what} aus einer Gruppe entfernen?`,
+      remove: (what) => `${what} entfernen?`,
       revoke_all: (what) => `Alle Token widerrufen: ${what}?`,
       revoke: (what) => `${what} widerrufen?`,
     },
@@ -118,6 +123,10 @@ export const CONSOLE: typeof en.CONSOLE = {
       end_sessions:
         'Sie werden in jedem Browser abgemeldet. Token dieser Sitzungen gelten sofort nicht mehr.',
       join: 'Sie bekommen die Anwendungen der Gruppe und ihre Richtlinie für Anmeldungen.',
+      leave:
+        'Sie verlieren die Anwendungen, die sie nur als Mitglieder benutzen dürfen. Ihre Token für diese Anwendungen gelten sofort nicht mehr.',
+      remove:
+        'Alle Mitgliedschaften enden, und Anwendungen sehen die Gruppen nicht mehr. Die Richtlinie einer Gruppe für Anmeldungen endet mit ihr. Das lässt sich nicht rückgängig machen. Eine Gruppe bleibt, solange eine Anwendung für sie ist.',
       revoke_all: 'Alle ihre Token gelten sofort nicht mehr, bei jedem Benutzer. Sie können neue bekommen.',
       revoke:
         'Sie gelten sofort nicht mehr, ebenso die Token, die mit ihnen ausgestellt wurden. Mit einem Refresh-Token endet der ganze Zugriff.',
@@ -132,6 +141,8 @@ export const CONSOLE: typeof en.CONSOLE = {
       unlock: 'Wird entsperrt.',
       end_sessions: 'Wird abgemeldet.',
       join: 'Wird aufgenommen.',
+      leave: 'Wird aus der Gruppe entfernt.',
+      remove: 'Wird entfernt.',
       revoke_all: 'Verliert alle Token.',
       revoke: 'Wird widerrufen.',
     },
@@ -141,11 +152,19 @@ export const CONSOLE: typeof en.CONSOLE = {
       unlock: 'Ist nicht gesperrt.',
       end_sessions: 'Ist nirgends angemeldet.',
       join: 'Ist schon Mitglied.',
+      leave: 'Ist kein Mitglied.',
+      remove: 'Ist schon entfernt.',
       revoke_all: 'Hat keine aktiven Token.',
       revoke: 'Ist schon inaktiv.',
     },
     endsSessions: (count, shown) =>
       count === 0 ? 'Keine Sitzung endet.' : count === 1 ? '1 Sitzung endet.' : `${shown} Sitzungen enden.`,
+    losesMembers: (count, shown) =>
+      count === 0
+        ? 'Hat keine Mitglieder.'
+        : count === 1
+          ? '1 Mitglied scheidet aus:'
+          : `${shown} Mitglieder scheiden aus:`,
     outcome: 'Ergebnis',
     succeeded: 'Erledigt',
     refused: 'Abgelehnt',
@@ -313,7 +332,10 @@ export const CONSOLE: typeof en.CONSOLE = {
   descendantCount: (tokens, active) => `${tokens}, davon ${active} gültig`,
   pictureText: (boxes) => `Wozu das Token gehört: ${boxes}`,
   revokeToken: 'Token widerrufen',
-  revokeTokenTitle: 'Dieses Token widerrufen?',
+  revokeTokenTitle: (client, user) => {
+    if (client === undefined) return 'Dieses Token widerrufen?';
+    return `Token von ${client}${user === undefined ? '' : ` für ${user}`} widerrufen?`;
+  },
   revokeTokenText: 'Das Token und die damit ausgestellten Token gelten sofort nicht mehr.',
   revokeRefreshText:
     'Der ganze Zugriff endet: Dieses Token, seine Familie und alle ihre Zugriffstoken gelten sofort nicht mehr.',

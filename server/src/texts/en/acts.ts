@@ -16,7 +16,7 @@ export const ACTS = {
     },
     join: { title: (name: string) => `Add a member to ${name}`, yes: 'Add member' },
     leave: {
-      title: (name: string) => `Remove a member from ${name}?`,
+      title: (name: string, user: string) => `Remove ${user} from the group ${name}?`,
       text: 'The user loses the clients that they may use only as a member. Their tokens for these clients stop working at once.',
       yes: 'Remove',
     },
@@ -55,7 +55,7 @@ export const ACTS = {
       yes: 'End sessions',
     },
     end_session: {
-      title: (name: string) => `End this session of ${name}?`,
+      title: (name: string, browser: string) => `End the session of ${name} (${browser})?`,
       text: 'The user is signed out of this browser. Tokens of this session stop working at once. Tokens for use while away stay active.',
       yes: 'End session',
     },
@@ -65,7 +65,7 @@ export const ACTS = {
       yes: 'End all access',
     },
     end_grant: {
-      title: (name: string) => `End this grant of ${name}?`,
+      title: (name: string, application: string) => `End the grant of ${name} to ${application}?`,
       text: 'All tokens of the grant stop working at once. The user can grant access again.',
       yes: 'End',
     },
@@ -92,7 +92,7 @@ export const ACTS = {
       yes: 'Remove second factors',
     },
     remove_factor: {
-      title: (name: string) => `Remove this factor of ${name}?`,
+      title: (name: string, factor: string) => `Remove a factor of ${name} (${factor})?`,
       text: 'All sessions end, and all tokens stop working at once. Recovery codes go with the last other factor. Without any factor, the user needs only the password to sign in.',
       yes: 'Remove factor',
     },
@@ -102,14 +102,14 @@ export const ACTS = {
       yes: 'Let them count',
     },
     unlink: {
-      title: (name: string) => `Remove this link of ${name}?`,
+      title: (name: string, provider: string) => `Remove the link of ${name} to ${provider}?`,
       text: 'The user can no longer sign in with this account. The sessions that came through it end.',
       yes: 'Remove link',
     },
     unlock: { title: (name: string) => `Unlock ${name}`, yes: 'Unlock' },
     join: { title: (name: string) => `Add ${name} to a group`, yes: 'Add to a group' },
     leave: {
-      title: (name: string) => `Remove ${name} from this group?`,
+      title: (name: string, group: string) => `Remove ${name} from the group ${group}?`,
       text: 'The user loses the clients that they may use only as a member. Their tokens for these clients stop working at once.',
       yes: 'Remove from the group',
     },
@@ -225,7 +225,7 @@ export const ACTS = {
     },
     edit: { title: (name: string) => `Change the texts of ${name}`, yes: 'Change texts' },
     remove: {
-      title: (name: string) => `Remove the texts of ${name}?`,
+      title: (name: string, api: string) => `Remove the texts of ${name}${api && ` (${api})`}?`,
       text: 'Users then see only the name of the scope. Clients can still use it.',
       yes: 'Remove texts',
     },

@@ -87,6 +87,7 @@ export const CONSOLE = {
     unpicked: {
       users: 'Select at least one user.',
       clients: 'Select at least one client.',
+      groups: 'Select at least one group.',
       tokens: 'Select at least one token.',
     },
     select: (name: string) => `Select ${name}`,
@@ -97,6 +98,8 @@ export const CONSOLE = {
       unlock: 'Unlock',
       end_sessions: 'End sessions',
       join: 'Add to group',
+      leave: 'Remove from group',
+      remove: 'Remove',
       revoke_all: 'Revoke all tokens',
       revoke: 'Revoke',
     },
@@ -106,6 +109,8 @@ export const CONSOLE = {
       unlock: (what: string) => `Unlock ${what}?`,
       end_sessions: (what: string) => `End all sessions of ${what}?`,
       join: (what: string) => `Add ${what} to a group?`,
+      leave: (what: string) => `Remove ${what} from a group?`,
+      remove: (what: string) => `Remove ${what}?`,
       revoke_all: (what: string) => `Revoke all tokens of ${what}?`,
       revoke: (what: string) => `Revoke ${what}?`,
     },
@@ -116,6 +121,10 @@ export const CONSOLE = {
       unlock: 'They can try to sign in again at once. Do it only if you know that the attempts were theirs.',
       end_sessions: 'They are signed out of every browser. Tokens of these sessions stop working at once.',
       join: 'They get the clients of the group, and its sign-in policy.',
+      leave:
+        'They lose the clients that they may use only as members. Their tokens for these clients stop working at once.',
+      remove:
+        'All memberships end, and applications no longer see the groups. A sign-in policy of a group ends with it. This cannot be undone. A group stays while a client is for it.',
       revoke_all: 'All tokens that they have stop working at once, for every user. They can get new ones.',
       revoke:
         'They stop working at once, with the tokens that were issued with them. With a refresh token, its whole grant ends.',
@@ -130,6 +139,8 @@ export const CONSOLE = {
       unlock: 'Will be unlocked.',
       end_sessions: 'Will be signed out.',
       join: 'Will be added.',
+      leave: 'Will be removed from the group.',
+      remove: 'Will be removed.',
       revoke_all: 'Loses all tokens.',
       revoke: 'Will be revoked.',
     },
@@ -139,11 +150,15 @@ export const CONSOLE = {
       unlock: 'Is not locked.',
       end_sessions: 'Is not signed in anywhere.',
       join: 'Is already a member.',
+      leave: 'Is not a member.',
+      remove: 'Is already gone.',
       revoke_all: 'Has no active tokens.',
       revoke: 'Is inactive already.',
     },
     endsSessions: (count: number, shown: string) =>
       count === 0 ? 'No session ends.' : count === 1 ? '1 session ends.' : `${shown} sessions end.`,
+    losesMembers: (count: number, shown: string) =>
+      count === 0 ? 'Has no members.' : count === 1 ? '1 member leaves:' : `${shown} members leave:`,
     outcome: 'Outcome',
     succeeded: 'Done',
     refused: 'Refused',
@@ -308,7 +323,11 @@ export const CONSOLE = {
   descendantCount: (tokens: number, active: number) => `${tokens}, ${active} of them active`,
   pictureText: (boxes: string) => `What the token belongs to: ${boxes}`,
   revokeToken: 'Revoke token',
-  revokeTokenTitle: 'Revoke this token?',
+  /** @param client absent if the token has no record yet */
+  revokeTokenTitle: (client?: string, user?: string) => {
+    if (client === undefined) return 'Revoke this token?';
+    return `Revoke the token of ${client}${user === undefined ? '' : ` for ${user}`}?`;
+  },
   revokeTokenText: 'The token and the tokens that were issued with it stop working at once.',
   revokeRefreshText:
     'The whole grant ends: this token, its family and all their access tokens stop working at once.',
