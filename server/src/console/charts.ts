@@ -7,6 +7,8 @@ import type { Html } from '../texts/formats/html.ts';
 import { reasonLabel, type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { CHART_SCRIPT } from './chart_library.ts';
+import { rawName } from './forms.ts';
+import { urlOf } from './frame.ts';
 
 /** Reasons of refusals that have a series of their own. */
 const MAX_REASONS = 5;
@@ -14,7 +16,7 @@ const MAX_REASONS = 5;
 /** A line in a chart. */
 interface Series {
   readonly label: string;
-  /** The code of a reason, of which the label is the beginning of its sentence. */
+  /** The code of a reason, which is short. The label is the beginning of its sentence. */
   readonly code?: string;
   /** One per minute; `null` if nothing happened that could be measured. */
   readonly values: readonly (number | null)[];
@@ -212,23 +214,29 @@ export function chartsSection(base: string, samples: readonly Sample[], texts: T
   const figures = figuresOf(samples, texts);
   return html`<p class="note">${words.about}<span id="live" hidden> ${words.live}</span></p>
 <p id="stopped" class="caution" role="status" hidden><span>${words.stopped}</span></p>
-<div class="charts" data-url="${base}/figures" data-figures="${JSON.stringify(figures)}">
-${figures.charts.map((chart) => chartOf(chart, words))}</div>
+<div class="charts" data-url="${base}/figures" data-help="${urlOf(base, 'help')}" data-figures="${JSON.stringify(figures)}">
+${figures.charts.map((chart) => chartOf(chart, base, words))}</div>
 <script src="${base}/uplot.js?v=${LIBRARY_TAG}"></script>
 <script>${raw(CHARTS_SCRIPT)}</script>`;
 }
 
-function chartOf({ id, title, series }: Chart, words: Texts['console']['charts']): Html {
+function chartOf({ id, title, series }: Chart, base: string, words: Texts['console']['charts']): Html {
   return html`<section id="chart-${id}" class="chart" aria-labelledby="title-${id}">
 <h3 id="title-${id}">${title}</h3>
 <div class="plot" aria-hidden="true" hidden></div>
 <table>
 <thead><tr><th scope="col"><span class="unseen">${words.series}</span></th>${[words.last, words.whole, words.highest].map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
 <tbody>
-${series.map(({ label, code, cells }, index) => html`<tr><th scope="row"${code === undefined ? '' : html` title="${code}"`}><span class="swatch s${String(index + 1)}"></span>${label}</th>${cells.map((text) => html`<td>${text}</td>`)}</tr>\n`)}</tbody>
+${series.map((one, index) => html`<tr><th scope="row"><span class="swatch s${String(index + 1)}"></span>${labelOf(one, base)}</th>${one.cells.map((text) => html`<td>${text}</td>`)}</tr>\n`)}</tbody>
 </table>
 </section>
 `;
+}
+
+/** A sentence is too long for a legend on narrow screens: there, the code leads to it. */
+function labelOf({ label, code }: Series, base: string): Html {
+  if (code === undefined) return html`${label}`;
+  return html`<a href="${urlOf(base, 'help', { about: code })}" title="${label}">${rawName(code, 0)}</a><span class="why">${label}</span>`;
 }
 
 /** Draws the figures above their tables, and fetches them again every now and then. */
@@ -287,10 +295,22 @@ function fill(chart) {
     const row = document.createElement('tr');
     const head = document.createElement('th');
     head.scope = 'row';
-    if (code) head.title = code;
     const swatch = document.createElement('span');
     swatch.className = 'swatch s' + (index + 1);
-    head.append(swatch, label);
+    head.append(swatch);
+    if (code) {
+      const link = document.createElement('a');
+      link.href = charts.dataset.help + '?about=' + code;
+      link.title = label;
+      const raw = document.createElement('code');
+      raw.className = 'raw';
+      for (const part of code.split(/(?<=_)/)) raw.append(document.createElement('wbr'), part);
+      link.append(raw);
+      const why = document.createElement('span');
+      why.className = 'why';
+      why.textContent = label;
+      head.append(link, why);
+    } else head.append(label);
     row.append(head, ...cells.map((text) => {
       const cell = document.createElement('td');
       cell.textContent = text;

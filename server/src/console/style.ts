@@ -143,6 +143,8 @@ export const CONSOLE_STYLE = `${FRAME}
 .charts th:first-child { padding-left: 0; text-align: left; }
 .charts thead th { color: var(--muted); overflow-wrap: normal; }
 .charts td { white-space: nowrap; }
+.charts .why { display: none; color: var(--muted); }
+@media (min-width: 64rem) { .charts .why { display: block; padding-left: 1.75rem; } }
 .swatch { display: inline-block; width: 1.25rem; margin-right: .5rem; vertical-align: middle; border-top: 3px solid; }
 ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} var(--chart-${index + 1}); }`).join('\n')}
 @media (min-width: 40rem) { .profile > div { align-items: baseline; } }
