@@ -1,6 +1,6 @@
 // Measures one process that serves: counts from its log lines and events, and asks its parts at a scrape.
 
-import type { AdministrableStorage, FetchDocument, ServerEvent } from '@grantd/core';
+import { type AdministrableStorage, type FetchDocument, isUnchecked, type ServerEvent } from '@grantd/core';
 import type { Provider } from '../config/providers.ts';
 import type { ClockWatch } from '../data/clock_watch.ts';
 import type { Database, OpenDatabase } from '../data/database.ts';
@@ -13,7 +13,8 @@ import { measureRuntime, readRuntime } from './runtime.ts';
 
 /** What a running server is asked at a scrape. */
 export interface Watched {
-  readonly storage: Pick<AdministrableStorage, 'statistics' | 'keys'>;
+  readonly storage: Pick<AdministrableStorage, 'statistics' | 'keys'> &
+    Partial<Pick<AdministrableStorage, 'clients'>>;
   readonly connections?: OpenDatabase['connections'];
   /** Whether the server can answer requests and write. */
   isReady(): Promise<boolean>;
@@ -39,19 +40,26 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 
 const MAX_CLIENTS = 100;
 
+/** Clients that are remembered as not named, so that few requests look one up. */
+const MAX_UNNAMED = 1000;
+
 export class Monitor {
   readonly meter = new Meter();
   readonly #maxClients: number;
   readonly #clients = new Set<string>();
+  readonly #unnamed = new Set<string>();
   /** Streams of each client, also of those that have left. */
   readonly #followers = new Map<string, number>();
   #watched: Watched | undefined;
   /** Counts of stores that a reload has replaced, by metric and labels. */
   readonly #replaced = new Map<string, number>();
 
-  /** @param maxClients that metrics name */
   readonly #clock: () => number;
 
+  /**
+   * @param maxClients that metrics name. Strangers who register clients use up only the first half of the names: the
+   * others are for clients that have not registered themselves.
+   */
   constructor(maxClients = MAX_CLIENTS, clock: () => number = Date.now) {
     this.#maxClients = maxClients;
     this.#clock = clock;
@@ -235,13 +243,31 @@ export class Monitor {
     if (hasIdToken) this.meter.add('grantd_tokens_issued_total', 1, 'id_token', grantType);
   }
 
-  /** The client’s identifier, if it is one of the first. Events name only registered clients. */
+  /** The client’s identifier, if it has a name in the metrics. Events name only registered clients. */
   #nameOf(clientId: string | undefined): string {
     if (clientId === undefined) return '';
     if (this.#clients.has(clientId)) return clientId;
-    if (this.#clients.size >= this.#maxClients) return 'other';
+    if (this.#clients.size >= this.#maxClients / 2) {
+      if (!this.#unnamed.has(clientId)) void this.#nameIfChecked(clientId);
+      return 'other';
+    }
     this.#clients.add(clientId);
     return clientId;
+  }
+
+  /** Gives a client a name from its next request on, unless it has registered itself. */
+  async #nameIfChecked(clientId: string): Promise<void> {
+    if (this.#clients.size >= this.#maxClients) return;
+    if (this.#unnamed.size >= MAX_UNNAMED) this.#unnamed.clear();
+    this.#unnamed.add(clientId);
+    try {
+      const client = await this.#watched?.storage.clients?.get(clientId);
+      if (client && !isUnchecked(client) && this.#clients.size < this.#maxClients)
+        this.#clients.add(clientId);
+    } catch {
+      // The database does not answer, and says so elsewhere. A later request asks again.
+      this.#unnamed.delete(clientId);
+    }
   }
 }
 
