@@ -35,6 +35,8 @@ class Process {
   performed = 0;
   /** Called by each performance, with its number. */
   perform = async (number: number): Promise<Response> => new Response(`result ${number}`, { status: 201 });
+  /** What its forms decide about. */
+  subject: string | undefined;
   readonly failures: unknown[] = [];
   readonly #app: Hono;
 
@@ -46,7 +48,9 @@ class Process {
       clock: () => this.nowMs,
     });
     const requestLog = { failure: (...given: unknown[]) => this.failures.push(given) };
-    const app = new Hono<{ Variables: { plain: { url: string; body: string } } }>();
+    const app = new Hono<{
+      Variables: { plain: { url: string; body: string }; earlier?: string; decision?: string };
+    }>();
     app.get('/form', async (c) => c.text(await formTokens.make(c, 'test')));
     app.use(async (c, next) => {
       c.set('plain', { url: c.req.path, body: await c.req.text() });
@@ -55,15 +59,19 @@ class Process {
     app.use(
       answerOnce(
         {
-          ...{ cookies, formAnswers, countAnswer: countAnswers(() => this.nowMs) },
+          ...{ cookies, formAnswers, countAnswer: countAnswers(() => this.nowMs), clock: () => this.nowMs },
           requestLog: requestLog as unknown as RequestLog,
         },
-        sentForm({ formTokens }),
+        sentForm({ formTokens, pending: { decided: async () => this.subject } }),
       ) as never,
     );
-    app.post('/form', () => {
+    app.post('/form', async (c) => {
+      const earlier = c.get('earlier');
+      if (earlier !== undefined) return c.text(`earlier ${earlier}`);
       this.performed += 1;
-      return this.perform(this.performed);
+      const response = await this.perform(this.performed);
+      if (this.subject !== undefined && response.ok) c.set('decision', 'denied');
+      return response;
     });
     app.onError((error, c) => c.text(error.message, error instanceof StorageFault ? 503 : 500));
     this.#app = app as unknown as Hono;
@@ -167,6 +175,53 @@ for (const database of DATABASES) {
       assert.equal(other.performed, 0);
     });
 
+    test('decides before all other forms about the same, in each process and for an hour', async (t) => {
+      const processes = await newProcesses(t);
+      const [one, other] = processes;
+      for (const process of processes) {
+        process.subject = 'a request';
+        process.perform = async (number) => {
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          return new Response(`result ${number}`);
+        };
+      }
+      const form = await one.open();
+      const page = await one.open(form.cookie);
+      const [first, second, third] = await Promise.all([
+        one.send(form),
+        one.send({ ...form, answer: 'no' }),
+        one.send(page),
+      ]);
+      assert.deepEqual([first, second, third], ['200 result 1', '200 earlier denied', '200 earlier denied']);
+      assert.deepEqual([await one.send(form), await other.send(form)], ['200 result 1', '200 result 1']);
+      assert.equal(await other.send(page), '200 earlier denied');
+      const inSession = { ...form, cookie: `${form.cookie}; grantd_session=another` };
+      assert.equal(await other.send(inSession), '200 earlier denied', 'the same form in another session');
+      for (const process of processes) process.nowMs += 10_000;
+      assert.equal(await other.send(form), '200 earlier denied', 'after ten seconds');
+      const stranger = await one.open();
+      assert.equal(await one.send(stranger), '200 result 2', 'another browser');
+      for (const process of processes) process.nowMs += 60 * 60 * 1000 - 10_000;
+      assert.equal(await one.send(page), '200 result 3', 'after an hour');
+      one.subject = 'another request';
+      assert.equal(await one.send(page), '200 result 4');
+      assert.equal(other.performed, 0);
+    });
+
+    test('leaves the decision to the next form if it has decided nothing', async (t) => {
+      const processes = await newProcesses(t);
+      const [one, other] = processes;
+      for (const process of processes) {
+        process.subject = 'a request';
+        process.perform = async (number) => new Response(`result ${number}`, { status: 400 });
+      }
+      const form = await one.open();
+      assert.deepEqual(
+        [await one.send(form), await one.send(form), await other.send(await one.open(form.cookie))],
+        ['400 result 1', '400 result 2', '400 result 1'],
+      );
+    });
+
     test('gets the answer only in the session that it was sent in, or in the one that it has begun', async (t) => {
       const [one, other] = await newProcesses(t);
       one.perform = async (number) =>
@@ -268,7 +323,7 @@ for (const database of DATABASES) {
       for (let sent = 1; sent < 40; sent++) forms.push(await process.open(cookie));
       const answers: string[] = [];
       for (const form of forms) answers.push(await process.send(form));
-      await apiRequests.flush();
+      await opened.gatheredWrites.flush();
       assert.equal(stored.size, 1 + 32);
       const [last = assert.fail()] = forms.slice(-1);
       assert.equal(await process.send(last), answers.at(-1), 'the newest');
@@ -276,10 +331,10 @@ for (const database of DATABASES) {
       const [oldest = assert.fail()] = forms;
       assert.notEqual(await process.send(oldest), answers[0]);
       process.perform = async () => new Response('x'.repeat(64 * 1024 + 1));
-      await apiRequests.flush();
+      await opened.gatheredWrites.flush();
       const before = stored.size;
       await process.send(await process.open());
-      await apiRequests.flush();
+      await opened.gatheredWrites.flush();
       assert.equal(stored.size, before, 'a download');
     });
 
@@ -288,7 +343,9 @@ for (const database of DATABASES) {
       assert.ok(opened);
       let nowMs = Date.parse('2026-01-01T00:00:00Z');
       const next = new ServerSecret<ProgramSecretUse>(['n'.repeat(32), 's'.repeat(32)]);
-      const app = new Hono<{ Variables: { plain: { url: string; body: string } } }>();
+      const app = new Hono<{
+        Variables: { plain: { url: string; body: string }; earlier?: string; decision?: string };
+      }>();
       app.post('/:secret/:act', async (c) => {
         const secret = c.req.param('secret') === 'next' ? next : SECRET;
         const formTokens = new FormTokens(new Cookies('http://localhost'), secret);
@@ -332,11 +389,11 @@ for (const database of DATABASES) {
         },
       });
       for (const form of [await process.open(), await process.open()]) await process.send(form);
-      await apiRequests.flush();
+      await opened.gatheredWrites.flush();
       assert.equal(keys.length, 2);
       for (const key of keys) assert.ok((await apiRequests.find(key, process.nowMs))?.sealed);
       await Promise.all(writes);
-      await apiRequests.flush();
+      await opened.gatheredWrites.flush();
     });
 
     test('keeps its answer if the database fails after it was performed', async (t) => {

@@ -6,6 +6,7 @@ import type { OpenDatabase } from '../src/data/database.ts';
 import type { Passkey } from '../src/data/factors.ts';
 import type { NewPerson, Person } from '../src/data/people.ts';
 import { MAX_SIGN_INS, SIGN_IN_KEPT_MS, type StoredSession } from '../src/data/sessions.ts';
+import { GatheredWrites, type TableCall } from '../src/data/tables.ts';
 import type { WaysToSignIn } from '../src/data/ways_to_sign_in.ts';
 import { NO_PASSWORD } from '../src/data/ways_to_sign_in.ts';
 import { DATABASES } from './harness/databases.ts';
@@ -67,6 +68,21 @@ async function addLinkedPerson(
   assert.equal(isAdded, true);
   return { subject, link: linked?.id ?? assert.fail(), passkey };
 }
+
+test('gathered statements of several callers run in one write, in the order of their keys', async () => {
+  const writes: (readonly unknown[])[] = [];
+  const gathered = new GatheredWrites({ run: async (...calls) => void writes.push(calls) });
+  const calls = ['b', 'a', 'c'].map((key) => [key, { sql: key } as unknown as TableCall] as const);
+  const added = calls.map(([key, call]) => gathered.add(key, call, call));
+  assert.equal(writes.length, 0);
+  await gathered.flush();
+  await Promise.all(added);
+  const sql = (call: unknown) => (call as TableCall).sql;
+  assert.deepEqual(
+    writes.map((write) => write.map(sql)),
+    [['a', 'a', 'b', 'b', 'c', 'c']],
+  );
+});
 
 for (const database of DATABASES) {
   describe(`the program's tables on ${database.name}`, { skip: database.absence }, () => {
@@ -399,6 +415,10 @@ for (const database of DATABASES) {
       assert.deepEqual(await countOnce(other.attempts, 1600), { attempts: 1, endsAtMs: 2100 });
       await one.attempts.end({ takenBack: ['key', 'unknown'], forgotten: [] });
       assert.deepEqual(await countOnce(other.attempts, 1700), { attempts: 1, endsAtMs: 2100 });
+      const end = one.attempts.endSoon({ takenBack: [], forgotten: ['key'] });
+      await one.gatheredWrites.flush();
+      assert.deepEqual(await countOnce(other.attempts, 1700), { attempts: 1, endsAtMs: 2200 });
+      await end;
     });
 
     test('an attempt counts under several keys up to the first that has reached its limit, and under no later one', async (t) => {

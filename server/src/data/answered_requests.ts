@@ -1,8 +1,6 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHmac } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { type ProgramSecret, type ProgramSecretUse, seal, unseal } from './secrets.ts';
-import { newIdentifier, type ProgramTables, type TableCall, table } from './tables.ts';
+import { type GatheredWrites, newIdentifier, type ProgramTables, table } from './tables.ts';
 
 /** What is stored of a request that may be repeated. */
 interface StoredRequest {
@@ -39,8 +37,6 @@ export interface ApiRequests {
     stored: StoredAttempt & { readonly sealed: string; readonly expiresAtMs: number },
     freed: readonly StoredAttempt[],
   ): Promise<void>;
-  /** Resolves once everything that `finishSoon` has gathered is written. Never rejects. */
-  flush(): Promise<void>;
   /** Frees the key of an attempt that has changed nothing. */
   forget(keyDigest: string, attempt: string): Promise<void>;
   /** Frees the key, whatever is stored under it. */
@@ -52,9 +48,6 @@ export interface StoredAttempt {
   readonly keyDigest: string;
   readonly attempt: string;
 }
-
-/** Milliseconds for which answers gather before they are written (ADR 212). */
-const GATHERED_MS = 20;
 
 export const REQUESTS = table(
   'api_requests',
@@ -80,10 +73,9 @@ const SQL = REQUESTS.statements({
   drop: `DELETE FROM grantd.api_requests WHERE ${ONE}`,
 });
 
-export function apiRequestsTable(tables: ProgramTables): ApiRequests {
+export function apiRequestsTable(tables: ProgramTables, gathered: GatheredWrites): ApiRequests {
   const find: ApiRequests['find'] = (keyDigest, nowMs) =>
     tables.first(SQL.find({ keyDigest, nowMs }), REQUESTS.recordOf);
-  const gathered = new GatheredWrites(tables);
   return {
     find,
     async begin(keyDigest, requestDigest, nowMs, expiresAtMs) {
@@ -98,46 +90,11 @@ export function apiRequestsTable(tables: ProgramTables): ApiRequests {
     },
     finish: (keyDigest, attempt, sealed, expiresAtMs) =>
       tables.run(SQL.finish({ keyDigest, attempt, sealed, expiresAtMs })),
-    finishSoon: (stored, freed) => gathered.add(SQL.finish(stored), ...freed.map((one) => SQL.forget(one))),
-    flush: () => gathered.flush(),
+    finishSoon: (stored, freed) =>
+      gathered.add(stored.keyDigest, SQL.finish(stored), ...freed.map((one) => SQL.forget(one))),
     forget: (keyDigest, attempt) => tables.run(SQL.forget({ keyDigest, attempt })),
     drop: (keyDigest) => tables.run(SQL.drop({ keyDigest })),
   };
-}
-
-/** Writes statements of several callers in one transaction. */
-class GatheredWrites {
-  readonly #tables: ProgramTables;
-  /** The statements belong to several requests, so they run in the context of none. */
-  readonly #inNone = AsyncLocalStorage.snapshot();
-  #calls: TableCall[] = [];
-  #gathering: Promise<void> | undefined;
-  /** Also those that still gather. */
-  readonly #writes = new Set<Promise<void>>();
-
-  constructor(tables: ProgramTables) {
-    this.#tables = tables;
-  }
-
-  /** @returns a promise that resolves once they are durable */
-  add(...calls: readonly TableCall[]): Promise<void> {
-    this.#calls.push(...calls);
-    if (this.#gathering !== undefined) return this.#gathering;
-    const write = this.#inNone(() => this.#write()).finally(() => this.#writes.delete(write));
-    this.#writes.add(write);
-    this.#gathering = write;
-    return write;
-  }
-
-  async flush(): Promise<void> {
-    await Promise.allSettled(this.#writes);
-  }
-
-  async #write(): Promise<void> {
-    await pause(GATHERED_MS);
-    this.#gathering = undefined;
-    await this.#tables.run(...this.#calls.splice(0));
-  }
 }
 
 interface Parts {

@@ -1,5 +1,12 @@
 import { personAct } from './people.ts';
-import { type ProgramTables, recorded, statement, type TableCall, table } from './tables.ts';
+import {
+  type GatheredWrites,
+  type ProgramTables,
+  recorded,
+  statement,
+  type TableCall,
+  table,
+} from './tables.ts';
 
 /**
  * Sign-in attempts per time window, by opaque keys. Every method rejects with a `StorageFault` if the database does not
@@ -20,7 +27,14 @@ export interface Attempts {
    */
   forgetNames(nameDigests: readonly string[], subject: string): Promise<void>;
   /** Subtracts an attempt from some keys, and forgets others, in one write. */
-  end(keys: { readonly takenBack: readonly string[]; readonly forgotten: readonly string[] }): Promise<void>;
+  end(keys: EndedKeys): Promise<void>;
+  /** As `end`, in one write with what other requests store within some milliseconds (ADR 224). */
+  endSoon(keys: EndedKeys): Promise<void>;
+}
+
+interface EndedKeys {
+  readonly takenBack: readonly string[];
+  readonly forgotten: readonly string[];
 }
 
 /** A key with its limit. */
@@ -96,7 +110,11 @@ function forgetNames(digests: readonly string[]): TableCall {
   return ATTEMPTS.dynamic(sql, Object.fromEntries(names.map((name, index) => [name, digests[index]])));
 }
 
-export function attemptsTable(tables: ProgramTables): Attempts {
+export function attemptsTable(tables: ProgramTables, gathered: GatheredWrites): Attempts {
+  const endOf = ({ takenBack, forgotten }: EndedKeys): readonly TableCall[] => [
+    ...takenBack.map((keyDigest) => SQL.takeBack({ keyDigest })),
+    ...forgotten.map((keyDigest) => SQL.forget({ keyDigest })),
+  ];
   return {
     async count(keys, nowMs) {
       const earlier: Record<string, string | number> = {};
@@ -111,10 +129,7 @@ export function attemptsTable(tables: ProgramTables): Attempts {
     ofName: (nameDigest, nowMs) => tables.list(SQL.ofName({ nameDigest, nowMs }), ATTEMPTS.recordOf),
     forgetNames: (nameDigests, subject) =>
       tables.run(recorded(forgetNames(nameDigests), personAct('person_unlocked', subject))),
-    end: ({ takenBack, forgotten }) =>
-      tables.run(
-        ...takenBack.map((keyDigest) => SQL.takeBack({ keyDigest })),
-        ...forgotten.map((keyDigest) => SQL.forget({ keyDigest })),
-      ),
+    end: (keys) => tables.run(...endOf(keys)),
+    endSoon: (keys) => gathered.add([...keys.takenBack, ...keys.forgotten][0] ?? '', ...endOf(keys)),
   };
 }

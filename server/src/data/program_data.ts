@@ -17,6 +17,7 @@ import { type LogoutDeliveries, logoutDeliveriesTable, type Sessions, sessionsTa
 import {
   askStorage,
   type FullDisk,
+  GatheredWrites,
   type ProgramTables,
   statement,
   statements,
@@ -41,6 +42,8 @@ export interface ProgramData {
   readonly logoutDeliveries: LogoutDeliveries;
   readonly mails: Mails;
   readonly mailedLinks: MailedLinks;
+  /** Also the writes that `finishSoon` and `endSoon` gather. */
+  readonly gatheredWrites: GatheredWrites;
   readonly apiRequests: ApiRequests;
   readonly upstreamIdentities: UpstreamIdentities;
   readonly pairwiseSecret: StoredPairwiseSecret;
@@ -76,6 +79,7 @@ export function programData(
   storage: Pick<AdministrableStorage, 'clients' | 'eventsAfter'>,
   disk?: FullDisk,
 ): ProgramData {
+  const gatheredWrites = new GatheredWrites(tables);
   const consents = consentsTable(tables);
   const consentSweep = new ConsentSweep({ consents, clients: storage.clients });
   const sweepUnused = (limit: number, unusedFor: number, nowMs: number): Promise<number> | number => {
@@ -95,12 +99,13 @@ export function programData(
     personalTokens: personalTokensTable(tables),
     scopeTexts: scopeTextsTable(tables),
     deniedDocuments: deniedDocumentsTable(tables),
-    attempts: attemptsTable(tables),
+    attempts: attemptsTable(tables, gatheredWrites),
     factors: factorsTable(tables),
     logoutDeliveries: logoutDeliveriesTable(tables),
     mails: mailsTable(tables),
     mailedLinks: mailedLinksTable(tables),
-    apiRequests: apiRequestsTable(tables),
+    gatheredWrites,
+    apiRequests: apiRequestsTable(tables, gatheredWrites),
     upstreamIdentities: upstreamIdentitiesTable(tables),
     pairwiseSecret: pairwiseSecretTable(tables),
     auditTrail: new AuditTrail(tables, issuer, storage),

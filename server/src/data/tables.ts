@@ -1,6 +1,8 @@
 // The columns of the program's tables, and statements with named parameters (ADR 153). Values are bound by position: the
 // names are resolved once, when a statement is made.
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type ActType, type Awaitable, type EventFacts, type EventOrigin, StorageFault } from '@grantd/core';
 import { CachedRows } from '@grantd/core/internal/platform/cache';
 import {
@@ -306,6 +308,55 @@ export class ProgramTables {
   /** As `change`. @returns whether there is a row */
   async changes(...calls: readonly AnyCall[]): Promise<boolean> {
     return (await this.change(...calls)).length > 0;
+  }
+}
+
+/** Milliseconds for which statements gather before they are written (ADR 212). */
+const GATHERED_MS = 20;
+
+interface GatheredCalls {
+  readonly firstKey: string;
+  readonly calls: readonly TableCall[];
+}
+
+/** Writes what need not be stored before a response, in one transaction for all callers of some milliseconds. */
+export class GatheredWrites {
+  readonly #tables: Pick<ProgramTables, 'run'>;
+  /** The statements belong to several requests, so they run in the context of none. */
+  readonly #inNone = AsyncLocalStorage.snapshot();
+  #waiting: GatheredCalls[] = [];
+  #gathering: Promise<void> | undefined;
+  /** Also those that still gather. */
+  readonly #writes = new Set<Promise<void>>();
+
+  constructor(tables: Pick<ProgramTables, 'run'>) {
+    this.#tables = tables;
+  }
+
+  /**
+   * @param firstKey of the rows that the statements change. Those of all callers run in the order of this key, so that no
+   * two transactions wait for each other on PostgreSQL
+   * @returns a promise that resolves once they are durable
+   */
+  add(firstKey: string, ...calls: readonly TableCall[]): Promise<void> {
+    this.#waiting.push({ firstKey, calls });
+    if (this.#gathering !== undefined) return this.#gathering;
+    const write = this.#inNone(() => this.#write()).finally(() => this.#writes.delete(write));
+    this.#writes.add(write);
+    this.#gathering = write;
+    return write;
+  }
+
+  /** Resolves once everything that has gathered is written. Never rejects. */
+  async flush(): Promise<void> {
+    await Promise.allSettled(this.#writes);
+  }
+
+  async #write(): Promise<void> {
+    await pause(GATHERED_MS);
+    this.#gathering = undefined;
+    const gathered = this.#waiting.splice(0).sort((one, other) => (one.firstKey < other.firstKey ? -1 : 1));
+    await this.#tables.run(...gathered.flatMap(({ calls }) => calls));
   }
 }
 

@@ -64,7 +64,7 @@ import {
   Visitors,
 } from './browser/request.ts';
 import { BrowserSessions } from './browser/sessions.ts';
-import { consentFlow, type Decision } from './consent/consent.ts';
+import { consentFlow } from './consent/consent.ts';
 import { deviceFlow } from './device/device.ts';
 import type { OperatorShown } from './drawing/brand.ts';
 import { Drawing } from './drawing/drawing.ts';
@@ -246,7 +246,7 @@ export function openPages(
   const countAnswer = countAnswers(clock);
   const performedForms = new PerformedForms({ formTokens, requestLog, answers: answersOf() });
   const answers = (sent: Parameters<typeof answerOnce>[1]) =>
-    answerOnce({ cookies, requestLog, formAnswers, countAnswer }, sent);
+    answerOnce({ cookies, requestLog, formAnswers, countAnswer, clock }, sent);
 
   // What draws, and the steps between pages.
   const shown = operatorShown(operator, issuer, basePath);
@@ -298,10 +298,7 @@ export function openPages(
       mailbox: settings.demo && settings.smtpUrl === undefined ? mail?.queue : undefined,
     }),
     authorizeFlow({ ...pages, authorization, showLogin: signIn.show }),
-    consentFlow({
-      ...{ ...pages, ...scopes, authorization, clients },
-      decisions: answersOf<Decision>(),
-    }),
+    consentFlow({ ...pages, ...scopes, authorization, clients }),
     signIn,
     server.device &&
       deviceFlow({ ...pages, devices: server.device, visits, visitors, authorization, limits }),
@@ -358,7 +355,7 @@ export function openPages(
   return listenerOver(flows, {
     ...{ server, drawing, ownsGlobals },
     language: rememberLanguage(languageChoice),
-    answers: answers(sentForm({ formTokens })),
+    answers: answers(sentForm({ formTokens, pending })),
   });
 }
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { AdministrableStorage } from '@grantd/core';
+import { type AdministrableStorage, StorageFault } from '@grantd/core';
 import { byRecovery, METHODS } from '../access/acr.ts';
 import type { Attempts } from '../data/attempts.ts';
 import type { Passkey } from '../data/factors.ts';
@@ -83,7 +83,9 @@ export async function signIn(
     if ('refused' in checked) return { ...checked, ...tried };
     const state = await storage.getPrincipalState('subject', checked.person.subject);
     if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled', ...tried };
-    await limits.end({ takenBack: ofAddress, forgotten: [...ofEntries, ofName, ofPerson] });
+    const forgotten = [...ofEntries, ofName, ofPerson];
+    // If this fails, the attempts count until their windows end, as after a crash (ADR 224).
+    limits.end({ takenBack: ofAddress, forgotten, isSoon: true }).catch(unlessOutage);
     return checked;
   };
   const attempt = async (): Promise<SignIn> => {
@@ -338,6 +340,16 @@ export interface Count {
   readonly triedSubject?: string;
 }
 
+/** Counts of an attempt that has ended. */
+interface EndedCounts {
+  /** The attempt does not count, for example because no password was checked. */
+  readonly takenBack?: readonly Count[];
+  /** These start again. */
+  readonly forgotten?: readonly Count[];
+  /** Whether it is written some milliseconds later, together with other writes. Default: false. */
+  readonly isSoon?: boolean;
+}
+
 /** A count that has reached its limit. */
 interface ReachedLimit {
   readonly count: Count;
@@ -384,17 +396,10 @@ export class AttemptLimits {
   /**
    * Ends an attempt. Give the counts in the same order each time, so that no two transactions wait for each other on
    * PostgreSQL.
-   * @param counts `takenBack`: attempts without a password check. `forgotten`: counts that start again
    */
-  async end({
-    takenBack = [],
-    forgotten = [],
-  }: {
-    readonly takenBack?: readonly Count[];
-    readonly forgotten?: readonly Count[];
-  }): Promise<void> {
+  async end({ takenBack = [], forgotten = [], isSoon = false }: EndedCounts): Promise<void> {
     if (takenBack.length + forgotten.length === 0) return;
-    await this.#attempts.end({
+    await this.#attempts[isSoon ? 'endSoon' : 'end']({
       takenBack: await this.#keysOf(takenBack),
       forgotten: await this.#keysOf(forgotten),
     });
@@ -425,6 +430,10 @@ export class AttemptLimits {
     const key = await this.#secret.key('sign_in_attempt');
     return counts.map(({ name, place }) => `${digestOfName(key, name)}.${digestOf(key, name, place)}`);
   }
+}
+
+function unlessOutage(error: unknown): void {
+  if (!(error instanceof StorageFault)) throw error;
 }
 
 /** Begins the keys of all places of a name, so that an operator can unlock it. Short, because keys are not secret. */

@@ -308,7 +308,7 @@ function serviceOf(given: Given, data: Data, parts: Parts): Service {
     },
     async end({ hasSuccessor } = { hasSuccessor: false }) {
       try {
-        await Promise.all([unfinished.end(), uses.write(), server.flush(), instance.apiRequests.flush()]);
+        await Promise.all([unfinished.end(), uses.write(), server.flush(), instance.gatheredWrites.flush()]);
         // Changes of the last requests.
         if (sweeps && !hasSuccessor) await sealOnce(instance, log);
       } finally {

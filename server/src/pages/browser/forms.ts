@@ -1,6 +1,6 @@
 // Forms: tokens that bind them to a browser, and answers. A form, or the answer of a provider, that is sent twice is
 // performed once: both requests get the same answer.
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
@@ -15,6 +15,7 @@ import type { PasskeyAnswer } from '../../people/passkeys.ts';
 import type { Cookies } from './cookies.ts';
 import {
   bodyOf,
+  type Decision,
   type PageContext,
   type PageEnvironment,
   PageProblem,
@@ -58,7 +59,7 @@ export class FormTokens {
     }
     const key = await this.#secret.key('form_token');
     const serial = randomBytes(SERIAL_BYTES).toString('base64url');
-    return tokenOf(key, browser, serial, purposeOf(key, about));
+    return tokenOf(key, browser, serial, purposeOf(about));
   }
 
   /** The cookie that identifies this browser to forms; `undefined` before its first form. */
@@ -73,7 +74,7 @@ export class FormTokens {
     const [serial = '', purpose = ''] = token.split('.');
     const keys = browser === '' ? [] : await this.#secret.keys('form_token');
     const key = keys.find((item) => isEqual(tokenOf(item, browser, serial, purpose), token));
-    return key && { browser, form, key, purpose };
+    return key && { browser, form, purpose, all: `${c.get('plain').url}\n${bodyOf(c)}` };
   }
 
   /**
@@ -82,28 +83,24 @@ export class FormTokens {
    */
   async verified(c: PageContext, { page, about, clientId }: ExpectedForm): Promise<URLSearchParams> {
     const sent = c.get('sent') ?? (await this.sent(c));
-    if (sent === undefined || sent.purpose !== purposeOf(sent.key, [page, ...about]))
+    if (sent === undefined || sent.purpose !== purposeOf([page, ...about]))
       throw new PageProblem(page, 'form_foreign', clientId);
     return sent.form;
   }
 }
 
 function tokenOf(key: Uint8Array, browser: string, serial: string, purpose: string): string {
-  return `${serial}.${purpose}.${mac(key, [browser, serial, purpose])}`;
+  const mac = createHmac('sha256', key).update(JSON.stringify([browser, serial, purpose]));
+  return `${serial}.${purpose}.${mac.digest('base64url')}`;
 }
 
-/** Nested, so that it is never the MAC of a token. */
-function purposeOf(key: Uint8Array, about: readonly string[]): string {
-  return mac(key, [about]);
+function purposeOf(about: readonly string[]): string {
+  return hash('sha256', JSON.stringify(about), 'base64url');
 }
 
 function isEqual(expected: string, given: string): boolean {
   const [one, other] = [Buffer.from(expected), Buffer.from(given)];
   return one.length === other.length && timingSafeEqual(one, other);
-}
-
-function mac(key: Uint8Array, about: readonly unknown[]): string {
-  return createHmac('sha256', key).update(JSON.stringify(about)).digest('base64url');
 }
 
 /**
@@ -128,10 +125,22 @@ export interface FormAnswer {
   readonly body: string;
   /** The session cookie before the answer, and the one that the answer leaves. Empty if there is none. */
   readonly sessions: readonly string[];
+  /** Of a form that decides something. */
+  readonly decided?:
+    | {
+        readonly decision: Decision;
+        /** Everything that was sent. Other forms do not get the answer, and neither does this one after that time. */
+        readonly all: string;
+        readonly untilMs: number;
+      }
+    | undefined;
 }
 
 /** How long after an answer the same form gets it again. Also on a slow line, a second press comes sooner. */
 const KEPT_MS = 10_000;
+
+/** How long after a decision no other form decides. Milliseconds */
+const DECISION_KEPT_MS = 60 * 60 * 1000;
 
 /** After this time, a form whose process died may be sent again. */
 const PENDING_MS = 30_000;
@@ -150,21 +159,37 @@ interface AnswerNeeds {
   readonly requestLog: Pick<RequestLog, 'failure'>;
   readonly formAnswers: AnsweredRequests<FormAnswer>;
   readonly countAnswer: ReturnType<typeof countAnswers>;
+  readonly clock: () => number;
+}
+
+/** What a browser has sent, if this server may perform it only once. */
+export interface OnceSent {
+  readonly browser: string;
+  /** What is performed once. It is less than everything if a form decides something that other forms can decide too. */
+  readonly about: string;
+  /** Everything that was sent. */
+  readonly all: string;
+}
+
+/** `undefined` for everything else, such as a form that this server did not make for this browser, which is refused later. */
+type Sent = (c: PageContext) => Promise<OnceSent | undefined>;
+
+interface SentNeeds {
+  readonly formTokens: FormTokens;
+  /** What a form decides about; `undefined` if it decides nothing. */
+  readonly pending: { decided(c: PageContext): Promise<string | undefined> };
 }
 
 /**
- * What a browser has sent, if this server may perform it only once. `undefined` for everything else, such as a form that
- * this server did not make for this browser, which is refused later.
+ * A form that this server made for this browser, with what the user has typed. Of the forms that decide about a request,
+ * only the first one counts (ADR 225).
  */
-type Sent = (c: PageContext) => Promise<readonly string[] | undefined>;
-
-/** A form that this server made for this browser, with what the user has typed. */
-export function sentForm({ formTokens }: { readonly formTokens: FormTokens }): Sent {
+export function sentForm({ formTokens, pending }: SentNeeds): Sent {
   return async (c) => {
     if (c.req.method !== 'POST') return undefined;
     const sent = await formTokens.sent(c);
     c.set('sent', sent);
-    return sent && [sent.browser, c.get('plain').url, bodyOf(c)];
+    return sent && { ...sent, about: (await pending.decided(c)) ?? sent.all };
   };
 }
 
@@ -178,12 +203,12 @@ export function answerOnce(needs: AnswerNeeds, sent: Sent): MiddlewareHandler<Pa
   /** What this process is performing, or whose answer it is waiting for. */
   const pending = new Map<string, Promise<FormAnswer | undefined>>();
   return async (c, next) => {
-    const about = await sent(c);
-    if (about === undefined) return next();
-    const key = await formAnswers.digest(...about);
+    const once = await sent(c);
+    if (once === undefined) return next();
+    const key = await formAnswers.digest(once.browser, once.about);
     for (let other = pending.get(key); other !== undefined; other = pending.get(key)) {
       const answer = await other;
-      if (answer !== undefined) return repeat(c, needs, answer) ?? next();
+      if (answer !== undefined) return repeat(c, needs, answer, once) ?? next();
     }
     const { promise, resolve } = Promise.withResolvers<FormAnswer | undefined>();
     pending.set(key, promise);
@@ -195,19 +220,19 @@ export function answerOnce(needs: AnswerNeeds, sent: Sent): MiddlewareHandler<Pa
       } else {
         const before = needs.cookies.get(c, SESSION_COOKIE) ?? '';
         await next();
-        answer = await remember(c, needs, begun, [about[0] ?? '', before]);
+        answer = await remember(c, needs, begun, { ...once, before });
         return;
       }
     } finally {
       pending.delete(key);
       resolve(answer);
     }
-    return repeat(c, needs, answer) ?? next();
+    return repeat(c, needs, answer, once) ?? next();
   };
 }
 
 /** @returns the right to perform what the key stands for, or the answer of the process that has performed it */
-export async function beginOrWait<A>(answers: AnsweredRequests<A>, key: string): Promise<Attempt<A> | A> {
+async function beginOrWait<A>(answers: AnsweredRequests<A>, key: string): Promise<Attempt<A> | A> {
   for (;;) {
     const begun = await answers.begin(key, '', PENDING_MS);
     if (!('isSame' in begun)) return begun;
@@ -229,14 +254,15 @@ export async function beginOrWait<A>(answers: AnsweredRequests<A>, key: string):
  */
 async function remember(
   c: PageContext,
-  { cookies, requestLog, countAnswer }: AnswerNeeds,
+  { cookies, requestLog, countAnswer, clock }: AnswerNeeds,
   attempt: Attempt<FormAnswer>,
-  [browser, before]: readonly [browser: string, session: string],
+  { browser, about, all, before }: OnceSent & { readonly before: string },
 ): Promise<FormAnswer | undefined> {
   const { status, headers } = c.res;
+  const decision = c.get('decision');
   // A redirect has none, and asking for one takes as long as the rest.
   const body = headers.has('location') ? '' : await c.res.clone().text();
-  if (status >= 500 || body.length > MAX_BODY) {
+  if (status >= 500 || body.length > MAX_BODY || (about !== all && decision === undefined)) {
     await attempt.forget().catch((error: unknown) => logFailure(c, requestLog, error));
     return undefined;
   }
@@ -245,25 +271,32 @@ async function remember(
     ...{ status, headers: [...headers] },
     body: body === '' ? '' : (await pack(body)).toString('base64'),
     sessions: [before, session],
+    decided: decision && { decision, all, untilMs: clock() + KEPT_MS },
   };
-  const dropped = countAnswer({ session, browser, ...attempt });
-  attempt.finishSoon(answer, KEPT_MS, dropped).catch((error: unknown) => logFailure(c, requestLog, error));
+  const dropped = decision ? [] : countAnswer({ session, browser, ...attempt });
+  const keptMs = decision ? DECISION_KEPT_MS : KEPT_MS;
+  attempt.finishSoon(answer, keptMs, dropped).catch((error: unknown) => logFailure(c, requestLog, error));
   return answer;
 }
 
 /** Logs a failure to store an answer, which is no less true. */
-export function logFailure(c: PageContext, requestLog: Pick<RequestLog, 'failure'>, error: unknown): void {
+function logFailure(c: PageContext, requestLog: Pick<RequestLog, 'failure'>, error: unknown): void {
   const reason = error instanceof StorageFault ? 'storage_unavailable' : 'unexpected';
   requestLog.failure(requestIdOf(c), reason, error);
 }
 
-/** @returns `undefined` if the browser has another session by now */
+/** @returns `undefined` if the browser has another session by now, or if the answer is that of another form */
 function repeat(
   c: PageContext,
-  { cookies }: Pick<AnswerNeeds, 'cookies'>,
-  { status, headers, body, sessions }: FormAnswer,
+  { cookies, clock }: Pick<AnswerNeeds, 'cookies' | 'clock'>,
+  { status, headers, body, sessions, decided }: FormAnswer,
+  { all }: OnceSent,
 ): Promise<Response> | undefined {
-  if (!sessions.includes(cookies.get(c, SESSION_COOKIE) ?? '')) return undefined;
+  const isOther = decided !== undefined && (decided.all !== all || decided.untilMs <= clock());
+  if (isOther || !sessions.includes(cookies.get(c, SESSION_COOKIE) ?? '')) {
+    c.set('earlier', decided?.decision);
+    return undefined;
+  }
   const headersOf = () => headers.map(([name, value]): [string, string] => [name, value]);
   return (body === '' ? Promise.resolve(null) : unpack(Buffer.from(body, 'base64'))).then(
     (content) => new Response(content, { status, headers: headersOf() }),

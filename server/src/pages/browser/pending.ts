@@ -208,6 +208,13 @@ export class PendingPages {
     return this.resume(c, page, await this.request(sealed), sealed);
   }
 
+  /** The request that the consent page decides about, as text; `undefined` for other pages. */
+  async decided(c: PageContext): Promise<string | undefined> {
+    if (c.req.path !== `${this.#needs.basePath}/consent`) return undefined;
+    const pending = await this.request(c.req.query('pending') ?? '');
+    return pending?.kind === 'authorization' ? `decision\n${JSON.stringify(pending.parameters)}` : undefined;
+  }
+
   /** As `open`, for a request that comes from somewhere else than the page’s URL. */
   async resume(
     c: PageContext,

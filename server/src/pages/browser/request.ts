@@ -17,11 +17,14 @@ import type { KnownBrowsers, LanguageChoice } from './cookies.ts';
 export interface SentForm {
   readonly browser: string;
   readonly form: URLSearchParams;
-  /** The key of its token. */
-  readonly key: Uint8Array;
   /** The digest of its purpose. */
   readonly purpose: string;
+  /** Everything that was sent. */
+  readonly all: string;
 }
+
+/** What a user has answered about a request of a client. */
+export type Decision = 'allowed' | 'denied';
 
 export interface PageEnvironment {
   /** The sender's IP address; `secondsToWait` is present if the server refuses the request for now. */
@@ -31,6 +34,10 @@ export interface PageEnvironment {
     plain: HttpRequest;
     /** The form that it sends, once its token has been verified. */
     sent?: SentForm | undefined;
+    /** What an earlier form has decided about the same. */
+    earlier?: Decision | undefined;
+    /** What this form has decided. */
+    decision?: Decision;
     /** Path and query of the page that it gets, if it was not for that page (ADR 211). */
     ownAddress?: string;
   };

@@ -82,17 +82,10 @@ export class BrowserSessions {
     const nowMs = clock();
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
     const signIn = {
-      amr: how.amr,
-      userAgent: userAgentOf(c),
-      network: visitors.networkOf(c),
+      ...{ amr: how.amr, userAgent: userAgentOf(c), network: visitors.networkOf(c), lastSeenAtMs: nowMs },
       signedInAtMs: how.signedInAtMs ?? how.provedAtMs ?? nowMs,
-      lastSeenAtMs: nowMs,
     };
-    const fresh: StoredSession = {
-      id: newIdentifier(),
-      subject: person.subject,
-      ...signIn,
-    };
+    const fresh: StoredSession = { id: newIdentifier(), subject: person.subject, ...signIn };
 
     const prior = await this.#stored(c);
     const continues =

@@ -3,11 +3,10 @@ import { createHash } from 'node:crypto';
 import type { IssuingClientRepository } from '@grantd/core';
 import type { DetailsType } from '../../config/details_types.ts';
 import { isLoopback } from '../../config/networks.ts';
-import type { AnsweredRequests } from '../../data/answered_requests.ts';
 import type { ScopeTexts } from '../../data/consents.ts';
 import type { RequestLog } from '../../log/log.ts';
 import { requiredConsent } from '../../people/consents.ts';
-import { beginOrWait, type FormTokens, logFailure } from '../browser/forms.ts';
+import type { FormTokens } from '../browser/forms.ts';
 import type { AuthorizationPage, PendingPages } from '../browser/pending.ts';
 import { type PageContext, requestIdOf } from '../browser/request.ts';
 import type { BrowserSession, BrowserSessions } from '../browser/sessions.ts';
@@ -21,9 +20,6 @@ import { chooseAccountPage } from './choose_account_page.ts';
 import { consentPage } from './consent_page.ts';
 import { deniedPage } from './denied_page.ts';
 
-/** What a user has answered on the consent page. */
-export type Decision = 'allowed' | 'denied';
-
 /** What each page on the way to a client needs. */
 interface StepNeeds {
   readonly drawing: Drawing;
@@ -35,7 +31,6 @@ interface StepNeeds {
 }
 
 export interface ConsentNeeds extends StepNeeds {
-  readonly decisions: AnsweredRequests<Decision>;
   readonly scopeTexts: Pick<ScopeTexts, 'list'>;
   readonly clients: Pick<IssuingClientRepository, 'get'>;
   /** Types of authorization details by name. */
@@ -180,20 +175,16 @@ function showConsent(needs: ConsentNeeds) {
   };
 }
 
-/** Milliseconds in which another answer to the same request gets the first decision. */
-const DECISION_KEPT_MS = 60 * 60 * 1000;
-
 /**
  * `POST /consent`: returns to the client with a code or an error. Of several answers to one request, the first one counts.
  * The others change nothing: a browser without scripts can go back and press another button.
  */
 function submitConsent(needs: ConsentNeeds) {
-  const { decisions, formTokens, requestLog, drawing } = needs;
+  const { requestLog, drawing } = needs;
   return async (c: PageContext): Promise<Response> => {
     const opened = await openStep(c, needs, 'consent');
     if (opened instanceof Response) return opened;
-    const { sealed, authorization, pending, session } = opened;
-    const { subject } = session.person;
+    const { sealed, authorization, session } = opened;
     const clientId = authorization.client.id;
     const answered = c.req.query('question') ?? '';
     const form = await needs.formTokens.verified(c, {
@@ -206,26 +197,18 @@ function submitConsent(needs: ConsentNeeds) {
     if (decision === 'allowed' && answered !== questionOf(authorization))
       return c.redirect(`${drawing.basePath}/consent?pending=${sealed}`, 303);
 
-    const requestId = requestIdOf(c);
-    const browser = formTokens.browserOf(c) ?? '';
-    const key = await decisions.digest('consent', browser, JSON.stringify(pending.parameters));
-    const begun = await beginOrWait(decisions, key);
-    if (typeof begun === 'string') {
+    const earlier = c.get('earlier');
+    if (earlier !== undefined) {
       const event = { type: 'refused', page: 'consent', reason: 'request_decided' } as const;
-      requestLog.pageEvent({ ...event, requestId, clientId, subject });
-      return needs.drawing.problem(c, { problem: `request_${begun}` }, 400, clientId, redirectUriOf(opened));
+      const { subject } = session.person;
+      requestLog.pageEvent({ ...event, requestId: requestIdOf(c), clientId, subject });
+      return drawing.problem(c, { problem: `request_${earlier}` }, 400, clientId, redirectUriOf(opened));
     }
-    let response: Response | undefined;
-    try {
-      response =
-        decision === 'allowed'
-          ? await needs.authorization.answerWithCode(c, opened, session, true)
-          : await needs.authorization.refuse(c, opened, 'access_denied', 'the user denied access');
-    } finally {
-      if (response === undefined) await begun.forget();
-    }
-    // The client may have its answer by now, so the user gets it in any case.
-    begun.finishSoon(decision, DECISION_KEPT_MS).catch((error) => logFailure(c, requestLog, error));
+    const response =
+      decision === 'allowed'
+        ? await needs.authorization.answerWithCode(c, opened, session, true)
+        : await needs.authorization.refuse(c, opened, 'access_denied', 'the user denied access');
+    c.set('decision', decision);
     return response;
   };
 }

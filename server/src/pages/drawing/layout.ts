@@ -34,7 +34,8 @@ export async function renderPage(c: Context<PageEnvironment>, given: Page): Prom
   c.header('x-content-type-options', 'nosniff');
   c.header('x-frame-options', 'DENY');
   c.header('referrer-policy', 'no-referrer');
-  return c.html(documentOf(page, style), page.status ?? 200);
+  // A text, and not the object that a template makes: the adapter sends it without turning it into a stream (ADR 198).
+  return c.html(documentOf(page, style).toString(), page.status ?? 200);
 }
 
 /**

@@ -10,7 +10,7 @@ import type { SignInParts } from '../../people/sign_in.ts';
 import type { ConnectedProvider } from '../../people/upstream.ts';
 import type { UpstreamUser } from '../../people/upstream_client.ts';
 import type { KnownBrowsers } from '../browser/cookies.ts';
-import type { FormTokens } from '../browser/forms.ts';
+import type { FormTokens, OnceSent } from '../browser/forms.ts';
 import { clientIdOf, isAgain, type PendingPage, type PendingRequest } from '../browser/pending.ts';
 import {
   bodyOf,
@@ -54,7 +54,7 @@ export interface ProvidersNeeds extends LinkNeeds {
   readonly signInParts: Pick<SignInParts, 'storage' | 'directory'>;
   /** Gives what is sent again the answer that it had. */
   readonly answers: (
-    sent: (c: PageContext) => Promise<readonly string[] | undefined>,
+    sent: (c: PageContext) => Promise<OnceSent | undefined>,
   ) => MiddlewareHandler<PageEnvironment>;
 }
 
@@ -220,9 +220,9 @@ function isForm(c: PageContext): boolean {
 
 /** The answer of a provider. After a second press at the provider, it comes twice, with two codes. */
 function sentAnswer({ underWay }: ProvidersNeeds) {
-  return async (c: PageContext): Promise<readonly string[] | undefined> => {
+  return async (c: PageContext): Promise<OnceSent | undefined> => {
     const found = await underWay.find(c);
-    return found && ['upstream', found.sealed];
+    return found && { browser: 'upstream', about: found.sealed, all: found.sealed };
   };
 }
 
