@@ -303,6 +303,20 @@ test('OpenID Connect Core §5.1 email addresses and phone numbers have one form,
   assert.deepEqual('claims' in read && read.claims, right);
 });
 
+test('RFC 8259 §6 a number in a claim that has lost digits is refused, however deep', () => {
+  const deep = `${'['.repeat(8000)}1e999${']'.repeat(8000)}`;
+  for (const value of ['12345678901234567890', '-1e300', '{"id":[9007199254740993]}', deep])
+    for (const name of ['employee', ...(value.startsWith('-') ? ['updated_at'] : [])]) {
+      const claims = JSON.parse(`{"${name}":${value}}`);
+      assert.throws(() => requireClaims(claims), /expected numbers up to 9007199254740991/, name);
+      const read = readImportLine({ username: 'x', claims });
+      assert.deepEqual('claims' in read && [read.claims, read.warnings.length], [{}, 1], name);
+    }
+  const claims = { employee: 9007199254740991, rate: 0.1, id: '12345678901234567890' };
+  requireClaims(claims);
+  assert.ok('claims' in readImportLine({ username: 'x', claims }));
+});
+
 for (const database of ANY_DATABASE)
   test(`an import makes groups only with names that other ways allow on ${database.name}`, async (t) => {
     const opened = await openDatabase(t, database);

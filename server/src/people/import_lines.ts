@@ -60,10 +60,16 @@ export function claimTypeOf(name: string): { readonly type: string; readonly exp
 /** The form of a standard claim that is a text. */
 interface ClaimForm {
   /** Of the refusal. */
-  readonly code: 'email_form' | 'phone_form' | 'date_form' | 'url_form' | 'zone_form' | 'locale_form';
+  readonly code: `${'email' | 'phone' | 'date' | 'url' | 'zone' | 'locale' | 'number'}_form`;
   readonly expected: string;
   readonly fits: (text: string) => boolean;
 }
+
+/** Larger numbers have lost their last digits when they are read (RFC 8259 §6). */
+const NUMBER_FORM: Pick<ClaimForm, 'code' | 'expected'> = {
+  code: 'number_form',
+  expected: `numbers up to ${Number.MAX_SAFE_INTEGER}, or text`,
+};
 
 /** Possibly with an extension, as in the example of OpenID Connect Core §5.1. */
 const PHONE_NUMBER = /^\+?[\d ().-]{3,40}(?:;ext=\d{1,15})?$/;
@@ -102,10 +108,22 @@ const CLAIM_FORMS: ReadonlyMap<string, ClaimForm> = new Map([
   ['locale', { code: 'locale_form', expected: 'a language tag such as en-US', fits: isLocale }],
 ]);
 
-/** The form of a standard claim that a value does not have. @returns `undefined` if the value is allowed */
-export function unmetFormOf(name: string, value: unknown): ClaimForm | undefined {
+/** The form that a value of a claim does not have. @returns `undefined` if the value is allowed */
+export function unmetFormOf(name: string, value: unknown): Pick<ClaimForm, 'code' | 'expected'> | undefined {
+  if (hasInexactNumber(value)) return NUMBER_FORM;
   const form = CLAIM_FORMS.get(name);
   return form === undefined || (typeof value === 'string' && form.fits(value)) ? undefined : form;
+}
+
+/** Without recursion, because the value can be deep. */
+function hasInexactNumber(value: unknown): boolean {
+  const rest = [value];
+  while (rest.length > 0) {
+    const one = rest.pop();
+    if (typeof one === 'number' && Math.abs(one) > Number.MAX_SAFE_INTEGER) return true;
+    if (typeof one === 'object' && one !== null) rest.push(...Object.values(one));
+  }
+  return false;
 }
 
 function isWebUrl(text: string): boolean {

@@ -133,6 +133,7 @@ export const REFUSALS: typeof en.REFUSALS = {
     `Erwartet wird ein Datum wie 1990-01-31, ein Jahr wie 1990 oder 0000-01-31 ohne das Jahr, nicht ${value}`,
   url_form: (value) => `Erwartet wird eine URL wie https://example.com/ada, nicht ${value}`,
   zone_form: (value) => `Erwartet wird eine Zeitzone wie Europe/Berlin, nicht ${value}`,
+  number_form: (value) => `Erwartet werden Zahlen bis 9007199254740991 oder Text, nicht ${value}`,
   locale_form: (value) => `Erwartet wird ein Sprachkürzel wie de-DE, nicht ${value}`,
   group_comma: () => 'Erwartet wird kein Komma, weil Optionen die Namen von Gruppen mit Kommas trennen',
   description_form: (most) => `Erwartet werden höchstens ${most} sichtbare Zeichen`,

@@ -105,6 +105,7 @@ export const REFUSALS = {
     `expected a date such as 1990-01-31, a year such as 1990, or 0000-01-31 without the year, got ${value}`,
   url_form: (value: string) => `expected a URL such as https://example.com/ada, got ${value}`,
   zone_form: (value: string) => `expected a time zone such as Europe/Paris, got ${value}`,
+  number_form: (value: string) => `expected numbers up to 9007199254740991, or text, got ${value}`,
   locale_form: (value: string) => `expected a language tag such as en-US, got ${value}`,
   group_comma: () => 'expected no comma, because options separate the names of groups by commas',
   description_form: (most: string) => `expected visible characters, at most ${most}`,
