@@ -69,11 +69,17 @@ for (const database of DATABASES)
         },
         /** @returns the username of the user, or why they are refused */
         async redeem(request: CodeRequest, code: string, place = '192.0.2.1', process = codes) {
-          const outcome = await process.redeem(request, code, { name: place, isKnown: false });
+          const outcome = await process.redeem({ typed: 'ada', ...request }, code, {
+            name: place,
+            isKnown: false,
+          });
           return 'refused' in outcome ? outcome.refused : outcome.person.name;
         },
       };
     }
+
+    /** Whether a code is for one request only. */
+    const isShort = (code: string | undefined) => code !== undefined && /^\d{6}$/.test(code);
 
     /** A new request of a browser. */
     const from = (browser = 'browser') => newCodeRequest(browser, undefined);
@@ -163,7 +169,10 @@ for (const database of DATABASES)
         const [before, meanwhile] = [from(), from('other')];
         const code = (await at.mailed(name, before)) ?? assert.fail(name);
         const other = (await at.mailed(name, meanwhile)) ?? assert.fail(name);
-        const redeemed = await at.codes.redeem(meanwhile, other, { name: '192.0.2.1', isKnown: false });
+        const redeemed = await at.codes.redeem({ typed: name, ...meanwhile }, other, {
+          name: '192.0.2.1',
+          isKnown: false,
+        });
         assert.ok('person' in redeemed && (await redeemed.isStillThere()), name);
         await end(subject);
         assert.match(await at.redeem(before, code), /^(?:person_changed|email_code_wrong)$/, name);
@@ -234,20 +243,57 @@ for (const database of DATABASES)
     test('strangers get 20 codes an hour and 60 a day of a user by all names, and leave the browsers of the user theirs', async (t) => {
       const { mailed, add, clock, locks } = await codesAt(t);
       const ada = await add('ada');
-      let sent = 0;
+      let [sent, shared] = [0, 0];
       for (let hour = 0; hour < 5; hour += 1, clock.nowMs += 60 * MINUTE_MS)
         for (let mail = 0; mail < 30; mail += 1) {
           const typed = mail % 2 ? 'ada' : 'ada@example.com';
-          if (await mailed(typed, from(`stranger ${mail}`), `192.0.2.${mail}`)) sent += 1;
+          const code = await mailed(typed, from(`stranger ${mail}`), `192.0.2.${mail}`);
+          if (isShort(code)) sent += 1;
+          else if (code) shared += 1;
         }
-      assert.equal(sent, 60);
+      assert.deepEqual([sent, shared], [60, 15]);
       for (let mail = 0; mail < 11; mail += 1) {
         const code = await mailed('ada', newCodeRequest('own', 'known'));
         assert.equal(code !== undefined, mail < 10);
       }
-      assert.equal(await mailed('ada', from()), undefined);
+      assert.equal(isShort(await mailed('ada', from())), false);
       await locks.unlock(ada);
-      assert.ok(await mailed('ada', from()));
+      assert.ok(isShort(await mailed('ada', from())));
+    });
+
+    test('strangers who use up the codes of a user keep the user out of no browser', async (t) => {
+      const { mailed, add, redeem, clock, locks } = await codesAt(t);
+      const ada = await add('ada');
+      await add('ben');
+      const attack = async () => {
+        for (let place = 0; place < 30; place += 1)
+          await mailed('ada', from('stranger'), `198.51.100.${place}`);
+      };
+      await attack();
+      clock.nowMs += 60 * MINUTE_MS;
+      const first = (await mailed('ada', from('elsewhere'))) ?? assert.fail();
+      assert.ok(isShort(first), 'another hour');
+      await attack();
+      clock.nowMs += 59 * MINUTE_MS;
+      assert.equal(await mailed('ada', from(), '203.0.113.1'), undefined, 'at most three an hour');
+      clock.nowMs += MINUTE_MS;
+      await attack();
+      clock.nowMs += 60 * MINUTE_MS;
+      // The limit of the day.
+      const codes = [];
+      for (let mail = 0; mail < 40; mail += 1)
+        codes.push(await mailed('ada', from(`b${mail}`), `203.0.113.${mail}`));
+      const [shared = '', other = '', third = ''] = codes.filter((code) => code && !isShort(code));
+      assert.match(shared, /^\d{4} \d{4} \d{4} \d{4}$/);
+      assert.equal(await redeem({ ...from('own'), typed: 'ben' } as CodeRequest, shared), 'email_code_wrong');
+      assert.equal(await redeem(from('own'), other), 'ada', 'in a browser that asked for none of them');
+      assert.equal(await redeem(from('own'), other), 'email_code_wrong', 'it works once');
+      const next = (await mailed('ada', from('phone'))) ?? assert.fail('one more after each use');
+      assert.equal(await redeem(from('tablet'), next.replaceAll(' ', '')), 'ada');
+      clock.nowMs += 60 * MINUTE_MS;
+      assert.equal(await redeem(from('own'), third), 'email_code_wrong', 'it has expired');
+      await locks.unlock(ada);
+      assert.ok(isShort(await mailed('ada', from())));
     });
 
     test('places use up only their own part: 5 codes an hour and 15 a day of a user, for each place', async (t) => {
@@ -256,7 +302,8 @@ for (const database of DATABASES)
       const askAt = async (place: string, times: number) => {
         let sent = 0;
         for (let mail = 0; mail < times; mail += 1)
-          if (await mailed(mail % 2 ? 'ada' : 'ada@example.com', from(`${place} ${mail}`), place)) sent += 1;
+          if (isShort(await mailed(mail % 2 ? 'ada' : 'ada@example.com', from(`${place} ${mail}`), place)))
+            sent += 1;
         return sent;
       };
       const hours = async (place: string) => {

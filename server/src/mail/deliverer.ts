@@ -239,10 +239,13 @@ export class MailDeliverer {
     const known = typeof knownBrowser === 'string' ? { knownBrowser } : {};
     const made = await this.#parts.codes?.make(recipient, { id, browser, ...known }, String(place));
     if (made === undefined) return undefined;
-    const { person, address: to, code } = made;
+    const { person, address: to, code, validMs, isShared } = made;
     const request = { userAgent: String(userAgent), network, atMs: createdAtMs };
     const view = { template: 'code', username: person.name, value: application, code, request } as const;
-    return { to, view: { ...view, value: String(application ?? ''), validSeconds: validSeconds('code') } };
+    return {
+      to,
+      view: { ...view, value: String(application ?? ''), validSeconds: validMs / 1000, isShared },
+    };
   }
 
   /** The users with this verified address, or else the user with this name. */

@@ -19,6 +19,8 @@ export interface MailView {
   readonly links?: readonly MailLink[];
   /** The digits to type. */
   readonly code?: string;
+  /** Whether the code counts in every browser that has asked for one. */
+  readonly isShared?: boolean;
   /** What asked for the code. */
   readonly request?: { readonly userAgent: string; readonly network: unknown; readonly atMs: number };
   /** How long the links, or the code, are valid. */
@@ -43,6 +45,7 @@ export async function renderMail(view: MailView, language: Language, operator: B
     ...(view.isByRecovery === true ? [mails.byRecovery] : []),
   ];
   const { code, request } = view;
+  const codeValid = view.isShared ? mails.sharedCodeValid : mails.codeValid;
   const links = (view.links ?? []).map(({ url, account }) => ({
     url,
     label: labelOf(words.action, account, mails.actionFor),
@@ -50,9 +53,7 @@ export async function renderMail(view: MailView, language: Language, operator: B
   const after = [
     ...(view.validSeconds === undefined
       ? []
-      : [
-          (code === undefined ? mails.linkValid : mails.codeValid)(texts.formats.duration(view.validSeconds)),
-        ]),
+      : [(code === undefined ? mails.linkValid : codeValid)(texts.formats.duration(view.validSeconds))]),
     ...(request === undefined ? [] : [requestText(request, texts)]),
     ...(words.note === undefined ? [] : [words.note]),
   ];

@@ -42,6 +42,21 @@ const CODES_AT_PLACE: readonly AttemptLimit[] = [
 /** Codes for one user and one browser that the user has signed in with before. */
 const CODES_OF_BROWSER: AttemptLimit = { attempts: 10, windowMs: HOUR_MS };
 
+/**
+ * Codes for any browser, which a user gets beyond the limits of all places together. One is always valid, so that strangers
+ * who use up these limits keep no user out. The others are for emails that are sent again.
+ */
+const SHARED_CODES: AttemptLimit = { attempts: 3, windowMs: HOUR_MS };
+
+/** Of counts. No place has this name. */
+const ALL_PLACES = '';
+
+/** So many that nobody can guess them, because they count in every browser. */
+const SHARED_DIGITS = 16;
+
+/** Instead of the identifier of a request, which has other characters. */
+const ANY_REQUEST = { id: '*' };
+
 /** A request for a code, as the browser and the queued email have it. */
 export interface CodeRequest {
   /** Random. A code counts only together with it. */
@@ -57,6 +72,9 @@ export interface NewCode {
   readonly person: Person;
   readonly address: string;
   readonly code: string;
+  readonly validMs: number;
+  /** Whether it counts in every browser that has asked for a code for this user. */
+  readonly isShared: boolean;
 }
 
 export type EmailCodeRefusal =
@@ -127,23 +145,31 @@ export class EmailCodes {
     const address = person && verifiedAddressOf(person);
     if (person === undefined || address === undefined || !isAddress(address)) return undefined;
     if (!(await this.mayUse(person))) return undefined;
-    if ((await limits.begin(...countsOf(person, request, place))) !== undefined) return undefined;
-    const code = String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0');
-    await links.add(digestOfCode(await secret.key('email_code'), request, code), {
+    const reached = await limits.begin(...countsOf(person, request, place));
+    const isShared = reached !== undefined;
+    // Only a limit of all places together can be used up elsewhere.
+    if (isShared && reached.count.place !== ALL_PLACES) return undefined;
+    if (isShared && (await limits.begin(sharedCountOf(person))) !== undefined) return undefined;
+    const code = randomDigits(isShared ? SHARED_DIGITS : DIGITS);
+    const validMs = isShared ? SHARED_CODES.windowMs : LINK_LIFETIMES_MS.code;
+    const about = isShared ? ANY_REQUEST : request;
+    await links.add(digestOfCode(await secret.key('email_code'), about, code), {
       ...{ purpose: 'code', subject: person.subject, address },
-      ...{ passwordDigest: digestOf(person.passwordHash), browserDigest: digestOf(request.browser) },
-      expiresAtMs: clock() + LINK_LIFETIMES_MS.code,
+      passwordDigest: digestOf(person.passwordHash),
+      ...(!isShared && { browserDigest: digestOf(request.browser) }),
+      expiresAtMs: clock() + validMs,
     });
-    return { person, address, code };
+    return { person, address, code: isShared ? inGroups(code) : code, validMs, isShared };
   }
 
   /**
    * Uses a code up. A wrong one costs the same whether there is a user or not.
+   * @param request with the name that the user has typed
    * @param place where the attempt comes from, for the limits
    * @returns the user, and whether the code would still count
    */
   async redeem(
-    request: CodeRequest,
+    request: CodeRequest & { readonly typed: string },
     typed: string,
     place: Place,
   ): Promise<{ readonly person: Person; readonly isStillThere: () => Promise<boolean> } | EmailCodeRefusal> {
@@ -158,7 +184,8 @@ export class EmailCodes {
       return { refused, secondsToWait: reached.secondsToWait };
     }
     const link = await this.#use(request, typed.replaceAll(/[\s-]/g, ''));
-    if (link?.subject === undefined) return { refused: 'email_code_wrong' };
+    if (link?.subject === undefined || !(await this.#isFor(link, request)))
+      return { refused: 'email_code_wrong' };
     const { subject } = link;
     const isStillThere = async () => {
       const person = await people.bySubject(subject);
@@ -166,18 +193,28 @@ export class EmailCodes {
     };
     const person = await people.bySubject(subject);
     if (person === undefined || !(await isStillThere())) return { refused: 'person_changed', subject };
-    await limits.end({ takenBack: ofAddress });
+    const isShared = link.browserDigest === undefined;
+    await limits.end({ takenBack: ofAddress, forgotten: isShared ? [sharedCountOf(person)] : [] });
     return { person, isStillThere };
   }
 
   /** Of concurrent uses, one finds the code. */
   async #use(request: CodeRequest, code: string): Promise<MailedLink | undefined> {
     const { links, secret, clock } = this.#parts;
+    const about = code.length === SHARED_DIGITS ? ANY_REQUEST : request;
     for (const key of await secret.keys('email_code')) {
-      const link = await links.use(digestOfCode(key, request, code), clock());
+      const link = await links.use(digestOfCode(key, about, code), clock());
       if (link !== undefined) return isFromBrowser(link, request.browser) ? link : undefined;
     }
     return undefined;
+  }
+
+  /** Looks no user up unless the code is right. */
+  async #isFor(
+    { browserDigest, subject }: MailedLink,
+    { typed }: { readonly typed: string },
+  ): Promise<boolean> {
+    return browserDigest !== undefined || (await this.#userOf(typed))?.subject === subject;
   }
 
   /** As for a password: a username comes first, and an address leads to one user (ADR 191). */
@@ -201,13 +238,18 @@ function countsOf({ subject }: Person, { knownBrowser }: CodeRequest, place: str
   const counts = (limits: readonly AttemptLimit[], at: string) =>
     limits.map((most) => ({ name: countName(subject, most), place: at, most }));
   if (knownBrowser !== undefined) return counts([CODES_OF_BROWSER], `browser ${knownBrowser}`);
-  return [...counts(CODES_AT_PLACE, place), ...counts(CODES_OF_USER, '')];
+  return [...counts(CODES_AT_PLACE, place), ...counts(CODES_OF_USER, ALL_PLACES)];
+}
+
+function sharedCountOf({ subject }: Pick<Person, 'subject'>): Count {
+  return { name: `email code shared\n${subject}`, place: ALL_PLACES, most: SHARED_CODES };
 }
 
 /** The names under which codes for a user count. */
 export function emailCodeCountNames(subject: string): readonly string[] {
   const limits = [...CODES_OF_USER, ...CODES_AT_PLACE, CODES_OF_BROWSER];
-  return [...new Set(limits.map((most) => countName(subject, most)))];
+  const names = limits.map((most) => countName(subject, most));
+  return [...new Set([...names, sharedCountOf({ subject }).name])];
 }
 
 /** No username has a line break. */
@@ -216,8 +258,17 @@ function countName(subject: string, { windowMs }: AttemptLimit): string {
 }
 
 /** Keyed, so that readers of the table cannot try all codes. */
-function digestOfCode(key: Uint8Array, { id }: CodeRequest, code: string): string {
+function digestOfCode(key: Uint8Array, { id }: Pick<CodeRequest, 'id'>, code: string): string {
   return createHmac('sha256', key)
     .update(JSON.stringify([id, code]))
     .digest('base64url');
+}
+
+function randomDigits(count: number): string {
+  return Array.from({ length: count }, () => randomInt(10)).join('');
+}
+
+/** As cards have their numbers. */
+function inGroups(digits: string): string {
+  return digits.replaceAll(/\d{4}(?=\d)/g, '$& ');
 }

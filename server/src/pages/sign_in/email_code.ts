@@ -139,7 +139,7 @@ async function redeem(
     return renderCode(c, needs, page, asked.typed, refusal);
   };
   // The browser may have another cookie by now.
-  const request: CodeRequest = { ...asked, browser: needs.formTokens.browserOf(c) ?? '' };
+  const request = { ...asked, browser: needs.formTokens.browserOf(c) ?? '' };
   const isKnown = asked.knownBrowser !== undefined;
   const place = isKnown ? `browser ${asked.knownBrowser}` : needs.visitors.unitOf(c);
   const provedAtMs = needs.clock();

@@ -43,7 +43,7 @@ ${problem === undefined ? html`<p id="code-sent" role="status">${words.sent(html
 <form method="post" action="${action}">
 <input type="hidden" name="form_token" value="${formToken}">
 <label for="code">${words.code}</label>
-<input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" maxlength="10" required autofocus${isWrong ? html` aria-describedby="problem" aria-invalid="true"` : ''}>
+<input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" maxlength="24" required autofocus${isWrong ? html` aria-describedby="problem" aria-invalid="true"` : ''}>
 <button id="code-submit" type="submit" class="primary">${words.submit}</button>
 </form>
 <p class="note">${words.help}</p>

@@ -59,7 +59,9 @@ export async function admitMail(
     place: name,
     most: { attempts: MAILS_OF_NAME.inAll, windowMs },
   };
-  const counts = browser === undefined ? [ofAddress, atPlace, inAll] : [atPlace];
+  // The codes of a user are counted when they are due (ADR 159).
+  const ofStrangers = purpose === 'code' ? [ofAddress, atPlace] : [ofAddress, atPlace, inAll];
+  const counts = browser === undefined ? ofStrangers : [atPlace];
   const reached = await needs.signInParts.limits.begin(...counts);
   if (reached?.count === ofAddress) return { secondsToWait: reached.secondsToWait };
   return { isSent: reached === undefined, knownBrowser: browser };

@@ -798,6 +798,8 @@ export const PAGES: typeof en.PAGES = {
     linkValid: (duration) => `Der Link gilt einmal und ${duration} lang.`,
     codeValid: (duration) =>
       `Der Code gilt einmal und ${duration} lang, und nur in dem Browser, in dem Sie ihn angefordert haben.`,
+    sharedCodeValid: (duration) =>
+      `Für Ihr Konto wurden viele Codes angefordert, vielleicht von anderen. Deshalb ist dieser Code länger: Er gilt einmal und ${duration} lang, in jedem Browser, in dem Sie einen Code anfordern.`,
     codeRequest: (browser, time) => `Angefordert mit: ${browser}, ${time}.`,
     codeRequestFrom: (browser, network, time) =>
       `Angefordert mit: ${browser}, aus dem Netz ${network}, ${time}.`,

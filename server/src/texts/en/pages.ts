@@ -792,6 +792,8 @@ export const PAGES = {
     linkValid: (duration: string) => `The link works once, for ${duration}.`,
     codeValid: (duration: string) =>
       `The code works once, for ${duration}, and only in the browser in which you asked for it.`,
+    sharedCodeValid: (duration: string) =>
+      `Many codes were requested for your account, perhaps by others. That is why this code is longer: it works once, for ${duration}, in any browser in which you ask for a code.`,
     /** What asked for a code: a browser and the time, and perhaps a network. */
     codeRequest: (browser: string, time: string) => `Asked for with: ${browser}, ${time}.`,
     codeRequestFrom: (browser: string, network: string, time: string) =>
