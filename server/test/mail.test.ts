@@ -13,8 +13,10 @@ import { NO_PASSWORD } from '../src/data/ways_to_sign_in.ts';
 import { MailDeliverer } from '../src/mail/deliverer.ts';
 import { renderMail } from '../src/mail/message.ts';
 import { MailFailure, openSmtp, type Smtp, transportOptions } from '../src/mail/smtp.ts';
+import { EmailCodes, newCodeRequest } from '../src/people/email_codes.ts';
 import { type FactorChange, LinkBook, MailQueue } from '../src/people/mailing.ts';
 import { OwnPasswords } from '../src/people/own_passwords.ts';
+import { AttemptLimits } from '../src/people/sign_in.ts';
 import { languages, textsIn } from '../src/texts/texts.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
@@ -63,13 +65,14 @@ function process(
   { mails, mailedLinks, people, storage, upstreamIdentities: identities }: OpenDatabase,
   smtp: Smtp | undefined,
   clock: () => number,
+  codes?: EmailCodes,
 ) {
   const reports: string[] = [];
   const faults: unknown[] = [];
   const links = new LinkBook({ links: mailedLinks, issuer: ISSUER, clock });
   const queue = new MailQueue({ mails, secret: new ServerSecret<ProgramSecretUse>('s'.repeat(32)), clock });
   const deliverer = new MailDeliverer({
-    ...{ queue, links, people, storage, smtp, clock, codes: undefined },
+    ...{ queue, links, people, storage, smtp, clock, codes },
     passwords: new OwnPasswords({ providers: [], identities }),
     operator: { name: 'Example' },
     report: ({ type, code }) => reports.push(code === undefined ? type : `${type} ${code}`),
@@ -261,6 +264,41 @@ for (const database of DATABASES) {
         'mail_sent',
       ]);
       assert.equal(received.length, 1);
+    });
+
+    test('an email with a code costs one code, however often it is sent again', async (t) => {
+      const [opened] = await openDatabases(t, database);
+      assert.ok(opened);
+      const { storage, people, mailedLinks: links, attempts, upstreamIdentities: identities } = opened;
+      const claims = { email: 'ada@example.com', email_verified: true };
+      await people.add({ name: 'ada', passwordHash: 'hash', claims });
+      let [isBusy, nowMs] = [true, 1_000_000];
+      const clock = () => nowMs;
+      const secret = new ServerSecret<ProgramSecretUse>('s'.repeat(32));
+      const codes = new EmailCodes({
+        ...{ storage, people, links, secret, clock, onlyGroups: undefined, withoutCodes: undefined },
+        passwords: new OwnPasswords({ providers: [], identities }),
+        limits: new AttemptLimits(attempts, secret, clock),
+        takesAddresses: true,
+      });
+      const { received, port } = await smtpServer(t, {
+        onRcptTo: (_, __, done) => (isBusy ? done(refusal(451, 'try again later')) : done()),
+      });
+      const smtp = await openSmtp(`smtp://127.0.0.1:${port}`, FROM);
+      const { queue, deliverer, faults } = process(opened, smtp, clock, codes);
+      const place = '192.0.2.1';
+      const parameters = { ...newCodeRequest('browser', undefined), place, userAgent: '' };
+      for (let mail = 1; mail <= 5; mail += 1)
+        await queue.add({ template: 'code', to: 'ada', language: 'en', parameters });
+      for (const pauseMs of [0, 10_000, 60_000]) {
+        nowMs += pauseMs;
+        await deliverer.settled();
+      }
+      isBusy = false;
+      nowMs += 300_000;
+      await deliverer.settled();
+      assert.deepEqual([received.length, faults], [5, []]);
+      assert.equal(await codes.make('ada', newCodeRequest('browser', undefined), place), undefined);
     });
 
     test('a final refusal is given up at once, listed, and sent when an operator retries it', async (t) => {

@@ -231,13 +231,14 @@ export class MailDeliverer {
 
   /** The email names the request, so that its reader can tell whether it is their own. */
   async #code(
-    { recipient, createdAtMs }: StoredMail,
+    { recipient, createdAtMs, attempts }: StoredMail,
     { id, browser, knownBrowser, place, application, userAgent, network }: Readonly<Record<string, unknown>>,
   ): Promise<Addressed | undefined> {
     if (createdAtMs + LINK_LIFETIMES_MS.code < this.#clock()) return undefined;
     if (typeof id !== 'string' || typeof browser !== 'string') return undefined;
     const known = typeof knownBrowser === 'string' ? { knownBrowser } : {};
-    const made = await this.#parts.codes?.make(recipient, { id, browser, ...known }, String(place));
+    const asked = { id, browser, ...known };
+    const made = await this.#parts.codes?.make(recipient, asked, String(place), attempts > 1);
     if (made === undefined) return undefined;
     const { person, address: to, code, validMs, isShared } = made;
     const request = { userAgent: String(userAgent), network, atMs: createdAtMs };

@@ -44,7 +44,7 @@ const CODES_OF_BROWSER: AttemptLimit = { attempts: 10, windowMs: HOUR_MS };
 
 /**
  * Codes for any browser, which a user gets beyond the limits of all places together. One is always valid, so that strangers
- * who use up these limits keep no user out. The others are for emails that are sent again.
+ * who use up these limits keep no user out. There are a few, because an email can be lost.
  */
 const SHARED_CODES: AttemptLimit = { attempts: 3, windowMs: HOUR_MS };
 
@@ -137,15 +137,21 @@ export class EmailCodes {
   /**
    * Makes a code when its email is due.
    * @param place where the request came from: an address unit
+   * @param isRetry whether an earlier attempt to send the email was counted and failed
    * @returns `undefined` if the user gets none
    */
-  async make(typed: string, request: CodeRequest, place: string): Promise<NewCode | undefined> {
+  async make(
+    typed: string,
+    request: CodeRequest,
+    place: string,
+    isRetry = false,
+  ): Promise<NewCode | undefined> {
     const { links, limits, secret, clock } = this.#parts;
     const person = await this.#userOf(typed);
     const address = person && verifiedAddressOf(person);
     if (person === undefined || address === undefined || !isAddress(address)) return undefined;
     if (!(await this.mayUse(person))) return undefined;
-    const reached = await limits.begin(...countsOf(person, request, place));
+    const reached = isRetry ? undefined : await limits.begin(...countsOf(person, request, place));
     const isShared = reached !== undefined;
     // Only a limit of all places together can be used up elsewhere.
     if (isShared && reached.count.place !== ALL_PLACES) return undefined;
