@@ -26,7 +26,10 @@ export interface Entrance {
   readonly name: string;
   /** Each call makes a new user. */
   readonly open: () => Promise<World>;
-  /** The kinds of buttons to press, also if they were pressed elsewhere. Default: all that were not. */
+  /**
+   * The kinds of buttons to press, also if they were pressed elsewhere. The crawl ends with the last of them. Default: all
+   * that were not.
+   */
   readonly only?: readonly string[];
   /** Links and buttons that may come before the one that is pressed. Default: none. */
   readonly longestWay?: number;
@@ -281,7 +284,8 @@ export async function crawl(
     const { only, longestWay = 0 } = entrance;
     const seen = new Set<string>();
     const ways: (readonly string[])[] = [[]];
-    for (let way = ways.shift(); way !== undefined; way = ways.shift()) {
+    const isFound = () => only?.every((kind) => seen.has(kind)) === true;
+    for (let way = ways.shift(); way !== undefined && !isFound(); way = ways.shift()) {
       const world = await entrance.open();
       const page = await follow(world, way);
       for (const { kind, isOfPasskey } of buttonsOf(page, world)) {

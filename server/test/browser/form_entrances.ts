@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readConfiguration } from '../../src/config/configuration.ts';
 import type { Person } from '../../src/data/people.ts';
+import { type Instance, openInstance } from '../../src/instance/instance.ts';
 import { LinkBook } from '../../src/people/mailing.ts';
 import { startApplication } from '../harness/application.ts';
 import { Authenticator } from '../harness/authenticator.ts';
 import { ALICE, Browser, type Page } from '../harness/browser.ts';
+import { cheapHash } from '../harness/cheap_hash.ts';
 import { grantdPrints } from '../harness/commands.ts';
 import { DATABASES } from '../harness/databases.ts';
 import { IdentityProvider } from '../harness/identity_provider.ts';
-import { newPerson } from '../harness/new_person.ts';
 import { type RunningServer, Workbench } from '../harness/program.ts';
 import { authorizationUrl, newPkce } from '../harness/protocol.ts';
-import { withDatabaseOf } from '../harness/stored.ts';
+import { databaseIn } from '../harness/stored.ts';
 import { buttonOn, codeOf, type Entrance, follow, send, type World } from './form_crawl.ts';
 
 /** A server with all pages, and the ways into them. */
@@ -30,6 +32,8 @@ const ENVIRONMENT = {
   PROVIDER_SECRET: 'the secret of the client at the provider',
 };
 
+const PASSWORD = 'correct horse';
+
 const LOGIN = '/login login-submit';
 const SECOND = '/login/second';
 const FACTORS = '/account/factors';
@@ -40,15 +44,20 @@ export async function openEntrances(): Promise<Entrances> {
   application.put('/callback', '');
   const company = await IdentityProvider.open();
   const server = await startServer(workbench, `${application.origin}/callback`, company.url);
+  // What an operator does before each press, on the database of the server: a command takes longer.
+  const database = databaseIn(server.folder);
+  const configuration = readConfiguration({}, { GRANTD_ISSUER: server.url, GRANTD_ADMIN_GROUP: 'admins' });
+  const instance = await openInstance(configuration, database, server.url, 'cli');
   return {
     server,
-    entrances: entrancesOf(server, `${application.origin}/callback`, company),
+    entrances: entrancesOf(server, instance, `${application.origin}/callback`, company),
     isProvider: (url) => url.startsWith(company.url),
     async answerAt(url) {
       const { headers } = await fetch(url, { redirect: 'manual' });
       return headers.get('location') ?? assert.fail(url);
     },
     async close() {
+      await database.close();
       await workbench.clear();
       await company.close();
       application.close();
@@ -105,10 +114,13 @@ async function startServer(
 
 function entrancesOf(
   server: RunningServer,
+  instance: Instance,
   redirectUri: string,
   company: IdentityProvider,
 ): readonly Entrance[] {
-  let people = 0;
+  const { people, groups, scopeTexts, storage, mails, mailedLinks } = instance;
+  const passwordHash = cheapHash(PASSWORD);
+  let count = 0;
 
   const requestOf = (parameters = {}) =>
     authorizationUrl(server.url, newPkce(), { client_id: 'shop', redirect_uri: redirectUri, ...parameters });
@@ -116,26 +128,20 @@ function entrancesOf(
 
   /** A new user with a new browser, at an address of its own. The console is for this machine. */
   async function newWorld(url: string, isAdministrator = false) {
-    people += 1;
-    const name = `user-${people}`;
-    const { who } = await newPerson(server, name);
-    await withDatabaseOf(server, async (database) => {
-      const person = (await database.people.byName(name)) ?? assert.fail(name);
-      const claims = { email: `${name}@example.com`, email_verified: true };
-      await database.people.update({ ...person, claims });
-    });
+    count += 1;
+    const name = `user-${count}`;
+    const claims = { email: `${name}@example.com`, email_verified: true };
+    await people.add({ name, passwordHash, claims });
+    const who = { username: name, password: PASSWORD };
     const headers: Record<string, string> = isAdministrator
       ? {}
-      : { 'x-forwarded-for': `2001:db8:0:${people.toString(16)}::1` };
+      : { 'x-forwarded-for': `2001:db8:0:${count.toString(16)}::1` };
     const values = { ...who, email: `new-${name}@example.com` };
     return { browser: new Browser(server.url, headers), headers, url, values };
   }
 
-  const personOf = ({ values: { username = '' } }: World): Promise<Person> =>
-    withDatabaseOf(
-      server,
-      async ({ people: users }) => (await users.byName(username)) ?? assert.fail(username),
-    );
+  const personOf = async ({ values: { username = '' } }: World): Promise<Person> =>
+    (await people.byName(username)) ?? assert.fail(username);
 
   const elsewhere = (world: World): World => ({ ...world, browser: new Browser(server.url, world.headers) });
 
@@ -143,8 +149,10 @@ function entrancesOf(
 
   async function signedIn(url: string, isAdministrator = false) {
     const world = await newWorld(url, isAdministrator);
-    if (isAdministrator)
-      await grantdPrints(server.folder, ['group', 'add-member', 'admins', world.values.username]);
+    if (isAdministrator) {
+      const { subject } = await personOf(world);
+      await groups.addMember({ subject, group: 'admins' }, Date.now());
+    }
     await signIn(world);
     return world;
   }
@@ -195,9 +203,8 @@ function entrancesOf(
     const person = await personOf(world);
     // An address belongs to one user.
     const address = `${purpose === 'verify' ? 'new.' : ''}${person.name}@example.com`;
-    const url = await withDatabaseOf(server, ({ mailedLinks }) =>
-      new LinkBook({ links: mailedLinks, issuer: server.url }).make({ purpose, address, person }),
-    );
+    const links = new LinkBook({ links: mailedLinks, issuer: server.url });
+    const url = await links.make({ purpose, address, person });
     return { ...world, url };
   }
 
@@ -277,14 +284,17 @@ function entrancesOf(
       longestWay: 3,
       async open() {
         const world = await signedIn(at('/console'), true);
-        await grantdPrints(server.folder, ['client', 'enable', 'a-client']);
+        await storage.setDisabled('client', 'a-client', false);
         const scope = `crew:${world.values.username}`;
-        await grantdPrints(server.folder, ['scope', 'add', scope, '--name', 'Read the crew']);
-        const issue = (user: string) =>
-          grantdPrints(server.folder, ['token', 'issue', '--client=demo-web', `--user=${user}`]);
+        await scopeTexts.add({ scope, api: undefined, texts: { name: 'Read the crew' } });
+        const { operator } = await instance.server();
+        const issue = async ({ subject }: Person) => {
+          const [issued] = await operator.issueTokens({ clientId: 'demo-web', subject });
+          return issued?.accessToken ?? assert.fail();
+        };
         // The first user of the list has access again, whatever an earlier button has ended.
-        await issue(ALICE.username);
-        const token = (await issue(world.values.username ?? '')).trim();
+        await issue((await people.byName(ALICE.username)) ?? assert.fail());
+        const token = await issue(await personOf(world));
         return {
           ...world,
           values: {
@@ -320,8 +330,8 @@ function entrancesOf(
         const locked = await newWorld(at('/account'));
         const wrong = { ...locked, values: { ...locked.values, password: 'wrong' } };
         for (let attempt = 1; attempt <= 10; attempt++) await follow(wrong, [LOGIN]);
-        const { subject, name } = await personOf(locked);
-        await grantdPrints(server.folder, ['user', 'disable', name]);
+        const { subject } = await personOf(locked);
+        await storage.setDisabled('subject', subject, true);
         return signedIn(at(`/console/users?sub=${subject}`), true);
       },
     },
@@ -347,10 +357,8 @@ function entrancesOf(
       only: ['/console/mails retry-*'],
       async open() {
         const world = await signedIn(at('/console/mails'), true);
-        await withDatabaseOf(server, async ({ mails }) => {
-          const mail = { recipient: 'failed@example.com', template: 'reset', language: 'en', sealed: '' };
-          await mails.fail(await mails.add(mail, Date.now()), Date.now(), 'no such host');
-        });
+        const mail = { recipient: 'failed@example.com', template: 'reset', language: 'en', sealed: '' };
+        await mails.fail(await mails.add(mail, Date.now()), Date.now(), 'no such host');
         return world;
       },
     },
@@ -359,7 +367,7 @@ function entrancesOf(
       only: ['/console/clients enable'],
       async open() {
         const world = await signedIn(at('/console/clients?id=b-client'), true);
-        await grantdPrints(server.folder, ['client', 'disable', 'b-client']);
+        await storage.setDisabled('client', 'b-client', true);
         return world;
       },
     },

@@ -85,9 +85,11 @@ describe('a button that is pressed twice', () => {
   test('does once what it does, and shows the same to both presses, in two workers', async () => {
     const failures: string[] = [];
     await crawl(site.entrances, async (press) => {
-      const once = await byRequests(press, 1);
+      const pressOnce = byRequests(press, 1);
+      // Each presses for a user of its own. In the console, both would change the same thing.
+      if (press.kind.startsWith('/console')) await pressOnce;
+      const [once, twice] = await Promise.all([pressOnce, byRequests(press, 2).catch(String)]);
       outcomes.set(press, once);
-      const twice = await byRequests(press, 2).catch(String);
       if (!isSame(twice, once)) failures.push(describeFailure(press, twice, once));
     });
     assert.deepEqual(failures, []);
