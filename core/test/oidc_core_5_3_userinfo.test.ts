@@ -582,6 +582,21 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
+  spec(
+    'grantd §6 the refusal of a token that has ended names its client, if there is a record',
+    async (world) => {
+      const clientOfRefusal = async (token: string) => {
+        assert.equal((await world.userInfo(token)).status, 401);
+        const event = world.events.at(-1);
+        return [event?.type, event?.clientId];
+      };
+      const { access_token } = await world.grant();
+      world.clock.advance(3601);
+      assert.deepEqual(await clientOfRefusal(access_token), ['refused', 'web']);
+      assert.deepEqual(await clientOfRefusal('unknown'), ['refused', undefined]);
+    },
+  );
+
   spec.http('grantd §7.7 responses and errors are JSON whatever Accept says', async (world) => {
     const { access_token } = await world.grant();
     for (const accept of ['text/html', 'application/jwt']) {

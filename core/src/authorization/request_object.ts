@@ -9,6 +9,7 @@ import {
 } from '../http/errors.ts';
 import { DocumentError, fetchBody } from '../http/fetch_document.ts';
 import type { Form } from '../http/form.ts';
+import { isListOfTexts, isObject } from '../http/http.ts';
 import { CLIENT_CLOCK_AHEAD, secondsOf } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { type ClientAlgorithm, clientAlgorithmOf } from '../protocol/client_metadata.ts';
@@ -239,13 +240,12 @@ function parametersOfClaims(claims: Claims): Form | undefined {
 
 function textOf(name: string, value: unknown): string | undefined {
   if (typeof value === 'string') return value;
-  if (name === 'resource' && Array.isArray(value))
-    return value.every((item) => typeof item === 'string') ? value.join(' ') : undefined;
+  if (name === 'resource' && Array.isArray(value)) return isListOfTexts(value) ? value.join(' ') : undefined;
   return isAtMostDeep(value, MAX_DEPTH) ? JSON.stringify(value) : undefined;
 }
 
 function isAtMostDeep(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return true;
+  if (!isObject(value)) return true;
   return depth > 0 && Object.values(value).every((member) => isAtMostDeep(member, depth - 1));
 }
 

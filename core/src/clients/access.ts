@@ -1,6 +1,6 @@
 // Decides which scopes and APIs a client gets. § refers to RFC 6749.
 
-import { loggable, OAuthError } from '../http/errors.ts';
+import { loggable, OAuthError, unexpectedError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, formatScope, refusedScope, repeated, selectScopes, valuesIn } from '../http/form.ts';
 import {
@@ -129,7 +129,7 @@ export async function resourcesWithDetails(
     const audiences = await findAudiences(context, { scopes: [], resources: added });
     const refused = added.filter((location) => !audiences.isAllowed(client, location));
     if (refused.length > 0)
-      throw new OAuthError('server_error', 'an unexpected error', {
+      throw unexpectedError({
         reason: 'authorization_details_enrichment_unfit',
         value: refused.join(' '),
         cause: new TypeError('approved authorization details must be for APIs that the client may use'),

@@ -1,7 +1,7 @@
 // Turns errors into responses. All adapters use it.
 import { observe } from '../platform/environment.ts';
 import { deliveryResponse } from './browser_delivery.ts';
-import { OAuthError, type OAuthErrorDetails, StorageFault } from './errors.ts';
+import { OAuthError, type OAuthErrorDetails, StorageFault, unexpectedError } from './errors.ts';
 import { DocumentError } from './fetch_document.ts';
 import type { HttpResponse } from './http.ts';
 
@@ -32,7 +32,7 @@ export function asOAuthError(thrown: unknown): OAuthError {
       cause: thrown,
     });
   }
-  return new OAuthError('server_error', 'an unexpected error', { reason: 'unexpected', cause: thrown });
+  return unexpectedError({ reason: 'unexpected', cause: thrown });
 }
 
 function unavailable(description: string, details: OAuthErrorDetails): OAuthError {

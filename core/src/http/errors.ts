@@ -169,6 +169,11 @@ export function invalidRequest(
   return new OAuthError('invalid_request', description, { ...details, reason });
 }
 
+/** A mistake of the host or a fault of the server: 500. Only the log says which. */
+export function unexpectedError(details: OAuthErrorDetails): OAuthError {
+  return new OAuthError('server_error', 'an unexpected error', details);
+}
+
 /** A code or refresh token that is not acceptable (RFC 6749 §5.2). */
 export function invalidGrant(description: string, reason: ReasonCode, value?: string): OAuthError {
   return new OAuthError('invalid_grant', description, { reason, value });

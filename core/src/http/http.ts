@@ -147,9 +147,18 @@ function preferenceOf(entry: string): Preference {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
+/** Whether a value is an object or an array, not `null`. */
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
 /** Whether a parsed JSON value is an object, not an array or `null`. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function isListOfTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });

@@ -9,7 +9,7 @@ import type { EndpointPaths } from '../http/endpoint_names.ts';
 import type { ServerEvent } from '../http/events.ts';
 import type { FetchDocument } from '../http/fetch_document.ts';
 import { isScopeToken } from '../http/form.ts';
-import { isJsonObject } from '../http/http.ts';
+import { isJsonObject, isListOfTexts, isObject } from '../http/http.ts';
 import { DEFAULT_CACHED_TOKENS } from '../platform/cache.ts';
 import { type Clock, type RandomSource, systemRandom } from '../platform/environment.ts';
 import type { AcceptedServer } from '../previous_server/previous_jwts.ts';
@@ -286,15 +286,6 @@ function isJwtService(value: unknown): boolean {
   );
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}
-
 function isClaimsByScope(value: unknown): boolean {
-  return (
-    isJsonObject(value) &&
-    Object.values(value).every(
-      (claims) => Array.isArray(claims) && claims.every((claim) => typeof claim === 'string'),
-    )
-  );
+  return isJsonObject(value) && Object.values(value).every(isListOfTexts);
 }

@@ -3,6 +3,7 @@
 import type { EndpointUrls } from '../clients/client.ts';
 import { DEFAULT_PATHS, type EndpointPaths } from '../http/endpoint_names.ts';
 import { ConfigurationError } from '../http/errors.ts';
+import { isObject } from '../http/http.ts';
 import { audiencePolicy, defaultPolicy } from '../introspection/introspection.ts';
 import {
   type AssertionAlgorithm,
@@ -234,10 +235,6 @@ const NO_COMPARISON =
   'storage.clients.verifySecret: expected a method, or the option secret if the server hashes client secrets';
 
 const PUSHED = 'authorization requests must be pushed';
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null;
-}
 
 /** @returns what needs the server's secret, or `undefined` if nothing does */
 function useOfSecret(values: Values, signs: boolean): string | undefined {

@@ -1,6 +1,6 @@
 // Kinds of option values, and how options are read and checked.
 import { ConfigurationError } from '../http/errors.ts';
-import { isJsonObject, parseJson } from '../http/http.ts';
+import { isJsonObject, isListOfTexts, parseJson } from '../http/http.ts';
 
 /** A kind of value: its type, how it is written as text and in JSON, and what a message says was expected. */
 export interface Kind<V> {
@@ -401,7 +401,7 @@ function splitAtCommas(text: string): readonly string[] {
 /** Only an array of texts is meant as JSON: digits alone would become a number and change. */
 function arrayOfTexts(text: string): readonly string[] | undefined {
   const value = parseJson(text);
-  return Array.isArray(value) && value.every((item) => typeof item === 'string') ? value : undefined;
+  return isListOfTexts(value) ? value : undefined;
 }
 
 // ── Options that are checked one by one where they are used ───────────────────────────────────────────────

@@ -68,6 +68,11 @@ export type Life =
 
 export const ALIVE: Life = { alive: true };
 
+/** @param sinceMs absent if it is not known */
+export function ended(reason: InactiveReason, sinceMs?: number): Life {
+  return { alive: false, reason, ...(sinceMs !== undefined && { sinceMs }) };
+}
+
 /** The fields that decide whether a token or code is alive. */
 export type LifeFacts = Pick<
   TokenRecord | AuthorizationCodeRecord,
@@ -80,8 +85,8 @@ export type LifeFacts = Pick<
  */
 export function storedLife(record: LifeFacts, nowMs: number): Life {
   const { revokedAtMs, expiresAt, notBeforeMs, issuedAtMs } = record;
-  if (revokedAtMs !== undefined) return { alive: false, reason: 'revoked', sinceMs: revokedAtMs };
-  if (expiresAt === 0) return { alive: false, reason: 'revoked' };
+  if (revokedAtMs !== undefined) return ended('revoked', revokedAtMs);
+  if (expiresAt === 0) return ended('revoked');
   for (const principal of PRINCIPALS) {
     const standing = record.standing?.[principal];
     if (standing === undefined) continue;
@@ -93,13 +98,13 @@ export function storedLife(record: LifeFacts, nowMs: number): Life {
     }
     // The sweep removes a principal's row after its last token has expired. Nothing was revoked then.
     if (raisedAtMs === undefined && isOver(expiresAt, nowMs)) continue;
-    if (isBehind(standing)) return { alive: false, reason: `${principal}_revoked`, ...since(raisedAtMs) };
+    if (isBehind(standing)) return ended(`${principal}_revoked`, raisedAtMs);
   }
   if (notBeforeMs !== undefined && !(issuedAtMs >= notBeforeMs)) {
-    return { alive: false, reason: 'issued_before_cutoff', sinceMs: notBeforeMs };
+    return ended('issued_before_cutoff', notBeforeMs);
   }
-  if (!Number.isFinite(expiresAt)) return { alive: false, reason: 'expiry_unreadable' };
-  if (isOver(expiresAt, nowMs)) return { alive: false, reason: 'expired', sinceMs: expiresAt * 1000 };
+  if (!Number.isFinite(expiresAt)) return ended('expiry_unreadable');
+  if (isOver(expiresAt, nowMs)) return ended('expired', expiresAt * 1000);
   return ALIVE;
 }
 
@@ -110,10 +115,6 @@ function isOver(expiresAt: number, nowMs: number): boolean {
 
 function isBehind({ copied, current }: Standing): boolean {
   return !(copied >= current);
-}
-
-function since(sinceMs: number | undefined) {
-  return sinceMs === undefined ? undefined : { sinceMs };
 }
 
 /** Maximum secrets that authenticate a client at the same time. */

@@ -1,7 +1,7 @@
 // JWTs for clients, which may be encrypted: ID tokens, logout tokens, and responses of introspection, UserInfo and
 // authorization.
 import { CompactEncrypt } from 'jose/jwe/compact/encrypt';
-import { invalidRequest, OAuthError } from '../http/errors.ts';
+import { invalidRequest, OAuthError, unexpectedError } from '../http/errors.ts';
 import { DocumentError } from '../http/fetch_document.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
@@ -112,7 +112,7 @@ export function requireSigning(
   const algorithm = registered ?? usualAlgorithm(client);
   if (algorithms.includes(algorithm)) return algorithm;
   const details = { reason: 'answer_algorithm_unsupported', clientId: client.id, value: algorithm } as const;
-  if (registered !== undefined) throw new OAuthError('server_error', 'an unexpected error', details);
+  if (registered !== undefined) throw unexpectedError(details);
   throw new OAuthError(
     'invalid_request',
     'the server does not sign with the algorithm of the client',

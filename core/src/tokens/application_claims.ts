@@ -1,6 +1,6 @@
 // The option `applicationClaims`: claims that the host adds to tokens and responses.
 
-import { ConfigurationError, OAuthError } from '../http/errors.ts';
+import { ConfigurationError, type OAuthError, unexpectedError } from '../http/errors.ts';
 import { isJsonObject, jsonCopy } from '../http/http.ts';
 import { type Claims, ENDING_KEYS } from '../protocol/claims.ts';
 import { hasResource } from '../protocol/client_metadata.ts';
@@ -193,7 +193,7 @@ function whyUndeclared(name: string): string {
 /** A mistake of the host: 500, and the log names the claim. */
 function unfit(name: string, why: string): OAuthError {
   const cause = new TypeError(`application claim ${name}: ${why}`);
-  return new OAuthError('server_error', 'an unexpected error', {
+  return unexpectedError({
     reason: 'application_claim_unfit',
     value: name,
     cause,

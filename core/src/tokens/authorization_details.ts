@@ -1,7 +1,7 @@
 // Types of authorization details that clients may request. A module of its own, so that only hosts with such types load
 // the validator. § refers to RFC 9396.
 import { dereference, format as FORMATS, type Schema, Validator } from '@cfworker/json-schema';
-import { ConfigurationError, OAuthError } from '../http/errors.ts';
+import { ConfigurationError, unexpectedError } from '../http/errors.ts';
 import { isJsonObject } from '../http/http.ts';
 import {
   type AuthorizationDetail,
@@ -155,7 +155,7 @@ export class DetailsTypes {
     const cause = new TypeError(
       'enrich must return a list of details of the approved types, within the limits',
     );
-    throw new OAuthError('server_error', 'an unexpected error', {
+    throw unexpectedError({
       reason: 'authorization_details_enrichment_unfit',
       value: approved.join(' '),
       cause,

@@ -3,7 +3,7 @@ import type { CryptoKey, JWK } from 'jose';
 import { importJWK } from 'jose/key/import';
 import { sha256 } from '#crypto';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
-import { isJsonObject, type JsonObject, parseJson } from '../http/http.ts';
+import { isJsonObject, isListOfTexts, type JsonObject, parseJson } from '../http/http.ts';
 import type { Clock } from '../platform/environment.ts';
 import {
   type ClientAlgorithm,
@@ -145,10 +145,6 @@ function publicNumbers({ kty, n, e, crv, x, y }: JsonObject): JWK | undefined {
 function isNumber(value: unknown): value is string {
   if (typeof value !== 'string' || value.length > MAX_NUMBER_LENGTH) return false;
   return BASE64URL.test(value) && value.length % 4 !== 1; // base64url never has such a length
-}
-
-function isListOfTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 function isCurve(value: unknown, ...curves: readonly string[]): value is string {

@@ -16,6 +16,7 @@ import {
   ALIVE,
   applicationOf,
   claimsInToken,
+  ended,
   isTokenKind,
   type Life,
   PERSONAL,
@@ -273,14 +274,9 @@ export function readTokenTypeHint(options: HintOptions, form: Form, authenticati
   if (options.ignoreUnknownTokenTypeHints) return undefined;
   return authentication.then((caller) => {
     if (caller?.metadata?.ignore_unknown_token_type_hint === true) return undefined;
-    const details = { reason: 'unknown_hint', value: hint } as const;
-    if (isHint(hint.trim()))
-      throw new OAuthError(
-        'unsupported_token_type',
-        'the token_type_hint has white space around it',
-        details,
-      );
-    throw new OAuthError('unsupported_token_type', 'the token_type_hint is unknown', details);
+    const problem = isHint(hint.trim()) ? 'has white space around it' : 'is unknown';
+    const description = `the token_type_hint ${problem}`;
+    throw new OAuthError('unsupported_token_type', description, { reason: 'unknown_hint', value: hint });
   });
 }
 
@@ -299,7 +295,7 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
   const stored = storedLife(record, context.clock());
   if (!stored.alive) return stored;
   if (hasRevocationCheck(context, record.kind) && (await isRevokedByStore(context, record)))
-    return { alive: false, reason: 'revoked' };
+    return ended('revoked');
   const claimed = claimedLife(claims, context.clock());
   if (!claimed.alive) return claimed;
   if (record.standing?.client === undefined || context.storage.hasOtherClients) {
@@ -307,17 +303,14 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
     if (!client.alive) return client;
   }
   if (record.ancestors && claims !== OF_ANCESTOR && !(await areAlive(context, record.ancestors)))
-    return { alive: false, reason: 'ancestor_ended' };
+    return ended('ancestor_ended');
   if (context.getSubjectState !== undefined) {
     const subject = await subjectLife(context, record.subject);
     if (!subject.alive) return subject;
   }
   // `subject` cannot replace a missing `sub`: pairwise clients must not learn it (OpenID Connect Core §8).
-  if (record.subject !== undefined && typeof claims.sub !== 'string')
-    return { alive: false, reason: 'sub_missing' };
-  if (record.supersededAtMs !== undefined) {
-    return { alive: false, reason: 'superseded', sinceMs: record.supersededAtMs };
-  }
+  if (record.subject !== undefined && typeof claims.sub !== 'string') return ended('sub_missing');
+  if (record.supersededAtMs !== undefined) return ended('superseded', record.supersededAtMs);
   return record.tokenType === 'DPoP' ? boundLife({ record, claims }) : ALIVE;
 }
 
@@ -327,7 +320,7 @@ export async function assertionLife(context: TokenContext, row: TokenRecord): Pr
   if (!life.alive) return life;
   for (const principal of PRINCIPALS) {
     const sinceMs = row.standing?.[principal]?.raisedAtMs ?? 0;
-    if (sinceMs >= row.issuedAtMs) return { alive: false, reason: `${principal}_revoked`, sinceMs };
+    if (sinceMs >= row.issuedAtMs) return ended(`${principal}_revoked`, sinceMs);
   }
   return ALIVE;
 }
@@ -377,7 +370,7 @@ async function areAlive(context: TokenContext, ancestors: readonly Ancestor[]): 
   return (await ancestorLives(context, ancestors)).every(({ life }) => life.alive);
 }
 
-const NOT_STORED: Life = { alive: false, reason: 'no_record' };
+const NOT_STORED: Life = ended('no_record');
 
 /** The ancestor itself is not at hand. Its record has the same times, and `sub` was there. Its ancestors are checked already. */
 const OF_ANCESTOR: Claims = { sub: '' };
@@ -385,7 +378,7 @@ const OF_ANCESTOR: Claims = { sub: '' };
 /** A host's store that does not keep `confirmation` has lost the key. No client can prove possession of it. */
 function boundLife(found: FoundToken): Life {
   const isBound = typeof confirmationOf(found)?.jkt === 'string';
-  return isBound ? ALIVE : { alive: false, reason: 'confirmation_missing' };
+  return isBound ? ALIVE : ended('confirmation_missing');
 }
 
 /** Whether a code can be redeemed, apart from its single use. */
@@ -398,7 +391,7 @@ export async function codeLife(context: TokenContext, record: AuthorizationCodeR
 export async function subjectLife(context: TokenContext, subject: string | undefined): Promise<Life> {
   if (subject === undefined || context.getSubjectState === undefined) return ALIVE;
   const state = await context.getSubjectState(subject);
-  return state === 'active' ? ALIVE : { alive: false, reason: 'subject_disabled' };
+  return state === 'active' ? ALIVE : ended('subject_disabled');
 }
 
 /**
@@ -407,21 +400,19 @@ export async function subjectLife(context: TokenContext, subject: string | undef
  */
 function claimedLife({ exp, nbf }: Claims, nowMs: number): Life {
   if (exp !== undefined && !(Number.isFinite(exp) && Number(exp) * 1000 > nowMs)) {
-    return { alive: false, reason: Number.isFinite(exp) ? 'expired' : 'expiry_unreadable' };
+    return ended(Number.isFinite(exp) ? 'expired' : 'expiry_unreadable');
   }
   if (nbf !== undefined && nbf !== null && !(typeof nbf === 'number' && nbf * 1000 <= nowMs))
-    return { alive: false, reason: 'not_yet_valid' };
+    return ended('not_yet_valid');
   return ALIVE;
 }
 
 /** Needed only if the record has no client state: the stores of this library join it. */
 async function clientLife({ storage }: TokenContext, clientId: string): Promise<Life> {
   const client = await storage.clients.get(clientId);
-  if (!client) return { alive: false, reason: 'client_gone' };
+  if (!client) return ended('client_gone');
   const { disabledAtMs } = client;
-  return disabledAtMs === undefined
-    ? ALIVE
-    : { alive: false, reason: 'client_disabled', sinceMs: disabledAtMs };
+  return disabledAtMs === undefined ? ALIVE : ended('client_disabled', disabledAtMs);
 }
 
 function hasRevocationCheck({ storage }: TokenContext, kind: TokenKind): boolean {
@@ -482,7 +473,7 @@ export async function requireAlive(
 ): Promise<void> {
   const life = await lifeOf(context, found.record, found.claims);
   const reason = life.alive ? bindingRefusal(confirmationOf(found), scheme, certificate) : life.reason;
-  if (reason !== undefined) throw refused(reason);
+  if (reason !== undefined) throw refused(reason, undefined, found.record.clientId);
 }
 
 /** The `typ` header must be `at+jwt`, unless the host allows others (grantd §7.3). */
@@ -491,14 +482,11 @@ function requireGenericAllowed({ insecureAllowGenericJwts }: TokenContext, claim
   if (claims?.iss === undefined) throw refused('wrong_issuer');
 }
 
-/** The description contains only what the bearer may know. */
-export function refused(reason: ReasonCode, cause?: unknown): OAuthError {
+/** The description contains only what the bearer may know. @param clientId of the token, if there is a record of it */
+export function refused(reason: ReasonCode, cause?: unknown, clientId?: string): OAuthError {
   const text = `the access token ${DESCRIPTIONS[reason] ?? (ENDS.test(reason) ? 'is revoked' : 'is not valid')}`;
-  const isOther = reason === 'wrong_type';
-  return new OAuthError('invalid_token', isOther ? 'the token is not an access token' : text, {
-    reason,
-    cause,
-  });
+  const description = reason === 'wrong_type' ? 'the token is not an access token' : text;
+  return new OAuthError('invalid_token', description, { reason, cause, clientId });
 }
 
 const DESCRIPTIONS: Partial<Record<ReasonCode, string>> = {

@@ -18,10 +18,10 @@ import {
   toApiRecord,
   toClientRecord,
 } from '../statements.ts';
-import type { SqliteHandle } from './connection.ts';
+import type { Looks, SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Take } from './keys.ts';
-import { prepareAll } from './queues.ts';
+import { prepareAll, type SqliteRow } from './queues.ts';
 
 const DESCRIPTION = CLIENT_DESCRIPTION.join(', ');
 const PARAMETERS = CLIENT_DESCRIPTION.map((column) => `:${column}`).join(', ');
@@ -98,7 +98,7 @@ interface Parts {
 export function sqliteClients(
   { database, issuerId, transaction, reads }: SqliteHandle,
   { events, cache, take }: Parts,
-): AdministrableClients {
+): AdministrableClients & Looks<ClientRecord> {
   const sql = prepareAll(database, CLIENTS_SQL);
   const addIndexRows = ({ id: clientId, redirectUris, metadata }: NewClient): void => {
     for (const origin of new Set(redirectUris.map(originOf))) {
@@ -121,10 +121,8 @@ export function sqliteClients(
     return true;
   };
 
-  const find = (id: string): ClientRecord | undefined => {
-    const row = sql.get.get({ issuerId, id }) as RowObject | undefined;
-    return row && cache.add(id, toClientRecord(row));
-  };
+  const cached = (id: string, row?: SqliteRow) => row && cache.add(id, toClientRecord(row as RowObject));
+  const look = (id: string) => cache.get(id) ?? cached(id, sql.get.get({ issuerId, id }));
 
   const apisOfResource = (resource: string): readonly ApiRow[] => {
     const found = sql.apisOfResource.all({
@@ -135,7 +133,8 @@ export function sqliteClients(
   };
 
   return {
-    get: (id) => reads.read(() => cache.get(id) ?? find(id)),
+    look,
+    get: (id) => reads.read(() => look(id)),
     hasRedirectOrigin: (origin) =>
       reads.read(() => sql.hasRedirectOrigin.get({ issuerId, origin }) !== undefined),
     findApis: ({ resources, scopes }) =>

@@ -50,6 +50,11 @@ export interface Reads {
   readonly stateNumber: number;
 }
 
+/** What finds a record inside of a lookup. */
+export interface Looks<T> {
+  look(id: string): T | undefined;
+}
+
 /** How long a statement waits for another process. */
 export const DEFAULT_BUSY_TIMEOUT_MS = 2000;
 

@@ -1,7 +1,6 @@
 // Opens a SQLite store.
 import type { DatabaseSync } from 'node:sqlite';
 import { CachedRows } from '../../platform/cache.ts';
-import { inParallel } from '../../platform/environment.ts';
 import type { AuditOptions } from '../../protocol/event_records.ts';
 import {
   anyFunction,
@@ -225,23 +224,22 @@ function storageOn(
   const cachedTokens = new CachedTokens(reads, events, clock);
   const cachedClients = new CachedRows<ClientRecord>(reads);
 
-  const clients = unguarded(sqliteClients(handle, { events, cache: cachedClients, take }));
-  const tokens = unguarded({
-    ...sqliteTokens(handle, { issuing, grants, principals, events, cache: cachedTokens, take }),
-    joinedClients: clients,
-  });
+  const partsOfClients = { events, cache: cachedClients, take };
+  const { look: lookForClient, ...allClients } = sqliteClients(handle, partsOfClients);
+  const clients = unguarded(allClients);
+  const parts = { issuing, grants, principals, events, cache: cachedTokens, take };
+  const { look: lookForToken, ...allTokens } = sqliteTokens(handle, parts);
+  const tokens = unguarded({ ...allTokens, joinedClients: clients });
   // Each change of a client raises one of the two numbers, except that it is enabled again. A disabled one gets no answer.
   const of: RecordVersions['of'] = ({ version }, caller) =>
     version === undefined ? undefined : `${version} ${caller?.generation} ${caller?.revision}`;
   const answers = new RememberedAnswers(clients, tokens, {
     of,
-    async now(tokenId, callerId) {
-      const [caller, token] = await inParallel(
-        Promise.resolve(callerId === undefined ? undefined : clients.get(callerId)),
-        async () => tokens.getByAccessToken(tokenId),
-      );
-      return token ? of(token, caller ?? undefined) : undefined;
-    },
+    now: (tokenId, callerId) =>
+      reads.read(() => {
+        const token = lookForToken(tokenId);
+        return token && of(token, callerId === undefined ? undefined : lookForClient(callerId));
+      }),
   });
   return {
     path,

@@ -55,7 +55,7 @@ import {
   withStanding,
 } from '../statements.ts';
 import type { CachedTokens } from './cached_tokens.ts';
-import type { SqliteHandle } from './connection.ts';
+import type { Looks, SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Take } from './keys.ts';
 import type { Principals } from './principals.ts';
@@ -141,7 +141,7 @@ export function sqliteTokens(
     readonly cache: CachedTokens;
     readonly take: Take;
   },
-): IssuingTokenRepository {
+): IssuingTokenRepository & Looks<TokenRecord> {
   const { issuing, grants, principals, events, cache, take } = parts;
   const { getAccessToken, getRefreshToken, basis, descendants, exchanged, ...others } = TOKENS_SQL;
   const sql = prepareAll(database, others);
@@ -155,10 +155,8 @@ export function sqliteTokens(
   const descendantRows = returningLists<RowList>(database.prepare(descendants));
   const exchangedRows = returningLists<RowList>(database.prepare(exchanged));
   const recordOf = (row: RowList | undefined) => row && toTokenRecord(row);
-  const findAccessToken = (id: string): TokenRecord | undefined => {
-    const row = accessTokenRow.get(issuerId, id);
-    return row && cache.add(toTokenRecord(row));
-  };
+  const cached = (row: RowList | undefined) => row && cache.add(toTokenRecord(row));
+  const look = (id: string) => cache.get(id) ?? cached(accessTokenRow.get(issuerId, id));
   const findRefreshToken = (id: string) => recordOf(refreshTokenRow.get(issuerId, id));
   /** Whether all ancestors of a token are alive. @param endedAtMs as for `canBeExchanged` */
   const hasLivingAncestors = ({ ancestors = [] }: Pick<NewToken, 'ancestors'>, endedAtMs?: number): boolean =>
@@ -198,7 +196,8 @@ export function sqliteTokens(
     takesOnce: true,
     keepsAncestors: true,
 
-    getByAccessToken: (id) => reads.read(() => cache.get(id) ?? findAccessToken(id)),
+    look,
+    getByAccessToken: (id) => reads.read(() => look(id)),
     getByRefreshToken: (id) => reads.read(() => findRefreshToken(id)),
 
     descendantsOf(id, limit) {
