@@ -179,8 +179,17 @@ export class PackedTable<T> implements Table<T> {
     const last = this.#slots.length - 1;
     for (let slot = hashOf(key) & last; ; slot = (slot + 1) & last) {
       const entry = this.#slots[slot];
-      if (!entry || this.#lineAt(entry * ALIGNMENT) === key) return slot;
+      if (!entry || this.#isKeyAt(entry * ALIGNMENT, key)) return slot;
     }
+  }
+
+  /** Compares from the end, which is random. To decode the key takes longer. */
+  #isKeyAt(place: number, key: string): boolean {
+    const block = this.#blocks[Math.floor(place / BLOCK_BYTES)] ?? NO_BYTES;
+    const begin = place % BLOCK_BYTES;
+    let at = key.length - 1;
+    while (at >= 0 && block[begin + at] === key.charCodeAt(at)) at -= 1;
+    return at < 0 && block[begin + key.length] === LINE_FEED;
   }
 
   /** @param place a byte, counted through all blocks */
