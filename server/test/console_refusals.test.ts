@@ -1,14 +1,18 @@
 // What the console says if the server refuses what an administrator has typed.
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { INACTIVE_REASONS, REFUSAL_REASONS } from '../../core/src/http/errors.ts';
 import { call } from '../src/admin/in_process.ts';
 import { sentenceAbout, sentenceIn } from '../src/admin/operation_refused.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
+import { FileRefused } from '../src/config/refused.ts';
 import { chartsSection } from '../src/console/charts.ts';
 import { NO_NAMES } from '../src/console/names.ts';
 import { refusalsTable } from '../src/console/refusals.ts';
+import { changeSecretFile, createSecretFile } from '../src/data/secrets.ts';
 import { PAGE_REASONS } from '../src/log/page_events.ts';
 import { DE, EN } from '../src/texts/texts.ts';
 import { type Browser, unescaped } from './harness/browser.ts';
@@ -16,7 +20,7 @@ import { startConsole } from './harness/console_server.ts';
 
 test('each refusal of an operation has a code that is used, and a sentence in every language', () => {
   const sources = globSync(
-    '{server/src/{admin,console,mail,people},core/src/{registration,server}}/*.ts',
+    '{server/src/{admin,console,data,mail,people},core/src/{registration,server}}/*.ts',
   ).map((path) => readFileSync(path, 'utf8'));
   const codes = sources.flatMap((source) => [...source.matchAll(/\['([a-z]+_[a-z_]+|required)'[,\]]/g)]);
   const used = new Set(codes.map(([, code]) => code));
@@ -36,8 +40,11 @@ test('each refusal of an operation has a code that is used, and a sentence in ev
 async function refused(browser: Browser, url: string, fields: Readonly<Record<string, string>>) {
   const form = await browser.get(`${url}&ui_language=de`);
   const { html } = await browser.submit(form, fields);
-  const wrong = [...html.matchAll(/<(?:p|div)[^>]*class="(?:wrong|problem)"[^>]*>([\s\S]*?)<\/(?:p|div)>/g)];
-  const shown = wrong.map(([, text = '']) => text).join('\n');
+  const wrong = [
+    ...html.matchAll(/<p[^>]*class="wrong"[^>]*>[\s\S]*?<\/p>/g),
+    ...html.matchAll(/<div[^>]*class="problem"[^>]*>[\s\S]*?<\/div><\/div>/g),
+  ];
+  const shown = wrong.join('\n');
   assert.notEqual(shown, '', url);
   return { text: unescaped(shown.replaceAll(/<[^>]*>/g, '')), isEnglish: shown.includes('lang="en"') };
 }
@@ -75,6 +82,56 @@ test('refusals of what an administrator types are in the language of the page', 
     assert.equal(isEnglish, false, text);
   }
   for (const { hints } of [EN.console.forms, DE.console.forms]) assert.match(hints.password, /\b8\b/);
+});
+
+test('files that cannot be written and emails that cannot be sent are refused in the language of the page', async (t) => {
+  const set = await startConsole({
+    ...{ GRANTD_SECRET: '', GRANTD_SMTP_URL: 'smtp://127.0.0.1:1', GRANTD_MAIL_FROM: 'a@example.com' },
+  });
+  t.after(() => set.close());
+  await set.addUser('alice', ['admins']);
+  const browser = await set.browserOf('alice');
+  const path = set.instance.database.changeKeptSecret((secrets) => secrets);
+  writeFileSync(`${path}.new`, '');
+  const rotate = { do: 'rotate', confirmed: 'yes' };
+  const busy = await refused(browser, `${set.url}/console/secrets?ask=rotate`, rotate);
+  assert.match(
+    busy.text,
+    /\.secret\.new ist schon da: Ein anderer Befehl ändert gerade .*\.secret oder wurde/,
+  );
+  rmSync(`${path}.new`);
+  rmSync(path);
+  const missing = await refused(browser, `${set.url}/console/secrets?ask=rotate`, rotate);
+  assert.match(missing.text, /Die Datei .*\.secret fehlt\./);
+  const mail = { do: 'test', address: 'bob@example.com' };
+  const unsent = await refused(browser, `${set.url}/console/mails?ask=test`, mail);
+  assert.match(
+    unsent.text,
+    /nicht verschickt\. 127\.0\.0\.1:1: keine Verbindung möglich: „.*ECONNREFUSED.*“\./,
+  );
+  assert.deepEqual(
+    [busy, missing, unsent].map(({ isEnglish }) => isEnglish),
+    [false, false, false],
+  );
+});
+
+test('a file that cannot be changed says why', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-file-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const database = join(folder, 'grantd.db');
+  createSecretFile(database);
+  for (const [code, problem] of [
+    ['EACCES', 'file_denied'],
+    ['EROFS', 'file_denied'],
+    ['ENOSPC', 'file_without_space'],
+    ['EIO', 'file_unwritable'],
+  ] as const) {
+    const failing = () => {
+      throw Object.assign(new Error(code), { code, syscall: 'write' });
+    };
+    const isSaid = (error: unknown) => error instanceof FileRefused && error.said[0] === problem;
+    assert.throws(() => changeSecretFile(database, failing), isSaid, code);
+  }
 });
 
 test('each reason that the overview can show is in words, and its code is beside them', async () => {

@@ -7,3 +7,34 @@ export class ConfigurationRefused extends Error {
 export class Refused extends Error {
   override readonly name = 'Refused';
 }
+
+/** Why a file cannot be changed, by a code. Pages have a sentence for each in their language. */
+export const FILE_PROBLEMS = {
+  file_busy: (draft: string, path: string) =>
+    `${draft} exists: another command is changing ${path}, or was interrupted. Remove it if no command is running`,
+  file_missing: (path: string) => `the file ${path} is missing`,
+  file_denied: (path: string) =>
+    `the server may not write the file ${path}: check the owner and the mode of the file and its folder`,
+  file_without_space: (path: string) => `the file ${path} cannot be written, because the disk is full`,
+  /** @param error the code of the system, such as EIO */
+  file_unwritable: (path: string, error: string) => `the file ${path} cannot be written (${error})`,
+};
+
+type FileProblems = typeof FILE_PROBLEMS;
+
+/** A code, and what its sentence names. */
+export type FileProblem = {
+  [Code in keyof FileProblems]: readonly [code: Code, ...names: Parameters<FileProblems[Code]>];
+}[keyof FileProblems];
+
+/** A file cannot be changed. */
+export class FileRefused extends Refused {
+  readonly said: FileProblem;
+
+  constructor(said: FileProblem, options?: ErrorOptions) {
+    const [code, ...names] = said;
+    const say = FILE_PROBLEMS[code] as (...names: readonly string[]) => string;
+    super(`${say(...names)}.`, options);
+    this.said = said;
+  }
+}

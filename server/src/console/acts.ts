@@ -6,7 +6,7 @@ import { InvalidInput, OperationRefused, type ValueProblem } from '../admin/oper
 import { optional, type Schema } from '../admin/schema.ts';
 import { type AnyOperation, OPERATIONS, type OperationId } from '../admin/table.ts';
 import { type WarningCode, type WarningSaid, warningsIn } from '../admin/warning.ts';
-import { Refused } from '../config/refused.ts';
+import { FileRefused, Refused } from '../config/refused.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
@@ -218,8 +218,10 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
       const problem = { in: member === '' ? '' : `/${member}`, detail, ...(said !== undefined && { said }) };
       return again(problemsAt(fields, [problem]), { status: kind === 'forbidden' ? 403 : 409 });
     }
-    if (error instanceof Refused && !(error instanceof OperationRefused))
-      return again(new Map([['', { reason: 'refused', detail: error.message }]]), { status: 409 });
+    if (error instanceof Refused && !(error instanceof OperationRefused)) {
+      const said = error instanceof FileRefused ? error.said : undefined;
+      return again(new Map([['', { reason: 'refused', detail: error.message, said }]]), { status: 409 });
+    }
     throw error;
   }
 }

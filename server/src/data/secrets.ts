@@ -13,7 +13,7 @@ import { dirname } from 'node:path';
 import type { ServerSecret } from '@grantd/core';
 import { makeFolder } from '@grantd/core/internal/storage/sqlite/connection';
 import { readPrivateText } from '../config/private_file.ts';
-import { ConfigurationRefused, Refused } from '../config/refused.ts';
+import { ConfigurationRefused, FileRefused, Refused } from '../config/refused.ts';
 import { type ProgramTables, recorded, statements } from './tables.ts';
 
 /** The program’s uses of the server’s secret, in addition to the library’s. Each use has its own key. */
@@ -253,13 +253,13 @@ export function changeSecretFile(
   const file = lockByDraft(draft, path);
   try {
     const secrets = readSecretFile(database);
-    if (secrets === undefined) throw new Refused(`the server's secret ${path} is missing`);
+    if (secrets === undefined) throw new FileRefused(['file_missing', path]);
     writeFileSync(file, secretText(change(secrets)));
     fsyncSync(file);
     renameSync(draft, path);
   } catch (error) {
     rmSync(draft);
-    throw error;
+    throw asFileRefused(error, path);
   } finally {
     closeSync(file);
   }
@@ -271,12 +271,19 @@ function lockByDraft(draft: string, path: string): number {
   try {
     return openSync(draft, 'wx', 0o600);
   } catch (error) {
-    if (isErrno(error, 'EEXIST'))
-      throw new Refused(
-        `${draft} exists: another command is changing ${path}, or was interrupted. Remove it if no command is running.`,
-      );
-    throw new Refused(`the server's secret ${path} cannot be changed: ${errnoOf(error)}`, { cause: error });
+    if (isErrno(error, 'EEXIST')) throw new FileRefused(['file_busy', draft, path]);
+    throw asFileRefused(error, path);
   }
+}
+
+/** Errors of the file system, such as a full disk. Others stay as they are. */
+function asFileRefused(error: unknown, path: string): unknown {
+  if (!(error instanceof Error) || !('syscall' in error)) return error;
+  const code = errnoOf(error);
+  const options = { cause: error };
+  if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return new FileRefused(['file_denied', path], options);
+  if (['ENOSPC', 'EDQUOT'].includes(code)) return new FileRefused(['file_without_space', path], options);
+  return new FileRefused(['file_unwritable', path, code], options);
 }
 
 /** Makes the rename durable. Windows has no such operation. */

@@ -1,5 +1,5 @@
 import type { AdministrableStorage } from '@grantd/core';
-import { MAIL_FAILURES, MAIL_LEASE_MS, type StoredMail } from '../data/mails.ts';
+import { MAIL_LEASE_MS, type StoredMail } from '../data/mails.ts';
 import { isName } from '../data/names.ts';
 import type { People, Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
@@ -187,7 +187,7 @@ export class MailDeliverer {
     if (template === 'invite' || template === 'password_link') {
       if (person.directoryId !== undefined) return undefined;
       if (!(await this.#parts.passwords.mayReset(person)))
-        throw new MailFailure(MAIL_FAILURES.no_password, 'no_password_here', true);
+        throw new MailFailure('no_password', 'no_password_here', true);
     }
     const purpose = template === 'password_link' ? 'password' : template;
     const url = await this.#parts.links.make({

@@ -34,13 +34,25 @@ export class MailFailure extends Error {
   readonly isPermanent: boolean;
   /** For the log, which names no address. */
   readonly code: string;
+  readonly kind: MailFailureKind;
+  /** What the server said, in its language, or the system about the connection. May be empty. */
+  readonly said: string;
 
-  constructor(message: string, code: string, isPermanent: boolean) {
-    super(message);
+  constructor(
+    kind: MailFailureKind,
+    code: string,
+    isPermanent: boolean,
+    { server = '', said = '' }: { readonly server?: string; readonly said?: string } = {},
+  ) {
+    super(`${server && `${server}: `}${MAIL_FAILURES[kind]}${said && `: ${said}`}`);
     this.code = code;
     this.isPermanent = isPermanent;
+    this.kind = kind;
+    this.said = said;
   }
 }
+
+type MailFailureKind = keyof typeof MAIL_FAILURES;
 
 /** Sends emails through an SMTP server. */
 export interface Smtp {
@@ -86,7 +98,7 @@ function domainOf(from: string): string {
 const MAX_RESPONSE = 300;
 
 /** By the error codes of `nodemailer`. */
-const FAILURE_OF_CODE: Readonly<Record<string, keyof typeof MAIL_FAILURES>> = {
+const FAILURE_OF_CODE: Readonly<Record<string, MailFailureKind>> = {
   ...({ EAUTH: 'auth', ETLS: 'tls', EENVELOPE: 'envelope', EMESSAGE: 'message', EDNS: 'dns' } as const),
   ...({ ECONNECTION: 'connection', ESOCKET: 'connection', ECONNREFUSED: 'connection' } as const),
   ...({ ETIMEDOUT: 'timeout', EPROTOCOL: 'protocol' } as const),
@@ -98,13 +110,13 @@ function failureOf(error: unknown, server: string): MailFailure {
   const status = Number(reply.responseCode ?? 0);
   const response =
     typeof reply.response === 'string' ? reply.response : error instanceof Error ? error.message : '';
-  const words = MAIL_FAILURES[FAILURE_OF_CODE[code] ?? 'other'];
-  const said = response === '' ? '' : `: ${response.replaceAll(/\s+/g, ' ').slice(0, MAX_RESPONSE)}`;
+  const said = response.replaceAll(/\s+/g, ' ').slice(0, MAX_RESPONSE);
   // A refused password or a missing extension is a matter of the settings, which the operator can mend.
   const isPermanent = status >= 500 && (code === 'EENVELOPE' || code === 'EMESSAGE');
   return new MailFailure(
-    `${server}: ${words}${said}`,
+    FAILURE_OF_CODE[code] ?? 'other',
     status === 0 ? code : `${code} ${status}`,
     isPermanent,
+    { server, said },
   );
 }

@@ -33,9 +33,15 @@ export async function testMail(
     const tls = secure ? 'TLS from the start' : requireTLS ? 'STARTTLS' : 'STARTTLS if offered';
     return { server: `${host}:${port}`, tls, answer };
   } catch (error) {
-    if (error instanceof MailFailure)
-      throw new OperationRefused('conflict', ['mail_not_sent', error.message.replace(/\.$/, '')]);
-    throw error;
+    if (!(error instanceof MailFailure)) throw error;
+    const { message, kind, said } = error;
+    throw new OperationRefused('conflict', [
+      'mail_not_sent',
+      message.replace(/\.$/, ''),
+      `${host}:${port}`,
+      kind,
+      said,
+    ]);
   } finally {
     smtp.close();
   }

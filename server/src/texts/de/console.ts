@@ -3,6 +3,7 @@ import { html } from 'hono/html';
 import type * as en from '../en/console.ts';
 import { counted } from '../formats/formats.ts';
 import { FORMATS as formats } from './formats.ts';
+import { MAIL_FAILURES } from './refusals.ts';
 import { TRIAL } from './trial.ts';
 
 export const CONSOLE: typeof en.CONSOLE = {
@@ -415,18 +416,7 @@ export const CONSOLE: typeof en.CONSOLE = {
   mailStates: { waiting: 'Wartet', retrying: 'Bisher gescheitert', failed: 'Gescheitert' },
   nextAttempt: (at) => html`Nächster Versuch: ${at}`,
   lastError: 'Letzter Fehler:',
-  mailFailures: {
-    auth: 'der Mailserver hat Benutzername oder Passwort abgelehnt',
-    tls: 'keine Verbindung mit TLS möglich, und ohne TLS sendet grantd nur auf diesem Rechner',
-    envelope: 'der Mailserver hat Absender oder Empfänger abgelehnt',
-    message: 'der Mailserver hat die E-Mail abgelehnt',
-    dns: 'der Name des Hosts ließ sich nicht auflösen',
-    connection: 'keine Verbindung möglich',
-    timeout: 'der Mailserver hat nicht rechtzeitig geantwortet',
-    protocol: 'der Server spricht kein SMTP',
-    other: 'die E-Mail ließ sich nicht senden',
-    no_password: 'der Benutzer meldet sich bei einem Anbieter an und hat hier kein Passwort',
-  },
+  mailFailures: MAIL_FAILURES,
   attempts: (attempts, shown) => (attempts === 1 ? '1 Versuch' : `${shown} Versuche`),
   secretsText:
     'Die Geheimnisse, die gespeicherte Daten schützen, mit ihren Fingerabdrücken, und was von jedem abhängt. Die Geheimnisse selbst werden nie angezeigt.',

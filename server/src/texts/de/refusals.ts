@@ -1,7 +1,29 @@
+import type { MAIL_FAILURES as MAIL_WORDS } from '../../data/mails.ts';
 import type * as en from '../en/refusals.ts';
 import { FORMS } from './acts.ts';
 
+/** Why an email could not be sent. */
+export const MAIL_FAILURES: Readonly<Record<keyof typeof MAIL_WORDS, string>> = {
+  auth: 'der Mailserver hat Benutzername oder Passwort abgelehnt',
+  tls: 'keine Verbindung mit TLS möglich, und ohne TLS sendet grantd nur auf diesem Rechner',
+  envelope: 'der Mailserver hat Absender oder Empfänger abgelehnt',
+  message: 'der Mailserver hat die E-Mail abgelehnt',
+  dns: 'der Name des Hosts ließ sich nicht auflösen',
+  connection: 'keine Verbindung möglich',
+  timeout: 'der Mailserver hat nicht rechtzeitig geantwortet',
+  protocol: 'der Server spricht kein SMTP',
+  other: 'die E-Mail ließ sich nicht senden',
+  no_password: 'der Benutzer meldet sich bei einem Anbieter an und hat hier kein Passwort',
+};
+
 export const REFUSALS: typeof en.REFUSALS = {
+  file_busy: (draft, path) =>
+    `${draft} ist schon da: Ein anderer Befehl ändert gerade ${path} oder wurde unterbrochen. Löschen Sie die Datei, wenn kein Befehl läuft`,
+  file_missing: (path) => `Die Datei ${path} fehlt`,
+  file_denied: (path) =>
+    `Der Server darf die Datei ${path} nicht schreiben: Prüfen Sie Eigentümer und Rechte der Datei und ihres Ordners`,
+  file_without_space: (path) => `Die Datei ${path} lässt sich nicht schreiben, weil der Datenträger voll ist`,
+  file_unwritable: (path, error) => `Die Datei ${path} lässt sich nicht schreiben (${error})`,
   wrong: (expected, placeholder = '') =>
     KINDS[placeholder]?.(numbersIn(expected)) ??
     (placeholder.includes('|')
@@ -98,7 +120,10 @@ export const REFUSALS: typeof en.REFUSALS = {
   no_verified_address: (name) =>
     `${name} hat keine bestätigte E-Mail-Adresse. Ein Link könnte einen anderen erreichen`,
   too_many_links: (name, most) => `${name} hat in einer Stunde ${most} E-Mails mit einem Link erhalten`,
-  mail_not_sent: (why) => `Die E-Mail wurde nicht verschickt. Der Server sagt: ${why}`,
+  mail_not_sent: (_, server, kind, said) => {
+    const why = MAIL_FAILURES[kind as keyof typeof MAIL_WORDS] ?? MAIL_FAILURES.other;
+    return `Die E-Mail wurde nicht verschickt. ${server}: ${why}${said && `: „${said}“`}`;
+  },
   document_unfetched: () =>
     'Ein Dokument der Anwendung lässt sich nicht abrufen. Versuchen Sie es später noch einmal',
   secrets_in_use: (_, clients, keys, apps, pairwise, trail) =>

@@ -1,9 +1,11 @@
 import { METADATA_PROBLEMS } from '@grantd/core';
+import { FILE_PROBLEMS } from '../../config/refused.ts';
 
 /** Why an operation was refused, by the code of the reason. Commands and the admin API say it in English. */
 export const REFUSALS = {
   // What is wrong with the metadata of a client. The library says it in English.
   ...METADATA_PROBLEMS,
+  ...FILE_PROBLEMS,
   // What is not there, or no longer.
   no_user: (name: string) => `there is no user ${name}`,
   no_subject: (sub: string) => `there is no user with the sub ${sub}`,
@@ -64,7 +66,8 @@ export const REFUSALS = {
   no_verified_address: (name: string) =>
     `${name} has no verified email address, so a link could reach another person`,
   too_many_links: (name: string, most: string) => `${name} has got ${most} emails with a link within an hour`,
-  mail_not_sent: (why: string) => `no email was sent. ${why}`,
+  /** @param why in English. The others are the same: the server, the kind of failure, and what the server said */
+  mail_not_sent: (why: string, _server: string, _kind: string, _said: string) => `no email was sent. ${why}`,
   document_unfetched: (why: string) => `a document of the client cannot be fetched: ${why}. Try again later`,
   /** @param words what depends on the secrets, in English. The others are the same as names and numbers. */
   secrets_in_use: (
