@@ -1,17 +1,11 @@
 import { dirname, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 import { isUsableSecret, SECRET_FORM } from '../admin/client_rules.ts';
-import {
-  type DesiredState,
-  type FilePath,
-  type FileProblem,
-  readDesiredState,
-  schemaOfFile,
-} from '../admin/desired_state.ts';
+import { type DesiredState, type FileProblem, schemaOfFile } from '../admin/desired_state.ts';
 import { InvalidInput } from '../admin/operation_refused.ts';
 import type { PlanView } from '../admin/state.ts';
+import { pathIn, type StateFile, stateIn } from '../admin/state_file.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
@@ -97,14 +91,10 @@ interface ReadFile {
   readonly content: Readonly<Record<string, unknown>>;
   /** The secrets to which the file refers, by client ID. */
   readonly secrets: ReadonlyMap<string, string>;
-  /** Formats problems, with the lines of the file. */
-  report(problems: readonly FileProblem[]): BadUsage;
+  readonly report: StateFile['report'];
 }
 
-/** 200 clients with everything that they can have are far shorter. */
-const MAX_CHARACTERS = 8 * 1024 * 1024;
-
-/** @throws {BadUsage} the file is unreadable or has no valid form, or a secret is missing */
+/** @throws {BadUsage | ConfigurationRefused} the file is unreadable or has no valid form, or a secret is missing */
 async function readFile(path: string): Promise<ReadFile> {
   const at = typedPath(process.env, path);
   const isInput = path === '-';
@@ -114,35 +104,6 @@ async function readFile(path: string): Promise<ReadFile> {
   return { content: Object(content ?? {}), report, secrets: secretsOf(state, folder, report) };
 }
 
-/** @throws {BadUsage} the text has no valid form */
-export function stateIn(name: string, text: string) {
-  const lines = new LineCounter();
-  const document = parse(name, text, lines);
-  const report = (problems: readonly FileProblem[]): BadUsage =>
-    new BadUsage(
-      problems
-        .map(
-          ({ path: within, problem }) =>
-            `${name}${placeOf(document, lines, within)}: ${[...dotted(within), problem].join(': ')}`,
-        )
-        .join('\ngrantd: '),
-    );
-  const content = contentIn(name, document);
-  const read = readDesiredState(content);
-  if ('problems' in read) throw report(read.problems);
-  return { document, lines, content, state: read.state, report };
-}
-
-/** @throws {BadUsage} the aliases would make it too large */
-export function contentIn(name: string, document: Document): unknown {
-  try {
-    return document.toJS();
-  } catch (error) {
-    if (error instanceof ReferenceError) throw new BadUsage(`${name}: ${error.message}`);
-    throw error;
-  }
-}
-
 export function contentOf(path: string, at: string): string {
   try {
     return readTextFile(at);
@@ -150,40 +111,6 @@ export function contentOf(path: string, at: string): string {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
     throw new BadUsage(`--file: ${path} ${isMissing ? 'does not exist' : 'cannot be read'}`);
   }
-}
-
-/** @throws {BadUsage} the text is neither YAML nor JSON */
-export function parse(name: string, text: string, lines = new LineCounter()): Document {
-  if (text.length > MAX_CHARACTERS)
-    throw new BadUsage(`${name}: expected at most ${MAX_CHARACTERS} characters`);
-  // The parser’s longer messages would quote the file. Known tags would make other objects than JSON has.
-  const options = { lineCounter: lines, prettyErrors: false, resolveKnownTags: false };
-  const document = parseDocument(text, options);
-  const [error] = [...document.errors, ...document.warnings];
-  if (error === undefined) return document;
-  const { line, col } = lines.linePos(error.pos[0]);
-  const problem =
-    error.code === 'MULTIPLE_DOCS' ? 'expected one document, without a second ---' : error.message;
-  throw new BadUsage(`${name}:${line}:${col}: ${problem}`);
-}
-
-/** `:LINE:COLUMN` of a member, or of the closest one around it. */
-function placeOf(document: Document, lines: LineCounter, path: FilePath): string {
-  for (let length = path.length; length > 0; length--) {
-    const around = document.getIn(path.slice(0, length - 1), true);
-    const pair = isMap(around)
-      ? around.items.find(({ key }) => isScalar(key) && String(key.value) === path[length - 1])
-      : undefined;
-    if (isNode(pair?.key) && pair.key.range) {
-      const { line, col } = lines.linePos(pair.key.range[0]);
-      return `:${line}:${col}`;
-    }
-  }
-  return '';
-}
-
-function dotted(path: FilePath): readonly string[] {
-  return path.length === 0 ? [] : [path.join('.')];
 }
 
 interface ApplyOptions {
@@ -222,17 +149,6 @@ async function apply(
   }
 }
 
-/** The place in the file that a JSON Pointer in the input refers to. */
-function pathIn(pointer: string): readonly string[] {
-  const names = pointer
-    .split('/')
-    .slice(1)
-    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
-  const [member, ...path] = names;
-  if (member === 'state') return path;
-  return member === 'secrets' && path[0] !== undefined ? ['clients', path[0], 'secret'] : names;
-}
-
 /** Shows the plan on the terminal and asks. */
 async function isConfirmed(changes: PlanView['changes'], unchanged: number): Promise<boolean> {
   if (changes.length === 0) return true;
@@ -269,7 +185,7 @@ function shown(value: unknown): string {
 /**
  * Reads the secrets before a database is opened, so that a missing one never creates it.
  * @param folder to which the paths in the file are relative
- * @throws {BadUsage} names every secret that is missing or cannot be one
+ * @throws {ConfigurationRefused} names every secret that is missing or cannot be one
  */
 function secretsOf(
   { clients = [] }: DesiredState,

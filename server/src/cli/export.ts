@@ -5,11 +5,12 @@ import { Command } from 'commander';
 import { Document, isMap, isNode, isScalar, visit } from 'yaml';
 import type { FilePath } from '../admin/desired_state.ts';
 import { type AdminCalls, all, call } from '../admin/in_process.ts';
+import { contentIn, parse, stateIn } from '../admin/state_file.ts';
 import type { Document as DocumentOf } from '../admin/table.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
 import { hasMark } from '../config/text_file.ts';
-import { contentIn, contentOf, counted, parse, stateIn } from './apply.ts';
+import { contentOf, counted } from './apply.ts';
 import { type AdministrationParts, administrationFlags, printOne, withAdministration } from './command.ts';
 import { BadUsage } from './exit.ts';
 

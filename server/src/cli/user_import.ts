@@ -1,17 +1,16 @@
 import { once } from 'node:events';
 import { createWriteStream, rmSync, type WriteStream } from 'node:fs';
 import type { Command } from 'commander';
-import type { AdminCalls } from '../admin/in_process.ts';
-import { timeOf } from '../admin/schema.ts';
-import { ImportCounts, type UserLine } from '../admin/user_lines.ts';
+import { LeftOut } from '../admin/left_out.ts';
+import { type ImportOrder, importLines } from '../admin/user_import.ts';
+import { ImportCounts } from '../admin/user_lines.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { Refused } from '../config/refused.ts';
 import type { ConvertOptions } from '../people/exports/conversion.ts';
 import { readFirebaseHash } from '../people/exports/firebase.ts';
 import { IMPORT_FORMATS, type ImportFormat } from '../people/exports/formats.ts';
-import type { LineReport, NumberedLine } from '../people/import.ts';
-import type { ImportLine } from '../people/import_lines.ts';
+import type { LineReport } from '../people/import.ts';
 import {
   type AdministrationParts,
   administrationFlags,
@@ -21,7 +20,6 @@ import {
   withAdministration,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
-import { LeftOut } from './left_out.ts';
 import { usersOf } from './user_files.ts';
 
 interface ImportFlags extends GivenFlags {
@@ -124,14 +122,10 @@ Without FILE, it writes to standard output. Users who change during the export c
     );
 }
 
-interface ImportWish {
+interface ImportWish extends ImportOrder {
   readonly file: string;
   readonly format: ImportFormat;
   readonly fromLine: number;
-  readonly isDryRun: boolean;
-  readonly updates: boolean;
-  readonly createsGroups: boolean;
-  readonly allowsAdministrators: boolean;
   readonly report?: string;
   readonly options: ConvertOptions;
 }
@@ -225,105 +219,6 @@ async function importPeople(parts: AdministrationParts, wish: ImportWish): Promi
     throw new Refused(
       `${exists + failed} of ${lines} lines were not imported: ${wish.report === undefined ? 'use --report FILE to see all of them' : `${wish.report} says why`}.`,
     );
-}
-
-/** Lines that are read, and not reported yet: where they are in the file, and what they say. */
-type SentLines = Map<number, { readonly line: number; readonly read: ImportLine }>;
-
-/**
- * Sends the lines of a file in as many imports as they need.
- * @param onLine receives what became of each line
- * @returns the identifiers of the imports in events, with a space between them
- */
-async function importLines(
-  admin: AdminCalls,
-  { isDryRun, updates, createsGroups, allowsAdministrators }: ImportWish,
-  lines: AsyncIterable<NumberedLine> | Iterable<NumberedLine>,
-  onLine: (report: LineReport) => void,
-): Promise<string> {
-  const wish = {
-    ...{ dry_run: isDryRun, update: updates, create_groups: createsGroups },
-    allow_administrators: allowsAdministrators,
-  };
-  const ids: string[] = [];
-  const reading = asynchronous(lines);
-  for (let isMore = true; isMore; ) {
-    const sent: SentLines = new Map();
-    const readable = async function* (): AsyncGenerator<string> {
-      for (let count = 1; count <= admin.maxLines; count++) {
-        const read = await nextReadable(reading, onLine);
-        if (read === undefined) {
-          isMore = false;
-          return;
-        }
-        sent.set(count, read);
-        yield JSON.stringify(sentLine(read.read));
-      }
-    };
-    let isWhole = false;
-    for await (const report of admin.lines('importUsers', wish, readable())) {
-      if ('import' in report) {
-        isWhole = true;
-        ids.push(report.import);
-        continue;
-      }
-      const { line = 0, read } = sent.get(report.line) ?? {};
-      sent.delete(report.line);
-      onLine({ ...report, line, ...withWarnings(report, read) });
-    }
-    if (!isWhole) throw new Refused('the server stopped during the import.');
-  }
-  return ids.join(' ');
-}
-
-/** The next line that can be sent. Reports those before it that cannot. */
-async function nextReadable(
-  reading: AsyncIterator<NumberedLine>,
-  onLine: (report: LineReport) => void,
-): Promise<{ readonly line: number; readonly read: ImportLine } | undefined> {
-  for (;;) {
-    const next = await reading.next();
-    if (next.done === true) return undefined;
-    const { line, read } = next.value;
-    if (!('reason' in read)) return { line, read };
-    const { isSkipped, ...problem } = read;
-    onLine({ line, outcome: isSkipped ? 'skipped' : 'failed', ...problem });
-  }
-}
-
-async function* asynchronous<T>(items: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T> {
-  yield* items;
-}
-
-function sentLine({
-  digest: _,
-  warnings: __,
-  passwordHash,
-  directoryId,
-  links,
-  createdAtMs,
-  totpSecret,
-  ...line
-}: ImportLine): UserLine {
-  return {
-    ...line,
-    ...(passwordHash !== undefined && { password_hash: passwordHash }),
-    ...(directoryId !== undefined && { directory_id: directoryId }),
-    ...(createdAtMs !== undefined && { created_at: timeOf(createdAtMs) }),
-    ...(totpSecret !== undefined && { totp_secret: totpSecret }),
-    ...(links !== undefined && {
-      links: links.map(({ provider, upstreamIssuer, upstreamSub, label }) => ({
-        ...{ provider, issuer: upstreamIssuer, sub: upstreamSub, label },
-      })),
-    }),
-  };
-}
-
-/** The server sees the converted line, and does not know what the command has left out. */
-function withWarnings({ outcome, warnings = [] }: Omit<LineReport, 'line'>, read: ImportLine | undefined) {
-  const own = ['failed', 'unchanged'].includes(outcome) ? [] : (read?.warnings ?? []);
-  const both = [...new Set([...own, ...warnings])];
-  return both.length > 0 ? { warnings: both } : {};
 }
 
 /**

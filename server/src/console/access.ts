@@ -192,6 +192,12 @@ async function openSession(
   return (await needsFactor(c, session, pages)) ? pages.visits.toEnrolment(c, wanted) : session;
 }
 
+/** Whether the browser has a session of an administrator. The page that it asks for may still need more. */
+export async function isSignedIn(consoleParts: ConsoleParts, c: PageContext): Promise<boolean> {
+  const session = await consoleParts.pages.visits.current(c);
+  return session !== undefined && isAdministrator(session, consoleParts);
+}
+
 /** Read from the database with the session, so that leaving the group ends the access at once. */
 function isAdministrator({ person }: BrowserSession, { adminGroup }: ConsoleParts): boolean {
   return person.groups?.includes(adminGroup) === true;

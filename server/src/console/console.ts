@@ -5,7 +5,7 @@ import type { MiddlewareHandler } from 'hono';
 import { Caller } from '../admin/caller.ts';
 import { requireAdminGroup } from '../admin/groups.ts';
 import type { OperationParts, SentTest } from '../admin/operation.ts';
-import type { OperationId } from '../admin/table.ts';
+import type { OperationId, StreamId } from '../admin/table.ts';
 import type { admissionByAddress } from '../config/client_address.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { readTrustedIssuers } from '../config/trusted_issuers.ts';
@@ -16,8 +16,16 @@ import type { Instance } from '../instance/instance.ts';
 import { Cookies, SealedValues } from '../pages/browser/cookies.ts';
 import type { PageEnvironment } from '../pages/browser/request.ts';
 import type { Flow } from '../pages/steps/routes.ts';
-import { type ConsoleParts, framedProblem, type PagesOfConsole, page, type Visit } from './access.ts';
+import {
+  type ConsoleParts,
+  framedProblem,
+  isSignedIn,
+  type PagesOfConsole,
+  page,
+  type Visit,
+} from './access.ts';
 import { type Acts, showAct, submitAct } from './acts.ts';
+import { showApply, submitApply } from './apply.ts';
 import { downloadAudit, showAudit } from './audit.ts';
 import { askBulk, performBulk } from './bulk.ts';
 import type { BulkList } from './bulk_acts.ts';
@@ -26,6 +34,7 @@ import { CLIENTS, showClients, submitClients } from './clients.ts';
 import type { ConsolePageName } from './frame.ts';
 import { GROUPS, showGroups } from './groups.ts';
 import { showHelp } from './help.ts';
+import { downloadReport, showImport, submitImport } from './import.ts';
 import { showIssuers } from './issuers.ts';
 import { ShownOnce } from './kept_secrets.ts';
 import { showKeys, submitKeys } from './keys.ts';
@@ -38,6 +47,7 @@ import { SECRETS, showSecrets, submitSecrets } from './secrets.ts';
 import { showTokens, submitTokens } from './tokens.ts';
 import { showTrial, submitTrial } from './try_here.ts';
 import { AUDIT, TOKENS } from './upkeep_acts.ts';
+import { receiveFile } from './uploads.ts';
 import { showUsers, USERS } from './users.ts';
 
 interface ConsolePage {
@@ -46,7 +56,7 @@ interface ConsolePage {
   /** Does what the other forms of the page send. */
   readonly submit?: (visit: Visit) => Promise<Response>;
   /** Operations of the other forms. */
-  readonly performs?: readonly OperationId[];
+  readonly performs?: readonly (OperationId | StreamId)[];
   /** The list whose selected rows can be changed together. */
   readonly bulk?: BulkList;
 }
@@ -60,9 +70,11 @@ export const PAGES: Readonly<Record<ConsolePageName, ConsolePage>> = {
   },
   users: { show: showUsers, acts: USERS, bulk: 'users' },
   groups: { show: showGroups, acts: GROUPS, bulk: 'groups' },
+  import: { show: showImport, submit: submitImport, performs: ['importUsers'] },
   clients: { show: showClients, acts: CLIENTS, submit: submitClients, bulk: 'clients' },
   scopes: { show: showScopes, acts: SCOPES },
   issuers: { show: showIssuers },
+  apply: { show: showApply, submit: submitApply, performs: ['planState', 'applyState'] },
   keys: { show: showKeys, submit: submitKeys, performs: ['rotateKeys'] },
   secrets: { show: showSecrets, acts: SECRETS, submit: submitSecrets },
   mails: { show: showMails, acts: MAILS },
@@ -143,6 +155,10 @@ export async function openConsole(
     const admit: MiddlewareHandler<PageEnvironment> = async (c, next) =>
       isAdmitted(c.env.incoming) ? next() : pages.drawing.problem(c, { problem: 'not_found' }, 404);
     return {
+      mountFirst(routes) {
+        const receive = receiveFile(async (c) => isAdmitted(c.env.incoming) && isSignedIn(parts, c));
+        for (const path of ['/console/import', '/console/apply']) routes.before(path, receive);
+      },
       mount(routes) {
         pages.drawing.frameProblems('/console', async (c, problem, setting) =>
           isAdmitted(c.env.incoming) ? framedProblem(parts, c, problem, setting) : undefined,
@@ -172,6 +188,7 @@ export async function openConsole(
         routes.form('/console/try', page(parts, 'clients', showTrial), page(parts, 'clients', submitTrial));
         routes.page('/console/figures', page(parts, 'overview', showFigures));
         routes.page('/console/uplot.js', showLibrary);
+        routes.page('/console/import.jsonl', page(parts, 'import', downloadReport));
         routes.page('/console/audit.jsonl', page(parts, 'audit', downloadAudit));
       },
     };

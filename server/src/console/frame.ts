@@ -265,8 +265,8 @@ type PageGroup = keyof Texts['console']['pageGroups'];
 
 /** The groups of the navigation. Pages that none of them names are in the first group, `server`, except `search`. */
 const GROUPS: readonly (readonly [PageGroup, ...ConsolePageName[]])[] = [
-  ['people', 'users', 'groups'],
-  ['applications', 'clients', 'scopes', 'issuers'],
+  ['people', 'users', 'groups', 'import'],
+  ['applications', 'clients', 'scopes', 'issuers', 'apply'],
   ['tokens', 'tokens', 'keys', 'secrets'],
   ['history', 'audit'],
 ];

@@ -426,10 +426,11 @@ function refuse(drawing: Drawing, c: PageContext): Promise<Response> {
 function listenerOver(flows: readonly (Flow | undefined)[], shared: Shared): PageListener {
   const { drawing, language, answers } = shared;
   const app = new Hono<PageEnvironment>({ getPath: exactPath });
+  const routes = new PageRoutes(app, drawing);
+  for (const flow of flows) flow?.mountFirst?.(routes);
   app.use(readRequest((c) => refuse(drawing, c)));
   app.use(language);
   app.use(answers);
-  const routes = new PageRoutes(app, drawing);
   for (const flow of flows) flow?.mount(routes);
   app.notFound((c) => answerNotFound(shared, c));
   app.onError((error, c) => drawing.error(error, c));

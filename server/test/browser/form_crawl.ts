@@ -136,6 +136,8 @@ export function buttonsOf(page: Shown, world: World): readonly Button[] {
   return forms.flatMap(([whole, path = '', attributes = '', inner = ''], form) => {
     const action = new URL(unescaped(path), page.url);
     if (action.origin !== new URL(world.url).origin) return [];
+    // console_files.test.ts sends files.
+    if (attributes.includes('enctype="multipart/form-data"')) return [];
     const isOfPasskey = attributes.includes('data-passkey');
     // A form of an operation has many fields. Only those that it needs are typed, and the others stay as they are.
     const isOfOperation = attributes.includes('class="form"');

@@ -34,6 +34,9 @@ const ENVIRONMENT = {
 
 const PASSWORD = 'correct horse';
 
+/** The page of an application with which the console can sign in. */
+const TRIED = '/console/clients?id=tried';
+
 const LOGIN = '/login login-submit';
 const SECOND = '/login/second';
 const FACTORS = '/account/factors';
@@ -93,7 +96,7 @@ async function startServer(
   for (const [id, ...more] of [
     ['shop', '--public'],
     ['closed', '--allow-group=staff'],
-    ['tried', '--public', `--redirect-uri=${first.url}/console/try`],
+    ['tried', '--public', '--application-type=web', `--redirect-uri=${first.url}/console/try`],
     ['a-client'],
     ['b-client'],
   ]) {
@@ -337,9 +340,21 @@ function entrancesOf(
     },
     {
       name: 'an application to try',
-      only: ['/console/try try-again', '/console/try revoke-trial', '/console/try try-here'],
-      longestWay: 3,
-      open: () => signedIn(at('/console/clients?id=tried'), true),
+      only: ['/console/try try-here'],
+      open: () => signedIn(at(TRIED), true),
+    },
+    {
+      name: 'what an application gets',
+      only: ['/console/try try-again', '/console/try revoke-trial'],
+      async open() {
+        const world = await signedIn(at(TRIED), true);
+        const begin = buttonOn(await follow(world, []), world, '/console/try try-here');
+        await follow(world, [begin.kind, '/consent consent-allow']);
+        // The server asks for no consent any more, so the request leads to the page.
+        const body = new URLSearchParams(begin.fields);
+        const { headers } = await world.browser.send(begin.action, { method: 'POST', body });
+        return { ...world, url: headers.get('location') ?? assert.fail() };
+      },
     },
     {
       name: 'several users',

@@ -576,6 +576,41 @@ export const PAGES: readonly PageCase[] = [
     shows: '#try-again',
   },
   {
+    name: 'console: an import',
+    as: 'alice',
+    open: (visit) => visit.open('/console/import'),
+    shows: '#import-check',
+  },
+  {
+    name: 'console: the plan of an import',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/import');
+      const lines = '{"username":"zoe"}\n{"username":"zed","groups":["none"]}';
+      const file = { name: 'users.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(lines) };
+      await visit.page.setInputFiles('#file', file);
+      await visit.page.click('#import-check');
+    },
+    shows: '#import-run',
+  },
+  {
+    name: 'console: a file to apply',
+    as: 'alice',
+    open: (visit) => visit.open('/console/apply'),
+    shows: '#apply-plan',
+  },
+  {
+    name: 'console: the plan of a file',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/apply');
+      const buffer = Buffer.from('groups:\n  night-shift: { description: By night }\n');
+      await visit.page.setInputFiles('#file', { name: 'grantd.yaml', mimeType: 'text/yaml', buffer });
+      await visit.page.click('#apply-plan');
+    },
+    shows: '#apply-run',
+  },
+  {
     name: 'console: scopes',
     as: 'alice',
     open: (visit) => visit.open('/console/scopes'),

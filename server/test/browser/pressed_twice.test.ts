@@ -95,7 +95,7 @@ describe('a button that is pressed twice', () => {
     assert.deepEqual(failures, []);
     const kinds = new Set([...outcomes.keys()].map(({ kind }) => kind.split(' ')[1]));
     assert.deepEqual(
-      buttonsOfSamples().filter((kind) => !kinds.has(kind)),
+      buttonsOfSamples().filter((kind) => !kinds.has(kind) && !OF_FILES.includes(kind ?? '')),
       [],
       'the crawl has found every button',
     );
@@ -303,6 +303,9 @@ async function shownIn(page: ChromiumPage): Promise<Shown> {
   // On its way to another page, it has no content.
   return { url, html: await page.content().catch(() => '') };
 }
+
+/** Buttons that send a file, or what follows from one. console_files.test.ts presses them twice. */
+const OF_FILES = ['import-check', 'import-run', 'apply-plan', 'apply-secrets', 'apply-run'];
 
 const TEXTS = [
   /<title>([\s\S]*?)<\/title>/g,

@@ -5,6 +5,7 @@ import { CLIENT_CHANGE } from '../../src/admin/client_documents.ts';
 import type { Schema } from '../../src/admin/schema.ts';
 import { USER_OPERATIONS } from '../../src/admin/users.ts';
 import { type ActFormView, actFormPage, actLink, questionPage } from '../../src/console/acts.ts';
+import { appliedPage, applyPage, applyPlanPage, missingSecretsPage } from '../../src/console/apply.ts';
 import { auditPage, eventPage, foldedEvents } from '../../src/console/audit.ts';
 import { askBulkPage, bulkPage } from '../../src/console/bulk.ts';
 import { CLIENT_PARTS } from '../../src/console/client_forms.ts';
@@ -13,6 +14,7 @@ import { type FormSpec, fieldsOf, type ShownProblem, typedOf } from '../../src/c
 import { problemFrame, refusedPage } from '../../src/console/frame.ts';
 import { groupPage, groupsPage } from '../../src/console/groups.ts';
 import { helpPage } from '../../src/console/help.ts';
+import { importedPage, importPage, importPlanPage } from '../../src/console/import.ts';
 import { issuersPage } from '../../src/console/issuers.ts';
 import { keysPage, rotatePage } from '../../src/console/keys.ts';
 import { mailsPage } from '../../src/console/mails.ts';
@@ -129,7 +131,19 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'state',
   'use',
   'step',
-  ...['code', 'topics', 'of', 'policy', 'way', 'obstacles', 'closed_by', 'followed_by', 'outcome', 'methods'],
+  ...[
+    'code',
+    'action',
+    'topics',
+    'of',
+    'policy',
+    'way',
+    'obstacles',
+    'closed_by',
+    'followed_by',
+    'outcome',
+    'methods',
+  ],
 ]);
 
 /** A time in a document of the server. */
@@ -595,6 +609,26 @@ const CONSOLE_GROUP = {
 };
 
 /** A quiet hour with a wave, and a burst of guessed secrets. */
+const IMPORTED = {
+  counts: { imported: 3120, updated: 4, unchanged: 0, skipped: 2, exists: 1, failed: 30 },
+  refused: [
+    { line: 17, username: 'carol', outcome: 'failed' as const, reason: 'groups: there is no group x' },
+  ],
+  leftOut: ['312 users: credentials: webauthn: not imported: the user adds it again'],
+};
+
+const STATE_PLAN = {
+  changes: [
+    { action: 'add' as const, kind: 'group' as const, name: 'staff', members: [] },
+    {
+      ...{ action: 'change' as const, kind: 'client' as const, name: 'notes' },
+      members: [{ name: 'scope', before: 'openid', after: 'openid email' }],
+    },
+    { action: 'remove' as const, kind: 'scope' as const, name: 'notes:read', members: [] },
+  ],
+  unchanged: 12,
+};
+
 const TRIAL_NEEDS = { issuer: 'https://login.example.com', isAtIssuer: true };
 
 const TRIED_CLIENT = {
@@ -1533,6 +1567,43 @@ const SAMPLES: readonly Sample[] = [
   sample('console_revoke_client', questionPage, {
     ...{ ...CONSOLE, current: 'clients', page: 'clients', act: 'revoke', name: 'web', given: { id: 'web' } },
     facts: [['Active tokens', '2']],
+  }),
+  sample('console_import', importPage, { ...CONSOLE, current: 'import', problem: 'too_large' }),
+  sample('console_import_plan', importPlanPage, {
+    ...{ ...CONSOLE, current: 'import', isChanged: true },
+    planned: { ...IMPORTED, digest: 'Zm9v' },
+  }),
+  sample('console_import_of_nothing', importPlanPage, {
+    ...{ ...CONSOLE, current: 'import' },
+    planned: {
+      ...{
+        counts: { ...IMPORTED.counts, imported: 0, updated: 0 },
+        refused: [],
+        leftOut: [],
+        digest: 'Zm9v',
+      },
+      stopped: 'expected JSON, as keycloak exports it.',
+    },
+  }),
+  sample('console_imported', importedPage, {
+    ...{ ...CONSOLE, current: 'import', done: IMPORTED, hasReport: true },
+  }),
+  sample('console_apply', applyPage, {
+    ...{ ...CONSOLE, current: 'apply', isPruning: true },
+    detail:
+      'file:3:5: clients.bad.redirect_uris: expected a list\ngrantd: file:4:5: clients.bad.scope: unknown',
+  }),
+  sample('console_apply_expired', applyPage, { ...CONSOLE, current: 'apply', problem: 'expired' }),
+  sample('console_apply_secrets', missingSecretsPage, {
+    ...CONSOLE,
+    current: 'apply',
+    clients: ['shop', 'orders'],
+  }),
+  sample('console_apply_plan', applyPlanPage, {
+    ...{ ...CONSOLE, current: 'apply', planned: STATE_PLAN, version: '"Zm9v"', isChanged: true },
+  }),
+  sample('console_applied', appliedPage, {
+    ...{ ...CONSOLE, current: 'apply', applied: { ...STATE_PLAN, changes: [] }, warnings: [] },
   }),
   sample('console_scopes', scopesPage, {
     ...{ ...CONSOLE, current: 'scopes', pages: { next: '/console/scopes?cursor=b' } },

@@ -4,6 +4,8 @@ import type { Drawing } from '../drawing/drawing.ts';
 
 /** Pages that belong together, with their routes. */
 export interface Flow {
+  /** Adds what comes before the body of a request is read. */
+  mountFirst?(routes: PageRoutes): void;
   mount(routes: PageRoutes): void;
 }
 

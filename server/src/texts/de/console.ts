@@ -2,6 +2,7 @@
 import { html } from 'hono/html';
 import type * as en from '../en/console.ts';
 import { counted } from '../formats/formats.ts';
+import { FILES } from './files.ts';
 import { FORMATS as formats } from './formats.ts';
 import { MAIL_FAILURES } from './refusals.ts';
 import { TRIAL } from './trial.ts';
@@ -13,9 +14,11 @@ export const CONSOLE: typeof en.CONSOLE = {
     tokens: 'Token',
     users: 'Benutzer',
     groups: 'Gruppen',
+    import: 'Benutzer importieren',
     clients: 'Anwendungen',
     scopes: 'Berechtigungen',
     issuers: 'Vertraute Aussteller',
+    apply: 'Datei anwenden',
     keys: 'Schlüssel',
     secrets: 'Geheimnisse des Servers',
     mails: 'E-Mails',
@@ -194,6 +197,7 @@ export const CONSOLE: typeof en.CONSOLE = {
   createdAt: 'Angelegt',
   endsAt: 'Endet',
   lastUsed: 'Zuletzt benutzt',
+  files: FILES,
   trial: TRIAL,
   issuer: 'Aussteller',
   figures: 'Zahlen',

@@ -2,6 +2,7 @@
 import { html } from 'hono/html';
 import { counted } from '../formats/formats.ts';
 import type { Html } from '../formats/html.ts';
+import { FILES } from './files.ts';
 import { FORMATS as formats } from './formats.ts';
 import { TRIAL } from './trial.ts';
 
@@ -12,9 +13,11 @@ export const CONSOLE = {
     tokens: 'Tokens',
     users: 'Users',
     groups: 'Groups',
+    import: 'Import users',
     clients: 'Clients',
     scopes: 'Scopes',
     issuers: 'Trusted issuers',
+    apply: 'Apply a file',
     keys: 'Keys',
     secrets: 'Server secrets',
     mails: 'Emails',
@@ -187,6 +190,7 @@ export const CONSOLE = {
   createdAt: 'Created',
   endsAt: 'Ends',
   lastUsed: 'Last used',
+  files: FILES,
   trial: TRIAL,
   issuer: 'Issuer',
   figures: 'Figures',

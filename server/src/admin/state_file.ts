@@ -1,0 +1,90 @@
+// The file of `grantd apply` as text: what it says, and where in it a problem is.
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import { ConfigurationRefused } from '../config/refused.ts';
+import { type DesiredState, type FilePath, type FileProblem, readDesiredState } from './desired_state.ts';
+
+/** 200 clients with everything that they can have are far shorter. */
+const MAX_CHARACTERS = 8 * 1024 * 1024;
+
+export interface StateFile {
+  readonly document: Document;
+  readonly lines: LineCounter;
+  readonly content: unknown;
+  readonly state: DesiredState;
+  /** Formats problems, with the lines of the file. */
+  readonly report: (problems: readonly FileProblem[]) => ConfigurationRefused;
+}
+
+/** @throws {ConfigurationRefused} the text has no valid form */
+export function stateIn(name: string, text: string): StateFile {
+  const lines = new LineCounter();
+  const document = parse(name, text, lines);
+  const report = (problems: readonly FileProblem[]): ConfigurationRefused =>
+    new ConfigurationRefused(
+      problems
+        .map(
+          ({ path: within, problem }) =>
+            `${name}${placeOf(document, lines, within)}: ${[...dotted(within), problem].join(': ')}`,
+        )
+        .join('\ngrantd: '),
+    );
+  const content = contentIn(name, document);
+  const read = readDesiredState(content);
+  if ('problems' in read) throw report(read.problems);
+  return { document, lines, content, state: read.state, report };
+}
+
+/** @throws {ConfigurationRefused} the aliases would make it too large */
+export function contentIn(name: string, document: Document): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    if (error instanceof ReferenceError) throw new ConfigurationRefused(`${name}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** @throws {ConfigurationRefused} the text is neither YAML nor JSON */
+export function parse(name: string, text: string, lines = new LineCounter()): Document {
+  if (text.length > MAX_CHARACTERS)
+    throw new ConfigurationRefused(`${name}: expected at most ${MAX_CHARACTERS} characters`);
+  // The parser’s longer messages would quote the file. Known tags would make other objects than JSON has.
+  const options = { lineCounter: lines, prettyErrors: false, resolveKnownTags: false };
+  const document = parseDocument(text, options);
+  const [error] = [...document.errors, ...document.warnings];
+  if (error === undefined) return document;
+  const { line, col } = lines.linePos(error.pos[0]);
+  const problem =
+    error.code === 'MULTIPLE_DOCS' ? 'expected one document, without a second ---' : error.message;
+  throw new ConfigurationRefused(`${name}:${line}:${col}: ${problem}`);
+}
+
+/** `:LINE:COLUMN` of a member, or of the closest one around it. */
+function placeOf(document: Document, lines: LineCounter, path: FilePath): string {
+  for (let length = path.length; length > 0; length--) {
+    const around = document.getIn(path.slice(0, length - 1), true);
+    const pair = isMap(around)
+      ? around.items.find(({ key }) => isScalar(key) && String(key.value) === path[length - 1])
+      : undefined;
+    if (isNode(pair?.key) && pair.key.range) {
+      const { line, col } = lines.linePos(pair.key.range[0]);
+      return `:${line}:${col}`;
+    }
+  }
+  return '';
+}
+
+function dotted(path: FilePath): readonly string[] {
+  return path.length === 0 ? [] : [path.join('.')];
+}
+
+/** The place in the file that a JSON Pointer in the input refers to. */
+export function pathIn(pointer: string): readonly string[] {
+  const names = pointer
+    .split('/')
+    .slice(1)
+    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const [member, ...path] = names;
+  if (member === 'state') return path;
+  return member === 'secrets' && path[0] !== undefined ? ['clients', path[0], 'secret'] : names;
+}

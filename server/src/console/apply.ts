@@ -1,0 +1,238 @@
+// Applies a file with groups, clients, APIs and texts of scopes: the same plan and operations as `grantd apply` (ADR 221).
+import { html } from 'hono/html';
+import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import type { PlanView as StatePlan } from '../admin/state.ts';
+import { pathIn, type StateFile, stateIn } from '../admin/state_file.ts';
+import { PartlyApplied } from '../admin/state_plan.ts';
+import { type WarningSaid, warningsIn } from '../admin/warning.ts';
+import { ConfigurationRefused } from '../config/refused.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import { type Html, icon } from '../texts/formats/html.ts';
+import { type Texts, textsIn } from '../texts/texts.ts';
+import type { Visit } from './access.ts';
+import { FORM_STYLE } from './forms.ts';
+import { type ConsoleView, consoleFrame, hiddenFields, problemLine, urlOf } from './frame.ts';
+import { fileField } from './import.ts';
+import { KEPT_FILE_MS } from './uploads.ts';
+
+/** Where the file of an administrator is kept between the plan and the changes. */
+const PLACE = 'apply';
+
+interface KeptFile {
+  readonly text: string;
+  readonly prune: boolean;
+  /** By client ID. */
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+/** Before the name of a client in the name of a field with its secret. */
+const SECRET = 'secret:';
+
+/** `GET /console/apply`: the form. */
+export async function showApply({ c, view, setting }: Visit): Promise<Response> {
+  return renderPage(c, applyPage(view, setting));
+}
+
+/** `POST /console/apply`: plans a file (`do=plan`), also with secrets (`do=secrets`), or applies it (`do=apply`). */
+export async function submitApply(visit: Visit): Promise<Response> {
+  const { c, console: parts, form, session, setting, view } = visit;
+  const owner = session.person.subject;
+  if (form.get('do') === 'plan') {
+    const file = c.get('file') ?? { problem: 'no_file' };
+    const isPruning = form.get('prune') === 'yes';
+    if ('problem' in file)
+      return renderPage(c, applyPage({ ...view, problem: file.problem, isPruning }, setting));
+    return plan(visit, { text: file.text, prune: isPruning, secrets: {} });
+  }
+  const text = await parts.shownOnce.find(owner, PLACE);
+  if (text === undefined) return renderPage(c, applyPage({ ...view, problem: 'expired' }, setting));
+  const kept: KeptFile = JSON.parse(text);
+  if (form.get('do') === 'apply') return apply(visit, kept, form.get('plan') ?? '');
+  const typed = [...form].filter(([name, value]) => name.startsWith(SECRET) && value !== '');
+  return plan(visit, {
+    ...kept,
+    secrets: Object.fromEntries(typed.map(([name, value]) => [name.slice(SECRET.length), value])),
+  });
+}
+
+async function plan(visit: Visit, kept: KeptFile, isChanged = false): Promise<Response> {
+  const { c, console: parts, session, setting, versioned, view } = visit;
+  const refused = (detail: string) =>
+    renderPage(c, applyPage({ ...view, detail, isPruning: kept.prune }, setting));
+  return reading(kept, refused, async ({ state, content }) => {
+    const referring = (state.clients ?? []).filter(({ secret }) => secret !== undefined);
+    const missing = referring.map(({ id }) => id).filter((id) => !Object.hasOwn(kept.secrets, id));
+    await parts.shownOnce.keep(session.person.subject, PLACE, JSON.stringify(kept), KEPT_FILE_MS);
+    if (missing.length > 0) return renderPage(c, missingSecretsPage({ ...view, clients: missing }, setting));
+    const { document, version } = await versioned('planState', orderOf(kept, content));
+    return renderPage(c, applyPlanPage({ ...view, planned: document, version, isChanged }, setting));
+  });
+}
+
+async function apply(visit: Visit, kept: KeptFile, version: string): Promise<Response> {
+  const { c, console: parts, session, setting, versioned, view } = visit;
+  const owner = session.person.subject;
+  const refused = (detail: string) =>
+    renderPage(c, applyPage({ ...view, detail, isPruning: kept.prune }, setting));
+  return reading(kept, refused, async ({ content }) => {
+    try {
+      const { document } = await versioned('applyState', orderOf(kept, content), version);
+      await parts.shownOnce.forget(owner, PLACE);
+      const warnings = warningsIn(document);
+      return renderPage(c, appliedPage({ ...view, applied: document, warnings }, setting));
+    } catch (error) {
+      if (error instanceof OperationRefused && error.kind === 'outdated') return plan(visit, kept, true);
+      if (error instanceof PartlyApplied) return refused(error.message);
+      throw error;
+    }
+  });
+}
+
+function orderOf({ prune, secrets }: KeptFile, content: unknown) {
+  return { state: Object(content ?? {}), secrets, prune };
+}
+
+/** Reads the file, and says with its lines what is wrong with it. */
+async function reading(
+  { text }: KeptFile,
+  refused: (detail: string) => Promise<Response>,
+  work: (file: StateFile) => Promise<Response>,
+): Promise<Response> {
+  let file: StateFile | undefined;
+  try {
+    file = stateIn(FILE_NAME, text);
+    return await work(file);
+  } catch (error) {
+    if (error instanceof ConfigurationRefused) return refused(error.message);
+    if (!(error instanceof InvalidInput) || file === undefined) throw error;
+    const problems = error.errors.map((one) => ({ path: pathIn(one.in), problem: one.detail }));
+    return refused(file.report(problems).message);
+  }
+}
+
+/** In messages, before line and column. */
+const FILE_NAME = 'file';
+
+// ── Pages ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface ApplyView extends ConsoleView {
+  readonly problem?: keyof Texts['console']['files']['problems'];
+  /** What is wrong with the file, in English, a problem per line. */
+  readonly detail?: string;
+  readonly isPruning?: boolean;
+}
+
+/** `/console/apply`: fields `file` and `prune`, button `apply-plan`. */
+export function applyPage({ problem, detail, isPruning, ...view }: ApplyView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { files: words, pages } = texts.console;
+  const isProblem = problem !== undefined || detail !== undefined;
+  return consoleFrame(view, setting, {
+    title: pages.apply,
+    lead: words.apply.lead,
+    style: FORM_STYLE,
+    ...(isProblem && { isProblem, status: 400 }),
+    body: html`${problem === undefined ? '' : problemLine(words.problems[problem])}${
+      detail === undefined
+        ? ''
+        : html`${problemLine(words.apply.refused)}<ul class="bullets" lang="en">
+${detail.split('\ngrantd: ').map((line) => html`<li><bdi>${line}</bdi></li>\n`)}</ul>`
+    }
+<form method="post" action="${urlOf(view.base, 'apply')}" enctype="multipart/form-data" class="form">
+${hiddenFields(view, {})}<div class="check"><input id="prune" name="prune" type="checkbox" value="yes"${isPruning ? html` checked` : ''}>
+<label for="prune">${words.apply.prune}</label></div>
+${fileField(texts)}<div class="actions">
+<button id="apply-plan" type="submit" class="primary" name="do" value="plan">${words.apply.plan}</button>
+</div>
+</form>`,
+  });
+}
+
+/** Asks for the secrets to which a file refers: button `apply-secrets`. */
+export function missingSecretsPage(
+  { clients, ...view }: ConsoleView & { readonly clients: readonly string[] },
+  setting: PageSetting,
+): Page {
+  const texts = textsIn(setting.language);
+  const { files: words } = texts.console;
+  return consoleFrame(view, setting, {
+    title: words.apply.secrets,
+    style: FORM_STYLE,
+    lead: words.apply.secretsText,
+    body: html`<form method="post" action="${urlOf(view.base, 'apply')}" class="form">
+${hiddenFields(view, {})}${clients.map(
+  (id, at) => html`<label for="secret-${at}"><bdi>${id}</bdi></label>
+<input id="secret-${at}" name="${SECRET}${id}" type="password" autocomplete="new-password" required>\n`,
+)}<div class="actions">
+<button id="apply-secrets" type="submit" class="primary" name="do" value="secrets">${words.apply.plan}</button>
+<a id="apply-again" class="button" href="${urlOf(view.base, 'apply')}">${words.again}</a>
+</div>
+</form>`,
+  });
+}
+
+interface PlanView extends ConsoleView {
+  readonly planned: StatePlan;
+  readonly version: string;
+  readonly isChanged?: boolean;
+}
+
+/** What a file would change: button `apply-run`, red if something is removed. */
+export function applyPlanPage(
+  { planned, version, isChanged, ...view }: PlanView,
+  setting: PageSetting,
+): Page {
+  const texts = textsIn(setting.language);
+  const { files: words } = texts.console;
+  const { changes } = planned;
+  const removes = changes.some(({ action }) => action === 'remove');
+  return consoleFrame(view, setting, {
+    title: words.apply.planned,
+    body: html`${isChanged ? html`<p class="caution">${icon('alert')}<span>${words.changed}</span></p>\n` : ''}<p>${changes.length === 0 ? words.apply.nothing : removes ? words.apply.removes : words.apply.plannedText}</p>
+${changesShown(planned, texts)}
+<form method="post" action="${urlOf(view.base, 'apply')}">
+${hiddenFields(view, { plan: version })}<div class="actions">
+${changes.length === 0 ? '' : html`<button id="apply-run" type="submit" class="${removes ? 'final' : 'primary'}" name="do" value="apply">${words.apply.run}</button>\n`}<a id="apply-again" class="button" href="${urlOf(view.base, 'apply')}">${words.again}</a>
+</div>
+</form>`,
+  });
+}
+
+interface AppliedView extends ConsoleView {
+  readonly applied: StatePlan;
+  readonly warnings: readonly WarningSaid[];
+}
+
+export function appliedPage({ applied, warnings, ...view }: AppliedView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { files: words } = texts.console;
+  return consoleFrame({ ...view, warnings }, setting, {
+    title: words.apply.done,
+    body: html`<p>${words.apply.doneText}</p>
+${changesShown(applied, texts)}
+<p class="actions"><a id="apply-again" class="button" href="${urlOf(view.base, 'apply')}">${words.again}</a></p>`,
+  });
+}
+
+function changesShown({ changes, unchanged }: StatePlan, texts: Texts): Html {
+  const { files: words } = texts.console;
+  return html`<ul class="rows" role="list">
+${changes.map(
+  ({
+    action,
+    kind,
+    name,
+    members,
+  }) => html`<li><p><span class="badge${action === 'remove' ? ' bad' : ''}">${words.apply.actions[action]}</span> ${words.apply.kinds[kind]} <bdi>${name}</bdi></p>
+${members.map(({ name: member, before, after }) => html`<p class="detail"><code>${member}</code>: ${before === undefined ? '' : html`${valueText(before)} → `}${after === undefined ? html`<em>${texts.console.forms.nothing}</em>` : valueText(after)}</p>\n`)}</li>\n`,
+)}</ul>
+<p class="note">${words.apply.unchanged(texts.formats.number(unchanged))}</p>`;
+}
+
+/** Characters of a value that a page shows. */
+const MAX_VALUE = 200;
+
+function valueText(value: unknown): Html {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return html`<code>${text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text}</code>`;
+}

@@ -1,0 +1,307 @@
+// Imports users from a file: the same lines, operation and report as the command grantd user import (ADR 221).
+import { createHash } from 'node:crypto';
+import { html } from 'hono/html';
+import { inProcess } from '../admin/in_process.ts';
+import { LeftOut } from '../admin/left_out.ts';
+import { MAX_LINES } from '../admin/operation.ts';
+import { usersIn } from '../admin/user_files.ts';
+import { type ImportOrder, importLines } from '../admin/user_import.ts';
+import { ImportCounts } from '../admin/user_lines.ts';
+import { Refused } from '../config/refused.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
+import type { ConvertOptions } from '../people/exports/conversion.ts';
+import { readFirebaseHash } from '../people/exports/firebase.ts';
+import { IMPORT_FORMATS, type ImportFormat } from '../people/exports/formats.ts';
+import type { LineReport } from '../people/import.ts';
+import { type Html, icon } from '../texts/formats/html.ts';
+import { type Texts, textsIn } from '../texts/texts.ts';
+import type { Visit } from './access.ts';
+import { FORM_STYLE } from './forms.ts';
+import {
+  type ConsoleView,
+  consoleFrame,
+  hiddenFields,
+  problemLine,
+  section,
+  termList,
+  urlOf,
+} from './frame.ts';
+import { KEPT_FILE_MS, MAX_FILE } from './uploads.ts';
+
+/** Where the file of an administrator is kept between the plan and the import, and the report after it. */
+const FILE_PLACE = 'import';
+const REPORT_PLACE = 'import report';
+
+/** What the form says about the file, as flags of the command. */
+const CHOICES = [
+  'update',
+  'create_groups',
+  'roles_as_groups',
+  'emails_verified',
+  'drop_unusable_hashes',
+  'allow_administrators',
+] as const;
+
+type Choice = (typeof CHOICES)[number];
+
+interface KeptFile {
+  readonly text: string;
+  readonly format: ImportFormat;
+  readonly choices: readonly Choice[];
+  /** The parameters of the hashes of a Firebase project, as its console shows them. */
+  readonly firebaseHash: string;
+}
+
+/** Lines with a problem that a page shows. */
+const MAX_SHOWN = 20;
+
+/** What an import does, or has done. */
+interface ImportShown {
+  readonly counts: ImportCounts['byOutcome'];
+  /** The first lines that were refused. */
+  readonly refused: readonly LineReport[];
+  /** What is left out, by kind, in English. */
+  readonly leftOut: readonly string[];
+  /** Why the file was not read to its end, in English. */
+  readonly stopped?: string;
+}
+
+type Run = ImportShown & {
+  /** Of the outcomes of all lines. */
+  readonly digest: string;
+  /** The lines that were refused, or of which something was left out. */
+  readonly report: readonly LineReport[];
+};
+
+// ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** `GET /console/import`: the form. */
+export async function showImport({ c, view, setting }: Visit): Promise<Response> {
+  return renderPage(c, importPage(view, setting));
+}
+
+/** `POST /console/import`: checks a file (`do=check`), or imports the file that was checked (`do=run`). */
+export async function submitImport(visit: Visit): Promise<Response> {
+  return visit.form.get('do') === 'run' ? run(visit) : check(visit);
+}
+
+async function check(visit: Visit): Promise<Response> {
+  const { c, console: parts, form, session, setting, view } = visit;
+  const file = c.get('file') ?? { problem: 'no_file' };
+  const format = IMPORT_FORMATS.find((name) => name === form.get('format')) ?? 'grantd';
+  const choices = CHOICES.filter((name) => form.get(name) === 'yes');
+  const firebaseHash = form.get('firebase_hash') ?? '';
+  const again = (problem: ImportProblem) =>
+    renderPage(c, importPage({ ...view, problem, format, choices }, setting));
+  if ('problem' in file) return again(file.problem);
+  if (firebaseHash.trim() !== '' && readFirebaseHash(firebaseHash) === undefined) return again('firebase');
+  const kept: KeptFile = { text: file.text, format, choices, firebaseHash };
+  const planned = await lines(visit, kept, true);
+  const owner = session.person.subject;
+  await parts.shownOnce.keep(owner, FILE_PLACE, JSON.stringify(kept), KEPT_FILE_MS);
+  return renderPage(c, importPlanPage({ ...view, planned }, setting));
+}
+
+async function run(visit: Visit): Promise<Response> {
+  const { c, console: parts, form, session, setting, view } = visit;
+  const owner = session.person.subject;
+  const text = await parts.shownOnce.find(owner, FILE_PLACE);
+  if (text === undefined) return renderPage(c, importPage({ ...view, problem: 'expired' }, setting));
+  const kept: KeptFile = JSON.parse(text);
+  const planned = await lines(visit, kept, true);
+  // Another file, or users who have changed since.
+  if (planned.digest !== form.get('plan'))
+    return renderPage(c, importPlanPage({ ...view, planned, isChanged: true }, setting));
+  const done = await lines(visit, kept, false);
+  await parts.shownOnce.forget(owner, FILE_PLACE);
+  const report = done.report.map((line) => `${JSON.stringify(line)}\n`).join('');
+  if (report !== '') await parts.shownOnce.keep(owner, REPORT_PLACE, report);
+  return renderPage(c, importedPage({ ...view, done, hasReport: report !== '' }, setting));
+}
+
+/** `GET /console/import.jsonl`: the lines that were refused, or of which something was left out, for a day. */
+export async function downloadReport({ c, console: parts, session, view }: Visit): Promise<Response> {
+  const report = await parts.shownOnce.find(session.person.subject, REPORT_PLACE);
+  if (report === undefined) return c.redirect(urlOf(view.base, 'import'), 303);
+  return c.body(report, 200, {
+    'content-type': 'application/jsonl',
+    'content-disposition': 'attachment; filename="import_report.jsonl"',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  });
+}
+
+async function lines(
+  { console: parts, session, requireCaller }: Visit,
+  { text, format, choices, firebaseHash }: KeptFile,
+  isDryRun: boolean,
+): Promise<Run> {
+  const has = (name: Choice) => choices.includes(name);
+  const order: ImportOrder = {
+    isDryRun,
+    updates: has('update'),
+    createsGroups: has('create_groups'),
+    allowsAdministrators: has('allow_administrators'),
+  };
+  const options: ConvertOptions = {
+    rolesAreGroups: has('roles_as_groups'),
+    emailsAreVerified: has('emails_verified'),
+    dropsUnusableHashes: has('drop_unusable_hashes'),
+    firebaseHash: readFirebaseHash(firebaseHash),
+  };
+  const calls = inProcess({ ...parts.partsOf(session.person.subject), requireCaller });
+  const [counts, leftOut, digest] = [new ImportCounts(), new LeftOut(), createHash('sha256')];
+  const all: LineReport[] = [];
+  const onLine = ({ subject: _, ...line }: LineReport) => {
+    counts.count(line);
+    leftOut.count(line);
+    all.push(line);
+  };
+  const open = async function* () {
+    yield text;
+  };
+  let stopped: string | undefined;
+  try {
+    const users = usersIn(open, format, options);
+    await importLines({ ...calls, maxLines: MAX_LINES }, order, users, onLine);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    stopped = error.message;
+  }
+  // Lines that the server never gets are reported before the others.
+  const sorted = all.toSorted((one, other) => one.line - other.line);
+  for (const line of sorted) digest.update(JSON.stringify(line));
+  const report = sorted.filter(({ reason, warnings }) => (reason ?? warnings) !== undefined);
+  return {
+    counts: counts.byOutcome,
+    refused: report.filter(({ reason }) => reason !== undefined).slice(0, MAX_SHOWN),
+    leftOut: leftOut.lines(),
+    ...(stopped !== undefined && { stopped }),
+    ...{ digest: digest.update(stopped ?? '').digest('base64url'), report },
+  };
+}
+
+// ── Pages ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+type ImportProblem = keyof Texts['console']['files']['problems'];
+
+export interface ImportView extends ConsoleView {
+  readonly problem?: ImportProblem;
+  readonly format?: ImportFormat;
+  readonly choices?: readonly Choice[];
+}
+
+/** `/console/import`: fields `file` and `format`, button `import-check`. */
+export function importPage(
+  { problem, format: chosen = 'grantd', choices = [], ...view }: ImportView,
+  setting: PageSetting,
+): Page {
+  const texts = textsIn(setting.language);
+  const { files: words, pages } = texts.console;
+  return consoleFrame(view, setting, {
+    title: pages.import,
+    lead: words.import.lead,
+    style: FORM_STYLE,
+    ...(problem !== undefined && { isProblem: true, status: 400 }),
+    body: html`${problem === undefined ? '' : problemLine(words.problems[problem])}
+<form method="post" action="${urlOf(view.base, 'import')}" enctype="multipart/form-data" class="form">
+${hiddenFields(view, {})}<label for="format">${words.import.format} <code class="raw">--format</code></label>
+<select id="format" name="format">
+${IMPORT_FORMATS.map((name) => html`<option value="${name}"${name === chosen ? html` selected` : ''}>${words.import.formats[name]}</option>\n`)}</select>
+${CHOICES.map(
+  (
+    name,
+  ) => html`<div class="check"><input id="${name}" name="${name}" type="checkbox" value="yes"${choices.includes(name) ? html` checked` : ''}>
+<label for="${name}">${words.import.choices[name]}</label></div>\n`,
+)}<details><summary>${words.import.firebase}</summary>
+<label for="firebase_hash">${words.import.firebaseHash}</label>
+<textarea id="firebase_hash" name="firebase_hash" rows="6" autocomplete="off" autocapitalize="none" spellcheck="false"></textarea>
+</details>
+${fileField(texts)}<div class="actions">
+<button id="import-check" type="submit" class="primary" name="do" value="check">${words.import.check}</button>
+</div>
+</form>`,
+  });
+}
+
+/** The last field of a form, because what follows a file that is too large is not read. */
+export function fileField({ console: { files: words }, formats }: Texts): Html {
+  return html`<label for="file">${words.file}</label>
+<input id="file" name="file" type="file" required>
+<p class="note hint">${words.limit(formats.number(MAX_FILE / 1024 / 1024))}</p>
+`;
+}
+
+interface PlanView extends ConsoleView {
+  readonly planned: ImportShown & Pick<Run, 'digest'>;
+  /** Whether another plan was confirmed. */
+  readonly isChanged?: boolean;
+}
+
+/** What an import would do: button `import-run`. */
+export function importPlanPage({ planned, isChanged, ...view }: PlanView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { files: words } = texts.console;
+  const { imported, updated } = planned.counts;
+  const canRun = imported + updated > 0 && planned.stopped === undefined;
+  return consoleFrame(view, setting, {
+    title: words.import.plan,
+    trail: [],
+    body: html`${isChanged ? html`<p class="caution">${icon('alert')}<span>${words.changed}</span></p>\n` : ''}${
+      canRun ? html`<p>${words.import.planText}</p>\n` : problemLine(words.import.nothing)
+    }${outcomes(planned, texts)}
+<form method="post" action="${urlOf(view.base, 'import')}">
+${hiddenFields(view, { plan: planned.digest })}<div class="actions">
+${canRun ? html`<button id="import-run" type="submit" class="primary" name="do" value="run">${words.import.run}</button>\n` : ''}<a id="import-again" class="button" href="${urlOf(view.base, 'import')}">${words.again}</a>
+</div>
+</form>`,
+  });
+}
+
+interface ImportedView extends ConsoleView {
+  readonly done: ImportShown;
+  readonly hasReport: boolean;
+}
+
+/** What an import has done: link `import-report`. */
+export function importedPage({ done, hasReport, ...view }: ImportedView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { files: words } = texts.console;
+  return consoleFrame(view, setting, {
+    title: words.import.done,
+    body: html`<p>${words.import.doneText}</p>
+${outcomes(done, texts)}
+<p class="actions">${hasReport ? html`<a id="import-report" class="button" href="${view.base}/import.jsonl">${words.import.report}</a>` : ''}<a id="import-again" class="button" href="${urlOf(view.base, 'import')}">${words.again}</a></p>`,
+  });
+}
+
+function outcomes({ counts, refused, leftOut, stopped }: ImportShown, texts: Texts): Html {
+  const { files: words } = texts.console;
+  const count = (name: keyof typeof counts) =>
+    [words.import.outcomes[name], texts.formats.number(counts[name])] as const;
+  const more = counts.failed + counts.exists - refused.length;
+  return html`${stopped === undefined ? '' : html`<p class="problem">${icon('alert')}<span lang="en"><bdi>${stopped}</bdi></span></p>\n`}${termList(
+    (['imported', 'updated', 'unchanged', 'skipped', 'exists', 'failed'] as const).map(count),
+  )}${
+    leftOut.length === 0
+      ? ''
+      : section(
+          'left-out',
+          words.import.leftOut,
+          html`<ul class="bullets" lang="en">
+${leftOut.map((line) => html`<li><bdi>${line}</bdi></li>\n`)}</ul>`,
+        )
+  }${
+    refused.length === 0
+      ? ''
+      : section(
+          'refused',
+          words.import.refused,
+          html`<ul class="rows" role="list">
+${refused.map(
+  ({ line, username, reason }) =>
+    html`<li><p>${words.line(texts.formats.number(line))}${username === undefined ? '' : html` <bdi>${username}</bdi>`}</p><p class="detail" lang="en"><bdi>${reason}</bdi></p></li>\n`,
+)}</ul>${more > 0 ? html`<p class="note">${words.more(texts.formats.number(more))}</p>` : ''}`,
+        )
+  }`;
+}

@@ -1,0 +1,219 @@
+// Files in the console: imports of users, and configurations to apply.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { MAX_FILE } from '../src/console/uploads.ts';
+import { type Browser, hiddenFields, type Page, unescaped } from './harness/browser.ts';
+import { startConsole } from './harness/console_server.ts';
+
+const HASH = '$2b$10$abcdefghijklmnopqrstuuAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
+
+describe('files in the console', () => {
+  let own: Awaited<ReturnType<typeof startConsole>>;
+  let ada: Browser;
+  const at = (path: string) => new URL(path, own.url).href;
+
+  before(async () => {
+    own = await startConsole();
+    await own.addUser('ada', ['admins']);
+    ada = await own.browserOf('ada');
+  });
+  after(() => own.close());
+
+  /** Sends a form with a file, as a browser does. The file comes last. */
+  async function upload(
+    browser: Browser,
+    path: string,
+    file: string | Uint8Array<ArrayBuffer>,
+    fields: Readonly<Record<string, string>> = {},
+  ): Promise<Page> {
+    const form = new FormData();
+    const page = await browser.get(at(path));
+    for (const [name, value] of Object.entries({ ...hiddenFields(page), ...fields })) form.set(name, value);
+    form.set('file', new File([file], 'file.txt'));
+    const response = await browser.send(at(path), { method: 'POST', body: form });
+    const html = await response.text();
+    return { url: at(path), status: response.status, headers: response.headers, html, isAnswer: true };
+  }
+
+  const lines = (...users: readonly object[]) => users.map((user) => JSON.stringify(user)).join('\n');
+  const check = (file: string, fields = {}) =>
+    upload(ada, '/console/import', file, { do: 'check', format: 'grantd', ...fields });
+  const counts = ({ html }: Page) =>
+    Object.fromEntries(
+      [...html.matchAll(/<dt>([^<]*)<\/dt><dd>([^<]*)<\/dd>/g)].map(([, name, value]) => [name, value]),
+    );
+
+  test('an import is planned, done once, and reported; nothing is stored before', async () => {
+    const file = lines(
+      { username: 'bob', claims: { email: 'bob@example.com', birthdate: 7 }, password_hash: HASH },
+      { username: 'carol', groups: ['nowhere'] },
+      { username: 'dave', password: 'plain' },
+    );
+    const plan = await check(file);
+    assert.equal(plan.status, 200, plan.html);
+    assert.deepEqual(counts(plan), {
+      Added: '1',
+      Changed: '0',
+      Unchanged: '0',
+      'Skipped, because they are no users': '0',
+      'Refused, because the user exists with other data': '0',
+      'Refused for another reason': '2',
+    });
+    assert.match(plan.html, /Line 2 <bdi>carol<\/bdi>/);
+    assert.equal(plan.html.includes(HASH), false, 'no page contains a hash');
+    assert.equal(await own.instance.people.byName('bob'), undefined);
+    const twice = await Promise.all([1, 2].map(() => ada.submit(plan, { do: 'run' })));
+    for (const done of twice) {
+      assert.match(done.html, /The import is done/, done.html);
+      assert.equal(counts(done).Added, '1');
+    }
+    assert.ok(await own.instance.people.byName('bob'));
+    const report = await ada.get(at('/console/import.jsonl'));
+    const reported = report.html
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(
+      reported.map(({ line, outcome }) => [line, outcome]),
+      [
+        [1, 'imported'],
+        [2, 'failed'],
+        [3, 'failed'],
+      ],
+    );
+    assert.equal(report.html.includes(HASH), false);
+    assert.equal(own.log().includes(HASH), false);
+    // The file is gone, and so is the plan.
+    const later = await ada.submit(await ada.get(at('/console/import')), { do: 'run', plan: 'any' });
+    assert.match(later.html, /The file is not kept any more/);
+  });
+
+  test('an import whose plan is not true any more does nothing, and shows the new plan', async () => {
+    const plan = await check(lines({ username: 'erin' }, { username: 'frank' }));
+    await own.addUser('erin');
+    const refused = await ada.submit(plan, { do: 'run' });
+    assert.match(refused.html, /Something has changed since the plan/);
+    assert.equal(await own.instance.people.byName('frank'), undefined);
+    const done = await ada.submit(refused, { do: 'run' });
+    assert.match(done.html, /The import is done/);
+    assert.ok(await own.instance.people.byName('frank'));
+  });
+
+  test('the exports of other programs, in other encodings, and administrators only if that is asked', async () => {
+    const table = 'username,email,groups\ngina,gina@example.com,admins\n';
+    const utf16 = new Uint8Array(Buffer.from(`\ufeff${table}`, 'utf16le'));
+    const plan = await upload(ada, '/console/import', utf16, { do: 'check', format: 'csv' });
+    assert.match(plan.html, /would add and change no user/);
+    assert.match(plan.html, /Line 2 <bdi>gina<\/bdi>/);
+    const allowed = await upload(ada, '/console/import', utf16, {
+      ...{ do: 'check', format: 'csv', allow_administrators: 'yes' },
+    });
+    assert.equal(counts(allowed).Added, '1', allowed.html);
+    const wrong = await check('no JSON', { format: 'keycloak' });
+    assert.match(wrong.html, /expected JSON, as keycloak exports it/);
+  });
+
+  test('a file that is too large, or missing, is refused with the way to import it', async () => {
+    const large = `{"username":"${'x'.repeat(MAX_FILE)}"}`;
+    const cases = [
+      [large, /larger than the console accepts/],
+      [large.repeat(2), /larger than the console accepts/],
+      ['', /not empty/],
+    ] as const;
+    for (const [file, says] of cases) {
+      const page = await check(file);
+      assert.equal(page.status, 400);
+      assert.match(page.html, says);
+    }
+  });
+
+  test('only an administrator sends a large body, and only with a form of this server', async () => {
+    await own.addUser('mallory');
+    const mallory = await own.browserOf('mallory');
+    const form = new FormData();
+    form.set('do', 'check');
+    form.set('file', new File(['x'.repeat(100_000)], 'file'));
+    const sent = await mallory.send(at('/console/import'), { method: 'POST', body: form });
+    assert.equal(sent.status, 413);
+    await sent.body?.cancel();
+    const small = new FormData();
+    small.set('do', 'check');
+    small.set('file', new File(['{"username":"eve"}'], 'file'));
+    const forged = await ada.send(at('/console/import'), { method: 'POST', body: small });
+    assert.equal(forged.status, 403);
+    await forged.body?.cancel();
+    const nonsense = await ada.send(at('/console/apply'), {
+      method: 'POST',
+      body: '--b\r\nnonsense',
+      headers: {},
+    });
+    assert.equal(nonsense.status, 403);
+    await nonsense.body?.cancel();
+  });
+
+  const FILE = `groups:
+  staff: { description: Everyone }
+clients:
+  notes:
+    token_endpoint_auth_method: none
+    redirect_uris: [https://notes.example/]
+    scope: openid
+`;
+  const plan = (file: string, fields = {}) => upload(ada, '/console/apply', file, { do: 'plan', ...fields });
+
+  test('a configuration is planned, applied once, and unchanged after that', async () => {
+    const planned = await plan(FILE);
+    assert.equal(planned.status, 200, planned.html);
+    assert.match(planned.html, /Add:<\/span> group <bdi>staff/);
+    assert.match(planned.html, /Add:<\/span> client <bdi>notes/);
+    assert.equal(await own.instance.storage.clients.get('notes'), undefined);
+    const twice = await Promise.all([1, 2].map(() => ada.submit(planned, { do: 'apply' })));
+    for (const done of twice) assert.match(done.html, /The file is applied/, done.html);
+    assert.deepEqual((await own.instance.storage.clients.get('notes'))?.redirectUris, [
+      'https://notes.example/',
+    ]);
+    const again = await plan(FILE);
+    assert.match(again.html, /Everything is as in the file/);
+    assert.doesNotMatch(again.html, /id="apply-run"/);
+  });
+
+  test('a change in between is shown as a new plan, and overwrites nothing', async () => {
+    const planned = await plan(FILE.replace('Everyone', 'All'));
+    await own.instance.groups.add({ name: 'other', description: '' }, Date.now());
+    const same = await plan(
+      `${FILE.replace('Everyone', 'All')}  more: { redirect_uris: [https://more.example/], token_endpoint_auth_method: none, scope: openid }\n`,
+    );
+    await own.addClient('more', { token_endpoint_auth_method: 'none' });
+    const refused = await ada.submit(same, { do: 'apply' });
+    assert.match(refused.html, /Something has changed since the plan/, refused.html);
+    assert.match(refused.html, /Change:<\/span> client <bdi>more/);
+    // The earlier plan was for another file.
+    assert.match((await ada.submit(planned, { do: 'apply' })).html, /Something has changed since the plan/);
+    const done = await ada.submit(refused, { do: 'apply' });
+    assert.match(done.html, /The file is applied/, done.html);
+  });
+
+  test('problems of a file have their line, and secrets are typed', async () => {
+    const wrong = await plan('clients:\n  bad:\n    redirect_uris: 7\n    scope: openid\n');
+    assert.equal(wrong.status, 400);
+    assert.match(unescaped(wrong.html), /<li><bdi>file:3:5: clients\.bad\.redirect_uris: /);
+    assert.match((await plan('a: [')).html, /<li><bdi>file:\d+:\d+: /);
+    const asked = await plan(
+      'clients:\n  shop:\n    redirect_uris: [https://shop.example/]\n    scope: openid\n    secret: { env: SHOP_SECRET }\n',
+    );
+    assert.match(asked.html, /name="secret:shop" type="password"/);
+    const secret = 'a secret of at least 32 characters, typed';
+    const planned = await ada.submit(asked, { 'secret:shop': secret, do: 'secrets' });
+    assert.match(planned.html, /Add:<\/span> client <bdi>shop/, planned.html);
+    assert.equal(planned.html.includes(secret), false);
+    assert.match((await ada.submit(planned, { do: 'apply' })).html, /The file is applied/);
+    assert.equal((await own.instance.storage.clients.get('shop'))?.secrets?.length, 1);
+    assert.equal(own.log().includes(secret), false);
+  });
+
+  test('pruning names what is removed, and the button is red', async () => {
+    const planned = await plan('groups:\n  staff: {}\n  admins: {}\n', { prune: 'yes' });
+    assert.match(planned.html, /Remove:<\/span> group <bdi>other/, planned.html);
+    assert.match(planned.html, /id="apply-run" type="submit" class="final"/);
+  });
+});
