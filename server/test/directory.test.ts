@@ -577,24 +577,3 @@ test('nobody signs up with a name that readers take for one of the directory, in
   assert.equal(await hasName('nobody', 'nadia'), false);
   assert.deepEqual(asked.includes('nadia') && asked.length <= 4, true, asked.join());
 });
-
-test('OpenID Connect Core §5.1 what a directory says has the types and forms that clients expect', async (t) => {
-  const { people, groups, storage } = await openDatabase(t, ANY_DATABASE[0] as TestDatabase);
-  const claims = {
-    ...{ name: 'Ada', phone_number: '+441865000000', phone_number_verified: 'FALSE', zoneinfo: 'Oxford' },
-    ...{ picture: 'javascript:alert(1)', address: '1 High Street', department: 'press', sub: 'admin' },
-  };
-  const user = { id: '1', names: ['ada'] as const, claims, groups: [], isDisabled: false };
-  const directory = {
-    ...{ groups: [], claims: 'all' as const, areEmailsVerified: false, close() {} },
-    authenticate: async () => ({ user }),
-    byId: async () => user,
-  };
-  const access = new AccessEnding({ people, groups, storage });
-  const signIn = new DirectorySignIn({ directory, people, groups, access, clients: storage.clients });
-  const outcome = await signIn.signIn('ada', 'secret', async () => true);
-  assert.deepEqual('person' in outcome && outcome.person.claims, {
-    ...{ name: 'Ada', phone_number: '+441865000000', phone_number_verified: false },
-    ...{ address: { formatted: '1 High Street' }, department: 'press' },
-  });
-});

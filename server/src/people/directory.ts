@@ -175,8 +175,12 @@ export class DirectorySignIn {
     const { claims: named, areEmailsVerified } = this.#parts.directory;
     const isDecided = (claim: string) =>
       named === 'all' || named.includes(claim === 'email_verified' ? 'email' : claim);
-    const others = Object.entries(before).filter(([claim]) => !isDecided(claim));
     const { email, email_verified: isVerified, ...rest } = claims;
+    // An operator may have verified the earlier number.
+    const isOtherNumber = isDecided('phone_number') && rest.phone_number !== before.phone_number;
+    const others = Object.entries(before).filter(
+      ([claim]) => !isDecided(claim) && !(isOtherNumber && claim === 'phone_number_verified'),
+    );
     const isUsable = typeof email === 'string' && isAddress(email);
     return {
       ...Object.fromEntries(others),

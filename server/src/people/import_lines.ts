@@ -71,8 +71,8 @@ const NUMBER_FORM: Pick<ClaimForm, 'code' | 'expected'> = {
   expected: `numbers up to ${Number.MAX_SAFE_INTEGER}, or text`,
 };
 
-/** Possibly with an extension, as in the example of OpenID Connect Core §5.1. */
-const PHONE_NUMBER = /^\+?[\d ().-]{3,40}(?:;ext=\d{1,15})?$/;
+/** Possibly with an extension, as in the example of OpenID Connect Core §5.1, or as directories have it. */
+const PHONE_NUMBER = /^\+?[\d ()./-]{3,40}(?:(?:;ext=| ?ext\.? ?| ?x ?)\d{1,15})?$/i;
 
 const URL_FORM: ClaimForm = {
   ...{ code: 'url_form', expected: 'a URL such as https://example.com/ada', fits: isWebUrl },
