@@ -12,7 +12,7 @@ import type { OpenDatabase } from '../src/data/database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { convertUser, IMPORT_FORMATS, type ImportFormat } from '../src/people/exports/formats.ts';
 import { type LineReport, PeopleImport } from '../src/people/import.ts';
-import { readImportLine } from '../src/people/import_lines.ts';
+import { claimsInForm, readImportLine } from '../src/people/import_lines.ts';
 import { readPasswordHash } from '../src/people/password_formats.ts';
 import { PasswordHasher } from '../src/people/password_hasher.ts';
 import { SessionEnding } from '../src/people/sessions.ts';
@@ -315,6 +315,8 @@ test('RFC 8259 §6 a number in a claim that has lost digits is refused, however 
       assert.deepEqual('claims' in read && [read.claims, read.warnings.length], [{}, 1], name);
     }
   const claims = { employee: 9007199254740991, rate: 0.1, id: '12345678901234567890' };
+  // An embedding application can have claims of any length.
+  assert.deepEqual(claimsInForm({ list: new Array(200_000).fill(1) }).list, new Array(200_000).fill(1));
   requireClaims(claims);
   assert.ok('claims' in readImportLine({ username: 'x', claims }));
 });

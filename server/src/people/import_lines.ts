@@ -121,7 +121,7 @@ function hasInexactNumber(value: unknown): boolean {
   while (rest.length > 0) {
     const one = rest.pop();
     if (typeof one === 'number' && Math.abs(one) > Number.MAX_SAFE_INTEGER) return true;
-    if (typeof one === 'object' && one !== null) rest.push(...Object.values(one));
+    if (typeof one === 'object' && one !== null) for (const item of Object.values(one)) rest.push(item);
   }
   return false;
 }
