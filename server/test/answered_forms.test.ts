@@ -204,7 +204,9 @@ for (const database of DATABASES) {
       for (const process of processes) process.nowMs += 60 * 60 * 1000 - 10_000;
       assert.equal(await one.send(page), '200 result 3', 'after an hour');
       one.subject = 'another request';
-      assert.equal(await one.send(page), '200 result 4');
+      one.perform = async () => new Response('x'.repeat(64 * 1024 + 1));
+      await one.send(page);
+      assert.equal(await one.send(form), '200 earlier denied', 'also if the answer is long');
       assert.equal(other.performed, 0);
     });
 

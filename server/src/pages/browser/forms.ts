@@ -262,7 +262,7 @@ async function remember(
   const decision = c.get('decision');
   // A redirect has none, and asking for one takes as long as the rest.
   const body = headers.has('location') ? '' : await c.res.clone().text();
-  if (status >= 500 || body.length > MAX_BODY || (about !== all && decision === undefined)) {
+  if (status >= 500 || (decision === undefined && (about !== all || body.length > MAX_BODY))) {
     await attempt.forget().catch((error: unknown) => logFailure(c, requestLog, error));
     return undefined;
   }
