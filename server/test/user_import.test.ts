@@ -337,6 +337,19 @@ for (const database of ANY_DATABASE)
     assert.deepEqual(await opened.groups.list(), []);
   });
 
+test('a text is true or false only if it says so, and no name of a property of all objects', () => {
+  for (const text of ['__proto__', 'constructor', 'toString', 'valueOf', 'yes', '1', ''])
+    for (const name of ['email_verified', 'phone_number_verified']) {
+      const read = readImportLine({ username: 'x', claims: { [name]: text } });
+      assert.deepEqual('claims' in read && [read.claims, read.warnings.length], [{}, 1], text);
+    }
+  const read = readImportLine({
+    username: 'x',
+    claims: { email_verified: ' TRUE', phone_number_verified: ['false'] },
+  });
+  assert.deepEqual('claims' in read && read.claims, { email_verified: true, phone_number_verified: false });
+});
+
 test('hashes of absurd cost, of other kinds and damaged ones are refused, and say what is expected', () => {
   for (const [text, problem] of [
     [`$2b$31$${'a'.repeat(53)}`, /cost from 4 to 14/],

@@ -325,6 +325,11 @@ function claimsOfTypes(claims: Claims, username: string, warnings: string[]): Cl
   return kept;
 }
 
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['false', false],
+]);
+
 /** Later than any time in seconds. */
 const MILLISECONDS_SINCE = 100_000_000_000;
 
@@ -336,7 +341,7 @@ function asClaimType(value: unknown, type: string): unknown {
   const text = typeof single === 'number' || typeof single === 'boolean' ? String(single) : single;
   if (typeof text !== 'string') return undefined;
   if (type === 'string') return text;
-  if (type === 'boolean') return { true: true, false: false }[text.trim().toLowerCase()];
+  if (type === 'boolean') return BOOLEANS.get(text.trim().toLowerCase());
   if (type === 'number') return secondsIn(text);
   const parsed = objectOf(text);
   // OpenID Connect Core §5.1.1: the whole address, for display.
