@@ -3,23 +3,29 @@
 //     npm run test:chaos -- --deployment sqlite --kills 200 --outages 10 --json report.json
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
-import { wholeNumber } from './arguments.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 import { CHAOS_PARTS, type PartReport } from './chaos/parts.ts';
 import { deploymentNamed } from './deployments/deployments.ts';
 import { runScript, showProgress } from './script.ts';
 
-const { values } = parseArgs({
-  options: {
+const values = flagsOf(
+  `npm run test:chaos -- [FLAGS]
+
+  --deployment NAME  sqlite, sqlite-workers or postgres (sqlite)
+  --processes N      of the server (2)
+  --parts NAMES      ${Object.keys(CHAOS_PARTS).join(',')} (all)
+  --kills N          of a process (50)
+  --outages N        of the database (6)
+  --json FILE        that gets the report`,
+  {
     deployment: { type: 'string', default: 'sqlite' },
     processes: { type: 'string', default: '2' },
-    /** Names from `CHAOS_PARTS`, separated by commas. */
     parts: { type: 'string', default: Object.keys(CHAOS_PARTS).join(',') },
     kills: { type: 'string', default: '50' },
     outages: { type: 'string', default: '6' },
     json: { type: 'string' },
   },
-});
+);
 
 await runScript(async (workbench) => {
   const deployment = deploymentNamed(workbench, values.deployment);

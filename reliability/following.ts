@@ -9,29 +9,35 @@
 // the first time after their end are judged too, and count as no history.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
 import { CHEAP_OPTIONS } from '../server/test/harness/program.ts';
-import { wholeNumber } from './arguments.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 import { deploymentNamed } from './deployments/deployments.ts';
 import { startReplicated } from './deployments/replicated_postgres.ts';
 import { applyMutant, MUTANT_VARIABLE, MUTANTS } from './following/mutants.ts';
 import { runScript, showProgress } from './script.ts';
 
-const { values } = parseArgs({
-  options: {
+const values = flagsOf(
+  `npm run test:following -- [FLAGS]
+
+  --seconds N        time after which no history begins (600)
+  --histories N      after which no other begins (200000)
+  --processes N      of the server (3)
+  --followers N      APIs that follow (8)
+  --lanes N          users whose tokens live at the same time (40)
+  --deployment NAME  sqlite, sqlite-workers, postgres or postgres-failover (sqlite)
+  --bound SECONDS    after which no ended token is accepted (3)
+  --mutant NAME      a fault of followers or servers, with which the run has to fail`,
+  {
     seconds: { type: 'string', default: '600' },
     histories: { type: 'string', default: '200000' },
     processes: { type: 'string', default: '3' },
     followers: { type: 'string', default: '8' },
     lanes: { type: 'string', default: '40' },
-    /** One of `deployments`, or `postgres-failover`. */
     deployment: { type: 'string', default: 'sqlite' },
-    /** Seconds. */
     bound: { type: 'string', default: '3' },
-    /** A fault of followers or servers, by its name in `mutants.ts`. The run ends when it is noticed. */
     mutant: { type: 'string' },
   },
-});
+);
 
 const { mutant } = values;
 if (mutant !== undefined) {

@@ -12,12 +12,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { hashSync } from 'bcryptjs';
 import { Browser, type Page } from '../server/test/harness/browser.ts';
 import { grantd, grantdPrints, outputOf, type RunningServer } from '../server/test/harness/program.ts';
 import { authorizationUrl, newPkce, redeem, userInfo } from '../server/test/harness/protocol.ts';
-import { wholeNumber } from './arguments.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 import { runScript, showProgress } from './script.ts';
 
 const CLIENT = 'imported-sign-ins';
@@ -29,13 +28,18 @@ const CONCURRENT = 8;
 /** Attempts of a request that the server refuses because it is busy (503), a second apart. */
 const MAX_ATTEMPTS = 60;
 
-const { values } = parseArgs({
-  options: {
+const values = flagsOf(
+  `npm run measure:imported-sign-ins -- [FLAGS]
+
+  --users N          who are imported (5000)
+  --sample N         of them whose claims are compared (500)
+  --minutes N        time after which the sign-ins stop (60)`,
+  {
     users: { type: 'string', default: '5000' },
     sample: { type: 'string', default: '500' },
     minutes: { type: 'string', default: '60' },
   },
-});
+);
 const users = wholeNumber('users', values.users);
 const sample = wholeNumber('sample', values.sample);
 const longestMs = wholeNumber('minutes', values.minutes) * 60_000;

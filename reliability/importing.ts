@@ -1,5 +1,4 @@
 // Measures how many users a second `grantd user import` adds, on SQLite and PostgreSQL: `npm run measure:importing`.
-// An argument sets the number of users.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,8 +7,15 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { DATABASES } from '../server/test/harness/databases.ts';
 import { SOURCES } from '../server/test/harness/program.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 
-const USERS = Number(process.argv[2] ?? 50_000);
+const values = flagsOf(
+  `npm run measure:importing -- [FLAGS]
+
+  --users N          who are imported (50000)`,
+  { users: { type: 'string', default: '50000' } },
+);
+const USERS = wholeNumber('users', values.users);
 const HASH = '$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy';
 
 const [node, main] = SOURCES;

@@ -1,5 +1,4 @@
-// Measures every filter, order and search of lists in the console, on SQLite and PostgreSQL: `npm run measure:listing`. An
-// argument sets the number of users.
+// Measures every filter, order and search of lists in the console, on SQLite and PostgreSQL: `npm run measure:listing`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,8 +16,15 @@ import { sqliteDatabase } from '../server/src/data/sqlite_database.ts';
 import { openInstance } from '../server/src/instance/instance.ts';
 import { DATABASES } from '../server/test/harness/databases.ts';
 import { SOURCES } from '../server/test/harness/program.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 
-const USERS = Number(process.argv[2] ?? 100_000);
+const values = flagsOf(
+  `npm run measure:listing -- [FLAGS]
+
+  --users N          of the lists (100000)`,
+  { users: { type: 'string', default: '100000' } },
+);
+const USERS = wholeNumber('users', values.users);
 const ROUNDS = 9;
 const ISSUER = 'http://localhost:4000';
 const HASH = '$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy';

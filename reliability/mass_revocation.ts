@@ -1,22 +1,27 @@
 // Ends a million tokens of one client at once, and checks that they are dead.
 //
 //     npm run measure:mass-revocation -- --tokens 1000000 --deployment sqlite
-import { parseArgs } from 'node:util';
-import { wholeNumber } from './arguments.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 import { deploymentNamed } from './deployments/deployments.ts';
 import { runScript, showProgress } from './script.ts';
 import { measureMassRevocation } from './volume/measure_mass_revocation.ts';
 
 const GOAL_MS = 100;
 
-const { values } = parseArgs({
-  options: {
+const values = flagsOf(
+  `npm run measure:mass-revocation -- [FLAGS]
+
+  --tokens N         that end (1000000)
+  --looks N          at tokens, before and after (1000)
+  --processes N      of the server (2)
+  --deployment NAME  sqlite, sqlite-workers or postgres (sqlite)`,
+  {
     tokens: { type: 'string', default: '1000000' },
     looks: { type: 'string', default: '1000' },
     processes: { type: 'string', default: '2' },
     deployment: { type: 'string', default: 'sqlite' },
   },
-});
+);
 
 await runScript(async (workbench) => {
   const deployment = deploymentNamed(workbench, values.deployment);

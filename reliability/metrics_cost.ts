@@ -2,9 +2,8 @@
 // without. Both servers use one SQLite file and take turns, so that other work of the machine affects both alike.
 //
 //     npm run measure:metrics -- --rounds 30 --log json
-import { parseArgs } from 'node:util';
 import { exactCpuSeconds } from '../bench/processes/process_usage.ts';
-import { wholeNumber } from './arguments.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 import { openLibrary, registerClients } from './deployments/library.ts';
 import { startOnSqlite } from './deployments/sqlite.ts';
 import { oneOf } from './load/choice.ts';
@@ -17,24 +16,20 @@ const LIVE_TOKENS = 1000;
 const SOCKETS = 16;
 const WARM_UP_REQUESTS = 8_000;
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '20' },
-    requests: { type: 'string', default: '2000' },
-    log: { type: 'string', default: 'json' },
-    with: { type: 'string', default: '--metrics-port 0' },
-    help: { type: 'boolean' },
-  },
-});
-if (values.help) {
-  console.log(`npm run measure:metrics -- [FLAGS]
+const values = flagsOf(
+  `npm run measure:metrics -- [FLAGS]
 
   --rounds N      turns of each server (20)
   --requests N    introspections in each turn (2000)
   --log FORMAT    of both servers: json or off (json)
-  --with=FLAGS    of the server that is compared (--metrics-port 0)`);
-  process.exit(0);
-}
+  --with=FLAGS    of the server that is compared (--metrics-port 0)`,
+  {
+    rounds: { type: 'string', default: '20' },
+    requests: { type: 'string', default: '2000' },
+    log: { type: 'string', default: 'json' },
+    with: { type: 'string', default: '--metrics-port 0' },
+  },
+);
 
 await runScript(async (workbench) => {
   const rounds = wholeNumber('rounds', values.rounds);

@@ -8,8 +8,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { wholeNumber } from './arguments.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 import { EXPLAINED } from './mutation/explained.ts';
 import { LONGEST_TEST_MS, type Message, type Survey, type Task, type TestRun } from './mutation/judge.ts';
 import { type Mutant, mutantsOf } from './mutation/mutants.ts';
@@ -40,28 +39,25 @@ interface Numbered extends Mutant {
   readonly number: number;
 }
 
-const { values } = parseArgs({
-  options: {
-    slice: { type: 'string', multiple: true, default: SLICES },
-    sample: { type: 'string', default: '0' },
-    seed: { type: 'string', default: '1' },
-    parallel: { type: 'string', default: '2' },
-    least: { type: 'string', default: '85' },
-    reports: { type: 'string', default: join(tmpdir(), 'grantd-mutation') },
-    help: { type: 'boolean' },
-  },
-});
-if (values.help) {
-  console.log(`npm run test:mutation -- [FLAGS]
+const REPORTS = join(tmpdir(), 'grantd-mutation');
+const values = flagsOf(
+  `npm run test:mutation -- [FLAGS]
 
   --slice NAME      ${SLICES.join(', ')}; may be repeated (all)
   --sample N        mutants of each slice, drawn at random; 0 is all (0)
   --seed N          of the draw (1)
   --parallel N      test processes at a time (2)
   --least N         percent that must be killed (85)
-  --reports FOLDER  SLICE.json and SLICE.md; a later run judges only what is missing or has changed (${values.reports})`);
-  process.exit(0);
-}
+  --reports FOLDER  SLICE.json and SLICE.md; a later run judges only what is missing or has changed (${REPORTS})`,
+  {
+    slice: { type: 'string', multiple: true, default: SLICES },
+    sample: { type: 'string', default: '0' },
+    seed: { type: 'string', default: '1' },
+    parallel: { type: 'string', default: '2' },
+    least: { type: 'string', default: '85' },
+    reports: { type: 'string', default: REPORTS },
+  },
+);
 const unknown = values.slice.find((slice) => !SLICES.includes(slice));
 if (unknown !== undefined)
   throw new Error(`--slice: expected some of ${SLICES.join(', ')}, not "${unknown}"`);

@@ -6,27 +6,27 @@ import { spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
-import { wholeNumber } from './arguments.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 import { type ExperimentReport, experiment, faultsOf, type Round } from './patroni/experiment.ts';
 import { FAULTS } from './patroni/faults.ts';
 import { absence, type EtcdApi, safeEtcdApi } from './patroni/requirements.ts';
 import { runScript, showProgress } from './script.ts';
 
-const { values } = parseArgs({
-  options: {
-    /** Accidents. By default each happens once, which takes about ten minutes. */
+const values = flagsOf(
+  `npm run test:patroni -- [FLAGS]
+
+  --rounds N         accidents. Each happens once in ten minutes (${FAULTS.length})
+  --first N          the first accident, by its number (1)
+  --etcd-api N       2 or 3. 3 shows what an unsafe combination does. Default: the one that is safe with this Patroni
+  --logs FOLDER      that keeps the logs of all programs`,
+  {
     rounds: { type: 'string', default: String(FAULTS.length) },
-    /** The first accident, by its number. */
     first: { type: 'string', default: '1' },
-    /** `3` shows what an unsafe combination does. Default: the one that is safe with this Patroni. */
     'etcd-api': { type: 'string' },
-    /** Folder that keeps the logs of all programs. */
     logs: { type: 'string' },
-    /** Set by this script for the process that runs in the namespaces. */
     inside: { type: 'string' },
   },
-});
+);
 
 /** Goal after the loss of a primary. */
 const GOAL_SECONDS = 30;

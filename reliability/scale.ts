@@ -1,22 +1,11 @@
 // Fills databases with many tokens, and measures what depends on their number.
-import { parseArgs } from 'node:util';
-import { wholeNumber } from './arguments.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 import { runScript, showProgress } from './script.ts';
 import { measureScale, type ScaleReport } from './volume/measure_scale.ts';
 import type { Figure, Storage } from './volume/scale_stage.ts';
 
-const { values } = parseArgs({
-  options: {
-    tokens: { type: 'string', default: '100000' },
-    storage: { type: 'string', default: 'sqlite' },
-    requests: { type: 'string', default: '2000' },
-    seconds: { type: 'string', default: '75' },
-    gigabytes: { type: 'string', default: '25' },
-    help: { type: 'boolean', short: 'h' },
-  },
-});
-if (values.help) {
-  console.log(`npm run measure:scale -- [FLAGS]
+const values = flagsOf(
+  `npm run measure:scale -- [FLAGS]
 
   --tokens N,…         tokens in each database that is measured (100000)
   --storage STORAGE    sqlite or postgres (sqlite)
@@ -25,9 +14,15 @@ if (values.help) {
   --gigabytes N        disk space to use at most: without enough, there is no backup (25)
 
 10,000,000 tokens need 12 GB of disk, and 45 GB with a backup. The databases are in the temporary folder (TMPDIR), and are
-removed at the end.`);
-  process.exit(0);
-}
+removed at the end.`,
+  {
+    tokens: { type: 'string', default: '100000' },
+    storage: { type: 'string', default: 'sqlite' },
+    requests: { type: 'string', default: '2000' },
+    seconds: { type: 'string', default: '75' },
+    gigabytes: { type: 'string', default: '25' },
+  },
+);
 
 /** When a line was last printed, by `performance.now()`. */
 let shownAtMs = 0;

@@ -8,15 +8,19 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { parseArgs } from 'node:util';
 import { hashSync } from 'bcryptjs';
 import { PasswordHasher } from '../server/src/people/password_hasher.ts';
 import { Browser, hiddenFields } from '../server/test/harness/browser.ts';
 import { grantdPrints } from '../server/test/harness/program.ts';
-import { wholeNumber } from './arguments.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 import { runScript, showProgress } from './script.ts';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '30' } } });
+const values = flagsOf(
+  `npm run measure:sign-in-timing -- [FLAGS]
+
+  --rounds N         in which each kind of name is asked for once (30)`,
+  { rounds: { type: 'string', default: '30' } },
+);
 const rounds = wholeNumber('rounds', values.rounds);
 
 /** What strangers type. */

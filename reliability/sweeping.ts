@@ -2,16 +2,23 @@
 // turns, it has nothing to sweep, and a part of a million expired rows. The server itself sweeps, or `grantd gc`.
 //
 //     npm run measure:sweeping -- --by serve --rows 1000000 --rounds 4 --rate 1000
-import { parseArgs } from 'node:util';
-import { wholeNumber } from './arguments.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 import type { Latency } from './load/latency.ts';
 import { runScript, showProgress } from './script.ts';
 import { type Comparison, measureSweeping } from './volume/measure_sweeping.ts';
 
 const FIGURES = ['p50', 'p99', 'p999', 'max'] as const;
 
-const { values } = parseArgs({
-  options: {
+const values = flagsOf(
+  `npm run measure:sweeping -- [FLAGS]
+
+  --by WHAT          serve or gc: what sweeps (serve)
+  --rows N           that have expired (1000000)
+  --rounds N         with and without them (4)
+  --rate N           introspections in a second (1000)
+  --rest-seconds N   without anything to sweep, before each sweep (20)
+  --slowest-rows N   that a sweep takes in a second. The length of a round follows from it (4000)`,
+  {
     by: { type: 'string', default: 'serve' },
     rows: { type: 'string', default: '1000000' },
     rounds: { type: 'string', default: '4' },
@@ -19,7 +26,7 @@ const { values } = parseArgs({
     'rest-seconds': { type: 'string', default: '20' },
     'slowest-rows': { type: 'string', default: '4000' },
   },
-});
+);
 
 await runScript(async (workbench) => {
   const { by } = values;

@@ -4,27 +4,26 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { parseArgs } from 'node:util';
 import type { AdministrableStorage } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import { newTimedIdentifier, timedIdentifier } from '../core/src/tokens/opaque_token.ts';
 import { startPostgres } from '../core/test/harness/postgres_cluster.ts';
 import { disposableDatabase } from '../core/test/harness/postgres_databases.ts';
 import { PostgresStores } from '../core/test/harness/postgres_store.ts';
+import { flagsOf } from './arguments.ts';
 
 type Token = Parameters<AdministrableStorage['tokens']['issue']>[0][number];
 
-const { values } = parseArgs({
-  options: {
+const values = flagsOf(
+  `npm run measure:sizes -- [FLAGS]
+
+  --tokens N         in each database (1000000)
+  --database NAMES   sqlite, postgres or both (sqlite,postgres)`,
+  {
     tokens: { type: 'string', default: '1000000' },
     database: { type: 'string', default: 'sqlite,postgres' },
-    help: { type: 'boolean', short: 'h' },
   },
-});
-if (values.help) {
-  console.log('npm run measure:sizes -- [--tokens N] [--database sqlite,postgres]');
-  process.exit(0);
-}
+);
 const COUNT = Number(values.tokens);
 if (!Number.isInteger(COUNT) || COUNT < 1000) throw new Error('--tokens: expected a whole number from 1000');
 

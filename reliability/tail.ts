@@ -3,8 +3,7 @@
 // of earlier ones, so all waiting counts.
 //
 //     npm run measure:tail -- --rate 1000 --writes 5 --seconds 20
-import { parseArgs } from 'node:util';
-import { wholeNumber } from './arguments.ts';
+import { flagsOf, wholeNumber } from './arguments.ts';
 import { openLibrary, registerClients } from './deployments/library.ts';
 import { startOnSqlite } from './deployments/sqlite.ts';
 import { oneOf } from './load/choice.ts';
@@ -19,22 +18,18 @@ const LIVE_TOKENS = 1000;
 const SOCKETS = 128;
 const WARM_UP_SECONDS = 3;
 
-const { values } = parseArgs({
-  options: {
-    rate: { type: 'string', default: '1000' },
-    writes: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '20' },
-    help: { type: 'boolean' },
-  },
-});
-if (values.help) {
-  console.log(`npm run measure:tail -- [FLAGS]
+const values = flagsOf(
+  `npm run measure:tail -- [FLAGS]
 
   --rate N      requests a second (1000)
   --writes N    percent of them that revoke a token (5)
-  --seconds N   of the measurement, after ${WARM_UP_SECONDS} s of warming up (20)`);
-  process.exit(0);
-}
+  --seconds N   of the measurement, after ${WARM_UP_SECONDS} s of warming up (20)`,
+  {
+    rate: { type: 'string', default: '1000' },
+    writes: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '20' },
+  },
+);
 
 await runScript(async (workbench) => {
   const rate = wholeNumber('rate', values.rate);
