@@ -27,8 +27,8 @@ describe('files in the console', () => {
     fields: Readonly<Record<string, string>> = {},
   ): Promise<Page> {
     const form = new FormData();
-    const page = await browser.get(at(path));
-    for (const [name, value] of Object.entries({ ...hiddenFields(page), ...fields })) form.set(name, value);
+    const hidden = fields.form_token === undefined ? hiddenFields(await browser.get(at(path))) : {};
+    for (const [name, value] of Object.entries({ ...hidden, ...fields })) form.set(name, value);
     form.set('file', new File([file], 'file.txt'));
     const response = await browser.send(at(path), { method: 'POST', body: form });
     const html = await response.text();
@@ -111,6 +111,15 @@ describe('files in the console', () => {
     assert.equal(counts(allowed).Added, '1', allowed.html);
     const wrong = await check('no JSON', { format: 'keycloak' });
     assert.match(wrong.html, /expected JSON, as keycloak exports it/);
+  });
+
+  test('a form that is sent again with another file gets the plan of that file', async () => {
+    const fields = { ...hiddenFields(await ada.get(at('/console/import'))), do: 'check', format: 'grantd' };
+    for (const [file, added] of [
+      [lines({ username: 'hal' }), '1'],
+      [lines({ username: 'ida' }, { username: 'jon' }), '2'],
+    ] as const)
+      assert.equal(counts(await upload(ada, '/console/import', file, fields)).Added, added);
   });
 
   test('a file that is too large, or missing, is refused with the way to import it', async () => {

@@ -1,5 +1,6 @@
 // Files that administrators send with a form. The body of such a form is larger than that of others, so only a signed-in
 // administrator may send it. Its fields become the body that pages read.
+import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
 import { decoded } from '../admin/user_files.ts';
@@ -41,7 +42,10 @@ export function receiveFile(
       (await isAllowed(c));
     if (!isRead) return next();
     const form = await formIn(incoming, boundary);
-    c.set('file', form.has(CUT) ? { problem: 'too_large' } : await fileIn(form));
+    const file = form.has(CUT) ? ({ problem: 'too_large' } as const) : await fileIn(form);
+    c.set('file', file);
+    // Tells this form from one that was sent with another file just before (`answerOnce`).
+    form.set('file_digest', createHash('sha256').update(JSON.stringify(file)).digest('base64url'));
     const fields = [...form].filter((field): field is [string, string] => typeof field[1] === 'string');
     Object.assign(incoming, { body: new URLSearchParams(fields).toString() });
     return next();
