@@ -3,6 +3,7 @@
 import { loggable, OAuthError, unexpectedError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, formatScope, refusedScope, repeated, selectScopes, valuesIn } from '../http/form.ts';
+import { defined } from '../platform/environment.ts';
 import {
   type AuthorizationDetails,
   audienceOfDetails,
@@ -106,11 +107,7 @@ export async function accessFor(
     : audiences.understood(scopes, chosen);
   if (scopes.length > 0 && fitting.length === 0)
     throw refusedScope('the client has no scope for the resource', formatScope(scopes));
-  return {
-    scopes: fitting,
-    ...(chosen !== undefined && { resources: chosen }),
-    ...(authorizationDetails !== undefined && { authorizationDetails }),
-  };
+  return { scopes: fitting, ...defined({ resources: chosen, authorizationDetails }) };
 }
 
 /**

@@ -12,7 +12,7 @@ import {
 import type { ServerEvent } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import { RecentlyUsed } from '../platform/cache.ts';
-import { type Clock, equalInConstantTime } from '../platform/environment.ts';
+import { type Clock, defined, equalInConstantTime } from '../platform/environment.ts';
 import type { Confirmation } from '../protocol/claims.ts';
 import type { AssertionAlgorithm, ClientAlgorithm, FurtherGrants } from '../protocol/client_metadata.ts';
 import { underProfile } from '../protocol/profile.ts';
@@ -260,8 +260,7 @@ export class ClientSecrets {
     const sealed = isSealed ? await this.#secret.seal('client_secret_seal', hash, clientSecret) : undefined;
     return {
       hash,
-      ...(sealed !== undefined && { sealed }),
-      ...(serverSecret !== undefined && { serverSecret }),
+      ...defined({ sealed, serverSecret }),
       createdAtMs: this.#clock(),
     };
   }

@@ -1,4 +1,5 @@
 // Logout by a client. § refers to RP-Initiated Logout.
+
 import {
   type AuthorizationClient,
   isUnchecked,
@@ -10,6 +11,7 @@ import { deliveryResponse } from '../http/browser_delivery.ts';
 import { invalidRequest, type OAuthError } from '../http/errors.ts';
 import { type Form, readQueryOrForm, requireShortParameters } from '../http/form.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
+import { defined } from '../platform/environment.ts';
 import { parseUiLocales } from '../protocol/authorization_parameters.ts';
 import { withQuery } from '../protocol/redirect_uri.ts';
 import type { TokenContext } from '../tokens/context.ts';
@@ -95,11 +97,8 @@ async function requestFrom(context: TokenContext, form: Form): Promise<LogoutReq
   return {
     parameters,
     uiLocales: parseUiLocales(form.get('ui_locales')),
-    ...(client !== undefined && { client }),
-    ...(idTokenHint !== undefined && { idTokenHint }),
     ...(uri !== undefined && (isRegistered ? { postLogoutRedirectUri: uri } : { hasUnregisteredUri: true })),
-    ...(state !== undefined && { state }),
-    ...(logoutHint !== undefined && { logoutHint }),
+    ...defined({ client, idTokenHint, state, logoutHint }),
   };
 }
 

@@ -1,7 +1,9 @@
 // Issues tokens for an operator, without a grant by a user.
+
 import { type Access, accessFor, audienceOf, refusedUse, type WantedAccess } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
 import { OAuthError } from '../http/errors.ts';
+import { defined } from '../platform/environment.ts';
 import { hasPairwiseSubjects, isPersonalScope, type TokenFormat } from '../protocol/client_metadata.ts';
 import { underProfile } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
@@ -115,8 +117,7 @@ export async function issueByOperator(
         context,
         {
           ...purpose,
-          ...(order.lifetime !== undefined && { lifetime: order.lifetime }),
-          ...(order.format !== undefined && { format: order.format }),
+          ...defined({ lifetime: order.lifetime, format: order.format }),
         },
         refresh?.record.keepUntil,
       );
@@ -134,8 +135,7 @@ export async function issueByOperator(
     accessToken: access.token,
     expiresAt: access.record.expiresAt,
     scopes,
-    ...(refresh !== undefined && { refreshToken: refresh.token }),
-    ...(access.record.grantId !== undefined && { grantId: access.record.grantId }),
+    ...defined({ refreshToken: refresh?.token, grantId: access.record.grantId }),
   }));
 }
 

@@ -1,7 +1,9 @@
 // Claims by scope and by the `claims` parameter. § refers to OpenID Connect Core.
+
 import type { TokenScheme } from '../http/bearer.ts';
 import { invalidRequest, type OAuthError } from '../http/errors.ts';
 import { isJsonObject, parseJson } from '../http/http.ts';
+import { defined } from '../platform/environment.ts';
 
 /** Claims of a token or a user, named as on the wire. */
 export type Claims = Readonly<Record<string, unknown>>;
@@ -173,10 +175,7 @@ export function parseClaimsParameter(parameter: string, byScope: ClaimsByScope):
   const names = new Set([...ABOUT_THE_SIGN_IN, ...Object.values(byScope).flat()]);
   const userinfo = requestsOf(parsed.userinfo, names);
   const idToken = requestsOf(parsed.id_token, names);
-  return {
-    ...(userinfo !== undefined && { userinfo }),
-    ...(idToken !== undefined && { id_token: idToken }),
-  };
+  return defined({ userinfo, id_token: idToken });
 }
 
 function requestsOf(member: unknown, names: ReadonlySet<string>): RequestedClaims | undefined {
@@ -197,11 +196,7 @@ function requestOf(request: unknown): ClaimRequest {
   if (essential !== undefined && typeof essential !== 'boolean') throw refused();
   if (values !== undefined && (!Array.isArray(values) || values.length === 0)) throw refused();
   if (![value, ...(values ?? [])].every((item) => isPlain(item))) throw refused();
-  return {
-    ...(essential !== undefined && { essential }),
-    ...(value !== undefined && { value }),
-    ...(values !== undefined && { values }),
-  };
+  return defined({ essential, value, values });
 }
 
 /** The request is stored with the grant, and some databases cannot store NUL or lone surrogates. */

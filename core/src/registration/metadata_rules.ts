@@ -86,8 +86,7 @@ export interface RegistrationPolicy {
 type Rule = (document: ClientDocument, policy: RegistrationPolicy, rejections: Rejections) => void;
 
 /**
- * Checks members against each other and against the server. A rule that reads a member that is wrong by itself says
- * nothing.
+ * Checks members against each other and against the server. A rule that reads a wrong member says nothing.
  * @param rejections gets the members that break a rule
  */
 export function checkRules(
@@ -128,8 +127,8 @@ const requireWorkableGrants: Rule = (document, { grantTypes: allowed }, { reject
 
 const requireApi: Rule = ({ resource, api_scopes: scopes }, { registeredResource }, { reject }) => {
   if (scopes !== undefined && resource === undefined) reject('api_scopes', 'needs', 'resource');
-  if (resource === undefined || resource === registeredResource || isSendableResource(resource)) return;
-  reject('resource', 'unstable_uri');
+  if (resource !== undefined && resource !== registeredResource && !isSendableResource(resource))
+    reject('resource', 'unstable_uri');
 };
 
 const requireStepUp: Rule = (document, _, { reject }) => {

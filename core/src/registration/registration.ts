@@ -7,7 +7,7 @@ import { invalidRequest, OAuthError, type RefusalReason, StorageFault } from '..
 import type { Call } from '../http/events.ts';
 import { readJsonObject } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, type JsonObject, jsonResponse, pathOf } from '../http/http.ts';
-import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
+import { defined, equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import type { ClientDocument } from '../protocol/client_members.ts';
 import type { ClientRecord, ClientSecretRecord } from '../protocol/records.ts';
 import { endpointUrl } from '../protocol/redirect_uri.ts';
@@ -146,9 +146,7 @@ async function replacementOf(context: RegistrationContext, client: ClientRecord,
   const replacement = recordOf(
     {
       id,
-      ...(registeredAt !== undefined && { registeredAt }),
-      ...(registrationTokenDigest !== undefined && { registrationTokenDigest }),
-      ...(secret !== undefined && { secrets: secret.stored }),
+      ...defined({ registeredAt, registrationTokenDigest, secrets: secret?.stored }),
     },
     document,
   );

@@ -1,8 +1,10 @@
 // JWTs for clients, which may be encrypted: ID tokens, logout tokens, and responses of introspection, UserInfo and
 // authorization.
+
 import { CompactEncrypt } from 'jose/jwe/compact/encrypt';
 import { invalidRequest, OAuthError, unexpectedError } from '../http/errors.ts';
 import { DocumentError } from '../http/fetch_document.ts';
+import { defined } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import {
@@ -76,9 +78,7 @@ export async function answerJwt(
   ).setProtectedHeader({
     alg: encryption.algorithm,
     enc: encryption.content,
-    ...(key.keyId !== undefined && { kid: key.keyId }),
-    ...(encryption.issuer !== undefined && { iss: encryption.issuer }),
-    ...(signed !== undefined && { cty: 'JWT' }),
+    ...defined({ kid: key.keyId, iss: encryption.issuer, cty: signed && 'JWT' }),
   });
   try {
     return await jwe.encrypt(key.key);
