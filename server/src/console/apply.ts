@@ -140,7 +140,7 @@ ${detail.split('\ngrantd: ').map((line) => html`<li><bdi>${line}</bdi></li>\n`)}
     }
 <form method="post" action="${urlOf(view.base, 'apply')}" enctype="multipart/form-data" class="form">
 ${hiddenFields(view, {})}<div class="check"><input id="prune" name="prune" type="checkbox" value="yes"${isPruning ? html` checked` : ''}>
-<label for="prune">${words.apply.prune}</label></div>
+<label for="prune">${words.apply.prune} <code class="raw">--prune</code></label></div>
 ${fileField(texts)}<div class="actions">
 <button id="apply-plan" type="submit" class="primary" name="do" value="plan">${words.apply.plan}</button>
 </div>
@@ -224,7 +224,7 @@ ${changes.map(
     name,
     members,
   }) => html`<li><p><span class="badge${action === 'remove' ? ' bad' : ''}">${words.apply.actions[action]}</span> ${words.apply.kinds[kind]} <bdi>${name}</bdi></p>
-${members.map(({ name: member, before, after }) => html`<p class="detail"><code>${member}</code>: ${before === undefined ? '' : html`${valueText(before)} → `}${after === undefined ? html`<em>${texts.console.forms.nothing}</em>` : valueText(after)}</p>\n`)}</li>\n`,
+${members.map(({ name: member, before, after }) => html`<p class="detail"><span><code>${member}</code>: ${before === undefined ? '' : html`${valueText(before)} → `}${after === undefined ? html`<em>${texts.console.forms.nothing}</em>` : valueText(after)}</span></p>\n`)}</li>\n`,
 )}</ul>
 <p class="note">${words.apply.unchanged(texts.formats.number(unchanged))}</p>`;
 }

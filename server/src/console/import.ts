@@ -212,7 +212,7 @@ ${CHOICES.map(
   (
     name,
   ) => html`<div class="check"><input id="${name}" name="${name}" type="checkbox" value="yes"${choices.includes(name) ? html` checked` : ''}>
-<label for="${name}">${words.import.choices[name]}</label></div>\n`,
+<label for="${name}">${words.import.choices[name]} <code class="raw">--${name.replaceAll('_', '-')}</code></label></div>\n`,
 )}<details><summary>${words.import.firebase}</summary>
 <label for="firebase_hash">${words.import.firebaseHash}</label>
 <textarea id="firebase_hash" name="firebase_hash" rows="6" autocomplete="off" autocapitalize="none" spellcheck="false"></textarea>
