@@ -11,7 +11,7 @@ export interface RunOptions {
   readonly running?: Set<ChildProcess>;
   /** Once it returns true, no other file begins. */
   readonly isInterrupted?: () => boolean;
-  /** Default: two more than there are cores, because files often wait. */
+  /** Default: three more than there are cores, because files wait for more than half of their time. */
   readonly processes?: number;
   /** Milliseconds. A file that takes longer fails. */
   readonly longestFileMs: number;
@@ -31,7 +31,7 @@ export async function runTestFiles(
   {
     running = new Set(),
     isInterrupted = () => false,
-    processes = availableParallelism() + 2,
+    processes = availableParallelism() + 3,
     longestFileMs,
   }: RunOptions,
 ): Promise<boolean> {
