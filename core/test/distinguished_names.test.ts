@@ -59,6 +59,7 @@ test('§3 a malformed name is none', () => {
     'CN=\\ff',
     'CN=a\0b',
     'UNKNOWN=client',
+    'constructor=client',
     '2=client',
     '/CN=client',
   ])

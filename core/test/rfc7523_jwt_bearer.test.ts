@@ -446,6 +446,11 @@ specification('Attacks on grants of trusted issuers (RFC 7523)', ON_MEMORY, (dec
     // As a token of this server, or as the actor.
     const type = 'urn:ietf:params:oauth:token-type:access_token';
     isError(await exchange(world, await assertion(world), { subject_token_type: type }), 'invalid_request');
+    for (const unknown of ['constructor', '__proto__'])
+      isError(
+        await exchange(world, await assertion(world), { subject_token_type: unknown }),
+        'invalid_request',
+      );
     const { access_token } = issued(await exchange(world, await assertion(world)));
     const actor = {
       actor_token: await assertion(world),

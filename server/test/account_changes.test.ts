@@ -427,6 +427,8 @@ for (const database of ANY_DATABASE) {
       const server = await workbench.start(await workbench.home(), ['--demo', '--recovery-hold', '3600']);
       const { signedIn, signIn, addApp, press, at, factorsOf } = accountOf(server);
       const { who, browser } = await signedIn('elsa');
+      for (const act of ['constructor', 'toString', '__proto__'])
+        assert.equal((await press(browser, await browser.get(at(SECURITY)), { act })).status, 200, act);
       const { recoveryCodes } = await addApp(browser);
       const { browser: thief, page } = await signIn(who);
       await thief.post(page.url, { ...hiddenFields(page), recovery_code: recoveryCodes[0] ?? '' });

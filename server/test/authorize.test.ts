@@ -76,6 +76,11 @@ for (const database of ANY_DATABASE) {
       assert.equal(callback.searchParams.get('iss'), server.url);
     });
 
+    test('a parameter that only the server’s own addresses have is not the client’s', async () => {
+      const page = await new Browser(server.url).get(urlWith({ pending: 'x' }));
+      assert.ok(isLogin(page), page.html);
+    });
+
     test('puts into the tokens how and when the user signed in', async () => {
       const {
         amr,

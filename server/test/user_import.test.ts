@@ -867,6 +867,9 @@ describe('what an import leaves out is in the report', () => {
       formatted: '1 High Street\nUK',
       ...address,
     });
+    assert.deepEqual(convert({ constructor: ['Ltd'] }).claims, {
+      ...{ email: 'i@e.example', email_verified: true, constructor: 'Ltd' },
+    });
     for (const name of ['sub', 'groups', 'preferred_username']) {
       const { claims, warnings } = convert({ [name]: ['root'] });
       assert.deepEqual(claims, { email: 'i@e.example', email_verified: true });

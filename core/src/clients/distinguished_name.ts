@@ -27,26 +27,28 @@ export interface ReadCertificate {
 export type CertificateReader = (der: Uint8Array) => ReadCertificate | undefined;
 
 /** Short names: those of §3, and others that certificates of clients often have. Any type can be written as an OID. */
-const TYPES: Readonly<Record<string, string>> = {
-  cn: '2.5.4.3',
-  l: '2.5.4.7',
-  st: '2.5.4.8',
-  o: '2.5.4.10',
-  ou: '2.5.4.11',
-  c: '2.5.4.6',
-  street: '2.5.4.9',
-  dc: '0.9.2342.19200300.100.1.25',
-  uid: '0.9.2342.19200300.100.1.1',
-  serialnumber: '2.5.4.5',
-  title: '2.5.4.12',
-  businesscategory: '2.5.4.15',
-  postalcode: '2.5.4.17',
-  givenname: '2.5.4.42',
-  sn: '2.5.4.4',
-  dnqualifier: '2.5.4.46',
-  organizationidentifier: '2.5.4.97',
-  emailaddress: '1.2.840.113549.1.9.1',
-};
+const TYPES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    cn: '2.5.4.3',
+    l: '2.5.4.7',
+    st: '2.5.4.8',
+    o: '2.5.4.10',
+    ou: '2.5.4.11',
+    c: '2.5.4.6',
+    street: '2.5.4.9',
+    dc: '0.9.2342.19200300.100.1.25',
+    uid: '0.9.2342.19200300.100.1.1',
+    serialnumber: '2.5.4.5',
+    title: '2.5.4.12',
+    businesscategory: '2.5.4.15',
+    postalcode: '2.5.4.17',
+    givenname: '2.5.4.42',
+    sn: '2.5.4.4',
+    dnqualifier: '2.5.4.46',
+    organizationidentifier: '2.5.4.97',
+    emailaddress: '1.2.840.113549.1.9.1',
+  }),
+);
 
 /** @param value a text, or the DER of another type */
 export function attributeOf(type: string, value: string | Uint8Array): Attribute {
@@ -98,7 +100,7 @@ export function parseDistinguishedName(text: string): DistinguishedName | undefi
   const pattern = new RegExp(ATTRIBUTE); // has a position
   for (;;) {
     const [, type = '', written = '', separator] = pattern.exec(text) ?? [];
-    const oid = /^\d/.test(type) ? type : TYPES[type.toLowerCase()];
+    const oid = /^\d/.test(type) ? type : TYPES.get(type.toLowerCase());
     const value = textOf(written);
     if (separator === undefined || oid === undefined || value === undefined) return undefined;
     relative.push(attributeOf(oid, value));

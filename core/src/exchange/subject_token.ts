@@ -22,12 +22,12 @@ export const TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:';
 export const ID_TOKEN = `${TOKEN_TYPE}id_token`;
 export const JWT = `${TOKEN_TYPE}jwt`;
 export const REFRESH_TOKEN = `${TOKEN_TYPE}refresh_token`;
-const KINDS: Readonly<Record<string, TokenKind>> = {
-  [ID_TOKEN]: 'access_token',
-  [`${TOKEN_TYPE}access_token`]: 'access_token',
-  [JWT]: 'access_token',
-  [REFRESH_TOKEN]: 'refresh_token',
-};
+const KINDS: ReadonlyMap<string, TokenKind> = new Map([
+  [ID_TOKEN, 'access_token'],
+  [`${TOKEN_TYPE}access_token`, 'access_token'],
+  [JWT, 'access_token'],
+  [REFRESH_TOKEN, 'refresh_token'],
+]);
 
 /**
  * Finds a live token of this server that the form presents.
@@ -40,7 +40,7 @@ export async function presented(
   type: string,
   refusal: Refusal,
 ): Promise<FoundToken> {
-  const kind = KINDS[type];
+  const kind = KINDS.get(type);
   if (kind === undefined) throw unsupported();
   const found = await (type === ID_TOKEN ? findIdToken(context, client, token) : findToken(context, token));
   if ('reason' in found) throw refusal(found.reason);

@@ -278,7 +278,7 @@ function requireKnownKeywords(schema: Schema, at: string): void {
   for (const part of Object.values(parts)) {
     if (!isJsonObject(part)) continue; // true and false are schemas
     for (const [keyword, value] of Object.entries(part)) {
-      const fits = KEYWORDS[keyword];
+      const fits = Object.hasOwn(KEYWORDS, keyword) ? KEYWORDS[keyword] : undefined;
       if (fits === undefined) throw new ConfigurationError(at, `JSON Schema keywords, got ${keyword}`);
       if (!fits(value)) throw new ConfigurationError(at, `another value of the keyword ${keyword}`);
     }

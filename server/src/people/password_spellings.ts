@@ -91,17 +91,17 @@ function pbkdf2(digest: string, iterations: number, salt: Buffer, tag: Buffer): 
   return `$pbkdf2-${digest}$i=${iterations}$${salt.toString('base64')}$${tag.toString('base64')}`;
 }
 
-/** Parameters of algorithms for which Gitea’s column has a name alone,. */
-const GITEA_DEFAULTS: Readonly<Record<string, string>> = {
-  '': 'pbkdf2$10000$50',
-  pbkdf2: 'pbkdf2$10000$50',
-  argon2: 'argon2$2$65536$8$50',
-  scrypt: 'scrypt$65536$16$2$50',
-};
+/** Parameters of algorithms for which Gitea’s column has a name alone. */
+const GITEA_DEFAULTS: ReadonlyMap<string, string> = new Map([
+  ['', 'pbkdf2$10000$50'],
+  ['pbkdf2', 'pbkdf2$10000$50'],
+  ['argon2', 'argon2$2$65536$8$50'],
+  ['scrypt', 'scrypt$65536$16$2$50'],
+]);
 
 /** Gitea and Forgejo: a column each for the algorithm with its parameters, the salt, and the hash in hexadecimal. */
 export function giteaHash(algorithm: string, salt: string, passwd: string): string {
-  const [name, ...numbers] = (GITEA_DEFAULTS[algorithm] ?? algorithm).split('$');
+  const [name, ...numbers] = (GITEA_DEFAULTS.get(algorithm) ?? algorithm).split('$');
   // Salts of ten characters are from before 1.17, and are used as they are.
   const saltBytes = salt.length === 10 ? Buffer.from(salt) : Buffer.from(salt, 'hex');
   const end = `${saltBytes.toString('base64')}$${base64(passwd, 'hex')}`;

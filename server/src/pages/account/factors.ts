@@ -140,7 +140,8 @@ export function submitFactors(needs: FactorsNeeds) {
     if (passkeyAnswer(form) !== undefined) return addPasskey(c, needs, session, form);
     const passkeyId = buttonValue(form, 'remove_passkey');
     if (passkeyId !== null) return removePasskey(c, needs, session, passkeyId);
-    const act = ACTS[form.get('act') ?? ''];
+    const name = form.get('act') ?? '';
+    const act = Object.hasOwn(ACTS, name) ? ACTS[name] : undefined;
     return act === undefined ? back(c, needs, session) : act(c, needs, session, form);
   });
 }

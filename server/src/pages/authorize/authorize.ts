@@ -23,7 +23,8 @@ export function authorizeFlow(needs: AuthorizeNeeds): Flow {
   return {
     mount(routes) {
       routes.all('/authorize', async (c: PageContext): Promise<Response> => {
-        if (c.req.query('pending') !== undefined && c.req.method !== 'POST') {
+        // Clients may send parameters that this server does not know (RFC 6749 §3.1).
+        if (c.req.method !== 'POST' && c.req.query('pending') && !c.req.query('client_id')) {
           const page = await pending.open(c, 'authorization');
           if (!('authorization' in page)) return pending.continue(c, page.pending);
           if (c.req.method === 'HEAD') return pending.redirect(c, 'authorization', page.pending);

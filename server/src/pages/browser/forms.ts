@@ -139,6 +139,9 @@ export interface FormAnswer {
 /** How long after an answer the same form gets it again. Also on a slow line, a second press comes sooner. */
 const KEPT_MS = 10_000;
 
+/** Characters. A decision with a longer answer is kept without it, since it is kept for long. */
+const MAX_DECISION_ANSWER = 2000;
+
 /** How long after a decision no other form decides. Milliseconds */
 const DECISION_KEPT_MS = 60 * 60 * 1000;
 
@@ -268,15 +271,21 @@ async function remember(
   }
   const session = cookies.setBy(headers, SESSION_COOKIE) ?? before;
   const answer: FormAnswer = {
-    ...{ status, headers: [...headers] },
+    ...{ status, headers: [...headers], sessions: [before, session] },
     body: body === '' ? '' : (await pack(body)).toString('base64'),
-    sessions: [before, session],
     decided: decision && { decision, all, untilMs: clock() + KEPT_MS },
   };
+  const isLong = answer.body.length + (headers.get('location')?.length ?? 0) > MAX_DECISION_ANSWER;
+  const kept = answer.decided && isLong ? { ...answer, ...decidedAlone(answer.decided) } : answer;
   const dropped = decision ? [] : countAnswer({ session, browser, ...attempt });
   const keptMs = decision ? DECISION_KEPT_MS : KEPT_MS;
-  attempt.finishSoon(answer, keptMs, dropped).catch((error: unknown) => logFailure(c, requestLog, error));
+  attempt.finishSoon(kept, keptMs, dropped).catch((error: unknown) => logFailure(c, requestLog, error));
   return answer;
+}
+
+/** Other processes know the decision then, and show it instead of the answer. */
+function decidedAlone({ decision }: NonNullable<FormAnswer['decided']>) {
+  return { headers: [], body: '', decided: { decision, all: '', untilMs: 0 } };
 }
 
 /** Logs a failure to store an answer, which is no less true. */
@@ -391,7 +400,7 @@ export function countAnswers(clock: () => number): (stored: StoredAnswer) => rea
   };
   return (stored) => {
     const alike = stored.session === '' ? ofStrangers : ofUsers;
-    const newest = { ...stored, owner: `${stored.session} ${stored.browser}`, storedAtMs: clock() };
+    const newest = { ...stored, owner: stored.session || stored.browser, storedAtMs: clock() };
     for (const entry of alike) {
       if (entry.storedAtMs + SWEPT_MS > newest.storedAtMs) break;
       remove(alike, entry);

@@ -151,13 +151,13 @@ export class AuthorizationSteps {
     const event = { type: 'refused', page: 'authorization', requestId, ...parties } as const;
 
     const isStillApproved = async () => {
-      if (hasConsented)
-        requestLog.pageEvent({ type: 'consent_given', page: 'consent', requestId, ...parties });
       const [consent, isOver] = await Promise.all([consents.get(parties), validity.isOver(session)]);
       if (!covers(consent, requiredConsent(authorization)) && !isExempt(authorization.client)) {
         requestLog.pageEvent({ ...event, reason: 'consent_withdrawn' });
         return false;
       }
+      if (hasConsented)
+        requestLog.pageEvent({ type: 'consent_given', page: 'consent', requestId, ...parties });
       if (!isOver) return true;
       requestLog.pageEvent({ ...event, reason: 'session_over', sessionId: session.id });
       return false;

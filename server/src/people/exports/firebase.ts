@@ -11,7 +11,10 @@ import {
   withoutAbsent,
 } from './conversion.ts';
 
-const PROVIDERS: Readonly<Record<string, string>> = { 'google.com': 'google', 'github.com': 'github' };
+const PROVIDERS: ReadonlyMap<unknown, string> = new Map([
+  ['google.com', 'google'],
+  ['github.com', 'github'],
+]);
 
 const providerColumns = (provider: string) =>
   ['rawId', 'email', 'displayName', 'photoUrl'].map((name) => `${provider} ${name}`);
@@ -50,7 +53,7 @@ export function fromFirebase(user: Fields, warnings: string[], options: ConvertO
     })),
   ].filter(({ rawId }) => rawId !== undefined && rawId !== '');
   const links = providers.map(({ providerId, rawId, email: address }) => ({
-    ...{ provider: PROVIDERS[String(providerId)] ?? providerId, sub: rawId, label: address },
+    ...{ provider: PROVIDERS.get(providerId) ?? providerId, sub: rawId, label: address },
   }));
   return {
     username: email ?? phoneNumber ?? localId,

@@ -28,12 +28,12 @@ export function providersOfRealm(identityProviders: unknown): ProviderIssuers {
 }
 
 /** Attributes whose names differ from the claims that Keycloak’s own mappers make of them. */
-const KEYCLOAK_CLAIMS: Readonly<Record<string, string>> = {
-  phoneNumber: 'phone_number',
-  phoneNumberVerified: 'phone_number_verified',
-  middleName: 'middle_name',
-  updatedAt: 'updated_at',
-};
+const KEYCLOAK_CLAIMS: ReadonlyMap<string, string> = new Map([
+  ['phoneNumber', 'phone_number'],
+  ['phoneNumberVerified', 'phone_number_verified'],
+  ['middleName', 'middle_name'],
+  ['updatedAt', 'updated_at'],
+]);
 
 /** Parts of an address, by the attributes that Keycloak’s mapper for addresses reads. */
 const KEYCLOAK_ADDRESS: Readonly<Record<string, string>> = {
@@ -130,7 +130,7 @@ function attributeClaims({ attributes }: Fields, warnings: string[]): Fields {
       warnings.push(`attributes: ${name}: not imported, because grantd sets this claim`);
   const pairs = entries
     .filter(([name]) => !LDAP_ATTRIBUTES.has(name) && !OWN_CLAIMS.has(name))
-    .map(([name, value]) => [KEYCLOAK_CLAIMS[name] ?? name, singleIn(value)] as const);
+    .map(([name, value]) => [KEYCLOAK_CLAIMS.get(name) ?? name, singleIn(value)] as const);
   const addressPairs = pairs.filter(([name]) => Object.hasOwn(KEYCLOAK_ADDRESS, name));
   // A country alone can mean anything.
   if (!addressPairs.some(([name]) => name !== 'country')) return Object.fromEntries(pairs);
@@ -203,21 +203,21 @@ function base32(text: string): string {
     .join('');
 }
 
-const KEYCLOAK_DIGESTS: Readonly<Record<string, string>> = {
-  pbkdf2: 'sha1',
-  'pbkdf2-sha256': 'sha256',
-  'pbkdf2-sha512': 'sha512',
-};
+const KEYCLOAK_DIGESTS: ReadonlyMap<string, string> = new Map([
+  ['pbkdf2', 'sha1'],
+  ['pbkdf2-sha256', 'sha256'],
+  ['pbkdf2-sha512', 'sha512'],
+]);
 
 function keycloakHash({ secretData, credentialData }: Fields): string | { readonly reason: string } {
   const [secret, data] = [secretData, credentialData].map(objectOf);
   const { algorithm, hashIterations, additionalParameters } = data ?? {};
   const [salt, value] = [secret?.salt, secret?.value].map((text) => String(text).replace(/=+$/, ''));
-  const digest = KEYCLOAK_DIGESTS[String(algorithm)];
+  const digest = KEYCLOAK_DIGESTS.get(String(algorithm));
   if (digest !== undefined) return `$pbkdf2-${digest}$i=${hashIterations}$${salt}$${value}`;
   if (algorithm !== 'argon2')
     return {
-      reason: `credentials: expected the algorithm argon2, ${Object.keys(KEYCLOAK_DIGESTS).join(', ')}, got ${JSON.stringify(algorithm)}`,
+      reason: `credentials: expected the algorithm argon2, ${[...KEYCLOAK_DIGESTS.keys()].join(', ')}, got ${JSON.stringify(algorithm)}`,
     };
   const parameters = isObject(additionalParameters) ? additionalParameters : {};
   const [type, memory, lanes, version] = ['type', 'memory', 'parallelism', 'version'].map((name) =>
