@@ -82,6 +82,11 @@ describe('files in the console', () => {
       ],
     );
     assert.equal(report.html.includes(HASH), false);
+    const form = await ada.get(at('/console/import'));
+    assert.match(
+      form.html,
+      /<time [^>]*>[^<]*<\/time>\. <a id="import-report" href="[^"]*\/console\/import\.jsonl"/,
+    );
     assert.equal(own.log().includes(HASH), false);
     // The file is gone, and so is the plan.
     const later = await ada.submit(await ada.get(at('/console/import')), { do: 'run', plan: 'any' });
@@ -97,6 +102,12 @@ describe('files in the console', () => {
     const done = await ada.submit(refused, { do: 'run' });
     assert.match(done.html, /The import is done/);
     assert.ok(await own.instance.people.byName('frank'));
+  });
+
+  test('an import that leaves nothing out says it, and offers no report', async () => {
+    const done = await ada.submit(await check(lines({ username: 'whole' })), { do: 'run' });
+    assert.match(done.html, /Nothing was left out/);
+    assert.doesNotMatch(done.html, /the report|import-report/);
   });
 
   test('the exports of other programs, in other encodings, and administrators only if that is asked', async () => {

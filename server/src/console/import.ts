@@ -27,10 +27,11 @@ import {
   urlOf,
 } from './frame.ts';
 import { KEPT_FILE_MS, MAX_FILE } from './uploads.ts';
+import { ago } from './values.ts';
 
 /** Where the file of an administrator is kept between the plan and the import, and the report after it. */
 const FILE_PLACE = 'import';
-const REPORT_PLACE = 'import report';
+const REPORT_PLACE = 'report of an import';
 
 /** What the form says about the file, as flags of the command. */
 const CHOICES = [
@@ -50,6 +51,13 @@ interface KeptFile {
   readonly choices: readonly Choice[];
   /** The parameters of the hashes of a Firebase project, as its console shows them. */
   readonly firebaseHash: string;
+}
+
+interface KeptReport {
+  /** When the import was, in ISO 8601. */
+  readonly at: string;
+  /** A JSON object per line. */
+  readonly lines: string;
 }
 
 /** Lines with a problem that a page shows. */
@@ -76,8 +84,15 @@ type Run = ImportShown & {
 // ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /** `GET /console/import`: the form. */
-export async function showImport({ c, view, setting }: Visit): Promise<Response> {
-  return renderPage(c, importPage(view, setting));
+export async function showImport(visit: Visit): Promise<Response> {
+  return showForm(visit);
+}
+
+async function showForm(visit: Visit, typed: Partial<ImportView> = {}): Promise<Response> {
+  const { c, view, setting } = visit;
+  const reportAt = (await reportOf(visit))?.at;
+  const report = reportAt === undefined ? {} : { reportAt };
+  return renderPage(c, importPage({ ...view, ...report, ...typed }, setting));
 }
 
 /** `POST /console/import`: checks a file (`do=check`), or imports the file that was checked (`do=run`). */
@@ -91,8 +106,7 @@ async function check(visit: Visit): Promise<Response> {
   const format = IMPORT_FORMATS.find((name) => name === form.get('format')) ?? 'grantd';
   const choices = CHOICES.filter((name) => form.get(name) === 'yes');
   const firebaseHash = form.get('firebase_hash') ?? '';
-  const again = (problem: ImportProblem) =>
-    renderPage(c, importPage({ ...view, problem, format, choices }, setting));
+  const again = (problem: ImportProblem) => showForm(visit, { problem, format, choices });
   if ('problem' in file) return again(file.problem);
   if (firebaseHash.trim() !== '' && readFirebaseHash(firebaseHash) === undefined) return again('firebase');
   const kept: KeptFile = { text: file.text, format, choices, firebaseHash };
@@ -106,7 +120,7 @@ async function run(visit: Visit): Promise<Response> {
   const { c, console: parts, form, session, setting, view } = visit;
   const owner = session.person.subject;
   const text = await parts.shownOnce.find(owner, FILE_PLACE);
-  if (text === undefined) return renderPage(c, importPage({ ...view, problem: 'expired' }, setting));
+  if (text === undefined) return showForm(visit, { problem: 'expired' });
   const kept: KeptFile = JSON.parse(text);
   const planned = await lines(visit, kept, true);
   // Another file, or users who have changed since.
@@ -115,20 +129,30 @@ async function run(visit: Visit): Promise<Response> {
   const done = await lines(visit, kept, false);
   await parts.shownOnce.forget(owner, FILE_PLACE);
   const report = done.report.map((line) => `${JSON.stringify(line)}\n`).join('');
-  if (report !== '') await parts.shownOnce.keep(owner, REPORT_PLACE, report);
+  if (report !== '') {
+    const kept: KeptReport = { at: new Date(parts.pages.clock()).toISOString(), lines: report };
+    await parts.shownOnce.keep(owner, REPORT_PLACE, JSON.stringify(kept));
+  }
   return renderPage(c, importedPage({ ...view, done, hasReport: report !== '' }, setting));
 }
 
 /** `GET /console/import.jsonl`: the lines that were refused, or of which something was left out, for a day. */
-export async function downloadReport({ c, console: parts, session, view }: Visit): Promise<Response> {
-  const report = await parts.shownOnce.find(session.person.subject, REPORT_PLACE);
+export async function downloadReport(visit: Visit): Promise<Response> {
+  const { c, view } = visit;
+  const report = await reportOf(visit);
   if (report === undefined) return c.redirect(urlOf(view.base, 'import'), 303);
-  return c.body(report, 200, {
+  return c.body(report.lines, 200, {
     'content-type': 'application/jsonl',
     'content-disposition': 'attachment; filename="import_report.jsonl"',
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
   });
+}
+
+/** The report of the last import that had one, while it is kept. */
+async function reportOf({ console: parts, session }: Visit): Promise<KeptReport | undefined> {
+  const text = await parts.shownOnce.find(session.person.subject, REPORT_PLACE);
+  return text === undefined ? undefined : JSON.parse(text);
 }
 
 async function lines(
@@ -189,11 +213,13 @@ export interface ImportView extends ConsoleView {
   readonly problem?: ImportProblem;
   readonly format?: ImportFormat;
   readonly choices?: readonly Choice[];
+  /** When the import was whose report is kept, in ISO 8601. */
+  readonly reportAt?: string;
 }
 
-/** `/console/import`: fields `file` and `format`, button `import-check`. */
+/** `/console/import`: fields `file` and `format`, button `import-check`, link `import-report`. */
 export function importPage(
-  { problem, format: chosen = 'grantd', choices = [], ...view }: ImportView,
+  { problem, format: chosen = 'grantd', choices = [], reportAt, ...view }: ImportView,
   setting: PageSetting,
 ): Page {
   const texts = textsIn(setting.language);
@@ -203,7 +229,11 @@ export function importPage(
     lead: words.import.lead,
     style: FORM_STYLE,
     ...(problem !== undefined && { isProblem: true, status: 400 }),
-    body: html`${problem === undefined ? '' : problemLine(words.problems[problem])}
+    body: html`${problem === undefined ? '' : problemLine(words.problems[problem])}${
+      reportAt === undefined
+        ? ''
+        : html`<p class="note">${words.import.lastImport} ${ago(reportAt, view.nowMs, texts)}. <a id="import-report" href="${view.base}/import.jsonl" download="import_report.jsonl">${words.import.report}</a></p>`
+    }
 <form method="post" action="${urlOf(view.base, 'import')}" enctype="multipart/form-data" class="form">
 ${hiddenFields(view, {})}<label for="format">${words.import.format} <code class="raw">--format</code></label>
 <select id="format" name="format">
@@ -269,7 +299,7 @@ export function importedPage({ done, hasReport, ...view }: ImportedView, setting
   const { files: words } = texts.console;
   return consoleFrame(view, setting, {
     title: words.import.done,
-    body: html`<p>${words.import.doneText}</p>
+    body: html`<p>${hasReport ? words.import.doneText : words.import.doneWhole}</p>
 ${outcomes(done, texts)}
 <p class="actions">${hasReport ? html`<a id="import-report" class="button" href="${view.base}/import.jsonl">${words.import.report}</a>` : ''}<a id="import-again" class="button" href="${urlOf(view.base, 'import')}">${words.again}</a></p>`,
   });

@@ -1569,6 +1569,9 @@ const SAMPLES: readonly Sample[] = [
     facts: [['Active tokens', '2']],
   }),
   sample('console_import', importPage, { ...CONSOLE, current: 'import', problem: 'too_large' }),
+  sample('console_import_reported', importPage, {
+    ...{ ...CONSOLE, current: 'import', reportAt: new Date(NOW_MS - 3_600_000).toISOString() },
+  }),
   sample('console_import_plan', importPlanPage, {
     ...{ ...CONSOLE, current: 'import', isChanged: true },
     planned: { ...IMPORTED, digest: 'Zm9v' },

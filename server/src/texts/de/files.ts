@@ -52,7 +52,10 @@ export const FILES: typeof en.FILES = {
     nothing: 'Der Import würde keinen Benutzer anlegen und keinen ändern.',
     run: 'Diese Benutzer importieren',
     done: 'Der Import ist fertig',
-    doneText: 'Behalten Sie den Bericht, wenn etwas weggelassen wurde. Er ist hier einen Tag lang verfügbar.',
+    doneText:
+      'Behalten Sie den Bericht über das, was weggelassen wurde. Er ist auf der Seite „Benutzer importieren“ einen Tag lang verfügbar.',
+    doneWhole: 'Es wurde nichts weggelassen.',
+    lastImport: 'Ihr letzter Import, bei dem etwas weggelassen wurde, war',
     report: 'Bericht herunterladen',
     leftOut: 'Weggelassen',
     refused: 'Abgelehnte Zeilen',
