@@ -6,7 +6,7 @@ import { type AdminCalls, call } from '../admin/in_process.ts';
 import { InvalidInput } from '../admin/operation_refused.ts';
 import type { GivenFlags } from '../config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import { claimTypeOf, isOfClaimType } from '../people/import_lines.ts';
+import { claimTypeOf, isOfClaimType } from '../people/claim_forms.ts';
 import { DEFAULT_LANGUAGE, languages } from '../texts/texts.ts';
 import {
   type AdministrationParts,

@@ -10,8 +10,8 @@ import {
   type DirectoryRefusal,
   type DirectoryUser,
 } from '../directory/contract.ts';
+import { claimsInForm } from './claim_forms.ts';
 import type { AccessEnding } from './groups.ts';
-import { claimsInForm } from './import_lines.ts';
 import { isAddress } from './mailing.ts';
 
 interface Parts {

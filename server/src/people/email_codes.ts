@@ -51,7 +51,7 @@ const SHARED_CODES: AttemptLimit = { attempts: 3, windowMs: HOUR_MS };
 /** Of counts. No place has this name. */
 const ALL_PLACES = '';
 
-/** So many that nobody can guess them, because they count in every browser. */
+/** Too many to guess, because such a code counts in every browser. */
 const SHARED_DIGITS = 16;
 
 /** Instead of the identifier of a request, which has other characters. */

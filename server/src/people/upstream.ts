@@ -16,8 +16,8 @@ import type {
 } from '../data/upstream_identities.ts';
 import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
+import { claimsInForm } from './claim_forms.ts';
 import type { DirectorySignIn } from './directory.ts';
-import { claimsInForm } from './import_lines.ts';
 import { isAddress } from './mailing.ts';
 import { providerOfAddress } from './own_passwords.ts';
 import type { SessionEnd, SessionEnding } from './sessions.ts';

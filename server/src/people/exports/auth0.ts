@@ -1,5 +1,5 @@
 // Users of Auth0: a line of a password hash export, or of a bulk user export, which has no hashes.
-import { type Fields, isObject } from '../import_lines.ts';
+import { type Fields, isObject } from '../fields.ts';
 import {
   type ConvertOptions,
   creationTime,

@@ -1,5 +1,5 @@
 // Users of Authelia’s `users_database.yml`. Each has the username as its key, which the reader adds as `username`.
-import { type Fields, isObject } from '../import_lines.ts';
+import { type Fields, isObject } from '../fields.ts';
 import { warnOfOthers, withoutAbsent } from './conversion.ts';
 
 /** Members that are claims of the same name. */

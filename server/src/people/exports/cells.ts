@@ -1,5 +1,5 @@
 // Values of rows of databases, as their clients write them to CSV and JSON.
-import type { Fields } from '../import_lines.ts';
+import type { Fields } from '../fields.ts';
 
 /** A value of a row. Databases and their clients write columns in any case, and an absent value as nothing or NULL. */
 export type Row = (column: string) => unknown;

@@ -1,5 +1,7 @@
 // What converters of exports have in common.
-import { type Fields, isObject, PROVIDER_NAME } from '../import_lines.ts';
+
+import { type Fields, isObject } from '../fields.ts';
+import { PROVIDER_NAME } from '../import_lines.ts';
 
 /** The issuers of identity providers, by the names that links have. */
 export type ProviderIssuers = ReadonlyMap<string, string>;

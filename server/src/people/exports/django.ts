@@ -1,5 +1,5 @@
 // Users of `manage.py dumpdata auth.user`, also of a user model of an application’s own.
-import { type Fields, isObject } from '../import_lines.ts';
+import { type Fields, isObject } from '../fields.ts';
 import {
   type ConvertOptions,
   creationTime,

@@ -1,5 +1,5 @@
 // Users of `firebase auth:export`, as JSON or as CSV without a header.
-import type { Fields } from '../import_lines.ts';
+import type { Fields } from '../fields.ts';
 import { rowOf, truth } from './cells.ts';
 import {
   type ConvertOptions,

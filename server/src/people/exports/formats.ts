@@ -1,5 +1,7 @@
 // Users as other programs export them. Each converter says what this server leaves out.
-import { type ImportLine, isObject, type LineProblem, readImportLine } from '../import_lines.ts';
+
+import { isObject } from '../fields.ts';
+import { type ImportLine, type LineProblem, readImportLine } from '../import_lines.ts';
 import { readPasswordHash } from '../password_formats.ts';
 import { storedHashForm } from '../password_spellings.ts';
 import { fromAuth0 } from './auth0.ts';

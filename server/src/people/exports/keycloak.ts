@@ -1,5 +1,7 @@
 // Users of a realm export of Keycloak (`kc.sh export`).
-import { type Fields, isObject, isTotpSecret, objectOf } from '../import_lines.ts';
+
+import { type Fields, isObject, objectOf } from '../fields.ts';
+import { isTotpSecret } from '../import_lines.ts';
 import { DIGITS, PERIOD_SECONDS } from '../second_factors.ts';
 import {
   type ConvertOptions,

@@ -1,5 +1,5 @@
 // Identities of Ory Kratos, read with `include_credential=password` and `include_credential=oidc`.
-import { type Fields, isObject, objectOf } from '../import_lines.ts';
+import { type Fields, isObject, objectOf } from '../fields.ts';
 import {
   type ConvertOptions,
   creationTime,

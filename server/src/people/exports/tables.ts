@@ -1,5 +1,5 @@
 // Rows of the tables of users in other programs, and of any table with the members of a line.
-import type { Fields } from '../import_lines.ts';
+import type { Fields } from '../fields.ts';
 import { giteaHash } from '../password_spellings.ts';
 import { parsedList, plain, rowOf, text, texts, truth } from './cells.ts';
 import {
