@@ -124,6 +124,26 @@ describe('files in the console', () => {
     assert.match(wrong.html, /expected JSON, as keycloak exports it/);
   });
 
+  test('a plan is that of its file: another one with the same outcomes is planned again', async () => {
+    const first = await check(lines({ username: 'fay' }), { update: 'yes' });
+    await check(lines({ username: 'fay', claims: { name: 'Fay' } }), { update: 'yes' });
+    const refused = await ada.submit(first, { do: 'run' });
+    assert.match(refused.html, /id="import-run"/, refused.html);
+    assert.equal(await own.instance.people.byName('fay'), undefined);
+  });
+
+  test('a configuration of many members is read quickly, and one that is too long is refused', async () => {
+    const groups = Array.from({ length: 20_000 }, (_, at) => `  g${at}: {}\n`).join('');
+    const before = performance.now();
+    const plan = await upload(ada, '/console/apply', `groups:\n${groups}`, { do: 'plan' });
+    assert.ok(performance.now() - before < 10_000, `${performance.now() - before} ms`);
+    assert.equal(plan.status, 400);
+    const twice = await upload(ada, '/console/apply', 'groups:\n  a: {}\n  a: {}\n', { do: 'plan' });
+    assert.match(twice.html, /:3:3: Map keys must be unique/);
+    const long = await upload(ada, '/console/apply', `# ${'x'.repeat(512 * 1024)}`, { do: 'plan' });
+    assert.match(long.html, /larger than the console accepts/);
+  });
+
   test('a form that is sent again with another file gets the plan of that file', async () => {
     const fields = { ...hiddenFields(await ada.get(at('/console/import'))), do: 'check', format: 'grantd' };
     for (const [file, added] of [

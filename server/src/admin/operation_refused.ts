@@ -89,8 +89,7 @@ export class InvalidInput extends Error {
   readonly problem: string;
   /** Of all values. */
   readonly errors: readonly ValueProblem[];
-  /** One for each value. */
-  readonly each: readonly InvalidInput[];
+  readonly #each: readonly InvalidInput[];
 
   constructor(
     member: string,
@@ -106,7 +105,12 @@ export class InvalidInput extends Error {
     this.member = member;
     this.problem = problem;
     this.errors = [...own, ...others.flatMap((other) => other.errors)];
-    this.each = others.length === 0 ? [this] : [new InvalidInput(member, said, own), ...others];
+    this.#each = others.length === 0 ? [this] : [new InvalidInput(member, said, own), ...others];
+  }
+
+  /** One for each value. */
+  get each(): readonly InvalidInput[] {
+    return this.#each;
   }
 
   /** @param errors at least one */

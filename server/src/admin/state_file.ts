@@ -1,5 +1,6 @@
 // The file of `grantd apply` as text: what it says, and where in it a problem is.
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import { PARSING, REPEATED_KEY, repeatedKeyIn } from '../config/parsed_file.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
 import { type DesiredState, type FilePath, type FileProblem, readDesiredState } from './desired_state.ts';
 
@@ -49,13 +50,16 @@ export function parse(name: string, text: string, lines = new LineCounter()): Do
   if (text.length > MAX_CHARACTERS)
     throw new ConfigurationRefused(`${name}: expected at most ${MAX_CHARACTERS} characters`);
   // The parser’s longer messages would quote the file. Known tags would make other objects than JSON has.
-  const options = { lineCounter: lines, prettyErrors: false, resolveKnownTags: false };
+  const options = { ...PARSING, lineCounter: lines, resolveKnownTags: false };
   const document = parseDocument(text, options);
   const [error] = [...document.errors, ...document.warnings];
-  if (error === undefined) return document;
-  const { line, col } = lines.linePos(error.pos[0]);
+  const repeated = error === undefined ? repeatedKeyIn(document) : undefined;
+  if (error === undefined && repeated === undefined) return document;
+  const { line, col } = lines.linePos(error?.pos[0] ?? repeated?.range?.[0] ?? 0);
   const problem =
-    error.code === 'MULTIPLE_DOCS' ? 'expected one document, without a second ---' : error.message;
+    error?.code === 'MULTIPLE_DOCS'
+      ? 'expected one document, without a second ---'
+      : (error?.message ?? REPEATED_KEY);
   throw new ConfigurationRefused(`${name}:${line}:${col}: ${problem}`);
 }
 

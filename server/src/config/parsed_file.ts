@@ -1,6 +1,6 @@
 // Loaded only for files in YAML, because the parser takes time to load.
 
-import { parse } from 'yaml';
+import { type Document, isScalar, type Node, parseDocument, visit } from 'yaml';
 import { bytesOf } from './picture.ts';
 import { ConfigurationRefused } from './refused.ts';
 import { utf8Of } from './text_file.ts';
@@ -14,11 +14,37 @@ export function parsedFile(path: string, source: string, mostBytes: number): unk
   return parsedText(utf8Of(bytesOf(path, source, mostBytes)).toString('utf8'), source);
 }
 
-/** @throws {ConfigurationRefused} the text is neither YAML nor JSON */
+/** @throws {ConfigurationRefused} the text is neither YAML nor JSON, or has a member twice */
 export function parsedText(text: string, source: string): unknown {
   try {
-    return parse(text, { maxAliasCount: 0 });
+    const document = parseDocument(text, PARSING);
+    const [error] = document.errors;
+    if (error !== undefined) throw error;
+    if (repeatedKeyIn(document) !== undefined) throw new Error(REPEATED_KEY);
+    return document.toJS({ maxAliasCount: 0 });
   } catch (error) {
     throw new ConfigurationRefused(`${source}: expected YAML or JSON`, { cause: error });
   }
+}
+
+/** The parser compares each key of a map with all earlier ones, which takes seconds for some thousands. */
+export const PARSING = { prettyErrors: false, uniqueKeys: false } as const;
+
+export const REPEATED_KEY = 'Map keys must be unique';
+
+/** The second of two equal keys of a map; `undefined` if there are none. */
+export function repeatedKeyIn(document: Document): Node | undefined {
+  let repeated: Node | undefined;
+  visit(document, {
+    Map(_, { items }) {
+      const known = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (known.has(key.value)) repeated ??= key;
+        known.add(key.value);
+      }
+      return repeated === undefined ? undefined : visit.BREAK;
+    },
+  });
+  return repeated;
 }

@@ -13,7 +13,7 @@ import type { Visit } from './access.ts';
 import { FORM_STYLE } from './forms.ts';
 import { type ConsoleView, consoleFrame, hiddenFields, problemLine, urlOf } from './frame.ts';
 import { fileField } from './import.ts';
-import { KEPT_FILE_MS } from './uploads.ts';
+import { KEPT_FILE_MS, MAX_STATE_FILE } from './uploads.ts';
 
 /** Where the file of an administrator is kept between the plan and the changes. */
 const PLACE = 'apply';
@@ -40,8 +40,10 @@ export async function submitApply(visit: Visit): Promise<Response> {
   if (form.get('do') === 'plan') {
     const file = c.get('file') ?? { problem: 'no_file' };
     const isPruning = form.get('prune') === 'yes';
-    if ('problem' in file)
-      return renderPage(c, applyPage({ ...view, problem: file.problem, isPruning }, setting));
+    const again = (problem: keyof Texts['console']['files']['problems']) =>
+      renderPage(c, applyPage({ ...view, problem, isPruning }, setting));
+    if ('problem' in file) return again(file.problem);
+    if (file.text.length > MAX_STATE_FILE) return again('too_large');
     return plan(visit, { text: file.text, prune: isPruning, secrets: {} });
   }
   const text = await parts.shownOnce.find(owner, PLACE);
@@ -141,7 +143,7 @@ ${detail.split('\ngrantd: ').map((line) => html`<li><bdi>${line}</bdi></li>\n`)}
 <form method="post" action="${urlOf(view.base, 'apply')}" enctype="multipart/form-data" class="form">
 ${hiddenFields(view, {})}<div class="check"><input id="prune" name="prune" type="checkbox" value="yes"${isPruning ? html` checked` : ''}>
 <label for="prune">${words.apply.prune} <code class="raw">--prune</code></label></div>
-${fileField(texts)}<div class="actions">
+${fileField(texts, MAX_STATE_FILE)}<div class="actions">
 <button id="apply-plan" type="submit" class="primary" name="do" value="plan">${words.apply.plan}</button>
 </div>
 </form>`,

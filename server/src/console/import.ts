@@ -75,7 +75,7 @@ interface ImportShown {
 }
 
 type Run = ImportShown & {
-  /** Of the outcomes of all lines. */
+  /** Of the file, what was chosen for it, and the outcomes of all lines. */
   readonly digest: string;
   /** The lines that were refused, or of which something was left out. */
   readonly report: readonly LineReport[];
@@ -157,9 +157,10 @@ async function reportOf({ console: parts, session }: Visit): Promise<KeptReport 
 
 async function lines(
   { console: parts, session, requireCaller }: Visit,
-  { text, format, choices, firebaseHash }: KeptFile,
+  kept: KeptFile,
   isDryRun: boolean,
 ): Promise<Run> {
+  const { text, format, choices, firebaseHash } = kept;
   const has = (name: Choice) => choices.includes(name);
   const order: ImportOrder = {
     isDryRun,
@@ -194,6 +195,8 @@ async function lines(
   }
   // Lines that the server never gets are reported before the others.
   const sorted = all.toSorted((one, other) => one.line - other.line);
+  // Another file can have the same outcomes.
+  digest.update(JSON.stringify(kept));
   for (const line of sorted) digest.update(JSON.stringify(line));
   const report = sorted.filter(({ reason, warnings }) => (reason ?? warnings) !== undefined);
   return {
@@ -254,11 +257,14 @@ ${fileField(texts)}<div class="actions">
   });
 }
 
-/** The last field of a form, because what follows a file that is too large is not read. */
-export function fileField({ console: { files: words }, formats }: Texts): Html {
+/**
+ * The last field of a form, because what follows a file that is too large is not read.
+ * @param most bytes
+ */
+export function fileField({ console: { files: words }, formats }: Texts, most = MAX_FILE): Html {
   return html`<label for="file">${words.file}</label>
 <input id="file" name="file" type="file" required>
-<p class="note hint">${words.limit(formats.number(MAX_FILE / 1024 / 1024))}</p>
+<p class="note hint">${words.limit(formats.number(most / 1024 / 1024))}</p>
 `;
 }
 

@@ -9,6 +9,9 @@ import type { PageContext, PageEnvironment } from '../pages/browser/request.ts';
 /** Bytes. `grantd user import` and `grantd apply` read larger files. */
 export const MAX_FILE = 4 * 1024 * 1024;
 
+/** Bytes of a configuration. Nothing else happens while the server reads it. */
+export const MAX_STATE_FILE = 512 * 1024;
+
 /** Milliseconds for which a file is kept until its plan is confirmed, sealed in the database. */
 export const KEPT_FILE_MS = 30 * 60 * 1000;
 

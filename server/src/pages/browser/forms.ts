@@ -129,7 +129,7 @@ export interface FormAnswer {
   readonly decided?:
     | {
         readonly decision: Decision;
-        /** Everything that was sent. Other forms do not get the answer, and neither does this one after that time. */
+        /** Digest of all that was sent. Other forms do not get the answer, and neither does this one after that time. */
         readonly all: string;
         readonly untilMs: number;
       }
@@ -273,7 +273,7 @@ async function remember(
   const answer: FormAnswer = {
     ...{ status, headers: [...headers], sessions: [before, session] },
     body: body === '' ? '' : (await pack(body)).toString('base64'),
-    decided: decision && { decision, all, untilMs: clock() + KEPT_MS },
+    decided: decision && { decision, all: digestOfAll(all), untilMs: clock() + KEPT_MS },
   };
   const isLong = answer.body.length + (headers.get('location')?.length ?? 0) > MAX_DECISION_ANSWER;
   const kept = answer.decided && isLong ? { ...answer, ...decidedAlone(answer.decided) } : answer;
@@ -281,6 +281,11 @@ async function remember(
   const keptMs = decision ? DECISION_KEPT_MS : KEPT_MS;
   attempt.finishSoon(kept, keptMs, dropped).catch((error: unknown) => logFailure(c, requestLog, error));
   return answer;
+}
+
+/** A form can be long, and a decision is kept for long. */
+function digestOfAll(all: string): string {
+  return hash('sha256', all, 'base64url');
 }
 
 /** Other processes know the decision then, and show it instead of the answer. */
@@ -301,7 +306,7 @@ function repeat(
   { status, headers, body, sessions, decided }: FormAnswer,
   { all }: OnceSent,
 ): Promise<Response> | undefined {
-  const isOther = decided !== undefined && (decided.all !== all || decided.untilMs <= clock());
+  const isOther = decided !== undefined && (decided.all !== digestOfAll(all) || decided.untilMs <= clock());
   if (isOther || !sessions.includes(cookies.get(c, SESSION_COOKIE) ?? '')) {
     c.set('earlier', decided?.decision);
     return undefined;
