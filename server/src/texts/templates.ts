@@ -28,7 +28,7 @@ const WITH_ENGLISH: ReadonlySet<string> = new Set([
   ...[
     ...['schema_rule', 'name_form', 'claim_form', 'policy_unreachable', 'not_configured'],
     ...['not_for_admin_api', 'wrong', 'profile', 'lacks', 'must_keep', 'not_fetched', 'document_unfetched'],
-    ...['secrets_in_use', 'uri_rule'],
+    ...['secrets_in_use', 'uri_rule', 'mail_not_sent'],
   ].map((name) => `console.refusals.${name}`),
   // These give an order of the command line.
   ...['name_unreadable', 'scope_of_others'].map((name) => `console.warnings.${name}`),
