@@ -251,6 +251,24 @@ clients:
     assert.equal(own.log().includes(secret), false);
   });
 
+  test('a secret that is too short is asked for again, and the file and the other secrets are kept', async () => {
+    const client = (name: string) =>
+      `  ${name}:\n    redirect_uris: [https://${name}.example/]\n    scope: openid\n    secret: { env: SECRET }\n`;
+    const asked = await plan(`clients:\n${client('good')}${client('short')}`);
+    const secret = 'a secret of at least 32 characters, typed';
+    const wrong = await ada.submit(asked, { 'secret:good': secret, 'secret:short': 'tiny7', do: 'secrets' });
+    assert.equal(wrong.status, 400);
+    assert.match(wrong.html, /id="secret-0" name="secret:short"[^>]* aria-invalid="true"/);
+    assert.match(wrong.html, /id="secret-0-problem".*8 .*characters/);
+    assert.doesNotMatch(wrong.html, /name="file"|secret:good|tiny7/);
+    assert.equal(wrong.html.includes(secret), false);
+    const planned = await ada.submit(wrong, { 'secret:short': secret, do: 'secrets' });
+    assert.match((await ada.submit(planned, { do: 'apply' })).html, /The file is applied/);
+    for (const id of ['good', 'short'])
+      assert.equal((await own.instance.storage.clients.get(id))?.secrets?.length, 1);
+    assert.equal(own.log().includes('tiny7'), false);
+  });
+
   test('pruning names what is removed, and the button is red', async () => {
     const planned = await plan('groups:\n  staff: {}\n  admins: {}\n', { prune: 'yes' });
     assert.match(planned.html, /Remove:<\/span> group <bdi>other/, planned.html);

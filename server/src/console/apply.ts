@@ -1,6 +1,11 @@
 // Applies a file with groups, clients, APIs and texts of scopes: the same plan and operations as `grantd apply` (ADR 221).
 import { html } from 'hono/html';
-import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import {
+  InvalidInput,
+  OperationRefused,
+  type ValueProblem,
+  wholeSentenceIn,
+} from '../admin/operation_refused.ts';
 import type { PlanView as StatePlan } from '../admin/state.ts';
 import { pathIn, type StateFile, stateIn } from '../admin/state_file.ts';
 import { PartlyApplied } from '../admin/state_plan.ts';
@@ -51,10 +56,8 @@ export async function submitApply(visit: Visit): Promise<Response> {
   const kept: KeptFile = JSON.parse(text);
   if (form.get('do') === 'apply') return apply(visit, kept, form.get('plan') ?? '');
   const typed = [...form].filter(([name, value]) => name.startsWith(SECRET) && value !== '');
-  return plan(visit, {
-    ...kept,
-    secrets: Object.fromEntries(typed.map(([name, value]) => [name.slice(SECRET.length), value])),
-  });
+  const secrets = Object.fromEntries(typed.map(([name, value]) => [name.slice(SECRET.length), value]));
+  return plan(visit, { ...kept, secrets: { ...kept.secrets, ...secrets } });
 }
 
 async function plan(visit: Visit, kept: KeptFile, isChanged = false): Promise<Response> {
@@ -64,11 +67,30 @@ async function plan(visit: Visit, kept: KeptFile, isChanged = false): Promise<Re
   return reading(kept, refused, async ({ state, content }) => {
     const referring = (state.clients ?? []).filter(({ secret }) => secret !== undefined);
     const missing = referring.map(({ id }) => id).filter((id) => !Object.hasOwn(kept.secrets, id));
-    await parts.shownOnce.keep(session.person.subject, PLACE, JSON.stringify(kept), KEPT_FILE_MS);
+    const keep = (file: KeptFile) =>
+      parts.shownOnce.keep(session.person.subject, PLACE, JSON.stringify(file), KEPT_FILE_MS);
+    await keep(kept);
     if (missing.length > 0) return renderPage(c, missingSecretsPage({ ...view, clients: missing }, setting));
-    const { document, version } = await versioned('planState', orderOf(kept, content));
-    return renderPage(c, applyPlanPage({ ...view, planned: document, version, isChanged }, setting));
+    try {
+      const { document, version } = await versioned('planState', orderOf(kept, content));
+      return renderPage(c, applyPlanPage({ ...view, planned: document, version, isChanged }, setting));
+    } catch (error) {
+      const problems = problemsOfSecrets(error);
+      const wrong = referring.map(({ id }) => id).filter((id) => problems.has(id));
+      if (wrong.length === 0) throw error;
+      const good = Object.entries(kept.secrets).filter(([id]) => !problems.has(id));
+      await keep({ ...kept, secrets: Object.fromEntries(good) });
+      return renderPage(c, missingSecretsPage({ ...view, clients: wrong, problems }, setting));
+    }
   });
+}
+
+/** What is wrong with secrets, by client ID. @returns nothing if anything else is wrong */
+function problemsOfSecrets(error: unknown): ReadonlyMap<string, ValueProblem> {
+  if (!(error instanceof InvalidInput)) return new Map();
+  const found = error.errors.map((one) => [pathIn(one.in), one] as const);
+  const isOfSecrets = error.errors.every((one) => one.in.startsWith('/secrets/'));
+  return new Map(isOfSecrets ? found.map(([[, id = ''], one]) => [id, one]) : []);
 }
 
 async function apply(visit: Visit, kept: KeptFile, version: string): Promise<Response> {
@@ -150,27 +172,37 @@ ${fileField(texts, MAX_STATE_FILE)}<div class="actions">
   });
 }
 
+interface SecretsView extends ConsoleView {
+  readonly clients: readonly string[];
+  /** What is wrong with the secrets that were typed, by client ID. */
+  readonly problems?: ReadonlyMap<string, ValueProblem>;
+}
+
 /** Asks for the secrets to which a file refers: button `apply-secrets`. */
-export function missingSecretsPage(
-  { clients, ...view }: ConsoleView & { readonly clients: readonly string[] },
-  setting: PageSetting,
-): Page {
+export function missingSecretsPage({ clients, problems, ...view }: SecretsView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { files: words } = texts.console;
   return consoleFrame(view, setting, {
     title: words.apply.secrets,
     style: FORM_STYLE,
     lead: words.apply.secretsText,
-    body: html`<form method="post" action="${urlOf(view.base, 'apply')}" class="form">
-${hiddenFields(view, {})}${clients.map(
-  (id, at) => html`<label for="secret-${at}"><bdi>${id}</bdi></label>
-<input id="secret-${at}" name="${SECRET}${id}" type="password" autocomplete="new-password" required>\n`,
-)}<div class="actions">
+    ...(problems !== undefined && { isProblem: true, status: 400 }),
+    body: html`${problems === undefined ? '' : problemLine(words.apply.secretsWrong)}
+<form method="post" action="${urlOf(view.base, 'apply')}" class="form">
+${hiddenFields(view, {})}${clients.map((id, at) => secretField(id, at, problems?.get(id), texts))}<div class="actions">
 <button id="apply-secrets" type="submit" class="primary" name="do" value="secrets">${words.apply.plan}</button>
 <a id="apply-again" class="button" href="${urlOf(view.base, 'apply')}">${words.again}</a>
 </div>
 </form>`,
   });
+}
+
+function secretField(id: string, at: number, problem: ValueProblem | undefined, texts: Texts): Html {
+  const more =
+    problem === undefined ? '' : html` aria-describedby="secret-${at}-problem" aria-invalid="true"`;
+  return html`<label for="secret-${at}"><bdi>${id}</bdi></label>
+<input id="secret-${at}" name="${SECRET}${id}" type="password" autocomplete="new-password" required${more}>
+${problem === undefined ? '' : html`<p id="secret-${at}-problem" class="wrong">${icon('alert')}<span>${problem.said === undefined ? html`<bdi lang="en">${problem.detail}</bdi>` : html`<bdi>${wholeSentenceIn(texts.console.refusals, problem.said)}</bdi>`}</span></p>\n`}`;
 }
 
 interface PlanView extends ConsoleView {

@@ -1602,6 +1602,12 @@ const SAMPLES: readonly Sample[] = [
     current: 'apply',
     clients: ['shop', 'orders'],
   }),
+  sample('console_apply_wrong_secret', missingSecretsPage, {
+    ...CONSOLE,
+    current: 'apply',
+    clients: ['shop'],
+    problems: new Map([['shop', { in: '/secrets/shop', detail: 'expected at least 8 characters' }]]),
+  }),
   sample('console_apply_plan', applyPlanPage, {
     ...{ ...CONSOLE, current: 'apply', planned: STATE_PLAN, version: '"Zm9v"', isChanged: true },
   }),

@@ -76,6 +76,8 @@ export const FILES: typeof en.FILES = {
     secrets: 'Geheimnisse von Anwendungen',
     secretsText:
       'Die Datei verweist auf Geheimnisse, die nur der Rechner des Befehls hat. Geben Sie das Geheimnis jeder Anwendung ein.',
+    secretsWrong:
+      'Es wurde nichts geändert. Diese Geheimnisse sind nicht verwendbar. Die Datei und die anderen Geheimnisse sind noch da.',
     planned: 'Was die Datei ändern würde',
     plannedText: 'Noch hat sich nichts geändert. Wenden Sie die Datei an, wenn Sie das erwarten.',
     removes: 'Noch hat sich nichts geändert. Die Token entfernter Anwendungen gelten sofort nicht mehr.',

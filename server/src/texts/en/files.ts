@@ -72,6 +72,8 @@ export const FILES = {
     secrets: 'Secrets of clients',
     secretsText:
       'The file refers to secrets that only the machine of the command has. Type the secret of each client.',
+    secretsWrong:
+      'Nothing was changed. These secrets cannot be used. The file and the other secrets are kept.',
     planned: 'What the file would change',
     plannedText: 'Nothing has changed yet. Apply the file if this is what you expect.',
     removes: 'Nothing has changed yet. The tokens of removed clients end at once.',
