@@ -46,18 +46,19 @@ for (const database of DATABASES)
       const [first] = databases;
       assert.ok(first);
       const { people, mailedLinks } = first;
-      const codesOver = ({ attempts, storage, ...opened }: OpenDatabase) =>
+      const codesOver = ({ attempts, storage, ...opened }: OpenDatabase, secret = SECRET) =>
         new EmailCodes({
-          ...{ storage, people: opened.people, links: opened.mailedLinks, secret: SECRET },
+          ...{ storage, people: opened.people, links: opened.mailedLinks, secret },
           passwords: new OwnPasswords({ providers, identities: opened.upstreamIdentities }),
-          limits: new AttemptLimits(attempts, SECRET, () => clock.nowMs),
+          limits: new AttemptLimits(attempts, secret, () => clock.nowMs),
           ...{ onlyGroups, takesAddresses: true, withoutCodes: 'admins', clock: () => clock.nowMs },
         });
-      const processes = databases.map(codesOver);
+      const processes = databases.map((each) => codesOver(each));
       const [codes] = processes;
       assert.ok(codes);
       return {
         ...{ clock, codes, processes, people, links: mailedLinks, database: first },
+        codesWith: (secret: typeof SECRET) => codesOver(first, secret),
         locks: new Locks(first.attempts, SECRET, () => clock.nowMs),
         async add(name: string, { passwordHash = `hash of ${name}`, email = `${name}@example.com` } = {}) {
           const claims = { email, email_verified: true };
@@ -318,6 +319,86 @@ for (const database of DATABASES)
       assert.equal(await askAt('192.0.2.1', 1), 0);
       await locks.unlock(ada);
       assert.equal(await askAt('192.0.2.1', 1), 1, 'also the counts of places are forgotten');
+    });
+
+    test('an email that is sent again has the same code, which counts once and signs in once', async (t) => {
+      const { mailed, add, redeem, clock } = await codesAt(t);
+      await add('ada');
+      for (let mail = 1; mail <= 5; mail += 1) {
+        const request = from(`browser ${mail}`);
+        const codes: (string | undefined)[] = [];
+        for (let attempt = 1; attempt <= 5; attempt += 1) codes.push(await mailed('ada', request));
+        const [code = ''] = codes;
+        assert.ok(isShort(code));
+        assert.deepEqual(codes, Array(5).fill(code));
+        if (mail === 1) {
+          clock.nowMs += 9 * MINUTE_MS;
+          assert.equal(await mailed('ada', request), code);
+          clock.nowMs += 9 * MINUTE_MS;
+        }
+        const outcomes = [];
+        for (const each of codes) outcomes.push(await redeem(request, each ?? ''));
+        assert.deepEqual(outcomes, ['ada', ...Array(4).fill('email_code_wrong')]);
+        assert.equal(await mailed('ada', request), undefined, 'it was used');
+      }
+      assert.equal(await mailed('ada', from()), undefined, 'five were counted');
+    });
+
+    test('beyond the limits of all places, an email that is sent again has the same long code, and no short one', async (t) => {
+      const { codes, mailed, add, redeem } = await codesAt(t);
+      await add('ada');
+      for (let place = 0; place < 20; place += 1)
+        assert.ok(isShort(await mailed('ada', from(), `198.51.100.${place}`)));
+      const request = from('stranger');
+      const made = [];
+      for (let attempt = 1; attempt <= 5; attempt += 1)
+        made.push(await codes.make('ada', request, '203.0.113.1'));
+      assert.deepEqual(
+        made.map((each) => [each?.isShared, each?.code]),
+        Array(5).fill([true, made[0]?.code]),
+      );
+      assert.equal(await redeem(from('own'), made[0]?.code ?? ''), 'ada');
+      assert.equal(await codes.make('ada', request, '203.0.113.1'), undefined, 'it was used');
+    });
+
+    test('an email that is sent again after a new secret or password has the same code or none', async (t) => {
+      const { codes, mailed, add, redeem, people, codesWith } = await codesAt(t);
+      const { subject } = await add('ada');
+      const rotated = codesWith(new ServerSecret(['n'.repeat(32), 's'.repeat(32)]));
+      const [request, used, other] = [from('one'), from('two'), from('three')];
+      const code = (await mailed('ada', request)) ?? assert.fail();
+      assert.equal((await rotated.make('ada', request, '192.0.2.1'))?.code, code);
+      assert.equal(await redeem(request, code, '192.0.2.1', rotated), 'ada');
+      assert.equal(await redeem(used, (await mailed('ada', used)) ?? ''), 'ada');
+      assert.equal(await rotated.make('ada', used, '192.0.2.1'), undefined, 'it was used');
+      assert.ok(await mailed('ada', other));
+      await people.setPasswordHash(subject, 'another');
+      assert.equal(await codes.make('ada', other, '192.0.2.1'), undefined, 'it has ended');
+    });
+
+    test('an attempt that fails on the way is made up for', async (t) => {
+      const { mailed, add, redeem, links, database: opened } = await codesAt(t);
+      await add('ada');
+      const fault = async () => {
+        throw new Error('outage');
+      };
+      const before = t.mock.method(links, 'add', fault);
+      const [unstored, unmarked] = [from('one'), from('two')];
+      await assert.rejects(mailed('ada', unstored), /outage/);
+      before.mock.restore();
+      const code = (await mailed('ada', unstored)) ?? assert.fail();
+      assert.equal(await redeem(unstored, code), 'ada');
+
+      const { count } = opened.attempts;
+      const after = t.mock.method(opened.attempts, 'count', (...args: Parameters<typeof count>) =>
+        args[0].length === 1 ? fault() : count(...args),
+      );
+      await assert.rejects(mailed('ada', unmarked), /outage/);
+      after.mock.restore();
+      const again = (await mailed('ada', unmarked)) ?? assert.fail();
+      assert.equal(await mailed('ada', unmarked), again);
+      assert.equal(await redeem(unmarked, again), 'ada');
+      assert.equal(await redeem(unmarked, again), 'email_code_wrong');
     });
 
     test('the database has neither the digits nor a digest that can be tried without the secret', async (t) => {

@@ -287,9 +287,11 @@ for (const database of DATABASES) {
       const smtp = await openSmtp(`smtp://127.0.0.1:${port}`, FROM);
       const { queue, deliverer, faults } = process(opened, smtp, clock, codes);
       const place = '192.0.2.1';
-      const parameters = { ...newCodeRequest('browser', undefined), place, userAgent: '' };
-      for (let mail = 1; mail <= 5; mail += 1)
+      const requests = Array.from({ length: 5 }, () => newCodeRequest('browser', undefined));
+      for (const request of requests) {
+        const parameters = { ...request, place, userAgent: '' };
         await queue.add({ template: 'code', to: 'ada', language: 'en', parameters });
+      }
       for (const pauseMs of [0, 10_000, 60_000]) {
         nowMs += pauseMs;
         await deliverer.settled();

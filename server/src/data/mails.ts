@@ -248,12 +248,14 @@ export interface MailedLink {
 /** Mailed links by the digest of their token. Every method rejects with a `StorageFault`. */
 export interface MailedLinks {
   /**
-   * A link of the purpose `password` ends the earlier one of its user.
+   * A link of the purpose `password` ends the earlier one of its user. A link with the same digest gets another end.
    * @param retried the ID of its email, if this is not the first attempt to send it
    */
   add(tokenDigest: string, link: MailedLink, retried?: string): Promise<void>;
   /** @returns `undefined` if it does not exist, was used or has expired */
   find(tokenDigest: string, nowMs: number): Promise<MailedLink | undefined>;
+  /** Gives a link another end, if it still works. @returns as `find` */
+  renew(tokenDigest: string, nowMs: number, expiresAtMs: number): Promise<MailedLink | undefined>;
   /** Uses a link up. Atomic: of concurrent uses, one succeeds. @returns as `find` */
   use(tokenDigest: string, nowMs: number): Promise<MailedLink | undefined>;
   /** Ends all links of a user. */
@@ -269,8 +271,13 @@ export const LINKS = table(
 const ONE_LINK = 'issuer = :issuer AND token_digest = :tokenDigest AND expires_at_ms > :nowMs';
 
 const LINKS_SQL = LINKS.statements({
-  add: `${LINKS.insert} RETURNING token_digest`,
+  add: `
+    ${LINKS.insert} WHERE TRUE
+    ON CONFLICT (issuer, token_digest) DO UPDATE SET expires_at_ms = excluded.expires_at_ms
+    RETURNING token_digest`,
   find: `SELECT ${LINKS.list} FROM grantd.mailed_links WHERE ${ONE_LINK}`,
+  renew: `
+    UPDATE grantd.mailed_links SET expires_at_ms = :expiresAtMs WHERE ${ONE_LINK} RETURNING ${LINKS.list}`,
   use: `DELETE FROM grantd.mailed_links WHERE ${ONE_LINK} RETURNING ${LINKS.list}`,
   forget: 'DELETE FROM grantd.mailed_links WHERE issuer = :issuer AND subject = :subject',
   forgetPasswordLinks: `
@@ -295,6 +302,10 @@ export function mailedLinksTable(tables: ProgramTables): MailedLinks {
         }),
       ),
     find: (tokenDigest, nowMs) => tables.first(LINKS_SQL.find({ tokenDigest, nowMs }), linkOf),
+    async renew(tokenDigest, nowMs, expiresAtMs) {
+      const [row] = await tables.change(LINKS_SQL.renew({ tokenDigest, nowMs, expiresAtMs }));
+      return row && linkOf(row);
+    },
     async use(tokenDigest, nowMs) {
       const [row] = await tables.change(
         recorded(LINKS_SQL.use({ tokenDigest, nowMs }), {

@@ -231,14 +231,13 @@ export class MailDeliverer {
 
   /** The email names the request, so that its reader can tell whether it is their own. */
   async #code(
-    { recipient, createdAtMs, attempts }: StoredMail,
+    { recipient, createdAtMs }: StoredMail,
     { id, browser, knownBrowser, place, application, userAgent, network }: Readonly<Record<string, unknown>>,
   ): Promise<Addressed | undefined> {
     if (createdAtMs + LINK_LIFETIMES_MS.code < this.#clock()) return undefined;
     if (typeof id !== 'string' || typeof browser !== 'string') return undefined;
     const known = typeof knownBrowser === 'string' ? { knownBrowser } : {};
-    const asked = { id, browser, ...known };
-    const made = await this.#parts.codes?.make(recipient, asked, String(place), attempts > 1);
+    const made = await this.#parts.codes?.make(recipient, { id, browser, ...known }, String(place));
     if (made === undefined) return undefined;
     const { person, address: to, code, validMs, isShared } = made;
     const request = { userAgent: String(userAgent), network, atMs: createdAtMs };

@@ -1,5 +1,5 @@
 // Six digits by email, which a user types instead of a password (ADR 159).
-import { createHmac, randomBytes, randomInt } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
 import { type CodeGroups, type CodeSettings, codeGroups, isOffered } from '../access/client_access.ts';
 import type { MailedLink, MailedLinks } from '../data/mails.ts';
@@ -135,37 +135,47 @@ export class EmailCodes {
   }
 
   /**
-   * Makes a code when its email is due.
+   * Makes a code when its email is due. For a request whose code was made before, as when its email is sent again, it is the
+   * same code, which counts once and is then valid from now on.
    * @param place where the request came from: an address unit
-   * @param isRetry whether an earlier attempt to send the email was counted and failed
-   * @returns `undefined` if the user gets none
+   * @returns `undefined` if the user gets none, or the code of this request no longer counts
    */
-  async make(
-    typed: string,
-    request: CodeRequest,
-    place: string,
-    isRetry = false,
-  ): Promise<NewCode | undefined> {
+  async make(typed: string, request: CodeRequest, place: string): Promise<NewCode | undefined> {
     const { links, limits, secret, clock } = this.#parts;
     const person = await this.#userOf(typed);
     const address = person && verifiedAddressOf(person);
     if (person === undefined || address === undefined || !isAddress(address)) return undefined;
     if (!(await this.mayUse(person))) return undefined;
-    const reached = isRetry ? undefined : await limits.begin(...countsOf(person, request, place));
+    const made = madeCountOf(request);
+    if ((await limits.reachedAt(made.name, made.most)).length > 0)
+      return this.#madeBefore(person, address, request);
+    const reached = await limits.begin(...countsOf(person, request, place));
     const isShared = reached !== undefined;
     // Only a limit of all places together can be used up elsewhere.
     if (isShared && reached.count.place !== ALL_PLACES) return undefined;
     if (isShared && (await limits.begin(sharedCountOf(person))) !== undefined) return undefined;
-    const code = randomDigits(isShared ? SHARED_DIGITS : DIGITS);
-    const validMs = isShared ? SHARED_CODES.windowMs : LINK_LIFETIMES_MS.code;
-    const about = isShared ? ANY_REQUEST : request;
-    await links.add(digestOfCode(await secret.key('email_code'), about, code), {
+    const { digest, ...code } = codeOf(await secret.key('email_code'), request, isShared);
+    await links.add(digest, {
       ...{ purpose: 'code', subject: person.subject, address },
       passwordDigest: digestOf(person.passwordHash),
       ...(!isShared && { browserDigest: digestOf(request.browser) }),
-      expiresAtMs: clock() + validMs,
+      expiresAtMs: clock() + code.validMs,
     });
-    return { person, address, code: isShared ? inGroups(code) : code, validMs, isShared };
+    // After the code: an attempt that stored none counts as no attempt.
+    await limits.begin(made);
+    return { person, address, ...code };
+  }
+
+  /** The code of an earlier attempt to send the email. */
+  async #madeBefore(person: Person, address: string, request: CodeRequest): Promise<NewCode | undefined> {
+    const { links, secret, clock } = this.#parts;
+    for (const key of await secret.keys('email_code'))
+      for (const isShared of [false, true]) {
+        const { digest, ...code } = codeOf(key, request, isShared);
+        const link = await links.renew(digest, clock(), clock() + code.validMs);
+        if (link !== undefined) return isCurrent(link, person) ? { person, address, ...code } : undefined;
+      }
+    return undefined;
   }
 
   /**
@@ -251,6 +261,12 @@ function sharedCountOf({ subject }: Pick<Person, 'subject'>): Count {
   return { name: `email code shared\n${subject}`, place: ALL_PLACES, most: SHARED_CODES };
 }
 
+/** Whether a code was made for a request, for longer than its email is sent again. */
+function madeCountOf({ id }: CodeRequest): Count {
+  const most: AttemptLimit = { attempts: 1, windowMs: GUESSES_OF_CODE.windowMs };
+  return { name: `email code made\n${id}`, place: ALL_PLACES, most };
+}
+
 /** The names under which codes for a user count. */
 export function emailCodeCountNames(subject: string): readonly string[] {
   const limits = [...CODES_OF_USER, ...CODES_AT_PLACE, CODES_OF_BROWSER];
@@ -270,8 +286,22 @@ function digestOfCode(key: Uint8Array, { id }: Pick<CodeRequest, 'id'>, code: st
     .digest('base64url');
 }
 
-function randomDigits(count: number): string {
-  return Array.from({ length: count }, () => randomInt(10)).join('');
+/** The code of a request, and the digest under which it is stored. It is the same each time, and is stored nowhere. */
+function codeOf(key: Uint8Array, request: CodeRequest, isShared: boolean) {
+  const digits = digitsOf(key, request, isShared ? SHARED_DIGITS : DIGITS);
+  return {
+    digest: digestOfCode(key, isShared ? ANY_REQUEST : request, digits),
+    code: isShared ? inGroups(digits) : digits,
+    validMs: isShared ? SHARED_CODES.windowMs : LINK_LIFETIMES_MS.code,
+    isShared,
+  };
+}
+
+/** Of 256 bits, so many more than the digits need that all numbers are equally likely. */
+function digitsOf(key: Uint8Array, { id }: CodeRequest, count: number): string {
+  const hmac = createHmac('sha256', key).update(JSON.stringify(['digits', count, id]));
+  const number = BigInt(`0x${hmac.digest('hex')}`) % 10n ** BigInt(count);
+  return String(number).padStart(count, '0');
 }
 
 /** As cards have their numbers. */
