@@ -1,4 +1,4 @@
-// Changes of clients lock their rows in one order, so that no two of them wait for each other on PostgreSQL. A deadlock ends
+// Changes of clients, and counts of attempts, lock their rows in one order, so that no two of them wait for each other on PostgreSQL. A deadlock ends
 // after a second, and is then repeated.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -60,6 +60,7 @@ const HELD: Readonly<Record<string, string>> = {
 describe('PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 240_000 }, () => {
   let database: Database;
   let open: OpenDatabase;
+  let other: Database;
   let holder: Client;
   let observer: Client;
   before(async () => {
@@ -67,12 +68,13 @@ describe('PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 240_000 }, () => {
     const limits = { connections: 4, connectTimeoutMs: 5000, statementTimeoutMs: 5000 };
     database = postgresDatabase(url, { ...limits, onConnectionLost: () => {} });
     open = await database.open(ISSUER);
+    other = postgresDatabase(url, { ...limits, onConnectionLost: () => {} });
     [holder, observer] = [new Client({ connectionString: url }), new Client({ connectionString: url })];
     await Promise.all([holder.connect(), observer.connect()]);
   });
   after(async () => {
     await Promise.all([holder.end(), observer.end()]);
-    await database.close();
+    await Promise.all([database.close(), other.close()]);
   });
 
   async function count(sql: string): Promise<number> {
@@ -143,5 +145,59 @@ describe('PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 240_000 }, () => {
     // A server process reports its deadlocks within a second.
     await pause(1500);
     assert.deepEqual({ deadlocks: (await deadlocks()) - before, slow }, { deadlocks: 0, slow: [] });
+  });
+
+  test('no counts of attempts that end together wait for those of another process, or for one that begins', async () => {
+    const { attempts } = await other.open(ISSUER);
+    const counted = (keys: readonly string[]) =>
+      keys.map((keyDigest) => ({ keyDigest, attempts: 1000, windowMs: 3_600_000 }));
+    const ends = (at: typeof attempts, callers: readonly (readonly [string, ...string[]])[]) => () =>
+      Promise.all(callers.map(([address, ...forgotten]) => at.endSoon({ takenBack: [address], forgotten })));
+    const orders = <T>(one: T, two: T): readonly (readonly T[])[] => [
+      [one, two],
+      [two, one],
+    ];
+    const found: string[] = [];
+    const before = await deadlocks();
+    for (const [u, v] of orders('p', 'q') as readonly (readonly [string, string])[])
+      for (const [a, b] of orders('a', 'z') as readonly (readonly [string, string])[]) {
+        const [a1, a2, a3, a4] = [`${a}1`, `${a}2`, `${b}3`, `${b}4`] as const;
+        const pairs: Readonly<Record<string, readonly (() => Promise<unknown>)[]>> = {
+          'two that end': [
+            ends(open.attempts, [
+              [a1, u],
+              [a3, v],
+            ]),
+            ends(attempts, [
+              [a2, v],
+              [a4, u],
+            ]),
+          ],
+          'one that begins': [
+            ends(open.attempts, [[a1, u, v]]),
+            () => attempts.count(counted([a1, u, v]), Date.now()),
+          ],
+        };
+        for (const [name, pair] of Object.entries(pairs))
+          for (const held of [[u, v], [a1], [v]]) {
+            for (const key of [a1, a2, a3, a4, u, v]) await attempts.count(counted([key]), Date.now());
+            const list = held.map((key) => `'${key}'`).join();
+            await holder.query(
+              `BEGIN; SELECT 1 FROM grantd.sign_in_attempts WHERE key_digest IN (${list}) FOR UPDATE`,
+            );
+            const acts = [];
+            for (const act of pair) {
+              const done = act();
+              acts.push(done);
+              await untilWaiting(acts.length, done);
+            }
+            const begun = performance.now();
+            await holder.query('COMMIT');
+            await Promise.all(acts);
+            if (performance.now() - begun > 900) found.push(`${name}: ${[a1, u, v]} behind ${held}`);
+          }
+      }
+    await pause(1500);
+    assert.deepEqual({ deadlocks: (await deadlocks()) - before, found }, { deadlocks: 0, found: [] });
   });
 });

@@ -69,18 +69,24 @@ async function addLinkedPerson(
   return { subject, link: linked?.id ?? assert.fail(), passkey };
 }
 
-test('gathered statements of several callers run in one write, in the order of their keys', async () => {
+test('gathered statements of several callers run in one write, in the order of their rows', async () => {
   const writes: (readonly unknown[])[] = [];
   const gathered = new GatheredWrites({ run: async (...calls) => void writes.push(calls) });
-  const calls = ['b', 'a', 'c'].map((key) => [key, { sql: key } as unknown as TableCall] as const);
-  const added = calls.map(([key, call]) => gathered.add(key, call, call));
+  const callers = [
+    ['1b', '2z first'],
+    ['1c', '2a'],
+    ['1a', '2z second', '2y'],
+  ];
+  const added = callers.map((each) =>
+    gathered.add(...each.map((sql) => [sql.slice(0, 2), { sql } as unknown as TableCall] as const)),
+  );
   assert.equal(writes.length, 0);
   await gathered.flush();
   await Promise.all(added);
   const sql = (call: unknown) => (call as TableCall).sql;
   assert.deepEqual(
     writes.map((write) => write.map(sql)),
-    [['a', 'a', 'b', 'b', 'c', 'c']],
+    [['1a', '1b', '1c', '2a', '2y', '2z first', '2z second']],
   );
 });
 

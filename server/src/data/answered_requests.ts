@@ -1,6 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { type ProgramSecret, type ProgramSecretUse, seal, unseal } from './secrets.ts';
-import { type GatheredWrites, newIdentifier, type ProgramTables, table } from './tables.ts';
+import {
+  type GatheredWrite,
+  type GatheredWrites,
+  newIdentifier,
+  type ProgramTables,
+  table,
+} from './tables.ts';
 
 /** What is stored of a request that may be repeated. */
 interface StoredRequest {
@@ -73,6 +79,10 @@ const SQL = REQUESTS.statements({
   drop: `DELETE FROM grantd.api_requests WHERE ${ONE}`,
 });
 
+function freeing(one: StoredAttempt): GatheredWrite {
+  return [one.keyDigest, SQL.forget(one)];
+}
+
 export function apiRequestsTable(tables: ProgramTables, gathered: GatheredWrites): ApiRequests {
   const find: ApiRequests['find'] = (keyDigest, nowMs) =>
     tables.first(SQL.find({ keyDigest, nowMs }), REQUESTS.recordOf);
@@ -91,7 +101,7 @@ export function apiRequestsTable(tables: ProgramTables, gathered: GatheredWrites
     finish: (keyDigest, attempt, sealed, expiresAtMs) =>
       tables.run(SQL.finish({ keyDigest, attempt, sealed, expiresAtMs })),
     finishSoon: (stored, freed) =>
-      gathered.add(stored.keyDigest, SQL.finish(stored), ...freed.map((one) => SQL.forget(one))),
+      gathered.add([stored.keyDigest, SQL.finish(stored)], ...freed.map(freeing)),
     forget: (keyDigest, attempt) => tables.run(SQL.forget({ keyDigest, attempt })),
     drop: (keyDigest) => tables.run(SQL.drop({ keyDigest })),
   };

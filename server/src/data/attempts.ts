@@ -1,5 +1,6 @@
 import { personAct } from './people.ts';
 import {
+  type GatheredWrite,
   type GatheredWrites,
   type ProgramTables,
   recorded,
@@ -28,7 +29,10 @@ export interface Attempts {
   forgetNames(nameDigests: readonly string[], subject: string): Promise<void>;
   /** Subtracts an attempt from some keys, and forgets others, in one write. */
   end(keys: EndedKeys): Promise<void>;
-  /** As `end`, in one write with what other requests store within some milliseconds (ADR 224). */
+  /**
+   * As `end`, in one write with what other requests store within some milliseconds (ADR 224). What is taken back is counted
+   * before what is forgotten. That has at most eight keys, and ends with the one that is counted last.
+   */
   endSoon(keys: EndedKeys): Promise<void>;
 }
 
@@ -111,9 +115,10 @@ function forgetNames(digests: readonly string[]): TableCall {
 }
 
 export function attemptsTable(tables: ProgramTables, gathered: GatheredWrites): Attempts {
-  const endOf = ({ takenBack, forgotten }: EndedKeys): readonly TableCall[] => [
-    ...takenBack.map((keyDigest) => SQL.takeBack({ keyDigest })),
-    ...forgotten.map((keyDigest) => SQL.forget({ keyDigest })),
+  // As attempts are counted: an address comes first (0), and the user last (8).
+  const endOf = ({ takenBack, forgotten: { length }, forgotten }: EndedKeys): readonly GatheredWrite[] => [
+    ...takenBack.map((keyDigest): GatheredWrite => [`0${keyDigest}`, SQL.takeBack({ keyDigest })]),
+    ...forgotten.map((key, at): GatheredWrite => [9 + at - length + key, SQL.forget({ keyDigest: key })]),
   ];
   return {
     async count(keys, nowMs) {
@@ -129,7 +134,7 @@ export function attemptsTable(tables: ProgramTables, gathered: GatheredWrites): 
     ofName: (nameDigest, nowMs) => tables.list(SQL.ofName({ nameDigest, nowMs }), ATTEMPTS.recordOf),
     forgetNames: (nameDigests, subject) =>
       tables.run(recorded(forgetNames(nameDigests), personAct('person_unlocked', subject))),
-    end: (keys) => tables.run(...endOf(keys)),
-    endSoon: (keys) => gathered.add([...keys.takenBack, ...keys.forgotten][0] ?? '', ...endOf(keys)),
+    end: (keys) => tables.run(...endOf(keys).map(([, call]) => call)),
+    endSoon: (keys) => gathered.add(...endOf(keys)),
   };
 }

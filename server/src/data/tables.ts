@@ -314,17 +314,18 @@ export class ProgramTables {
 /** Milliseconds for which statements gather before they are written (ADR 212). */
 const GATHERED_MS = 20;
 
-interface GatheredCalls {
-  readonly firstKey: string;
-  readonly calls: readonly TableCall[];
-}
+/**
+ * A statement that changes one row, and the order in which it locks the row. It is the same wherever the row is locked after
+ * or before another one.
+ */
+export type GatheredWrite = readonly [order: string, call: TableCall];
 
 /** Writes what need not be stored before a response, in one transaction for all callers of some milliseconds. */
 export class GatheredWrites {
   readonly #tables: Pick<ProgramTables, 'run'>;
   /** The statements belong to several requests, so they run in the context of none. */
   readonly #inNone = AsyncLocalStorage.snapshot();
-  #waiting: GatheredCalls[] = [];
+  #waiting: GatheredWrite[] = [];
   #gathering: Promise<void> | undefined;
   /** Also those that still gather. */
   readonly #writes = new Set<Promise<void>>();
@@ -334,12 +335,12 @@ export class GatheredWrites {
   }
 
   /**
-   * @param firstKey of the rows that the statements change. Those of all callers run in the order of this key, so that no
-   * two transactions wait for each other on PostgreSQL
+   * The statements of all callers are sorted by their order, so that no two transactions wait for each other on PostgreSQL.
+   * Those for one row stay as they were added.
    * @returns a promise that resolves once they are durable
    */
-  add(firstKey: string, ...calls: readonly TableCall[]): Promise<void> {
-    this.#waiting.push({ firstKey, calls });
+  add(...writes: readonly GatheredWrite[]): Promise<void> {
+    this.#waiting.push(...writes);
     if (this.#gathering !== undefined) return this.#gathering;
     const write = this.#inNone(() => this.#write()).finally(() => this.#writes.delete(write));
     this.#writes.add(write);
@@ -355,8 +356,8 @@ export class GatheredWrites {
   async #write(): Promise<void> {
     await pause(GATHERED_MS);
     this.#gathering = undefined;
-    const gathered = this.#waiting.splice(0).sort((one, other) => (one.firstKey < other.firstKey ? -1 : 1));
-    await this.#tables.run(...gathered.flatMap(({ calls }) => calls));
+    const gathered = this.#waiting.splice(0).sort(([one], [other]) => (one < other ? -1 : +(one > other)));
+    await this.#tables.run(...gathered.map(([, call]) => call));
   }
 }
 
