@@ -206,6 +206,7 @@ test('what an operation warns of is in the language of the page, and in English 
     'Der Server nimmt dieses Token nur an, wenn sich Anwendungen mit einem Token registrieren dürfen (registration: token).',
   ]);
   assert.deepEqual(await warned('groups?name=admins&ask=join', { do: 'join', username: 'gail' }), [
+    'gail ist jetzt Administrator, denn Mitglieder der Gruppe admins können auf diesem Server alles ändern.',
     'Anwendungen sehen die Gruppen von gail nicht, weil eine Angabe groups gespeichert ist. Entfernen Sie diese Angabe.',
   ]);
   const parts = { ...set.instance.actingAs('cli'), configuration: set.configuration };

@@ -79,7 +79,7 @@ export async function planGroup(
     const group = { ...(before ?? { createdAtMs: 0, members: 0 }), name, ...facts };
     for (const person of joining) await joinGroup(parts, group, person, warn);
     for (const person of leaving)
-      await (keepsOne ? leaveAdministrators(parts, person) : leaveGroup(parts, group, person));
+      await (keepsOne ? leaveAdministrators(parts, person, warn) : leaveGroup(parts, group, person, warn));
     if (takesAdministrators) for (const warning of await administratorWarnings(parts)) warn(warning);
   };
   const action = before === undefined ? 'add' : 'change';

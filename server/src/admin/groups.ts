@@ -131,7 +131,7 @@ export interface MemberOutcome {
   readonly revoked?: readonly string[];
 }
 
-/** Adds a user to a group. Warns if applications do not see the groups of the user. */
+/** Adds a user to a group. Warns if the user becomes an administrator, or if applications do not see their groups. */
 export async function joinGroup(
   parts: OperationParts,
   group: Group,
@@ -140,18 +140,26 @@ export async function joinGroup(
 ): Promise<MemberOutcome> {
   const { name, subject } = person;
   const changed = await parts.groups.addMember({ subject, group: group.name }, parts.clock());
+  if (changed && group.name === parts.configuration.settings.adminGroup)
+    warn(new Warning('administrator_added', name, group.name));
   if (Object.hasOwn(person.claims, 'groups')) warn(new Warning('groups_hidden', name));
   return { name, changed };
 }
 
-/** Removes a user from a group, and revokes the tokens of clients that the user may no longer use. */
+/**
+ * Removes a user from a group, and revokes the tokens of clients that the user may no longer use. Warns if the user was
+ * an administrator.
+ */
 export async function leaveGroup(
   parts: OperationParts,
   group: Group,
   person: Person,
+  warn: Warn,
 ): Promise<MemberOutcome> {
   const { name, subject } = person;
   const ended = await new AccessEnding(parts).leaveGroup({ subject, group: group.name });
+  if (ended !== undefined && group.name === parts.configuration.settings.adminGroup)
+    warn(new Warning('administrator_removed', name, group.name));
   return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
 }
 
@@ -166,13 +174,14 @@ export function administratorsOf(parts: OperationParts): Administrators {
 }
 
 /**
- * Removes a user from the group of administrators while another one who can sign in stays.
+ * Removes a user from the group of administrators while another one who can sign in stays. Warns that it did.
  * @param by subject of the administrator who does so, and must stay one
  * @throws {OperationRefused} there is no other one, or `by` is no longer one. No user is removed
  */
 export async function leaveAdministrators(
   parts: OperationParts,
   person: Person,
+  warn: Warn,
   by?: string,
 ): Promise<MemberOutcome> {
   const { name, subject } = person;
@@ -180,6 +189,8 @@ export async function leaveAdministrators(
   const leave = () => administratorsOf(parts).leave(new AccessEnding(parts), person, by);
   const ended = await refusedIfLast(parts, person, leave);
   if (ended === 'actor_lost_right') throw new OperationRefused('changed', ['no_longer_administrator']);
+  if (ended !== undefined)
+    warn(new Warning('administrator_removed', name, parts.configuration.settings.adminGroup ?? ''));
   return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
 }
 
@@ -300,9 +311,16 @@ export async function clientsFor(
  * Removes an administrator. A user who does so stays one, so that one always remains. A command may take the last one.
  * @throws {OperationRefused} no administrator would remain
  */
-async function leaveAdminGroup(parts: AdminParts, group: Group, person: Person): Promise<MemberOutcome> {
+async function leaveAdminGroup(
+  parts: AdminParts,
+  group: Group,
+  person: Person,
+  warn: Warn,
+): Promise<MemberOutcome> {
   const { keepsAdministrator, subject } = parts.caller;
-  return keepsAdministrator ? leaveAdministrators(parts, person, subject) : leaveGroup(parts, group, person);
+  return keepsAdministrator
+    ? leaveAdministrators(parts, person, warn, subject)
+    : leaveGroup(parts, group, person, warn);
 }
 
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
@@ -536,11 +554,13 @@ export const GROUP_OPERATIONS = {
     output: MEMBERSHIP,
     prepare: membership,
     async write(parts, { found, person }) {
-      const { changed, revoked = [] } = parts.caller.isAdminGroup(found.name)
-        ? await leaveAdminGroup(parts, found, person)
-        : await leaveGroup(parts, found, person);
+      const warnings: Warning[] = [];
+      const leave = parts.caller.isAdminGroup(found.name) ? leaveAdminGroup : leaveGroup;
+      const { changed, revoked = [] } = await leave(parts, found, person, (warning) =>
+        warnings.push(warning),
+      );
       await warnIfNoneIsLeft(parts, [found.name]);
-      return { document: { changed, revoked, warnings: [] } };
+      return { document: { changed, revoked, warnings } };
     },
   }),
 };

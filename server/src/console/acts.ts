@@ -74,7 +74,9 @@ export interface Act {
   /** Whether it can end access, which the question before a form says. An addition never does. */
   readonly mayEnd?: true;
   /** What the title names besides the thing. */
-  readonly names?: (visit: Visit, given: Given) => Promise<string>;
+  readonly names?: (visit: Visit, given: Given, values: Values) => Promise<string>;
+  /** The text of a question that the act has in a special case only, also before a form that else is saved directly. */
+  readonly special?: (visit: Visit, given: Given, values: Values) => Promise<SpecialText | undefined>;
   /** What the question shows. If it is nothing, a form is saved without a question. */
   readonly facts?: (visit: Visit, given: Given, texts: Texts, values: Values) => Promise<readonly Row[]>;
   /** Makes the input, from the parameters and what was typed. Default: both together. */
@@ -89,6 +91,9 @@ export interface Act {
   /** Does something with the response before the next page. */
   readonly after?: (visit: Visit, document: never, given: Given) => Promise<void>;
 }
+
+/** Texts of questions that are not those of an act: what makes administrators, and what ends that they are some. */
+export type SpecialText = 'add_administrator' | 'join_administrators' | 'leave_administrators';
 
 /** The acts of a page. */
 export interface Acts {
@@ -200,12 +205,17 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
   }
   if (stored !== undefined && Object.keys(sent.input).length === 0) return nothingChanged();
   const { asks } = act;
-  const isAsked = typeof asks === 'function' && asks(sent.input) && form.get('confirmed') !== 'yes';
+  const isConfirmed = form.get('confirmed') === 'yes';
   try {
-    if (isAsked) {
+    const special = isConfirmed ? undefined : await act.special?.(visit, given, sent.input);
+    if (special !== undefined || (typeof asks === 'function' && asks(sent.input) && !isConfirmed)) {
       const texts = textsIn(visit.setting.language);
       const facts = await act.facts?.(visit, given, texts, sent.input);
-      if (facts?.length !== 0) return await renderConfirmation(visit, own, name, given, opened, facts);
+      if (facts?.length !== 0) {
+        const other = await act.names?.(visit, given, sent.input);
+        const more = { ...optional('special', special), ...optional('other', other), facts: facts ?? [] };
+        return await renderConfirmation(visit, own, name, given, opened, more);
+      }
     }
     return await perform(visit, own, act, given, sent.input);
   } catch (error) {
@@ -445,11 +455,13 @@ async function renderQuestion(visit: Visit, own: Acts, name: string, given: Give
   const { c, setting, view } = visit;
   const act = own.acts[name];
   const facts = (await act?.facts?.(visit, given, textsIn(setting.language), {})) ?? [];
+  const special = await act?.special?.(visit, given, {});
   const opened = await sealOpened(visit, own, name, given);
   const shown = {
     ...{ page: own.page, act: name, given, facts, opened },
     name: await own.nameOf(visit, given),
-    ...optional('other', await act?.names?.(visit, given)),
+    ...optional('other', await act?.names?.(visit, given, {})),
+    ...optional('special', special),
   };
   return renderPage(c, questionPage({ ...view, ...shown, canUndo: act?.canUndo === true }, setting));
 }
@@ -461,7 +473,7 @@ async function renderConfirmation(
   name: string,
   given: Given,
   { fields, spec, stored }: Opened,
-  facts: readonly Row[] = [],
+  { facts, ...more }: Pick<QuestionView, 'facts' | 'other' | 'special'>,
 ): Promise<Response> {
   const { c, setting, view, form } = visit;
   const texts = textsIn(setting.language);
@@ -489,6 +501,7 @@ async function renderConfirmation(
       given,
       name: await own.nameOf(visit, given),
       facts: [...changes, ...facts],
+      ...more,
     },
     canUndo: true,
     mayEnd: own.acts[name]?.mayEnd === true,
@@ -504,6 +517,8 @@ export interface QuestionView extends ConsoleView {
   readonly name: string;
   /** What the title names besides. */
   readonly other?: string;
+  /** What it says instead of the text of the act. */
+  readonly special?: SpecialText;
   readonly facts: readonly Row[];
   readonly canUndo?: boolean;
   readonly mayEnd?: boolean;
@@ -517,9 +532,9 @@ export interface QuestionView extends ConsoleView {
 export function questionPage(view: QuestionView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { base, page, act, given, name, facts, typed, opened = '', canUndo = false, mayEnd = false } = view;
-  const { title, text, yes } = actText(page, act, texts);
+  const { title, text, yes } = actText(page, view.special ?? act, texts);
   const { check, checkEnd } = texts.console.forms;
-  const lead = typed === undefined ? text : mayEnd ? checkEnd : check;
+  const lead = typed === undefined || view.special !== undefined ? text : mayEnd ? checkEnd : check;
   return questionFrame(setting, {
     title: title(name, view.other ?? ''),
     body: html`${view.isUnsaved ? html`${problemLine(texts.console.forms.unsaved, 'unsaved')}\n` : ''}${lead === undefined ? '' : html`<p>${lead}</p>\n`}${facts.length === 0 ? '' : termList(facts)}

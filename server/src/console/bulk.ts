@@ -18,6 +18,7 @@ import {
   urlOf,
   warningsShown,
 } from './frame.ts';
+import { isAdminGroup } from './groups.ts';
 import { dataTable, thingUrl } from './lists.ts';
 import { atLeastShown, identifier, type RefusalShown, refusalText } from './values.ts';
 
@@ -53,7 +54,9 @@ export async function askBulk(visit: Visit, list: BulkList): Promise<Response> {
     }),
   );
   const shown = { list, does: does as ActName, plans, ...optional('groups', choice) };
-  return renderPage(c, askBulkPage({ ...view, ...shown, ...(group !== '' && { group }) }, setting));
+  const isOfAdministrators = group !== '' && (await isAdminGroup(visit, group));
+  const chosen = group !== '' && { group, isOfAdministrators };
+  return renderPage(c, askBulkPage({ ...view, ...shown, ...chosen }, setting));
 }
 
 /** Does it to one after another, and says what became of each. */
@@ -113,6 +116,18 @@ export interface AskBulkView extends ConsoleView {
   readonly groups?: readonly string[];
   /** The chosen group. */
   readonly group?: string;
+  readonly isOfAdministrators?: boolean;
+}
+
+/** What the question says about one act. */
+function sayingsOf(
+  { does, isOfAdministrators = false }: Pick<AskBulkView, 'does' | 'isOfAdministrators'>,
+  { console: { acts: ofActs, bulk } }: Texts,
+) {
+  if (isOfAdministrators && (does === 'join' || does === 'leave'))
+    return { ...ofActs.users[`${does}_several`], change: bulk.administrators[does] };
+  const { titles, texts, acts, changes } = bulk;
+  return { title: titles[does], text: texts[does], yes: acts[does], change: changes[does] };
 }
 
 /**
@@ -122,7 +137,8 @@ export interface AskBulkView extends ConsoleView {
 export function askBulkPage(view: AskBulkView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words, formats } = texts;
-  const { list, does, plans, group, groups } = view;
+  const { list, plans, group, groups } = view;
+  const said = sayingsOf(view, texts);
   const changed = plans.filter(({ change }) => change?.changes === true);
   const counted = groups === undefined ? changed : plans;
   const [only, ...others] = counted;
@@ -131,8 +147,8 @@ export function askBulkPage(view: AskBulkView, setting: PageSetting): Page {
       ? only.name
       : words.countOf[list](counted.length, formats.number(counted.length));
   return questionFrame(setting, {
-    title: counted.length === 0 ? words.bulk.nothing : words.bulk.titles[does](what),
-    body: html`${counted.length === 0 ? '' : html`<p>${words.bulk.texts[does]}</p>\n`}${
+    title: counted.length === 0 ? words.bulk.nothing : said.title(what),
+    body: html`${counted.length === 0 ? '' : html`<p>${said.text}</p>\n`}${
       group === undefined ? '' : termList([[words.group, html`<bdi>${group}</bdi>`]])
     }
 ${groups === undefined ? planOf(view, changed, texts) : groupChoice(view, groups, texts)}`,
@@ -155,7 +171,8 @@ ${plans.map(({ name }) => html`<li><bdi>${name}</bdi></li>\n`)}</ul>
 <input type="hidden" name="ask" value="bulk">
 <input type="hidden" name="do" value="${does}">
 ${plans.map(({ key }) => html`<input type="hidden" name="picked" value="${key}">\n`)}<label for="group">${words.group}</label>
-<select id="group" name="group">${groups.map((name) => html`<option value="${name}">${name}</option>\n`)}</select>
+<select id="group" name="group" required><option value="">${words.bulk.chooseGroup}</option>
+${groups.map((name) => html`<option value="${name}">${name}</option>\n`)}</select>
 <div class="answers">
 <button id="choose-group" type="submit" class="primary">${words.bulk.goOn}</button>
 <a id="console-no" href="${urlOf(base, list)}">${words.no}</a>
@@ -166,18 +183,19 @@ ${plans.map(({ key }) => html`<input type="hidden" name="picked" value="${key}">
 function planOf(view: AskBulkView, changed: readonly Plan[], texts: Texts): Html {
   const { base, list, does, plans, group } = view;
   const { console: words } = texts;
+  const { yes, change } = sayingsOf(view, texts);
   const table = dataTable(
     {
       name: words.bulk.plan,
       heads: [{ title: words.pages[list] }, { title: words.bulk.plan }],
       rows: plans.map((plan) => ({
-        cells: [pickedShown(plan, list), planText(plan, does, texts)],
+        cells: [pickedShown(plan, list), planText(plan, does, change, texts)],
       })),
     },
     texts,
   );
   const answers = html`<div class="answers">
-${changed.length === 0 ? '' : html`<button id="console-yes" type="submit" class="${actNamed(list, does)?.isFinal ? 'final' : 'primary'}" name="do" value="bulk">${words.bulk.acts[does]}</button>\n`}<a id="console-no" href="${urlOf(base, list)}">${words.no}</a>
+${changed.length === 0 ? '' : html`<button id="console-yes" type="submit" class="${actNamed(list, does)?.isFinal ? 'final' : 'primary'}" name="do" value="bulk">${yes}</button>\n`}<a id="console-no" href="${urlOf(base, list)}">${words.no}</a>
 </div>`;
   if (changed.length === 0) return html`${table}\n${answers}`;
   return html`${table}
@@ -186,7 +204,7 @@ ${hiddenFields(view, { act: does, ...optional('group', group) })}${changed.map((
 </form>`;
 }
 
-function planText({ change, problem }: Plan, does: ActName, texts: Texts): Html {
+function planText({ change, problem }: Plan, does: ActName, said: string, texts: Texts): Html {
   const { bulk } = texts.console;
   if (problem !== undefined) return refusal(problem, texts);
   if (change?.changes !== true) return html`${bulk.changesNothing[does]}`;
@@ -202,9 +220,7 @@ function planText({ change, problem }: Plan, does: ActName, texts: Texts): Html 
     policy && `${words.signInPolicy}: ${words.policies[policy]}`,
     clients.length === 0 ? undefined : html`${words.clientsFor}: <bdi>${formats.list(clients)}</bdi>`,
   ];
-  return html`<b>${bulk.changes[does]}</b>${ends
-    .filter((fact) => fact !== undefined)
-    .map((fact) => html` ${fact}`)}${of
+  return html`<b>${said}</b>${ends.filter((fact) => fact !== undefined).map((fact) => html` ${fact}`)}${of
     .filter((fact) => fact !== undefined)
     .map((fact) => html` <p class="detail">${fact}</p>`)}`;
 }

@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { InvalidInput } from '../admin/operation_refused.ts';
+import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
 import { object, text } from '../admin/schema.ts';
 import type { Document } from '../admin/table.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
@@ -34,6 +34,19 @@ export async function subOf({ call }: Pick<Visit, 'call'>, username: unknown): P
   const [user] = (await call('listUsers', { username: String(username) })).items;
   if (user === undefined) throw new InvalidInput('username', ['no_such_username']);
   return user.sub;
+}
+
+/** Whether a name, as it was typed, is that of the group of administrators. */
+export async function isAdminGroup(
+  { call, console: { adminGroup } }: Pick<Visit, 'call' | 'console'>,
+  typed: unknown,
+): Promise<boolean> {
+  try {
+    return (await call('getGroup', { group: String(typed) })).name === adminGroup;
+  } catch (error) {
+    if (error instanceof OperationRefused && error.kind === 'not_found') return false;
+    throw error;
+  }
 }
 
 export const GROUPS: Acts = {
@@ -74,6 +87,13 @@ export const GROUPS: Acts = {
         spec: { first: ['username'] },
       }),
       input: async ({ username }, _, visit) => ({ sub: await subOf(visit, username) }),
+      async special(visit, { name }, { username }) {
+        if (!(await isAdminGroup(visit, name))) return undefined;
+        const { groups } = await visit.call('getUser', { sub: await subOf(visit, username) });
+        return groups.includes(visit.console.adminGroup) ? undefined : 'join_administrators';
+      },
+      names: async (visit, _, { username }) =>
+        (await visit.call('getUser', { sub: await subOf(visit, username) })).username,
       done: ({ changed }: Document<'addMember'>) => (changed ? 'member_added' : 'nothing_changed'),
     },
     leave: {
@@ -82,6 +102,8 @@ export const GROUPS: Acts = {
       asks: true,
       canUndo: true,
       names: async ({ call }, { sub = '' }) => (await call('getUser', { sub })).username,
+      special: async (visit, { name }) =>
+        (await isAdminGroup(visit, name)) ? 'leave_administrators' : undefined,
       async facts({ call }, { name: group = '' }, { console: words, formats }) {
         const { clients } = await call('getGroup', { group });
         return [

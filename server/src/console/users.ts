@@ -15,6 +15,7 @@ import type { Visit } from './access.ts';
 import { type Act, type Acts, actLink, type Given } from './acts.ts';
 import { labelOf } from './forms.ts';
 import { type ConsoleView, consoleFrame, rowsOr, section, termList } from './frame.ts';
+import { isAdminGroup } from './groups.ts';
 import { chosen, type ListView, listBody, listOf, SEARCH_MS, thingUrl, wishOf } from './lists.ts';
 import { clientsOf } from './names.ts';
 import { type AccessLists, clientsIn, type ReachView, reachOf, reachTable } from './reach.ts';
@@ -151,6 +152,11 @@ export const USERS: Acts = {
           },
         };
       },
+      async special(visit, _, { groups = [] }) {
+        for (const group of [groups].flat()) if (await isAdminGroup(visit, group)) return 'add_administrator';
+        return undefined;
+      },
+      names: async (_, __, { username }) => String(username),
       done: 'user_added',
       next: ({ user }: Document<'addUser'>) => ({ sub: user.sub }),
     },
@@ -227,7 +233,7 @@ export const USERS: Acts = {
         return [[words.scopes, codes(scopes)], tokensCounted(tokens, texts)];
       },
       names: async (visit, { sub = '', grant }) =>
-        applicationName(visit, { client: (await requireGrant(visit, sub, grant)).client_id }),
+        applicationName(visit, { client: (await requireGrant(visit, sub, grant)).client_id }, {}),
       input: async (_, { sub = '', grant }, visit) => ({
         grant_id: (await requireGrant(visit, sub, grant)).id,
       }),
@@ -290,6 +296,8 @@ export const USERS: Acts = {
           spec: { first: ['group'], ...(group !== undefined && { choices: { group } }) },
         };
       },
+      special: async (visit, _, { group }) =>
+        (await isAdminGroup(visit, group)) ? 'join_administrators' : undefined,
       done: ({ changed }: Document<'addMember'>) => (changed ? 'member_added' : 'nothing_changed'),
     },
     leave: {
@@ -298,6 +306,8 @@ export const USERS: Acts = {
       asks: true,
       canUndo: true,
       names: async (_, { group = '' }) => group,
+      special: async (visit, { group }) =>
+        (await isAdminGroup(visit, group)) ? 'leave_administrators' : undefined,
       done: ({ changed }: Document<'removeMember'>) => (changed ? 'member_removed' : 'nothing_changed'),
       next: (_, { sub = '' }) => ({ sub }),
     },

@@ -4,6 +4,11 @@ import type * as en from '../en/acts.ts';
 const DENIAL =
   'Anwendungen, deren Client-ID ein solches Dokument nennt, werden entfernt, alle ihre Token werden ungültig, und der Server nimmt das Dokument nicht mehr an.';
 
+const MAKES_ADMINISTRATORS =
+  'Administratoren können in dieser Konsole ab sofort alles: Benutzer, Anwendungen und Schlüssel ändern und andere Benutzer zu Administratoren machen.';
+const ENDS_ADMINISTRATORS =
+  'Der Benutzer kann diese Konsole nicht mehr öffnen und verliert die Anwendungen, die er nur als Mitglied benutzen darf. Seine Token für diese Anwendungen gelten sofort nicht mehr.';
+
 export const ACTS: typeof en.ACTS = {
   groups: {
     add: { title: () => 'Gruppe hinzufügen', yes: 'Gruppe hinzufügen' },
@@ -14,6 +19,16 @@ export const ACTS: typeof en.ACTS = {
       yes: 'Gruppe entfernen',
     },
     join: { title: (name) => `Mitglied zu ${name} hinzufügen`, yes: 'Mitglied hinzufügen' },
+    join_administrators: {
+      title: (_, user) => `${user} zum Administrator machen?`,
+      text: MAKES_ADMINISTRATORS,
+      yes: 'Zum Administrator machen',
+    },
+    leave_administrators: {
+      title: (_, user) => `${user} aus der Gruppe der Administratoren entfernen?`,
+      text: ENDS_ADMINISTRATORS,
+      yes: 'Administrator entfernen',
+    },
     leave: {
       title: (name, user) => `${user} aus der Gruppe ${name} entfernen?`,
       text: 'Der Benutzer verliert die Anwendungen, die er nur als Mitglied benutzen darf. Seine Token für diese Anwendungen gelten sofort nicht mehr.',
@@ -21,7 +36,22 @@ export const ACTS: typeof en.ACTS = {
     },
   },
   users: {
+    join_several: {
+      title: (what) => `Administratorrechte geben: ${what}?`,
+      text: 'Als Mitglieder dieser Gruppe werden sie Administratoren: Ab sofort können sie in dieser Konsole alles tun.',
+      yes: 'Administratorrechte geben',
+    },
+    leave_several: {
+      title: (what) => `Administratorrechte entziehen: ${what}?`,
+      text: 'Sie sind nicht mehr Administratoren und können diese Konsole nicht öffnen. Sie verlieren auch die Anwendungen, die sie nur als Mitglieder benutzen dürfen.',
+      yes: 'Administratorrechte entziehen',
+    },
     add: { title: () => 'Benutzer hinzufügen', yes: 'Benutzer hinzufügen' },
+    add_administrator: {
+      title: (_, user) => `${user} als Administrator hinzufügen?`,
+      text: MAKES_ADMINISTRATORS,
+      yes: 'Administrator hinzufügen',
+    },
     invite: {
       title: () => 'Benutzer einladen',
       text: 'Der Benutzer erhält eine E-Mail mit einem Link, um ein Passwort zu wählen.',
@@ -105,6 +135,16 @@ export const ACTS: typeof en.ACTS = {
     },
     unlock: { title: (name) => `${name} entsperren`, yes: 'Entsperren' },
     join: { title: (name) => `${name} zu einer Gruppe hinzufügen`, yes: 'Zu einer Gruppe hinzufügen' },
+    join_administrators: {
+      title: (name) => `${name} zum Administrator machen?`,
+      text: MAKES_ADMINISTRATORS,
+      yes: 'Zum Administrator machen',
+    },
+    leave_administrators: {
+      title: (name) => `${name} aus der Gruppe der Administratoren entfernen?`,
+      text: ENDS_ADMINISTRATORS,
+      yes: 'Administrator entfernen',
+    },
     leave: {
       title: (name, group) => `${name} aus der Gruppe ${group} entfernen?`,
       text: 'Der Benutzer verliert die Anwendungen, die er nur als Mitglied benutzen darf. Seine Token für diese Anwendungen gelten sofort nicht mehr.',

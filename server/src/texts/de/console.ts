@@ -161,6 +161,8 @@ export const CONSOLE: typeof en.CONSOLE = {
       revoke_all: 'Hat keine aktiven Token.',
       revoke: 'Ist schon inaktiv.',
     },
+    administrators: { join: 'Wird Administrator.', leave: 'Ist nicht mehr Administrator.' },
+    chooseGroup: 'Gruppe wählen',
     endsSessions: (count, shown) =>
       count === 0 ? 'Keine Sitzung endet.' : count === 1 ? '1 Sitzung endet.' : `${shown} Sitzungen enden.`,
     losesMembers: (count, shown) =>

@@ -3,6 +3,10 @@ import type * as en from '../en/warnings.ts';
 export const WARNINGS: typeof en.WARNINGS = {
   groups_hidden: (name) =>
     `Anwendungen sehen die Gruppen von ${name} nicht, weil eine Angabe groups gespeichert ist. Entfernen Sie diese Angabe`,
+  administrator_added: (name, group) =>
+    `${name} ist jetzt Administrator, denn Mitglieder der Gruppe ${group} können auf diesem Server alles ändern`,
+  administrator_removed: (name, group) =>
+    `${name} ist nicht mehr Administrator, denn ${group} ist die Gruppe der Administratoren`,
   admin_group_removed: () =>
     'Das war die Gruppe der Administratoren. Ohne sie startet der Server nicht, wenn er sie als adminGroup kennt',
   admin_group_unknown: () =>

@@ -4,6 +4,11 @@ import type { Html } from '../formats/html.ts';
 const DENIAL =
   'Clients that are identified by such a document are removed, all their tokens end, and the server accepts the document no more.';
 
+const MAKES_ADMINISTRATORS =
+  'Administrators can do everything in this console, from now on: change users, clients and keys, and make other users administrators.';
+const ENDS_ADMINISTRATORS =
+  'The user can no longer open this console, and loses the clients that they may use only as a member. Their tokens for these clients stop working at once.';
+
 /** What administrators can do in the console: the title of its form or question, what it means, and its button. */
 export const ACTS = {
   groups: {
@@ -15,6 +20,16 @@ export const ACTS = {
       yes: 'Remove group',
     },
     join: { title: (name: string) => `Add a member to ${name}`, yes: 'Add member' },
+    join_administrators: {
+      title: (_: string, user: string) => `Make ${user} an administrator?`,
+      text: MAKES_ADMINISTRATORS,
+      yes: 'Make administrator',
+    },
+    leave_administrators: {
+      title: (_: string, user: string) => `Remove ${user} from the administrators?`,
+      text: ENDS_ADMINISTRATORS,
+      yes: 'Remove administrator',
+    },
     leave: {
       title: (name: string, user: string) => `Remove ${user} from the group ${name}?`,
       text: 'The user loses the clients that they may use only as a member. Their tokens for these clients stop working at once.',
@@ -22,7 +37,22 @@ export const ACTS = {
     },
   },
   users: {
+    join_several: {
+      title: (what: string) => `Give ${what} administrator rights?`,
+      text: 'As members of this group, they become administrators: from now on, they can do everything in this console.',
+      yes: 'Give administrator rights',
+    },
+    leave_several: {
+      title: (what: string) => `Take administrator rights from ${what}?`,
+      text: 'They are no longer administrators and cannot open this console. They also lose the clients that they may use only as members.',
+      yes: 'Take administrator rights',
+    },
     add: { title: (_: string) => 'Add a user', yes: 'Add user' },
+    add_administrator: {
+      title: (_: string, user: string) => `Add ${user} as an administrator?`,
+      text: MAKES_ADMINISTRATORS,
+      yes: 'Add administrator',
+    },
     invite: {
       title: (_: string) => 'Invite a user',
       text: 'The user gets an email with a link to choose a password.',
@@ -108,6 +138,16 @@ export const ACTS = {
     },
     unlock: { title: (name: string) => `Unlock ${name}`, yes: 'Unlock' },
     join: { title: (name: string) => `Add ${name} to a group`, yes: 'Add to a group' },
+    join_administrators: {
+      title: (name: string) => `Make ${name} an administrator?`,
+      text: MAKES_ADMINISTRATORS,
+      yes: 'Make administrator',
+    },
+    leave_administrators: {
+      title: (name: string) => `Remove ${name} from the administrators?`,
+      text: ENDS_ADMINISTRATORS,
+      yes: 'Remove administrator',
+    },
     leave: {
       title: (name: string, group: string) => `Remove ${name} from the group ${group}?`,
       text: 'The user loses the clients that they may use only as a member. Their tokens for these clients stop working at once.',

@@ -158,6 +158,8 @@ export const CONSOLE = {
       revoke_all: 'Has no active tokens.',
       revoke: 'Is inactive already.',
     },
+    administrators: { join: 'Becomes an administrator.', leave: 'Is no longer an administrator.' },
+    chooseGroup: 'Choose a group',
     endsSessions: (count: number, shown: string) =>
       count === 0 ? 'No session ends.' : count === 1 ? '1 session ends.' : `${shown} sessions end.`,
     losesMembers: (count: number, shown: string) =>

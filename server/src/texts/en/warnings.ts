@@ -3,6 +3,10 @@ export const WARNINGS = {
   // Users and groups.
   groups_hidden: (name: string) =>
     `applications do not see the groups of ${name}, because a claim groups is stored: grantd user update ${name} --remove-claim groups removes it`,
+  administrator_added: (name: string, group: string) =>
+    `${name} is now an administrator, because members of the group ${group} can change everything on this server`,
+  administrator_removed: (name: string, group: string) =>
+    `${name} is no longer an administrator, because the group ${group} is that of the administrators`,
   admin_group_removed: () =>
     'it was the group of administrators: a server with --admin-group does not start without it',
   admin_group_unknown: () =>
