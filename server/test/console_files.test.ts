@@ -144,6 +144,23 @@ describe('files in the console', () => {
     assert.match(long.html, /larger than the console accepts/);
   });
 
+  test('a file is checked again with other choices, which stay for the next file', async () => {
+    const plan = await check(lines({ username: 'kim', groups: ['crew'] }));
+    assert.match(plan.html, /<bdi>file\.txt<\/bdi>/);
+    assert.doesNotMatch(plan.html, /may be of another format/);
+    assert.equal(counts(plan).Added, '0');
+    const planned = await ada.submit(plan, { do: 'replan', format: 'grantd', create_groups: 'yes' });
+    assert.equal(counts(planned).Added, '1', planned.html);
+    assert.match((await ada.get(at('/console/import'))).html, /name="create_groups"[^>]* checked/);
+    const wrong = await check('username,email\nlee,lee@example.com\n');
+    assert.match(wrong.html, /may be of another format/);
+    const table = await ada.submit(wrong, { do: 'replan', format: 'csv' });
+    assert.match((await ada.submit(table, { do: 'run' })).html, /The import is done/);
+    assert.ok(await own.instance.people.byName('lee'));
+    const late = await ada.submit(wrong, { do: 'replan', format: 'auth0' });
+    assert.match(late.html, /The file is not kept any more/);
+  });
+
   test('a form that is sent again with another file gets the plan of that file', async () => {
     const fields = { ...hiddenFields(await ada.get(at('/console/import'))), do: 'check', format: 'grantd' };
     for (const [file, added] of [

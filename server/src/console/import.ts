@@ -45,10 +45,16 @@ const CHOICES = [
 
 type Choice = (typeof CHOICES)[number];
 
-interface KeptFile {
-  readonly text: string;
+/** How a file is read, and what its users change. */
+interface ImportChoices {
   readonly format: ImportFormat;
   readonly choices: readonly Choice[];
+}
+
+interface KeptFile extends ImportChoices {
+  readonly text: string;
+  /** As the browser names it. */
+  readonly name: string;
   /** The parameters of the hashes of a Firebase project, as its console shows them. */
   readonly firebaseHash: string;
 }
@@ -90,48 +96,63 @@ export async function showImport(visit: Visit): Promise<Response> {
 
 async function showForm(visit: Visit, typed: Partial<ImportView> = {}): Promise<Response> {
   const { c, view, setting } = visit;
+  const kept = await keptFile(visit);
+  const before = kept === undefined ? {} : { format: kept.format, choices: kept.choices };
   const reportAt = (await reportOf(visit))?.at;
   const report = reportAt === undefined ? {} : { reportAt };
-  return renderPage(c, importPage({ ...view, ...report, ...typed }, setting));
+  return renderPage(c, importPage({ ...view, ...before, ...report, ...typed }, setting));
 }
 
-/** `POST /console/import`: checks a file (`do=check`), or imports the file that was checked (`do=run`). */
+/**
+ * `POST /console/import`: checks a file (`do=check`), checks the kept file with other choices (`do=replan`), or imports
+ * the file that was checked (`do=run`).
+ */
 export async function submitImport(visit: Visit): Promise<Response> {
   return visit.form.get('do') === 'run' ? run(visit) : check(visit);
 }
 
+/** The file that was checked last, while it is kept. */
+async function keptFile({ console: parts, session }: Visit): Promise<KeptFile | undefined> {
+  const text = await parts.shownOnce.find(session.person.subject, FILE_PLACE);
+  return text === undefined ? undefined : JSON.parse(text);
+}
+
 async function check(visit: Visit): Promise<Response> {
   const { c, console: parts, form, session, setting, view } = visit;
-  const file = c.get('file') ?? { problem: 'no_file' };
+  const isAgain = form.get('do') === 'replan';
+  const before = isAgain ? await keptFile(visit) : undefined;
+  const none = { problem: isAgain ? 'expired' : 'no_file' } as const;
+  const file = (isAgain ? before : c.get('file')) ?? none;
   const format = IMPORT_FORMATS.find((name) => name === form.get('format')) ?? 'grantd';
   const choices = CHOICES.filter((name) => form.get(name) === 'yes');
   const firebaseHash = form.get('firebase_hash') ?? '';
   const again = (problem: ImportProblem) => showForm(visit, { problem, format, choices });
   if ('problem' in file) return again(file.problem);
   if (firebaseHash.trim() !== '' && readFirebaseHash(firebaseHash) === undefined) return again('firebase');
-  const kept: KeptFile = { text: file.text, format, choices, firebaseHash };
+  // The parameters contain a key, so no page shows them again.
+  const hash = firebaseHash.trim() === '' ? (before?.firebaseHash ?? '') : firebaseHash;
+  const kept: KeptFile = { text: file.text, name: file.name, format, choices, firebaseHash: hash };
   const planned = await lines(visit, kept, true);
   const owner = session.person.subject;
   await parts.shownOnce.keep(owner, FILE_PLACE, JSON.stringify(kept), KEPT_FILE_MS);
-  return renderPage(c, importPlanPage({ ...view, planned }, setting));
+  return renderPage(c, importPlanPage({ ...view, kept, planned }, setting));
 }
 
 async function run(visit: Visit): Promise<Response> {
   const { c, console: parts, form, session, setting, view } = visit;
   const owner = session.person.subject;
-  const text = await parts.shownOnce.find(owner, FILE_PLACE);
-  if (text === undefined) return showForm(visit, { problem: 'expired' });
-  const kept: KeptFile = JSON.parse(text);
+  const kept = await keptFile(visit);
+  if (kept === undefined) return showForm(visit, { problem: 'expired' });
   const planned = await lines(visit, kept, true);
   // Another file, or users who have changed since.
   if (planned.digest !== form.get('plan'))
-    return renderPage(c, importPlanPage({ ...view, planned, isChanged: true }, setting));
+    return renderPage(c, importPlanPage({ ...view, kept, planned, isChanged: true }, setting));
   const done = await lines(visit, kept, false);
   await parts.shownOnce.forget(owner, FILE_PLACE);
   const report = done.report.map((line) => `${JSON.stringify(line)}\n`).join('');
   if (report !== '') {
-    const kept: KeptReport = { at: new Date(parts.pages.clock()).toISOString(), lines: report };
-    await parts.shownOnce.keep(owner, REPORT_PLACE, JSON.stringify(kept));
+    const keptReport: KeptReport = { at: new Date(parts.pages.clock()).toISOString(), lines: report };
+    await parts.shownOnce.keep(owner, REPORT_PLACE, JSON.stringify(keptReport));
   }
   return renderPage(c, importedPage({ ...view, done, hasReport: report !== '' }, setting));
 }
@@ -238,7 +259,16 @@ export function importPage(
         : html`<p class="note">${words.import.lastImport} ${ago(reportAt, view.nowMs, texts)}. <a id="import-report" href="${view.base}/import.jsonl" download="import_report.jsonl">${words.import.report}</a></p>`
     }
 <form method="post" action="${urlOf(view.base, 'import')}" enctype="multipart/form-data" class="form">
-${hiddenFields(view, {})}<label for="format">${words.import.format} <code class="raw">--format</code></label>
+${hiddenFields(view, {})}${choiceFields({ format: chosen, choices }, texts)}${fileField(texts)}<div class="actions">
+<button id="import-check" type="submit" class="primary" name="do" value="check">${words.import.check}</button>
+</div>
+</form>`,
+  });
+}
+
+function choiceFields({ format: chosen, choices }: ImportChoices, texts: Texts): Html {
+  const { files: words } = texts.console;
+  return html`<label for="format">${words.import.format} <code class="raw">--format</code></label>
 <select id="format" name="format">
 ${IMPORT_FORMATS.map((name) => html`<option value="${name}"${name === chosen ? html` selected` : ''}>${words.import.formats[name]}</option>\n`)}</select>
 ${CHOICES.map(
@@ -250,11 +280,14 @@ ${CHOICES.map(
 <label for="firebase_hash">${words.import.firebaseHash}</label>
 <textarea id="firebase_hash" name="firebase_hash" rows="6" autocomplete="off" autocapitalize="none" spellcheck="false"></textarea>
 </details>
-${fileField(texts)}<div class="actions">
-<button id="import-check" type="submit" class="primary" name="do" value="check">${words.import.check}</button>
-</div>
-</form>`,
-  });
+`;
+}
+
+/** Whether nothing of the file was read, as in a file of another format. */
+function mayBeOther({ counts, refused, stopped }: ImportShown): boolean {
+  const { failed, ...others } = counts;
+  const isUnread = Object.values(others).every((count) => count === 0) && failed > 0;
+  return stopped !== undefined || (isUnread && refused.every(({ username }) => username === undefined));
 }
 
 /**
@@ -270,12 +303,13 @@ export function fileField({ console: { files: words }, formats }: Texts, most = 
 
 interface PlanView extends ConsoleView {
   readonly planned: ImportShown & Pick<Run, 'digest'>;
+  readonly kept: Pick<KeptFile, 'name' | 'format' | 'choices'>;
   /** Whether another plan was confirmed. */
   readonly isChanged?: boolean;
 }
 
-/** What an import would do: button `import-run`. */
-export function importPlanPage({ planned, isChanged, ...view }: PlanView, setting: PageSetting): Page {
+/** What an import would do: buttons `import-run` and `import-replan`. */
+export function importPlanPage({ planned, kept, isChanged, ...view }: PlanView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { files: words } = texts.console;
   const { imported, updated } = planned.counts;
@@ -283,14 +317,25 @@ export function importPlanPage({ planned, isChanged, ...view }: PlanView, settin
   return consoleFrame(view, setting, {
     title: words.import.plan,
     trail: [],
+    style: FORM_STYLE,
     body: html`${isChanged ? html`<p class="caution">${icon('alert')}<span>${words.changed}</span></p>\n` : ''}${
       canRun ? html`<p>${words.import.planText}</p>\n` : problemLine(words.import.nothing)
-    }${outcomes(planned, texts)}
+    }${mayBeOther(planned) ? html`<p>${words.import.otherFormat}</p>\n` : ''}<p class="note">${words.file}: <bdi>${kept.name}</bdi>. ${words.import.format}: ${words.import.formats[kept.format]}.</p>
+${outcomes(planned, texts)}
 <form method="post" action="${urlOf(view.base, 'import')}">
 ${hiddenFields(view, { plan: planned.digest })}<div class="actions">
 ${canRun ? html`<button id="import-run" type="submit" class="primary" name="do" value="run">${words.import.run}</button>\n` : ''}<a id="import-again" class="button" href="${urlOf(view.base, 'import')}">${words.again}</a>
 </div>
+</form>
+${section(
+  'choices',
+  words.import.otherChoices,
+  html`<form method="post" action="${urlOf(view.base, 'import')}" class="form">
+${hiddenFields(view, {})}${choiceFields(kept, texts)}<div class="actions">
+<button id="import-replan" type="submit" name="do" value="replan">${words.import.replan}</button>
+</div>
 </form>`,
+)}`,
   });
 }
 

@@ -93,5 +93,5 @@ async function fileIn(form: FormData): Promise<UploadedFile> {
   if (!(file instanceof File) || file.size === 0) return { problem: 'no_file' };
   let text = '';
   for await (const part of decoded([Buffer.from(await file.arrayBuffer())])) text += part;
-  return { text };
+  return { text, name: file.name };
 }

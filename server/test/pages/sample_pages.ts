@@ -1575,6 +1575,7 @@ const SAMPLES: readonly Sample[] = [
   sample('console_import_plan', importPlanPage, {
     ...{ ...CONSOLE, current: 'import', isChanged: true },
     planned: { ...IMPORTED, digest: 'Zm9v' },
+    kept: { name: 'users.jsonl', format: 'grantd', choices: ['create_groups'] },
   }),
   sample('console_import_of_nothing', importPlanPage, {
     ...{ ...CONSOLE, current: 'import' },
@@ -1587,6 +1588,7 @@ const SAMPLES: readonly Sample[] = [
       },
       stopped: 'expected JSON, as keycloak exports it.',
     },
+    kept: { name: 'export.csv', format: 'keycloak', choices: [] },
   }),
   sample('console_imported', importedPage, {
     ...{ ...CONSOLE, current: 'import', done: IMPORTED, hasReport: true },

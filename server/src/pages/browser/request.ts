@@ -39,7 +39,7 @@ export interface PageEnvironment {
     /** What this form has decided. */
     decision?: Decision;
     /** The file that it sends, as text; or why there is none. */
-    file?: { readonly text: string } | { readonly problem: 'too_large' | 'no_file' };
+    file?: { readonly text: string; readonly name: string } | { readonly problem: 'too_large' | 'no_file' };
     /** Path and query of the page that it gets, if it was not for that page (ADR 211). */
     ownAddress?: string;
   };

@@ -50,6 +50,9 @@ export const FILES: typeof en.FILES = {
     plan: 'Was der Import tun würde',
     planText: 'Noch hat sich nichts geändert. Importieren Sie die Datei, wenn Sie das erwarten.',
     nothing: 'Der Import würde keinen Benutzer anlegen und keinen ändern.',
+    otherFormat: 'Die Datei hat vielleicht ein anderes Format. Wählen Sie unten ihr Format.',
+    otherChoices: 'Diese Datei mit anderen Angaben prüfen',
+    replan: 'Datei noch einmal prüfen',
     run: 'Diese Benutzer importieren',
     done: 'Der Import ist fertig',
     doneText:
