@@ -147,6 +147,20 @@ describe('a sign-in with an application from the console', () => {
     );
   });
 
+  test('the answer names the scopes of an API of which the client has none', async () => {
+    await add('notes-api', {
+      ...{ token_endpoint_auth_method: 'client_secret_basic', grant_types: [], redirect_uris: [] },
+      ...{ scope: '', resource: 'https://notes.example', api_scopes: ['notes:read', 'notes:write'] },
+    });
+    const apis = ['https://notes.example'];
+    await add('unscoped', { scope: 'openid', apis });
+    const says =
+      /<code>https:\/\/notes\.example<\/code>[\s\S]*none of its scopes[\s\S]*<code>notes:write<\/code>/;
+    assert.match((await attempt(ada, 'unscoped')).html, says);
+    await add('scoped', { scope: 'openid notes:read', apis });
+    assert.doesNotMatch((await attempt(ada, 'scoped')).html, /none of its scopes/);
+  });
+
   test('what the console cannot do for a client is said, and no request begins', async () => {
     const cases = [
       ['without', { redirect_uris: ['https://app.example/cb'] }, 'ask-allow_trial'],

@@ -6,6 +6,7 @@ import { isJsonObject } from '@grantd/core/options';
 import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
 import { type ScopeConcern, scopeConcerns } from '../admin/client_rules.ts';
+import { askStorage } from '../data/tables.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/formats/html.ts';
@@ -52,6 +53,21 @@ export async function concernsOf(
 ): Promise<readonly ScopeConcern[]> {
   const scopes = scope.split(' ').filter((one) => one !== '');
   return scopeConcerns(partsOf(session.person.subject), { scopes, apis });
+}
+
+/** The scopes of APIs that a client may request while its `scope` has none of them, by API. */
+async function unusedApis(
+  { console: { partsOf }, session }: Visit,
+  { scope = '', apis: resources = [] }: Pick<Client, 'scope' | 'apis'>,
+): Promise<Result['unusedApis']> {
+  if (resources.length === 0) return [];
+  const { storage } = partsOf(session.person.subject);
+  const found = (await askStorage(() => storage.clients.findApis?.({ resources, scopes: [] }))) ?? [];
+  const own = scope.split(' ');
+  return found.filter(
+    ({ resource, scopes }) =>
+      resources.includes(resource) && scopes.length > 0 && !scopes.some((one) => own.includes(one)),
+  );
 }
 
 export interface TrialNeeds {
@@ -268,6 +284,8 @@ interface Result {
   /** Requested, but not granted. */
   readonly missing: readonly string[];
   readonly concerns: readonly ScopeConcern[];
+  /** APIs of the client of whose scopes it has none. */
+  readonly unusedApis: readonly { readonly resource: string; readonly scopes: readonly string[] }[];
   readonly idToken: Claims | 'encrypted' | undefined;
   readonly userInfo: Claims | Failure;
   readonly introspection: Claims;
@@ -290,6 +308,7 @@ async function showResult(visit: Visit, client: Client, trial: Trial, tokens: Cl
   const result: Result = {
     ...{ scopes, missing: wanted.filter((scope) => scope !== '' && !scopes.includes(scope)) },
     concerns: await concernsOf(visit, client),
+    unusedApis: await unusedApis(visit, client),
     idToken: claims,
     ...(await seen(parts, held)),
     hasRefreshToken: held.refresh !== undefined,
@@ -394,6 +413,9 @@ ${section(
   html`${termList([
     [words.granted, codes(scopes.filter((scope) => scope !== ''))],
     ...missing.map((scope) => [html`<code>${scope}</code>`, missingText(scope, concerns, texts)] as const),
+    ...result.unusedApis.map(
+      (api) => [html`<code>${api.resource}</code>`, words.unusedApi(codes(api.scopes) ?? html``)] as const,
+    ),
   ])}
 <p class="note">${hasRefreshToken ? words.refreshable : words.notRefreshable}</p>`,
 )}<div class="columns"><div>${section('id-token', words.idToken, idTokenShown(idToken, view, texts))}${section(

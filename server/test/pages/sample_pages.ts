@@ -1535,6 +1535,7 @@ const SAMPLES: readonly Sample[] = [
     result: {
       ...{ scopes: ['openid', 'email'], missing: ['photos:read', 'phone'], hasRefreshToken: true },
       concerns: [{ scope: 'photos:read', owners: ['https://photos.example'] }],
+      unusedApis: [{ resource: 'https://notes.example', scopes: ['notes:read', 'notes:write'] }],
       idToken: { iss: 'https://login.example.com', sub: 'xT2a9', auth_time: NOW_MS / 1000, amr: ['pwd'] },
       userInfo: { sub: 'xT2a9', email: 'alice@example.com', email_verified: true },
       introspection: { active: true, client_id: 'notes', scope: 'openid email', exp: NOW_MS / 1000 + 300 },
@@ -1544,7 +1545,14 @@ const SAMPLES: readonly Sample[] = [
   sample('console_trial_of_api', resultPage, {
     ...{ ...CONSOLE, current: 'clients', client: TRIED_CLIENT },
     result: {
-      ...{ scopes: ['photos:read'], missing: [], concerns: [], hasRefreshToken: false, idToken: undefined },
+      ...{
+        scopes: ['photos:read'],
+        missing: [],
+        concerns: [],
+        unusedApis: [],
+        hasRefreshToken: false,
+        idToken: undefined,
+      },
       userInfo: { code: 'insufficient_scope', description: 'the scope openid is missing' },
       introspection: { active: true, client_id: 'notes', scope: 'photos:read' },
       sealed: 'sealed',

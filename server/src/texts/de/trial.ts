@@ -25,6 +25,8 @@ export const TRIAL: typeof en.TRIAL = {
   granted: 'Gewährt',
   ofOtherApi: (apis) =>
     html`Nicht gewährt. Sie gehört zu einer API, die die Anwendung nicht anfordern darf: ${apis}`,
+  unusedApi: (scopes) =>
+    html`Das Access-Token gilt nicht für diese API, weil die Anwendung keine ihrer Berechtigungen hat. Fügen Sie den Berechtigungen der Anwendung eine hinzu: ${scopes}`,
   leftOut:
     'Nicht gewährt. Die Einwilligung oder eine Einstellung des Servers lässt sie weg, oder sie gehört zu einer anderen API als die übrigen.',
   refreshable: 'Die Anwendung bekommt auch ein Refresh-Token, mit dem sie ihren Zugriff erneuert.',

@@ -24,6 +24,8 @@ export const TRIAL = {
   granted: 'Granted',
   ofOtherApi: (apis: Html) =>
     html`Not granted. It belongs to an API that the application may not request: ${apis}`,
+  unusedApi: (scopes: Html) =>
+    html`The access token is not for this API, because the application has none of its scopes. Add one to the scopes of the application: ${scopes}`,
   leftOut:
     'Not granted. The consent or a setting of the server leaves it out, or it belongs to another API than the other scopes.',
   refreshable: 'The application also gets a refresh token, with which it renews its access.',
