@@ -9,7 +9,7 @@ import { localCalls, localParts } from '../src/cli/local_calls.ts';
 import { tokensCounted } from '../src/console/values.ts';
 import type { AdminScope } from '../src/instance/admin_access.ts';
 import { textsIn } from '../src/texts/texts.ts';
-import { unescaped } from './harness/browser.ts';
+import { hiddenFields, unescaped } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { startConsole } from './harness/console_server.ts';
 import { DATABASES, type TestDatabase } from './harness/databases.ts';
@@ -178,4 +178,46 @@ test('a command prints the plan, and changes nothing', async (t) => {
   assert.match(await grantdPrints(folder, ['client', 'show', 'shop']), /scopes +read/);
   const same = await grantd(folder, ['client', 'update', 'shop', '--scope', 'read', '--dry-run']);
   assert.match(same.stdout, /shop would stay as it is/);
+});
+
+test('the plan of a file totals what its changes of clients end, and its button is red', async (t) => {
+  const set = await startConsole();
+  t.after(() => set.close());
+  const calls = localCalls({ ...set.instance.actingAs('cli'), configuration: set.configuration });
+  const [bob] = [await set.addUser('bob'), await set.addUser('alice', ['admins'])];
+  await call(calls, 'addGroup', { name: 'staff' });
+  for (const id of ['app', 'other', 'kept']) {
+    await set.addClient(id);
+    await set.tokensOf(id, bob.subject);
+  }
+  const { state } = await call(calls, 'exportState', {});
+  const { clients } = state;
+  const wanted = (more: object, others: object = {}) => ({
+    state: { clients: { ...clients, app: { ...clients.app, ...more }, ...others } },
+  });
+  const numbers = async (order: object) => {
+    const { document, version } = await calls.versioned('planState', order as Input<'planState'>);
+    const { ends, narrows, has_more: hasMore } = document.consequences ?? assert.fail();
+    return { found: [ends.tokens, ends.users, narrows.tokens, hasMore], version };
+  };
+  assert.deepEqual((await numbers(wanted({}))).found, [0, 0, 0, false]);
+  const onlyStaff = { allowed_groups: ['staff'] };
+  const planned = await numbers(wanted(onlyStaff));
+  assert.deepEqual(planned.found, [2, 1, 0, false]);
+  const disabled = { other: { ...clients.other, disabled: true } };
+  assert.deepEqual((await numbers(wanted(onlyStaff, disabled))).found, [4, 1, 0, false], 'users count once');
+  const { app: _, ...rest } = clients;
+  assert.deepEqual((await numbers({ state: { clients: rest }, prune: true })).found, [2, 1, 0, false]);
+  await set.tokensOf('app', bob.subject);
+  assert.equal((await numbers(wanted(onlyStaff))).version, planned.version, 'new tokens change no version');
+
+  const browser = await set.browserOf('alice');
+  const form = new FormData();
+  const fields = hiddenFields(await browser.get(`${set.url}/console/apply`));
+  for (const [name, value] of Object.entries({ ...fields, do: 'plan' })) form.set(name, value);
+  form.set('file', new Blob([JSON.stringify(wanted(onlyStaff).state)]), 'state.json');
+  const sent = await browser.send(`${set.url}/console/apply`, { method: 'POST', body: form });
+  const html = unescaped(await sent.text());
+  assert.match(html, /can end access[\s\S]*Active tokens that end[\s\S]*4 \(users: 1,[\s\S]*id="apply-run"/);
+  assert.match(html, /id="apply-run" type="submit" class="final"/);
 });

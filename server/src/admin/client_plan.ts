@@ -25,6 +25,7 @@ import {
 import type { DesiredClient, FileProblem } from './desired_state.ts';
 import type { OperationParts } from './operation.ts';
 import { InvalidInput, sentenceAbout } from './operation_refused.ts';
+import { optional } from './schema.ts';
 import {
   type Change,
   changedMeanwhile,
@@ -134,7 +135,10 @@ export async function planClient(
       for (const warning of await revokeFormerSubjects(parts, before, record)) warn(warning);
   };
   const action = before === undefined ? 'add' : 'change';
-  return { changes: [{ action, kind: 'client', name: id, members: differences, perform }] };
+  const setsGroups = differences.some(({ name }) => name === 'allowed_groups');
+  const client = before && { before, after: isDisabled && !wasDisabled ? undefined : after, setsGroups };
+  const change = { action, kind: 'client', name: id, members: differences, perform } as const;
+  return { changes: [{ ...change, ...optional('client', client) }] };
 }
 
 /** Attempts to store a client whose secrets are used meanwhile. */
@@ -187,6 +191,7 @@ export function removal({ storage: { clients }, issuer }: OperationParts, before
     kind: 'client',
     name: id,
     members: [],
+    client: { before, setsGroups: false },
     async perform() {
       const current = await clients.get(id);
       if (!current || !isSameClient(current, before)) throw changedMeanwhile(`client ${id}`);

@@ -335,7 +335,8 @@ with a secret after the change, and has none, the command generates one and prin
     async write(parts, { before, record, secret, members }, { dry_run: isDryRun = false }) {
       const client = { ...record, ...optional('disabledAtMs', before.disabledAtMs) };
       if (isDryRun) {
-        const plan = await planOf(parts, before, record, members.allowed_groups !== undefined);
+        const setsGroups = members.allowed_groups !== undefined;
+        const plan = await planOf(parts, { before, after: record, setsGroups });
         return { document: { ...clientView(client), plan, warnings: [] }, version: clientVersion(before) };
       }
       await publishKeys(parts, record);

@@ -1,5 +1,6 @@
 // Groups, clients, APIs and scope texts as a whole, as in the file of `grantd apply`.
 import type { AdminScope } from '../instance/admin_access.ts';
+import { consequencesOfAll, STATE_CONSEQUENCES } from './client_consequences.ts';
 import { newSecret } from './client_documents.ts';
 import { type DesiredState, type FileProblem, readDesiredState } from './desired_state.ts';
 import { type AdminParts, operation } from './operation.ts';
@@ -73,7 +74,7 @@ const plan = {
   changes: list(CHANGE, 'The changes, in the order in which the server makes them.'),
   unchanged: count('Number of groups, clients and scope texts that need no change.'),
 } as const;
-const STATE_PLAN = named('StatePlan', object(plan));
+const STATE_PLAN = named('StatePlan', object({ ...plan, 'consequences?': STATE_CONSEQUENCES }));
 export type PlanView = ValueOf<typeof STATE_PLAN>;
 const APPLIED_STATE = named('AppliedState', object({ ...plan, warnings: WARNINGS }));
 
@@ -151,7 +152,7 @@ async function planOf(
 }
 
 function planView({ changes, unchanged }: Plan): PlanView {
-  return { changes: changes.map(({ perform: _, ...shown }) => shown), unchanged };
+  return { changes: changes.map(({ perform: _, client: __, ...shown }) => shown), unchanged };
 }
 
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
@@ -184,8 +185,12 @@ export const STATE_OPERATIONS = {
     hasVersion: true,
     output: STATE_PLAN,
     async perform(parts, order) {
-      const shown = planView(await planOf(parts, order));
-      return { document: shown, version: shown };
+      const planned = await planOf(parts, order);
+      const shown = planView(planned);
+      const clients = planned.changes.flatMap(({ client }) => client ?? []);
+      const consequences = await consequencesOfAll(parts, clients);
+      // The version leaves them out, because they change with each token.
+      return { document: { ...shown, consequences }, version: shown };
     },
   }),
   applyState: operation({

@@ -1,4 +1,5 @@
 // Changes that lead from a database to a file, and what plans of all kinds share.
+import type { ClientRecord, NewClient } from '@grantd/core';
 import { Refused } from '../config/refused.ts';
 import type { Members } from './client_metadata.ts';
 import type { AdminParts, OperationParts } from './operation.ts';
@@ -19,7 +20,18 @@ export interface ShownChange {
   readonly members: readonly MemberChange[];
 }
 
+/** A change of a client. */
+export interface ClientChange {
+  readonly before: ClientRecord;
+  /** Absent if the client is removed or disabled: all of its tokens end. */
+  readonly after?: NewClient | undefined;
+  /** Whether the change names the groups: then it also ends what an earlier change has left. */
+  readonly setsGroups: boolean;
+}
+
 export interface Change extends ShownChange {
+  /** Of a stored client, whose tokens it can end. */
+  readonly client?: ClientChange;
   /** @throws {Refused} it was changed in the meantime */
   perform(warn: Warn): Promise<void>;
 }

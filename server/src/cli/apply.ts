@@ -1,9 +1,11 @@
 import { dirname, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
+import { consequencesInWords, endsOrNarrows } from '../admin/client_consequences.ts';
 import { isUsableSecret, SECRET_FORM } from '../admin/client_rules.ts';
 import { type DesiredState, type FileProblem, schemaOfFile } from '../admin/desired_state.ts';
 import { InvalidInput } from '../admin/operation_refused.ts';
+import { optional } from '../admin/schema.ts';
 import type { PlanView } from '../admin/state.ts';
 import { pathIn, type StateFile, stateIn } from '../admin/state_file.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
@@ -133,14 +135,19 @@ async function apply(
   try {
     const planned = mode === 'apply' ? undefined : await admin.versioned('planState', order);
     const { changes, unchanged } = planned?.document ?? (await applied('*'));
-    const isSure = planned === undefined || (mode === 'ask' && (await isConfirmed(changes, unchanged)));
+    const consequences = planned?.document.consequences;
+    const isSure =
+      planned === undefined ||
+      (mode === 'ask' &&
+        (await isConfirmed({ changes, unchanged, ...optional('consequences', consequences) })));
     if (isSure && planned !== undefined && changes.length > 0) await applied(planned.version);
     const summary = `${counted(changes.length, 'change')}, ${unchanged} unchanged`;
     const isDone = isSure || changes.length === 0;
     if (mode === 'ask') console.log(isDone ? `done: ${summary}` : 'nothing was changed');
     else
-      printOne(parts, { applied: isSure, unchanged, changes }, [
+      printOne(parts, { applied: isSure, unchanged, changes, ...optional('consequences', consequences) }, [
         ...changes.flatMap(linesOf),
+        ...endingsOf(consequences),
         isSure ? `done: ${summary}` : `not applied: ${summary}`,
       ]);
   } catch (error) {
@@ -150,9 +157,9 @@ async function apply(
 }
 
 /** Shows the plan on the terminal and asks. */
-async function isConfirmed(changes: PlanView['changes'], unchanged: number): Promise<boolean> {
+async function isConfirmed({ changes, unchanged, consequences }: PlanView): Promise<boolean> {
   if (changes.length === 0) return true;
-  console.log([...changes.flatMap(linesOf), `${unchanged} unchanged`].join('\n'));
+  console.log([...changes.flatMap(linesOf), ...endingsOf(consequences), `${unchanged} unchanged`].join('\n'));
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(`Make ${counted(changes.length, 'change')}? [y/N] `);
   terminal.close();
@@ -161,6 +168,11 @@ async function isConfirmed(changes: PlanView['changes'], unchanged: number): Pro
 
 export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+/** What a plan ends, if it can end something. */
+function endingsOf(consequences: PlanView['consequences']): readonly string[] {
+  return consequences !== undefined && endsOrNarrows(consequences) ? consequencesInWords(consequences) : [];
 }
 
 const SIGNS = { add: '+', change: '~', remove: '-' } as const;

@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import { type Consequences, endsOrNarrows } from '../admin/client_consequences.ts';
 import type { ClientView as Client } from '../admin/client_documents.ts';
 import { SCOPE_WARNINGS, type ScopeConcern } from '../admin/client_rules.ts';
 import { CLIENT_KINDS, CLIENT_ORDERS, CLIENT_STATES } from '../admin/clients.ts';
@@ -14,7 +15,7 @@ import { type Act, type Acts, actLink, actText, type Given } from './acts.ts';
 import { CLIENT_PARTS, NEW_CLIENTS } from './client_forms.ts';
 import type { FormSpec } from './fields.ts';
 import { idOf, labelOf } from './forms.ts';
-import { type ConsoleView, consoleFrame, rowsOr, section, termList, urlOf } from './frame.ts';
+import { type ConsoleView, consoleFrame, type Row, rowsOr, section, termList, urlOf } from './frame.ts';
 import {
   type Badge,
   type Column,
@@ -104,8 +105,16 @@ const consequences: NonNullable<Act['facts']> = async (
 ) => {
   const { plan } = await call('updateClient', { ...values, client_id: id, dry_run: true });
   if (plan === undefined) return [];
+  return consequenceRows(plan, { console: words, formats });
+};
+
+/** The numbers of a plan; nothing if it ends no token and lets none give less. */
+export function consequenceRows(
+  plan: Consequences,
+  { console: words, formats }: Pick<Texts, 'console' | 'formats'>,
+): readonly Row[] {
+  if (!endsOrNarrows(plan)) return [];
   const { ends, narrows, has_more: hasMore } = plan;
-  if (!hasMore && [ends, narrows].every(({ tokens, sessions }) => tokens + sessions === 0)) return [];
   const counted = (reach: typeof ends) =>
     words.plan.reach(
       formats.number(reach.tokens),
@@ -117,7 +126,7 @@ const consequences: NonNullable<Act['facts']> = async (
     [words.plan.narrows, counted(narrows)],
     ...(hasMore ? [[words.plan.all, words.plan.hasMore] as const] : []),
   ];
-};
+}
 
 /** What a denial ends, before it is made. */
 const counted: NonNullable<Act['facts']> = async ({ call }, _, texts, values) => {

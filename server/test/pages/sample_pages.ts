@@ -627,6 +627,11 @@ const STATE_PLAN = {
     { action: 'remove' as const, kind: 'scope' as const, name: 'notes:read', members: [] },
   ],
   unchanged: 12,
+  consequences: {
+    ends: { tokens: 4, grants: 2, sessions: 1, users: 2 },
+    narrows: { tokens: 0, grants: 0, sessions: 0, users: 0 },
+    has_more: false,
+  },
 };
 
 const TRIAL_NEEDS = { issuer: 'https://login.example.com', isAtIssuer: true };

@@ -83,6 +83,7 @@ export const FILES: typeof en.FILES = {
       'Es wurde nichts geändert. Diese Geheimnisse sind nicht verwendbar. Die Datei und die anderen Geheimnisse sind noch da.',
     planned: 'Was die Datei ändern würde',
     plannedText: 'Noch hat sich nichts geändert. Wenden Sie die Datei an, wenn Sie das erwarten.',
+    ends: 'Noch hat sich nichts geändert. Die Änderungen können Zugriff beenden. Prüfen Sie die Zahlen, bevor Sie die Datei anwenden.',
     removes: 'Noch hat sich nichts geändert. Die Token entfernter Anwendungen gelten sofort nicht mehr.',
     nothing: 'Alles ist so wie in der Datei.',
     run: 'Diese Änderungen vornehmen',

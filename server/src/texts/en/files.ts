@@ -80,6 +80,7 @@ export const FILES = {
     planned: 'What the file would change',
     plannedText: 'Nothing has changed yet. Apply the file if this is what you expect.',
     removes: 'Nothing has changed yet. The tokens of removed clients end at once.',
+    ends: 'Nothing has changed yet. The changes can end access. Check the numbers before you apply the file.',
     nothing: 'Everything is as in the file.',
     run: 'Make these changes',
     done: 'The file is applied',
