@@ -71,17 +71,23 @@ async function plan(visit: Visit, kept: KeptFile, isChanged = false): Promise<Re
     const keep = (file: KeptFile) =>
       parts.shownOnce.keep(session.person.subject, PLACE, JSON.stringify(file), KEPT_FILE_MS);
     await keep(kept);
-    if (missing.length > 0) return renderPage(c, missingSecretsPage({ ...view, clients: missing }, setting));
+    if (missing.length > 0) {
+      const clients = missing.map((id) => ({ id }));
+      return renderPage(c, missingSecretsPage({ ...view, clients }, setting));
+    }
     try {
       const { document, version } = await versioned('planState', orderOf(kept, content));
       return renderPage(c, applyPlanPage({ ...view, planned: document, version, isChanged }, setting));
     } catch (error) {
       const problems = problemsOfSecrets(error);
-      const wrong = referring.map(({ id }) => id).filter((id) => problems.has(id));
+      const wrong = referring.flatMap(({ id }) => {
+        const problem = problems.get(id);
+        return problem === undefined ? [] : [{ id, problem }];
+      });
       if (wrong.length === 0) throw error;
       const good = Object.entries(kept.secrets).filter(([id]) => !problems.has(id));
       await keep({ ...kept, secrets: Object.fromEntries(good) });
-      return renderPage(c, missingSecretsPage({ ...view, clients: wrong, problems }, setting));
+      return renderPage(c, missingSecretsPage({ ...view, clients: wrong }, setting));
     }
   });
 }
@@ -174,23 +180,26 @@ ${fileField(texts, MAX_STATE_FILE)}<div class="actions">
 }
 
 interface SecretsView extends ConsoleView {
-  readonly clients: readonly string[];
-  /** What is wrong with the secrets that were typed, by client ID. */
-  readonly problems?: ReadonlyMap<string, ValueProblem>;
+  readonly clients: readonly {
+    readonly id: string;
+    /** What is wrong with the secret that was typed. */
+    readonly problem?: ValueProblem;
+  }[];
 }
 
 /** Asks for the secrets to which a file refers: button `apply-secrets`. */
-export function missingSecretsPage({ clients, problems, ...view }: SecretsView, setting: PageSetting): Page {
+export function missingSecretsPage({ clients, ...view }: SecretsView, setting: PageSetting): Page {
+  const isProblem = clients.some(({ problem }) => problem !== undefined);
   const texts = textsIn(setting.language);
   const { files: words } = texts.console;
   return consoleFrame(view, setting, {
     title: words.apply.secrets,
     style: FORM_STYLE,
     lead: words.apply.secretsText,
-    ...(problems !== undefined && { isProblem: true, status: 400 }),
-    body: html`${problems === undefined ? '' : problemLine(words.apply.secretsWrong)}
+    ...(isProblem && { isProblem, status: 400 }),
+    body: html`${isProblem ? problemLine(words.apply.secretsWrong) : ''}
 <form method="post" action="${urlOf(view.base, 'apply')}" class="form">
-${hiddenFields(view, {})}${clients.map((id, at) => secretField(id, at, problems?.get(id), texts))}<div class="actions">
+${hiddenFields(view, {})}${clients.map(({ id, problem }, at) => secretField(id, at, problem, texts))}<div class="actions">
 <button id="apply-secrets" type="submit" class="primary" name="do" value="secrets">${words.apply.plan}</button>
 <a id="apply-again" class="button" href="${urlOf(view.base, 'apply')}">${words.again}</a>
 </div>

@@ -1615,13 +1615,12 @@ const SAMPLES: readonly Sample[] = [
   sample('console_apply_secrets', missingSecretsPage, {
     ...CONSOLE,
     current: 'apply',
-    clients: ['shop', 'orders'],
+    clients: [{ id: 'shop' }, { id: 'orders' }],
   }),
   sample('console_apply_wrong_secret', missingSecretsPage, {
     ...CONSOLE,
     current: 'apply',
-    clients: ['shop'],
-    problems: new Map([['shop', { in: '/secrets/shop', detail: 'expected at least 8 characters' }]]),
+    clients: [{ id: 'shop', problem: { in: '/secrets/shop', detail: 'expected at least 8 characters' } }],
   }),
   sample('console_apply_plan', applyPlanPage, {
     ...{ ...CONSOLE, current: 'apply', planned: STATE_PLAN, version: '"Zm9v"', isChanged: true },
