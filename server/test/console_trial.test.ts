@@ -186,6 +186,32 @@ describe('a sign-in with an application from the console', () => {
     );
   });
 
+  test('the form of a new application offers the scopes of the APIs, and adds them to its own', async () => {
+    await add('tasks-api', {
+      ...{ token_endpoint_auth_method: 'client_secret_basic', grant_types: [], redirect_uris: [] },
+      ...{ scope: '', resource: 'https://tasks.example', api_scopes: ['tasks:read', 'tasks:write'] },
+    });
+    const form = await ada.get(at('/console/clients?ask=add_spa'));
+    assert.match(form.html, /name="scopes_of_apis" type="checkbox" value="tasks:read"/);
+    const sent = await ada.submit(form, {
+      ...{ client_id: 'tasks', redirect_uris: 'http://localhost:5173/', scope: 'openid tasks:read' },
+      ...{ apis: 'https://tasks.example', scopes_of_apis: ['tasks:read', 'tasks:write'], do: 'add_spa' },
+    });
+    assert.match(sent.html, /The client is added/, sent.html);
+    assert.equal(
+      (
+        await call(
+          localCalls({ ...own.instance.actingAs('cli'), configuration: own.configuration }),
+          'getClient',
+          { client_id: 'tasks' },
+        )
+      ).scope,
+      'openid tasks:read tasks:write',
+    );
+    const api = await ada.get(at('/console/clients?ask=add_api'));
+    assert.doesNotMatch(api.html, /scopes_of_apis/);
+  });
+
   test('the form of a new single-page application registers the page of the console, unless it is unticked', async () => {
     const form = await ada.get(at('/console/clients?ask=add_spa'));
     assert.match(form.html, /name="trial" type="checkbox" value="yes" checked/);

@@ -44,9 +44,12 @@ async function choicesOf({ call }: Visit): Promise<NonNullable<FormSpec['choices
     call('listClients', { limit: MAX_CHOICES, kind: 'operator' }),
   ]);
   const apis = clients.items.flatMap(({ resource }) => (resource === undefined ? [] : [resource]));
+  const scopes = clients.items.flatMap(({ resource, api_scopes: own = [] }) =>
+    resource === undefined ? [] : own,
+  );
   return {
     ...(groups.next_cursor === undefined && { allowed_groups: groups.items.map(({ name }) => name) }),
-    ...(clients.next_cursor === undefined && { apis }),
+    ...(clients.next_cursor === undefined && { apis, [API_FIELD]: [...new Set(scopes)] }),
   };
 }
 
@@ -169,9 +172,21 @@ function hostOf(id: string): string {
 /** The field of a new single-page application that also registers the redirect URI of the console. */
 const TRIAL_FIELD = 'trial';
 
-function withTrialField(schema: Schema = {}): Schema {
-  const { properties } = schema;
-  return { ...schema, properties: { ...Object(properties), [TRIAL_FIELD]: { type: 'boolean' } } };
+/** The field of a new client with scopes of APIs, which its `scope` gets too. */
+const API_FIELD = 'scopes_of_apis';
+
+function withOwnFields(schema: Schema = {}): Schema {
+  const own = {
+    [TRIAL_FIELD]: { type: 'boolean' },
+    [API_FIELD]: { type: 'array', items: { type: 'string' } },
+  };
+  return { ...schema, properties: { ...Object(schema.properties), ...own } };
+}
+
+function withScopes(scope: unknown, chosen: unknown): { readonly scope?: string } {
+  if (!Array.isArray(chosen) || chosen.length === 0) return {};
+  const typed = typeof scope === 'string' ? scope.split(' ').filter((one) => one !== '') : [];
+  return { scope: [...new Set([...typed, ...chosen])].join(' ') };
 }
 
 function withTrial(uris: unknown, issuer: string): readonly unknown[] {
@@ -189,20 +204,29 @@ const ADDING = Object.entries(NEW_CLIENTS).map(([kind, { first, values, members 
       const secret = members.token_endpoint_auth_method === 'none' ? ['client_secret'] : [];
       const apis = choices.apis?.length === 0 ? ['apis'] : [];
       const own = kind === 'spa' ? [TRIAL_FIELD] : [];
+      const hasScopes = first.includes('scope') && first.includes('apis') && choices[API_FIELD]?.length;
+      const ofApis = hasScopes ? [API_FIELD] : [];
       return {
-        schema: withTrialField(OPERATIONS.addClient.body),
+        schema: withOwnFields(OPERATIONS.addClient.body),
         spec: {
-          first: ['client_id', ...first, ...own],
-          without: [...others, ...secret, ...apis, ...(own.length === 0 ? [TRIAL_FIELD] : [])],
+          first: [
+            'client_id',
+            ...first.flatMap((name) => (name === 'apis' ? [name, ...ofApis] : name)),
+            ...own,
+          ],
+          without: [
+            ...[...others, ...secret, ...apis],
+            ...[TRIAL_FIELD, API_FIELD].filter((name) => ![...own, ...ofApis].includes(name)),
+          ],
           required: first.filter(isNeeded),
-          ofConsole: own,
+          ofConsole: [...own, ...ofApis],
           choices,
         },
         values: { client_id: newClientId(kind), ...values, ...(own.length > 0 && { [TRIAL_FIELD]: true }) },
       };
     },
-    input: ({ [TRIAL_FIELD]: isTried, ...typed }, _, { console: { issuer } }) => ({
-      ...{ ...members, ...typed },
+    input: ({ [TRIAL_FIELD]: isTried, [API_FIELD]: chosen, ...typed }, _, { console: { issuer } }) => ({
+      ...{ ...members, ...typed, ...withScopes(typed.scope, chosen) },
       ...(isTried === true && { redirect_uris: withTrial(typed.redirect_uris, issuer) }),
     }),
     after: keepSecret,

@@ -10,6 +10,8 @@ export const HINTS: typeof en.HINTS = {
   redirect_uris: 'Wohin der Browser nach einer Anmeldung zurückkehren darf.',
   post_logout_redirect_uris: 'Wohin der Browser nach einer Abmeldung zurückkehren darf.',
   scope: 'Durch Leerzeichen getrennt. Die Anwendung kann diese bekommen und keine anderen.',
+  scopes_of_apis:
+    'Ein Access-Token gilt nur dann für eine API, wenn die Anwendung eine Berechtigung der API hat.',
   trial:
     'Die Konsole kann sich dann mit der Anwendung anmelden, und Sie sehen sofort, was sie bekommt. Eine Seite der Konsole wird eine Redirect-URI. Sie können das später beenden.',
   scope_name: 'Eine Berechtigung, wie Anwendungen sie anfordern.',

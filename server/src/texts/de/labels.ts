@@ -31,6 +31,7 @@ export const LABELS: typeof en.LABELS = {
   sign_in_policy: 'Richtlinie für Anmeldungen',
   texts: 'Texte',
   api: 'Zugehörige API',
+  scopes_of_apis: 'Berechtigungen dieser APIs',
   trial: 'Aus dieser Konsole ausprobieren',
   scope_name: 'Berechtigung (Scope)',
   generate: 'Nur ein neues Geheimnis erzeugen',

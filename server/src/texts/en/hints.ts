@@ -11,6 +11,7 @@ const OWN = {
   redirect_uris: 'Where the browser may return after a sign-in.',
   post_logout_redirect_uris: 'Where the browser may return after a sign-out.',
   scope: 'Separated by spaces. The client can get these and no others.',
+  scopes_of_apis: 'An access token is for an API only if the application has a scope of the API.',
   trial:
     'The console can then sign in with the application, so that you see at once what it gets. A page of the console becomes a redirect URI. You can end this later.',
   scope_name: 'One scope, as clients request it.',

@@ -31,6 +31,7 @@ export const LABELS = {
   sign_in_policy: 'Sign-in policy',
   texts: 'Texts',
   api: 'API',
+  scopes_of_apis: 'Scopes of these APIs',
   trial: 'Try it from this console',
   scope_name: 'Scope',
   // Orders
