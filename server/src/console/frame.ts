@@ -258,7 +258,14 @@ for (const menu of document.querySelectorAll('.menu')) {
   const all = document.getElementById('pick-all');
   const picks = document.getElementsByName('picked');
   if (all) all.hidden = false;
+  const count = document.getElementById('picked-count');
+  const show = () => {
+    const picked = Array.from(picks).filter((pick) => pick.checked).length;
+    if (count) count.value = picked === 0 ? '' : '(' + picked + ')';
+  };
   all?.addEventListener('change', () => { for (const pick of picks) pick.checked = all.checked; });
+  count?.form.addEventListener('change', show);
+  addEventListener('pageshow', show);
 }`;
 
 type PageGroup = keyof Texts['console']['pageGroups'];

@@ -296,7 +296,7 @@ export function bulkForm(
 <input type="hidden" name="ask" value="bulk">
 <input type="hidden" name="wish" value="${new URLSearchParams(wish).toString()}">
 ${isUnpicked ? html`${problemLine(words.bulk.unpicked[list], 'unpicked')}\n` : ''}${table}
-<fieldset class="bulk"><legend>${words.bulk.selected}</legend>
+<fieldset class="bulk"><legend>${words.bulk.selected} <output id="picked-count"></output></legend>
 ${acts.map((act) => html`<button id="bulk-${act}" type="submit"${actNamed(list, act)?.isFinal ? html` class="ending"` : ''} name="do" value="${act}">${words.bulk.acts[act]}</button>\n`)}</fieldset>
 </form>`;
 }

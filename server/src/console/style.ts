@@ -170,6 +170,13 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .turning { display: flex; flex-wrap: wrap; gap: .75rem; }
 .turning > .button { width: auto; margin: 0; min-height: 2.75rem; padding: .5rem 1.125rem; }
 .bulk { display: flex; flex-wrap: wrap; gap: .5rem .75rem; margin: 1rem 0 0; padding: 0; border: 0; }
+html:has(input[name=picked]:checked) { scroll-padding-bottom: 7rem; }
+:has(> table input[name=picked]:checked) > .bulk { position: sticky; bottom: 0; z-index: 2; margin-inline: -.5rem; padding: .625rem .5rem .75rem; background: var(--surface); border-top: 1px solid var(--edge); }
+@media (max-width: 40rem) {
+  :has(> table input[name=picked]:checked) > .bulk { flex-wrap: nowrap; overflow-x: auto; }
+  :has(> table input[name=picked]:checked) > .bulk > legend { width: auto; white-space: nowrap; }
+  :has(> table input[name=picked]:checked) > .bulk > button { flex: none; }
+}
 .bulk legend { float: left; width: 100%; margin-bottom: .5rem; padding: 0; font-size: .875rem; color: var(--muted); }
 .bulk button { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .9375rem; }
 .data { width: 100%; border-collapse: collapse; table-layout: fixed; font-size: .9375rem; }
