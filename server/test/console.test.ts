@@ -671,7 +671,8 @@ describe('users and clients', () => {
     const leaving = await browser.get(`${set.url}/console/users?ask=bulk&do=leave${picked}`);
     assert.deepEqual(
       [...leaving.html.matchAll(/<option value="([^"]*)"/g)].map(([, name]) => name),
-      ['admins', 'several'],
+      ['', 'admins', 'several'],
+      'no group is chosen at first',
     );
     const left = await browser.get(`${set.url}/console/users?ask=bulk&do=leave${picked}&group=several`);
     assert.match(left.html, /<h1>Remove several 1 from a group\?<\/h1>/);
