@@ -60,7 +60,10 @@ async function run(): Promise<PostgresDiskFullReport> {
   await until('a token is refused', async () => (await issue()).status === 503);
   const during = await health();
   const isRead = (await introspect(server.url, token)).active === true;
-  const line = server.log().find(({ event }) => event === 'unhealthy');
+  const found = () => server.log().find(({ event }) => event === 'unhealthy');
+  // The line may arrive after the response.
+  await until('the log says what is wrong', async () => found() !== undefined);
+  const line = found();
   rmSync(filler);
   await until('the server is ready', async () => (await health()) === 200);
   const said = { trouble: line?.trouble, message: (line?.cause as Error | undefined)?.message };

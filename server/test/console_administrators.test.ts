@@ -66,6 +66,9 @@ describe('the group of administrators', () => {
     const question = await browser.submit(await at('users?ask=add'), fields);
     assert.match(question.html, /<h1>Add dot as an administrator\?<\/h1>/);
     assert.equal(await set.instance.people.byName('dot'), undefined);
+    assert.ok(!question.html.includes(fields.password), 'no page contains the password');
+    const unsealed = { do: 'add', ...confirmed, password: 'another long phrase' };
+    assert.match((await browser.submit(question, unsealed)).html, /This took too long\. Type it again/);
     const added = await browser.submit(question, { do: 'add', ...confirmed });
     assert.match(unescaped(added.html), /dot is now an administrator/);
     assert.deepEqual((await set.instance.people.byName('dot'))?.groups, ['admins']);

@@ -1,5 +1,6 @@
 // What administrators can do on a page of the console: each act performs one operation, by a button, after a question or
 // with a form. A page declares its acts; everything else follows from the operations (ADR 189).
+import { isJsonObject } from '@grantd/core/options';
 import { html } from 'hono/html';
 import { requireInputOf, type Versioned } from '../admin/in_process.ts';
 import { InvalidInput, OperationRefused, type ValueProblem } from '../admin/operation_refused.ts';
@@ -12,6 +13,7 @@ import { type Html, icon } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import {
+  type Field,
   type FormSpec,
   fieldsOf,
   ownValue,
@@ -185,12 +187,17 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
   if (act.form === undefined) return perform(visit, own, act, given, {});
   const opened = await open(visit, act, given);
   const { fields, spec, stored } = opened;
+  const isConfirmed = form.get('confirmed') === 'yes';
+  const lost = isConfirmed ? await openSecrets(visit, fields) : [];
+  form.delete('confirmed');
   const sent =
     stored === undefined ? readNew(fields, form, spec) : readChange(fields, form, stored.document, spec);
   const again = (problems: Problems, more: Partial<Again> = {}) =>
     renderForm(visit, own, name, given, opened, { typed: form, problems, ...more });
   const nothingChanged = () =>
     toConsole(c, pages, session, urlOf(view.base, own.page, given), 'nothing_changed');
+  if (lost.length > 0)
+    return again(new Map(lost.map((field) => [field, { reason: 'typed_again' }])), { status: 400 });
   // Before everything else, so that no question is about changes of others.
   if (stored !== undefined && form.get('shown') !== stored.version) {
     const digests = (await visit.console.openedForms.of(form))?.digests ?? {};
@@ -205,7 +212,6 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
   }
   if (stored !== undefined && Object.keys(sent.input).length === 0) return nothingChanged();
   const { asks } = act;
-  const isConfirmed = form.get('confirmed') === 'yes';
   try {
     const special = isConfirmed ? undefined : await act.special?.(visit, given, sent.input);
     if (special !== undefined || (typeof asks === 'function' && asks(sent.input) && !isConfirmed)) {
@@ -492,6 +498,7 @@ async function renderConfirmation(
       ],
     ];
   });
+  await sealSecrets(visit, fields);
   const typed = [...form].filter(([field]) => !['form_token', 'do', 'confirmed'].includes(field));
   const shown: QuestionView = {
     ...view,
@@ -508,6 +515,35 @@ async function renderConfirmation(
     typed: [...typed, ['do', name], ['confirmed', 'yes']],
   };
   return renderPage(c, questionPage(shown, setting));
+}
+
+/** For how long a question keeps what was typed into fields of secrets. Milliseconds */
+const SECRETS_KEPT_MS = 30 * 60 * 1000;
+
+/** Seals the typed secrets, so that the page of the question contains none. */
+async function sealSecrets({ form, session, console: { tokens, pages } }: Visit, fields: readonly Field[]) {
+  const endsAtMs = pages.clock() + SECRETS_KEPT_MS;
+  for (const { name } of fields.filter(({ kind }) => kind === 'secret')) {
+    const secret = form.get(name) ?? '';
+    if (secret !== '') form.set(name, await tokens.seal({ secret, sessionId: session.id, endsAtMs }));
+  }
+}
+
+/** Opens what `sealSecrets` has sealed for this session. @returns the names of those that it has not, or too long ago */
+async function openSecrets(
+  { form, session, console: { tokens, pages } }: Visit,
+  fields: readonly Field[],
+): Promise<readonly string[]> {
+  const lost: string[] = [];
+  for (const { name } of fields.filter(({ kind }) => kind === 'secret')) {
+    const sealed = form.get(name) ?? '';
+    const opened = await tokens.open(sealed);
+    const isOwn = isJsonObject(opened) && opened.sessionId === session.id;
+    const isKept = isOwn && typeof opened.secret === 'string' && Number(opened.endsAtMs) > pages.clock();
+    if (sealed !== '') form.set(name, isKept ? String(opened.secret) : '');
+    if (sealed !== '' && !isKept) lost.push(name);
+  }
+  return lost;
 }
 
 export interface QuestionView extends ConsoleView {

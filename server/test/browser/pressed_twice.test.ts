@@ -304,8 +304,8 @@ async function shownIn(page: ChromiumPage): Promise<Shown> {
   return { url, html: await page.content().catch(() => '') };
 }
 
-/** Buttons that send a file, or what follows from one. console_files.test.ts presses them twice. */
-const OF_FILES = ['import-check', 'import-run', 'apply-plan', 'apply-secrets', 'apply-run'];
+/** Buttons that send a file, or what follows from one. console_files.test.ts presses those twice that change something. */
+const OF_FILES = ['import-check', 'import-replan', 'import-run', 'apply-plan', 'apply-secrets', 'apply-run'];
 
 const TEXTS = [
   /<title>([\s\S]*?)<\/title>/g,

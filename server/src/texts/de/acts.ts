@@ -387,6 +387,7 @@ export const FORMS: typeof en.FORMS = {
   },
   problems: {
     missing: 'Hier wird ein Wert gebraucht.',
+    typed_again: 'Das hat zu lange gedauert. Geben Sie es noch einmal ein.',
     no_integer: 'Geben Sie eine ganze Zahl ein.',
     no_time: 'Geben Sie einen Zeitpunkt wie 2026-01-31 12:00 (UTC) ein.',
     no_json: 'Das ist kein JSON.',

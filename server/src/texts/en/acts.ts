@@ -392,6 +392,7 @@ export const FORMS = {
   },
   problems: {
     missing: 'A value is needed here.',
+    typed_again: 'This took too long. Type it again.',
     no_integer: 'Enter a whole number.',
     no_time: 'Enter a time such as 2026-01-31 12:00 (UTC).',
     no_json: 'This is not JSON.',
