@@ -1,4 +1,4 @@
-// Whoever sends wrong values sees all of them in one answer, each at its field.
+// One answer names all wrong values of an input, each at its field.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Schema } from '../src/admin/schema.ts';
