@@ -24,7 +24,7 @@ import { searchPage } from '../../src/console/search.ts';
 import { secretsPage } from '../../src/console/secrets.ts';
 import { supportPage } from '../../src/console/support.ts';
 import { type ExplainedView, explainedPage, revokeTokenPage, tokensPage } from '../../src/console/tokens.ts';
-import { endedPage, failedPage, foreignPage, resultPage } from '../../src/console/try_here.ts';
+import { endedPage, failedPage, foreignPage, resultPage } from '../../src/console/trial_pages.ts';
 import { USERS, userPage, usersPage } from '../../src/console/users.ts';
 import type { Sample as HistorySample } from '../../src/monitoring/history.ts';
 import { applicationsPage, endAccessPage } from '../../src/pages/account/applications.ts';
