@@ -40,7 +40,7 @@ describe('files in the console', () => {
     upload(ada, '/console/import', file, { do: 'check', format: 'grantd', ...fields });
   const counts = ({ html }: Page) =>
     Object.fromEntries(
-      [...html.matchAll(/<dt>([^<]*)<\/dt><dd>([^<]*)<\/dd>/g)].map(([, name, value]) => [name, value]),
+      [...html.matchAll(/<dt>([^<]*)<\/dt><dd>(.*?)<\/dd>/g)].map(([, name, value]) => [name, value]),
     );
 
   test('an import is planned, done once, and reported; nothing is stored before', async () => {
@@ -284,6 +284,37 @@ clients:
     for (const id of ['good', 'short'])
       assert.equal((await own.instance.storage.clients.get(id))?.secrets?.length, 1);
     assert.equal(own.log().includes('tiny7'), false);
+  });
+
+  test('plans name who becomes or stops being an administrator, and their buttons are red', async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `new${String(index).padStart(2, '0')}`);
+    for (const name of ['eve', ...names.slice(0, 2)]) await own.addUser(name);
+    const subject = (await own.addUser('dan', ['admins'])).subject;
+    const RED = / type="submit" class="final"/;
+    const MAKES = 'make other users administrators.';
+    const file = (members: readonly string[]) => `groups:\n  admins: { members: [${members}] }\n`;
+    const joining = await plan(file(['ada', 'dan', 'eve']));
+    assert.match(joining.html, RED);
+    assert.equal(counts(joining)['New administrators'], '1 user: <bdi>eve</bdi>');
+    assert.ok(unescaped(joining.html).includes(MAKES), joining.html);
+    const leaving = await plan(file(['ada', 'eve']), { prune: 'yes' });
+    assert.equal(counts(leaving)['No longer administrators'], '1 user: <bdi>dan</bdi>');
+    assert.match(leaving.html, /They are no longer administrators and cannot open this console/);
+    assert.doesNotMatch((await plan(file(['ada', 'dan']))).html, /class="final"|administrators<\/dt>/);
+
+    const users = lines(
+      ...names.map((username) => ({ username, groups: ['admins'] })),
+      { username: 'dan', subject, groups: [] },
+      { username: 'ada', groups: ['admins'], claims: { nickname: 'Ada' } },
+    );
+    const imported = await check(users, { allow_administrators: 'yes', update: 'yes' });
+    assert.equal(
+      counts(imported)['New administrators'],
+      `12 users: <bdi>${names.slice(0, 10).join(', ')} …</bdi>`,
+    );
+    assert.ok(unescaped(imported.html).includes(MAKES), imported.html);
+    assert.match(imported.html, RED);
+    assert.doesNotMatch((await check(users)).html, /class="final"/);
   });
 
   test('pruning names what is removed, and the button is red', async () => {

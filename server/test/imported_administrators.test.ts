@@ -1,4 +1,4 @@
-// What the command that imports users knows of the administrators (ADR 207).
+// What commands that import users and apply files know of the administrators (ADR 207).
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { Workbench } from './harness/program.ts';
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-test('the command knows the group of the administrators by --admin-group, and says so if it does not', async () => {
+test('commands know the administrators by --admin-group, name them in plans, and say if they do not', async () => {
   const folder = await workbench.home();
   const server = await workbench.start(folder, ['--demo']);
   await server.stop();
@@ -27,6 +27,40 @@ test('the command knows the group of the administrators by --admin-group, and sa
   assert.equal(known.code, 1);
   assert.match(known.stderr, /admins is the group of the administrators: use --allow-administrators/);
   const flags = ['--admin-group', 'admins', '--allow-administrators'];
-  for (const quiet of [await importing('cyd', { groups: ['admins'] }, ...flags), await importing('dan', {})])
+  const planned = await importing('cyd', { groups: ['admins'] }, ...flags, '--dry-run');
+  assert.match(
+    planned.stdout,
+    /^would become administrators, who can change everything on this server: cyd$/m,
+  );
+  const done = await importing('cyd', { groups: ['admins'] }, ...flags);
+  assert.match(done.stdout, /^are now administrators, who can change everything on this server: cyd$/m);
+  for (const quiet of [done, await importing('dan', {})])
     assert.deepEqual([quiet.code, quiet.stderr], [0, '']);
+
+  const applying = async (members: string, ...own: readonly string[]) => {
+    writeFileSync(join(folder, 'grantd.yaml'), `groups: { admins: { members: ${members} } }\n`);
+    return grantd(folder, ['apply', '-f', 'grantd.yaml', '--dry-run', '--prune', ...own]);
+  };
+  const untold = await applying('[ada, dan]');
+  assert.match(untold.stderr, /does not know the group of the administrators/);
+  assert.doesNotMatch(untold.stdout, /administrators/);
+  const plan = await applying('[ada, dan]', '--admin-group', 'admins');
+  assert.deepEqual(
+    [plan.stderr, plan.stdout.match(/^would .*$/gm)],
+    [
+      '',
+      [
+        'would become administrators, who can change everything on this server: dan',
+        'would stop being administrators: cyd',
+      ],
+    ],
+  );
+  const { administrators } = JSON.parse(
+    (await applying('[ada, dan]', '--admin-group', 'admins', '--json')).stdout,
+  );
+  assert.deepEqual(administrators, {
+    become: { count: 1, usernames: ['dan'] },
+    stop: { count: 1, usernames: ['cyd'] },
+  });
+  assert.doesNotMatch((await applying('[ada, cyd]', '--admin-group', 'admins')).stdout, /administrators/);
 });

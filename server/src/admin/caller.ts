@@ -1,11 +1,12 @@
 // Who performs an operation, and the rules about administrators. Operations ask the caller, and faces make one.
 import type { ClientRecord, NewClient } from '@grantd/core';
 import { ConditionBroken, isNoMember, isRevision, under } from '../data/conditions.ts';
+import { nameKey } from '../data/names.ts';
 import type { People, Person } from '../data/people.ts';
 import { ADMIN_SCOPES, type AdminScope, EXPLAINED_SCOPES, isAdminScope } from '../instance/admin_access.ts';
 import type { ActorKind } from '../log/log.ts';
 import { OperationRefused } from './operation_refused.ts';
-import type { Warn } from './warning.ts';
+import { type Warn, Warning } from './warning.ts';
 
 /** Users who can have one verified address, at most. */
 const MOST_OWNERS = 100;
@@ -33,6 +34,7 @@ export class Caller {
   readonly warn: Warn;
   readonly #scopes: ReadonlySet<string>;
   readonly #adminGroup: string | undefined;
+  readonly #adminGroupKey: string | undefined;
 
   constructor({ actor, scopes, adminGroup, ...facts }: CallerFacts) {
     this.actor = actor;
@@ -41,6 +43,7 @@ export class Caller {
     this.warn = facts.warn ?? (() => {});
     this.#scopes = new Set(scopes);
     this.#adminGroup = adminGroup;
+    this.#adminGroupKey = adminGroup === undefined ? undefined : nameKey(adminGroup);
   }
 
   /** A client of the admin API, perhaps for a user. @param scopes those of the token that the client still has */
@@ -100,9 +103,14 @@ export class Caller {
     this.requireScopes(EVERY_SCOPE);
   }
 
-  /** Whether this is the group of administrators. */
+  /** Warns a command that cannot tell whether users become administrators. The configuration of a server does. */
+  warnIfAdminGroupUnknown(): void {
+    if (this.isOnMachine && this.#adminGroup === undefined) this.warn(new Warning('admin_group_unknown'));
+  }
+
+  /** Whether a name, as stored or as typed, is that of the group of administrators. */
   isAdminGroup(name: string): boolean {
-    return name === this.#adminGroup;
+    return name === this.#adminGroup || nameKey(name) === this.#adminGroupKey;
   }
 
   isAdministrator({ groups = [] }: Pick<Person, 'groups'>): boolean {

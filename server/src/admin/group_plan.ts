@@ -13,6 +13,7 @@ import {
 } from './groups.ts';
 import { type OperationParts, requireReachable } from './operation.ts';
 import { refusedBy } from './operation_refused.ts';
+import { optional } from './schema.ts';
 import {
   type Change,
   changedMeanwhile,
@@ -64,7 +65,9 @@ export async function planGroup(
   if (before !== undefined && differences.length === 0) return { changes: [undefined] };
   // With its policy or members, others could become what only the members of a group are.
   if (differences.some((difference) => difference.name !== 'description')) parts.caller.requireGroup(name);
-  const takesAdministrators = leaving.length > 0 && parts.caller.isAdminGroup(name);
+  if (joining.length + leaving.length > 0) parts.caller.warnIfAdminGroupUnknown();
+  const isOfAdministrators = parts.caller.isAdminGroup(name);
+  const takesAdministrators = leaving.length > 0 && isOfAdministrators;
   // If the file leaves one, a file that is applied at the same time does not take this one.
   const keepsOne =
     takesAdministrators && (await administratorsOf(parts).whoSignIn(wanted).next()).done !== true;
@@ -83,7 +86,11 @@ export async function planGroup(
     if (takesAdministrators) for (const warning of await administratorWarnings(parts)) warn(warning);
   };
   const action = before === undefined ? 'add' : 'change';
-  return { changes: [{ action, kind: 'group', name, members: differences, perform }] };
+  const administrators = isOfAdministrators
+    ? { become: namesOf(joining), stop: namesOf(leaving) }
+    : undefined;
+  const change = { action, kind: 'group', name, members: differences, perform } as const;
+  return { changes: [{ ...change, ...optional('administrators', administrators) }] };
 }
 
 /** Members of a group other than these users. */
@@ -98,15 +105,16 @@ async function others(
   return found;
 }
 
-export function groupRemoval(parts: PlanParts, { name }: Group): Change {
+export async function groupRemoval(parts: PlanParts, { name }: Group): Promise<Change> {
+  const administrators = parts.caller.isAdminGroup(name)
+    ? { become: [], stop: (await others(parts, name, [])).map((person) => person.name) }
+    : undefined;
   return {
-    action: 'remove',
-    kind: 'group',
-    name,
-    members: [],
+    ...{ action: 'remove', kind: 'group', name, members: [] },
+    ...optional('administrators', administrators),
     async perform(warn) {
       if (!(await parts.groups.remove(name))) throw changedMeanwhile(`the group ${name}`);
-      if (parts.caller.isAdminGroup(name)) warn(new Warning('admin_group_removed'));
+      if (administrators !== undefined) warn(new Warning('admin_group_removed'));
     },
   };
 }

@@ -131,16 +131,18 @@ export interface MemberOutcome {
   readonly revoked?: readonly string[];
 }
 
+type RightsParts = OperationParts & Pick<AdminParts, 'caller'>;
+
 /** Adds a user to a group. Warns if the user becomes an administrator, or if applications do not see their groups. */
 export async function joinGroup(
-  parts: OperationParts,
+  parts: RightsParts,
   group: Group,
   person: Person,
   warn: Warn,
 ): Promise<MemberOutcome> {
   const { name, subject } = person;
   const changed = await parts.groups.addMember({ subject, group: group.name }, parts.clock());
-  if (changed && group.name === parts.configuration.settings.adminGroup)
+  if (changed && parts.caller.isAdminGroup(group.name))
     warn(new Warning('administrator_added', name, group.name));
   if (Object.hasOwn(person.claims, 'groups')) warn(new Warning('groups_hidden', name));
   return { name, changed };
@@ -151,14 +153,14 @@ export async function joinGroup(
  * an administrator.
  */
 export async function leaveGroup(
-  parts: OperationParts,
+  parts: RightsParts,
   group: Group,
   person: Person,
   warn: Warn,
 ): Promise<MemberOutcome> {
   const { name, subject } = person;
   const ended = await new AccessEnding(parts).leaveGroup({ subject, group: group.name });
-  if (ended !== undefined && group.name === parts.configuration.settings.adminGroup)
+  if (ended !== undefined && parts.caller.isAdminGroup(group.name))
     warn(new Warning('administrator_removed', name, group.name));
   return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
 }
@@ -219,11 +221,7 @@ export async function takingWays<T>(
  * @param work one write
  * @throws {OperationRefused} no administrator who can sign in would be left, or the caller may not. Nothing was changed
  */
-export function takingPerson<T>(
-  parts: OperationParts & Pick<AdminParts, 'caller'>,
-  person: Person,
-  work: () => Promise<T>,
-): Promise<T> {
+export function takingPerson<T>(parts: RightsParts, person: Person, work: () => Promise<T>): Promise<T> {
   const { caller, issuer } = parts;
   // Without every scope, the caller may not change the group either.
   if (!caller.keepsAdministrator || !caller.hasEveryScope) return caller.changePerson(issuer, person, work);
@@ -256,10 +254,7 @@ export async function administratorWarnings(parts: OperationParts): Promise<read
 }
 
 /** Warns a caller who has perhaps just taken the last administrator. @param left groups that have lost a member */
-export async function warnIfNoneIsLeft(
-  parts: OperationParts & Pick<AdminParts, 'caller'>,
-  left: readonly string[] = [],
-): Promise<void> {
+export async function warnIfNoneIsLeft(parts: RightsParts, left: readonly string[] = []): Promise<void> {
   const { caller } = parts;
   if (caller.keepsAdministrator || !left.some((group) => caller.isAdminGroup(group))) return;
   for (const warning of await administratorWarnings(parts)) caller.warn(warning);

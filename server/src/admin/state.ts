@@ -1,5 +1,6 @@
 // Groups, clients, APIs and scope texts as a whole, as in the file of `grantd apply`.
 import type { AdminScope } from '../instance/admin_access.ts';
+import { ADMINISTRATOR_CHANGES, AdministratorCounts } from './administrator_changes.ts';
 import { consequencesOfAll, STATE_CONSEQUENCES } from './client_consequences.ts';
 import { newSecret } from './client_documents.ts';
 import { type DesiredState, type FileProblem, readDesiredState } from './desired_state.ts';
@@ -13,6 +14,7 @@ import {
   named,
   object,
   oneOf,
+  optional,
   type Schema,
   text,
   texts,
@@ -73,6 +75,7 @@ const CHANGE = object({
 const plan = {
   changes: list(CHANGE, 'The changes, in the order in which the server makes them.'),
   unchanged: count('Number of groups, clients and scope texts that need no change.'),
+  'administrators?': ADMINISTRATOR_CHANGES,
 } as const;
 const STATE_PLAN = named('StatePlan', object({ ...plan, 'consequences?': STATE_CONSEQUENCES }));
 export type PlanView = ValueOf<typeof STATE_PLAN>;
@@ -152,7 +155,16 @@ async function planOf(
 }
 
 function planView({ changes, unchanged }: Plan): PlanView {
-  return { changes: changes.map(({ perform: _, client: __, ...shown }) => shown), unchanged };
+  const counts = new AdministratorCounts();
+  for (const { become, stop } of changes.flatMap((change) => change.administrators ?? [])) {
+    counts.add('become', become);
+    counts.add('stop', stop);
+  }
+  return {
+    changes: changes.map(({ perform: _, client: __, administrators: ___, ...shown }) => shown),
+    unchanged,
+    ...optional('administrators', counts.changes),
+  };
 }
 
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,7 @@
 // Changes that lead from a database to a file, and what plans of all kinds share.
 import type { ClientRecord, NewClient } from '@grantd/core';
 import { Refused } from '../config/refused.ts';
+import type { AdministratorChange } from './administrator_changes.ts';
 import type { Members } from './client_metadata.ts';
 import type { AdminParts, OperationParts } from './operation.ts';
 import type { Warn } from './warning.ts';
@@ -32,6 +33,8 @@ export interface ClientChange {
 export interface Change extends ShownChange {
   /** Of a stored client, whose tokens it can end. */
   readonly client?: ClientChange;
+  /** The usernames of those who become administrators, or stop being ones. */
+  readonly administrators?: Readonly<Record<AdministratorChange, readonly string[]>>;
   /** @throws {Refused} it was changed in the meantime */
   perform(warn: Warn): Promise<void>;
 }

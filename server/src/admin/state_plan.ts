@@ -108,7 +108,7 @@ export async function planFor(
         path: ['groups'],
         problem: `the group of administrators, ${group.name}, cannot be removed`,
       });
-    else if (user === undefined) changes.push(groupRemoval(parts, group));
+    else if (user === undefined) changes.push(await groupRemoval(parts, group));
     else problems.push({ path: ['groups'], problem: `the client ${user.id} is for the group ${group.name}` });
   }
   if (problems.length > 0) return { problems };

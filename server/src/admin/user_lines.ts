@@ -1,5 +1,4 @@
 // Imports and exports of users, a JSON object per line.
-import { nameKey } from '../data/names.ts';
 import { withoutOwnClaims } from '../data/people.ts';
 import { newIdentifier } from '../data/tables.ts';
 import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
@@ -7,6 +6,11 @@ import type { ConvertOptions } from '../people/exports/conversion.ts';
 import { convertUser, type ImportFormat, LINE_FORMATS } from '../people/exports/formats.ts';
 import { type LineReport, type NumberedLine, type Outcome, PeopleImport } from '../people/import.ts';
 import { SessionEnding } from '../people/sessions.ts';
+import {
+  ADMINISTRATOR_CHANGES,
+  type AdministratorChanges,
+  AdministratorCounts,
+} from './administrator_changes.ts';
 import { requireGroup, takingWays } from './groups.ts';
 import { type AdminParts, MAX_LINES, type OperationParts, stream } from './operation.ts';
 import {
@@ -27,7 +31,6 @@ import {
 } from './schema.ts';
 import { type Listed, languageOf, pagesOf } from './user_rules.ts';
 import { claims, GROUP_FILTER, groupNames, username } from './users.ts';
-import { Warning } from './warning.ts';
 
 // ── Schemas ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -80,6 +83,10 @@ const lineReport = object(
       'imported: the server added the user. updated: it changed the existing user. unchanged: the user is already as in the line. skipped: the line is not about a user. exists: the user exists and differs from the line, but the parameter update is not true. failed: the line cannot be imported.',
     ),
     'subject?': text('The subject identifier of the user.'),
+    'administrator?': oneOf(
+      ['become', 'stop'],
+      'become: the line makes the user an administrator. stop: it ends that the user is one. Absent if neither.',
+    ),
     'reason?': text('Why the line was not imported, in words.'),
     'warnings?': texts(
       'What the line says and the server leaves out, such as claims of a wrong type. Absent if nothing is left out.',
@@ -98,6 +105,7 @@ const summary = object(
     skipped: outcome('skipped'),
     exists: outcome('exists'),
     failed: outcome('failed'),
+    'administrators?': ADMINISTRATOR_CHANGES,
   },
   { description: 'The last line, with the summary:' },
 );
@@ -139,9 +147,15 @@ export class ImportCounts {
     exists: 0,
     failed: 0,
   };
+  readonly #administrators = new AdministratorCounts();
 
-  count({ outcome }: Pick<LineReport, 'outcome'>): void {
+  count({ outcome, administrator, username = '' }: LineReport): void {
     this.byOutcome[outcome] += 1;
+    if (administrator !== undefined) this.#administrators.add(administrator, [username]);
+  }
+
+  get administrators(): AdministratorChanges | undefined {
+    return this.#administrators.changes;
   }
 }
 
@@ -220,7 +234,7 @@ async function* numbered(
 
 /** Why a caller may not import a line: it would get further than its own rights. */
 async function refusalOf(
-  { caller, people, configuration }: AdminParts,
+  { caller, people }: AdminParts,
   updates: boolean,
   { username: name, claims: given, groups, disabled }: Extract<NumberedLine['read'], { claims: unknown }>,
 ): Promise<string | undefined> {
@@ -229,12 +243,9 @@ async function refusalOf(
     return 'claims: groups: applications would see it instead of the user’s groups';
   if (groups !== undefined && !caller.has(['grantd:groups:write']))
     return 'groups: the token needs the scope grantd:groups:write';
-  const { adminGroup } = configuration.settings;
-  if (adminGroup === undefined) return undefined;
-  const isAdministrators = (group: string) => nameKey(group) === nameKey(adminGroup);
-  const isJoining = groups?.some(isAdministrators) === true;
+  const isJoining = caller.isAdministrator({ groups: groups ?? [] });
   const person = updates ? await people.byName(name) : undefined;
-  const isAdministrator = person?.groups?.some(isAdministrators) === true;
+  const isAdministrator = person !== undefined && caller.isAdministrator(person);
   if ((isJoining || isAdministrator) && !caller.hasEveryScope)
     return 'the token needs every scope to change an administrator';
   if (!(await caller.mayHaveAddress(people, given)))
@@ -256,7 +267,6 @@ async function importUsers(
   const { dry_run: isDryRun = false, create_groups: createsGroups = false, update: updates = false } = input;
   const { allow_administrators: allowsAdministrators = false } = input;
   const { caller } = parts;
-  const { adminGroup } = parts.configuration.settings;
   const id = newIdentifier();
   if (createsGroups) caller.requireScopes(['grantd:groups:write']);
   const counts = new ImportCounts();
@@ -273,7 +283,8 @@ async function importUsers(
   const work = await PeopleImport.open(
     {
       ...parts,
-      ...{ languageOf, ending: new SessionEnding(parts), adminGroup },
+      ...{ languageOf, ending: new SessionEnding(parts) },
+      isAdminGroup: (name) => caller.isAdminGroup(name),
       changePerson(person, work, { ways, access = false, group = '' } = {}) {
         const takesAccess = access || caller.isAdminGroup(group);
         const change = () =>
@@ -285,12 +296,12 @@ async function importUsers(
     },
     wish,
   );
-  let isWarned = adminGroup !== undefined || allowsAdministrators || !caller.isOnMachine;
+  let isWarned = allowsAdministrators;
   async function* flushing(): AsyncGenerator<NumberedLine> {
     for await (const one of numbered(parts, input, lines)) {
       await flush();
       if (!isWarned && 'groups' in one.read) {
-        caller.warn(new Warning('admin_group_unknown'));
+        caller.warnIfAdminGroupUnknown();
         isWarned = true;
       }
       yield one;
@@ -302,7 +313,10 @@ async function importUsers(
     // What was reported is durable, also if the import stops.
     await flush();
   }
-  await write({ import: id, dry_run: isDryRun, ...counts.byOutcome });
+  await write({
+    ...{ import: id, dry_run: isDryRun, ...counts.byOutcome },
+    ...optional('administrators', counts.administrators),
+  });
 }
 
 /** The same pages. Asks before each whether the caller may still read. */

@@ -1,11 +1,11 @@
 import { dirname, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
+import { administratorsInWords } from '../admin/administrator_changes.ts';
 import { consequencesInWords, endsOrNarrows } from '../admin/client_consequences.ts';
 import { isUsableSecret, SECRET_FORM } from '../admin/client_rules.ts';
 import { type DesiredState, type FileProblem, schemaOfFile } from '../admin/desired_state.ts';
 import { InvalidInput } from '../admin/operation_refused.ts';
-import { optional } from '../admin/schema.ts';
 import type { PlanView } from '../admin/state.ts';
 import { pathIn, type StateFile, stateIn } from '../admin/state_file.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
@@ -34,7 +34,7 @@ interface ApplyFlags extends GivenFlags {
 export function applyCommand(): Command {
   return administrationFlags(
     new Command('apply').description('set up groups, clients, APIs and scope texts from a YAML or JSON file'),
-    ['create'],
+    ['create', 'adminGroup'],
   )
     .option('-f, --file <FILE>', 'the file; - reads standard input')
     .option('--dry-run', 'print the changes and make none')
@@ -129,25 +129,23 @@ async function apply(
   const order = { state: content, secrets: Object.fromEntries(secrets), prune };
   const applied = async (version: string) => {
     const { document } = await admin.versioned('applyState', order, version).finally(endProgress);
-    warn(document.warnings);
-    return document;
+    const { warnings, ...plan } = document;
+    warn(warnings);
+    return plan;
   };
   try {
     const planned = mode === 'apply' ? undefined : await admin.versioned('planState', order);
-    const { changes, unchanged } = planned?.document ?? (await applied('*'));
-    const consequences = planned?.document.consequences;
-    const isSure =
-      planned === undefined ||
-      (mode === 'ask' &&
-        (await isConfirmed({ changes, unchanged, ...optional('consequences', consequences) })));
+    const plan: PlanView = planned?.document ?? (await applied('*'));
+    const { changes, unchanged } = plan;
+    const isSure = planned === undefined || (mode === 'ask' && (await isConfirmed(planned.document)));
     if (isSure && planned !== undefined && changes.length > 0) await applied(planned.version);
     const summary = `${counted(changes.length, 'change')}, ${unchanged} unchanged`;
     const isDone = isSure || changes.length === 0;
     if (mode === 'ask') console.log(isDone ? `done: ${summary}` : 'nothing was changed');
     else
-      printOne(parts, { applied: isSure, unchanged, changes, ...optional('consequences', consequences) }, [
+      printOne(parts, { applied: isSure, ...plan }, [
         ...changes.flatMap(linesOf),
-        ...endingsOf(consequences),
+        ...(isSure ? [] : dangersOf(plan)),
         isSure ? `done: ${summary}` : `not applied: ${summary}`,
       ]);
   } catch (error) {
@@ -157,9 +155,10 @@ async function apply(
 }
 
 /** Shows the plan on the terminal and asks. */
-async function isConfirmed({ changes, unchanged, consequences }: PlanView): Promise<boolean> {
+async function isConfirmed(plan: PlanView): Promise<boolean> {
+  const { changes, unchanged } = plan;
   if (changes.length === 0) return true;
-  console.log([...changes.flatMap(linesOf), ...endingsOf(consequences), `${unchanged} unchanged`].join('\n'));
+  console.log([...changes.flatMap(linesOf), ...dangersOf(plan), `${unchanged} unchanged`].join('\n'));
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(`Make ${counted(changes.length, 'change')}? [y/N] `);
   terminal.close();
@@ -170,9 +169,12 @@ export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** What a plan ends, if it can end something. */
-function endingsOf(consequences: PlanView['consequences']): readonly string[] {
-  return consequences !== undefined && endsOrNarrows(consequences) ? consequencesInWords(consequences) : [];
+/** Whom a plan makes an administrator, and what it ends, if it can end something. */
+function dangersOf({ administrators, consequences }: PlanView): readonly string[] {
+  return [
+    ...administratorsInWords(administrators, 'planned'),
+    ...(consequences !== undefined && endsOrNarrows(consequences) ? consequencesInWords(consequences) : []),
+  ];
 }
 
 const SIGNS = { add: '+', change: '~', remove: '-' } as const;

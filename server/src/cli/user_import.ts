@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createWriteStream, rmSync, type WriteStream } from 'node:fs';
 import type { Command } from 'commander';
+import { administratorsInWords } from '../admin/administrator_changes.ts';
 import { LeftOut } from '../admin/left_out.ts';
+import { optional } from '../admin/schema.ts';
 import { type ImportOrder, importLines } from '../admin/user_import.ts';
 import { ImportCounts } from '../admin/user_lines.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
@@ -206,8 +208,11 @@ async function importPeople(parts: AdministrationParts, wish: ImportWish): Promi
   endProgress();
   const { imported, updated, unchanged, skipped, exists, failed } = counts.byOutcome;
   const would = wish.isDryRun ? 'would be ' : '';
-  printOne(parts, { import: id, dryRun: wish.isDryRun, ...counts.byOutcome }, [
+  const { administrators } = counts;
+  const found = { ...counts.byOutcome, ...optional('administrators', administrators) };
+  printOne(parts, { import: id, dryRun: wish.isDryRun, ...found }, [
     `${imported} ${would}imported, ${updated} ${would}updated, ${unchanged + skipped} skipped, ${exists + failed} refused`,
+    ...administratorsInWords(administrators, wish.isDryRun ? 'planned' : 'done'),
     ...(imported > 0 && !wish.isDryRun ? [`identifier of the import: ${id}`] : []),
   ]);
   for (const text of leftOut.lines()) console.error(`grantd: ${text}`);

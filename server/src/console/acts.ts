@@ -77,8 +77,12 @@ export interface Act {
   readonly mayEnd?: true;
   /** What the title names besides the thing. */
   readonly names?: (visit: Visit, given: Given, values: Values) => Promise<string>;
-  /** The text of a question that the act has in a special case only, also before a form that else is saved directly. */
-  readonly special?: (visit: Visit, given: Given, values: Values) => Promise<SpecialText | undefined>;
+  /** The question if the act makes or ends administrators, also before a form that else is saved directly. */
+  readonly changesAdministrators?: (
+    visit: Visit,
+    given: Given,
+    values: Values,
+  ) => Promise<AdministratorQuestion | undefined>;
   /** What the question shows. If it is nothing, a form is saved without a question. */
   readonly facts?: (visit: Visit, given: Given, texts: Texts, values: Values) => Promise<readonly Row[]>;
   /** Makes the input, from the parameters and what was typed. Default: both together. */
@@ -95,7 +99,7 @@ export interface Act {
 }
 
 /** Texts of questions that are not those of an act: what makes administrators, and what ends that they are some. */
-export type SpecialText = 'add_administrator' | 'join_administrators' | 'leave_administrators';
+export type AdministratorQuestion = 'add_administrator' | 'join_administrators' | 'leave_administrators';
 
 /** The acts of a page. */
 export interface Acts {
@@ -213,13 +217,13 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
   if (stored !== undefined && Object.keys(sent.input).length === 0) return nothingChanged();
   const { asks } = act;
   try {
-    const special = isConfirmed ? undefined : await act.special?.(visit, given, sent.input);
-    if (special !== undefined || (typeof asks === 'function' && asks(sent.input) && !isConfirmed)) {
+    const rights = isConfirmed ? undefined : await act.changesAdministrators?.(visit, given, sent.input);
+    if (rights !== undefined || (typeof asks === 'function' && asks(sent.input) && !isConfirmed)) {
       const texts = textsIn(visit.setting.language);
       const facts = await act.facts?.(visit, given, texts, sent.input);
       if (facts?.length !== 0) {
         const other = await act.names?.(visit, given, sent.input);
-        const more = { ...optional('special', special), ...optional('other', other), facts: facts ?? [] };
+        const more = { ...optional('rights', rights), ...optional('other', other), facts: facts ?? [] };
         return await renderConfirmation(visit, own, name, given, opened, more);
       }
     }
@@ -461,13 +465,13 @@ async function renderQuestion(visit: Visit, own: Acts, name: string, given: Give
   const { c, setting, view } = visit;
   const act = own.acts[name];
   const facts = (await act?.facts?.(visit, given, textsIn(setting.language), {})) ?? [];
-  const special = await act?.special?.(visit, given, {});
+  const rights = await act?.changesAdministrators?.(visit, given, {});
   const opened = await sealOpened(visit, own, name, given);
   const shown = {
     ...{ page: own.page, act: name, given, facts, opened },
     name: await own.nameOf(visit, given),
     ...optional('other', await act?.names?.(visit, given, {})),
-    ...optional('special', special),
+    ...optional('rights', rights),
   };
   return renderPage(c, questionPage({ ...view, ...shown, canUndo: act?.canUndo === true }, setting));
 }
@@ -479,7 +483,7 @@ async function renderConfirmation(
   name: string,
   given: Given,
   { fields, spec, stored }: Opened,
-  { facts, ...more }: Pick<QuestionView, 'facts' | 'other' | 'special'>,
+  { facts, ...more }: Pick<QuestionView, 'facts' | 'other' | 'rights'>,
 ): Promise<Response> {
   const { c, setting, view, form } = visit;
   const texts = textsIn(setting.language);
@@ -554,7 +558,7 @@ export interface QuestionView extends ConsoleView {
   /** What the title names besides. */
   readonly other?: string;
   /** What it says instead of the text of the act. */
-  readonly special?: SpecialText;
+  readonly rights?: AdministratorQuestion;
   readonly facts: readonly Row[];
   readonly canUndo?: boolean;
   readonly mayEnd?: boolean;
@@ -568,9 +572,9 @@ export interface QuestionView extends ConsoleView {
 export function questionPage(view: QuestionView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { base, page, act, given, name, facts, typed, opened = '', canUndo = false, mayEnd = false } = view;
-  const { title, text, yes } = actText(page, view.special ?? act, texts);
+  const { title, text, yes } = actText(page, view.rights ?? act, texts);
   const { check, checkEnd } = texts.console.forms;
-  const lead = typed === undefined || view.special !== undefined ? text : mayEnd ? checkEnd : check;
+  const lead = typed === undefined || view.rights !== undefined ? text : mayEnd ? checkEnd : check;
   return questionFrame(setting, {
     title: title(name, view.other ?? ''),
     body: html`${view.isUnsaved ? html`${problemLine(texts.console.forms.unsaved, 'unsaved')}\n` : ''}${lead === undefined ? '' : html`<p>${lead}</p>\n`}${facts.length === 0 ? '' : termList(facts)}

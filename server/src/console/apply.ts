@@ -20,6 +20,7 @@ import { FORM_STYLE } from './forms.ts';
 import { type ConsoleView, consoleFrame, hiddenFields, problemLine, termList, urlOf } from './frame.ts';
 import { fileField } from './import.ts';
 import { KEPT_FILE_MS, MAX_STATE_FILE } from './uploads.ts';
+import { administratorsShown } from './values.ts';
 
 /** Where the file of an administrator is kept between the plan and the changes. */
 const PLACE = 'apply';
@@ -221,7 +222,7 @@ interface PlanView extends ConsoleView {
   readonly isChanged?: boolean;
 }
 
-/** What a file would change: button `apply-run`, red if something is removed or access ends. */
+/** What a file would change: button `apply-run`, red if something is removed, access ends or administrators change. */
 export function applyPlanPage(
   { planned, version, isChanged, ...view }: PlanView,
   setting: PageSetting,
@@ -230,15 +231,16 @@ export function applyPlanPage(
   const { files: words } = texts.console;
   const { changes } = planned;
   const removes = changes.some(({ action }) => action === 'remove');
+  const { administrators } = planned;
   const ends = planned.consequences === undefined ? [] : consequenceRows(planned.consequences, texts);
   return consoleFrame(view, setting, {
     title: words.apply.planned,
     body: html`${isChanged ? html`<p class="caution">${icon('alert')}<span>${words.changed}</span></p>\n` : ''}<p>${changes.length === 0 ? words.apply.nothing : removes ? words.apply.removes : ends.length > 0 ? words.apply.ends : words.apply.plannedText}</p>
 ${changesShown(planned, texts)}
-${ends.length === 0 ? '' : termList(ends)}
+${administratorsShown(administrators, texts)}${ends.length === 0 ? '' : termList(ends)}
 <form method="post" action="${urlOf(view.base, 'apply')}">
 ${hiddenFields(view, { plan: version })}<div class="actions">
-${changes.length === 0 ? '' : html`<button id="apply-run" type="submit" class="${removes || ends.length > 0 ? 'final' : 'primary'}" name="do" value="apply">${words.apply.run}</button>\n`}<a id="apply-again" class="button" href="${urlOf(view.base, 'apply')}">${words.again}</a>
+${changes.length === 0 ? '' : html`<button id="apply-run" type="submit" class="${removes || ends.length > 0 || administrators !== undefined ? 'final' : 'primary'}" name="do" value="apply">${words.apply.run}</button>\n`}<a id="apply-again" class="button" href="${urlOf(view.base, 'apply')}">${words.again}</a>
 </div>
 </form>`,
   });

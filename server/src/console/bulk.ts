@@ -20,7 +20,7 @@ import {
 } from './frame.ts';
 import { isAdminGroup } from './groups.ts';
 import { dataTable, thingUrl } from './lists.ts';
-import { atLeastShown, identifier, type RefusalShown, refusalText } from './values.ts';
+import { atLeastShown, firstNames, identifier, type RefusalShown, refusalText } from './values.ts';
 
 type ActName = keyof Texts['console']['bulk']['acts'];
 
@@ -54,7 +54,7 @@ export async function askBulk(visit: Visit, list: BulkList): Promise<Response> {
     }),
   );
   const shown = { list, does: does as ActName, plans, ...optional('groups', choice) };
-  const isOfAdministrators = group !== '' && (await isAdminGroup(visit, group));
+  const isOfAdministrators = group !== '' && isAdminGroup(visit, group);
   const chosen = group !== '' && { group, isOfAdministrators };
   return renderPage(c, askBulkPage({ ...view, ...shown, ...chosen }, setting));
 }
@@ -216,19 +216,13 @@ function planText({ change, problem }: Plan, does: ActName, said: string, texts:
   ];
   const of = [
     members &&
-      html`${bulk.losesMembers(members.count, formats.number(members.count))}${namesShown(members, texts)}`,
+      html`${bulk.losesMembers(members.count, formats.number(members.count))} ${firstNames(members.names, members.count, texts)}`,
     policy && `${words.signInPolicy}: ${words.policies[policy]}`,
     clients.length === 0 ? undefined : html`${words.clientsFor}: <bdi>${formats.list(clients)}</bdi>`,
   ];
   return html`<b>${said}</b>${ends.filter((fact) => fact !== undefined).map((fact) => html` ${fact}`)}${of
     .filter((fact) => fact !== undefined)
     .map((fact) => html` <p class="detail">${fact}</p>`)}`;
-}
-
-/** The names of some members of a group. */
-function namesShown({ count, names }: NonNullable<Change['members']>, { formats }: Texts): Html {
-  if (names.length === 0) return html``;
-  return html` <bdi>${names.length < count ? `${names.join(', ')} …` : formats.list(names)}</bdi>`;
 }
 
 function refusal(problem: RefusalShown, texts: Texts): Html {

@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import { InvalidInput } from '../admin/operation_refused.ts';
 import { object, text } from '../admin/schema.ts';
 import type { Document } from '../admin/table.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
@@ -37,16 +37,8 @@ export async function subOf({ call }: Pick<Visit, 'call'>, username: unknown): P
 }
 
 /** Whether a name, as it was typed, is that of the group of administrators. */
-export async function isAdminGroup(
-  { call, console: { adminGroup } }: Pick<Visit, 'call' | 'console'>,
-  typed: unknown,
-): Promise<boolean> {
-  try {
-    return (await call('getGroup', { group: String(typed) })).name === adminGroup;
-  } catch (error) {
-    if (error instanceof OperationRefused && error.kind === 'not_found') return false;
-    throw error;
-  }
+export function isAdminGroup({ console: parts, session }: Visit, typed: unknown): boolean {
+  return parts.partsOf(session.person.subject).caller.isAdminGroup(String(typed));
 }
 
 export const GROUPS: Acts = {
@@ -87,8 +79,8 @@ export const GROUPS: Acts = {
         spec: { first: ['username'] },
       }),
       input: async ({ username }, _, visit) => ({ sub: await subOf(visit, username) }),
-      async special(visit, { name }, { username }) {
-        if (!(await isAdminGroup(visit, name))) return undefined;
+      async changesAdministrators(visit, { name }, { username }) {
+        if (!isAdminGroup(visit, name)) return undefined;
         const { groups } = await visit.call('getUser', { sub: await subOf(visit, username) });
         return groups.includes(visit.console.adminGroup) ? undefined : 'join_administrators';
       },
@@ -102,8 +94,8 @@ export const GROUPS: Acts = {
       asks: true,
       canUndo: true,
       names: async ({ call }, { sub = '' }) => (await call('getUser', { sub })).username,
-      special: async (visit, { name }) =>
-        (await isAdminGroup(visit, name)) ? 'leave_administrators' : undefined,
+      changesAdministrators: async (visit, { name }) =>
+        isAdminGroup(visit, name) ? 'leave_administrators' : undefined,
       async facts({ call }, { name: group = '' }, { console: words, formats }) {
         const { clients } = await call('getGroup', { group });
         return [

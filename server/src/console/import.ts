@@ -1,9 +1,11 @@
 // Imports users from a file: the same lines, operation and report as the command grantd user import (ADR 221).
 import { createHash } from 'node:crypto';
 import { html } from 'hono/html';
+import type { AdministratorChanges } from '../admin/administrator_changes.ts';
 import { inProcess } from '../admin/in_process.ts';
 import { LeftOut } from '../admin/left_out.ts';
 import { MAX_LINES } from '../admin/operation.ts';
+import { optional } from '../admin/schema.ts';
 import { usersIn } from '../admin/user_files.ts';
 import { type ImportOrder, importLines } from '../admin/user_import.ts';
 import { ImportCounts } from '../admin/user_lines.ts';
@@ -27,7 +29,7 @@ import {
   urlOf,
 } from './frame.ts';
 import { KEPT_FILE_MS, MAX_FILE } from './uploads.ts';
-import { ago } from './values.ts';
+import { administratorsShown, ago } from './values.ts';
 
 /** Where the file of an administrator is kept between the plan and the import, and the report after it. */
 const FILE_PLACE = 'import';
@@ -72,6 +74,7 @@ const MAX_SHOWN = 20;
 /** What an import does, or has done. */
 interface ImportShown {
   readonly counts: ImportCounts['byOutcome'];
+  readonly administrators?: AdministratorChanges;
   /** The first lines that were refused. */
   readonly refused: readonly LineReport[];
   /** What is left out, by kind, in English. */
@@ -222,6 +225,7 @@ async function lines(
   const report = sorted.filter(({ reason, warnings }) => (reason ?? warnings) !== undefined);
   return {
     counts: counts.byOutcome,
+    ...optional('administrators', counts.administrators),
     refused: report.filter(({ reason }) => reason !== undefined).slice(0, MAX_SHOWN),
     leftOut: leftOut.lines(),
     ...(stopped !== undefined && { stopped }),
@@ -308,7 +312,7 @@ interface PlanView extends ConsoleView {
   readonly isChanged?: boolean;
 }
 
-/** What an import would do: buttons `import-run` and `import-replan`. */
+/** What an import would do: buttons `import-run`, red if administrators change, and `import-replan`. */
 export function importPlanPage({ planned, kept, isChanged, ...view }: PlanView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { files: words } = texts.console;
@@ -321,10 +325,10 @@ export function importPlanPage({ planned, kept, isChanged, ...view }: PlanView, 
     body: html`${isChanged ? html`<p class="caution">${icon('alert')}<span>${words.changed}</span></p>\n` : ''}${
       canRun ? html`<p>${words.import.planText}</p>\n` : problemLine(words.import.nothing)
     }${mayBeOther(planned) ? html`<p>${words.import.otherFormat}</p>\n` : ''}<p class="note">${words.file}: <bdi>${kept.name}</bdi>. ${words.import.format}: ${words.import.formats[kept.format]}.</p>
-${outcomes(planned, texts)}
+${outcomes(planned, texts)}${administratorsShown(planned.administrators, texts)}
 <form method="post" action="${urlOf(view.base, 'import')}">
 ${hiddenFields(view, { plan: planned.digest })}<div class="actions">
-${canRun ? html`<button id="import-run" type="submit" class="primary" name="do" value="run">${words.import.run}</button>\n` : ''}<a id="import-again" class="button" href="${urlOf(view.base, 'import')}">${words.again}</a>
+${canRun ? html`<button id="import-run" type="submit" class="${planned.administrators === undefined ? 'primary' : 'final'}" name="do" value="run">${words.import.run}</button>\n` : ''}<a id="import-again" class="button" href="${urlOf(view.base, 'import')}">${words.again}</a>
 </div>
 </form>
 ${section(

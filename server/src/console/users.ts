@@ -152,10 +152,8 @@ export const USERS: Acts = {
           },
         };
       },
-      async special(visit, _, { groups = [] }) {
-        for (const group of [groups].flat()) if (await isAdminGroup(visit, group)) return 'add_administrator';
-        return undefined;
-      },
+      changesAdministrators: async (visit, _, { groups = [] }) =>
+        [groups].flat().some((group) => isAdminGroup(visit, group)) ? 'add_administrator' : undefined,
       names: async (_, __, { username }) => String(username),
       done: 'user_added',
       next: ({ user }: Document<'addUser'>) => ({ sub: user.sub }),
@@ -296,8 +294,8 @@ export const USERS: Acts = {
           spec: { first: ['group'], ...(group !== undefined && { choices: { group } }) },
         };
       },
-      special: async (visit, _, { group }) =>
-        (await isAdminGroup(visit, group)) ? 'join_administrators' : undefined,
+      changesAdministrators: async (visit, _, { group }) =>
+        isAdminGroup(visit, group) ? 'join_administrators' : undefined,
       done: ({ changed }: Document<'addMember'>) => (changed ? 'member_added' : 'nothing_changed'),
     },
     leave: {
@@ -306,8 +304,8 @@ export const USERS: Acts = {
       asks: true,
       canUndo: true,
       names: async (_, { group = '' }) => group,
-      special: async (visit, { group }) =>
-        (await isAdminGroup(visit, group)) ? 'leave_administrators' : undefined,
+      changesAdministrators: async (visit, { group }) =>
+        isAdminGroup(visit, group) ? 'leave_administrators' : undefined,
       done: ({ changed }: Document<'removeMember'>) => (changed ? 'member_removed' : 'nothing_changed'),
       next: (_, { sub = '' }) => ({ sub }),
     },

@@ -1,13 +1,14 @@
 // How the console shows times, identifiers, users and clients.
 
 import { html } from 'hono/html';
+import type { AdministratorChanges } from '../admin/administrator_changes.ts';
 import { type Said, sentenceAbout } from '../admin/operation_refused.ts';
 import type { Document } from '../admin/table.ts';
 import { copyOf } from '../pages/drawing/copying.ts';
-import type { Html } from '../texts/formats/html.ts';
+import { type Html, icon } from '../texts/formats/html.ts';
 import { reasonIn, type Texts } from '../texts/texts.ts';
 import { labelOf, rawName } from './forms.ts';
-import type { Row } from './frame.ts';
+import { type Row, termList } from './frame.ts';
 import { thingUrl } from './lists.ts';
 import type { Names } from './names.ts';
 
@@ -146,6 +147,25 @@ export function refusalText({ detail, said }: RefusalShown, { console: { refusal
   return said === undefined
     ? html`<span lang="en"><bdi>${detail}</bdi></span>`
     : html`<bdi>${sentenceAbout(said, refusals)}</bdi>`;
+}
+
+/** The first of several names. */
+export function firstNames(names: readonly string[], count: number, { formats }: Texts): Html {
+  if (names.length === 0) return html``;
+  return html`<bdi>${names.length < count ? `${names.join(', ')} …` : formats.list(names)}</bdi>`;
+}
+
+/** Whom a plan makes an administrator, and of whom it ends that, in the words of the questions about single users. */
+export function administratorsShown(changes: AdministratorChanges | undefined, texts: Texts): Html {
+  const { acts, countOf, files } = texts.console;
+  const says = { become: acts.users.join_administrators.text, stop: acts.users.leave_several.text };
+  return html`${(['become', 'stop'] as const).map((change) => {
+    const { count, usernames } = changes?.[change] ?? { count: 0, usernames: [] };
+    if (count === 0) return '';
+    const users = html`${countOf.users(count, texts.formats.number(count))}: ${firstNames(usernames, count, texts)}`;
+    return html`<p class="caution">${icon('alert')}<span>${says[change]}</span></p>
+${termList([[files.administrators[change], users]])}\n`;
+  })}`;
 }
 
 /** How many tokens end, as `revokeAll` counts them. */

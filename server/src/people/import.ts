@@ -26,12 +26,17 @@ import { inDirectory } from './ways_to_sign_in.ts';
 /** What became of a line. `exists` and `failed` are problems. */
 export type Outcome = 'imported' | 'updated' | 'unchanged' | 'skipped' | 'exists' | 'failed';
 
+/** Whether a user becomes an administrator, or stops being one. */
+type AdministratorChange = 'become' | 'stop';
+
 /** A line of the report. */
 export interface LineReport {
   readonly line: number;
   readonly username?: string;
   readonly outcome: Outcome;
   readonly subject?: string;
+  /** Whether the user becomes an administrator, or stops being one. Absent if neither. */
+  readonly administrator?: AdministratorChange;
   readonly reason?: string;
   /** What the old server had and this one leaves out. Absent if nothing is left out. */
   readonly warnings?: readonly string[];
@@ -58,8 +63,8 @@ interface Parts {
   readonly groups: Groups;
   readonly storage: AdministrableStorage;
   readonly ending: Pick<SessionEnding, 'endAccess'>;
-  /** The group of the administrators. */
-  readonly adminGroup?: string | undefined;
+  /** Whether a group is that of the administrators. Default: none is. */
+  readonly isAdminGroup?: (name: string) => boolean;
   /** Asks again whether the import may go on. @throws if it may not */
   readonly requireCaller?: () => Promise<void>;
   /**
@@ -119,6 +124,7 @@ export class PeopleImport {
   readonly #clientIds = new Set<string>();
   /** Names, name keys and subjects that a dry run would have added. */
   readonly #wouldExist = new Set<string>();
+  readonly #isAdminGroup: (name: string) => boolean;
   #mailQueue: MailQueue | undefined;
   #totpKey: Awaited<ReturnType<ProgramSecret['key']>> | undefined;
 
@@ -126,6 +132,7 @@ export class PeopleImport {
     this.#parts = parts;
     this.#wish = wish;
     this.#access = new AccessEnding(parts);
+    this.#isAdminGroup = parts.isAdminGroup ?? (() => false);
   }
 
   static async open(parts: Parts, wish: Wish): Promise<PeopleImport> {
@@ -241,7 +248,14 @@ export class PeopleImport {
         ...(outcome.warnings ?? []),
       ];
       const { warnings: _, ...facts } = outcome;
-      report({ line, username: said.username, ...facts, ...(warnings.length > 0 && { warnings }) });
+      const administrator = ['imported', 'updated'].includes(outcome.outcome)
+        ? this.#administratorChange(said, person)
+        : undefined;
+      report({
+        ...{ line, username: said.username, ...facts },
+        ...(administrator !== undefined && { administrator }),
+        ...(warnings.length > 0 && { warnings }),
+      });
     }
   }
 
@@ -250,14 +264,25 @@ export class PeopleImport {
    * address of a line come from another program, where another person can have the name of an administrator.
    */
   #adminProblem({ groups = [] }: Pick<ImportLine, 'groups'>, person?: NamedPerson): string | undefined {
-    const { adminGroup } = this.#parts;
-    if (adminGroup === undefined || this.#wish.allowsAdministrators === true) return undefined;
-    const isAdministrators = (group: string) => nameKey(group) === nameKey(adminGroup);
-    if (person?.groups?.some(isAdministrators))
-      return `the user is in ${adminGroup}, the group of the administrators: use --allow-administrators`;
-    return groups.some(isAdministrators)
-      ? `groups: ${adminGroup} is the group of the administrators: use --allow-administrators`
-      : undefined;
+    if (this.#wish.allowsAdministrators === true) return undefined;
+    const own = person?.groups?.find(this.#isAdminGroup);
+    if (own !== undefined)
+      return `the user is in ${own}, the group of the administrators: use --allow-administrators`;
+    const wanted = groups.find(this.#isAdminGroup);
+    return wanted === undefined
+      ? undefined
+      : `groups: ${wanted} is the group of the administrators: use --allow-administrators`;
+  }
+
+  /** What a line does to the rights of its user. A line without groups leaves them as they are. */
+  #administratorChange(
+    { groups }: Pick<ImportLine, 'groups'>,
+    person?: NamedPerson,
+  ): AdministratorChange | undefined {
+    if (groups === undefined) return undefined;
+    const wasOne = person?.groups?.some(this.#isAdminGroup) === true;
+    const isOne = groups.some(this.#isAdminGroup);
+    return wasOne === isOne ? undefined : isOne ? 'become' : 'stop';
   }
 
   #mayLookAlike({ subject }: ImportLine): boolean {

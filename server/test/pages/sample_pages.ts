@@ -615,6 +615,7 @@ const IMPORTED = {
     { line: 17, username: 'carol', outcome: 'failed' as const, reason: 'groups: there is no group x' },
   ],
   leftOut: ['312 users: credentials: webauthn: not imported: the user adds it again'],
+  administrators: { become: { count: 1, usernames: ['dora'] } },
 };
 
 const STATE_PLAN = {
@@ -631,6 +632,10 @@ const STATE_PLAN = {
     ends: { tokens: 4, grants: 2, sessions: 1, users: 2 },
     narrows: { tokens: 0, grants: 0, sessions: 0, users: 0 },
     has_more: false,
+  },
+  administrators: {
+    become: { count: 12, usernames: ['ada', 'bob', 'cyd'] },
+    stop: { count: 2, usernames: ['dan', 'eve'] },
   },
 };
 

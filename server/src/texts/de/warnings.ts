@@ -10,7 +10,7 @@ export const WARNINGS: typeof en.WARNINGS = {
   admin_group_removed: () =>
     'Das war die Gruppe der Administratoren. Ohne sie startet der Server nicht, wenn er sie als adminGroup kennt',
   admin_group_unknown: () =>
-    'Die Gruppe der Administratoren ist unbekannt. Zeilen mit Gruppen können also Benutzer in sie aufnehmen',
+    'Die Gruppe der Administratoren ist unbekannt. Deshalb ist offen, ob Benutzer in sie aufgenommen werden',
   no_administrator_left: (group) =>
     `Kein Administrator kann sich noch anmelden. Nehmen Sie einen anderen Benutzer in die Gruppe ${group} auf`,
   mail_waits: () =>

@@ -8,6 +8,7 @@ export const FILES = {
     'Something has changed since the plan that you have confirmed. Nothing was done. This is the new plan.',
   line: (line: string) => `Line ${line}`,
   more: (count: string) => `And ${count} more.`,
+  administrators: { become: 'New administrators', stop: 'No longer administrators' },
   problems: {
     too_large: 'The file is larger than the console accepts. Use the command on the machine of the server.',
     no_file: 'Choose a file that is not empty.',

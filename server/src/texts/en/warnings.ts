@@ -10,7 +10,7 @@ export const WARNINGS = {
   admin_group_removed: () =>
     'it was the group of administrators: a server with --admin-group does not start without it',
   admin_group_unknown: () =>
-    'the command does not know the group of the administrators, so lines with groups can add users to it: use --admin-group, as for grantd serve',
+    'the command does not know the group of the administrators, so it cannot tell whether users are added to it: use --admin-group, as for grantd serve',
   no_administrator_left: (group: string) =>
     `no administrator is left who can sign in: grantd group add-member ${JSON.stringify(group)} USERNAME adds one`,
   mail_waits: () => 'the email waits until a server with --smtp-url (or --demo) runs on this database',
