@@ -472,7 +472,7 @@ describe('forms', () => {
     const scope = { ...fieldsIn(next.html), scope: 'openid', do: 'edit' };
     const question = await browser.submit(next, scope);
     const back = await browser.submit(question, { back: 'yes' });
-    assert.match(back.html, /<h1[^>]*>Change edited[\s\S]*name="scope" value="openid"/);
+    assert.match(back.html, /<h1[^>]*>Change After \(edited\)[\s\S]*name="scope" value="openid"/);
     assert.match((await call(commands(), 'getClient', { client_id: 'edited' })).scope ?? '', /email/);
     assert.match(
       question.html,

@@ -237,11 +237,11 @@ export const INACTIVE_REASONS = /* @__PURE__ */ texts({
   wrong_type: 'Tokens of this type, such as ID tokens, are not taken here.',
   not_yet_valid: 'The token is not valid yet (nbf).',
   no_record:
-    'There is no record of it: it was never issued, or is deleted. Opaque tokens of an application are found by digest, or as storage.tokens.keyedBy says.',
+    'There is no record of it: it was never issued, is deleted, or is stored in another form than the storage says.',
   sub_missing: 'It is for a user, but its sub is no text.',
   confirmation_missing: 'The record binds the token to a key (DPoP), but names none.',
   differs_from_issued: 'The record of its identifier (jti) has the digest of another token.',
-  digest_missing: 'By its typ, it could be an ID token. Store its digest, or set storage.tokens.identify.',
+  digest_missing: 'By its typ, it could be an ID token, and its record has no digest to tell them apart.',
   expired: 'The token has expired, by its exp or its record.',
   expiry_unreadable: 'The expiry in the token or its record is no number of seconds.',
   revoked:

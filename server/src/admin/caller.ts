@@ -35,6 +35,7 @@ export class Caller {
   readonly #scopes: ReadonlySet<string>;
   readonly #adminGroup: string | undefined;
   readonly #adminGroupKey: string | undefined;
+  #hasWarned = false;
 
   constructor({ actor, scopes, adminGroup, ...facts }: CallerFacts) {
     this.actor = actor;
@@ -103,9 +104,11 @@ export class Caller {
     this.requireScopes(EVERY_SCOPE);
   }
 
-  /** Warns a command that cannot tell whether users become administrators. The configuration of a server does. */
+  /** Warns a command, once, that cannot tell whether users become administrators. The configuration of a server does. */
   warnIfAdminGroupUnknown(): void {
-    if (this.isOnMachine && this.#adminGroup === undefined) this.warn(new Warning('admin_group_unknown'));
+    if (!this.isOnMachine || this.#adminGroup !== undefined || this.#hasWarned) return;
+    this.#hasWarned = true;
+    this.warn(new Warning('admin_group_unknown'));
   }
 
   /** Whether a name, as stored or as typed, is that of the group of administrators. */

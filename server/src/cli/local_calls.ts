@@ -2,7 +2,7 @@
 import { Caller } from '../admin/caller.ts';
 import { type AdminCalls, inProcess } from '../admin/in_process.ts';
 import type { AdminParts, OperationParts } from '../admin/operation.ts';
-import type { Warn, Warning } from '../admin/warning.ts';
+import type { Warn } from '../admin/warning.ts';
 import { serverWithoutDatabase } from '../instance/instance.ts';
 
 /** @param warn receives what the operator should look at besides the outcome */
@@ -18,14 +18,9 @@ export function localCalls(
 export function localParts(parts: OperationParts, warn: Warn = () => {}): Omit<AdminParts, 'requireVersion'> {
   const { configuration, issuer } = parts;
   const settings = { ...configuration.settings, issuer };
-  const said = new Set<string>();
-  const warnOnce = (warning: Warning) => {
-    if (!said.has(String(warning))) warn(warning);
-    said.add(String(warning));
-  };
   return {
     ...parts,
-    caller: Caller.ofCommandLine(settings.adminGroup, warnOnce),
+    caller: Caller.ofCommandLine(settings.adminGroup, warn),
     requireCaller: async () => {},
     ownServer: () => parts.server(),
     // A server over the database would first make its signing keys.

@@ -20,6 +20,7 @@ import {
 } from './frame.ts';
 import { isAdminGroup } from './groups.ts';
 import { dataTable, thingUrl } from './lists.ts';
+import { clientCalled, namesOf } from './names.ts';
 import { atLeastShown, firstNames, identifier, type RefusalShown, refusalText } from './values.ts';
 
 type ActName = keyof Texts['console']['bulk']['acts'];
@@ -80,13 +81,12 @@ export async function performBulk(visit: Visit, list: BulkList): Promise<Respons
   return renderPage(c, bulkPage({ ...view, list, does: does as ActName, outcomes }, setting));
 }
 
-async function nameOf({ call }: Visit, list: BulkList, key: string): Promise<string> {
+async function nameOf(visit: Visit, list: BulkList, key: string): Promise<string> {
+  if (list === 'clients') return clientCalled(visit, key);
   if (list !== 'users') return key;
-  let name = key;
-  await problemOf(async () => {
-    name = (await call('getUser', { sub: key })).username;
-  });
-  return name;
+  const { partsOf } = visit.console;
+  const names = await namesOf(partsOf(visit.session.person.subject), { subjects: [key] });
+  return names.user(key) ?? key;
 }
 
 /** @returns why the operation was refused, if it was */
@@ -216,7 +216,7 @@ function planText({ change, problem }: Plan, does: ActName, said: string, texts:
   ];
   const of = [
     members &&
-      html`${bulk.losesMembers(members.count, formats.number(members.count))} ${firstNames(members.names, members.count, texts)}`,
+      html`${bulk.losesMembers(members.count, formats.number(members.count))}${firstNames(members.names, members.count, texts)}`,
     policy && `${words.signInPolicy}: ${words.policies[policy]}`,
     clients.length === 0 ? undefined : html`${words.clientsFor}: <bdi>${formats.list(clients)}</bdi>`,
   ];

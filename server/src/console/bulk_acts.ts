@@ -5,6 +5,7 @@ import { MAX_LIMIT } from '../admin/operation.ts';
 import { optional } from '../admin/schema.ts';
 import type { Input, OperationId } from '../admin/table.ts';
 import type { Visit } from './access.ts';
+import { clientsCalled } from './names.ts';
 
 /** A call of an operation. */
 type Order = { readonly [Id in OperationId]: readonly [id: Id, input: Input<Id>] }[OperationId];
@@ -83,10 +84,11 @@ export const BULK_ACTS = {
         return [...new Set(users.flatMap(({ groups }) => groups))].toSorted();
       },
       order: (sub, group) => ['removeMember', { group, sub }],
-      async plan({ call }, sub, group) {
-        const { groups } = await call('getUser', { sub });
+      async plan(visit, sub, group) {
+        const { groups } = await visit.call('getUser', { sub });
         if (!groups.includes(group)) return { changes: false };
-        return { changes: true, clients: (await call('getGroup', { group })).clients };
+        const { clients } = await visit.call('getGroup', { group });
+        return { changes: true, clients: await clientsCalled(visit, clients) };
       },
     },
   },

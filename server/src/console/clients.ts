@@ -27,6 +27,7 @@ import {
   type TableNeeds,
   wishOf,
 } from './lists.ts';
+import { clientCalled } from './names.ts';
 import { type Counted, clientRefusals, isShared } from './refusals.ts';
 import { secretSection, submitSaved } from './shown_once.ts';
 import { thingPage } from './things.ts';
@@ -251,7 +252,7 @@ function isNeeded(member: string): boolean {
 
 export const CLIENTS: Acts = {
   page: 'clients',
-  nameOf: async (_, { id = '', rule = id }) => rule,
+  nameOf: async (visit, { id = '', rule }) => rule ?? clientCalled(visit, id),
   acts: {
     ...Object.fromEntries(ADDING),
     edit: {

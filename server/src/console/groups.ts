@@ -23,6 +23,7 @@ import {
   thingUrl,
   wishOf,
 } from './lists.ts';
+import { clientsCalled } from './names.ts';
 import { thingPage } from './things.ts';
 import { rowOf as rowOfUser } from './user_rows.ts';
 import { copied, fullMoment, memberRow, termOf } from './values.ts';
@@ -96,11 +97,10 @@ export const GROUPS: Acts = {
       names: async ({ call }, { sub = '' }) => (await call('getUser', { sub })).username,
       changesAdministrators: async (visit, { name }) =>
         isAdminGroup(visit, name) ? 'leave_administrators' : undefined,
-      async facts({ call }, { name: group = '' }, { console: words, formats }) {
-        const { clients } = await call('getGroup', { group });
-        return [
-          [words.clientsFor, clients.length === 0 ? undefined : html`<bdi>${formats.list(clients)}</bdi>`],
-        ];
+      async facts(visit, { name: group = '' }, { console: words, formats }) {
+        const { clients } = await visit.call('getGroup', { group });
+        const names = await clientsCalled(visit, clients);
+        return [[words.clientsFor, names.length === 0 ? undefined : html`<bdi>${formats.list(names)}</bdi>`]];
       },
       done: ({ changed }: Document<'removeMember'>) => (changed ? 'member_removed' : 'nothing_changed'),
       next: (_, { name = '' }) => ({ name }),

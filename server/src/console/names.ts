@@ -2,6 +2,7 @@
 import type { ClientRecord } from '@grantd/core';
 import type { AdminParts } from '../admin/operation.ts';
 import { askStorage } from '../data/tables.ts';
+import type { Visit } from './access.ts';
 
 /** What a page knows about the identifiers on it. */
 export interface Names {
@@ -38,6 +39,24 @@ export async function namesOf(
     client: (id) => clients.get(id)?.name,
     keyAlgorithm: (kid) => algorithms.get(kid),
   };
+}
+
+/** What titles, trails and questions call a thing: its name, with its identifier if that says something else. */
+export function called(id: string, name = id): string {
+  return name === id ? id : `${name} (${id})`;
+}
+
+/** What they call clients. A client that does not exist, or no longer, keeps its ID. */
+export async function clientsCalled(
+  { console: { partsOf }, session }: Pick<Visit, 'console' | 'session'>,
+  ids: readonly string[],
+): Promise<readonly string[]> {
+  const clients = await clientsOf(partsOf(session.person.subject), ids);
+  return ids.map((id) => called(id, clients.get(id)?.name));
+}
+
+export async function clientCalled(visit: Pick<Visit, 'console' | 'session'>, id: string): Promise<string> {
+  return (await clientsCalled(visit, [id])).join();
 }
 
 /** The clients of a page that exist, from the cache of the store. */

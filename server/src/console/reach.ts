@@ -147,7 +147,7 @@ export function reachTable(
       accessShown(one, texts),
       one.since && moment(one.since, view.nowMs, texts),
       usedOf(one, view, texts),
-      end && ending(end, one.personal?.name ?? one.clientId),
+      end && ending(end, one.personal?.name ?? view.client(one.clientId)?.name ?? one.clientId),
     ];
   });
   const isUsed = (_: unknown, at: number) => rows.some((cells) => cells[at] !== undefined);

@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import { optional } from '../admin/schema.ts';
 import type { ScopeView } from '../admin/scopes.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { DEFAULT_LANGUAGE, languages, textsIn } from '../texts/texts.ts';
@@ -6,6 +7,7 @@ import type { Visit } from './access.ts';
 import { type Acts, actLink } from './acts.ts';
 import { type ConsoleView, consoleFrame, rowsOr, termList, urlOf } from './frame.ts';
 import { type PageUrls, pageLinks, pagesAround, thingUrl, wishOf } from './lists.ts';
+import { called, clientCalled } from './names.ts';
 import { copied, memberRow } from './values.ts';
 
 const OF_SCOPE = { scope: 'scope', api: 'api' };
@@ -16,7 +18,11 @@ const otherLanguages = () => languages().filter((one) => one !== DEFAULT_LANGUAG
 
 export const SCOPES: Acts = {
   page: 'scopes',
-  nameOf: async (_, { scope = '' }) => scope,
+  async nameOf({ call }, { scope, api }) {
+    if (scope === undefined) return '';
+    const { texts } = await call('getScopeTexts', { scope, ...optional('api', api) });
+    return called(scope, texts.name);
+  },
   acts: {
     add: {
       operation: 'addScopeTexts',
@@ -47,8 +53,10 @@ export const SCOPES: Acts = {
       operation: 'removeScopeTexts',
       of: OF_SCOPE,
       asks: true,
-      names: async (_, { api = '' }) => api,
-      facts: async (_, { api }, { labels }) => [[labels.api, api && html`<bdi>${api}</bdi>`]],
+      names: async (visit, { api }) => (api === undefined ? '' : clientCalled(visit, api)),
+      facts: async (visit, { api }, { labels }) => [
+        [labels.api, api && html`<bdi>${await clientCalled(visit, api)}</bdi>`],
+      ],
       done: 'scope_removed',
       next: () => ({}),
     },

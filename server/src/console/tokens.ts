@@ -18,6 +18,7 @@ import {
   termList,
   urlOf,
 } from './frame.ts';
+import { clientCalled } from './names.ts';
 import { type SentenceView, sentenceOf } from './sentences.ts';
 import { type TokenListView, tokenList, tokenTable } from './token_list.ts';
 import { familyPicture } from './token_picture.ts';
@@ -73,7 +74,9 @@ export async function explain(visit: Visit, token: string): Promise<ExplainedVie
   const explanation = await call('explainToken', { token, find_end: true, find_descendants: true });
   const { ended_by: end } = explanation;
   const named = await saying(visit, end === undefined ? [] : [end]);
-  return { ...view, ...named, current: 'tokens', explanation, sealed };
+  const client = clientOf(explanation);
+  const shown = client === undefined ? {} : { clientName: await clientCalled(visit, client) };
+  return { ...view, ...named, ...shown, current: 'tokens', explanation, sealed };
 }
 
 async function openToken({ console: { tokens, pages }, form, session }: Visit): Promise<string | undefined> {
@@ -130,6 +133,8 @@ ${problem === undefined ? '' : html`<p role="alert" id="problem" class="problem"
 export interface ExplainedView extends ConsoleView, SentenceView {
   readonly base: string;
   readonly explanation: ExplanationView;
+  /** What titles call the client. */
+  readonly clientName?: string;
   /** The token, sealed for the next form. */
   readonly sealed: string;
 }
@@ -182,7 +187,7 @@ function rowsOf(view: ExplainedView, texts: Texts) {
       termOf('client_id', words.client),
       client === undefined
         ? undefined
-        : html`<a href="${urlOf(base, 'clients', { id: client })}"><bdi>${client}</bdi></a>`,
+        : html`<a href="${urlOf(base, 'clients', { id: client })}"><bdi>${view.clientName ?? client}</bdi></a>`,
     ],
     [
       termOf('sub', words.user),
@@ -259,7 +264,10 @@ export function revokeTokenPage(view: ExplainedView, setting: PageSetting): Page
   const { explanation } = view;
   const isRefresh = explanation.kind === 'refresh_token';
   return questionFrame(setting, {
-    title: words.revokeTokenTitle(clientOf(explanation), explanation.user ?? subjectOf(explanation)),
+    title: words.revokeTokenTitle(
+      view.clientName ?? clientOf(explanation),
+      explanation.user ?? subjectOf(explanation),
+    ),
     body: html`<p>${isRefresh ? words.revokeRefreshText : words.revokeTokenText}</p>
 ${question(
   view,

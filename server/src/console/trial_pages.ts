@@ -8,6 +8,7 @@ import type { Page, PageSetting } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/formats/html.ts';
 import { reasonIn, type Texts, textsIn } from '../texts/texts.ts';
 import { type ConsoleView, consoleFrame, hiddenFields, section, termList, urlOf } from './frame.ts';
+import { called } from './names.ts';
 import { codes, copied, fullMoment, reasonLine } from './values.ts';
 
 /** @param more further buttons and links */
@@ -51,8 +52,8 @@ export interface Failure {
 }
 
 function trailTo(client: Client, { base }: ConsoleView) {
-  const { client_id: id, client_name: name = id } = client;
-  return [[name, urlOf(base, 'clients', { id })]] as const;
+  const { client_id: id, client_name: name } = client;
+  return [[called(id, name), urlOf(base, 'clients', { id })]] as const;
 }
 
 /** In every language. */

@@ -17,7 +17,7 @@ import { labelOf } from './forms.ts';
 import { type ConsoleView, consoleFrame, rowsOr, section, termList } from './frame.ts';
 import { isAdminGroup } from './groups.ts';
 import { chosen, type ListView, listBody, listOf, SEARCH_MS, thingUrl, wishOf } from './lists.ts';
-import { clientsOf } from './names.ts';
+import { clientCalled, clientsOf } from './names.ts';
 import { type AccessLists, clientsIn, type ReachView, reachOf, reachTable } from './reach.ts';
 import { locksShown, showSupport } from './support.ts';
 import { thingPage } from './things.ts';
@@ -90,8 +90,7 @@ const applicationEnds: NonNullable<Act['facts']> = async ({ call }, { sub = '', 
   ];
 };
 
-const applicationName: NonNullable<Act['names']> = async ({ console: parts, session }, { client = '' }) =>
-  (await clientsOf(parts.partsOf(session.person.subject), [client])).get(client)?.name ?? client;
+const applicationName: NonNullable<Act['names']> = (visit, { client = '' }) => clientCalled(visit, client);
 
 /** Ends what a consent has allowed, and the consent. */
 function withdrawing(done: 'application_ended' | 'consent_withdrawn'): Act {

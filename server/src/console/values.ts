@@ -149,10 +149,10 @@ export function refusalText({ detail, said }: RefusalShown, { console: { refusal
     : html`<bdi>${sentenceAbout(said, refusals)}</bdi>`;
 }
 
-/** The first of several names. */
+/** The first of several names, after a space. */
 export function firstNames(names: readonly string[], count: number, { formats }: Texts): Html {
   if (names.length === 0) return html``;
-  return html`<bdi>${names.length < count ? `${names.join(', ')} …` : formats.list(names)}</bdi>`;
+  return html` <bdi>${names.length < count ? `${names.join(', ')} …` : formats.list(names)}</bdi>`;
 }
 
 /** Whom a plan makes an administrator, and of whom it ends that, in the words of the questions about single users. */
@@ -162,7 +162,7 @@ export function administratorsShown(changes: AdministratorChanges | undefined, t
   return html`${(['become', 'stop'] as const).map((change) => {
     const { count, usernames } = changes?.[change] ?? { count: 0, usernames: [] };
     if (count === 0) return '';
-    const users = html`${countOf.users(count, texts.formats.number(count))}: ${firstNames(usernames, count, texts)}`;
+    const users = html`${countOf.users(count, texts.formats.number(count))}:${firstNames(usernames, count, texts)}`;
     return html`<p class="caution">${icon('alert')}<span>${says[change]}</span></p>
 ${termList([[files.administrators[change], users]])}\n`;
   })}`;

@@ -200,7 +200,7 @@ export const ACTS: typeof en.ACTS = {
     end_trial: {
       title: (name) => `Der Konsole die Anmeldung mit ${name} nicht mehr erlauben`,
       text: 'Die Seite der Konsole ist dann keine Redirect-URI der Anwendung mehr.',
-      yes: 'Nicht mehr erlauben',
+      yes: 'Anmeldung aus der Konsole nicht mehr erlauben',
     },
     rotate_secret: {
       title: (name) => `Neues Geheimnis für ${name}`,
@@ -262,7 +262,7 @@ export const ACTS: typeof en.ACTS = {
     },
     edit: { title: (name) => `Texte von ${name} ändern`, yes: 'Texte ändern' },
     remove: {
-      title: (name, api) => `Texte von ${name}${api && ` (${api})`} entfernen?`,
+      title: (name, api) => `Texte von ${name}${api && ` der Anwendung ${api}`} entfernen?`,
       text: 'Benutzer sehen dann nur den Namen der Berechtigung. Anwendungen können sie weiter benutzen.',
       yes: 'Texte entfernen',
     },

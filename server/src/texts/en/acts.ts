@@ -203,7 +203,7 @@ export const ACTS = {
     end_trial: {
       title: (name: string) => `Allow the console no more sign-ins with ${name}`,
       text: 'The page of the console is no redirect URI of the application any more.',
-      yes: 'Stop allowing it',
+      yes: 'Stop sign-ins by the console',
     },
     rotate_secret: {
       title: (name: string) => `Give ${name} a new secret`,
@@ -265,7 +265,7 @@ export const ACTS = {
     },
     edit: { title: (name: string) => `Change the texts of ${name}`, yes: 'Change texts' },
     remove: {
-      title: (name: string, api: string) => `Remove the texts of ${name}${api && ` (${api})`}?`,
+      title: (name: string, api: string) => `Remove the texts of ${name}${api && ` of ${api}`}?`,
       text: 'Users then see only the name of the scope. Clients can still use it.',
       yes: 'Remove texts',
     },
