@@ -12,7 +12,12 @@ import { convertUser, IMPORT_FORMATS, type ImportFormat } from '../src/people/ex
 import { jsonElements } from '../src/people/exports/json_elements.ts';
 import { PasswordHasher } from '../src/people/password_hasher.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
-import { IMPORTED_HASHES, IMPORTED_PASSWORD, REFUSED_HASHES } from './harness/imported_hashes.ts';
+import {
+  FIREBASE_CONFIG,
+  IMPORTED_HASHES,
+  IMPORTED_PASSWORD,
+  REFUSED_HASHES,
+} from './harness/imported_hashes.ts';
 import { Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
@@ -150,14 +155,6 @@ describe('Django', () => {
   });
 });
 
-const FIREBASE_CONFIG = `hash_config {
-  algorithm: SCRYPT,
-  base64_signer_key: jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==,
-  base64_salt_separator: Bw==,
-  rounds: 8,
-  mem_cost: 14,
-}
-`;
 /** From the documentation of Firebase’s scrypt. */
 const FIREBASE_HASH = {
   passwordHash: 'lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==',

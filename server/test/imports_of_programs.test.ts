@@ -1,6 +1,6 @@
 // Exports that other programs have written, from the file to the sign-in.
 import assert from 'node:assert/strict';
-import { copyFileSync, readFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ import { convertUser } from '../src/people/exports/formats.ts';
 import { readImportLine } from '../src/people/import_lines.ts';
 import { Browser, isConsent } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
+import { FIREBASE_CONFIG } from './harness/imported_hashes.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 import { withDatabaseOf } from './harness/stored.ts';
@@ -30,21 +31,26 @@ describe('users of an export sign in', () => {
   });
   after(() => workbench.clear());
 
-  async function imported(file: string, format: string) {
-    copyFileSync(join(EXPORTS, file), join(server.folder, file));
+  async function imported(
+    file: string,
+    format: string,
+    flags: readonly string[] = [],
+    folder = server.folder,
+  ) {
+    copyFileSync(join(EXPORTS, file), join(folder, file));
     const report = `report-${format}`;
     const args = ['user', 'import', file, '--format', format, '--create-groups', '--report', report];
-    const { code, stderr } = await grantd(server.folder, args);
+    const { code, stderr } = await grantd(folder, [...args, ...flags]);
     assert.equal(code, 0, stderr);
-    const lines = readFileSync(join(server.folder, report), 'utf8').trim().split('\n');
+    const lines = readFileSync(join(folder, report), 'utf8').trim().split('\n');
     return new Map(
       lines.map((line) => JSON.parse(line)).map(({ username, warnings }) => [username, warnings]),
     );
   }
 
-  async function afterPassword(browser: Browser, username: string) {
+  async function afterPassword(browser: Browser, username: string, name = username) {
     const form = await browser.get(authorizationUrl(server.url, newPkce()));
-    return browser.submit(form, { username, password: passwordOf(username) });
+    return browser.submit(form, { username, password: passwordOf(name) });
   }
 
   const addedAt = async (name: string) =>
@@ -87,6 +93,44 @@ describe('users of an export sign in', () => {
     for (const name of ['walter', 'wanda'])
       assert.ok(isConsent(await afterPassword(new Browser(server.url), name)), name);
     assert.equal(await addedAt('walter'), '2019-05-31T12:34:56.000Z');
+  });
+
+  // Its emulator has made the users, but no hashes: this one is of the npm package firebase-scrypt.
+  test('of firebase-tools 15.34.2, from JSON and from CSV', async () => {
+    const other = await workbench.home();
+    const FIREBASE = 'firebase_tools_15_34_2';
+    const outcomes = [];
+    for (const [kind, folder] of [
+      ['json', server.folder],
+      ['csv', other],
+    ] as const) {
+      writeFileSync(join(folder, 'hash_config'), FIREBASE_CONFIG, { mode: 0o600 });
+      const flags = ['--firebase-hash-config', join(folder, 'hash_config')];
+      const warnings = await imported(`${FIREBASE}.${kind}`, 'firebase', flags, folder);
+      const users = (await grantdPrints(folder, ['user', 'export'])).split('\n');
+      const ofFirebase = users.filter((line) => line !== '' && warnings.has(JSON.parse(line).username));
+      outcomes.push({ warnings: Object.fromEntries(warnings), users: ofFirebase });
+    }
+    assert.deepEqual(outcomes[1], outcomes[0]);
+    const connect = 'the user connects the account again on the account page';
+    assert.deepEqual(outcomes[0]?.warnings, {
+      'fay@example.com': ['customAttributes: not imported'],
+      'microsoft@example.com': [
+        `links (microsoft.com): not imported, because the issuer is unknown: ${connect}`,
+      ],
+      'github@example.com': undefined,
+      'apple@example.com': undefined,
+      'google@example.com': undefined,
+      '+15555550100': ['sign-in: nothing to sign in with is imported: run grantd user set-password'],
+    });
+    const links = (outcomes[0]?.users ?? []).flatMap((line) => JSON.parse(line).links ?? []);
+    const known = links.map(({ issuer, sub }) => `${issuer} ${sub}`).toSorted();
+    assert.deepEqual(known, [
+      'https://accounts.google.com g-1',
+      'https://appleid.apple.com 001234.abc.0987',
+      'https://github.com 4711',
+    ]);
+    assert.ok(isConsent(await afterPassword(new Browser(server.url), 'fay@example.com', 'fay')));
   });
 });
 

@@ -103,3 +103,13 @@ export const GITEA_ROWS: readonly (readonly [algorithm: string, salt: string, pa
     '92cb0094c41e708805a70dab82aed49b27eccba7d64eb20dc4451f5efaeca00020ab94bbd160bde5bef539be020705965339',
   ],
 ];
+
+/** The parameters of the project, from the documentation of Firebase’s scrypt. */
+export const FIREBASE_CONFIG = `hash_config {
+  algorithm: SCRYPT,
+  base64_signer_key: jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==,
+  base64_salt_separator: Bw==,
+  rounds: 8,
+  mem_cost: 14,
+}
+`;

@@ -10,6 +10,7 @@ export type ProviderIssuers = ReadonlyMap<string, string>;
 export const KNOWN_ISSUERS: ReadonlyMap<string, string> = new Map([
   ['google', 'https://accounts.google.com'],
   ['github', 'https://github.com'],
+  ['apple', 'https://appleid.apple.com'],
 ]);
 
 /** What an operator says about the whole file. */

@@ -14,7 +14,16 @@ import {
 const PROVIDERS: ReadonlyMap<unknown, string> = new Map([
   ['google.com', 'google'],
   ['github.com', 'github'],
+  ['apple.com', 'apple'],
 ]);
+
+/** The providers with columns in a CSV file. Older versions of firebase-tools know the first four. */
+const FIRST_PROVIDERS = ['google.com', 'facebook.com', 'twitter.com', 'github.com'];
+const LATER_PROVIDERS = [
+  ...['apple.com', 'microsoft.com', 'gc.apple.com'],
+  ...['playgames.google.com', 'linkedin.com', 'yahoo.com'],
+];
+const CSV_PROVIDERS = [...FIRST_PROVIDERS, ...LATER_PROVIDERS];
 
 const providerColumns = (provider: string) =>
   ['rawId', 'email', 'displayName', 'photoUrl'].map((name) => `${provider} ${name}`);
@@ -22,8 +31,9 @@ const providerColumns = (provider: string) =>
 /** The columns of a CSV file. */
 export const FIREBASE_COLUMNS: readonly string[] = [
   ...['localId', 'email', 'emailVerified', 'passwordHash', 'salt', 'displayName', 'photoUrl'],
-  ...['google.com', 'facebook.com', 'twitter.com', 'github.com'].flatMap(providerColumns),
+  ...FIRST_PROVIDERS.flatMap(providerColumns),
   ...['createdAt', 'lastSignedInAt', 'phoneNumber', 'disabled', 'customAttributes'],
+  ...LATER_PROVIDERS.flatMap(providerColumns),
 ];
 
 const USED: ReadonlySet<string> = new Set([
@@ -48,7 +58,7 @@ export function fromFirebase(user: Fields, warnings: string[], options: ConvertO
     };
   const providers = [
     ...objectsIn(user.providerUserInfo),
-    ...['google.com', 'facebook.com', 'twitter.com', 'github.com'].map((providerId) => ({
+    ...CSV_PROVIDERS.map((providerId) => ({
       ...{ providerId, rawId: user[`${providerId} rawId`], email: user[`${providerId} email`] },
     })),
   ].filter(({ rawId }) => rawId !== undefined && rawId !== '');
