@@ -212,30 +212,48 @@ describe('a sign-in with an application from the console', () => {
     assert.doesNotMatch(api.html, /scopes_of_apis/);
   });
 
-  test('the form of a new single-page application registers the page of the console, unless it is unticked', async () => {
+  test('the form of a new single-page application adds it, or tries it too and registers the page of the console', async () => {
     const form = await ada.get(at('/console/clients?ask=add_spa'));
-    assert.match(form.html, /name="trial" type="checkbox" value="yes" checked/);
-    for (const [id, trial] of [
-      ['ticked', { trial: 'yes' }],
-      ['unticked', {}],
-    ] as const) {
-      const typed = { client_id: id, redirect_uris: 'http://localhost:5173/', scope: 'openid' };
-      const sent = await ada.submit(form, { ...typed, ...trial, do: 'add_spa' });
-      assert.match(sent.html, /The client is added/);
-    }
+    const typed = (id: string) => ({
+      ...hiddenFields(form),
+      ...{ client_id: id, redirect_uris: 'http://localhost:5173/', scope: 'openid email' },
+    });
     const uris = async (id: string) => (await own.instance.storage.clients.get(id))?.redirectUris;
-    assert.deepEqual(await uris('ticked'), ['http://localhost:5173/', CALLBACK]);
-    assert.deepEqual(await uris('unticked'), ['http://localhost:5173/']);
+    const added = await ada.submit(form, { ...typed('added'), do: 'add_spa' });
+    assert.match(added.html, /The client is added/);
+    assert.deepEqual(await uris('added'), ['http://localhost:5173/']);
+
+    const request = await ada.post(at('/console/clients'), { ...typed('tried'), do: 'try_spa' });
+    assert.deepEqual(await uris('tried'), ['http://localhost:5173/', CALLBACK]);
+    assert.match(request.url, /\/authorize\?.*client_id=tried/);
+    const page = await ada.get(here(await answer(ada, request.url)));
+    assert.match(page.html, /ada@example\.com/);
+
+    const again = await ada.post(at('/console/clients'), { ...typed('tried'), do: 'try_spa' });
+    assert.equal(again.url, request.url, 'a second press begins nothing else');
+
+    // What was typed comes back with both buttons.
+    const other = hiddenFields(await ada.get(at('/console/clients?ask=add_spa')));
+    const refused = await ada.post(at('/console/clients'), { ...typed('tried'), ...other, do: 'try_spa' });
+    assert.equal(refused.status, 409);
+    assert.match(refused.html, /id="save-try_spa"[\s\S]*id="save-add_spa"/);
+    const web = await ada.get(at('/console/clients?ask=add_web'));
+    assert.doesNotMatch(web.html, /save-try/);
+    const elsewhere = await own.browserOf('ada');
+    const there = await elsewhere.get(at('/console/clients?ask=add_spa'));
+    assert.doesNotMatch(there.html, /save-try_spa/, 'the redirect URI belongs to the address of the issuer');
+    assert.match(there.html, /save-add_spa/);
+
     // Later, by an act with the usual plan.
     for (const [act, expected] of [
       ['allow_trial', ['http://localhost:5173/', CALLBACK]],
       ['end_trial', ['http://localhost:5173/']],
     ] as const) {
-      const ask = await ada.get(at(`/console/clients?id=unticked&ask=${act}`));
+      const ask = await ada.get(at(`/console/clients?id=added&ask=${act}`));
       const lines = /<textarea id="field-redirect_uris"[^>]*>\n([^<]*)</.exec(ask.html)?.[1] ?? '';
       const sent = await ada.submit(ask, { redirect_uris: lines, do: act });
       assert.match(sent.html, /The client is changed/);
-      assert.deepEqual(await uris('unticked'), expected);
+      assert.deepEqual(await uris('added'), expected);
     }
   });
 });

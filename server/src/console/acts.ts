@@ -1,6 +1,5 @@
 // What administrators can do on a page of the console: each act performs one operation, by a button, after a question or
 // with a form. A page declares its acts; everything else follows from the operations (ADR 189).
-import { isJsonObject } from '@grantd/core/options';
 import { html } from 'hono/html';
 import { requireInputOf, type Versioned } from '../admin/in_process.ts';
 import { InvalidInput, OperationRefused, type ValueProblem } from '../admin/operation_refused.ts';
@@ -13,7 +12,6 @@ import { type Html, icon } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import {
-  type Field,
   type FormSpec,
   fieldsOf,
   ownValue,
@@ -42,6 +40,7 @@ import {
 import { namesOf } from './names.ts';
 import { digestsOf, mergedWith, OPENED_FIELD, type OpenedForm } from './opened_forms.ts';
 import { identifiersIn, sentenceOf } from './sentences.ts';
+import { openSecrets, sealSecrets } from './typed_secrets.ts';
 
 /** Parameters of a URL, which name the thing that an act is about. */
 export type Given = Readonly<Record<string, string>>;
@@ -94,6 +93,10 @@ export interface Act {
   readonly warns?: (document: never) => readonly WarningSaid[];
   /** Warnings of which the next page tells by itself, as long as they are true. */
   readonly tells?: readonly WarningCode[];
+  /** The acts whose buttons the form has, the main one first (ADR 228). Default: only its own. */
+  readonly buttons?: (visit: Visit) => readonly string[];
+  /** Answers instead of the page that follows. */
+  readonly leads?: (visit: Visit, document: never) => Promise<Response>;
   /** Does something with the response before the next page. */
   readonly after?: (visit: Visit, document: never, given: Given) => Promise<void>;
 }
@@ -332,6 +335,7 @@ async function perform(
   const version = act.stored === undefined ? '*' : (form.get('shown') ?? '');
   const { document } = await versioned(act.operation, { ...parameters, ...input } as never, version);
   await act.after?.(visit, document as never, given);
+  if (act.leads !== undefined) return act.leads(visit, document as never);
   const next = act.next?.(document as never, given) ?? given;
   const notice = typeof act.done === 'function' ? act.done(document as never) : act.done;
   const warnings = (act.warns ?? warningsIn)(document as never).filter(
@@ -396,8 +400,9 @@ async function renderForm(
   const sealed = await sealOpened(visit, own, name, given, { secret, digests: digests ?? {} });
   const page: ActFormView = {
     ...view,
-    ...{ page: own.page, act: name, given, fields, spec, ...shown, opened: sealed },
+    ...{ page: own.page, given, fields, spec, ...shown, opened: sealed },
     name: await own.nameOf(visit, given),
+    buttons: own.acts[name]?.buttons?.(visit) ?? [name],
     ...(status !== undefined && { status }),
     ...(stored !== undefined && { version: stored.version }),
     ...(isKept === true && { isKept }),
@@ -418,7 +423,8 @@ function sealOpened(
 
 export interface ActFormView extends ConsoleView, FormShown {
   readonly page: ConsolePageName;
-  readonly act: string;
+  /** The acts of the buttons, the main one first. */
+  readonly buttons: readonly string[];
   readonly given: Given;
   /** What the title calls the thing. */
   readonly name: string;
@@ -431,12 +437,25 @@ export interface ActFormView extends ConsoleView, FormShown {
   readonly others?: OthersChanges;
 }
 
-/** The form of an act: button `save-ACT`, link `form-cancel`. */
+/** The form of an act: a button `save-ACT` for each of its acts, link `form-cancel`. */
 export function actFormPage(view: ActFormView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { forms: words } = texts.console;
-  const { base, page, act, given, name, status, version, opened, isKept = false, others, problems } = view;
-  const { title, text, yes } = actText(page, act, texts);
+  const {
+    base,
+    page,
+    buttons,
+    given,
+    name,
+    status,
+    version,
+    opened,
+    isKept = false,
+    others,
+    problems,
+  } = view;
+  const [main = ''] = buttons;
+  const { title, text } = actText(page, main, texts);
   const hidden = { ...given, ...(version !== undefined && { shown: version }), [OPENED_FIELD]: opened };
   const isConflict = others !== undefined && others.stored.size > 0;
   return consoleFrame(view, setting, {
@@ -454,8 +473,7 @@ ${others.latest === undefined ? '' : html`<p>${others.latest}</p>\n`}</div></div
           : ''
     }<form method="post" action="${urlOf(base, page)}" class="form" novalidate>
 ${hiddenFields(view, hidden)}${formFields(view, texts)}<div class="actions">
-<button id="save-${act}" type="submit" class="primary" name="do" value="${act}">${isConflict ? words.saveOver : yes}</button>
-<a id="form-cancel" class="button" href="${urlOf(base, page, given)}">${texts.console.no}</a>
+${buttons.map((act) => html`<button id="save-${act}" type="submit"${act === main ? html` class="primary"` : ''} name="do" value="${act}">${isConflict ? words.saveOver : actText(page, act, texts).yes}</button>\n`)}<a id="form-cancel" class="button" href="${urlOf(base, page, given)}">${texts.console.no}</a>
 </div>
 </form>`,
   });
@@ -519,35 +537,6 @@ async function renderConfirmation(
     typed: [...typed, ['do', name], ['confirmed', 'yes']],
   };
   return renderPage(c, questionPage(shown, setting));
-}
-
-/** For how long a question keeps what was typed into fields of secrets. Milliseconds */
-const SECRETS_KEPT_MS = 30 * 60 * 1000;
-
-/** Seals the typed secrets, so that the page of the question contains none. */
-async function sealSecrets({ form, session, console: { tokens, pages } }: Visit, fields: readonly Field[]) {
-  const endsAtMs = pages.clock() + SECRETS_KEPT_MS;
-  for (const { name } of fields.filter(({ kind }) => kind === 'secret')) {
-    const secret = form.get(name) ?? '';
-    if (secret !== '') form.set(name, await tokens.seal({ secret, sessionId: session.id, endsAtMs }));
-  }
-}
-
-/** Opens what `sealSecrets` has sealed for this session. @returns the names of those that it has not, or too long ago */
-async function openSecrets(
-  { form, session, console: { tokens, pages } }: Visit,
-  fields: readonly Field[],
-): Promise<readonly string[]> {
-  const lost: string[] = [];
-  for (const { name } of fields.filter(({ kind }) => kind === 'secret')) {
-    const sealed = form.get(name) ?? '';
-    const opened = await tokens.open(sealed);
-    const isOwn = isJsonObject(opened) && opened.sessionId === session.id;
-    const isKept = isOwn && typeof opened.secret === 'string' && Number(opened.endsAtMs) > pages.clock();
-    if (sealed !== '') form.set(name, isKept ? String(opened.secret) : '');
-    if (sealed !== '' && !isKept) lost.push(name);
-  }
-  return lost;
 }
 
 export interface QuestionView extends ConsoleView {

@@ -3,17 +3,23 @@ import { type Consequences, endsOrNarrows } from '../admin/client_consequences.t
 import type { ClientView as Client } from '../admin/client_documents.ts';
 import { SCOPE_WARNINGS, type ScopeConcern } from '../admin/client_rules.ts';
 import { CLIENT_KINDS, CLIENT_ORDERS, CLIENT_STATES } from '../admin/clients.ts';
-import type { Schema } from '../admin/schema.ts';
-import { type Document, type Input, OPERATIONS } from '../admin/table.ts';
-import { newIdentifier } from '../data/tables.ts';
+import type { Document, Input } from '../admin/table.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
 import { languages, type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { type Act, type Acts, actLink, actText, type Given } from './acts.ts';
-import { CLIENT_PARTS, NEW_CLIENTS } from './client_forms.ts';
-import type { FormSpec } from './fields.ts';
+import { type Act, type Acts, actLink, type Given } from './acts.ts';
+import {
+  addingAct,
+  CLIENT_PARTS,
+  choicesOf,
+  keepSecret,
+  MAX_CHOICES,
+  NEW_CLIENT_KINDS,
+  newClientPage,
+  placeOf,
+} from './client_forms.ts';
 import { idOf, labelOf } from './forms.ts';
 import { type ConsoleView, consoleFrame, type Row, rowsOr, section, termList, urlOf } from './frame.ts';
 import {
@@ -35,25 +41,6 @@ import { concernsOf, type TrialNeeds, trialNeeds, trialOffer } from './try_here.
 import { TRY_STYLE, trialUri, trySection } from './try_it.ts';
 import { codes, copied, fullMoment, memberRow, moment, termOf, tokensCounted } from './values.ts';
 
-/** More groups and APIs than fit on a page are typed. */
-const MAX_CHOICES = 200;
-
-/** The groups and APIs that a client can name. */
-async function choicesOf({ call }: Visit): Promise<NonNullable<FormSpec['choices']>> {
-  const [groups, clients] = await Promise.all([
-    call('listGroups', { limit: MAX_CHOICES }),
-    call('listClients', { limit: MAX_CHOICES, kind: 'operator' }),
-  ]);
-  const apis = clients.items.flatMap(({ resource }) => (resource === undefined ? [] : [resource]));
-  const scopes = clients.items.flatMap(({ resource, api_scopes: own = [] }) =>
-    resource === undefined ? [] : own,
-  );
-  return {
-    ...(groups.next_cursor === undefined && { allowed_groups: groups.items.map(({ name }) => name) }),
-    ...(clients.next_cursor === undefined && { apis, [API_FIELD]: [...new Set(scopes)] }),
-  };
-}
-
 /** Members whose change can end tokens, or keep users out. */
 const CAN_END = [
   ...['allowed_groups', 'sign_in_policy', 'subject_type', 'sector_identifier_uri', 'redirect_uris'],
@@ -61,18 +48,6 @@ const CAN_END = [
 ];
 
 const OF_CLIENT = { client_id: 'id' };
-
-/** Shows a generated secret on the page that follows. */
-const keepSecret: Act['after'] = async (
-  { console: { shownOnce }, session },
-  { client_id: id, client_secret: secret }: Document<'rotateClientSecret'>,
-) => {
-  if (secret !== undefined) await shownOnce.keep(session.id, placeOf(id), secret);
-};
-
-function placeOf(id: string): string {
-  return `client ${id}`;
-}
 
 const TOKEN_PLACE = 'registration token';
 
@@ -170,91 +145,12 @@ function hostOf(id: string): string {
   return URL.parse(id)?.hostname ?? id;
 }
 
-/** The field of a new single-page application that also registers the redirect URI of the console. */
-const TRIAL_FIELD = 'trial';
-
-/** The field of a new client with scopes of APIs, which its `scope` gets too. */
-const API_FIELD = 'scopes_of_apis';
-
-function withOwnFields(schema: Schema = {}): Schema {
-  const own = {
-    [TRIAL_FIELD]: { type: 'boolean' },
-    [API_FIELD]: { type: 'array', items: { type: 'string' } },
-  };
-  return { ...schema, properties: { ...Object(schema.properties), ...own } };
-}
-
-function withScopes(scope: unknown, chosen: unknown): { readonly scope?: string } {
-  if (!Array.isArray(chosen) || chosen.length === 0) return {};
-  const typed = typeof scope === 'string' ? scope.split(' ').filter((one) => one !== '') : [];
-  return { scope: [...new Set([...typed, ...chosen])].join(' ') };
-}
-
-function withTrial(uris: unknown, issuer: string): readonly unknown[] {
-  return [...new Set([...(Array.isArray(uris) ? uris : []), trialUri(issuer)])];
-}
-
-/** An act for each kind of client. */
-const ADDING = Object.entries(NEW_CLIENTS).map(([kind, { first, values, members }]): [string, Act] => [
-  `add_${kind}`,
-  {
-    operation: 'addClient',
-    async form(visit) {
-      const choices = await choicesOf(visit);
-      const others = Object.keys(CLIENT_PARTS.all).filter((name) => !first.includes(name));
-      const secret = members.token_endpoint_auth_method === 'none' ? ['client_secret'] : [];
-      const apis = choices.apis?.length === 0 ? ['apis'] : [];
-      const own = kind === 'spa' ? [TRIAL_FIELD] : [];
-      const hasScopes = first.includes('scope') && first.includes('apis') && choices[API_FIELD]?.length;
-      const ofApis = hasScopes ? [API_FIELD] : [];
-      return {
-        schema: withOwnFields(OPERATIONS.addClient.body),
-        spec: {
-          first: [
-            'client_id',
-            ...first.flatMap((name) => (name === 'apis' ? [name, ...ofApis] : name)),
-            ...own,
-          ],
-          without: [
-            ...[...others, ...secret, ...apis],
-            ...[TRIAL_FIELD, API_FIELD].filter((name) => ![...own, ...ofApis].includes(name)),
-          ],
-          required: first.filter(isNeeded),
-          ofConsole: [...own, ...ofApis],
-          choices,
-        },
-        values: { client_id: newClientId(kind), ...values, ...(own.length > 0 && { [TRIAL_FIELD]: true }) },
-      };
-    },
-    input: ({ [TRIAL_FIELD]: isTried, [API_FIELD]: chosen, ...typed }, _, { console: { issuer } }) => ({
-      ...{ ...members, ...typed, ...withScopes(typed.scope, chosen) },
-      ...(isTried === true && { redirect_uris: withTrial(typed.redirect_uris, issuer) }),
-    }),
-    after: keepSecret,
-    tells: SCOPE_WARNINGS,
-    done: 'client_added',
-    next: ({ client_id: id }: Document<'addClient'>) => ({ id }),
-  },
-]);
-
-/** A client ID for operators who have no other in mind. It is not a secret. */
-function newClientId(kind: string): string {
-  return `${kind}-${newIdentifier()
-    .replaceAll(/[^a-z\d]/gi, '')
-    .slice(0, 6)
-    .toLowerCase()}`;
-}
-
-/** Without them, a client of its kind cannot do anything. */
-function isNeeded(member: string): boolean {
-  return ['redirect_uris', 'resource'].includes(member);
-}
-
 export const CLIENTS: Acts = {
   page: 'clients',
   nameOf: async (visit, { id = '', rule }) => rule ?? clientCalled(visit, id),
   acts: {
-    ...Object.fromEntries(ADDING),
+    ...Object.fromEntries(NEW_CLIENT_KINDS.map((kind) => [`add_${kind}`, addingAct(kind)])),
+    try_spa: addingAct('spa', true),
     edit: {
       operation: 'updateClient',
       of: OF_CLIENT,
@@ -471,25 +367,6 @@ function deniedList(
   );
   return html`${rowsOr(rows, words.none)}
 ${next === undefined ? '' : html`<p>${words.moreDenied}</p>`}<p class="actions">${actLink(CLIENTS, 'deny', base, {}, texts)}</p>`;
-}
-
-/** The kinds of clients to add: a link `ask-add_KIND` for each. */
-export function newClientPage(view: ConsoleView, setting: PageSetting): Page {
-  const texts = textsIn(setting.language);
-  const { console: words } = texts;
-  return consoleFrame(view, setting, {
-    title: words.addClient,
-    lead: words.whichClient,
-    style: TRY_STYLE,
-    body: html`<ul class="rows" role="list">
-${Object.keys(NEW_CLIENTS).map((kind) => newClientRow(kind, view.base, texts))}</ul>`,
-  });
-}
-
-function newClientRow(kind: string, base: string, texts: Texts): Html {
-  const about: Readonly<Record<string, string>> = texts.console.clientUses;
-  return html`<li class="row card"><div><p>${actText('clients', `add_${kind}`, texts).title('', '')}</p>
-<p class="detail">${about[kind]}</p></div>${actLink(CLIENTS, `add_${kind}`, base, {}, texts, { unseen: kind })}</li>\n`;
 }
 
 export interface ClientView extends ConsoleView {

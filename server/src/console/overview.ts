@@ -173,6 +173,7 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
       : html`<div><dt>${term}</dt><dd>${atLeastShown(count, isLeast, texts)}</dd></div>\n`;
   return consoleFrame(view, setting, {
     title: words.pages.overview,
+    primary: html`<a id="add-client" class="button" href="${urlOf(view.base, 'clients', { add: 'yes' })}">${words.addClient}</a>`,
     ...(view.samples !== undefined && { style: CHART_STYLE, scripts: [CHARTS_SCRIPT] }),
     body: html`${section('health', words.overview.title, troublesShown(view, texts))}${section(
       'changes',

@@ -68,8 +68,20 @@ interface ResultView extends ConsoleView {
 export function resultPage({ client, result, ...view }: ResultView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { trial: words } = texts.console;
-  const { client_id: id, client_name: name = id } = client;
-  const { scopes, missing, concerns, idToken, userInfo, introspection, hasRefreshToken, sealed } = result;
+  const { client_id: id } = client;
+  const { idToken, userInfo, introspection, sealed } = result;
+  const scopes = scopesShown(result, texts);
+  const user = section('userinfo', USERINFO, userInfoShown(userInfo, view, texts));
+  const isWhole = result.missing.length === 0 && result.unusedApis.length === 0;
+  const ofUser = isWhole ? [user, scopes] : [scopes, user];
+  const tokens = [
+    section('id-token', words.idToken, idTokenShown(idToken, view, texts)),
+    section(
+      'access-token',
+      words.accessToken,
+      html`${claimList(introspection, view, texts)}<p class="note">${words.accessTokenText}</p>`,
+    ),
+  ];
   return consoleFrame(view, setting, {
     title: words.title,
     trail: trailTo(client, view),
@@ -79,32 +91,31 @@ export function resultPage({ client, result, ...view }: ResultView, setting: Pag
       ['try-again', words.again],
       html`<button id="revoke-trial" type="submit" class="ending" name="do" value="revoke">${words.revoke}</button>\n`,
     ),
-    body: html`<p>${words.lead(name)}</p>
-${section(
-  'granted',
-  words.scopes,
-  html`${termList([
-    [words.granted, codes(scopes.filter((scope) => scope !== ''))],
-    ...missing.map((scope) => [html`<code>${scope}</code>`, missingText(scope, concerns, texts)] as const),
-    ...result.unusedApis.map(
-      (api) => [html`<code>${api.resource}</code>`, words.unusedApi(codes(api.scopes) ?? html``)] as const,
-    ),
-  ])}
-<p class="note">${hasRefreshToken ? words.refreshable : words.notRefreshable}</p>`,
-)}<div class="columns"><div>${section('id-token', words.idToken, idTokenShown(idToken, view, texts))}${section(
-      'access-token',
-      words.accessToken,
-      html`<p class="note">${words.accessTokenText}</p>${claimList(introspection, view, texts)}`,
-    )}</div>
-<div>${section('userinfo', USERINFO, userInfoShown(userInfo, view, texts))}</div></div>`,
+    body: html`<div class="columns">${(isFailure(userInfo) ? [tokens, ofUser] : [ofUser, tokens]).map((column) => html`<div>${column}</div>\n`)}</div>`,
   });
+}
+
+/** What was granted, and why the rest was not. */
+function scopesShown({ scopes, missing, concerns, unusedApis, hasRefreshToken }: Result, texts: Texts): Html {
+  const { trial: words } = texts.console;
+  return section(
+    'granted',
+    words.scopes,
+    html`${termList([
+      [words.granted, codes(scopes.filter((scope) => scope !== ''))],
+      ...missing.map((scope) => [html`<code>${scope}</code>`, missingText(scope, concerns, texts)] as const),
+      ...unusedApis.map(
+        (api) => [html`<code>${api.resource}</code>`, words.unusedApi(codes(api.scopes) ?? html``)] as const,
+      ),
+    ])}<p class="note">${hasRefreshToken ? words.refreshable : words.notRefreshable}</p>`,
+  );
 }
 
 function idTokenShown(idToken: Result['idToken'], view: ConsoleView, texts: Texts): Html {
   const { trial: words } = texts.console;
   if (idToken === undefined) return html`<p class="note">${words.noIdToken}</p>`;
   if (idToken === 'encrypted') return html`<p class="note">${words.encrypted}</p>`;
-  return html`<p class="note">${words.idTokenText}</p>${claimList(idToken, view, texts)}`;
+  return html`${claimList(idToken, view, texts)}<p class="note">${words.idTokenText}</p>`;
 }
 
 function missingText(scope: string, concerns: readonly ScopeConcern[], { console: { trial } }: Texts): Html {
@@ -116,7 +127,7 @@ function userInfoShown(userInfo: Claims | Failure, view: ConsoleView, texts: Tex
   const { trial: words } = texts.console;
   return isFailure(userInfo)
     ? failureShown(userInfo, view, texts)
-    : html`<p class="note">${words.userInfoText}</p>${claimList(userInfo, view, texts)}`;
+    : html`${claimList(userInfo, view, texts)}<p class="note">${words.userInfoText}</p>`;
 }
 
 function isFailure(value: Claims | Failure): value is Failure {

@@ -136,13 +136,14 @@ interface TrialTokens {
 
 /** `POST /console/try`: begins a sign-in (`do=begin`), or revokes its tokens (`do=revoke`). */
 export async function submitTrial(visit: Visit): Promise<Response> {
-  return visit.form.get('do') === 'revoke' ? revoke(visit) : begin(visit);
+  return visit.form.get('do') === 'revoke' ? revoke(visit) : beginTrial(visit, visit.form.get('id') ?? '');
 }
 
-async function begin(visit: Visit): Promise<Response> {
-  const { c, call, console: parts, session, form, view } = visit;
-  const client = await call('getClient', { client_id: form.get('id') ?? '' });
-  const { client_id: id, scope = '' } = client;
+/** Sends the browser to the authorization endpoint as a client, if the console can try it. */
+export async function beginTrial(visit: Visit, id: string): Promise<Response> {
+  const { c, call, console: parts, session, view } = visit;
+  const client = await call('getClient', { client_id: id });
+  const { scope = '' } = client;
   const uri = trialUri(parts.issuer);
   if (!isTriable(client) || obstacleOf(client) !== undefined || client.redirect_uris?.includes(uri) !== true)
     return c.redirect(urlOf(view.base, 'clients', { id }), 303);

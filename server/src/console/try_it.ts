@@ -173,9 +173,6 @@ console.log(tokens.claims());`;
 /** Rules of snippets and of secrets that are shown once. */
 export const TRY_STYLE = `
 .try { margin-top: 1rem; }
-.card { position: relative; }
-.card:hover { background: var(--ground); }
-.card .button::after { content: ''; position: absolute; inset: 0; }
 .snippet { margin: .5rem 0 0; padding: .875rem; white-space: pre-wrap; background: var(--ground); border: 1px solid var(--line); border-radius: var(--radius, .625rem); }
 .shown-secret { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem .75rem; margin: .75rem 0; }
 .shown-secret code { padding: .5rem .75rem; border: 1px solid var(--edge); border-radius: var(--radius, .625rem); }

@@ -557,8 +557,7 @@ export const PAGES: readonly PageCase[] = [
     as: 'alice',
     open: async (visit) => {
       await visit.open('/console/clients?ask=add_spa');
-      await visit.page.click('#save-add_spa');
-      await visit.page.click('#try-here');
+      await visit.page.click('#save-try_spa');
       await visit.page.click('#consent-allow');
     },
     shows: '#revoke-trial',
@@ -568,8 +567,7 @@ export const PAGES: readonly PageCase[] = [
     as: 'alice',
     open: async (visit) => {
       await visit.open('/console/clients?ask=add_spa');
-      await visit.page.click('#save-add_spa');
-      await visit.page.click('#try-here');
+      await visit.page.click('#save-try_spa');
       await visit.page.click('#consent-allow');
       await visit.page.click('#revoke-trial');
     },

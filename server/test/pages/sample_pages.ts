@@ -8,8 +8,8 @@ import { type ActFormView, actFormPage, actLink, questionPage } from '../../src/
 import { appliedPage, applyPage, applyPlanPage, missingSecretsPage } from '../../src/console/apply.ts';
 import { auditPage, eventPage, foldedEvents } from '../../src/console/audit.ts';
 import { askBulkPage, bulkPage } from '../../src/console/bulk.ts';
-import { CLIENT_PARTS } from '../../src/console/client_forms.ts';
-import { clientPage, clientsPage, newClientPage } from '../../src/console/clients.ts';
+import { CLIENT_PARTS, newClientPage } from '../../src/console/client_forms.ts';
+import { clientPage, clientsPage } from '../../src/console/clients.ts';
 import { type FormSpec, fieldsOf, type ShownProblem, typedOf } from '../../src/console/fields.ts';
 import { problemFrame, refusedPage } from '../../src/console/frame.ts';
 import { groupPage, groupsPage } from '../../src/console/groups.ts';
@@ -127,6 +127,7 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'lead',
   'badges',
   'act',
+  'buttons',
   'page',
   'state',
   'use',
@@ -728,6 +729,11 @@ const CONSOLE_SIGN_IN = {
   ],
   locks: [{ step: 'password' as const, places: 2, ends_at: EPOCH }],
 };
+
+/** What the form of a new application does not have. */
+const MEMBERS_OF_LATER = Object.keys(Object(CLIENT_CHANGE.properties)).filter(
+  (name) => !['client_name', 'redirect_uris', 'scope'].includes(name),
+);
 
 /** A form with what makes its fields, because samples change texts and nothing else. */
 interface FormSample extends Omit<ActFormView, 'fields' | 'typed' | 'problems' | 'others' | 'opened'> {
@@ -1400,7 +1406,7 @@ const SAMPLES: readonly Sample[] = [
     ],
   }),
   sample('console_add_user', formSample, {
-    ...{ ...CONSOLE, current: 'users', page: 'users', act: 'add', name: '', given: {} },
+    ...{ ...CONSOLE, current: 'users', page: 'users', buttons: ['add'], name: '', given: {} },
     schema: USER_OPERATIONS.addUser.body ?? {},
     spec: {
       first: ['username', 'password', 'groups'],
@@ -1414,7 +1420,7 @@ const SAMPLES: readonly Sample[] = [
     },
   }),
   sample('console_change_client', formSample, {
-    ...{ ...CONSOLE, current: 'users', page: 'users', act: 'edit', name: 'bob' },
+    ...{ ...CONSOLE, current: 'users', page: 'users', buttons: ['edit'], name: 'bob' },
     ...{ given: { sub: 'xT2a9' }, version: '"1"' },
     schema: CLIENT_CHANGE,
     spec: { first: CLIENT_PARTS.first, parts: CLIENT_PARTS.parts, tags: ['de'] },
@@ -1425,6 +1431,20 @@ const SAMPLES: readonly Sample[] = [
     },
     now: { stored: { client_name: 'Pictures' }, adopted: ['consent_required'] },
     ...{ isUnsaved: true, isKept: true, wrong: {} },
+  }),
+  sample('console_add_application', formSample, {
+    ...{
+      ...CONSOLE,
+      current: 'clients',
+      page: 'clients',
+      buttons: ['try_spa', 'add_spa'],
+      name: '',
+      given: {},
+    },
+    schema: CLIENT_CHANGE,
+    spec: { first: ['client_name', 'redirect_uris'], parts: { more: ['scope'] }, without: MEMBERS_OF_LATER },
+    values: { redirect_uris: ['http://localhost:5173/'], scope: 'openid profile email' },
+    wrong: {},
   }),
   sample('console_groups', groupsPage, {
     ...{ ...CONSOLE, current: 'groups', wish: {}, pages: {}, total: 2 },

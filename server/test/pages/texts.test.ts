@@ -23,6 +23,7 @@ const SAME: ReadonlySet<string> = new Set([
   ...['problemTitle', 'consent.website', 'home.title', 'passkeys.title', 'passkeys.defaultName'],
   ...['devices.code', 'console.pageGroups.server', 'console.columns.name', 'console.browser'],
   ...['console.filterValues.factor.passkey', 'console.badges.administrator', 'console.token'],
+  ...['console.clientUses.api.name', 'console.clientUses.agent.name'],
 ]);
 
 describe('catalogues', () => {

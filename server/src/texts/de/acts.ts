@@ -165,7 +165,12 @@ export const ACTS: typeof en.ACTS = {
     add_spa: {
       title: () => 'Single-Page-Anwendung hinzufügen',
       text: 'Sie läuft im Browser und hat deshalb kein Geheimnis.',
-      yes: 'Single-Page-Anwendung hinzufügen',
+      yes: 'Hinzufügen',
+    },
+    try_spa: {
+      title: () => 'Single-Page-Anwendung hinzufügen',
+      text: 'Das Ausprobieren fügt diese Konsole ihren Redirect-URIs hinzu.',
+      yes: 'Hinzufügen und ausprobieren',
     },
     add_native: {
       title: () => 'Native Anwendung hinzufügen',

@@ -6,14 +6,12 @@ export const HINTS: typeof en.HINTS = {
   claims: 'Ein JSON-Objekt. Anwendungen sehen, was ihre Berechtigungen erlauben.',
   username: 'Damit meldet sich der Benutzer an.',
   client_id: 'Die Anwendung sendet sie mit ihren Anfragen. Sie lässt sich später nicht ändern.',
-  client_name: 'Benutzer sehen ihn, wenn die Anwendung um Zugriff bittet.',
-  redirect_uris: 'Wohin der Browser nach einer Anmeldung zurückkehren darf.',
+  client_name: 'Benutzer sehen ihn.',
+  redirect_uris: 'Wohin Anmeldungen zurückführen dürfen.',
   post_logout_redirect_uris: 'Wohin der Browser nach einer Abmeldung zurückkehren darf.',
   scope: 'Durch Leerzeichen getrennt. Die Anwendung kann diese bekommen und keine anderen.',
   scopes_of_apis:
-    'Ein Access-Token gilt nur dann für eine API, wenn die Anwendung eine Berechtigung der API hat.',
-  trial:
-    'Die Konsole kann sich dann mit der Anwendung anmelden, und Sie sehen sofort, was sie bekommt. Eine Seite der Konsole wird eine Redirect-URI. Sie können das später beenden.',
+    'Ein Zugriffstoken gilt nur dann für eine API, wenn die Anwendung eine Berechtigung der API hat.',
   scope_name: 'Eine Berechtigung, wie Anwendungen sie anfordern.',
   allowed_groups: 'Nur Mitglieder können die Anwendung benutzen. Ohne Auswahl können es alle.',
   apis: 'Die APIs, für die die Anwendung Zugriffstoken bekommt.',

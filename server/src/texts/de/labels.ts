@@ -32,7 +32,6 @@ export const LABELS: typeof en.LABELS = {
   texts: 'Texte',
   api: 'Zugehörige API',
   scopes_of_apis: 'Berechtigungen dieser APIs',
-  trial: 'Aus dieser Konsole ausprobieren',
   scope_name: 'Berechtigung (Scope)',
   generate: 'Nur ein neues Geheimnis erzeugen',
   reason: 'Grund',

@@ -11,7 +11,7 @@ export const TRIAL: typeof en.TRIAL = {
     'Die Konsole kann sich mit dieser Anwendung anmelden, wenn die Anwendung sie als Redirect-URI erlaubt.',
   elsewhere: (url) => html`Um sich mit dieser Anwendung anzumelden, öffnen Sie die Konsole unter ${url}.`,
   obstacles: {
-    disabled: 'Eine gesperrte Anwendung lässt sich nicht ausprobieren.',
+    disabled: 'Eine deaktivierte Anwendung lässt sich nicht ausprobieren.',
     signed_request:
       'Die Konsole kann diese Anwendung nicht ausprobieren: Ihre Anfragen müssen mit einem Schlüssel signiert sein, den nur die Anwendung hat.',
     certificate:
@@ -20,18 +20,17 @@ export const TRIAL: typeof en.TRIAL = {
       'Die Konsole kann diese Anwendung nicht ausprobieren: Unter ihren Antwortarten fehlt query, die eine Seite ohne Skripte braucht.',
   },
   title: 'Was die Anwendung bekommt',
-  lead: (name) => `Sie haben sich mit ${name} angemeldet. Die Anwendung bekommt Folgendes.`,
   scopes: 'Berechtigungen (Scopes)',
   granted: 'Gewährt',
   ofOtherApi: (apis) =>
     html`Nicht gewährt. Sie gehört zu einer API, die die Anwendung nicht anfordern darf: ${apis}`,
   unusedApi: (scopes) =>
-    html`Das Access-Token gilt nicht für diese API, weil die Anwendung keine ihrer Berechtigungen hat. Fügen Sie den Berechtigungen der Anwendung eine hinzu: ${scopes}`,
+    html`Das Zugriffstoken gilt nicht für diese API, weil die Anwendung keine ihrer Berechtigungen hat. Fügen Sie den Berechtigungen der Anwendung eine hinzu: ${scopes}`,
   leftOut:
     'Nicht gewährt. Die Einwilligung oder eine Einstellung des Servers lässt sie weg, oder sie gehört zu einer anderen API als die übrigen.',
-  refreshable: 'Die Anwendung bekommt auch ein Refresh-Token, mit dem sie ihren Zugriff erneuert.',
+  refreshable: 'Die Anwendung bekommt auch ein Erneuerungstoken, mit dem sie ihren Zugriff erneuert.',
   notRefreshable:
-    'Die Anwendung bekommt kein Refresh-Token. Wenn das Zugriffstoken abläuft, meldet sich der Benutzer neu an.',
+    'Die Anwendung bekommt kein Erneuerungstoken. Wenn das Zugriffstoken abläuft, meldet sich der Benutzer neu an.',
   idToken: 'ID-Token',
   idTokenText: 'Wer sich wann und wie angemeldet hat. Die Anwendung liest es.',
   noIdToken: 'Die Anwendung bekommt keines, weil sie den Scope openid nicht anfordert.',
@@ -39,7 +38,7 @@ export const TRIAL: typeof en.TRIAL = {
   userInfoText: 'Was die Anwendung auf Anfrage über den Benutzer erfährt.',
   accessToken: 'Zugriffstoken',
   accessTokenText: 'Was eine API über das Token erfährt, wenn sie den Server fragt.',
-  refreshToken: 'Refresh-Token',
+  refreshToken: 'Erneuerungstoken',
   revoke: 'Token widerrufen',
   toClient: 'Zurück zur Anwendung',
   ended: 'Das Token ist widerrufen',

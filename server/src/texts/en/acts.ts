@@ -168,7 +168,12 @@ export const ACTS = {
     add_spa: {
       title: (_: string) => 'Add a single-page application',
       text: 'It runs in the browser, so it has no secret.',
-      yes: 'Add single-page application',
+      yes: 'Add',
+    },
+    try_spa: {
+      title: (_: string) => 'Add a single-page application',
+      text: 'Trying it adds this console to its redirect URIs.',
+      yes: 'Add and try',
     },
     add_native: {
       title: (_: string) => 'Add a native application',

@@ -32,7 +32,6 @@ export const LABELS = {
   texts: 'Texts',
   api: 'API',
   scopes_of_apis: 'Scopes of these APIs',
-  trial: 'Try it from this console',
   scope_name: 'Scope',
   // Orders
   generate: 'Only make a new secret',

@@ -19,7 +19,6 @@ export const TRIAL = {
       'The console cannot try this application: its response modes do not include query, which a page without scripts needs.',
   },
   title: 'What the application gets',
-  lead: (name: string) => `You have signed in with ${name}. The application gets the following.`,
   scopes: 'Scopes',
   granted: 'Granted',
   ofOtherApi: (apis: Html) =>
