@@ -174,7 +174,7 @@ for (const database of DATABASES)
       const [first] = reports;
       assert.ok(first !== undefined && 'outcome' in first);
       assert.equal(first.outcome, 'failed');
-      assert.match(String(first.reason), /has just become an administrator/);
+      assert.match(String(first.reasons), /has just become an administrator/);
       assert.deepEqual(await stateOf(instance, sub), before);
     });
 

@@ -1,7 +1,10 @@
 // Files in the console: imports of users, and configurations to apply.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
+import { SECTIONS } from '../src/console/import.ts';
 import { MAX_FILE } from '../src/console/uploads.ts';
+import { IMPORT_FORMATS } from '../src/people/exports/formats.ts';
 import { type Browser, hiddenFields, type Page, unescaped } from './harness/browser.ts';
 import { startConsole } from './harness/console_server.ts';
 
@@ -93,6 +96,54 @@ describe('files in the console', () => {
     assert.match(later.html, /The file is not kept any more/);
   });
 
+  test('a plan shows the first users, and everything that is wrong with each line, in the language of the page', async () => {
+    const good = Array.from({ length: 12 }, (_, at) => ({
+      ...{ username: `first${at}`, claims: { email: `first${at}@example.com` }, groups: ['admins'] },
+    }));
+    const bad = Array.from({ length: 103 }, () => ({ username: 7, groups: 1, password_hash: 'x' }));
+    const stored = { username: 'gil', groups: ['lost', 'gone'] };
+    const plan = await check(lines(...good, stored, ...bad), { allow_administrators: 'yes' });
+    const rows = [...plan.html.matchAll(/<tr><th scope="row">(.*?)<\/tr>/g)].map(([row]) =>
+      row
+        .replaceAll(/<[^>]*>/g, ' ')
+        .trim()
+        .split(/ +/),
+    );
+    assert.deepEqual([rows.length, rows[0]], [10, ['first0', 'first0@example.com', 'admins']]);
+    assert.match(plan.html, /And 2 more\./);
+    assert.match(plan.html, /<code>grantd help import<\/code>, section <cite lang="en">Lines</);
+    const faults = (html: string, line: number) => {
+      const [, found = ''] = new RegExp(`Line ${line}(?: <bdi>.*?</bdi>)?</p>(.*?)</li>`).exec(html) ?? [];
+      return [...unescaped(found).matchAll(/<bdi>(.*?)<\/bdi>/g)].map(([, text]) => text);
+    };
+    assert.deepEqual(faults(plan.html, 13), [
+      'groups: there is no group gone: add it with grantd group add, or use --create-groups.',
+      'groups: there is no group lost: add it with grantd group add, or use --create-groups.',
+    ]);
+    assert.deepEqual(
+      faults(plan.html, 14).map((text) => text?.split(':')[0]),
+      ['username', 'groups', 'password_hash'],
+    );
+    assert.equal([...plan.html.matchAll(/<p>Line \d/g)].length, 100);
+    assert.match(plan.html, /And 4 more\./);
+
+    await ada.get(at('/console/import?ui_language=de'));
+    const german = await check(lines(...good.slice(0, 1), stored, ...bad.slice(0, 1)), {
+      allow_administrators: 'yes',
+    });
+    const broken = await check('[{"username": "x"', { format: 'csv' });
+    await ada.get(at('/console/import?ui_language=en'));
+    for (const { html } of [german, broken]) assert.doesNotMatch(html, /there is no|expected|the file/i);
+    assert.match(german.html, /password_hash: Diesen Hash kann der Server nicht prüfen/);
+    assert.match(broken.html, /Die Datei endet mitten im JSON-Dokument/);
+  });
+
+  test('each format has a section in the documentation', () => {
+    const page = readFileSync(new URL('../../docs/import.md', import.meta.url), 'utf8');
+    for (const format of IMPORT_FORMATS)
+      assert.ok(page.includes(`\n## ${SECTIONS[format] ?? 'Exports'}\n`), format);
+  });
+
   test('an import whose plan is not true any more does nothing, and shows the new plan', async () => {
     const plan = await check(lines({ username: 'erin' }, { username: 'frank' }));
     await own.addUser('erin');
@@ -121,7 +172,7 @@ describe('files in the console', () => {
     });
     assert.equal(counts(allowed).Added, '1', allowed.html);
     const wrong = await check('no JSON', { format: 'keycloak' });
-    assert.match(wrong.html, /expected JSON, as keycloak exports it/);
+    assert.match(wrong.html, /Expected JSON, as keycloak exports it/);
   });
 
   test('a plan is that of its file: another one with the same outcomes is planned again', async () => {

@@ -141,8 +141,8 @@ async function importLine(opened: Opened, line: object): Promise<void> {
     JSON.stringify(line),
   ]);
   for await (const one of reports)
-    if ('reason' in one && one.reason !== undefined)
-      throw new OperationRefused('conflict', { english: one.reason });
+    if ('reasons' in one && one.reasons !== undefined)
+      throw new OperationRefused('conflict', { english: one.reasons.join() });
 }
 
 /** Every operation that can take an administrator. */

@@ -14,6 +14,7 @@ import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { claimsInForm } from '../src/people/claim_forms.ts';
 import { convertUser, IMPORT_FORMATS, type ImportFormat } from '../src/people/exports/formats.ts';
 import { type LineReport, PeopleImport } from '../src/people/import.ts';
+import { ImportFault } from '../src/people/import_faults.ts';
 import { readImportLine } from '../src/people/import_lines.ts';
 import { readPasswordHash } from '../src/people/password_formats.ts';
 import { PasswordHasher } from '../src/people/password_hasher.ts';
@@ -231,7 +232,7 @@ for (const database of ANY_DATABASE)
       const reports: LineReport[] = [];
       const read = convertUser(format, user, { rolesAreGroups: true, dropsUnusableHashes: true });
       await work.run([{ line: 1, read }], (one) => reports.push(one));
-      return reports.map(({ outcome, reason }) => [outcome, reason]);
+      return reports.map(({ outcome, reasons }) => [outcome, String(reasons)]);
     };
     const ofGroups = Object.entries(IN_GROUP_OF_ADMINISTRATORS).flatMap(([name, user]) => {
       const format = IMPORT_FORMATS.find((known) => known === name);
@@ -260,12 +261,49 @@ for (const database of ANY_DATABASE)
           line: 1,
           username: 'mallory',
           outcome: 'failed',
-          reason: 'subject: a client has this identifier, so APIs could take the user for the client',
+          reasons: [new ImportFault('subject_of_client')],
         },
       ]);
     }
     assert.equal(await opened.people.bySubject('billing'), undefined);
   });
+
+test('a line names everything that is wrong with it, and not more than 20 things', () => {
+  const wrong = {
+    ...{ username: 7, subject: '-', claims: { sub: '1', x: 'x'.repeat(20_000) }, groups: 'staff' },
+    ...{ disabled: 'yes', invite: 1, links: [{}], directory_id: '', created_at: 'today', totp_secret: 'a' },
+    ...{ password_hash: 'plain', password: 'plain' },
+  };
+  const codesOf = (value: object) => {
+    const read = readImportLine(value);
+    return 'reasons' in read ? read.reasons.map(({ said: [code, first] }) => [code, first]) : [];
+  };
+  const form = ['subject', 'long_claims', 'claim_sub', 'groups', 'flag', 'flag', 'links', 'directory_id'];
+  assert.deepEqual(
+    codesOf(wrong).map(([code]) => code),
+    [
+      'unknown_member',
+      'no_username',
+      ...form,
+      'created_at',
+      'totp_secret',
+      'hash_beside_directory',
+      'password_hash',
+    ],
+  );
+  const beside = {
+    username: '',
+    claims: 1,
+    password_hash: '$2b$10$abcdefghijklmnopqrstuuAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+    invite: true,
+  };
+  assert.deepEqual(
+    codesOf(beside).map(([code]) => code),
+    ['username', 'claims', 'hash_beside_invitation'],
+  );
+  const many = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`other${at}`, 1]));
+  assert.equal(codesOf(many).length, 20);
+});
 
 test('a member __proto__ is refused at any depth, in a line and in claims that a command sets', () => {
   for (const claims of [
@@ -275,7 +313,7 @@ test('a member __proto__ is refused at any depth, in a line and in claims that a
   ]) {
     assert.deepEqual(readImportLine(JSON.parse(`{"username":"x","claims":${claims}}`)), {
       username: 'x',
-      reason: '__proto__: expected no member of this name',
+      reasons: [new ImportFault('prototype')],
     });
     assert.throws(() => requireClaims(JSON.parse(claims)), /expected no member __proto__/);
   }
@@ -335,7 +373,7 @@ for (const database of ANY_DATABASE)
       await work.run([{ line: 1, read: readImportLine({ username: 'eve', groups: [name] }) }], (one) =>
         reports.push(one),
       );
-      assert.match(reports[0]?.reason ?? '', /^groups: .*: expected /, JSON.stringify(name));
+      assert.match(String(reports[0]?.reasons), /^groups: .*: expected /, JSON.stringify(name));
     }
     assert.deepEqual(await opened.groups.list(), []);
   });
@@ -470,13 +508,13 @@ for (const database of DATABASES) {
       assert.match(stderr, /7 of 9 lines were not imported: mixed-report.jsonl says why/);
       const report = reportIn('mixed-report.jsonl').sort((one, other) => one.line - other.line);
       assert.deepEqual(
-        report.map(({ line, outcome, reason = '' }) => [line, outcome, reason.split(':')[0]]),
+        report.map(({ line, outcome, reasons = [] }) => [line, outcome, reasons.join('; ').split(':')[0]]),
         [
           [1, 'imported', ''],
           [2, 'failed', 'expected JSON'],
           [4, 'failed', 'password_hash'],
           [5, 'failed', 'groups'],
-          [6, 'failed', report[4].reason],
+          [6, 'failed', report[4].reasons.join()],
           [7, 'failed', 'password'],
           [8, 'exists', 'the user exists with another username'],
           [9, 'failed', 'groups'],
@@ -857,7 +895,7 @@ describe('what an import leaves out is in the report', () => {
         emailVerified: true,
         attributes,
       });
-      return 'reason' in line ? assert.fail(line.reason) : line;
+      return 'reasons' in line ? assert.fail(line.reasons.join()) : line;
     };
     const parts = { street: ['1 High Street'], country: ['UK'] };
     const address = { street_address: '1 High Street', country: 'UK' };
@@ -883,7 +921,7 @@ describe('what an import leaves out is in the report', () => {
   test('each format reports users who have nothing to sign in with', () => {
     const warningsOf = (format: ImportFormat, user: object) => {
       const line = convertUser(format, user);
-      return 'reason' in line ? assert.fail(line.reason) : line.warnings;
+      return 'reasons' in line ? assert.fail(line.reasons.join()) : line.warnings;
     };
     const nothing = 'sign-in: nothing to sign in with is imported: run grantd user set-password';
     const lost: readonly (readonly [ImportFormat, object])[] = [

@@ -7,6 +7,7 @@ import { convertUser, formatOf, type ImportFormat } from '../people/exports/form
 import { jsonElements, MAX_ELEMENT } from '../people/exports/json_elements.ts';
 import { providersOfRealm } from '../people/exports/keycloak.ts';
 import type { NumberedLine } from '../people/import.ts';
+import { ImportFault, ImportFileRefused } from '../people/import_faults.ts';
 import { MAX_LINE, readLine } from './user_lines.ts';
 
 /**
@@ -32,7 +33,7 @@ export async function* usersIn(
     yield* converted(parsed(elements), format, { ...options, ...(issuers && { issuers }) });
   } else if (form === 'rows' || columns !== undefined) {
     yield* rows(csvRows(open()), columns, format, options);
-  } else throw new Refused(`expected JSON, as ${format} exports it.`);
+  } else throw new ImportFileRefused('file_json', format);
 }
 
 /** What could not be read of a user. */
@@ -58,7 +59,7 @@ async function* converted(
   let line = 0;
   for await (const user of users) {
     line += 1;
-    const unreadable = { reason: `expected JSON of at most ${MAX_ELEMENT} characters` };
+    const unreadable = { reasons: [new ImportFault('element', String(MAX_ELEMENT))] };
     yield { line, read: user === UNREADABLE ? unreadable : convertUser(format, user, options) };
   }
 }
@@ -75,17 +76,17 @@ async function* rows(
     if (columns === undefined) {
       columns = row?.map((name) => name.trim());
       if (columns === undefined || columns.every((name) => name === ''))
-        throw new Refused('expected the names of the columns in the first row.');
+        throw new ImportFileRefused('file_columns');
       continue;
     }
-    if (row === undefined) yield { line, read: { reason: `expected at most ${MAX_ELEMENT} characters` } };
+    if (row === undefined) yield { line, read: { reasons: [new ImportFault('long', String(MAX_ELEMENT))] } };
     else {
       const names = columns;
       const cells = row.map((cell, index) => [names[index] ?? '', cell] as const);
       yield { line, read: convertUser(format, Object.fromEntries(cells), options) };
     }
   }
-  if (columns === undefined) throw new Refused('the file is empty.');
+  if (columns === undefined) throw new ImportFileRefused('file_empty');
 }
 
 async function* lines(
@@ -142,18 +143,18 @@ async function yamlUsers(chunks: AsyncIterable<string>): Promise<readonly unknow
   let content = '';
   for await (const chunk of chunks) {
     content += chunk;
-    if (content.length > MAX_YAML) throw new Refused(`expected at most ${MAX_YAML} characters.`);
+    if (content.length > MAX_YAML) throw new ImportFileRefused('long', String(MAX_YAML));
   }
   const { parsedText } = await import('../config/parsed_file.ts');
   let document: unknown;
   try {
     document = parsedText(content, 'the file');
   } catch (error) {
-    if (error instanceof ConfigurationRefused) throw new Refused('expected YAML, as in users_database.yml.');
+    if (error instanceof ConfigurationRefused) throw new ImportFileRefused('file_yaml');
     throw error;
   }
   const users = usersOfAuthelia(document);
-  if (users === undefined) throw new Refused('expected the member users, as in users_database.yml.');
+  if (users === undefined) throw new ImportFileRefused('file_users');
   return users;
 }
 

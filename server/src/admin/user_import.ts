@@ -19,14 +19,14 @@ type SentLines = Map<number, { readonly line: number; readonly read: ImportLine 
 
 /**
  * Sends the lines of a file in as many imports as they need.
- * @param onLine receives what became of each line
+ * @param onLine receives what became of each line, with what it says if that could be read
  * @returns the identifiers of the imports in events, with a space between them
  */
 export async function importLines(
   admin: AdminCalls,
   { isDryRun, updates, createsGroups, allowsAdministrators }: ImportOrder,
   lines: AsyncIterable<NumberedLine> | Iterable<NumberedLine>,
-  onLine: (report: LineReport) => void,
+  onLine: (report: LineReport, read?: ImportLine) => void,
 ): Promise<string> {
   const wish = {
     ...{ dry_run: isDryRun, update: updates, create_groups: createsGroups },
@@ -56,7 +56,7 @@ export async function importLines(
       }
       const { line = 0, read } = sent.get(report.line) ?? {};
       sent.delete(report.line);
-      onLine({ ...report, line, ...withWarnings(report, read) });
+      onLine({ ...report, line, ...withWarnings(report, read) }, read);
     }
     if (!isWhole) throw new Refused('the server stopped during the import.');
   }
@@ -72,9 +72,31 @@ async function nextReadable(
     const next = await reading.next();
     if (next.done === true) return undefined;
     const { line, read } = next.value;
-    if (!('reason' in read)) return { line, read };
+    if (!('reasons' in read)) return { line, read };
     const { isSkipped, ...problem } = read;
     onLine({ line, outcome: isSkipped ? 'skipped' : 'failed', ...problem });
+  }
+}
+
+/** A user of a plan whom an import would add. */
+export interface AddedUser {
+  readonly username: string;
+  readonly email?: string;
+  readonly groups: readonly string[];
+}
+
+/** Users of a plan that it shows. */
+const MAX_ADDED = 10;
+
+/** The first users whom an import adds. */
+export class AddedUsers {
+  readonly first: AddedUser[] = [];
+
+  count({ outcome }: Pick<LineReport, 'outcome'>, read: ImportLine | undefined): void {
+    if (outcome !== 'imported' || read === undefined || this.first.length === MAX_ADDED) return;
+    const { username, claims, groups = [] } = read;
+    const { email } = claims;
+    this.first.push({ username, groups, ...(typeof email === 'string' && { email }) });
   }
 }
 

@@ -5,6 +5,8 @@ import { NO_PASSWORD } from '../data/ways_to_sign_in.ts';
 import type { ConvertOptions } from '../people/exports/conversion.ts';
 import { convertUser, type ImportFormat, LINE_FORMATS } from '../people/exports/formats.ts';
 import { type LineReport, type NumberedLine, type Outcome, PeopleImport } from '../people/import.ts';
+import { ImportFault } from '../people/import_faults.ts';
+import type { ImportLine } from '../people/import_lines.ts';
 import { SessionEnding } from '../people/sessions.ts';
 import {
   ADMINISTRATOR_CHANGES,
@@ -74,6 +76,9 @@ const IMPORT_LINE = named<Schema<UserLine>>('ImportLine', {
 });
 
 const OUTCOMES = ['imported', 'updated', 'unchanged', 'skipped', 'exists', 'failed'] as const;
+const REASONS: Schema<readonly ImportFault[]> = {
+  ...(texts('Everything for which the line was not imported, in words.') as object),
+};
 const lineReport = object(
   {
     line: integer('The number of the line in the request.', { minimum: 1 }),
@@ -87,7 +92,7 @@ const lineReport = object(
       ['become', 'stop'],
       'become: the line makes the user an administrator. stop: it ends that the user is one. Absent if neither.',
     ),
-    'reason?': text('Why the line was not imported, in words.'),
+    'reasons?': REASONS,
     'warnings?': texts(
       'What the line says and the server leaves out, such as claims of a wrong type. Absent if nothing is left out.',
     ),
@@ -126,13 +131,13 @@ export function readLine(
   format: ImportFormat,
   options?: ConvertOptions,
 ): NumberedLine['read'] {
-  if (content.length > MAX_LINE) return { reason: `expected at most ${MAX_LINE} characters` };
+  if (content.length > MAX_LINE) return { reasons: [new ImportFault('long', String(MAX_LINE))] };
   let value: unknown;
   try {
     value = JSON.parse(content);
   } catch {
     // The parser’s own message would quote the line.
-    return { reason: 'expected JSON' };
+    return { reasons: [new ImportFault('no_json')] };
   }
   return convertUser(format, value, options);
 }
@@ -216,46 +221,42 @@ async function* numbered(
   for await (const content of lines) {
     line += 1;
     if (!parts.caller.isOnMachine && line === first + MAX_LINES) {
-      yield {
-        line,
-        read: { reason: `expected at most ${MAX_LINES} lines: send the rest in another request` },
-      };
+      yield { line, read: { reasons: [new ImportFault('lines', String(MAX_LINES))] } };
       return;
     }
     if (content.trim() === '') continue;
     const read = readLine(content, format);
-    const reason = 'reason' in read ? undefined : await refusalOf(parts, updates, read);
-    yield {
-      line,
-      read: reason === undefined || 'reason' in read ? read : { username: read.username, reason },
-    };
+    if ('reasons' in read) {
+      yield { line, read };
+      continue;
+    }
+    const reasons = await refusalsOf(parts, updates, read);
+    yield { line, read: reasons.length === 0 ? read : { username: read.username, reasons } };
   }
 }
 
 /** Why a caller may not import a line: it would get further than its own rights. */
-async function refusalOf(
+async function refusalsOf(
   { caller, people }: AdminParts,
   updates: boolean,
-  { username: name, claims: given, groups, disabled }: Extract<NumberedLine['read'], { claims: unknown }>,
-): Promise<string | undefined> {
-  if (caller.isOnMachine) return undefined;
-  if (Object.hasOwn(given, 'groups'))
-    return 'claims: groups: applications would see it instead of the user’s groups';
-  if (groups !== undefined && !caller.has(['grantd:groups:write']))
-    return 'groups: the token needs the scope grantd:groups:write';
+  { username: name, claims: given, groups, disabled }: ImportLine,
+): Promise<readonly ImportFault[]> {
+  if (caller.isOnMachine) return [];
   const isJoining = caller.isAdministrator({ groups: groups ?? [] });
   const person = updates ? await people.byName(name) : undefined;
   const isAdministrator = person !== undefined && caller.isAdministrator(person);
-  if ((isJoining || isAdministrator) && !caller.hasEveryScope)
-    return 'the token needs every scope to change an administrator';
-  if (!(await caller.mayHaveAddress(people, given)))
-    return 'the token needs every scope to give a user the verified address of an administrator';
-  if (person !== undefined && person.subject === caller.subject)
-    return 'an import does not change the user whose token it is';
   // An import can change many lines, so it cannot make sure that another administrator stays.
-  if (isAdministrator && (disabled === true || (groups !== undefined && !isJoining)))
-    return 'an import does not disable administrators or remove them from their group';
-  return undefined;
+  const endsAdministrator = isAdministrator && (disabled === true || (groups !== undefined && !isJoining));
+  const found = {
+    claim_groups: Object.hasOwn(given, 'groups'),
+    groups_scope: groups !== undefined && !caller.has(['grantd:groups:write']),
+    administrator_scopes: (isJoining || isAdministrator) && !caller.hasEveryScope,
+    address_scopes: !(await caller.mayHaveAddress(people, given)),
+    own_user: person !== undefined && person.subject === caller.subject,
+    ends_administrator: endsAdministrator,
+  };
+  const codes = Object.keys(found) as readonly (keyof typeof found)[];
+  return codes.flatMap((code) => (found[code] ? [new ImportFault(code)] : []));
 }
 
 async function importUsers(

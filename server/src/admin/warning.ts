@@ -1,6 +1,6 @@
 // What operations tell their callers besides the outcome. Each face shows it in its own way.
+import { type SaidIn, sentenceIn } from '../config/said.ts';
 import { WARNINGS } from '../texts/en/warnings.ts';
-import { type SaidIn, sentenceIn } from './operation_refused.ts';
 
 /** A code, and what its sentence names. Texts of each language have a sentence for it. */
 export type WarningSaid = SaidIn<typeof WARNINGS>;

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { administratorsInWords } from '../admin/administrator_changes.ts';
 import { LeftOut } from '../admin/left_out.ts';
 import { optional } from '../admin/schema.ts';
-import { type ImportOrder, importLines } from '../admin/user_import.ts';
+import { type AddedUser, AddedUsers, type ImportOrder, importLines } from '../admin/user_import.ts';
 import { ImportCounts } from '../admin/user_lines.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { readPrivateText } from '../config/private_file.ts';
@@ -13,6 +13,7 @@ import type { ConvertOptions } from '../people/exports/conversion.ts';
 import { readFirebaseHash } from '../people/exports/firebase.ts';
 import { IMPORT_FORMATS, type ImportFormat } from '../people/exports/formats.ts';
 import type { LineReport } from '../people/import.ts';
+import type { ImportLine } from '../people/import_lines.ts';
 import {
   type AdministrationParts,
   administrationFlags,
@@ -182,14 +183,18 @@ async function importPeople(parts: AdministrationParts, wish: ImportWish): Promi
   const report = wish.report === undefined ? undefined : await newFile('--report', wish.report);
   const leftOut = new LeftOut();
   let [lines, lastLine, printed] = [0, 0, 0];
-  const onLine = (one: LineReport) => {
+  const added = new AddedUsers();
+  const onLine = (one: LineReport, read?: ImportLine) => {
     counts.count(one);
+    added.count(one, read);
     [lines, lastLine] = [lines + 1, Math.max(lastLine, one.line)];
     report?.write(`${JSON.stringify(one)}\n`);
     leftOut.count(one);
-    if (one.reason !== undefined && report === undefined && printed++ < MAX_PRINTED) {
+    if (one.reasons !== undefined && report === undefined && printed++ < MAX_PRINTED) {
       endProgress();
-      console.error(`grantd: line ${one.line}: ${[one.username, one.reason].filter(Boolean).join(': ')}`);
+      console.error(
+        `grantd: line ${one.line}: ${[one.username, one.reasons.join('; ')].filter(Boolean).join(': ')}`,
+      );
     }
     if (lines % 500 === 0) showProgress(`${lines} users`);
   };
@@ -212,6 +217,7 @@ async function importPeople(parts: AdministrationParts, wish: ImportWish): Promi
   const found = { ...counts.byOutcome, ...optional('administrators', administrators) };
   printOne(parts, { import: id, dryRun: wish.isDryRun, ...found }, [
     `${imported} ${would}imported, ${updated} ${would}updated, ${unchanged + skipped} skipped, ${exists + failed} refused`,
+    ...(wish.isDryRun ? added.first.map(addedInWords) : []),
     ...administratorsInWords(administrators, wish.isDryRun ? 'planned' : 'done'),
     ...(imported > 0 && !wish.isDryRun ? [`identifier of the import: ${id}`] : []),
   ]);
@@ -224,6 +230,11 @@ async function importPeople(parts: AdministrationParts, wish: ImportWish): Promi
     throw new Refused(
       `${exists + failed} of ${lines} lines were not imported: ${wish.report === undefined ? 'use --report FILE to see all of them' : `${wish.report} says why`}.`,
     );
+}
+
+function addedInWords({ username, email, groups }: AddedUser): string {
+  const more = [email, groups.length === 0 ? undefined : `groups: ${groups.join(', ')}`];
+  return [`    + ${username}`, ...more.filter((one) => one !== undefined)].join('  ');
 }
 
 /**

@@ -1,16 +1,12 @@
 // Applies a file with groups, clients, APIs and texts of scopes: the same plan and operations as `grantd apply` (ADR 221).
 import { html } from 'hono/html';
-import {
-  InvalidInput,
-  OperationRefused,
-  type ValueProblem,
-  wholeSentenceIn,
-} from '../admin/operation_refused.ts';
+import { InvalidInput, OperationRefused, type ValueProblem } from '../admin/operation_refused.ts';
 import type { PlanView as StatePlan } from '../admin/state.ts';
 import { pathIn, type StateFile, stateIn } from '../admin/state_file.ts';
 import { PartlyApplied } from '../admin/state_plan.ts';
 import { type WarningSaid, warningsIn } from '../admin/warning.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
+import { wholeSentenceIn } from '../config/said.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';

@@ -1,7 +1,7 @@
 // Draws the fields of forms. What they are is in fields.ts.
 
 import { html } from 'hono/html';
-import { wholeSentenceIn } from '../admin/operation_refused.ts';
+import { wholeSentenceIn } from '../config/said.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
 import {

@@ -1,7 +1,8 @@
 import { isJsonObject } from '@grantd/core/options';
 import { html, raw } from 'hono/html';
-import { type RefusalKind, type Said, sentenceAbout, wholeSentenceIn } from '../admin/operation_refused.ts';
+import { type RefusalKind, type Said, sentenceAbout } from '../admin/operation_refused.ts';
 import type { WarningSaid } from '../admin/warning.ts';
+import { wholeSentenceIn } from '../config/said.ts';
 import type { SealedValues } from '../pages/browser/cookies.ts';
 import type { FormTokens } from '../pages/browser/forms.ts';
 import type { PageContext } from '../pages/browser/request.ts';

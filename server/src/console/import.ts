@@ -7,14 +7,17 @@ import { LeftOut } from '../admin/left_out.ts';
 import { MAX_LINES } from '../admin/operation.ts';
 import { optional } from '../admin/schema.ts';
 import { usersIn } from '../admin/user_files.ts';
-import { type ImportOrder, importLines } from '../admin/user_import.ts';
+import { type AddedUser, AddedUsers, type ImportOrder, importLines } from '../admin/user_import.ts';
 import { ImportCounts } from '../admin/user_lines.ts';
 import { Refused } from '../config/refused.ts';
+import { wholeSentenceIn } from '../config/said.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { ConvertOptions } from '../people/exports/conversion.ts';
 import { readFirebaseHash } from '../people/exports/firebase.ts';
 import { IMPORT_FORMATS, type ImportFormat } from '../people/exports/formats.ts';
 import type { LineReport } from '../people/import.ts';
+import { type ImportFaultSaid, ImportFileRefused } from '../people/import_faults.ts';
+import type { ImportLine } from '../people/import_lines.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
@@ -28,6 +31,7 @@ import {
   termList,
   urlOf,
 } from './frame.ts';
+import { dataTable } from './lists.ts';
 import { KEPT_FILE_MS, MAX_FILE } from './uploads.ts';
 import { administratorsShown, ago } from './values.ts';
 
@@ -46,6 +50,12 @@ const CHOICES = [
 ] as const;
 
 type Choice = (typeof CHOICES)[number];
+
+/** Headings of docs/import.md about formats that have one. */
+export const SECTIONS: Readonly<Partial<Record<ImportFormat, string>>> = {
+  ...{ grantd: 'Lines', csv: 'Tables', keycloak: 'Keycloak', kratos: 'Ory Kratos', firebase: 'Firebase' },
+  ...{ aspnet: 'Databases', 'better-auth': 'Databases', gitea: 'Databases', nextcloud: 'Databases' },
+};
 
 /** How a file is read, and what its users change. */
 interface ImportChoices {
@@ -68,19 +78,21 @@ interface KeptReport {
   readonly lines: string;
 }
 
-/** Lines with a problem that a page shows. */
-const MAX_SHOWN = 20;
+/** Refused lines that a page shows. */
+const MAX_SHOWN = 100;
 
 /** What an import does, or has done. */
 interface ImportShown {
   readonly counts: ImportCounts['byOutcome'];
   readonly administrators?: AdministratorChanges;
+  /** The first users who are added. */
+  readonly added: readonly AddedUser[];
   /** The first lines that were refused. */
   readonly refused: readonly LineReport[];
   /** What is left out, by kind, in English. */
   readonly leftOut: readonly string[];
-  /** Why the file was not read to its end, in English. */
-  readonly stopped?: string;
+  /** Why the file was not read to its end. */
+  readonly stopped?: ImportFaultSaid;
 }
 
 type Run = ImportShown & {
@@ -200,36 +212,39 @@ async function lines(
   };
   const calls = inProcess({ ...parts.partsOf(session.person.subject), requireCaller });
   const [counts, leftOut, digest] = [new ImportCounts(), new LeftOut(), createHash('sha256')];
+  const added = new AddedUsers();
   const all: LineReport[] = [];
-  const onLine = ({ subject: _, ...line }: LineReport) => {
+  const onLine = ({ subject: _, ...line }: LineReport, read?: ImportLine) => {
     counts.count(line);
+    added.count(line, read);
     leftOut.count(line);
     all.push(line);
   };
   const open = async function* () {
     yield text;
   };
-  let stopped: string | undefined;
+  let stopped: ImportFaultSaid | undefined;
   try {
     const users = usersIn(open, format, options);
     await importLines({ ...calls, maxLines: MAX_LINES }, order, users, onLine);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    stopped = error.message;
+    stopped = error instanceof ImportFileRefused ? error.said : ['not_changed', error.message];
   }
   // Lines that the server never gets are reported before the others.
   const sorted = all.toSorted((one, other) => one.line - other.line);
   // Another file can have the same outcomes.
   digest.update(JSON.stringify(kept));
   for (const line of sorted) digest.update(JSON.stringify(line));
-  const report = sorted.filter(({ reason, warnings }) => (reason ?? warnings) !== undefined);
+  const report = sorted.filter(({ reasons, warnings }) => (reasons ?? warnings) !== undefined);
   return {
     counts: counts.byOutcome,
     ...optional('administrators', counts.administrators),
-    refused: report.filter(({ reason }) => reason !== undefined).slice(0, MAX_SHOWN),
+    added: added.first,
+    refused: report.filter(({ reasons }) => reasons !== undefined).slice(0, MAX_SHOWN),
     leftOut: leftOut.lines(),
     ...(stopped !== undefined && { stopped }),
-    ...{ digest: digest.update(stopped ?? '').digest('base64url'), report },
+    ...{ digest: digest.update(String(stopped)).digest('base64url'), report },
   };
 }
 
@@ -324,8 +339,8 @@ export function importPlanPage({ planned, kept, isChanged, ...view }: PlanView, 
     style: FORM_STYLE,
     body: html`${isChanged ? html`<p class="caution">${icon('alert')}<span>${words.changed}</span></p>\n` : ''}${
       canRun ? html`<p>${words.import.planText}</p>\n` : problemLine(words.import.nothing)
-    }${mayBeOther(planned) ? html`<p>${words.import.otherFormat}</p>\n` : ''}<p class="note">${words.file}: <bdi>${kept.name}</bdi>. ${words.import.format}: ${words.import.formats[kept.format]}.</p>
-${outcomes(planned, texts)}${administratorsShown(planned.administrators, texts)}
+    }${mayBeOther(planned) ? html`<p>${words.import.otherFormat}</p>\n` : ''}<p class="note">${words.file}: <bdi>${kept.name}</bdi>. ${words.import.format}: ${words.import.formats[kept.format]}. ${words.import.howTo(html`<code>grantd help import</code>`, html`<cite lang="en">${SECTIONS[kept.format] ?? 'Exports'}</cite>`)}</p>
+${outcomes(planned, texts)}${addedShown(planned, texts)}${administratorsShown(planned.administrators, texts)}
 <form method="post" action="${urlOf(view.base, 'import')}">
 ${hiddenFields(view, { plan: planned.digest })}<div class="actions">
 ${canRun ? html`<button id="import-run" type="submit" class="${planned.administrators === undefined ? 'primary' : 'final'}" name="do" value="run">${words.import.run}</button>\n` : ''}<a id="import-again" class="button" href="${urlOf(view.base, 'import')}">${words.again}</a>
@@ -360,12 +375,39 @@ ${outcomes(done, texts)}
   });
 }
 
+/** The first users whom the import would add. */
+function addedShown({ added, counts }: ImportShown, texts: Texts): Html {
+  const { labels, console: of } = texts;
+  const { files: words } = of;
+  if (added.length === 0) return html``;
+  const more = counts.imported - added.length;
+  const table = dataTable(
+    {
+      name: words.import.added,
+      heads: [of.username, labels.email, labels.groups].map((title) => ({ title })),
+      rows: added.map(({ username, email, groups }) => ({
+        cells: [
+          html`<bdi>${username}</bdi>`,
+          email && html`<bdi>${email}</bdi>`,
+          html`<bdi>${texts.formats.list(groups)}</bdi>`,
+        ],
+      })),
+    },
+    texts,
+  );
+  return section(
+    'added',
+    words.import.added,
+    html`${table}${more > 0 ? html`<p class="note">${words.more(texts.formats.number(more))}</p>` : ''}`,
+  );
+}
+
 function outcomes({ counts, refused, leftOut, stopped }: ImportShown, texts: Texts): Html {
   const { files: words } = texts.console;
   const count = (name: keyof typeof counts) =>
     [words.import.outcomes[name], texts.formats.number(counts[name])] as const;
   const more = counts.failed + counts.exists - refused.length;
-  return html`${stopped === undefined ? '' : html`<p class="problem">${icon('alert')}<span lang="en"><bdi>${stopped}</bdi></span></p>\n`}${termList(
+  return html`${stopped === undefined ? '' : html`<p class="problem">${icon('alert')}<span><bdi>${wholeSentenceIn(words.faults, stopped)}</bdi></span></p>\n`}${termList(
     (['imported', 'updated', 'unchanged', 'skipped', 'exists', 'failed'] as const).map(count),
   )}${
     leftOut.length === 0
@@ -384,8 +426,8 @@ ${leftOut.map((line) => html`<li><bdi>${line}</bdi></li>\n`)}</ul>`,
           words.import.refused,
           html`<ul class="rows" role="list">
 ${refused.map(
-  ({ line, username, reason }) =>
-    html`<li><p>${words.line(texts.formats.number(line))}${username === undefined ? '' : html` <bdi>${username}</bdi>`}</p><p class="detail" lang="en"><bdi>${reason}</bdi></p></li>\n`,
+  ({ line, username, reasons = [] }) =>
+    html`<li><p>${words.line(texts.formats.number(line))}${username === undefined ? '' : html` <bdi>${username}</bdi>`}</p>${reasons.map(({ said }) => html`<p class="detail"><bdi>${wholeSentenceIn(words.faults, said)}</bdi></p>`)}</li>\n`,
 )}</ul>${more > 0 ? html`<p class="note">${words.more(texts.formats.number(more))}</p>` : ''}`,
         )
   }`;

@@ -18,6 +18,7 @@ import type { NewIdentity, UpstreamIdentities } from '../data/upstream_identitie
 import { NO_PASSWORD, type WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { setDisabled } from './enabling.ts';
 import { AccessEnding } from './groups.ts';
+import { ImportFault } from './import_faults.ts';
 import { hasNoComma, type ImportLine, type LineProblem } from './import_lines.ts';
 import { MailQueue } from './mailing.ts';
 import type { SessionEnding } from './sessions.ts';
@@ -37,7 +38,8 @@ export interface LineReport {
   readonly subject?: string;
   /** Whether the user becomes an administrator, or stops being one. Absent if neither. */
   readonly administrator?: AdministratorChange;
-  readonly reason?: string;
+  /** Everything for which it was not imported. */
+  readonly reasons?: readonly ImportFault[];
   /** What the old server had and this one leaves out. Absent if nothing is left out. */
   readonly warnings?: readonly string[];
 }
@@ -149,8 +151,8 @@ export class PeopleImport {
   async run(lines: AsyncIterable<NumberedLine> | Iterable<NumberedLine>, report: Report): Promise<void> {
     let batch = new Map<string, Candidate>();
     for await (const { line, read } of lines) {
-      const said = 'reason' in read ? read : (this.#ofClient(read) ?? (await this.#withGroups(read)));
-      if ('reason' in said) {
+      const said = 'reasons' in read ? read : await this.#withGroups(read);
+      if ('reasons' in said) {
         const { isSkipped, ...problem } = said;
         report({ line, outcome: isSkipped ? 'skipped' : 'failed', ...problem });
         continue;
@@ -166,44 +168,35 @@ export class PeopleImport {
   }
 
   /** The token of a client that acts for itself has the client’s ID as `sub` (RFC 9700 §4.15). */
-  #ofClient({ username, subject }: ImportLine): LineProblem | undefined {
-    if (subject === undefined || !this.#clientIds.has(subject)) return undefined;
-    const reason = 'subject: a client has this identifier, so APIs could take the user for the client';
-    return { username, reason };
+  #isOfClient({ subject }: ImportLine): boolean {
+    return subject !== undefined && this.#clientIds.has(subject);
   }
 
-  /** The line with the names of its groups as stored. Creates missing groups if wanted. */
+  /** The line with the names of its groups as stored. Creates missing groups if wanted, and if nothing else is wrong. */
   async #withGroups(said: ImportLine): Promise<ImportLine | LineProblem> {
-    if (said.groups === undefined) return said;
+    const reasons = this.#isOfClient(said) ? [new ImportFault('subject_of_client')] : [];
     const groups: string[] = [];
-    for (const typed of said.groups) {
+    const missing = new Map<string, string>();
+    for (const typed of said.groups ?? []) {
       const name = nameAsKept(typed);
       const key = nameKey(name);
       if (!this.#groups.has(key) && this.#wish.createsGroups) {
         const expected = nameProblem(name);
         if (expected !== undefined)
-          return {
-            username: said.username,
-            reason: `groups: ${JSON.stringify(name)}: expected ${expected}`,
-          };
-        if (!hasNoComma(name))
-          return {
-            username: said.username,
-            reason: `groups: ${name}: expected no comma, because options separate the names of groups by commas`,
-          };
-        if (!this.#wish.isDryRun)
-          await this.#parts.groups.add({ name, description: '' }, this.#parts.clock());
-        this.#groups.set(key, name);
+          reasons.push(new ImportFault('group_name', JSON.stringify(name), expected));
+        else if (!hasNoComma(name)) reasons.push(new ImportFault('group_comma', name));
+        else missing.set(key, name);
       }
-      const known = this.#groups.get(key);
-      if (known === undefined)
-        return {
-          username: said.username,
-          reason: `groups: there is no group ${name}: add it with grantd group add, or use --create-groups`,
-        };
-      groups.push(known);
+      const known = this.#groups.get(key) ?? missing.get(key);
+      if (known !== undefined) groups.push(known);
+      else if (!this.#wish.createsGroups) reasons.push(new ImportFault('no_group', name));
     }
-    return { ...said, groups: [...new Set(groups)].sort() };
+    if (reasons.length > 0) return { username: said.username, reasons };
+    for (const [key, name] of missing) {
+      if (!this.#wish.isDryRun) await this.#parts.groups.add({ name, description: '' }, this.#parts.clock());
+      this.#groups.set(key, name);
+    }
+    return said.groups === undefined ? said : { ...said, groups: [...new Set(groups)].sort() };
   }
 
   async #importBatch(batch: readonly Candidate[], report: Report): Promise<void> {
@@ -223,11 +216,11 @@ export class PeopleImport {
     }
     const refused = new Map<string, LineOutcome>();
     for (const { key, said } of batch) {
-      const expected = existing.has(key) || this.#wish.keepsOldNames ? undefined : nameProblem(said.username);
-      if (expected !== undefined)
-        refused.set(key, { outcome: 'failed', reason: `username: expected ${expected}` });
-      const reason = existing.has(key) ? undefined : this.#adminProblem(said);
-      if (reason !== undefined) refused.set(key, { outcome: 'failed', reason });
+      if (existing.has(key)) continue;
+      const expected = this.#wish.keepsOldNames ? undefined : nameProblem(said.username);
+      const reasons = expected === undefined ? [] : [new ImportFault('username', expected)];
+      reasons.push(...this.#adminProblems(said));
+      if (reasons.length > 0) refused.set(key, { outcome: 'failed', reasons });
     }
     const subjects = [...existing.values()].map(({ subject }) => subject);
     const disabled =
@@ -263,15 +256,12 @@ export class PeopleImport {
    * Why a line may not add or change a user: the user is an administrator afterwards. The password, the links and the
    * address of a line come from another program, where another person can have the name of an administrator.
    */
-  #adminProblem({ groups = [] }: Pick<ImportLine, 'groups'>, person?: NamedPerson): string | undefined {
-    if (this.#wish.allowsAdministrators === true) return undefined;
+  #adminProblems({ groups = [] }: Pick<ImportLine, 'groups'>, person?: NamedPerson): readonly ImportFault[] {
+    if (this.#wish.allowsAdministrators === true) return [];
     const own = person?.groups?.find(this.#isAdminGroup);
-    if (own !== undefined)
-      return `the user is in ${own}, the group of the administrators: use --allow-administrators`;
+    if (own !== undefined) return [new ImportFault('in_admin_group', own)];
     const wanted = groups.find(this.#isAdminGroup);
-    return wanted === undefined
-      ? undefined
-      : `groups: ${wanted} is the group of the administrators: use --allow-administrators`;
+    return wanted === undefined ? [] : [new ImportFault('admin_group', wanted)];
   }
 
   /** What a line does to the rights of its user. A line without groups leaves them as they are. */
@@ -389,18 +379,19 @@ export class PeopleImport {
       return {
         outcome: 'exists',
         subject,
-        reason: `the user exists with another ${difference}: use --update`,
+        reasons: [new ImportFault('differs', difference)],
       };
     if (difference === 'subject')
-      return { outcome: 'failed', subject, reason: 'subject: a user keeps their subject identifier' };
-    const reason = this.#adminProblem(said, person);
-    if (reason !== undefined) return { outcome: 'failed', subject, reason };
+      return { outcome: 'failed', subject, reasons: [new ImportFault('subject_stays')] };
+    const reasons = this.#adminProblems(said, person);
+    if (reasons.length > 0) return { outcome: 'failed', subject, reasons };
     if (this.#wish.isDryRun) return { outcome: 'updated', subject };
     try {
       return await this.#update(said, person, isDisabled);
     } catch (error) {
       // The user has become one whom the import may not change.
-      if (error instanceof Refused) return { outcome: 'failed', subject, reason: error.message };
+      if (error instanceof Refused)
+        return { outcome: 'failed', subject, reasons: [new ImportFault('not_changed', error.message)] };
       throw error;
     }
   }
@@ -415,7 +406,7 @@ export class PeopleImport {
     if (name !== person.name || !isDeepStrictEqual(claims, person.claims)) {
       const outcome = await change(() => people.update({ ...person, name, claims }, person));
       if (outcome !== 'updated')
-        return { outcome: 'failed', subject, reason: 'another command has just changed the user: try again' };
+        return { outcome: 'failed', subject, reasons: [new ImportFault('changed_meanwhile')] };
     }
     for (const group of wanted?.filter((item) => !before.includes(item)) ?? [])
       await change(() => groups.addMember({ subject, group }, this.#parts.clock()));
@@ -430,7 +421,7 @@ export class PeopleImport {
     if (isNewEntry) {
       const setEntry = () => people.setDirectoryId(subject, directoryId);
       if (!(await change(setEntry, { ways: inDirectory })))
-        return { outcome: 'failed', subject, reason: 'directory_id: the entry belongs to another user' };
+        return { outcome: 'failed', subject, reasons: [new ImportFault('entry_taken')] };
     }
     const isNewHash = passwordHash !== undefined && passwordHash !== person.passwordHash;
     if (isNewHash) await change(() => people.setPasswordHash(subject, passwordHash));
@@ -459,7 +450,7 @@ export class PeopleImport {
   }
 }
 
-type LineOutcome = Pick<LineReport, 'outcome' | 'subject' | 'reason' | 'warnings'>;
+type LineOutcome = Pick<LineReport, 'outcome' | 'subject' | 'reasons' | 'warnings'>;
 
 /** Whether a line is about another user than the one whose name looks the same. */
 function isAnother({ subject, username }: ImportLine, person: NamedPerson): boolean {
@@ -476,11 +467,7 @@ function takenLinkWarning({ provider, label }: NewIdentity): string {
   return `links (${label} at ${provider}): not imported, because another user has this link`;
 }
 
-const TAKEN: LineOutcome = {
-  outcome: 'failed',
-  reason:
-    'the subject identifier belongs to another or a removed user, or another command has just taken the name',
-};
+const TAKEN: LineOutcome = { outcome: 'failed', reasons: [new ImportFault('taken')] };
 
 /** The first thing in which a user differs from a line. */
 function differenceOf(

@@ -5,6 +5,7 @@ import { claimsAsKept } from '../data/people.ts';
 import type { NewIdentity } from '../data/upstream_identities.ts';
 import { claimsOfTypes } from './claim_forms.ts';
 import { type Fields, isObject } from './fields.ts';
+import { ImportFault, type ImportFaultSaid } from './import_faults.ts';
 import { isAddress } from './mailing.ts';
 import { readPasswordHash } from './password_formats.ts';
 import { storedHashForm } from './password_spellings.ts';
@@ -35,7 +36,8 @@ export interface ImportLine {
 /** Why a line cannot be imported. */
 export interface LineProblem {
   readonly username?: string;
-  readonly reason: string;
+  /** Everything that is wrong with it. At least one. */
+  readonly reasons: readonly ImportFault[];
   /** Whether it is no user. */
   readonly isSkipped?: boolean;
 }
@@ -50,6 +52,9 @@ const MAX_GROUPS = 100;
 const MAX_LINKS = 20;
 const MAX_TEXT = 255;
 
+/** Faults of a line that a report names. */
+const MAX_FAULTS = 20;
+
 /** Base32 without padding of 16 to 64 bytes: shorter secrets can be guessed. */
 const TOTP_SECRET = /^[A-Z2-7]{26,103}$/;
 
@@ -61,16 +66,16 @@ export const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 
 /** Reads what a line says. @param found what a converter has left out */
 export function readImportLine(value: unknown, found: readonly string[] = []): ImportLine | LineProblem {
-  if (!isObject(value)) return { reason: 'expected a JSON object such as {"username":"carol"}' };
+  if (!isObject(value)) return { reasons: [new ImportFault('no_object')] };
   const { username, subject, claims = {}, groups, disabled, password_hash: givenHash } = value;
   const { directory_id: directoryId, links, created_at: createdAt, totp_secret: totpSecret } = value;
   const passwordHash = typeof givenHash === 'string' ? storedHashForm(givenHash) : givenHash;
   const known = typeof username === 'string' ? { username } : {};
-  const reason = problemOf({
+  const faults = faultsOf({
     ...{ ...value, claims },
     ...(passwordHash !== undefined && { password_hash: passwordHash }),
   });
-  if (reason !== undefined) return { ...known, reason };
+  if (faults.length > 0) return { ...known, reasons: faults.slice(0, MAX_FAULTS) };
   const warnings = [...found];
   const name = nameAsKept(String(username));
   const unusual = nameProblem(name);
@@ -98,41 +103,53 @@ export function hasPrototypeMember(json: object): boolean {
   return JSON.stringify(json).includes('"__proto__":');
 }
 
-function problemOf(value: Fields): string | undefined {
+function faultsOf(value: Fields): readonly ImportFault[] {
   const { username, subject, claims, groups, disabled, password_hash: passwordHash, links, invite } = value;
-  const other = Object.keys(value).find((name) => !MEMBERS.includes(name));
-  if (other !== undefined)
-    return `${other}: unknown member: expected ${MEMBERS.slice(0, -1).join(', ')} or ${MEMBERS.at(-1)}`;
-  if (hasPrototypeMember(value)) return '__proto__: expected no member of this name';
-  if (typeof username !== 'string') return 'username: expected a text';
-  if (!isName(username)) return `username: expected ${nameProblem(username)}`;
-  if (subject !== undefined && !(typeof subject === 'string' && SUBJECT.test(subject)))
-    return 'subject: expected 1 to 255 visible ASCII characters, not beginning with -';
-  if (!isObject(claims)) return 'claims: expected an object such as {"name":"Carol"}';
-  if (JSON.stringify(claims).length > MAX_CLAIMS_LENGTH)
-    return `claims: expected at most ${MAX_CLAIMS_LENGTH} characters of JSON`;
-  if (Object.hasOwn(claims, 'sub')) return 'claims: sub: expected it as subject';
-  const areNames = Array.isArray(groups) && groups.every((group) => typeof group === 'string');
-  if (groups !== undefined && !(areNames && groups.length <= MAX_GROUPS))
-    return `groups: expected a list of at most ${MAX_GROUPS} names`;
-  if (disabled !== undefined && typeof disabled !== 'boolean') return 'disabled: expected true or false';
-  if (invite !== undefined && typeof invite !== 'boolean') return 'invite: expected true or false';
-  if (links !== undefined && !(Array.isArray(links) && links.length <= MAX_LINKS && links.every(isLink)))
-    return `links: expected a list of at most ${MAX_LINKS} objects such as {"provider":"google","issuer":"https://accounts.google.com","sub":"1234"}`;
-  const { directory_id: directoryId } = value;
-  if (directoryId !== undefined && !isText(directoryId))
-    return `directory_id: expected the identifier of an entry, at most ${MAX_TEXT} characters`;
-  const { created_at: createdAt, totp_secret: totpSecret } = value;
-  if (createdAt !== undefined && !isTime(createdAt))
-    return 'created_at: expected a time such as 2024-05-31T12:00:00Z';
-  if (totpSecret !== undefined && !isTotpSecret(totpSecret))
-    return 'totp_secret: expected 16 to 64 bytes in base32, without padding';
-  if (passwordHash === undefined) return undefined;
-  if (directoryId !== undefined)
-    return 'directory_id: the directory has the password: expected no password_hash';
-  if (invite === true) return 'invite: the user would choose a password: expected no password_hash';
+  const { directory_id: directoryId, created_at: createdAt, totp_secret: totpSecret } = value;
+  const known = `${MEMBERS.slice(0, -1).join(', ')} or ${MEMBERS.at(-1)}`;
+  const others = Object.keys(value).filter((name) => !MEMBERS.includes(name));
+  const faults = others.map((name) => new ImportFault('unknown_member', name, known));
+  const unless = (isFit: boolean, ...said: ImportFaultSaid) => {
+    if (!isFit) faults.push(new ImportFault(...said));
+  };
+  const given = (member: unknown, isFit: (value: unknown) => boolean, ...said: ImportFaultSaid) =>
+    unless(member === undefined || isFit(member), ...said);
+  unless(!hasPrototypeMember(value), 'prototype');
+  if (typeof username !== 'string') unless(false, 'no_username');
+  else unless(isName(username), 'username', nameProblem(username) ?? '');
+  given(subject, (sub) => typeof sub === 'string' && SUBJECT.test(sub), 'subject');
+  if (!isObject(claims)) unless(false, 'claims');
+  else {
+    unless(JSON.stringify(claims).length <= MAX_CLAIMS_LENGTH, 'long_claims', String(MAX_CLAIMS_LENGTH));
+    unless(!Object.hasOwn(claims, 'sub'), 'claim_sub');
+  }
+  given(groups, isListOfNames, 'groups', String(MAX_GROUPS));
+  given(disabled, isFlag, 'flag', 'disabled');
+  given(invite, isFlag, 'flag', 'invite');
+  given(links, isListOfLinks, 'links', String(MAX_LINKS));
+  given(directoryId, isText, 'directory_id', String(MAX_TEXT));
+  given(createdAt, isTime, 'created_at');
+  given(totpSecret, isTotpSecret, 'totp_secret');
+  if (passwordHash === undefined) return faults;
+  unless(directoryId === undefined, 'hash_beside_directory');
+  unless(invite !== true, 'hash_beside_invitation');
   const hash = typeof passwordHash === 'string' ? readPasswordHash(passwordHash) : { problem: 'a text' };
-  return 'problem' in hash ? `password_hash: expected ${hash.problem}` : undefined;
+  if ('problem' in hash) faults.push(new ImportFault('password_hash', hash.problem));
+  return faults;
+}
+
+function isFlag(value: unknown): boolean {
+  return typeof value === 'boolean';
+}
+
+function isListOfNames(value: unknown): boolean {
+  return (
+    Array.isArray(value) && value.length <= MAX_GROUPS && value.every((group) => typeof group === 'string')
+  );
+}
+
+function isListOfLinks(value: unknown): boolean {
+  return Array.isArray(value) && value.length <= MAX_LINKS && value.every(isLink);
 }
 
 export function isTotpSecret(value: unknown): value is string {

@@ -59,6 +59,7 @@ import { forgotPage, mailSentPage, signUpPage } from '../../src/pages/recovery/m
 import { type EmailCodeView, emailCodePage } from '../../src/pages/sign_in/email_code_page.ts';
 import { type SignInView, signInPage } from '../../src/pages/sign_in/login_page.ts';
 import { type SecondView, secondPage } from '../../src/pages/sign_in/second_page.ts';
+import { ImportFault } from '../../src/people/import_faults.ts';
 import type { Language, Texts } from '../../src/texts/texts.ts';
 
 /** One page in one state. */
@@ -155,7 +156,9 @@ function written<V>(value: V, write: Write, photos = PHOTOS): V {
     if (typeof one === 'string') return OWN_MEMBERS.has(member) || TIME.test(one) ? one : write(one);
     // The server has checked the look, and has the schemas.
     if (['look', 'schema', 'spec'].includes(member)) return one;
-    if (Array.isArray(one)) return one.map((element) => change(element, member));
+    // A code, and what its sentence names.
+    const codes = ['said', 'stopped'].includes(member) ? 1 : 0;
+    if (Array.isArray(one)) return one.map((element, at) => (at < codes ? element : change(element, member)));
     if (typeof one !== 'object' || one === null) return one;
     const shown = one === PHOTOS ? photos : one;
     return Object.fromEntries(Object.entries(shown).map(([name, of]) => [name, change(of, name)]));
@@ -613,7 +616,14 @@ const CONSOLE_GROUP = {
 const IMPORTED = {
   counts: { imported: 3120, updated: 4, unchanged: 0, skipped: 2, exists: 1, failed: 30 },
   refused: [
-    { line: 17, username: 'carol', outcome: 'failed' as const, reason: 'groups: there is no group x' },
+    {
+      ...{ line: 17, username: 'carol', outcome: 'failed' as const },
+      reasons: [new ImportFault('no_group', 'x'), new ImportFault('created_at')],
+    },
+  ],
+  added: [
+    { username: 'ada', email: 'ada@example.com', groups: ['staff'] },
+    { username: 'bob', groups: [] },
   ],
   leftOut: ['312 users: credentials: webauthn: not imported: the user adds it again'],
   administrators: { become: { count: 1, usernames: ['dora'] } },
@@ -1620,11 +1630,12 @@ const SAMPLES: readonly Sample[] = [
     planned: {
       ...{
         counts: { ...IMPORTED.counts, imported: 0, updated: 0 },
+        added: [],
         refused: [],
         leftOut: [],
         digest: 'Zm9v',
       },
-      stopped: 'expected JSON, as keycloak exports it.',
+      stopped: ['file_json', 'keycloak'],
     },
     kept: { name: 'export.csv', format: 'keycloak', choices: [] },
   }),

@@ -35,7 +35,7 @@ export interface FirebaseHash {
   readonly memCost: number;
 }
 
-/** Reads one user. Adds to `warnings` what is left out. */
+/** Reads one user. Adds to `warnings` what is left out. @returns members of a line, or `reasons` why it is none */
 export type Converter = (user: Fields, warnings: string[], options: ConvertOptions) => Fields;
 
 /** Warns about members that have a value, and that neither the converter uses nor anybody misses. */

@@ -1,4 +1,4 @@
-import { Refused } from '../../config/refused.ts';
+import { ImportFileRefused } from '../import_faults.ts';
 import { MAX_ELEMENT } from './json_elements.ts';
 
 /**
@@ -37,8 +37,7 @@ class RowReader {
 
   *end(): Generator<readonly string[] | undefined> {
     if (this.#separator === undefined) yield* this.#start();
-    if (this.#isQuoted && !this.#isMark)
-      throw new Refused('the file ends inside of a quoted field: a quotation mark is missing.');
+    if (this.#isQuoted && !this.#isMark) throw new ImportFileRefused('file_quote');
     if (this.#length > 0) yield* this.#row();
   }
 

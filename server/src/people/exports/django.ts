@@ -1,5 +1,7 @@
 // Users of `manage.py dumpdata auth.user`, also of a user model of an application’s own.
+
 import { type Fields, isObject } from '../fields.ts';
+import { ImportFault } from '../import_faults.ts';
 import {
   type ConvertOptions,
   creationTime,
@@ -19,7 +21,7 @@ export function fromDjango(item: Fields, warnings: string[], options: ConvertOpt
   const fields = isObject(item.fields) ? item.fields : {};
   const { username, password, email, first_name: given, last_name: family, is_active: isActive } = fields;
   if (typeof password !== 'string')
-    return { isSkipped: true, reason: `${String(model)} is no model of users, which have a password` };
+    return { isSkipped: true, reasons: [new ImportFault('no_model', String(model))] };
   warnOfOthers(fields, USED, warnings);
   // Without --natural-foreign, a group is a number.
   const groups = Array.isArray(fields.groups) ? fields.groups.flat().map(String) : [];

@@ -1,5 +1,7 @@
 // Users of `firebase auth:export`, as JSON or as CSV without a header.
+
 import type { Fields } from '../fields.ts';
+import { ImportFault } from '../import_faults.ts';
 import { rowOf, truth } from './cells.ts';
 import {
   type ConvertOptions,
@@ -51,11 +53,7 @@ export function fromFirebase(user: Fields, warnings: string[], options: ConvertO
     typeof passwordHash === 'string'
       ? firebaseHash(passwordHash, typeof salt === 'string' ? salt : '', options.firebaseHash)
       : undefined;
-  if (hash === '')
-    return {
-      username: email,
-      reason: 'passwordHash: expected --firebase-hash-config FILE with the parameters of the project',
-    };
+  if (hash === '') return { username: email, reasons: [new ImportFault('firebase_hash')] };
   const providers = [
     ...objectsIn(user.providerUserInfo),
     ...CSV_PROVIDERS.map((providerId) => ({

@@ -1,6 +1,7 @@
 // Users as other programs export them. Each converter says what this server leaves out.
 
-import { isObject } from '../fields.ts';
+import { type Fields, isObject } from '../fields.ts';
+import { ImportFault } from '../import_faults.ts';
 import { type ImportLine, type LineProblem, readImportLine } from '../import_lines.ts';
 import { readPasswordHash } from '../password_formats.ts';
 import { storedHashForm } from '../password_spellings.ts';
@@ -60,18 +61,22 @@ export function convertUser(
   options: ConvertOptions = {},
 ): ImportLine | LineProblem {
   const { convert } = formatOf(format);
-  if (!isObject(user)) return { reason: 'expected a JSON object such as {"username":"carol"}' };
+  if (!isObject(user)) return { reasons: [new ImportFault('no_object')] };
   const warnings: string[] = [];
   const converted = convert === undefined ? user : withoutAbsent(convert(user, warnings, options));
-  if (convert !== undefined && converted.reason !== undefined)
+  if (convert !== undefined && isUnconverted(converted))
     return {
-      reason: String(converted.reason),
+      reasons: converted.reasons,
       isSkipped: converted.isSkipped === true,
       ...(typeof converted.username === 'string' && { username: converted.username }),
     };
   const read = readImportLine(withOptions(converted, warnings, options), warnings);
-  if ('reason' in read || convert === undefined) return read;
+  if ('reasons' in read || convert === undefined) return read;
   return { ...read, warnings: [...read.warnings, ...withoutWayIn(read)] };
+}
+
+function isUnconverted(fields: Fields): fields is Fields & { readonly reasons: readonly ImportFault[] } {
+  return Array.isArray(fields.reasons) && fields.reasons.every((one) => one instanceof ImportFault);
 }
 
 function withOptions(

@@ -1,4 +1,4 @@
-import { Refused } from '../../config/refused.ts';
+import { ImportFileRefused } from '../import_faults.ts';
 
 /** Characters of one user. */
 export const MAX_ELEMENT = 1024 * 1024;
@@ -73,7 +73,7 @@ class ListScanner {
             from = chunk.length;
           }
           this.#depth -= 1;
-          if (this.#depth < 0) throw new Refused('the file is no JSON: a bracket closes that is not open.');
+          if (this.#depth < 0) throw new ImportFileRefused('file_bracket');
           break;
       }
     }
@@ -82,9 +82,8 @@ class ListScanner {
 
   /** @throws {Refused} the document is not complete, or has no list */
   end(): void {
-    if (this.#depth > 0 || this.#isInString)
-      throw new Refused('the file ends in the middle of the JSON document: export it again.');
-    if (!this.#hasList) throw new Refused(`the file has no JSON list, and no list ${this.#member}.`);
+    if (this.#depth > 0 || this.#isInString) throw new ImportFileRefused('file_cut');
+    if (!this.#hasList) throw new ImportFileRefused('file_list', this.#member);
   }
 
   #readString(character: string): void {

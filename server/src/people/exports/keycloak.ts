@@ -1,6 +1,7 @@
 // Users of a realm export of Keycloak (`kc.sh export`).
 
 import { type Fields, isObject, objectOf } from '../fields.ts';
+import { ImportFault } from '../import_faults.ts';
 import { isTotpSecret } from '../import_lines.ts';
 import { DIGITS, PERIOD_SECONDS } from '../second_factors.ts';
 import {
@@ -73,12 +74,12 @@ const KEYCLOAK_USED: ReadonlySet<string> = new Set([
 export function fromKeycloak(user: Fields, warnings: string[], options: ConvertOptions): Fields {
   const { username, id, email, emailVerified, firstName, lastName, enabled, groups, credentials } = user;
   if (user.serviceAccountClientId !== undefined)
-    return { username, isSkipped: true, reason: 'a service account: use grantd client add instead' };
+    return { username, isSkipped: true, reasons: [new ImportFault('service_account')] };
   const all = objectsIn(credentials);
   const passwords = all.filter(({ type }) => type === 'password');
   const [hash, ...more] = passwords.map(keycloakHash);
-  if (more.length > 0) return { username, reason: 'credentials: expected at most one password' };
-  if (hash !== undefined && typeof hash !== 'string') return { username, ...hash };
+  if (more.length > 0) return { username, reasons: [new ImportFault('several_passwords')] };
+  if (hash instanceof ImportFault) return { username, reasons: [hash] };
   const totpSecret = totpSecretOf(
     all.filter(({ type }) => type === 'otp'),
     warnings,
@@ -211,21 +212,19 @@ const KEYCLOAK_DIGESTS: ReadonlyMap<string, string> = new Map([
   ['pbkdf2-sha512', 'sha512'],
 ]);
 
-function keycloakHash({ secretData, credentialData }: Fields): string | { readonly reason: string } {
+function keycloakHash({ secretData, credentialData }: Fields): string | ImportFault {
   const [secret, data] = [secretData, credentialData].map(objectOf);
   const { algorithm, hashIterations, additionalParameters } = data ?? {};
   const [salt, value] = [secret?.salt, secret?.value].map((text) => String(text).replace(/=+$/, ''));
   const digest = KEYCLOAK_DIGESTS.get(String(algorithm));
   if (digest !== undefined) return `$pbkdf2-${digest}$i=${hashIterations}$${salt}$${value}`;
   if (algorithm !== 'argon2')
-    return {
-      reason: `credentials: expected the algorithm argon2, ${[...KEYCLOAK_DIGESTS.keys()].join(', ')}, got ${JSON.stringify(algorithm)}`,
-    };
+    return new ImportFault('algorithm', [...KEYCLOAK_DIGESTS.keys()].join(', '), JSON.stringify(algorithm));
   const parameters = isObject(additionalParameters) ? additionalParameters : {};
   const [type, memory, lanes, version] = ['type', 'memory', 'parallelism', 'version'].map((name) =>
     singleIn(parameters[name]),
   );
   if (version !== undefined && version !== '1.3')
-    return { reason: `credentials: expected version 1.3 of argon2, got ${JSON.stringify(version)}` };
+    return new ImportFault('argon2_version', JSON.stringify(version));
   return `$argon2${type ?? 'id'}$v=19$m=${memory},t=${hashIterations},p=${lanes}$${salt}$${value}`;
 }

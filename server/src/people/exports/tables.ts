@@ -1,5 +1,7 @@
 // Rows of the tables of users in other programs, and of any table with the members of a line.
+
 import type { Fields } from '../fields.ts';
+import { ImportFault } from '../import_faults.ts';
 import { giteaHash } from '../password_spellings.ts';
 import { parsedList, plain, rowOf, text, texts, truth } from './cells.ts';
 import {
@@ -75,7 +77,7 @@ export function fromGitea(user: Fields, warnings: string[], options: ConvertOpti
   const username = text(row('name'));
   // The type of individuals is 0. Others are organisations and users that were only reserved.
   if (!['0', undefined].includes(text(row('type'))))
-    return { username, isSkipped: true, reason: 'an organisation or a reserved name' };
+    return { username, isSkipped: true, reasons: [new ImportFault('reserved_name')] };
   const shown = Object.entries(user).filter(([name]) => !GITEA_SETTINGS.test(name));
   warnOfColumns(Object.fromEntries(shown), GITEA, warnings);
   const [isActive, isProhibited] = [truth(row('is_active')), truth(row('prohibit_login'))];

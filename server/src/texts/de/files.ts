@@ -1,7 +1,95 @@
 // What the console says about files: imports of users, and configurations to apply, in German.
+import { html } from 'hono/html';
 import type * as en from '../en/files.ts';
 
+/** In what a user differs from a line. */
+const DIFFERENCES: Readonly<Record<string, string>> = {
+  subject: 'Kennung',
+  username: 'Benutzername',
+  claim: 'Claims',
+  group: 'Gruppen',
+  state: 'Zustand',
+  link: 'Verknüpfungen',
+  'entry in the directory': 'Eintrag im Verzeichnis',
+  password: 'Passwort',
+};
+
 export const FILES: typeof en.FILES = {
+  faults: {
+    no_json: () => 'Erwartet wird JSON',
+    no_object: () => 'Erwartet wird ein JSON-Objekt wie {"username":"carol"}',
+    long: (most) => `Erwartet werden höchstens ${most} Zeichen`,
+    element: (most) => `Erwartet wird JSON mit höchstens ${most} Zeichen`,
+    unknown_member: (name, known) =>
+      `${name}: Das ist unbekannt. Möglich sind ${known.replace(' or ', ' und ')}`,
+    prototype: () => '__proto__: Diesen Namen darf keine Angabe haben',
+    no_username: () => 'username: Erwartet wird ein Text',
+    username: () => 'username: So kann kein Benutzer heißen',
+    subject: () => 'subject: Erwartet werden 1 bis 255 sichtbare ASCII-Zeichen, am Anfang kein -',
+    claims: () => 'claims: Erwartet wird ein Objekt wie {"name":"Carol"}',
+    long_claims: (most) => `claims: Erwartet werden höchstens ${most} Zeichen JSON`,
+    claim_sub: () => 'claims: sub: Die Kennung gehört in subject',
+    groups: (most) => `groups: Erwartet wird eine Liste mit höchstens ${most} Namen`,
+    flag: (name) => `${name}: Erwartet wird true oder false`,
+    links: (most) =>
+      `links: Erwartet wird eine Liste mit höchstens ${most} Objekten wie {"provider":"google","issuer":"https://accounts.google.com","sub":"1234"}`,
+    directory_id: (most) =>
+      `directory_id: Erwartet wird die Kennung eines Eintrags mit höchstens ${most} Zeichen`,
+    created_at: () => 'created_at: Erwartet wird eine Zeit wie 2024-05-31T12:00:00Z',
+    totp_secret: () => 'totp_secret: Erwartet werden 16 bis 64 Bytes in Base32, ohne Füllzeichen',
+    hash_beside_directory: () =>
+      'directory_id: Das Passwort liegt im Verzeichnis. Erwartet wird kein password_hash',
+    hash_beside_invitation: () =>
+      'invite: Der Benutzer würde ein Passwort wählen. Erwartet wird kein password_hash',
+    password_hash: () =>
+      'password_hash: Diesen Hash kann der Server nicht prüfen. Seine Form oder seine Kosten sind andere',
+    no_model: (model) => `${model} ist kein Modell von Benutzern mit Passwort`,
+    service_account: () => 'Das ist ein Dienstkonto. Fügen Sie dafür eine Anwendung hinzu',
+    reserved_name: () => 'Das ist eine Organisation oder ein reservierter Name',
+    firebase_hash: () => 'passwordHash: Dafür fehlen die Parameter der Hashes (--firebase-hash-config)',
+    several_passwords: () => 'credentials: Erwartet wird höchstens ein Passwort',
+    algorithm: (known, algorithm) =>
+      `credentials: Erwartet wird argon2, ${known} als Algorithmus, nicht ${algorithm}`,
+    argon2_version: (version) => `credentials: Erwartet wird Version 1.3 von argon2, nicht ${version}`,
+    lines: (most) =>
+      `Erwartet werden höchstens ${most} Zeilen. Senden Sie die übrigen in einer weiteren Anfrage`,
+    claim_groups: () =>
+      'claims: groups: Anwendungen würden diesen Claim statt der Gruppen des Benutzers sehen',
+    groups_scope: () => 'groups: Das Token braucht die Berechtigung grantd:groups:write',
+    administrator_scopes: () => 'Um einen Administrator zu ändern, braucht das Token alle Berechtigungen',
+    address_scopes: () =>
+      'Um einem Benutzer die bestätigte Adresse eines Administrators zu geben, braucht das Token alle Berechtigungen',
+    own_user: () => 'Ein Import ändert nicht den Benutzer, der ihn ausführt',
+    ends_administrator: () =>
+      'Ein Import deaktiviert keine Administratoren und nimmt sie nicht aus ihrer Gruppe',
+    in_admin_group: (group) =>
+      `Der Benutzer ist in ${group}, der Gruppe der Administratoren (--allow-administrators erlaubt das)`,
+    admin_group: (group) =>
+      `groups: ${group} ist die Gruppe der Administratoren (--allow-administrators erlaubt das)`,
+    subject_of_client: () =>
+      'subject: Eine Anwendung hat diese Kennung. APIs könnten den Benutzer für die Anwendung halten',
+    group_name: (name) => `groups: ${name}: So kann keine Gruppe heißen`,
+    group_comma: (name) =>
+      `groups: ${name}: Erwartet wird kein Komma, weil Optionen die Namen von Gruppen mit Kommas trennen`,
+    no_group: (name) => `groups: Die Gruppe ${name} gibt es nicht (--create-groups fügt sie hinzu)`,
+    taken: () =>
+      'Die Kennung gehört einem anderen oder entfernten Benutzer, oder der Name wurde gerade vergeben',
+    differs: (what) =>
+      `Den Benutzer gibt es schon, aber anders: ${DIFFERENCES[what] ?? what} (--update ändert ihn)`,
+    subject_stays: () => 'subject: Ein Benutzer behält seine Kennung',
+    entry_taken: () => 'directory_id: Der Eintrag gehört einem anderen Benutzer',
+    changed_meanwhile: () => 'Der Benutzer wurde gerade geändert. Versuchen Sie es noch einmal',
+    not_changed: () => 'Der Benutzer oder die Datei lässt sich gerade nicht verarbeiten',
+    file_empty: () => 'Die Datei ist leer',
+    file_bracket: () => 'Die Datei ist kein JSON: Eine Klammer schließt, die nicht offen ist',
+    file_cut: () => 'Die Datei endet mitten im JSON-Dokument. Exportieren Sie noch einmal',
+    file_list: (member) => `Die Datei enthält keine JSON-Liste und keine Liste ${member}`,
+    file_quote: () => 'Die Datei endet in einem Feld in Anführungszeichen: Ein Anführungszeichen fehlt',
+    file_json: (format) => `Erwartet wird JSON, wie ${format} es exportiert`,
+    file_columns: () => 'Erwartet werden die Namen der Spalten in der ersten Zeile',
+    file_yaml: () => 'Erwartet wird YAML wie in users_database.yml',
+    file_users: () => 'Erwartet wird die Angabe users wie in users_database.yml',
+  },
   file: 'Datei',
   limit: (mebibytes) =>
     `Höchstens ${mebibytes} MiB. Für eine größere Datei nehmen Sie den Befehl. Der Server liest die Datei und bewahrt sie höchstens 30 Minuten verschlüsselt auf.`,
@@ -50,6 +138,8 @@ export const FILES: typeof en.FILES = {
     check: 'Datei prüfen',
     plan: 'Was der Import tun würde',
     planText: 'Noch hat sich nichts geändert. Importieren Sie die Datei, wenn Sie das erwarten.',
+    added: 'Neue Benutzer',
+    howTo: (command, section) => html`So entsteht eine solche Datei: ${command}, Abschnitt ${section}.`,
     nothing: 'Der Import würde keinen Benutzer anlegen und keinen ändern.',
     otherFormat: 'Die Datei hat vielleicht ein anderes Format. Wählen Sie unten ihr Format.',
     otherChoices: 'Diese Datei mit anderen Angaben prüfen',

@@ -1,5 +1,10 @@
 // What the console says about files: imports of users, and configurations to apply, in English.
+import { html } from 'hono/html';
+import { IMPORT_FAULTS } from '../../people/import_faults.ts';
+import type { Html } from '../formats/html.ts';
+
 export const FILES = {
+  faults: IMPORT_FAULTS,
   file: 'File',
   limit: (mebibytes: string) =>
     `At most ${mebibytes} MiB. For a larger file, use the command. The server reads the file and keeps it for 30 minutes at most, encrypted.`,
@@ -47,6 +52,8 @@ export const FILES = {
     check: 'Check the file',
     plan: 'What the import would do',
     planText: 'Nothing has changed yet. Import the file if this is what you expect.',
+    added: 'New users',
+    howTo: (command: Html, section: Html) => html`How to get such a file: ${command}, section ${section}.`,
     nothing: 'The import would add and change no user.',
     otherFormat: 'The file may be of another format. Choose its format below.',
     otherChoices: 'Check this file with other choices',
