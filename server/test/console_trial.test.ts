@@ -117,6 +117,36 @@ describe('a sign-in with an application from the console', () => {
     const page = await attempt(ada, 'refused', 'deny');
     assert.match(page.html, /The application gets nothing/);
     assert.match(page.html, /<code>access_denied<\/code>/);
+    assert.doesNotMatch(page.html, /change-client/, 'no rule has refused');
+  });
+
+  test('a refusal names the groups and policies behind it, and leads to where they are changed', async () => {
+    await own.instance.groups.add({ name: 'staff', description: '' }, Date.now());
+    const plain = { description: '' };
+    const strict = { ...plain, signInPolicy: 'second_factor_if_enrolled' } as const;
+    await own.instance.groups.change('admins', strict, plain);
+    await add('limited', { allowed_groups: ['staff'], sign_in_policy: 'phishing_resistant' });
+    const edit = '<a id="change-client" class="button" href="/console/clients?id=limited&amp;ask=edit">';
+    const denied = await ada.get(here(await begin(ada, 'limited')));
+    const back = (await ada.submit(denied, {})).url;
+    const refused = await ada.get(here(back));
+    assert.match(refused.html, /<code>access_denied<\/code>[\s\S]*the user is in none of them/, refused.html);
+    assert.ok(refused.html.includes('<a href="/console/groups?name=staff"><bdi>staff</bdi></a>'));
+    assert.ok(refused.html.includes(edit));
+    /** As the server answers the request. */
+    const failed = async (error: string) => {
+      const { searchParams } = new URL(await begin(ada, 'limited'));
+      const query = new URLSearchParams({ error, state: searchParams.get('state') ?? '', iss: ISSUER });
+      return (await ada.get(at(`/console/try?${query}`))).html;
+    };
+    const unmet = await failed('unmet_authentication_requirements');
+    assert.match(unmet, /<a href="\/console\/groups\?name=admins">group admins<\/a>: Second factor, if/);
+    assert.match(unmet, /<a href="\/console\/clients\?id=limited">client limited<\/a>: A passkey/);
+    assert.ok(unmet.includes(edit));
+    for (const error of ['invalid_scope', 'invalid_target'])
+      assert.ok((await failed(error)).includes(edit), error);
+    assert.doesNotMatch(await failed('temporarily_unavailable'), /change-client/);
+    await own.instance.groups.change('admins', plain, strict);
   });
 
   test('RFC 9449 §5 tokens of a client that needs proofs of possession are bound', async () => {

@@ -129,11 +129,7 @@ function rowsOf(view: SupportView, texts: Texts): readonly Row[] {
     [words.locks, locks.length === 0 ? undefined : locksShown(locks, texts)],
     [
       words.policy,
-      html`${words.policyNames[policy]} <span class="detail">(${formats.list(
-        policies.map(
-          ({ of, name = '', policy: one }) => `${ofPolicy(of, name, texts)}: ${words.policyNames[one]}`,
-        ),
-      )})</span>`,
+      html`${words.policyNames[policy]} <span class="detail">(${policiesShown(policies, view.base, texts)})</span>`,
     ],
     [
       words.factors,
@@ -158,8 +154,17 @@ function placesOf(places: number, { console: { support }, formats }: Texts): str
   return support.places(places, formats.number(places));
 }
 
-function ofPolicy(of: 'server' | 'group' | 'client', name: string, { console: { support } }: Texts): string {
-  return of === 'server' ? support.policyOf.server : support.policyOf[of](name);
+/** What each part demands of a sign-in, with links to the groups and the client. */
+export function policiesShown(
+  policies: SignInExplanation['policies'],
+  base: string,
+  { console: { support } }: Texts,
+): Html {
+  const of = (part: (typeof policies)[number]['of'], name: string) =>
+    part === 'server'
+      ? support.policyOf.server
+      : html`<a href="${thingUrl(base, `${part}s`, name)}">${support.policyOf[part](name)}</a>`;
+  return html`${policies.map(({ of: part, name = '', policy }, at) => html`${at === 0 ? '' : ', '}${of(part, name)}: ${support.policyNames[policy]}`)}`;
 }
 
 function wayRow(

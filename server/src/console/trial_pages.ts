@@ -3,12 +3,15 @@
 import { html } from 'hono/html';
 import type { ClientView as Client } from '../admin/client_documents.ts';
 import type { ScopeConcern } from '../admin/client_rules.ts';
+import type { SignInExplanation } from '../admin/sign_in_explanation.ts';
 import { named } from '../pages/drawing/application_shown.ts';
 import type { Page, PageSetting } from '../pages/drawing/layout.ts';
 import type { Html } from '../texts/formats/html.ts';
 import { reasonIn, type Texts, textsIn } from '../texts/texts.ts';
 import { type ConsoleView, consoleFrame, hiddenFields, section, termList, urlOf } from './frame.ts';
+import { thingLinks } from './lists.ts';
 import { called } from './names.ts';
+import { policiesShown } from './support.ts';
 import { codes, copied, fullMoment, reasonLine } from './values.ts';
 
 /** @param more further buttons and links */
@@ -49,6 +52,8 @@ export interface Failure {
   readonly description: string;
   /** A reason code, which the help explains. */
   readonly reason?: string | undefined;
+  /** The rules for a sign-in of the administrator with the application. */
+  readonly rules?: SignInExplanation;
 }
 
 function trailTo(client: Client, { base }: ConsoleView) {
@@ -168,6 +173,26 @@ ${help}${termList([
 ])}`;
 }
 
+/** Errors that the settings of the application itself cause. */
+const OF_CLIENT: readonly string[] = ['invalid_scope', 'invalid_target', 'unauthorized_client'];
+
+/** Which groups or policies refuse, with links to where they can be changed: `change-client`, and the groups. */
+function refusingRules({ code, rules }: Failure, client: Client, { base }: ConsoleView, texts: Texts): Html {
+  const { labels, console: words } = texts;
+  const { obstacles, advice, policy } = words.support;
+  const isOfGroups = rules?.client?.may_use === false;
+  const policies = code === 'unmet_authentication_requirements' ? (rules?.policies ?? []) : [];
+  if (!isOfGroups && policies.length === 0 && !OF_CLIENT.includes(code)) return html``;
+  const groups = isOfGroups ? thingLinks(base, 'groups', rules.client?.allowed_groups ?? []) : undefined;
+  return html`${isOfGroups ? html`<p>${obstacles.not_in_groups} ${advice.not_in_groups}</p>\n` : ''}${termList(
+    [
+      [labels.allowed_groups, groups],
+      [policy, policies.length === 0 ? undefined : policiesShown(policies, base, texts)],
+    ],
+  )}
+<p class="actions"><a id="change-client" class="button" href="${urlOf(base, 'clients', { id: client.client_id, ask: 'edit' })}">${words.acts.clients.edit.yes}</a></p>\n`;
+}
+
 /** The application gets nothing: button `try-again`, and links to what explains it. */
 export function failedPage(
   { client, failure, ...view }: ConsoleView & { readonly client: Client; readonly failure: Failure },
@@ -181,7 +206,7 @@ export function failedPage(
     primary: trialForm(view, { id }, ['try-again', words.again], clientLink(view, id, texts)),
     body: html`<p>${words.failedText(name)}</p>
 ${failureShown(failure, view, texts)}
-<p class="note"><a id="to-refusals" href="${urlOf(view.base, 'clients', { id })}#refusals">${overview.refusalsOfClient}</a></p>`,
+${refusingRules(failure, client, view, texts)}<p class="note"><a id="to-refusals" href="${urlOf(view.base, 'clients', { id })}#refusals">${overview.refusalsOfClient}</a></p>`,
   });
 }
 

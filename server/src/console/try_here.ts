@@ -346,6 +346,14 @@ function failureOf(error: unknown): Failure {
   return { code, description, reason };
 }
 
-function renderFailure({ c, view, setting }: Visit, client: Client, failure: Failure): Promise<Response> {
-  return renderPage(c, failedPage({ ...view, client, failure }, setting));
+/** Errors whose cause can be a group or a policy. */
+const OF_RULES: readonly string[] = ['access_denied', 'unmet_authentication_requirements'];
+
+async function renderFailure(visit: Visit, client: Client, failure: Failure): Promise<Response> {
+  const { c, call, session, view, setting } = visit;
+  const who = { sub: session.person.subject, client_id: client.client_id };
+  const shown = OF_RULES.includes(failure.code)
+    ? { ...failure, rules: await call('explainUser', who) }
+    : failure;
+  return renderPage(c, failedPage({ ...view, client, failure: shown }, setting));
 }
