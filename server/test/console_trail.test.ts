@@ -1,10 +1,13 @@
 // How the overview, the audit trail and the search of the console lead to events.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { newClient } from '../../core/test/storage/samples.ts';
 import type { AuditEventView } from '../src/admin/audit.ts';
-import { foldedEvents } from '../src/console/audit.ts';
+import { type EventRow, withFailures } from '../src/console/event_rows.ts';
+import { sqliteDatabase } from '../src/data/sqlite_database.ts';
+import { within } from '../src/log/log.ts';
 import { Browser, hiddenFields } from './harness/browser.ts';
-import { startConsole } from './harness/console_server.ts';
+import { ISSUER, startConsole } from './harness/console_server.ts';
 
 let set: Awaited<ReturnType<typeof startConsole>>;
 let browser: Browser;
@@ -101,36 +104,52 @@ test('the pages of the trail lead to earlier events, and back to later ones', as
   }
 });
 
-test('events of one request, and repeated failures of one user, are one row', () => {
-  const event = (number: number, others: Partial<AuditEventView>): AuditEventView => ({
-    ...{ number, at: `2026-01-01T00:00:0${number}.000Z`, type: 'session_ended', target: 't', actor: 'cli' },
-    ...others,
-  });
+test('repeated failures of one user are one row', () => {
+  const row = (number: number, others: Partial<AuditEventView>): EventRow => {
+    const at = `2026-01-01T00:00:0${number}.000Z`;
+    const event = { number, at, type: 'session_ended', target: 't', actor: 'cli', ...others } as const;
+    return { event, kinds: [{ kind: event.type, count: 1 }], filter: {} };
+  };
   const failed = { type: 'sign_in_failed', subject: 'judy', reason: 'password_wrong' } as const;
-  const events = [
-    event(9, { request_id: 'r1' }),
-    event(8, { request_id: 'r1' }),
-    event(7, { request_id: 'r2' }),
-    event(6, { ...failed, request_id: 'r3' }),
-    event(5, { ...failed, request_id: 'r4' }),
-    event(4, { ...failed, request_id: 'r5' }),
-    event(3, { ...failed, request_id: 'r6', reason: 'code_wrong' }),
-    event(2, {}),
-    event(1, {}),
+  const rows = [
+    row(7, { request_id: 'r2' }),
+    ...[6, 5, 4].map((number) => row(number, { ...failed, request_id: `r${number}` })),
+    row(3, { ...failed, request_id: 'r3', reason: 'code_wrong' }),
+    row(2, { ...failed, request_id: 'r2', subject: 'kim' }),
+    ...[row(1, { type: 'sign_in_failed' }), row(0, { type: 'sign_in_failed' })],
   ];
   assert.deepEqual(
-    foldedEvents(events).map(({ event: { number }, count, filter }) => [number, count, filter]),
+    withFailures(rows, {}).map(({ event: { number }, kinds: [{ count }], filter }) => [
+      number,
+      count,
+      filter,
+    ]),
     [
-      [9, 2, { request: 'r1' }],
       [7, 1, {}],
       [6, 3, { user: 'judy', type: 'sign_in_failed' }],
       [3, 1, {}],
       [2, 1, {}],
       [1, 1, {}],
+      [0, 1, {}],
     ],
   );
-  assert.equal(foldedEvents(events, { request: 'r1' })[0]?.count, 1, 'a page that shows the events of a row');
-  assert.equal(foldedEvents(events, { user: 'judy' }).length, 8);
+  for (const filters of [{ user: 'judy' }, { type: 'sign_in_failed' }])
+    assert.equal(withFailures(rows, filters).length, rows.length, 'a page that shows the events of a row');
+});
+
+test('what a command does has one number, and is one row', async () => {
+  const clients = Array.from({ length: 3 }, (_, at) => ({ id: `of-command-${at}` }));
+  const database = sqliteDatabase(set.file);
+  const { clients: stored } = (await database.open(ISSUER, 'cli')).storage;
+  for (const { id } of clients) await stored.add(newClient(id));
+  await database.close();
+  const page = await browser.get(`${set.url}/console/audit?type=client_added`);
+  assert.match(
+    page.html.replaceAll(/<[^>]*>/g, ''),
+    /A command on the server added 3 clients\. All events of this act/,
+  );
+  const request = /audit\?request=([\w-]+)"/.exec(page.html)?.[1] ?? '';
+  assert.equal((await search(request)).url, `${set.url}/console/audit?request=${request}`);
 });
 
 test('an address, an event and a request lead to the audit trail', async () => {
@@ -194,4 +213,53 @@ test('the overview counts locked users, whose list says until when, and unlocks 
   assert.match(done.html, /Done for 1 of 1\./);
   const after = await browser.get(`${set.url}/console`);
   assert.doesNotMatch(after.html, /trouble-locked/);
+});
+
+test('an act is one row that names first what matters most, and leads to all of its events', async () => {
+  const { groups, importedPeople, storage } = set.instance;
+  await groups.add({ name: 'crew', description: '' }, Date.now());
+  const { subject } = await set.addUser('root');
+  const cause = { actor: `console:${subject}`, requestId: 'import01-2a-0', address: '192.0.2.9' } as const;
+  const imports = (from: number, count: number, others: readonly string[] = []) =>
+    within(cause, () =>
+      importedPeople.add(
+        Array.from({ length: count }, (_, at) => ({
+          ...{ name: `imported-${from + at}`, subject: `sub-${from + at}`, passwordHash: '', claims: {} },
+          ...{
+            groups: ['crew', ...(at === 7 ? others : [])],
+            importDigest: 'd',
+            links: [],
+            mayLookAlike: false,
+          },
+        })),
+        'import-1',
+      ),
+    );
+  for (let from = 0; from < 1500; from += 500) await imports(from, 500, from === 500 ? ['admins'] : []);
+  await storage.recordAct({ type: 'key_rotated', target: 'kid', actor: 'server' });
+  const plain = ({ html }: { readonly html: string }) =>
+    html
+      .replaceAll(/<wbr>|<[^>]*>/g, '')
+      .replaceAll(/\s+/g, ' ')
+      .replaceAll('&#39;', "'");
+  for (const path of ['/console', '/console/audit', '/console/audit?address=192.0.2.9&changes=yes']) {
+    const page = await browser.get(`${set.url}${path}`);
+    assert.match(
+      plain(page),
+      /root added imported-507 to the group admins from 192\.0\.2\.9\. Also: imported 1,500 users and added 1,500 members to groups\. All events of this act/,
+      path,
+    );
+    const acts = page.html.match(/href="\/console\/audit\?request=import01-2a-0"/g);
+    assert.equal(acts?.length, 1, path);
+  }
+  const counted = await browser.get(`${set.url}/console/audit?type=people_imported`);
+  assert.match(plain(counted), /root imported 1,500 users from 192\.0\.2\.9\. All events of this act/);
+  const single = await browser.get(`${set.url}/console/audit?request=import01-2a-0`);
+  assert.equal(single.html.match(/id="event-\d+"/g)?.length, 50, 'each event has a row');
+  assert.match(single.html, /<a id="next"/);
+  const german = await browser.get(`${set.url}/console/audit?ui_language=de`);
+  assert.match(
+    plain(german),
+    /root hat von 192\.0\.2\.9 aus imported-507 in die Gruppe admins aufgenommen\. Außerdem: 1\.500 Benutzer importiert und 1\.500 Mitglieder in Gruppen aufgenommen\. Alle Ereignisse dieses Vorgangs/,
+  );
 });

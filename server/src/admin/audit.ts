@@ -189,7 +189,7 @@ const FILTER_FLAGS = {
 type Filters = { readonly [Name in keyof typeof FILTERS]?: ValueOf<(typeof FILTERS)[Name]['schema']> };
 
 /** @throws {InvalidInput} a time is none */
-async function filterFrom(
+export async function filterFrom(
   parts: Pick<AdminParts, 'people' | 'caller'>,
   { since, until, client_id: clientId, request_id: requestId, subject, ...others }: Filters,
 ): Promise<AuditFilter> {

@@ -1,33 +1,33 @@
 import { EVENT_TYPES } from '@grantd/core';
 import { html } from 'hono/html';
-import type { AuditEventView } from '../admin/audit.ts';
-import { cursorOf, MAX_EVENTS_READ, MAX_LIMIT, readCursor } from '../admin/operation.ts';
+import { type AuditEventView, filterFrom } from '../admin/audit.ts';
+import { requirePossible } from '../admin/in_process.ts';
+import {
+  cursorOf,
+  type Page as List,
+  MAX_EVENTS_READ,
+  MAX_LIMIT,
+  pagePlace,
+  readCursor,
+} from '../admin/operation.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import { optional } from '../admin/schema.ts';
 import type { Input } from '../admin/table.ts';
 import { changesIn, type MemberChange } from '../data/changes.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
-import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { labelOf, rawName } from './forms.ts';
+import { type EventRow, eventTable, readActs, reasonOf, rowsOf, singleRows } from './event_rows.ts';
+import { labelOf } from './forms.ts';
 import { type ConsoleView, consoleFrame, partLinks, type Row, section, termList, urlOf } from './frame.ts';
-import { dataTable, type PageUrls, pageLinks, pagesAround } from './lists.ts';
+import { type PageUrls, pageLinks, pagesAround } from './lists.ts';
 import { namesOf } from './names.ts';
-import {
-  endingReasonOf,
-  identifiersIn,
-  isReuse,
-  type SentenceView,
-  sentenceOf,
-  TYPE_GROUPS,
-} from './sentences.ts';
+import { identifiersIn, type SentenceView, sentenceOf, TYPE_GROUPS } from './sentences.ts';
 import { auditActs } from './upkeep_acts.ts';
-import { ago, copied, identifier, moment, reasonLine, termOf } from './values.ts';
+import { ago, copied, identifier, termOf } from './values.ts';
 
-const EVENTS_PER_PAGE = 50;
-
-/** Changed fields that a row names, at most. */
-const FIELDS_IN_ROW = 3;
+/** Acts on a page, or events of one request. */
+const ROWS_PER_PAGE = 50;
 
 /** Events of a download, which is built in memory: a few megabytes. */
 const DOWNLOADED = 10_000;
@@ -62,7 +62,7 @@ type GivenFilters = Readonly<Record<(typeof FILTERS)[number], string>>;
 
 /** `GET /console/audit`: the newest events first, with the filters of `FILTERS`. With `event`, only that one. */
 export async function showAudit(visit: Visit): Promise<Response> {
-  const { c, call, setting, view } = visit;
+  const { c, setting, view } = visit;
   const number = c.req.query('event');
   if (number !== undefined) return renderPage(c, eventPage(await eventView(visit, number), setting));
   const filters = filtersIn(c.req.query());
@@ -70,16 +70,44 @@ export async function showAudit(visit: Visit): Promise<Response> {
   const order = {
     ...(await orderOf(visit, filters)),
     ...(cursor !== '' && { cursor }),
-    limit: EVENTS_PER_PAGE,
+    limit: ROWS_PER_PAGE,
   };
-  const page = await call('listAudit', order);
+  const { rows, page } = await rowsFor(visit, order, filters);
   const shown: AuditView = {
-    ...{ ...view, ...(await saying(visit, page.items, filters.user)), events: page.items, filters },
-    ...(page.items.length === 0 &&
-      filters.user !== '' && { isUnknownUser: !(await isUser(visit, filters.user)) }),
+    ...{
+      ...view,
+      ...(await saying(
+        visit,
+        rows.map(({ event }) => event),
+        filters.user,
+      )),
+      rows,
+      filters,
+    },
+    ...(rows.length === 0 && filters.user !== '' && { isUnknownUser: !(await isUser(visit, filters.user)) }),
     pages: pagesAround(page, (to) => urlOf(view.base, 'audit', { ...filters, cursor: to })),
   };
   return renderPage(c, auditPage(shown, setting));
+}
+
+/** The rows of a page, one for each act. Of one request, there is a row for each event. */
+async function rowsFor(
+  { call, console: { partsOf }, session }: Visit,
+  order: Input<'listAudit'>,
+  filters: GivenFilters,
+): Promise<{ readonly rows: readonly EventRow[]; readonly page: List<unknown> }> {
+  if (filters.request !== '') {
+    const page = await call('listAudit', order);
+    return { rows: singleRows(page.items), page };
+  }
+  const parts = partsOf(session.person.subject);
+  await requirePossible(parts, 'listAudit', order);
+  const place = pagePlace({ ...optional('cursor', order.cursor) }, (at) => typeof at === 'number');
+  const page = await readActs(parts, await filterFrom(parts, order), {
+    ...{ most: ROWS_PER_PAGE, mostRead: MAX_EVENTS_READ },
+    place: place && { ...place, at: Number(place.at) },
+  });
+  return { rows: await rowsOf(parts, page, filters), page };
 }
 
 /** Whether there is a user with this name or subject. */
@@ -228,7 +256,7 @@ function timeIn(name: string, text: string): string | undefined {
 
 export interface AuditView extends ConsoleView, SentenceView {
   readonly base: string;
-  readonly events: readonly AuditEventView[];
+  readonly rows: readonly EventRow[];
   readonly filters: GivenFilters;
   readonly pages: PageUrls;
   /** Whether no user has the name or subject of the filter. Present if no event was found. */
@@ -239,7 +267,7 @@ export interface AuditView extends ConsoleView, SentenceView {
 export function auditPage(view: AuditView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { audit: words, events: eventWords } = texts.console;
-  const { base, events, filters } = view;
+  const { base, rows, filters } = view;
   const isFiltered = FILTERS.some((name) => filters[name] !== '');
   const hasMore = [...TEXT_FILTERS.slice(2), ...TIME_FILTERS].some((name) => filters[name] !== '');
   const field = (name: (typeof TEXT_FILTERS)[number]) =>
@@ -280,11 +308,11 @@ ${CHECKS.map(
 ${isFiltered ? html`<a id="all" class="button" href="${urlOf(base, 'audit')}">${words.all}</a>` : ''}</div>
 </form>
 ${partLinks(words.ranges.label, ranges)}
-${events.length === 0 ? html`<p class="empty">${(view.pages.next ?? view.pages.previous) !== undefined ? texts.console.nothingYet : view.isUnknownUser === true ? words.noSuchUser(filters.user) : filters.request === '' ? texts.console.nothingFound : words.notInTrail(filters.request)}</p>` : eventTable(foldedEvents(events, filters), view, texts)}
+${rows.length === 0 ? html`<p class="empty">${(view.pages.next ?? view.pages.previous) !== undefined ? texts.console.nothingYet : view.isUnknownUser === true ? words.noSuchUser(filters.user) : filters.request === '' ? texts.console.nothingFound : words.notInTrail(filters.request)}</p>` : eventTable(rows, view, texts)}
 ${pageLinks(view.pages, texts)}
 ${auditActs(view, texts)}
 ${
-  events.length === 0
+  rows.length === 0
     ? ''
     : html`<p class="note"><a id="download" href="${downloadUrl(base, filters)}" download="audit.jsonl">${words.download}</a> ${words.downloadText}</p>`
 }`,
@@ -294,100 +322,6 @@ ${
 function downloadUrl(base: string, parameters: Readonly<Record<string, string>>): string {
   const query = urlOf('', 'audit', parameters).slice('/audit'.length);
   return `${base}/audit.jsonl${query}`;
-}
-
-/** Events that one row shows: the newest, and the others of its request, or of the same failure of its user. */
-export interface FoldedEvents {
-  readonly event: AuditEventView;
-  /** The number of all of them. */
-  readonly count: number;
-  /** When the oldest was. */
-  readonly sinceAt: string;
-  /** The filter that shows all of them. */
-  readonly filter: Readonly<Record<string, string>>;
-}
-
-/** Puts events into one row that follow each other. @param filters those of a page that shows the events of a row */
-export function foldedEvents(
-  events: readonly AuditEventView[],
-  filters: Partial<GivenFilters> = {},
-): readonly FoldedEvents[] {
-  const rows: FoldedEvents[] = [];
-  for (const event of events) {
-    const last = rows.at(-1);
-    const filter = last && filterOfBoth(last.event, event);
-    const isShown =
-      filter === undefined || Object.keys(filter).some((name) => Boolean(Reflect.get(filters, name)));
-    if (last === undefined || filter === undefined || isShown)
-      rows.push({ event, count: 1, sinceAt: event.at, filter: {} });
-    else rows[rows.length - 1] = { ...last, count: last.count + 1, sinceAt: event.at, filter };
-  }
-  return rows;
-}
-
-/** What finds two events that belong together. @returns `undefined` if they do not */
-function filterOfBoth(
-  one: AuditEventView,
-  other: AuditEventView,
-): Readonly<Record<string, string>> | undefined {
-  if (one.type !== other.type) return undefined;
-  if (one.request_id !== undefined && one.request_id === other.request_id) return { request: one.request_id };
-  const isSameFailure =
-    one.type === 'sign_in_failed' &&
-    one.subject !== undefined &&
-    one.subject === other.subject &&
-    one.reason === other.reason;
-  return isSameFailure ? { user: one.subject, type: one.type } : undefined;
-}
-
-/** A table of events as sentences, each with a link `event-NUMBER` to its page. */
-export function eventTable(rows: readonly FoldedEvents[], view: SentenceView, texts: Texts): Html {
-  const { audit: words, pages } = texts.console;
-  return dataTable(
-    {
-      name: pages.audit,
-      heads: [
-        { title: words.event },
-        { title: words.memberLabels.at, size: 'small' },
-        { title: words.memberLabels.type, size: 'large' },
-        { title: words.eventNumber, size: 'small' },
-      ],
-      rows: rows.map((row) => ({ cells: eventCells(row, view, texts) })),
-    },
-    texts,
-  );
-}
-
-function eventCells({ event, count, sinceAt, filter }: FoldedEvents, view: SentenceView, texts: Texts) {
-  const { number, at, type } = event;
-  const { audit: words } = texts.console;
-  const others =
-    count === 1
-      ? ''
-      : html` <a href="${urlOf(view.base, 'audit', filter)}">${words.timesSince(texts.formats.number(count), moment(sinceAt, view.nowMs, texts))}</a>`;
-  const url = urlOf(view.base, 'audit', { event: String(number) });
-  return [
-    html`${sentenceOf(event, view, texts)}${changedFields(event, texts)}${others}${reasonOf(event, texts)}`,
-    moment(at, view.nowMs, texts),
-    html`${texts.console.events.types[type]} ${rawName(type)}`,
-    html`<a id="event-${String(number)}" href="${url}">${words.number(String(number))}</a>`,
-  ];
-}
-
-/** The fields that an event of a change names. */
-function changedFields({ type, reason }: AuditEventView, texts: Texts): Html | '' {
-  const fields = changesIn(type, reason)?.map(({ member }) => labelOf(member, texts)) ?? [];
-  if (fields.length === 0) return '';
-  const more = fields.length - FIELDS_IN_ROW;
-  const named = fields.slice(0, FIELDS_IN_ROW);
-  return html`: ${texts.formats.list(more > 0 ? [...named, texts.console.audit.moreFields(more)] : named)}`;
-}
-
-/** Why a sign-in failed, or what was used again, in words and as a code; nothing for events whose sentences say it. */
-function reasonOf(event: AuditEventView, texts: Texts): Html | '' {
-  if (isReuse(event)) return reasonLine(endingReasonOf(event) ?? '', texts);
-  const { type, reason = '' } = event;
-  return type === 'sign_in_failed' || type === 'audit_restarted' ? reasonLine(reason, texts) : '';
 }
 
 export interface EventPageView extends ConsoleView, SentenceView {

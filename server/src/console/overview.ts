@@ -1,5 +1,4 @@
 import { html } from 'hono/html';
-import { type AuditEventView, auditEventView } from '../admin/audit.ts';
 import type { KeyView } from '../admin/keys.ts';
 import type { AdminParts } from '../admin/operation.ts';
 import type { Document } from '../admin/table.ts';
@@ -10,9 +9,9 @@ import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout
 import type { Html } from '../texts/formats/html.ts';
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { eventTable, type FoldedEvents, foldedEvents } from './audit.ts';
 import { CHART_STYLE } from './chart_library.ts';
 import { CHARTS_SCRIPT, chartsSection, secondsOf } from './charts.ts';
+import { type EventRow, eventTable, readActs, rowsOf } from './event_rows.ts';
 import { type ConsoleView, consoleFrame, section, urlOf } from './frame.ts';
 import { namesOf } from './names.ts';
 import { isShared, refusalsTable, refusedClients, refusedName } from './refusals.ts';
@@ -71,17 +70,15 @@ export async function showOverview(visit: Visit): Promise<Response> {
     lockedUsers: locked.length,
     ...{ ...others, keys, oldSecrets: admin.secretTexts().length - 1 },
   };
-  const rows = foldedEvents(since.changes);
-  const changes = rows.slice(0, MAX_CHANGES);
+  const { changes } = since;
   const { clientIds, ...mentioned } = identifiersIn(changes.map(({ event }) => event));
   const refused = refusedClients(samples ?? []).map(({ clientId }) => clientId);
   const shown: OverviewView = {
     ...{
       ...view,
       counts,
-      changes,
+      ...since,
       keys,
-      ...(since.areAll && { allChanges: rows.length }),
       nowMs,
       issuer: parts.issuer,
     },
@@ -94,20 +91,14 @@ export async function showOverview(visit: Visit): Promise<Response> {
 }
 
 /** The latest changes by operators and by the server itself. */
-async function changesSince({ auditTrail }: Pick<AdminParts, 'auditTrail'>, sinceMs: number) {
-  const changes: AuditEventView[] = [];
+async function changesSince(admin: Pick<AdminParts, 'auditTrail' | 'configuration'>, sinceMs: number) {
   const filter = { sinceMs, changes: true, operators: true };
-  const found = auditTrail.before(undefined, filter, MAX_EVENTS_READ);
-  for (;;) {
-    const { done, value } = await found.next();
-    // The generator returns where to go on if it has not read all.
-    if (done === true) return { changes, areAll: value === undefined };
-    changes.push(auditEventView(value));
-    if (changes.length === MAX_COUNTED) {
-      await found.return(undefined);
-      return { changes, areAll: false };
-    }
-  }
+  const page = await readActs(admin, filter, { most: MAX_COUNTED, mostRead: MAX_EVENTS_READ });
+  const items = page.items.slice(0, MAX_CHANGES);
+  return {
+    changes: await rowsOf(admin, { ...page, items }),
+    ...(page.next_cursor === undefined && { allChanges: page.items.length }),
+  };
 }
 
 /** What can be wrong besides what the process counts. */
@@ -152,7 +143,7 @@ export interface OverviewView extends ConsoleView, SentenceView {
   /** Whether other servers use the same database. */
   readonly isShared: boolean;
   /** Since yesterday, the latest first. */
-  readonly changes: readonly FoldedEvents[];
+  readonly changes: readonly EventRow[];
   /** How many rows there would be without a limit; absent if the server has not counted all. */
   readonly allChanges?: number;
   /** Present if this server counts what it does. */

@@ -372,6 +372,13 @@ export function sentenceOf(event: Event, view: SentenceView, texts: Texts): Html
     : ownSentence(actor.by === 'registration' ? it : actorShown(actor, view, texts), it, begin, end);
 }
 
+/** What an act did, as a sentence. @param event any of the act @param what in counts */
+export function sentenceOfAct(event: Event, what: string, view: SentenceView, texts: Texts): Html {
+  const { acted, from } = texts.console.events;
+  const actor = actorShown(isReuse(event) ? { by: 'server' } : actorIn(event.actor), view, texts);
+  return acted(actor, what, event.address === undefined ? NOTHING : from(html`<bdi>${event.address}</bdi>`));
+}
+
 /** The users and clients that sentences about events name. */
 export function identifiersIn(events: readonly Event[]): Required<Parameters<typeof namesOf>[1]> {
   const subjects = new Set<string>();

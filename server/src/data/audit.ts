@@ -1,5 +1,6 @@
 import type { AdministrableStorage, EventRecord } from '@grantd/core';
 import { type EventRow, TRAIL, toEventRecord } from '@grantd/core/internal/storage/statements';
+import { type Act, type Acts, actOf, actsIn, areRunsOf, isSameAct, joined, Runs } from './audit_acts.ts';
 import {
   BLOCK_ROWS,
   BLOCKS,
@@ -80,6 +81,11 @@ const EVENTS = {
   ),
 };
 
+/** What a search finds. It returns where to go on if it has not read all. */
+type Found<T> = AsyncGenerator<T, number | undefined, void>;
+
+const READ_ALL = (): undefined => undefined;
+
 type OnBegun = (events: number, oldestMs: number) => void;
 
 /**
@@ -152,6 +158,8 @@ export class AuditTrail {
       }
       const unchained = head === undefined ? await this.#countUpTo(BEYOND) : 0;
       const index = open === undefined ? new BloomFilter() : BloomFilter.from(open.terms);
+      const runs = new Runs(open);
+      for (const event of events) runs.add(event);
       const next = continued(last, events, index);
       const written = this.#replacing(head, beginning, next, key);
       const times = events.map(({ atMs }) => atMs);
@@ -167,6 +175,7 @@ export class AuditTrail {
           latestMs: Math.max(open?.latestMs ?? 0, ...times),
           hash: next.hash,
           terms: index.text,
+          runs: runs.text,
         }),
       );
       // If another process was faster, its head is read next.
@@ -271,7 +280,7 @@ export class AuditTrail {
     const isWhole = end.sequence === block.lastSequence;
     if (!isSame(passed.at(-1) ?? from, end) || (isWhole && rows.length !== block.rowCount))
       return { problem: 'rows_changed', passed } as const;
-    const isIndexed = isWhole ? isIndexOf(block, rows, index) : covers(block, rows);
+    const isIndexed = isWhole ? isIndexOf(block, rows, index) && areRunsOf(block, rows) : covers(block, rows);
     return { problem: isIndexed ? undefined : 'index_changed', passed } as const;
   }
 
@@ -345,20 +354,85 @@ export class AuditTrail {
    * events are not read also counts (`EVENTS_PER_INDEX`). Default: reads all
    * @returns the number after which to go on; `undefined` if all were read
    */
-  async *after(
-    number: number,
+  after(number: number, filter: AuditFilter = {}, mostRead = Number.POSITIVE_INFINITY): Found<AuditEvent> {
+    return this.#after(number, filter, mostRead, READ_ALL);
+  }
+
+  /**
+   * Events before a number, the newest first.
+   * @param mostRead as for `after`
+   * @returns the number before which to go on; `undefined` if all were read
+   */
+  before(
+    number: number | undefined,
     filter: AuditFilter = {},
     mostRead = Number.POSITIVE_INFINITY,
-  ): AsyncGenerator<AuditEvent, number | undefined, void> {
+  ): Found<AuditEvent> {
+    return this.#before(number, filter, mostRead, READ_ALL);
+  }
+
+  /**
+   * A page of acts with the events that fit a filter. Reads no events of blocks whose acts are known.
+   * @param place before or after the event with this number. Default: the newest
+   * @param most acts to find
+   * @param mostRead as for `after`
+   */
+  async acts(
+    place: { readonly at: number; readonly isBefore: boolean } | undefined,
+    filter: AuditFilter,
+    { most, mostRead }: { readonly most: number; readonly mostRead: number },
+  ): Promise<Acts> {
+    const knownIn = (block: Block) => actsIn(block, filter);
+    const found: Found<AuditEvent | Act> = place?.isBefore
+      ? this.#after(place.at, filter, mostRead, knownIn)
+      : this.#before(place?.at, filter, mostRead, knownIn);
+    const acts: Act[] = [];
+    const inOrder = () => (place?.isBefore ? acts.toReversed() : acts);
+    for (;;) {
+      const { done, value } = await found.next();
+      if (done === true)
+        return {
+          acts: inOrder(),
+          hasMore: value !== undefined,
+          ...(value !== undefined && { stoppedAt: value }),
+        };
+      const act = 'kinds' in value ? value : actOf(value);
+      const last = acts.at(-1);
+      if (last !== undefined && isSameAct(last, act)) acts[acts.length - 1] = joined(last, act);
+      else if (acts.length < most) acts.push(act);
+      else {
+        await found.return(undefined);
+        return { acts: inOrder(), hasMore: true };
+      }
+    }
+  }
+
+  /** One event. @returns `undefined` if there is none with this number */
+  async byNumber(number: number): Promise<AuditEvent | undefined> {
+    const [event] = await this.#events(number - 1, number, 1);
+    return event && withActor(event);
+  }
+
+  /** @param knownIn what takes the place of the events of a block; `undefined` to read them */
+  async *#after<T>(
+    number: number,
+    filter: AuditFilter,
+    mostRead: number,
+    knownIn: (block: Block) => readonly T[] | undefined,
+  ): Found<AuditEvent | T> {
     const matches = matcherOf(filter);
     const sealed = (await this.#head())?.last.sequence ?? 0;
     let [last, read] = [number, 0];
     for await (const block of this.#blocks(filter, { after: number })) {
       if (read >= mostRead) return last;
       const to = Math.min(block.lastSequence, sealed);
-      const events = block.mayMatch
-        ? await this.#events(Math.max(last, block.firstSequence - 1), to, BLOCK_ROWS + 1)
-        : undefined;
+      const isWhole = block.firstSequence > number && block.lastSequence <= sealed;
+      const known = block.mayMatch && isWhole ? knownIn(block) : undefined;
+      const events =
+        block.mayMatch && known === undefined
+          ? await this.#events(Math.max(last, block.firstSequence - 1), to, BLOCK_ROWS + 1)
+          : undefined;
+      if (known !== undefined) yield* known;
       for (const event of events?.map(withActor) ?? []) if (matches(event)) yield event;
       read += events?.length ?? EVENTS_PER_INDEX;
       last = to;
@@ -375,16 +449,13 @@ export class AuditTrail {
     }
   }
 
-  /**
-   * Events before a number, the newest first.
-   * @param mostRead as for `after`
-   * @returns the number before which to go on; `undefined` if all were read
-   */
-  async *before(
+  /** @param knownIn as for `#after` */
+  async *#before<T>(
     number: number | undefined,
-    filter: AuditFilter = {},
-    mostRead = Number.POSITIVE_INFINITY,
-  ): AsyncGenerator<AuditEvent, number | undefined, void> {
+    filter: AuditFilter,
+    mostRead: number,
+    knownIn: (block: Block) => readonly T[] | undefined,
+  ): Found<AuditEvent | T> {
     const matches = matcherOf(filter);
     const end = number ?? BEYOND;
     const sealed = (await this.#head())?.last.sequence ?? 0;
@@ -405,9 +476,12 @@ export class AuditTrail {
       if (read >= mostRead) return first;
       first = block.firstSequence;
       const to = Math.min(block.lastSequence, end - 1, sealed);
-      const events = block.mayMatch
-        ? await this.#events(block.firstSequence - 1, to, BLOCK_ROWS + 1)
-        : undefined;
+      const known = block.mayMatch && to === block.lastSequence ? knownIn(block) : undefined;
+      const events =
+        block.mayMatch && known === undefined
+          ? await this.#events(block.firstSequence - 1, to, BLOCK_ROWS + 1)
+          : undefined;
+      if (known !== undefined) yield* known.toReversed();
       for (const event of events?.toReversed().map(withActor) ?? []) if (matches(event)) yield event;
       read += events?.length ?? EVENTS_PER_INDEX;
     }

@@ -46,7 +46,7 @@ export const HEADS_SQL = HEADS.statements({
 
 export const BLOCKS = table('audit_blocks', {
   integer: 'number first_sequence last_sequence row_count earliest_ms latest_ms',
-  text: 'hash terms',
+  text: 'hash terms runs',
 });
 
 const IN_TIME = 'latest_ms >= :sinceMs AND earliest_ms < :untilMs';
@@ -57,7 +57,7 @@ export const BLOCKS_SQL = BLOCKS.statements({
     ${BLOCKS.insert} FROM grantd.audit_heads WHERE issuer = :issuer AND mac = :mac
     ON CONFLICT (issuer, number) DO UPDATE
     SET last_sequence = excluded.last_sequence, row_count = excluded.row_count, earliest_ms = excluded.earliest_ms,
-      latest_ms = excluded.latest_ms, hash = excluded.hash, terms = excluded.terms`,
+      latest_ms = excluded.latest_ms, hash = excluded.hash, terms = excluded.terms, runs = excluded.runs`,
   drop: 'DELETE FROM grantd.audit_blocks WHERE issuer = :issuer',
   last: `SELECT ${BLOCKS.list} FROM grantd.audit_blocks WHERE issuer = :issuer ORDER BY number DESC LIMIT 1`,
   first: `SELECT ${BLOCKS.list} FROM grantd.audit_blocks WHERE issuer = :issuer ORDER BY number LIMIT 1`,
@@ -74,7 +74,7 @@ export const BLOCKS_SQL = BLOCKS.statements({
       AND EXISTS (SELECT 1 FROM grantd.audit_heads WHERE issuer = :issuer AND mac = :mac)`,
 });
 
-/** A part of the chain with the text of a `BloomFilter` of its events. */
+/** A part of the chain with the texts of a `BloomFilter` and of the `Runs` of its events. */
 export type Block = ReturnType<typeof BLOCKS.recordOf>;
 
 export function headOf(row: TableRow): Head {

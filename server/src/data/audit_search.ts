@@ -53,7 +53,7 @@ const OF_SERVER: ReadonlySet<EventType> = new Set([
 ]);
 
 /** Whether an operator has acted, by a command, the console or the admin API, or the server on what it keeps itself. */
-function isByOperator({ type, actor }: AuditEvent): boolean {
+export function isByOperator({ type, actor }: Pick<AuditEvent, 'type' | 'actor'>): boolean {
   return actor === 'cli' || /^(?:console|api):/.test(actor) || OF_SERVER.has(type);
 }
 
@@ -62,7 +62,8 @@ export function withActor(event: EventRecord): AuditEvent {
   return { ...event, actor: actorOf(event) };
 }
 
-function actorOf({ actor, type, clientId, subject }: EventRecord): string {
+/** Who acted. Rows may leave it out. */
+export function actorOf({ actor, type, clientId, subject }: EventRecord): string {
   if (actor !== undefined) return actor === 'user' && subject !== undefined ? `user:${subject}` : actor;
   return clientId !== undefined && OF_CLIENTS.has(type) ? `client:${clientId}` : 'server';
 }

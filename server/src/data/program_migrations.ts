@@ -557,6 +557,11 @@ const migrations = (dialect: Dialect): readonly Migration[] => [
     UPDATE grantd.people SET search_text = NULL;
     `,
   },
+  // The acts of an audit block. Blocks of an earlier program have none.
+  {
+    expand: "ALTER TABLE grantd.audit_blocks ADD COLUMN runs text NOT NULL DEFAULT ''",
+    down: 'ALTER TABLE grantd.audit_blocks DROP COLUMN runs',
+  },
 ];
 
 /** A script of PostgreSQL as SQLite takes it. */

@@ -347,6 +347,11 @@ const NO_LOG = logThrough(() => {});
  */
 export type ActorKind = 'cli' | 'server' | 'user' | `api:${string}` | `console:${string}`;
 
+/** Of the IDs of a process or a command. */
+function newIdPrefix(): string {
+  return `${randomBytes(6).toString('base64url')}-`;
+}
+
 /** The request or command that the running code belongs to. */
 export interface Cause extends Omit<EventOrigin, 'actor'> {
   readonly actor?: ActorKind;
@@ -367,10 +372,12 @@ export const currentCause = (): Cause => causes.getStore() ?? {};
 
 /**
  * Where changes come from, for a database that is opened on behalf of an actor.
- * @param actor who acts outside of requests, unless it is the server
+ * @param actor who acts outside of requests, unless it is the server. All that it does then has one ID, as if it were one
+ * request
  */
 export function originOf(actor: ActorKind | undefined): () => EventOrigin {
-  const outside: EventOrigin = actor === undefined || actor === 'server' ? {} : { actor };
+  const isServer = actor === undefined || actor === 'server';
+  const outside: EventOrigin = isServer ? {} : { actor, requestId: `${newIdPrefix()}0-${actor}` };
   return () => ({ ...outside, ...causes.getStore() });
 }
 
@@ -401,7 +408,7 @@ export class RequestLog {
   readonly #unknown: Known & Pick<OpenRequest, 'log'>;
   readonly #shownAddress: ShownAddress | undefined;
   readonly #isOn: boolean;
-  readonly #idPrefix = `${randomBytes(6).toString('base64url')}-`;
+  readonly #idPrefix = newIdPrefix();
   /**
    * Open requests, each in a place that its ID ends with. They are not in a `Map`, because the engine creates a new table
    * for every few deleted entries, as an old object that waits for a full garbage collection.

@@ -6,10 +6,11 @@ import type { Schema } from '../../src/admin/schema.ts';
 import { USER_OPERATIONS } from '../../src/admin/users.ts';
 import { type ActFormView, actFormPage, actLink, questionPage } from '../../src/console/acts.ts';
 import { appliedPage, applyPage, applyPlanPage, missingSecretsPage } from '../../src/console/apply.ts';
-import { auditPage, eventPage, foldedEvents } from '../../src/console/audit.ts';
+import { auditPage, eventPage } from '../../src/console/audit.ts';
 import { askBulkPage, bulkPage } from '../../src/console/bulk.ts';
 import { CLIENT_PARTS, newClientPage } from '../../src/console/client_forms.ts';
 import { clientPage, clientsPage } from '../../src/console/clients.ts';
+import { type EventRow, singleRows } from '../../src/console/event_rows.ts';
 import { type FormSpec, fieldsOf, type ShownProblem, typedOf } from '../../src/console/fields.ts';
 import { problemFrame, refusedPage } from '../../src/console/frame.ts';
 import { groupPage, groupsPage } from '../../src/console/groups.ts';
@@ -830,6 +831,34 @@ const AUDIT_EVENTS: readonly AuditEventView[] = EVENT_TYPES.map((type, at) => ({
   ...(type === 'sign_in_failed' && { reason: 'password_cut_off' }),
 }));
 
+const FOLDED = { continues: false, filter: { request: 'Vn3B0mXo-2a-0' } };
+const OF_IMPORT = [
+  { kind: 'people_imported', count: 4999 },
+  { kind: 'group_member_added', count: 4999 },
+] as const;
+
+/** Rows of several events: an import, one that also adds an administrator, and failures of one user. */
+const FOLDED_ROWS: readonly EventRow[] = AUDIT_EVENTS.flatMap((single): readonly EventRow[] => {
+  const event = { ...single, number: single.number + 1000 };
+  switch (event.type) {
+    case 'people_imported':
+      return [{ ...FOLDED, event, kinds: OF_IMPORT }];
+    case 'group_member_added':
+      return [
+        {
+          ...FOLDED,
+          event,
+          kinds: [{ kind: 'administrator_made', count: 1 }, ...OF_IMPORT],
+          continues: true,
+        },
+      ];
+    case 'sign_in_failed':
+      return [{ event, kinds: [{ kind: event.type, count: 12 }], sinceAt: EPOCH, filter: { user: 'xT2a9' } }];
+    default:
+      return [];
+  }
+});
+
 const SAMPLES: readonly Sample[] = [
   sample('sign_in', signInPage, SIGN_IN),
   sample('theme', signInPage, SIGN_IN, THEMED),
@@ -1142,7 +1171,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('console', consolePage, {
     ...{ ...CONSOLE, ...KNOWN, current: 'overview', troubles: [], topics: ['database', 'clock', 'requests'] },
-    ...{ changes: foldedEvents(AUDIT_EVENTS.slice(0, 3)), allChanges: 3 },
+    ...{ changes: [...FOLDED_ROWS, ...singleRows(AUDIT_EVENTS.slice(0, 1))], allChanges: 4 },
     issuer: 'https://login.example.com',
     keys: CONSOLE_KEYS,
     isShared: true,
@@ -1739,7 +1768,7 @@ const SAMPLES: readonly Sample[] = [
       ...{ type: 'group_added', changes: '', operators: '', user: '', client: '', actor: '' },
       ...{ target: 'staff', address: '', request: '', range: '', since: '2026-01-31 12:00', until: '' },
     },
-    events: AUDIT_EVENTS,
+    rows: [...FOLDED_ROWS, ...singleRows(AUDIT_EVENTS)],
     pages: { first: '/console/audit', previous: '/console/audit?cursor=a', next: '/console/audit?cursor=b' },
   }),
   sample('console_event', eventPage, {

@@ -506,6 +506,8 @@ export const CONSOLE: typeof en.CONSOLE = {
     explainedTokens: 'Die Token ansehen',
     checks: { changes: 'Nur Änderungen', operators: 'Nur von Administratoren und vom Server selbst' },
     timesSince: (count, since) => html`${count}-mal, zuerst ${since}`,
+    allOfAct: 'Alle Ereignisse dieses Vorgangs',
+    actContinues: 'Der Vorgang geht auf einer anderen Seite weiter.',
     noSuchUser: (typed) => `Den Benutzer ${typed} gibt es nicht, und kein Ereignis nennt ihn.`,
     notInTrail: (request) =>
       `Im Protokoll ist kein Ereignis der Anfrage ${request}. Nur Änderungen und Anmeldungen haben eines. Suchen Sie diese Nummer im Log als requestId.`,

@@ -1,6 +1,7 @@
 // What each event of the audit trail says, in German.
 import { html } from 'hono/html';
 import type * as en from '../en/events.ts';
+import { FORMATS as formats } from './formats.ts';
 
 export const EVENTS: typeof en.EVENTS = {
   sentences: {
@@ -119,6 +120,151 @@ export const EVENTS: typeof en.EVENTS = {
     session_ended: (user, _, from) => html`${user} hat sich${from} abgemeldet`,
     session_revoked: (user, _, from) =>
       html`${user} hat${from} mit einer Abmeldung die Token einer Sitzung widerrufen`,
+  },
+  acted: (actor, what, from) => html`${actor} hat${from} ${what}`,
+  also: (what) => `Außerdem: ${what}.`,
+  counts: {
+    administrator_made: formats.counted('1 Administrator ernannt', '# Administratoren ernannt'),
+    administrator_removed: formats.counted('1 Administrator abgesetzt', '# Administratoren abgesetzt'),
+    signed_in: formats.counted('sich einmal angemeldet', 'sich #-mal angemeldet'),
+    sign_in_failed: formats.counted('1 Anmeldung vergeblich versucht', '# Anmeldungen vergeblich versucht'),
+    session_ended: formats.counted('1 Sitzung beendet', '# Sitzungen beendet'),
+    session_revoked: formats.counted(
+      'die Token von 1 Sitzung widerrufen',
+      'die Token von # Sitzungen widerrufen',
+    ),
+    person_added: formats.counted('1 Benutzer angelegt', '# Benutzer angelegt'),
+    people_imported: formats.counted('1 Benutzer importiert', '# Benutzer importiert'),
+    person_changed: formats.counted('1 Benutzer geändert', '# Benutzer geändert'),
+    person_password_set: formats.counted('1 Passwort gesetzt', '# Passwörter gesetzt'),
+    person_linked: formats.counted(
+      '1 Konto bei einem Anbieter verbunden',
+      '# Konten bei Anbietern verbunden',
+    ),
+    person_unlinked: formats.counted(
+      '1 Konto bei einem Anbieter getrennt',
+      '# Konten bei Anbietern getrennt',
+    ),
+    person_unlocked: formats.counted('1 Benutzer entsperrt', '# Benutzer entsperrt'),
+    subject_disabled: formats.counted('1 Benutzer deaktiviert', '# Benutzer deaktiviert'),
+    subject_enabled: formats.counted('1 Benutzer aktiviert', '# Benutzer aktiviert'),
+    subject_revoked: formats.counted(
+      'alle Token von 1 Benutzer widerrufen',
+      'alle Token von # Benutzern widerrufen',
+    ),
+    person_removed: formats.counted('1 Benutzer entfernt', '# Benutzer entfernt'),
+    person_factor_added: formats.counted('1 Faktor hinzugefügt', '# Faktoren hinzugefügt'),
+    person_factor_removed: formats.counted('1 Faktor entfernt', '# Faktoren entfernt'),
+    person_factors_reset: formats.counted(
+      'alle Faktoren von 1 Benutzer entfernt',
+      'alle Faktoren von # Benutzern entfernt',
+    ),
+    person_factors_confirmed: formats.counted(
+      'die neuen Faktoren von 1 Benutzer bestätigt',
+      'die neuen Faktoren von # Benutzern bestätigt',
+    ),
+    person_recovery_codes_made: formats.counted(
+      'die Wiederherstellungscodes von 1 Benutzer erzeugt',
+      'die Wiederherstellungscodes von # Benutzern erzeugt',
+    ),
+    person_recovery_code_used: formats.counted(
+      '1 Wiederherstellungscode benutzt',
+      '# Wiederherstellungscodes benutzt',
+    ),
+    personal_token_made: formats.counted(
+      '1 persönliches Zugriffstoken erzeugt',
+      '# persönliche Zugriffstoken erzeugt',
+    ),
+    password_link_requested: formats.counted(
+      '1 Link für ein Passwort schicken lassen',
+      '# Links für Passwörter schicken lassen',
+    ),
+    mailed_link_made: formats.counted(
+      '1 Link per E-Mail schicken lassen',
+      '# Links per E-Mail schicken lassen',
+    ),
+    mailed_link_used: formats.counted('1 Link aus einer E-Mail benutzt', '# Links aus E-Mails benutzt'),
+    mail_retried: formats.counted(
+      '1 E-Mail noch einmal zu schicken versucht',
+      '# E-Mails noch einmal zu schicken versucht',
+    ),
+    group_added: formats.counted('1 Gruppe angelegt', '# Gruppen angelegt'),
+    group_changed: formats.counted('1 Gruppe geändert', '# Gruppen geändert'),
+    group_removed: formats.counted('1 Gruppe entfernt', '# Gruppen entfernt'),
+    group_member_added: formats.counted(
+      '1 Mitglied in eine Gruppe aufgenommen',
+      '# Mitglieder in Gruppen aufgenommen',
+    ),
+    group_member_removed: formats.counted(
+      '1 Mitglied aus einer Gruppe entfernt',
+      '# Mitglieder aus Gruppen entfernt',
+    ),
+    client_added: formats.counted('1 Anwendung angelegt', '# Anwendungen angelegt'),
+    client_changed: formats.counted('1 Anwendung geändert', '# Anwendungen geändert'),
+    client_secret_rotated: formats.counted(
+      'die Geheimnisse von 1 Anwendung geändert',
+      'die Geheimnisse von # Anwendungen geändert',
+    ),
+    client_disabled: formats.counted('1 Anwendung deaktiviert', '# Anwendungen deaktiviert'),
+    client_enabled: formats.counted('1 Anwendung aktiviert', '# Anwendungen aktiviert'),
+    client_revoked: formats.counted(
+      'alle Token von 1 Anwendung widerrufen',
+      'alle Token von # Anwendungen widerrufen',
+    ),
+    client_removed: formats.counted('1 Anwendung entfernt', '# Anwendungen entfernt'),
+    scope_texts_changed: formats.counted(
+      'die Texte von 1 Berechtigung geändert',
+      'die Texte von # Berechtigungen geändert',
+    ),
+    documents_denied: formats.counted(
+      'die Metadaten-Dokumente von 1 Adresse ausgeschlossen',
+      'die Metadaten-Dokumente von # Adressen ausgeschlossen',
+    ),
+    documents_allowed: formats.counted(
+      'die Metadaten-Dokumente von 1 Adresse wieder zugelassen',
+      'die Metadaten-Dokumente von # Adressen wieder zugelassen',
+    ),
+    consent_given: formats.counted('1 Anwendung Zugriff erlaubt', '# Anwendungen Zugriff erlaubt'),
+    consent_withdrawn: formats.counted('1 Einwilligung zurückgenommen', '# Einwilligungen zurückgenommen'),
+    code_issued: formats.counted('1 Autorisierungscode erhalten', '# Autorisierungscodes erhalten'),
+    token_issued: formats.counted('einmal Token erhalten', '#-mal Token erhalten'),
+    identity_assertion_issued: formats.counted(
+      '1 Identitätsnachweis erhalten',
+      '# Identitätsnachweise erhalten',
+    ),
+    token_revoked: formats.counted('1 Token widerrufen', '# Token widerrufen'),
+    family_revoked: formats.counted(
+      '1 Erneuerungstoken und seine Nachfolger widerrufen',
+      '# Erneuerungstoken und deren Nachfolger widerrufen',
+    ),
+    grant_revoked: formats.counted('1 Zugriff beendet', '# Zugriffe beendet'),
+    exchanges_revoked: formats.counted(
+      'die getauschten Token von 1 Token widerrufen',
+      'die getauschten Token von # Token widerrufen',
+    ),
+    code_revoked: formats.counted('1 Autorisierungscode widerrufen', '# Autorisierungscodes widerrufen'),
+    issued_before_revoked: formats.counted(
+      'alle Token vor einem Zeitpunkt widerrufen',
+      'alle Token vor # Zeitpunkten widerrufen',
+    ),
+    configuration_loaded: formats.counted('die Konfiguration geladen', '#-mal die Konfiguration geladen'),
+    key_rotated: formats.counted('1 Signaturschlüssel gewechselt', '# Signaturschlüssel gewechselt'),
+    server_secret_rotated: formats.counted(
+      'das Geheimnis des Servers gewechselt',
+      '#-mal das Geheimnis des Servers gewechselt',
+    ),
+    server_secret_dropped: formats.counted(
+      '1 Geheimnis des Servers verworfen',
+      '# Geheimnisse des Servers verworfen',
+    ),
+    pairwise_secret_made: formats.counted(
+      'das Geheimnis für paarweise Kennungen erzeugt',
+      '# Geheimnisse für paarweise Kennungen erzeugt',
+    ),
+    audit_restarted: formats.counted(
+      'eine neue Kette von Prüfsummen begonnen',
+      '# neue Ketten von Prüfsummen begonnen',
+    ),
   },
   types: {
     signed_in: 'Angemeldet',

@@ -506,6 +506,8 @@ export const CONSOLE = {
     explainedTokens: 'Look at the tokens',
     checks: { changes: 'Changes only', operators: 'By operators and the server only' },
     timesSince: (count: string, since: Html) => html`${count} times, the first ${since}`,
+    allOfAct: 'All events of this act',
+    actContinues: 'It continues on another page.',
     noSuchUser: (typed: string) => `There is no user ${typed}, and no event names one.`,
     notInTrail: (request: string) =>
       `The audit trail has no event of the request ${request}. Only changes and sign-ins have one. Look in the log for this number as requestId.`,

@@ -3,6 +3,7 @@ import type { EventType } from '@grantd/core';
 import { html } from 'hono/html';
 import type { EndingReason } from '../../people/sessions.ts';
 import type { Html } from '../formats/html.ts';
+import { FORMATS as formats } from './formats.ts';
 
 /**
  * A sentence about an event.
@@ -21,6 +22,9 @@ type EndReason =
   | 'consent_withdrawn'
   | 'groups_changed'
   | 'beyond_policy';
+
+/** What is counted in an act: types of events, and memberships of the group of administrators. */
+export type CountedKind = EventType | 'administrator_made' | 'administrator_removed';
 
 /** Sentences about users who change something of their own. */
 type OwnType = Extract<
@@ -130,6 +134,115 @@ export const EVENTS = {
     session_ended: (user, _, from) => html`${user} signed out${from}`,
     session_revoked: (user, _, from) => html`${user} revoked the tokens of a session by signing out${from}`,
   } satisfies Partial<Record<OwnType, EventSentence>>,
+  /** What an act did, after its actor: several of `counts`. */
+  acted: (actor: Html, what: string, from: Html) => html`${actor} ${what}${from}`,
+  /** After a sentence about the most important event of an act. */
+  also: (what: string) => `Also: ${what}.`,
+  /** How many events of a kind an act has. */
+  counts: {
+    administrator_made: formats.counted('made 1 administrator', 'made # administrators'),
+    administrator_removed: formats.counted(
+      'removed 1 administrator from the administrators',
+      'removed # administrators from the administrators',
+    ),
+    signed_in: formats.counted('signed in once', 'signed in # times'),
+    sign_in_failed: formats.counted('failed once to sign in', 'failed # times to sign in'),
+    session_ended: formats.counted('ended 1 session', 'ended # sessions'),
+    session_revoked: formats.counted('revoked the tokens of 1 session', 'revoked the tokens of # sessions'),
+    person_added: formats.counted('added 1 user', 'added # users'),
+    people_imported: formats.counted('imported 1 user', 'imported # users'),
+    person_changed: formats.counted('changed 1 user', 'changed # users'),
+    person_password_set: formats.counted('set 1 password', 'set # passwords'),
+    person_linked: formats.counted('connected 1 account at a provider', 'connected # accounts at providers'),
+    person_unlinked: formats.counted(
+      'disconnected 1 account at a provider',
+      'disconnected # accounts at providers',
+    ),
+    person_unlocked: formats.counted('unlocked 1 user', 'unlocked # users'),
+    subject_disabled: formats.counted('disabled 1 user', 'disabled # users'),
+    subject_enabled: formats.counted('enabled 1 user', 'enabled # users'),
+    subject_revoked: formats.counted('revoked all tokens of 1 user', 'revoked all tokens of # users'),
+    person_removed: formats.counted('removed 1 user', 'removed # users'),
+    person_factor_added: formats.counted('added 1 factor', 'added # factors'),
+    person_factor_removed: formats.counted('removed 1 factor', 'removed # factors'),
+    person_factors_reset: formats.counted('removed all factors of 1 user', 'removed all factors of # users'),
+    person_factors_confirmed: formats.counted(
+      'confirmed the new factors of 1 user',
+      'confirmed the new factors of # users',
+    ),
+    person_recovery_codes_made: formats.counted(
+      'made the recovery codes of 1 user',
+      'made the recovery codes of # users',
+    ),
+    person_recovery_code_used: formats.counted('used 1 recovery code', 'used # recovery codes'),
+    personal_token_made: formats.counted('made 1 personal access token', 'made # personal access tokens'),
+    password_link_requested: formats.counted(
+      'had 1 link for a password emailed',
+      'had # links for passwords emailed',
+    ),
+    mailed_link_made: formats.counted('had 1 link emailed', 'had # links emailed'),
+    mailed_link_used: formats.counted('used 1 link from an email', 'used # links from emails'),
+    mail_retried: formats.counted('tried again to send 1 email', 'tried again to send # emails'),
+    group_added: formats.counted('added 1 group', 'added # groups'),
+    group_changed: formats.counted('changed 1 group', 'changed # groups'),
+    group_removed: formats.counted('removed 1 group', 'removed # groups'),
+    group_member_added: formats.counted('added 1 member to a group', 'added # members to groups'),
+    group_member_removed: formats.counted('removed 1 member from a group', 'removed # members from groups'),
+    client_added: formats.counted('added 1 client', 'added # clients'),
+    client_changed: formats.counted('changed 1 client', 'changed # clients'),
+    client_secret_rotated: formats.counted(
+      'changed the secrets of 1 client',
+      'changed the secrets of # clients',
+    ),
+    client_disabled: formats.counted('disabled 1 client', 'disabled # clients'),
+    client_enabled: formats.counted('enabled 1 client', 'enabled # clients'),
+    client_revoked: formats.counted('revoked all tokens of 1 client', 'revoked all tokens of # clients'),
+    client_removed: formats.counted('removed 1 client', 'removed # clients'),
+    scope_texts_changed: formats.counted('changed the texts of 1 scope', 'changed the texts of # scopes'),
+    documents_denied: formats.counted(
+      'denied the client documents of 1 address',
+      'denied the client documents of # addresses',
+    ),
+    documents_allowed: formats.counted(
+      'allowed the client documents of 1 address again',
+      'allowed the client documents of # addresses again',
+    ),
+    consent_given: formats.counted('gave 1 client access', 'gave # clients access'),
+    consent_withdrawn: formats.counted('withdrew 1 consent', 'withdrew # consents'),
+    code_issued: formats.counted('got 1 authorization code', 'got # authorization codes'),
+    token_issued: formats.counted('got tokens once', 'got tokens # times'),
+    identity_assertion_issued: formats.counted('got 1 identity assertion', 'got # identity assertions'),
+    token_revoked: formats.counted('revoked 1 token', 'revoked # tokens'),
+    family_revoked: formats.counted(
+      'revoked 1 refresh token and its successors',
+      'revoked # refresh tokens and their successors',
+    ),
+    grant_revoked: formats.counted('ended 1 grant', 'ended # grants'),
+    exchanges_revoked: formats.counted(
+      'revoked the exchanged tokens of 1 token',
+      'revoked the exchanged tokens of # tokens',
+    ),
+    code_revoked: formats.counted('revoked 1 authorization code', 'revoked # authorization codes'),
+    issued_before_revoked: formats.counted(
+      'revoked all tokens issued before a time',
+      'revoked all tokens issued before # times',
+    ),
+    configuration_loaded: formats.counted('loaded the configuration', 'loaded the configuration # times'),
+    key_rotated: formats.counted('rotated 1 signing key', 'rotated # signing keys'),
+    server_secret_rotated: formats.counted(
+      'changed the secret of the server',
+      'changed the secret of the server # times',
+    ),
+    server_secret_dropped: formats.counted(
+      'dropped 1 secret of the server',
+      'dropped # secrets of the server',
+    ),
+    pairwise_secret_made: formats.counted(
+      'made the secret for pairwise subjects',
+      'made # secrets for pairwise subjects',
+    ),
+    audit_restarted: formats.counted('began a new chain of hashes', 'began # new chains of hashes'),
+  } satisfies Record<CountedKind, (count: number) => string>,
   /** Names of the types, and of their groups. */
   types: {
     signed_in: 'Signed in',
