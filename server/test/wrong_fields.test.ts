@@ -1,11 +1,13 @@
 // One answer names all wrong values of an input, each at its field.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Schema } from '../src/admin/schema.ts';
 import { type AnyOperation, OPERATIONS, type OperationId } from '../src/admin/table.ts';
 import { errorsOf, pathNames } from '../src/admin/validation.ts';
 import { type AdminServer, startAdmin } from './harness/admin.ts';
-import { grantd } from './harness/commands.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { startConsole } from './harness/console_server.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
 import { Workbench } from './harness/program.ts';
@@ -36,6 +38,29 @@ function allWrong(operation: AnyOperation) {
   );
   return { body: Object.fromEntries(wrong), query };
 }
+
+/** What does not fit what is stored, all in one input, and where the answer says so. */
+const CONFLICTS: Partial<Record<OperationId, { readonly given: Members; readonly at: readonly string[] }>> = {
+  addUser: {
+    given: { username: 'Taken', password: 'a long enough phrase', groups: ['lost', 'admins', 'gone'] },
+    at: ['/username', '/groups/0', '/groups/2'],
+  },
+  addClient: {
+    given: {
+      ...{ client_id: 'ops', redirect_uris: ['https://a.example/'], token_endpoint_auth_method: 'none' },
+      ...{ allowed_groups: ['lost', 'gone'], apis: ['https://lost.example'] },
+    },
+    at: ['/client_id', '/allowed_groups/0', '/allowed_groups/1', '/apis/0'],
+  },
+  updateClient: {
+    given: { allowed_groups: ['admins', 'lost'], apis: ['https://lost.example'] },
+    at: ['/allowed_groups/1', '/apis/0'],
+  },
+  addScopeTexts: {
+    given: { scope: 'read', api: 'ops', texts: { name: 'Read' } },
+    at: ['/api'],
+  },
+};
 
 /** What the checks of an operation refuse although it fits the schema, and where the answer says so. */
 const BROKEN_RULES: Partial<
@@ -161,6 +186,18 @@ describe('the admin API', () => {
       assert.deepEqual([both.status, both.at.toSorted()], [422, ['/unknown', ...at].toSorted()]);
     });
 
+  for (const [id, { given, at }] of Object.entries(CONFLICTS))
+    test(`names everything of ${id} that does not fit what is stored, and changes nothing`, async () => {
+      await admin.send('POST', '/admin/users', {
+        body: { username: 'taken', password: 'a long enough phrase' },
+      });
+      const stored = async () => (await admin.send('GET', '/admin/clients/ops')).body;
+      const before = await stored();
+      const refused = await answer(OPERATIONS[id as OperationId], given);
+      assert.deepEqual([refused.status, refused.at], [409, at]);
+      assert.deepEqual(await stored(), before);
+    });
+
   test('names a wrong value beside one of another depth', async () => {
     const { at } = await answer(OPERATIONS.addUser, { username: 7, invitation: { email: 7 } });
     assert.deepEqual(at, ['/username', '/invitation/email']);
@@ -202,6 +239,34 @@ test('a form of the console has all problems at their fields, also beside a fiel
   assert.match(form.html, /id="save-add"/);
 });
 
+test('a form of the console has all conflicts at their fields, in the language of the page', async (t) => {
+  const set = await startConsole();
+  t.after(() => set.close());
+  await set.addUser('alice', ['admins']);
+  await set.addClient('taken');
+  const browser = await set.browserOf('alice');
+  for (const [language, group, taken] of [
+    ['en', 'There is no group lost.', 'Client taken already exists'],
+    ['de', 'Die Gruppe lost gibt es nicht.', 'Anwendung taken'],
+  ] as const) {
+    const shown = await browser.get(`${set.url}/console/clients?ask=add_spa&ui_language=${language}`);
+    const typed = { client_id: 'taken', redirect_uris: 'https://a.example/', scope: 'openid' };
+    const refused = await browser.submit(shown, {
+      do: 'add_spa',
+      ...typed,
+      allowed_groups: ['lost', 'gone'],
+    });
+    assert.equal(refused.status, 409, refused.html);
+    const problemAt = (name: string) =>
+      new RegExp(`id="field-${name}-problem".*?</p>`, 's')
+        .exec(refused.html)?.[0]
+        .replaceAll(/<[^>]*>/g, ' ') ?? '';
+    assert.ok(problemAt('allowed_groups').includes(group), refused.html);
+    assert.match(problemAt('allowed_groups'), /gone/);
+    assert.ok(problemAt('client_id').includes(taken), problemAt('client_id'));
+  }
+});
+
 describe('commands', { skip: ANY_DATABASE[0]?.absence }, () => {
   const workbench = new Workbench();
   after(() => workbench.clear());
@@ -234,5 +299,33 @@ describe('commands', { skip: ANY_DATABASE[0]?.absence }, () => {
       await told(['group', 'add', 'a,b', '--description', 'a\tb']),
       /^grantd: 2 values are invalid:\n {2}NAME: .+\n {2}--description: .+\n$/,
     );
+  });
+
+  test('name everything that does not fit what is stored, in one answer', async () => {
+    const folder = await workbench.home();
+    const server = await workbench.start(folder, ['--demo']);
+    await server.stop();
+    await grantdPrints(folder, ['client', 'add', 'taken', '--redirect-uri', 'https://a.example/']);
+    const adding = ['client', 'add', 'taken', '--redirect-uri', 'https://a.example/'];
+    const groups = ['--allow-group', 'lost', '--allow-group', 'gone', '--api', 'https://lost.example'];
+    const { code, stderr } = await grantd(folder, [...adding, ...groups]);
+    assert.deepEqual(
+      [code, stderr.split('\n').map((line) => line.split(':').slice(0, 2).join(':'))],
+      [
+        1,
+        [
+          'grantd: client taken already exists',
+          'grantd: there is no group lost',
+          'grantd: there is no group gone',
+          'grantd: no client has the resource URI https',
+          '',
+        ],
+      ],
+    );
+    const wrong = { redirect_uris: 7, allowed_groups: ['lost'], apis: ['https://lost.example'] };
+    writeFileSync(join(folder, 'grantd.yaml'), JSON.stringify({ clients: { app: wrong } }));
+    const applied = await grantd(folder, ['apply', '-f', 'grantd.yaml', '--dry-run']);
+    for (const member of ['redirect_uris', 'allowed_groups', 'apis'])
+      assert.match(applied.stderr, new RegExp(`clients\\.app\\.${member}: `));
   });
 });

@@ -57,22 +57,27 @@ export async function planClient(
   }
   const isNew = before === undefined || isOfPersonalTokens(before);
   const taken = isNew ? await idProblem(parts, id) : undefined;
-  if (taken !== undefined) return [{ path, problem: sentenceAbout(taken) }];
+  const problems: FileProblem[] = taken === undefined ? [] : [{ path, problem: sentenceAbout(taken) }];
   const server = await parts.server();
-  let after: NewClient;
+  let after: NewClient | undefined;
   try {
     after = await wholeClient(server, parts.configuration, { id }, members, before);
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error;
-    return error.each.map(({ member, problem }) => ({ path: [...path, member], problem }));
+    problems.push(...error.each.map(({ member, problem }) => ({ path: [...path, member], problem })));
   }
   const groupsBefore = before?.metadata?.allowed_groups ?? [];
-  const unknownApis = after.metadata?.apis?.filter((uri) => !hasResource(resources, uri)) ?? [];
-  const unknownGroups =
-    after.metadata?.allowed_groups?.filter((name) => !groupNames.has(name) && !groupsBefore.includes(name)) ??
-    [];
-  const needsSecret = hasSecret(after.metadata);
-  const unknown = [
+  // A list that is wrong by itself is compared with nothing.
+  const namesIn = (member: 'apis' | 'allowed_groups') => {
+    const isWrong = problems.some((one) => one.path.at(-1) === member);
+    return isWrong ? [] : [members[member] ?? []].flat().map(String);
+  };
+  const unknownApis = namesIn('apis').filter((uri) => !hasResource(resources, uri));
+  const unknownGroups = namesIn('allowed_groups').filter(
+    (name) => !groupNames.has(name) && !groupsBefore.includes(name),
+  );
+  const needsSecret = hasSecret(after?.metadata);
+  problems.push(
     ...unknownApis.map((uri) => ({
       path: [...path, 'apis'],
       problem: `no enabled client has the resource URI ${uri}`,
@@ -81,11 +86,11 @@ export async function planClient(
       path: [...path, 'allowed_groups'],
       problem: `there is no group ${name}`,
     })),
-    ...(needsSecret || secret === undefined
+    ...(needsSecret || secret === undefined || after === undefined
       ? []
       : [{ path: [...path, 'secret'], problem: 'a client with this authentication method has no secret' }]),
-  ];
-  if (unknown.length > 0) return unknown;
+  );
+  if (problems.length > 0 || after === undefined) return problems;
   const wasDisabled = before?.disabledAtMs !== undefined;
   const changed = differencesOf(before === undefined ? {} : comparable(before), comparable(after));
   const text = secret && secrets.get(id);

@@ -19,7 +19,7 @@ import { ADMIN_CLIENT_ID } from '../instance/admin_access.ts';
 import { isOfPersonalTokens, PERSONAL_TOKENS_CLIENT } from '../instance/personal_tokens_client.ts';
 import { AccessEnding } from '../people/groups.ts';
 import type { OperationParts } from './operation.ts';
-import { InvalidInput, OperationRefused, type Said } from './operation_refused.ts';
+import { InvalidInput, OperationRefused, requireEachFits, type Said } from './operation_refused.ts';
 import { Warning, type WarningCode } from './warning.ts';
 
 /** @throws {OperationRefused} the client does not exist */
@@ -45,6 +45,22 @@ export async function idProblem(
   if (id === ADMIN_CLIENT_ID) return ['id_of_admin_api', id];
   if (id === PERSONAL_TOKENS_CLIENT) return ['id_of_personal_tokens', id];
   return (await people.isSubject(id)) ? ['id_of_user', id] : undefined;
+}
+
+export function clientExists(id: string): OperationRefused {
+  const advice = `choose another ID, or run grantd client show ${id}.`;
+  return new OperationRefused('conflict', ['client_exists', id], advice, 'client_id');
+}
+
+/** @throws {OperationRefused} no new client can have this ID now */
+export async function requireFreeId(
+  parts: Pick<OperationParts, 'people' | 'storage'>,
+  id: string,
+): Promise<void> {
+  const problem = await idProblem(parts, id);
+  if (problem !== undefined)
+    throw new OperationRefused('conflict', problem, 'choose another ID.', 'client_id');
+  if (await parts.storage.clients.get(id)) throw clientExists(id);
 }
 
 /** Operators can only disable and enable the client of the personal access tokens, and get none of its tokens. @throws {OperationRefused} it is this one */
@@ -114,39 +130,52 @@ export const MAX_REGISTRATION_TOKEN_LIFETIME = 90 * 24 * 60 * 60;
 
 /**
  * Catches mistyped URIs, which would name an API that no request can get.
- * @throws {OperationRefused} a URI is not that of an enabled API
+ * @param known those that the client has already
+ * @throws {OperationRefused} with each URI that is not that of an enabled API
  */
 export async function requireKnownApis(
   { storage }: Pick<OperationParts, 'storage'>,
   resources: readonly string[] = [],
+  known: readonly string[] = [],
 ): Promise<void> {
   const apis = (await storage.clients.findApis?.({ resources, scopes: [] })) ?? [];
-  const unknown = resources.find((resource) => !apis.some((api) => isSameResource(api.resource, resource)));
-  if (unknown !== undefined)
-    throw new OperationRefused(
-      'conflict',
-      ['no_api', unknown],
-      `add the API first, for example with grantd client add my-api --resource ${unknown} --api-scope read`,
-    );
+  const unknown = [...resources.entries()].filter(
+    ([, resource]) =>
+      !hasResource(known, resource) && !apis.some((api) => isSameResource(api.resource, resource)),
+  );
+  await requireEachFits(
+    unknown.map(([index, resource]) => async () => {
+      throw new OperationRefused(
+        'conflict',
+        ['no_api', resource],
+        `add the API first, for example with grantd client add my-api --resource ${resource} --api-scope read.`,
+        `apis.${index}`,
+      );
+    }),
+  );
 }
 
 /**
  * Catches mistyped names, which would keep everyone out, and names in another spelling.
- * @throws {OperationRefused} there is no such group
+ * @param known those that the client has already
+ * @throws {OperationRefused} with each group that does not exist
  */
 export async function requireKnownGroups(
   { groups }: Pick<OperationParts, 'groups'>,
   names: readonly string[] = [],
+  known: readonly string[] = [],
 ): Promise<void> {
-  for (const name of names) {
-    const found = await groups.byName(name);
-    if (found?.name === name) continue;
-    const advice =
-      found === undefined
-        ? `add it first with grantd group add ${JSON.stringify(name)}`
-        : `use ${found.name}`;
-    throw new OperationRefused('conflict', ['no_group', name], `${advice}.`);
-  }
+  await requireEachFits(
+    names.map((name, index) => async () => {
+      const found = known.includes(name) ? undefined : await groups.byName(name);
+      if (known.includes(name) || found?.name === name) return;
+      const advice =
+        found === undefined
+          ? `add it first with grantd group add ${JSON.stringify(name)}`
+          : `use ${found.name}`;
+      throw new OperationRefused('conflict', ['no_group', name], `${advice}.`, `allowed_groups.${index}`);
+    }),
+  );
 }
 
 /** Revokes the tokens of users who may no longer use a client. @returns a warning if there were any */

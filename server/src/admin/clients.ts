@@ -1,12 +1,5 @@
 // Clients: applications and APIs. Their rules are in client_rules.ts and client_metadata.ts.
-import {
-  type ClientRecord,
-  hasResource,
-  hasSecret,
-  isUnchecked,
-  rotatedSecrets,
-  usableSecrets,
-} from '@grantd/core';
+import { type ClientRecord, hasSecret, isUnchecked, rotatedSecrets, usableSecrets } from '@grantd/core';
 import { ClockWatch } from '../data/clock_watch.ts';
 import { issuerIsLocked, under } from '../data/conditions.ts';
 import { planInWords, planOf } from './client_consequences.ts';
@@ -29,12 +22,13 @@ import {
 import { type Members, registrationFrom, withChange } from './client_metadata.ts';
 import { clientChanges } from './client_plan.ts';
 import {
+  clientExists,
   clientWarnings,
   DEFAULT_OVERLAP,
   DEFAULT_REGISTRATION_TOKEN_LIFETIME,
-  idProblem,
   publishKeys,
   requireClient,
+  requireFreeId,
   requireKnownApis,
   requireKnownGroups,
   requireOfOperators,
@@ -52,7 +46,7 @@ import {
   PAGING,
   pageOf,
 } from './operation.ts';
-import { ifGiven, OperationRefused } from './operation_refused.ts';
+import { ifGiven, OperationRefused, requireEachFits } from './operation_refused.ts';
 import { flag, oneOf, optional, optionalTime, text, time, timeOf } from './schema.ts';
 import { Warning } from './warning.ts';
 
@@ -236,24 +230,18 @@ URI, an API (--resource, --follow-all) and a public client may use no grant, and
       const registration = await registrationFrom(await parts.clientBuilder(), configuration, id, members);
       caller.requireClient(registration);
       const { metadata = {} } = registration;
-      await requireKnownGroups(parts, metadata.allowed_groups);
-      await requireKnownApis(parts, metadata.apis);
-      const problem = await idProblem(parts, id);
-      if (problem !== undefined)
-        throw new OperationRefused('conflict', problem, 'choose another ID.', 'client_id');
+      await requireEachFits([
+        () => requireFreeId(parts, id),
+        () => requireKnownGroups(parts, metadata.allowed_groups),
+        () => requireKnownApis(parts, metadata.apis),
+      ]);
       const secret = hasSecret(metadata) ? await secretFor(parts, supplied, registration) : undefined;
       return { secret, client: { ...registration, ...optional('secrets', secret && [secret.stored]) } };
     },
     async write(parts, { client, secret }) {
       const { id, metadata = {}, scopes, grantTypes } = client;
       await publishKeys(parts, client);
-      if (!(await parts.storage.clients.add(client)))
-        throw new OperationRefused(
-          'conflict',
-          ['client_exists', id],
-          `choose another ID, or run grantd client show ${id}.`,
-          'client_id',
-        );
+      if (!(await parts.storage.clients.add(client))) throw clientExists(id);
       const { jwks, jwks_uri: keysUri, token_endpoint_auth_method: method } = metadata;
       const hasIdleKeys = secret !== undefined && method === undefined && (jwks ?? keysUri) !== undefined;
       const warnings = [
@@ -319,12 +307,12 @@ with a secret after the change, and has none, the command generates one and prin
     },
     async prepare(parts, input) {
       const { before, members, changed } = await changedClient(parts, input);
-      const { apis = [], allowed_groups: groups = [] } = changed.metadata ?? {};
-      const { allowed_groups: groupsBefore = [], ...metadata } = before.metadata ?? {};
-      const addedGroups = groups.filter((name) => !groupsBefore.includes(name));
-      await requireKnownGroups(parts, addedGroups);
-      const addedApis = apis.filter((uri) => !hasResource(metadata.apis ?? [], uri));
-      await requireKnownApis(parts, addedApis);
+      const { apis, allowed_groups: groups } = changed.metadata ?? {};
+      const { apis: apisBefore, allowed_groups: groupsBefore } = before.metadata ?? {};
+      await requireEachFits([
+        () => requireKnownGroups(parts, groups, groupsBefore),
+        () => requireKnownApis(parts, apis, apisBefore),
+      ]);
       parts.caller.requireClient(changed);
       const kept = hasSecret(changed.metadata) ? usableSecrets(changed.metadata, before.secrets) : [];
       const secret = kept === undefined ? await secretFor(parts, undefined, changed) : undefined;

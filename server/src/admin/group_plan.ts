@@ -37,13 +37,16 @@ export async function planGroup(
 ): Promise<Planned | FileProblem[]> {
   const path = ['groups', name];
   const before = stored.find((group) => nameKey(group.name) === nameKey(name));
-  if (before !== undefined && before.name !== name)
-    return [{ path, problem: `there is a group ${before.name}, which differs only by look-alike letters` }];
   const wanted: Person[] = [];
-  const unknown: FileProblem[] = refusedBy([
+  const isAnother = before !== undefined && before.name !== name;
+  const lookalike = `there is a group ${before?.name}, which differs only by look-alike letters`;
+  const unknown: FileProblem[] = isAnother ? [{ path, problem: lookalike }] : [];
+  const refused = refusedBy([
     ...(before === undefined ? [() => requireNewGroupName(name)] : []),
     () => requireReachable(parts, signInPolicy),
-  ]).map(({ member, problem }) => ({ path: member === 'name' ? path : [...path, member], problem }));
+  ]);
+  for (const { member, problem } of refused)
+    unknown.push({ path: member === 'name' ? path : [...path, member], problem });
   for (const username of members ?? []) {
     const person = await parts.people.byName(username);
     if (person !== undefined) wanted.push(person);

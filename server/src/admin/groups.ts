@@ -21,7 +21,7 @@ import {
   pageOf,
   requireReachable,
 } from './operation.ts';
-import { InvalidInput, ifGiven, OperationRefused } from './operation_refused.ts';
+import { InvalidInput, ifGiven, OperationRefused, requireEachFits } from './operation_refused.ts';
 import {
   count,
   flag,
@@ -273,13 +273,30 @@ export async function requireSubject(
 /** @throws {OperationRefused} the group does not exist */
 export async function requireGroup({ groups }: Pick<OperationParts, 'groups'>, name: string): Promise<Group> {
   const group = await groups.byName(name);
-  if (group === undefined)
-    throw new OperationRefused(
-      'not_found',
-      ['no_group', name],
-      `grantd group list shows all groups, and grantd group add ${JSON.stringify(name)} adds it.`,
-    );
+  if (group === undefined) throw noGroup('not_found', name);
   return group;
+}
+
+/** @param member of an input that names the group */
+function noGroup(kind: 'not_found' | 'conflict', name: string, member?: string): OperationRefused {
+  const advice = `grantd group list shows all groups, and grantd group add ${JSON.stringify(name)} adds it.`;
+  return new OperationRefused(kind, ['no_group', name], advice, member);
+}
+
+/** The groups that a new user joins. @throws {OperationRefused} one does not exist, or the caller may not */
+export async function joinedGroups(parts: AdminParts, names: readonly string[]): Promise<readonly Group[]> {
+  if (names.length > 0) parts.caller.requireScopes(['grantd:groups:write']);
+  const groups: Group[] = [];
+  await requireEachFits(
+    names.map((name, index) => async () => {
+      const group = await parts.groups.byName(name);
+      if (group === undefined) throw noGroup('conflict', name, `groups.${index}`);
+      groups.push(group);
+    }),
+  );
+  // Several spellings lead to a group, so the check is of the names that are stored.
+  for (const { name } of groups) parts.caller.requireGroup(name);
+  return groups;
 }
 
 /** @throws {Refused} the group of administrators does not exist */

@@ -36,16 +36,52 @@ export class OperationRefused extends Refused {
   readonly member: string | undefined;
   /** Absent if another server refused. */
   readonly said: Said | undefined;
+  readonly #each: readonly OperationRefused[];
 
-  /** @param advice for users of the command line, after a colon */
-  constructor(kind: RefusalKind, said: Said | InEnglish, advice?: string, member?: string) {
+  /**
+   * @param advice for users of the command line, after a colon
+   * @param each if it stands for several
+   */
+  constructor(
+    kind: RefusalKind,
+    said: Said | InEnglish,
+    advice?: string,
+    member?: string,
+    each: readonly OperationRefused[] = [],
+  ) {
     const problem = englishOf(said);
-    super(advice === undefined ? `${problem}.` : `${problem}: ${advice}`);
+    const own = advice === undefined ? `${problem}.` : `${problem}: ${advice}`;
+    super(each.length === 0 ? own : each.map(({ message }) => message).join('\ngrantd: '));
     this.kind = kind;
     this.problem = problem;
     this.advice = advice;
     this.member = member;
     this.said = 'english' in said ? undefined : said;
+    this.#each = each.length === 0 ? [this] : each;
+  }
+
+  /** One for each reason. */
+  get each(): readonly OperationRefused[] {
+    return this.#each;
+  }
+
+  /** What is wrong, each at the value that does not fit. Without one, at an empty place. */
+  get errors(): readonly ValueProblem[] {
+    return this.#each.map(({ member = '', problem, said, advice }) => ({
+      ...{ in: member === '' ? '' : pointerTo(member), detail: problem },
+      ...(said !== undefined && { said }),
+      ...(advice !== undefined && { advice }),
+    }));
+  }
+
+  /** One refusal for several. @param found at least one */
+  static together(found: readonly OperationRefused[]): OperationRefused {
+    const [first, ...others] = found.flatMap((error) => error.each);
+    if (first === undefined) throw new Error('expected an error');
+    if (others.length === 0) return first;
+    const all = [first, ...others];
+    const english = all.map(({ problem }) => problem).join('; ');
+    return new OperationRefused(first.kind, { english }, undefined, undefined, all);
   }
 }
 
@@ -56,6 +92,8 @@ export interface ValueProblem {
   readonly detail: string;
   /** What `detail` says, for other languages. */
   readonly said?: Said;
+  /** For users of the command line. */
+  readonly advice?: string;
 }
 
 /** Values are invalid, independently of what is stored. */
@@ -137,12 +175,28 @@ export function requireEach(checks: Checks): void {
   if (found.length > 0) throw InvalidInput.together(found);
 }
 
+/** Checks of values against what is stored. They do not depend on each other. */
+export type StoredChecks = readonly (() => Promise<void>)[];
+
+/** @throws {OperationRefused} with every conflict that the checks find. Another refusal comes before all conflicts */
+export async function requireEachFits(checks: StoredChecks): Promise<void> {
+  const found: OperationRefused[] = [];
+  for (const check of checks)
+    try {
+      await check();
+    } catch (error) {
+      if (!(error instanceof OperationRefused) || error.kind !== 'conflict') throw error;
+      found.push(error);
+    }
+  if (found.length > 0) throw OperationRefused.together(found);
+}
+
 /** `claims.email` as a JSON Pointer. */
 function pointerTo(member: string): string {
   return `/${member.replaceAll('~', '~0').replaceAll('/', '~1').replace('.', '/')}`;
 }
 
 /** `/claims/email` as `claims.email`. */
-function memberOf(pointer: string): string {
+export function memberOf(pointer: string): string {
   return pointer.replace(/^\//, '').replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
 }

@@ -1,10 +1,16 @@
 // What scopes allow, in texts that users see.
 import { isScopeToken } from '@grantd/core/options';
 import type { ScopeText } from '../data/consents.ts';
-import { requireClient } from './client_rules.ts';
 import { labelled } from './command_form.ts';
 import { change, type OperationParts, operation, PAGING, type Parameter, pageOf } from './operation.ts';
-import { InvalidInput, ifGiven, OperationRefused, requireEach, type Said } from './operation_refused.ts';
+import {
+  InvalidInput,
+  ifGiven,
+  OperationRefused,
+  requireEach,
+  requireEachFits,
+  type Said,
+} from './operation_refused.ts';
 import { named, object, optional, page, type Schema, text, type ValueOf } from './schema.ts';
 
 type Texts = Readonly<Record<string, string>>;
@@ -100,11 +106,30 @@ async function requireScopeTexts(
   { scopeTexts }: Pick<OperationParts, 'scopeTexts'>,
   named: NamedScope,
 ): Promise<ScopeText> {
-  const found = (await scopeTexts.list()).find(
-    ({ scope, api }) => scope === named.scope && api === named.api,
-  );
+  const found = await textsOf({ scopeTexts }, named);
   if (found === undefined) throw unknown(named);
   return found;
+}
+
+async function textsOf(
+  { scopeTexts }: Pick<OperationParts, 'scopeTexts'>,
+  { scope, api }: NamedScope,
+): Promise<ScopeText | undefined> {
+  return (await scopeTexts.list()).find((one) => one.scope === scope && one.api === api);
+}
+
+/** @throws {OperationRefused} no API has this client ID */
+async function requireApi({ storage }: Pick<OperationParts, 'storage'>, id: string): Promise<void> {
+  const client = await storage.clients.get(id);
+  const [problem, advice] = client
+    ? (['not_an_api', `it has no resource URI (grantd client update ${id} --resource).`] as const)
+    : (['no_client', 'grantd client list shows all clients.'] as const);
+  if (client?.resource === undefined) throw new OperationRefused('conflict', [problem, id], advice, 'api');
+}
+
+function textsExist({ scope, api = '' }: NamedScope): OperationRefused {
+  const advice = 'change them with grantd scope update.';
+  return new OperationRefused('conflict', ['scope_texts_exist', scope, api], advice, 'scope');
 }
 
 /** @param place of the texts in the input, with a dot. Default: they are its members */
@@ -196,22 +221,18 @@ export const SCOPE_OPERATIONS = {
     ],
     async prepare(parts, { scope, api, texts }) {
       parts.caller.requireScopeTexts(scope);
-      if (api !== undefined && (await requireClient(parts, api)).resource === undefined)
-        throw new OperationRefused(
-          'conflict',
-          ['not_an_api', api],
-          `it has no resource URI (grantd client update ${api} --resource).`,
-        );
+      await requireEachFits([
+        async () => {
+          if (api !== undefined) await requireApi(parts, api);
+        },
+        async () => {
+          if ((await textsOf(parts, { scope, api })) !== undefined) throw textsExist({ scope, api });
+        },
+      ]);
       return { scope, api, texts: withoutEmpty(texts) };
     },
     async write(parts, added, { scope, api }) {
-      if (!(await parts.scopeTexts.add(added)))
-        throw new OperationRefused(
-          'conflict',
-          ['scope_texts_exist', added.scope, added.api ?? ''],
-          'change them with grantd scope update.',
-          'scope',
-        );
+      if (!(await parts.scopeTexts.add(added))) throw textsExist({ scope, api });
       const shown = scopeView(added);
       const query = api === undefined ? '' : `?api=${encodeURIComponent(api)}`;
       return { document: shown, version: shown, location: `/scopes/${encodeURIComponent(scope)}${query}` };

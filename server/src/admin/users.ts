@@ -16,6 +16,7 @@ import { PasswordHasher } from '../people/password_hasher.ts';
 import { underName } from '../people/ways_to_sign_in.ts';
 import { DEFAULT_LANGUAGE, LANGUAGE_FORM } from '../texts/texts.ts';
 import {
+  joinedGroups,
   joinGroup,
   requireGroup,
   requireSubject,
@@ -25,7 +26,6 @@ import {
 } from './groups.ts';
 import { invitePerson, requireLanguage } from './invitations.ts';
 import {
-  type AdminParts,
   change,
   DEFAULT_LIMIT,
   DESCENDING,
@@ -35,7 +35,13 @@ import {
   paged,
   pagePlace,
 } from './operation.ts';
-import { InvalidInput, ifGiven, OperationRefused, requireEach } from './operation_refused.ts';
+import {
+  InvalidInput,
+  ifGiven,
+  OperationRefused,
+  requireEach,
+  requireEachFits,
+} from './operation_refused.ts';
 import {
   anyObject,
   count,
@@ -235,16 +241,6 @@ function requireInvitation({ email, language = DEFAULT_LANGUAGE }: Invitation): 
   ]);
 }
 
-/** The groups that a new user joins. @throws {OperationRefused} one does not exist, or the caller may not */
-async function joinedGroups(parts: AdminParts, names: readonly string[]): Promise<readonly Group[]> {
-  if (names.length > 0) parts.caller.requireScopes(['grantd:groups:write']);
-  const groups: Group[] = [];
-  for (const name of names) groups.push(await requireGroup(parts, name));
-  // Several spellings lead to a group, so the check is of the names that are stored.
-  for (const { name } of groups) parts.caller.requireGroup(name);
-  return groups;
-}
-
 /** Disables or enables a user. */
 function disabling(action: 'disable' | 'enable', summary: string, about: string) {
   return change({
@@ -438,11 +434,22 @@ export const USER_OPERATIONS = {
       await parts.caller.requireAddress(parts.people, kept);
       const { email = '', language = DEFAULT_LANGUAGE } = invitation ?? {};
       const address = trimmed(email);
+      let joined: readonly Group[] = [];
+      await requireEachFits([
+        async () => {
+          // An invitation can be sent again.
+          if (invitation === undefined && (await parts.people.byName(name)) !== undefined)
+            throw nameTaken(name);
+        },
+        async () => {
+          joined = await joinedGroups(parts, groups);
+        },
+      ]);
       return {
         name,
         claims: invitation ? claimsAfter(kept, { claims: { email: address }, removed: [] }) : kept,
         invitation: invitation && { email: address, language },
-        joined: await joinedGroups(parts, groups),
+        joined,
         passwordHash: typed === undefined ? NO_PASSWORD : await new PasswordHasher().hash(typed),
       };
     },

@@ -3,7 +3,7 @@ import { createPrivateKey, type KeyObject, type webcrypto } from 'node:crypto';
 import * as openid from 'openid-client';
 import type { AdminCalls, StreamInput, StreamLine, Versioned } from '../admin/in_process.ts';
 import { MAX_LINES } from '../admin/operation.ts';
-import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
+import { InvalidInput, memberOf, OperationRefused, type ValueProblem } from '../admin/operation_refused.ts';
 import {
   type AnyOperation,
   type AnyStream,
@@ -33,7 +33,7 @@ interface Problem {
   readonly title?: string;
   readonly detail?: string;
   readonly advice?: string;
-  readonly errors?: readonly { readonly in: string; readonly detail: string }[];
+  readonly errors?: readonly ValueProblem[];
 }
 
 /** Sends a request with the access token. */
@@ -145,8 +145,14 @@ export class AdminClient implements AdminCalls {
       return InvalidInput.of(errors);
     const problem = (detail ?? title ?? `status ${status}`).replace(/\.$/, '');
     if (code === 'version_mismatch') return new OperationRefused('outdated', { english: problem }, advice);
-    if (code === 'not_found' || code === 'conflict')
-      return new OperationRefused(code, { english: problem }, advice);
+    if (code === 'not_found' || code === 'conflict') {
+      const each = errors.map(
+        (one) => new OperationRefused(code, { english: one.detail }, one.advice, memberOf(one.in)),
+      );
+      return each.length > 1
+        ? OperationRefused.together(each)
+        : new OperationRefused(code, { english: problem }, advice);
+    }
     const sentences = [title?.replace(/\.$/, ''), detail && problem].filter(Boolean).join(': ');
     const needed = status === 403 ? ` The command needs a token with ${scope}.` : '';
     return new Refused(`${this.#base} refused the request with ${status}. ${sentences || problem}.${needed}`);

@@ -146,7 +146,10 @@ export function page(
       if (error instanceof OperationRefused)
         return renderPage(
           c,
-          refusedPage({ ...view, kind: error.kind, detail: error.problem, said: error.said }, setting),
+          refusedPage(
+            { ...view, kind: error.kind, detail: error.problem, said: error.each[0]?.said },
+            setting,
+          ),
         );
       if (error instanceof InvalidInput)
         return renderPage(

@@ -237,9 +237,8 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
     if (error instanceof OperationRefused && error.kind === 'outdated' && stored !== undefined)
       return submitAct(visit, own);
     if (error instanceof OperationRefused && error.kind !== 'not_found') {
-      const { kind, problem: detail, said, member = '' } = error;
-      const problem = { in: member === '' ? '' : `/${member}`, detail, ...(said !== undefined && { said }) };
-      return again(problemsAt(fields, [problem]), { status: kind === 'forbidden' ? 403 : 409 });
+      const { kind, errors } = error;
+      return again(problemsAt(fields, errors, form), { status: kind === 'forbidden' ? 403 : 409 });
     }
     if (error instanceof Refused && !(error instanceof OperationRefused)) {
       const said = error instanceof FileRefused ? error.said : undefined;

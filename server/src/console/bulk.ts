@@ -95,7 +95,7 @@ async function problemOf(work: () => Promise<unknown>): Promise<RefusalShown | u
     await work();
     return undefined;
   } catch (error) {
-    if (error instanceof OperationRefused) return { detail: error.problem, said: error.said };
+    if (error instanceof OperationRefused) return { detail: error.problem, said: error.each[0]?.said };
     if (error instanceof InvalidInput) return { detail: error.message, said: error.errors[0]?.said };
     throw error;
   }

@@ -230,7 +230,7 @@ export interface ShownProblem {
   readonly pattern?: PatternName;
   /** The number of the line, of a field with one value per line. */
   readonly line?: number;
-  /** Problems of further lines. */
+  /** Problems of further lines or choices. */
   readonly others?: readonly ShownProblem[];
 }
 
@@ -393,7 +393,7 @@ export function problemsAt(
     };
     const first = problems.get(name);
     if (first === undefined) problems.set(name, found);
-    else if (line !== undefined) problems.set(name, { ...first, others: [...(first.others ?? []), found] });
+    else if (/^\d+$/.test(rest)) problems.set(name, { ...first, others: [...(first.others ?? []), found] });
   }
   return problems;
 }

@@ -22,8 +22,9 @@ const PROBLEM = named('Problem', {
       object({
         in: text('The place of the value: a JSON Pointer in the body, or the name of a parameter.'),
         detail: text('What is wrong with the value.'),
+        'advice?': text('A command that solves the problem.'),
       }),
-      'The invalid values.',
+      'The values that are invalid, or do not fit what is stored.',
     ),
   },
 });

@@ -80,7 +80,7 @@ export class Problem extends Error {
       ...(this.detail !== undefined && { detail: this.detail }),
       ...(this.advice !== undefined && { advice: this.advice }),
       ...(this.errors !== undefined && {
-        errors: this.errors.map(({ in: place, detail }) => ({ in: place, detail })),
+        errors: this.errors.map(({ said: _, ...shown }) => shown),
       }),
     };
   }

@@ -22,8 +22,13 @@ const PROBLEM_OF_REFUSAL = {
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof PartlyApplied) return problemOf(error.reason).with(error.progress);
-  if (error instanceof OperationRefused)
-    return new Problem(PROBLEM_OF_REFUSAL[error.kind], { detail: error.problem, advice: error.advice });
+  if (error instanceof OperationRefused) {
+    const errors = error.errors.filter((one) => one.in !== '');
+    return new Problem(PROBLEM_OF_REFUSAL[error.kind], {
+      ...{ detail: error.problem, advice: error.advice },
+      ...(errors.length > 0 && { errors }),
+    });
+  }
   if (error instanceof InvalidInput) return new Problem('invalid_input', { errors: error.errors });
   if (error instanceof OAuthError) return problemOfToken(error);
   if (error instanceof StorageFault || error instanceof AuthorizationServerFault)
