@@ -102,8 +102,8 @@ export interface RowsWanted {
 }
 
 /**
- * A page of acts, the newest first, without the events that a filter leaves out. Some of them may be removed meanwhile.
- * @returns items for `rowsOf`
+ * A page of acts, the newest first, without the events that a filter leaves out.
+ * @returns also the act within which the search has stopped
  */
 export async function readActs(
   { auditTrail }: Pick<TrailParts, 'auditTrail'>,
@@ -117,16 +117,20 @@ export async function readActs(
   const onward = hasMore ? (stoppedAt ?? (isBefore ? newest?.last : oldest?.first)) : undefined;
   const back = place && (isBefore ? oldest?.first : newest?.last);
   const [next, previous] = isBefore ? [back, onward] : [onward, back];
-  const cut = stoppedAt === undefined ? undefined : isBefore ? newest : oldest;
+  const last = isBefore ? newest : oldest;
+  const isCut = last?.requestId !== undefined && stoppedAt === (isBefore ? last.last : last.first);
   return {
     items: acts,
     ...(next !== undefined && { next_cursor: cursorOf(next) }),
     ...(previous !== undefined && { previous_cursor: cursorOf(previous, true) }),
-    ...(cut !== undefined && { continues: cut }),
+    ...(isCut && { continues: last }),
   };
 }
 
-/** The rows of acts. Reads an event of each, if it was not read before. @param filters those of a page that shows the events of a row */
+/**
+ * The rows of acts. Reads an event of each, if it was not read before. One that was removed meanwhile has no row.
+ * @param filters those of the page, which may show the events of a row
+ */
 export async function rowsOf(
   { auditTrail, configuration }: TrailParts,
   { items, continues }: Awaited<ReturnType<typeof readActs>>,
@@ -139,12 +143,12 @@ export async function rowsOf(
       if (first === undefined) return [];
       const event = first.newest.event ?? (await auditTrail.byNumber(first.newest.newest));
       if (event === undefined) return [];
-      const isWhole = act !== continues && first.count === 1 && others.length === 0;
+      const isAlone = act !== continues && first.count === 1 && others.length === 0;
       return [
         {
           event: auditEventView(event),
           kinds: [first, ...others],
-          filter: isWhole || act.requestId === undefined ? {} : { request: act.requestId },
+          filter: isAlone || act.requestId === undefined ? {} : { request: act.requestId },
           ...(act === continues && { continues: true }),
         },
       ];
