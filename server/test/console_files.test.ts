@@ -235,6 +235,31 @@ describe('files in the console', () => {
     }
   });
 
+  test('a file of millions of lines is refused, and other requests do not wait for it', async () => {
+    let longestMs = 0;
+    let lastMs = performance.now();
+    const timer = setInterval(() => {
+      longestMs = Math.max(longestMs, performance.now() - lastMs);
+      lastMs = performance.now();
+    }, 10);
+    const files = [
+      ['x\n', 'grantd'],
+      ['\n', 'grantd'],
+      ['x\n', 'csv'],
+      ['{},', 'keycloak'],
+    ] as const;
+    for (const [line, format] of files) {
+      const begin = format === 'keycloak' ? '[' : '';
+      const page = await check(begin + line.repeat(Math.floor((MAX_FILE - 1) / line.length)), { format });
+      assert.equal(page.status, 200);
+      if (line !== '\n') assert.match(page.html, /Expected at most 50000 users/, format);
+    }
+    clearInterval(timer);
+    assert.ok(longestMs < 5000, `${longestMs} ms`);
+    const yaml = await check(`users: {}\n# ${'x'.repeat(512 * 1024)}`, { format: 'authelia' });
+    assert.match(yaml.html, /larger than the console accepts/);
+  });
+
   test('only an administrator sends a large body, and only with a form of this server', async () => {
     await own.addUser('mallory');
     const mallory = await own.browserOf('mallory');
@@ -283,6 +308,13 @@ clients:
     const again = await plan(FILE);
     assert.match(again.html, /Everything is as in the file/);
     assert.doesNotMatch(again.html, /id="apply-run"/);
+  });
+
+  test('a file with hundreds of changes is applied once, and a second press gets the same answer', async () => {
+    const groups = Array.from({ length: 400 }, (_, at) => `  many-${at}: { description: Group ${at} }\n`);
+    const planned = await plan(`groups:\n${groups.join('')}`);
+    const twice = await Promise.all([1, 2].map(() => ada.submit(planned, { do: 'apply' })));
+    for (const done of twice) assert.match(done.html, /<h1[^>]*>The file is applied/);
   });
 
   test('a change in between is shown as a new plan, and overwrites nothing', async () => {

@@ -1,5 +1,6 @@
 // Imports users from a file: the same lines, operation and report as the command grantd user import (ADR 221).
 import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { html } from 'hono/html';
 import type { AdministratorChanges } from '../admin/administrator_changes.ts';
 import { inProcess } from '../admin/in_process.ts';
@@ -14,8 +15,8 @@ import { wholeSentenceIn } from '../config/said.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import type { ConvertOptions } from '../people/exports/conversion.ts';
 import { readFirebaseHash } from '../people/exports/firebase.ts';
-import { IMPORT_FORMATS, type ImportFormat } from '../people/exports/formats.ts';
-import type { LineReport } from '../people/import.ts';
+import { formatOf, IMPORT_FORMATS, type ImportFormat } from '../people/exports/formats.ts';
+import type { LineReport, NumberedLine } from '../people/import.ts';
 import { type ImportFaultSaid, ImportFileRefused } from '../people/import_faults.ts';
 import type { ImportLine } from '../people/import_lines.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
@@ -32,7 +33,7 @@ import {
   urlOf,
 } from './frame.ts';
 import { dataTable } from './lists.ts';
-import { KEPT_FILE_MS, MAX_FILE } from './uploads.ts';
+import { KEPT_FILE_MS, MAX_FILE, MAX_STATE_FILE } from './uploads.ts';
 import { administratorsShown, ago } from './values.ts';
 
 /** Where the file of an administrator is kept between the plan and the import, and the report after it. */
@@ -77,6 +78,12 @@ interface KeptReport {
   /** A JSON object per line. */
   readonly lines: string;
 }
+
+/** More than fit into a file with the hashes of their passwords. Each has an outcome in memory. */
+const MAX_USERS = 50_000;
+
+/** Characters of a file that are read in one turn. Thousands of lines that cannot be read take seconds. */
+const PIECE = 2048;
 
 /** Refused lines that a page shows. */
 const MAX_SHOWN = 100;
@@ -143,6 +150,8 @@ async function check(visit: Visit): Promise<Response> {
   const firebaseHash = form.get('firebase_hash') ?? '';
   const again = (problem: ImportProblem) => showForm(visit, { problem, format, choices });
   if ('problem' in file) return again(file.problem);
+  // The parser of YAML reads it in one turn.
+  if (formatOf(format).form === 'yaml' && file.text.length > MAX_STATE_FILE) return again('too_large');
   if (firebaseHash.trim() !== '' && readFirebaseHash(firebaseHash) === undefined) return again('firebase');
   // The parameters contain a key, so no page shows them again.
   const hash = firebaseHash.trim() === '' ? (before?.firebaseHash ?? '') : firebaseHash;
@@ -220,12 +229,9 @@ async function lines(
     leftOut.count(line);
     all.push(line);
   };
-  const open = async function* () {
-    yield text;
-  };
   let stopped: ImportFaultSaid | undefined;
   try {
-    const users = usersIn(open, format, options);
+    const users = few(usersIn(() => pieces(text), format, options));
     await importLines({ ...calls, maxLines: MAX_LINES }, order, users, onLine);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
@@ -246,6 +252,24 @@ async function lines(
     ...(stopped !== undefined && { stopped }),
     ...{ digest: digest.update(String(stopped)).digest('base64url'), report },
   };
+}
+
+/** A file in pieces, between which other requests get their turn. */
+async function* pieces(text: string): AsyncGenerator<string> {
+  for (let at = 0; at < text.length; at += PIECE) {
+    await nextTurn();
+    yield text.slice(at, at + PIECE);
+  }
+}
+
+/** @throws {ImportFileRefused} there are more users than the console imports */
+async function* few(users: AsyncIterable<NumberedLine>): AsyncGenerator<NumberedLine> {
+  let count = 0;
+  for await (const user of users) {
+    count += 1;
+    if (count > MAX_USERS) throw new ImportFileRefused('file_most', String(MAX_USERS));
+    yield user;
+  }
 }
 
 // ── Pages ─────────────────────────────────────────────────────────────────────────────────────────────────

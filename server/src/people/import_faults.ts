@@ -81,6 +81,7 @@ export const IMPORT_FAULTS = {
   file_columns: () => 'expected the names of the columns in the first row',
   file_yaml: () => 'expected YAML, as in users_database.yml',
   file_users: () => 'expected the member users, as in users_database.yml',
+  file_most: (most: string) => `expected at most ${most} users: grantd user import reads more`,
 };
 
 /** A code, and what its sentence names. */
