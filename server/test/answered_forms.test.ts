@@ -340,12 +340,22 @@ for (const database of DATABASES) {
       assert.equal(await process.send(other), first, 'another browser');
       const [oldest = assert.fail()] = forms;
       assert.notEqual(await process.send(oldest), answers[0]);
-      process.perform = async () => new Response('x'.repeat(64 * 1024 + 1));
+      const page = 'one row\n'.repeat(40_000);
+      process.perform = async () => new Response(page);
+      const long = await process.open();
+      assert.ok((await process.send(long)) === `200 ${page}`);
+      process.perform = async () => new Response(randomBytes(50_000).toString('hex'));
+      assert.ok((await process.send(long)) === `200 ${page}`, 'a long page');
       await opened.gatheredWrites.flush();
       const before = stored.size;
-      await process.send(await process.open());
+      const download = await process.open();
+      const performed = process.performed;
+      const [pressed, again] = await Promise.all([process.send(download), process.send(download)]);
+      assert.ok(pressed === again, 'the second press has waited');
+      assert.equal(process.performed, performed + 1);
       await opened.gatheredWrites.flush();
-      assert.equal(stored.size, before, 'a download');
+      assert.equal(stored.size, before, 'a download is not stored');
+      assert.ok((await process.send(download)) !== pressed);
     });
 
     test('is known for a day by what it has done, in its browser, also after a rotation of the secret', async (t) => {

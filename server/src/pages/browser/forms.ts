@@ -148,8 +148,8 @@ const DECISION_KEPT_MS = 60 * 60 * 1000;
 /** After this time, a form whose process died may be sent again. */
 const PENDING_MS = 30_000;
 
-/** Characters. Only downloads are longer, and they can be made again. */
-const MAX_BODY = 64 * 1024;
+/** Characters of an answer, deflated. Only downloads are longer, and they can be made again. */
+const MAX_ANSWER = 64 * 1024;
 
 /** How often a process looks for the answer of another one. */
 const LOOK_MS = 50;
@@ -253,7 +253,7 @@ async function beginOrWait<A>(answers: AnsweredRequests<A>, key: string): Promis
 /**
  * Stores the answer, while it is on its way to the browser. A failure of the server is not stored, so that the form can
  * be sent again.
- * @returns `undefined` if it is not stored
+ * @returns `undefined` if the form is performed again. Those who wait get an answer that is too long to store
  */
 async function remember(
   c: PageContext,
@@ -265,18 +265,17 @@ async function remember(
   const decision = c.get('decision');
   // A redirect has none, and asking for one takes as long as the rest.
   const body = headers.has('location') ? '' : await c.res.clone().text();
-  if (status >= 500 || (decision === undefined && (about !== all || body.length > MAX_BODY))) {
-    await attempt.forget().catch((error: unknown) => logFailure(c, requestLog, error));
-    return undefined;
-  }
+  const free = () => attempt.forget().catch((error: unknown) => logFailure(c, requestLog, error));
+  if (status >= 500 || (decision === undefined && about !== all)) return free().then(() => undefined);
   const session = cookies.setBy(headers, SESSION_COOKIE) ?? before;
   const answer: FormAnswer = {
     ...{ status, headers: [...headers], sessions: [before, session] },
     body: body === '' ? '' : (await pack(body)).toString('base64'),
     decided: decision && { decision, all: digestOfAll(all), untilMs: clock() + KEPT_MS },
   };
-  const isLong = answer.body.length + (headers.get('location')?.length ?? 0) > MAX_DECISION_ANSWER;
-  const kept = answer.decided && isLong ? { ...answer, ...decidedAlone(answer.decided) } : answer;
+  const length = answer.body.length + (headers.get('location')?.length ?? 0);
+  if (!decision && length > MAX_ANSWER) return free().then(() => answer);
+  const kept = decision && length > MAX_DECISION_ANSWER ? decidedAlone(answer, decision) : answer;
   const dropped = decision ? [] : countAnswer({ session, browser, ...attempt });
   const keptMs = decision ? DECISION_KEPT_MS : KEPT_MS;
   attempt.finishSoon(kept, keptMs, dropped).catch((error: unknown) => logFailure(c, requestLog, error));
@@ -289,8 +288,8 @@ function digestOfAll(all: string): string {
 }
 
 /** Other processes know the decision then, and show it instead of the answer. */
-function decidedAlone({ decision }: NonNullable<FormAnswer['decided']>) {
-  return { headers: [], body: '', decided: { decision, all: '', untilMs: 0 } };
+function decidedAlone(answer: FormAnswer, decision: Decision): FormAnswer {
+  return { ...answer, headers: [], body: '', decided: { decision, all: '', untilMs: 0 } };
 }
 
 /** Logs a failure to store an answer, which is no less true. */

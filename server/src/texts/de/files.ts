@@ -89,7 +89,7 @@ export const FILES: typeof en.FILES = {
     file_columns: () => 'Erwartet werden die Namen der Spalten in der ersten Zeile',
     file_yaml: () => 'Erwartet wird YAML wie in users_database.yml',
     file_users: () => 'Erwartet wird die Angabe users wie in users_database.yml',
-    file_most: (most) => `Erwartet werden höchstens ${most} Benutzer: Mehr liest grantd user import`,
+    file_most: (most) => `Erwartet werden höchstens ${most} Benutzer (grantd user import liest mehr)`,
   },
   file: 'Datei',
   limit: (mebibytes) =>
