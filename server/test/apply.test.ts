@@ -410,7 +410,7 @@ clients:
     );
     assert.match(
       await refusal('clients: {}\nclients: {}\n'),
-      /^grantd: grantd\.yaml:2:1: Map keys must be unique/,
+      /^grantd: grantd\.yaml:2:1: expected each key of a map once/,
     );
     assert.match(await refusal('- clients\n'), /^grantd: grantd\.yaml: expected names with values$/m);
   });

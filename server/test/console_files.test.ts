@@ -190,7 +190,7 @@ describe('files in the console', () => {
     assert.ok(performance.now() - before < 10_000, `${performance.now() - before} ms`);
     assert.equal(plan.status, 400);
     const twice = await upload(ada, '/console/apply', 'groups:\n  a: {}\n  a: {}\n', { do: 'plan' });
-    assert.match(twice.html, /:3:3: Map keys must be unique/);
+    assert.match(twice.html, /Line 3, column 3: <bdi>Expected each key of a map once/);
     const long = await upload(ada, '/console/apply', `# ${'x'.repeat(512 * 1024)}`, { do: 'plan' });
     assert.match(long.html, /larger than the console accepts/);
   });
@@ -336,8 +336,8 @@ clients:
   test('problems of a file have their line, and secrets are typed', async () => {
     const wrong = await plan('clients:\n  bad:\n    redirect_uris: 7\n    scope: openid\n');
     assert.equal(wrong.status, 400);
-    assert.match(unescaped(wrong.html), /<li><bdi>file:3:5: clients\.bad\.redirect_uris: /);
-    assert.match((await plan('a: [')).html, /<li><bdi>file:\d+:\d+: /);
+    assert.match(unescaped(wrong.html), /<li>Line 3, column 5: <code>clients\.bad\.redirect_uris<\/code> /);
+    assert.match((await plan('a: [')).html, /<li>Line \d+, column \d+: /);
     const asked = await plan(
       'clients:\n  shop:\n    redirect_uris: [https://shop.example/]\n    scope: openid\n    secret: { env: SHOP_SECRET }\n',
     );
@@ -349,6 +349,32 @@ clients:
     assert.match((await ada.submit(planned, { do: 'apply' })).html, /The file is applied/);
     assert.equal((await own.instance.storage.clients.get('shop'))?.secrets?.length, 1);
     assert.equal(own.log().includes(secret), false);
+  });
+
+  test('what is wrong with a file is said in the language of the page', async () => {
+    const files: Readonly<Record<string, string>> = {
+      syntax: 'a: [',
+      'second document': 'a: {}\n---\nb: {}',
+      'repeated key': 'groups: { a: {}, a: {} }',
+      sections: 'groups:\nprovider: 7\nproviders: 7\nusers: 7\nsign_in_policy: 7\nclients: 7\n',
+      group:
+        'groups: { "a, b": {}, " ": {}, c: { description: 7, members: 7, sign_in_policy: x, member: 7 } }',
+      client:
+        'clients: { "a b": { secret: 7, disabled: 7, scope_texts: 7, grant_type: 7, scope: null, <<: 7 }, api: { secret: { x: y } } }',
+      stored:
+        'groups: { staff: { members: [nobody] } }\nclients: { grantd: { scope: openid }, app: { redirect_uris: 7, allowed_groups: [lost], apis: ["https://lost.example"] } }',
+    };
+    await ada.get(at('/console/apply?ui_language=de'));
+    const shown: string[] = [];
+    for (const [name, file] of Object.entries(files)) {
+      const { html } = await plan(file);
+      const [list = ''] = /<ul class="bullets">[\s\S]*?<\/ul>/.exec(html) ?? [];
+      assert.match(list, /<li>/, name);
+      assert.doesNotMatch(unescaped(list), /lang="en"|expected|there is|unknown|undefined/i, name);
+      shown.push(...(list.match(/<li>/g) ?? []));
+    }
+    await ada.get(at('/console/apply?ui_language=en'));
+    assert.ok(shown.length >= 24, String(shown.length));
   });
 
   test('a secret that is too short is asked for again, and the file and the other secrets are kept', async () => {

@@ -24,7 +24,7 @@ import {
 } from './client_rules.ts';
 import type { DesiredClient, FileProblem } from './desired_state.ts';
 import type { OperationParts } from './operation.ts';
-import { InvalidInput, sentenceAbout } from './operation_refused.ts';
+import { InvalidInput } from './operation_refused.ts';
 import { optional } from './schema.ts';
 import {
   type Change,
@@ -52,19 +52,19 @@ export async function planClient(
 ): Promise<Planned | FileProblem[]> {
   const path = ['clients', id];
   if (before !== undefined && isUnchecked(before)) {
-    const origin = before.documentValidAt === undefined ? 'registered itself' : 'has a document';
-    return [{ path, problem: `this client ${origin}: change it with grantd client update` }];
+    const isOfDocument = before.documentValidAt !== undefined;
+    return [{ path, said: [isOfDocument ? 'document_client' : 'self_registered'] }];
   }
   const isNew = before === undefined || isOfPersonalTokens(before);
   const taken = isNew ? await idProblem(parts, id) : undefined;
-  const problems: FileProblem[] = taken === undefined ? [] : [{ path, problem: sentenceAbout(taken) }];
+  const problems: FileProblem[] = taken === undefined ? [] : [{ path, said: taken }];
   const server = await parts.server();
   let after: NewClient | undefined;
   try {
     after = await wholeClient(server, parts.configuration, { id }, members, before);
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error;
-    problems.push(...error.each.map(({ member, problem }) => ({ path: [...path, member], problem })));
+    problems.push(...error.each.map(({ member, said }) => ({ path: [...path, member], said })));
   }
   const groupsBefore = before?.metadata?.allowed_groups ?? [];
   // A list that is wrong by itself is compared with nothing.
@@ -80,15 +80,15 @@ export async function planClient(
   problems.push(
     ...unknownApis.map((uri) => ({
       path: [...path, 'apis'],
-      problem: `no enabled client has the resource URI ${uri}`,
+      said: ['no_enabled_api', uri] as const,
     })),
     ...unknownGroups.map((name) => ({
       path: [...path, 'allowed_groups'],
-      problem: `there is no group ${name}`,
+      said: ['no_group', name] as const,
     })),
     ...(needsSecret || secret === undefined || after === undefined
       ? []
-      : [{ path: [...path, 'secret'], problem: 'a client with this authentication method has no secret' }]),
+      : [{ path: [...path, 'secret'], said: ['secret_unneeded'] as const }]),
   );
   if (problems.length > 0 || after === undefined) return problems;
   const wasDisabled = before?.disabledAtMs !== undefined;
@@ -104,8 +104,7 @@ export async function planClient(
     return [
       {
         path,
-        problem:
-          'expected secret: { env: VARIABLE } or { file: PATH }, because it authenticates with a secret (a public client has token_endpoint_auth_method: none)',
+        said: ['secret_needed'],
       },
     ];
 
@@ -122,7 +121,7 @@ export async function planClient(
     added = isNewSecret ? await server.operator.hashClientSecret(text, after.metadata) : undefined;
   } catch (error) {
     if (!(error instanceof ClientMetadataError)) throw error;
-    return [{ path: [...path, 'secret'], problem: error.problem }];
+    return [{ path: [...path, 'secret'], said: error.said }];
   }
   const recordOver = (stored: ClientRecord | undefined): NewClient => {
     const usable = needsSecret ? usableSecrets(after.metadata, stored?.secrets) : undefined;

@@ -6,7 +6,7 @@ import type { ScopeText } from '../data/consents.ts';
 import { nameAsKept } from '../data/names.ts';
 import { isSettable, type Members, schemaOfKind } from './client_metadata.ts';
 import { MAX_DESCRIPTION, requireDescription, requireGroupName } from './groups.ts';
-import { InvalidInput, sentenceAbout } from './operation_refused.ts';
+import { type InEnglish, InvalidInput, type Said } from './operation_refused.ts';
 import { scopeProblem, textProblems } from './scopes.ts';
 
 /** Where a value is in the file, as names from the top. */
@@ -16,7 +16,7 @@ export type FilePath = readonly string[];
 export interface FileProblem {
   readonly path: FilePath;
   /** Follows the path and a colon. */
-  readonly problem: string;
+  readonly said: Said | InEnglish;
 }
 
 /** Where a client secret comes from. The file itself never contains one. */
@@ -77,18 +77,11 @@ const SECTIONS = {
 } as const;
 
 /** What the file cannot contain, by the name that people try. */
-const ELSEWHERE: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    providers:
-      'identity providers belong to the configuration of the server: name their file with --providers, and restart or reload the server',
-    sign_in_policy:
-      'the sign-in policy of the server belongs to its configuration: set it with --sign-in-policy, or give a group or a client a sign_in_policy',
-    users: 'users are not part of this file: add them with grantd user import',
-  }),
-);
-
-/** A section with nothing below it is often a mistake, and `--prune` would remove everything. */
-const OR_NONE = 'or {} for none';
+const ELSEWHERE: ReadonlyMap<string, Said> = new Map([
+  ['providers', ['providers_elsewhere']],
+  ['sign_in_policy', ['policy_elsewhere']],
+  ['users', ['users_elsewhere']],
+]);
 
 const CLIENT_ID = /^[\x21-\x7E]{1,200}$/;
 
@@ -99,13 +92,14 @@ export function readDesiredState(
   content: unknown,
 ): { readonly state: DesiredState } | { readonly problems: readonly FileProblem[] } {
   const problems: FileProblem[] = [];
-  const wrong = (path: FilePath, problem: string): undefined => {
-    problems.push({ path, problem });
+  const wrong = (path: FilePath, ...said: Said): undefined => {
+    problems.push({ path, said });
     return undefined;
   };
   const entriesOf = (path: FilePath, value: unknown): readonly (readonly [string, unknown])[] => {
     if (isJsonObject(value)) return Object.entries(value);
-    wrong(path, value === null ? `expected names with values, ${OR_NONE}` : 'expected names with values');
+    // A section with nothing below it is often a mistake, and `--prune` would remove everything.
+    wrong(path, value === null ? 'names_or_none' : 'names_needed');
     return [];
   };
 
@@ -115,8 +109,8 @@ export function readDesiredState(
       const own = Object.fromEntries(entriesOf([...path, scope], given));
       const unnamable = scopeProblem(scope);
       const found = textProblems(own);
-      if (unnamable !== undefined) wrong([...path, scope], sentenceAbout(unnamable));
-      for (const [, said] of found) wrong([...path, scope], sentenceAbout(said));
+      if (unnamable !== undefined) wrong([...path, scope], ...unnamable);
+      for (const [, said] of found) wrong([...path, scope], ...said);
       read.set(scope, own as Texts);
     }
     return read;
@@ -126,24 +120,24 @@ export function readDesiredState(
     if (value === undefined) return undefined;
     const [[kind, name] = [], ...others] = isJsonObject(value) ? Object.entries(value) : [];
     if (typeof name !== 'string' || name === '' || others.length > 0)
-      return wrong(path, 'expected { env: VARIABLE } or { file: PATH }, because the file holds no secrets');
+      return wrong(path, 'secret_reference_alone');
     if (kind === 'env') return { env: name };
     if (kind === 'file') return { file: name };
-    return wrong(path, 'expected { env: VARIABLE } or { file: PATH }');
+    return wrong(path, 'secret_reference');
   };
 
   const client = (id: string, value: unknown): DesiredClient => {
     const path = ['clients', id];
-    if (!CLIENT_ID.test(id)) wrong(path, 'expected a client ID of visible ASCII characters, at most 200');
+    if (!CLIENT_ID.test(id)) wrong(path, 'client_id_form');
     const given = Object.fromEntries(entriesOf(path, value));
     const { secret, disabled = false, scope_texts: scopeTexts, ...members } = given;
     for (const [name, member] of Object.entries(members)) {
-      if (!isSettable(name)) wrong([...path, name], unknownMember(name));
-      else if (member === null) wrong([...path, name], 'expected a value. Omit the member for its default');
+      if (!isSettable(name)) wrong([...path, name], ...unknownMember(name));
+      else if (member === null) wrong([...path, name], 'value_needed');
     }
-    if (typeof disabled !== 'boolean') wrong([...path, 'disabled'], 'expected true or false');
+    if (typeof disabled !== 'boolean') wrong([...path, 'disabled'], 'true_or_false');
     if (scopeTexts !== undefined && members.resource === undefined)
-      wrong([...path, 'scope_texts'], 'expected an API, which has a resource URI');
+      wrong([...path, 'scope_texts'], 'api_needed');
     return {
       id,
       members,
@@ -158,25 +152,25 @@ export function readDesiredState(
     const given = Object.fromEntries(entriesOf(path, value));
     for (const member of Object.keys(given))
       if (!Object.hasOwn(GROUP_MEMBERS, member))
-        wrong([...path, member], unknownName(member, Object.keys(GROUP_MEMBERS)));
+        wrong([...path, member], ...unknownName(member, Object.keys(GROUP_MEMBERS)));
     const { description = '', sign_in_policy: policy, members } = given;
     const signInPolicy = SIGN_IN_POLICIES.find((known) => known === policy);
     if (policy !== undefined && signInPolicy === undefined)
-      wrong([...path, 'sign_in_policy'], `expected ${SIGN_IN_POLICIES.join(' or ')}`);
+      wrong([...path, 'sign_in_policy'], 'one_of', SIGN_IN_POLICIES.join(', '));
     const kept = nameAsKept(name);
     const problem =
       problemOf(() => requireGroupName(name)) ??
-      (kept === name ? undefined : `expected the name as it is stored, ${JSON.stringify(kept)}`);
-    if (problem !== undefined) wrong(path, problem);
+      (kept === name ? undefined : (['stored_name', JSON.stringify(kept)] as const));
+    if (problem !== undefined) wrong(path, ...problem);
     const unfit =
       typeof description === 'string'
         ? problemOf(() => requireDescription(description))
-        : 'expected a text, in quotes if it is a number or true or false';
-    if (unfit !== undefined) wrong([...path, 'description'], unfit);
+        : (['text_needed'] as const);
+    if (unfit !== undefined) wrong([...path, 'description'], ...unfit);
     const { maxItems } = GROUP_MEMBERS.members.schema;
     const areNames = Array.isArray(members) && members.every((member) => typeof member === 'string');
     if (members !== undefined && !(areNames && members.length <= maxItems))
-      wrong([...path, 'members'], `expected a list of at most ${maxItems} usernames`);
+      wrong([...path, 'members'], 'usernames_needed', String(maxItems));
     return {
       name,
       description: String(description),
@@ -189,7 +183,7 @@ export function readDesiredState(
   const sections = Object.fromEntries(content === null ? [] : entriesOf([], content));
   for (const name of Object.keys(sections))
     if (!Object.hasOwn(SECTIONS, name))
-      wrong([name], ELSEWHERE.get(name) ?? unknownName(name, Object.keys(SECTIONS)));
+      wrong([name], ...(ELSEWHERE.get(name) ?? unknownName(name, Object.keys(SECTIONS))));
   const { groups, clients, scope_texts: scopeTexts } = sections;
   const state: DesiredState = {
     groups:
@@ -206,24 +200,24 @@ export function readDesiredState(
 }
 
 /** Why a check refuses a value. @returns `undefined` if it does not */
-export function problemOf(check: () => void): string | undefined {
+function problemOf(check: () => void): Said | undefined {
   try {
     check();
     return undefined;
   } catch (error) {
-    if (error instanceof InvalidInput) return error.problem;
+    if (error instanceof InvalidInput) return error.errors[0]?.said;
     throw error;
   }
 }
 
-function unknownMember(name: string): string {
+function unknownMember(name: string): Said {
   return unknownName(name, [...MEMBER_NAMES.filter(isSettable), ...Object.keys(OWN_MEMBERS)]);
 }
 
-function unknownName(name: string, names: readonly string[]): string {
-  if (name === '<<') return 'unknown name, because YAML 1.2 has no merge keys: write the members';
+function unknownName(name: string, names: readonly string[]): Said {
+  if (name === '<<') return ['merge_keys'];
   const similar = similarName(name, names);
-  return similar === undefined ? 'unknown name' : `unknown name. Did you mean ${similar}?`;
+  return similar === undefined ? ['unknown_name'] : ['misspelled_name', similar];
 }
 
 /** JSON Schema of the file, from the tables of its members and of client metadata. */

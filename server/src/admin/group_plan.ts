@@ -39,18 +39,17 @@ export async function planGroup(
   const before = stored.find((group) => nameKey(group.name) === nameKey(name));
   const wanted: Person[] = [];
   const isAnother = before !== undefined && before.name !== name;
-  const lookalike = `there is a group ${before?.name}, which differs only by look-alike letters`;
-  const unknown: FileProblem[] = isAnother ? [{ path, problem: lookalike }] : [];
+  const unknown: FileProblem[] = isAnother ? [{ path, said: ['lookalike_group', before.name] }] : [];
   const refused = refusedBy([
     ...(before === undefined ? [() => requireNewGroupName(name)] : []),
     () => requireReachable(parts, signInPolicy),
   ]);
-  for (const { member, problem } of refused)
-    unknown.push({ path: member === 'name' ? path : [...path, member], problem });
+  for (const { member, said } of refused)
+    unknown.push({ path: member === 'name' ? path : [...path, member], said });
   for (const username of members ?? []) {
     const person = await parts.people.byName(username);
     if (person !== undefined) wanted.push(person);
-    else unknown.push({ path: [...path, 'members'], problem: `there is no user ${username}` });
+    else unknown.push({ path: [...path, 'members'], said: ['no_user', username] });
   }
   if (unknown.length > 0) return unknown;
   const joining = wanted.filter(({ groups = [] }) => !groups.includes(name));
@@ -75,7 +74,7 @@ export async function planGroup(
   const keepsOne =
     takesAdministrators && (await administratorsOf(parts).whoSignIn(wanted).next()).done !== true;
   if (takesAdministrators && !keepsOne && parts.caller.keepsAdministrator)
-    return [{ path: [...path, 'members'], problem: 'no administrator who can sign in would be left' }];
+    return [{ path: [...path, 'members'], said: ['no_administrator_stays'] }];
   const perform = async (warn: Warn) => {
     const facts = { description, signInPolicy };
     const isDone = await (before === undefined

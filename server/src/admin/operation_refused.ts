@@ -18,11 +18,11 @@ export function sentenceAbout(said: Said, refusals = REFUSALS): string {
 }
 
 /** What another server said, or several problems together. */
-interface InEnglish {
+export interface InEnglish {
   readonly english: string;
 }
 
-function englishOf(said: Said | InEnglish): string {
+export function englishOf(said: Said | InEnglish): string {
   return 'english' in said ? said.english : sentenceAbout(said);
 }
 
@@ -103,6 +103,8 @@ export class InvalidInput extends Error {
   readonly member: string;
   /** What is wrong with it. Follows the name and a colon. */
   readonly problem: string;
+  /** The same for other languages, unless it is only known in English. */
+  readonly said: Said | InEnglish;
   /** Of all values. */
   readonly errors: readonly ValueProblem[];
   readonly #each: readonly InvalidInput[];
@@ -120,6 +122,7 @@ export class InvalidInput extends Error {
     );
     this.member = member;
     this.problem = problem;
+    this.said = said;
     this.errors = [...own, ...others.flatMap((other) => other.errors)];
     this.#each = others.length === 0 ? [this] : [new InvalidInput(member, said, own), ...others];
   }
@@ -132,7 +135,9 @@ export class InvalidInput extends Error {
   /** @param errors at least one */
   static of(errors: readonly ValueProblem[]): InvalidInput {
     return InvalidInput.together(
-      errors.map((error) => new InvalidInput(memberOf(error.in), { english: error.detail }, [error])),
+      errors.map(
+        (error) => new InvalidInput(memberOf(error.in), error.said ?? { english: error.detail }, [error]),
+      ),
     );
   }
 
@@ -140,9 +145,7 @@ export class InvalidInput extends Error {
   static together(found: readonly InvalidInput[]): InvalidInput {
     const [first, ...others] = found.flatMap((error) => error.each);
     if (first === undefined) throw new Error('expected an error');
-    return others.length === 0
-      ? first
-      : new InvalidInput(first.member, { english: first.problem }, first.errors, others);
+    return others.length === 0 ? first : new InvalidInput(first.member, first.said, first.errors, others);
   }
 }
 

@@ -5,7 +5,7 @@ import { consequencesOfAll, STATE_CONSEQUENCES } from './client_consequences.ts'
 import { newSecret } from './client_documents.ts';
 import { type DesiredState, type FileProblem, readDesiredState } from './desired_state.ts';
 import { type AdminParts, operation } from './operation.ts';
-import { InvalidInput } from './operation_refused.ts';
+import { englishOf, InvalidInput } from './operation_refused.ts';
 import {
   anyObject,
   count,
@@ -94,8 +94,7 @@ function requireFewNames({ groups = [], clients = [], scopeTexts }: DesiredState
   const some = [scopeTexts, ...clients.map((client) => client.scopeTexts)];
   const names = some.reduce((sum, one) => sum + (one?.size ?? 0), groups.length + clients.length);
   if (names <= MAX_NAMES) return;
-  const problem = `expected at most ${MAX_NAMES} groups, clients and scope texts, got ${names}`;
-  throw invalid('state', [{ path: [], problem }]);
+  throw invalid('state', [{ path: [], said: ['too_many_names', String(MAX_NAMES), String(names)] }]);
 }
 
 /** A document names what it changes, so its caller needs the scopes of its sections. */
@@ -118,7 +117,12 @@ function requireSectionScopes(
 function invalid(member: 'state' | 'secrets', problems: readonly FileProblem[]): InvalidInput {
   const pointer = (path: FileProblem['path']) =>
     [member, ...path].map((name) => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
-  return InvalidInput.of(problems.map(({ path, problem }) => ({ in: pointer(path), detail: problem })));
+  return InvalidInput.of(
+    problems.map(({ path, said }) => ({
+      ...{ in: pointer(path), detail: englishOf(said) },
+      ...('english' in said ? {} : { said }),
+    })),
+  );
 }
 
 /** The server never follows a reference to a secret, because it would read its own files for its callers. */
@@ -131,8 +135,8 @@ function secretsFor(
   const missing = [...referring].filter((id) => !known.has(id));
   const unknown = [...known.keys()].filter((id) => !referring.has(id));
   const problems = [
-    ...missing.map((id) => ({ path: [id], problem: 'expected the secret to which the state refers' })),
-    ...unknown.map((id) => ({ path: [id], problem: 'the client refers to no secret in the state' })),
+    ...missing.map((id) => ({ path: [id], said: ['secret_missing'] as const })),
+    ...unknown.map((id) => ({ path: [id], said: ['secret_unreferred'] as const })),
   ];
   if (problems.length > 0) throw invalid('secrets', problems);
   return known;

@@ -1,8 +1,9 @@
 // The file of `grantd apply` as text: what it says, and where in it a problem is.
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
-import { PARSING, REPEATED_KEY, repeatedKeyIn } from '../config/parsed_file.ts';
+import { PARSING, repeatedKeyIn } from '../config/parsed_file.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
 import { type DesiredState, type FilePath, type FileProblem, readDesiredState } from './desired_state.ts';
+import { englishOf, type Said } from './operation_refused.ts';
 
 /** 200 clients with everything that they can have are far shorter. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
@@ -12,22 +13,41 @@ export interface StateFile {
   readonly lines: LineCounter;
   readonly content: unknown;
   readonly state: DesiredState;
-  /** Formats problems, with the lines of the file. */
-  readonly report: (problems: readonly FileProblem[]) => ConfigurationRefused;
+  /** Adds the lines of the file to problems. */
+  readonly report: (problems: readonly FileProblem[]) => StateFileRefused;
 }
 
-/** @throws {ConfigurationRefused} the text has no valid form */
+/** A problem with its place in the text of a file. */
+export interface PlacedProblem extends FileProblem {
+  /** From 1. Absent if the problem is about the whole file. */
+  readonly at?: { readonly line: number; readonly col: number } | undefined;
+}
+
+/** The file cannot be applied. */
+export class StateFileRefused extends ConfigurationRefused {
+  readonly problems: readonly PlacedProblem[];
+
+  constructor(name: string, problems: readonly PlacedProblem[]) {
+    super(
+      problems
+        .map(({ path, said, at }) => {
+          const place = at === undefined ? name : `${name}:${at.line}:${at.col}`;
+          return [place, ...(path.length === 0 ? [] : [path.join('.')]), englishOf(said)].join(': ');
+        })
+        .join('\ngrantd: '),
+    );
+    this.problems = problems;
+  }
+}
+
+/** @throws {StateFileRefused} the text has no valid form */
 export function stateIn(name: string, text: string): StateFile {
   const lines = new LineCounter();
   const document = parse(name, text, lines);
-  const report = (problems: readonly FileProblem[]): ConfigurationRefused =>
-    new ConfigurationRefused(
-      problems
-        .map(
-          ({ path: within, problem }) =>
-            `${name}${placeOf(document, lines, within)}: ${[...dotted(within), problem].join(': ')}`,
-        )
-        .join('\ngrantd: '),
+  const report = (problems: readonly FileProblem[]): StateFileRefused =>
+    new StateFileRefused(
+      name,
+      problems.map((problem) => ({ ...problem, at: placeOf(document, lines, problem.path) })),
     );
   const content = contentIn(name, document);
   const read = readDesiredState(content);
@@ -35,51 +55,47 @@ export function stateIn(name: string, text: string): StateFile {
   return { document, lines, content, state: read.state, report };
 }
 
-/** @throws {ConfigurationRefused} the aliases would make it too large */
+/** @throws {StateFileRefused} the aliases would make it too large */
 export function contentIn(name: string, document: Document): unknown {
   try {
     return document.toJS();
   } catch (error) {
-    if (error instanceof ReferenceError) throw new ConfigurationRefused(`${name}: ${error.message}`);
+    if (error instanceof ReferenceError)
+      throw new StateFileRefused(name, [{ path: [], said: ['file_syntax', error.message] }]);
     throw error;
   }
 }
 
-/** @throws {ConfigurationRefused} the text is neither YAML nor JSON */
+/** @throws {StateFileRefused} the text is neither YAML nor JSON */
 export function parse(name: string, text: string, lines = new LineCounter()): Document {
   if (text.length > MAX_CHARACTERS)
-    throw new ConfigurationRefused(`${name}: expected at most ${MAX_CHARACTERS} characters`);
+    throw new StateFileRefused(name, [{ path: [], said: ['file_long', String(MAX_CHARACTERS)] }]);
   // The parser’s longer messages would quote the file. Known tags would make other objects than JSON has.
   const options = { ...PARSING, lineCounter: lines, resolveKnownTags: false };
   const document = parseDocument(text, options);
   const [error] = [...document.errors, ...document.warnings];
   const repeated = error === undefined ? repeatedKeyIn(document) : undefined;
   if (error === undefined && repeated === undefined) return document;
-  const { line, col } = lines.linePos(error?.pos[0] ?? repeated?.range?.[0] ?? 0);
-  const problem =
-    error?.code === 'MULTIPLE_DOCS'
-      ? 'expected one document, without a second ---'
-      : (error?.message ?? REPEATED_KEY);
-  throw new ConfigurationRefused(`${name}:${line}:${col}: ${problem}`);
+  const at = lines.linePos(error?.pos[0] ?? repeated?.range?.[0] ?? 0);
+  const said: Said =
+    error === undefined
+      ? ['keys_repeated']
+      : error.code === 'MULTIPLE_DOCS'
+        ? ['one_document']
+        : ['file_syntax', error.message];
+  throw new StateFileRefused(name, [{ path: [], said, at }]);
 }
 
-/** `:LINE:COLUMN` of a member, or of the closest one around it. */
-function placeOf(document: Document, lines: LineCounter, path: FilePath): string {
+/** The place of a member, or of the closest one around it. */
+function placeOf(document: Document, lines: LineCounter, path: FilePath): PlacedProblem['at'] {
   for (let length = path.length; length > 0; length--) {
     const around = document.getIn(path.slice(0, length - 1), true);
     const pair = isMap(around)
       ? around.items.find(({ key }) => isScalar(key) && String(key.value) === path[length - 1])
       : undefined;
-    if (isNode(pair?.key) && pair.key.range) {
-      const { line, col } = lines.linePos(pair.key.range[0]);
-      return `:${line}:${col}`;
-    }
+    if (isNode(pair?.key) && pair.key.range) return lines.linePos(pair.key.range[0]);
   }
-  return '';
-}
-
-function dotted(path: FilePath): readonly string[] {
-  return path.length === 0 ? [] : [path.join('.')];
+  return undefined;
 }
 
 /** The place in the file that a JSON Pointer in the input refers to. */

@@ -106,10 +106,10 @@ export async function planFor(
     if (isKept)
       problems.push({
         path: ['groups'],
-        problem: `the group of administrators, ${group.name}, cannot be removed`,
+        said: ['admin_group_stays', group.name],
       });
     else if (user === undefined) changes.push(await groupRemoval(parts, group));
-    else problems.push({ path: ['groups'], problem: `the client ${user.id} is for the group ${group.name}` });
+    else problems.push({ path: ['groups'], said: ['client_for_group', user.id, group.name] });
   }
   if (problems.length > 0) return { problems };
   const planned = changes.filter((change) => change !== undefined);

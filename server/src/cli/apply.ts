@@ -150,7 +150,7 @@ async function apply(
       ]);
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error;
-    throw report(error.errors.map((one) => ({ path: pathIn(one.in), problem: one.detail })));
+    throw report(error.errors.map((one) => ({ path: pathIn(one.in), said: { english: one.detail } })));
   }
 }
 
@@ -211,7 +211,8 @@ function secretsOf(
   for (const { id, secret } of clients) {
     if (secret === undefined) continue;
     const found = secretOf(secret, folder);
-    if ('problem' in found) problems.push({ path: ['clients', id, 'secret'], ...found });
+    if ('problem' in found)
+      problems.push({ path: ['clients', id, 'secret'], said: { english: found.problem } });
     else secrets.set(id, found.secret);
   }
   if (problems.length > 0) throw report(problems);

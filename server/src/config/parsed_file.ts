@@ -20,7 +20,7 @@ export function parsedText(text: string, source: string): unknown {
     const document = parseDocument(text, PARSING);
     const [error] = document.errors;
     if (error !== undefined) throw error;
-    if (repeatedKeyIn(document) !== undefined) throw new Error(REPEATED_KEY);
+    if (repeatedKeyIn(document) !== undefined) throw new Error('Map keys must be unique');
     return document.toJS({ maxAliasCount: 0 });
   } catch (error) {
     throw new ConfigurationRefused(`${source}: expected YAML or JSON`, { cause: error });
@@ -29,8 +29,6 @@ export function parsedText(text: string, source: string): unknown {
 
 /** The parser compares each key of a map with all earlier ones, which takes seconds for some thousands. */
 export const PARSING = { prettyErrors: false, uniqueKeys: false } as const;
-
-export const REPEATED_KEY = 'Map keys must be unique';
 
 /** The second of two equal keys of a map; `undefined` if there are none. */
 export function repeatedKeyIn(document: Document): Node | undefined {

@@ -2,10 +2,15 @@
 import { html } from 'hono/html';
 import { InvalidInput, OperationRefused, type ValueProblem } from '../admin/operation_refused.ts';
 import type { PlanView as StatePlan } from '../admin/state.ts';
-import { pathIn, type StateFile, stateIn } from '../admin/state_file.ts';
+import {
+  type PlacedProblem,
+  pathIn,
+  type StateFile,
+  StateFileRefused,
+  stateIn,
+} from '../admin/state_file.ts';
 import { PartlyApplied } from '../admin/state_plan.ts';
 import { type WarningSaid, warningsIn } from '../admin/warning.ts';
-import { ConfigurationRefused } from '../config/refused.ts';
 import { wholeSentenceIn } from '../config/said.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
@@ -60,8 +65,8 @@ export async function submitApply(visit: Visit): Promise<Response> {
 
 async function plan(visit: Visit, kept: KeptFile, isChanged = false): Promise<Response> {
   const { c, console: parts, session, setting, versioned, view } = visit;
-  const refused = (detail: string) =>
-    renderPage(c, applyPage({ ...view, detail, isPruning: kept.prune }, setting));
+  const refused = (wrong: readonly PlacedProblem[]) =>
+    renderPage(c, applyPage({ ...view, wrong, isPruning: kept.prune }, setting));
   return reading(kept, refused, async ({ state, content }) => {
     const referring = (state.clients ?? []).filter(({ secret }) => secret !== undefined);
     const missing = referring.map(({ id }) => id).filter((id) => !Object.hasOwn(kept.secrets, id));
@@ -100,8 +105,8 @@ function problemsOfSecrets(error: unknown): ReadonlyMap<string, ValueProblem> {
 async function apply(visit: Visit, kept: KeptFile, version: string): Promise<Response> {
   const { c, console: parts, session, setting, versioned, view } = visit;
   const owner = session.person.subject;
-  const refused = (detail: string) =>
-    renderPage(c, applyPage({ ...view, detail, isPruning: kept.prune }, setting));
+  const refused = (wrong: readonly PlacedProblem[]) =>
+    renderPage(c, applyPage({ ...view, wrong, isPruning: kept.prune }, setting));
   return reading(kept, refused, async ({ content }) => {
     try {
       const { document } = await versioned('applyState', orderOf(kept, content), version);
@@ -110,7 +115,7 @@ async function apply(visit: Visit, kept: KeptFile, version: string): Promise<Res
       return renderPage(c, appliedPage({ ...view, applied: document, warnings }, setting));
     } catch (error) {
       if (error instanceof OperationRefused && error.kind === 'outdated') return plan(visit, kept, true);
-      if (error instanceof PartlyApplied) return refused(error.message);
+      if (error instanceof PartlyApplied) return refused([{ path: [], said: { english: error.message } }]);
       throw error;
     }
   });
@@ -123,48 +128,50 @@ function orderOf({ prune, secrets }: KeptFile, content: unknown) {
 /** Reads the file, and says with its lines what is wrong with it. */
 async function reading(
   { text }: KeptFile,
-  refused: (detail: string) => Promise<Response>,
+  refused: (problems: readonly PlacedProblem[]) => Promise<Response>,
   work: (file: StateFile) => Promise<Response>,
 ): Promise<Response> {
   let file: StateFile | undefined;
   try {
-    file = stateIn(FILE_NAME, text);
+    file = stateIn('', text);
     return await work(file);
   } catch (error) {
-    if (error instanceof ConfigurationRefused) return refused(error.message);
+    if (error instanceof StateFileRefused) return refused(error.problems);
     if (!(error instanceof InvalidInput) || file === undefined) throw error;
-    const problems = error.errors.map((one) => ({ path: pathIn(one.in), problem: one.detail }));
-    return refused(file.report(problems).message);
+    const problems = error.errors.map((one) => ({
+      ...{ path: pathIn(one.in), said: one.said ?? { english: one.detail } },
+    }));
+    return refused(file.report(problems).problems);
   }
 }
-
-/** In messages, before line and column. */
-const FILE_NAME = 'file';
 
 // ── Pages ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface ApplyView extends ConsoleView {
   readonly problem?: keyof Texts['console']['files']['problems'];
-  /** What is wrong with the file, in English, a problem per line. */
-  readonly detail?: string;
+  /** What is wrong with the file. */
+  readonly wrong?: readonly PlacedProblem[];
   readonly isPruning?: boolean;
 }
 
 /** `/console/apply`: fields `file` and `prune`, button `apply-plan`. */
-export function applyPage({ problem, detail, isPruning, ...view }: ApplyView, setting: PageSetting): Page {
+export function applyPage(
+  { problem, wrong = [], isPruning, ...view }: ApplyView,
+  setting: PageSetting,
+): Page {
   const texts = textsIn(setting.language);
   const { files: words, pages } = texts.console;
-  const isProblem = problem !== undefined || detail !== undefined;
+  const isProblem = problem !== undefined || wrong.length > 0;
   return consoleFrame(view, setting, {
     title: pages.apply,
     lead: words.apply.lead,
     style: FORM_STYLE,
     ...(isProblem && { isProblem, status: 400 }),
     body: html`${problem === undefined ? '' : problemLine(words.problems[problem])}${
-      detail === undefined
+      wrong.length === 0
         ? ''
-        : html`${problemLine(words.apply.refused)}<ul class="bullets" lang="en">
-${detail.split('\ngrantd: ').map((line) => html`<li><bdi>${line}</bdi></li>\n`)}</ul>`
+        : html`${problemLine(words.apply.refused)}<ul class="bullets">
+${wrong.map((one) => html`<li>${placedProblem(one, texts)}</li>\n`)}</ul>`
     }
 <form method="post" action="${urlOf(view.base, 'apply')}" enctype="multipart/form-data" class="form">
 ${hiddenFields(view, {})}<div class="check"><input id="prune" name="prune" type="checkbox" value="yes"${isPruning ? html` checked` : ''}>
@@ -174,6 +181,17 @@ ${fileField(texts, MAX_STATE_FILE)}<div class="actions">
 </div>
 </form>`,
   });
+}
+
+/** A problem with its line, column and member. */
+function placedProblem({ path, said, at }: PlacedProblem, texts: Texts): Html {
+  const { files: words, refusals } = texts.console;
+  const sentence =
+    'english' in said
+      ? html`<span lang="en"><bdi>${said.english}</bdi></span>`
+      : html`<bdi>${wholeSentenceIn(refusals, said)}</bdi>`;
+  const place = at === undefined ? '' : html`${words.place(String(at.line), String(at.col))} `;
+  return html`${place}${path.length === 0 ? '' : html`<code>${path.join('.')}</code> `}${sentence}`;
 }
 
 interface SecretsView extends ConsoleView {

@@ -28,7 +28,7 @@ const WITH_ENGLISH: ReadonlySet<string> = new Set([
   ...[
     ...['schema_rule', 'name_form', 'claim_form', 'policy_unreachable', 'not_configured'],
     ...['not_for_admin_api', 'wrong', 'profile', 'lacks', 'must_keep', 'not_fetched', 'document_unfetched'],
-    ...['secrets_in_use', 'uri_rule', 'mail_not_sent'],
+    ...['secrets_in_use', 'uri_rule', 'mail_not_sent', 'file_syntax'],
   ].map((name) => `console.refusals.${name}`),
   ...['username', 'password_hash', 'group_name', 'not_changed'].map((name) => `console.files.faults.${name}`),
   // These give an order of the command line.

@@ -1673,8 +1673,10 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('console_apply', applyPage, {
     ...{ ...CONSOLE, current: 'apply', isPruning: true },
-    detail:
-      'file:3:5: clients.bad.redirect_uris: expected a list\ngrantd: file:4:5: clients.bad.scope: unknown',
+    wrong: [
+      { path: ['clients', 'bad', 'scope'], said: ['misspelled_name', 'scopes'], at: { line: 3, col: 5 } },
+      { path: [], said: { english: 'The file was applied in part.' } },
+    ],
   }),
   sample('console_apply_expired', applyPage, { ...CONSOLE, current: 'apply', problem: 'expired' }),
   sample('console_apply_secrets', missingSecretsPage, {

@@ -98,6 +98,7 @@ export const FILES: typeof en.FILES = {
   changed:
     'Seit dem Plan, den Sie bestätigt haben, hat sich etwas geändert. Es wurde nichts getan. Das ist der neue Plan.',
   line: (line) => `Zeile ${line}`,
+  place: (line, column) => `Zeile ${line}, Spalte ${column}:`,
   administrators: { become: 'Neue Administratoren', stop: 'Nicht mehr Administratoren' },
   more: (count) => `Und ${count} weitere.`,
   problems: {

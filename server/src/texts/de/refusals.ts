@@ -130,6 +130,44 @@ export const REFUSALS: typeof en.REFUSALS = {
     `Davon hängen noch ab: ${dependents(clients, keys, apps, pairwise, trail)}. Anwendungen wechseln zum neuen Geheimnis, wenn sie sich ausweisen, Schlüssel und Authenticator-Apps, wenn der Server startet. Geben Sie den übrigen ein neues Geheimnis, oder erzwingen Sie es: Dann gehen sie nicht mehr`,
   read_again: () => 'Das hat sich inzwischen geändert. Öffnen Sie es noch einmal',
   state_changed: () => 'Seit dem Plan hat sich etwas geändert. Nichts wurde angewendet',
+  file_syntax: () => 'Das ist weder gültiges YAML noch JSON',
+  one_document: () => 'Erwartet wird ein einziges Dokument, ohne ein zweites ---',
+  keys_repeated: () => 'Jeder Name darf nur einmal vorkommen',
+  file_long: (most) => `Erwartet werden höchstens ${most} Zeichen`,
+  names_needed: () => 'Erwartet werden Namen mit Werten',
+  names_or_none: () => 'Erwartet werden Namen mit Werten, oder {} für keine',
+  unknown_name: () => 'Diesen Namen gibt es hier nicht',
+  misspelled_name: (similar) => `Diesen Namen gibt es hier nicht. Meinen Sie ${similar}?`,
+  merge_keys: () =>
+    'Diesen Namen gibt es hier nicht, denn YAML 1.2 kennt kein <<. Schreiben Sie die Angaben aus',
+  providers_elsewhere: () =>
+    'Identitätsanbieter gehören zur Konfiguration des Servers (--providers), nicht in diese Datei',
+  policy_elsewhere: () =>
+    'Die Richtlinie des Servers gehört zu seiner Konfiguration (--sign-in-policy). Gruppen und Anwendungen haben sign_in_policy',
+  users_elsewhere: () => 'Benutzer gehören nicht in diese Datei. Importieren Sie sie',
+  value_needed: () => 'Erwartet wird ein Wert. Für die Vorgabe lassen Sie die Angabe weg',
+  true_or_false: () => 'Erwartet wird true oder false',
+  api_needed: () => 'Das geht nur bei einer API, also mit resource',
+  text_needed: () =>
+    'Erwartet wird ein Text, in Anführungszeichen, wenn es eine Zahl oder true oder false ist',
+  stored_name: (name) => `Erwartet wird der Name, wie er gespeichert ist: ${name}`,
+  usernames_needed: (most) => `Erwartet wird eine Liste mit höchstens ${most} Benutzernamen`,
+  secret_reference: () => 'Erwartet wird { env: VARIABLE } oder { file: PFAD }',
+  secret_reference_alone: () =>
+    'Erwartet wird { env: VARIABLE } oder { file: PFAD }, weil die Datei keine Geheimnisse enthält',
+  secret_missing: () => 'Es fehlt das Geheimnis, auf das sich die Datei bezieht',
+  secret_unreferred: () => 'Die Datei bezieht sich bei dieser Anwendung auf kein Geheimnis',
+  secret_unneeded: () => 'Eine Anwendung, die sich so ausweist, hat kein Geheimnis',
+  secret_needed: () =>
+    'Erwartet wird secret: { env: VARIABLE } oder { file: PFAD }, weil sich die Anwendung mit einem Geheimnis ausweist (eine öffentliche hat token_endpoint_auth_method: none)',
+  too_many_names: (most, got) =>
+    `Erwartet werden zusammen höchstens ${most} Gruppen, Anwendungen und Texte von Berechtigungen, nicht ${got}`,
+  lookalike_group: (name) => `Es gibt schon die Gruppe ${name}, deren Name genauso aussieht`,
+  no_enabled_api: (resource) => `Keine aktive Anwendung hat die resource ${resource}`,
+  self_registered: () => 'Diese Anwendung hat sich selbst registriert. Ändern Sie sie auf ihrer Seite',
+  document_client: () => 'Diese Anwendung hat ein Metadaten-Dokument. Ändern Sie sie auf ihrer Seite',
+  no_administrator_stays: () => 'Es bliebe kein Administrator, der sich anmelden kann',
+  admin_group_stays: (name) => `Die Gruppe der Administratoren, ${name}, lässt sich nicht entfernen`,
   scope_needed: (scope) => `Dafür fehlt die Berechtigung ${scope}`,
   every_scope_needed: () =>
     'Der Benutzer ist gerade Administrator geworden: Dafür sind alle Berechtigungen nötig',

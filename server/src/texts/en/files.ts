@@ -12,6 +12,7 @@ export const FILES = {
   changed:
     'Something has changed since the plan that you have confirmed. Nothing was done. This is the new plan.',
   line: (line: string) => `Line ${line}`,
+  place: (line: string, column: string) => `Line ${line}, column ${column}:`,
   more: (count: string) => `And ${count} more.`,
   administrators: { become: 'New administrators', stop: 'No longer administrators' },
   problems: {

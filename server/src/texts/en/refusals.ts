@@ -81,6 +81,44 @@ export const REFUSALS = {
     `${words}. Clients move to the new secret when they authenticate, keys and authenticator apps when the server starts. For the others, run grantd client rotate-secret, or use --force, which stops them from working`,
   read_again: () => 'read it again, then repeat the change',
   state_changed: () => 'what is stored has changed since the plan, and nothing was applied',
+  // Files of groups and clients.
+  /** @param message of the parser, in English */
+  file_syntax: (message: string) => message,
+  one_document: () => 'expected one document, without a second ---',
+  keys_repeated: () => 'expected each key of a map once',
+  file_long: (most: string) => `expected at most ${most} characters`,
+  names_needed: () => 'expected names with values',
+  names_or_none: () => 'expected names with values, or {} for none',
+  unknown_name: () => 'unknown name',
+  misspelled_name: (similar: string) => `unknown name. Did you mean ${similar}?`,
+  merge_keys: () => 'unknown name, because YAML 1.2 has no merge keys: write the members',
+  providers_elsewhere: () =>
+    'identity providers belong to the configuration of the server: name their file with --providers, and restart or reload the server',
+  policy_elsewhere: () =>
+    'the sign-in policy of the server belongs to its configuration: set it with --sign-in-policy, or give a group or a client a sign_in_policy',
+  users_elsewhere: () => 'users are not part of this file: add them with grantd user import',
+  value_needed: () => 'expected a value. Omit the member for its default',
+  true_or_false: () => 'expected true or false',
+  api_needed: () => 'expected an API, which has a resource URI',
+  text_needed: () => 'expected a text, in quotes if it is a number or true or false',
+  stored_name: (name: string) => `expected the name as it is stored, ${name}`,
+  usernames_needed: (most: string) => `expected a list of at most ${most} usernames`,
+  secret_reference: () => 'expected { env: VARIABLE } or { file: PATH }',
+  secret_reference_alone: () =>
+    'expected { env: VARIABLE } or { file: PATH }, because the file holds no secrets',
+  secret_missing: () => 'expected the secret to which the state refers',
+  secret_unreferred: () => 'the client refers to no secret in the state',
+  secret_unneeded: () => 'a client with this authentication method has no secret',
+  secret_needed: () =>
+    'expected secret: { env: VARIABLE } or { file: PATH }, because it authenticates with a secret (a public client has token_endpoint_auth_method: none)',
+  too_many_names: (most: string, got: string) =>
+    `expected at most ${most} groups, clients and scope texts, got ${got}`,
+  lookalike_group: (name: string) => `there is a group ${name}, which differs only by look-alike letters`,
+  no_enabled_api: (resource: string) => `no enabled client has the resource URI ${resource}`,
+  self_registered: () => 'this client registered itself: change it with grantd client update',
+  document_client: () => 'this client has a document: change it with grantd client update',
+  no_administrator_stays: () => 'no administrator who can sign in would be left',
+  admin_group_stays: (name: string) => `the group of administrators, ${name}, cannot be removed`,
   // Rights.
   scope_needed: (scope: string) => `the operation also needs the scope ${scope}`,
   every_scope_needed: () => 'the user has just become an administrator: the operation needs every scope',
