@@ -239,8 +239,37 @@ function labelOf({ label, code }: Series, base: string): Html {
   return html`<a href="${urlOf(base, 'help', { about: code })}" title="${label}">${rawName(code, 0)}</a><span class="why">${label}</span>`;
 }
 
+/**
+ * Defines `timesOn`: the times at which an axis has labels, in seconds, and the labels. There is at least one if `most` is
+ * 3 or more, and no two are the same. They are in UTC, whatever the time zone of the browser. From a day on, they have the
+ * date. If they are weeks apart, they are months.
+ */
+export const TIME_AXIS_SCRIPT = `
+const timeSteps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 5760, 10080, 20160].map((minutes) => minutes * 60);
+
+function timesOn(from, to, most, language) {
+  const step = timeSteps.find((seconds) => (to - from) / seconds <= most);
+  const times = [];
+  if (step) for (let at = Math.ceil(from / step) * step; at <= to; at += step) times.push(at);
+  else {
+    const first = new Date(from * 1000);
+    const months = Math.max(1, Math.ceil((to - from) / (28 * 86400) / most));
+    for (let month = first.getUTCMonth() + 1, at = 0; ; month += months) {
+      at = Date.UTC(first.getUTCFullYear(), month) / 1000;
+      if (at > to) break;
+      times.push(at);
+    }
+  }
+  const format = new Intl.DateTimeFormat(language, {
+    timeZone: 'UTC',
+    ...(step ? step < 86400 && { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } : { month: 'short', year: 'numeric' }),
+    ...(step && (to - from >= 86400 || step >= 86400) && { day: 'numeric', month: 'short' }),
+  });
+  return { times, labels: times.map((at) => format.format(at * 1000)) };
+}`;
+
 /** Draws the figures above their tables, and fetches them again every now and then. */
-export const CHARTS_SCRIPT = `
+export const CHARTS_SCRIPT = `${TIME_AXIS_SCRIPT}
 const charts = document.querySelector('.charts');
 const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 5]];
 const wholes = [1, 2, 5].flatMap((step) => [...Array(9).keys()].map((zeros) => step * 10 ** zeros)).sort((one, other) => one - other);
@@ -249,9 +278,9 @@ let figures = JSON.parse(charts.dataset.figures);
 
 const color = (name) => getComputedStyle(charts).getPropertyValue(name).trim();
 const number = new Intl.NumberFormat(document.documentElement.lang, { maximumSignificantDigits: 3 });
-const time = new Intl.DateTimeFormat(document.documentElement.lang, {
-  hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone: 'UTC',
-});
+// Labels with a date are wider.
+const timesOf = (plot, from, to) =>
+  timesOn(from, to, Math.max(3, Math.floor(plot.width / (to - from < 86400 ? 72 : 110))), document.documentElement.lang);
 
 function optionsOf(chart, width) {
   const axis = {
@@ -259,14 +288,18 @@ function optionsOf(chart, width) {
     grid: { stroke: color('--line'), width: 1 },
   };
   return {
-    width, height: 160, padding: [8, 8, 0, 0],
+    width, height: 160, padding: [8, 20, 0, 0],
     legend: { show: false }, cursor: { show: false },
     scales: {
       x: { time: true, range: () => [Math.min(figures.times[0], figures.times.at(-1) - 60), figures.times.at(-1)] },
       y: { range: (_, least, most) => [0, most > 0 ? most * 1.1 : chart.isCount ? 4 : 1] },
     },
     axes: [
-      { ...axis, space: 70, size: 28, values: (_, splits) => splits.map((at) => time.format(at * 1000)) },
+      {
+        ...axis, size: 28,
+        splits: (plot, _, from, to) => timesOf(plot, from, to).times,
+        values: (plot) => timesOf(plot, plot.scales.x.min, plot.scales.x.max).labels,
+      },
       { ...axis, space: 36, size: 48, ...(chart.isCount && { incrs: wholes }), values: (_, splits) => splits.map((at) => number.format(at)) },
     ],
     series: [{}, ...chart.series.map(({ label }, index) => ({

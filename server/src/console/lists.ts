@@ -345,7 +345,7 @@ export function dataTable({ name, heads, rows }: TableShown, { console: words }:
   const headOf = ({ title, size, url, order }: Head) =>
     html`<th scope="col"${size === undefined ? '' : html` class="${size}"`}${order === undefined ? '' : html` aria-sort="${order}"`}>${url === undefined ? title : html`<a href="${url}">${title}</a>`}</th>`;
   return html`<table class="data${heads.length > MANY_COLUMNS ? ' many' : ''}" aria-label="${name}">
-<thead><tr>${hasPicks ? html`<td><input type="checkbox" id="pick-all" aria-label="${words.bulk.selectAll}" hidden></td>` : ''}${heads.map(headOf)}</tr></thead>
+<thead><tr>${hasPicks ? html`<td><input id="pick-all" type="checkbox" hidden><label for="pick-all" class="unseen">${words.bulk.selectAll}</label></td>` : ''}${heads.map(headOf)}</tr></thead>
 <tbody>
 ${rows.map(
   ({ pick, cells: [first = '', ...cells] }) =>

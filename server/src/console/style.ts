@@ -16,7 +16,8 @@ function cardsOf(table: string): string {
   return `
   ${table}, ${table} :is(tbody, tr, th, td) { display: block; }
   ${table} thead { display: block; }
-  ${table} td:has(#pick-all) { width: auto; }
+  ${table} td:has(#pick-all) { display: flex; align-items: center; gap: .75rem; width: auto; }
+  ${table} #pick-all:not([hidden]) + label { position: static; width: auto; height: auto; margin: 0; clip-path: none; font-weight: 400; }
   ${table} thead tr { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.25rem; }
   ${table} thead tr:not(:has(a, input)), ${table} thead th:not(:has(a)) { display: none; }
   ${table} thead th[class] { width: auto; }
@@ -27,6 +28,7 @@ function cardsOf(table: string): string {
   ${table} tbody th { flex: 1 0 100%; }
   ${table} .pick { position: absolute; top: .75rem; left: 0; width: auto; }
   ${table} tbody th { font-weight: 600; }
+  ${table} td:has(.codes) { flex: 1 0 100%; }
   ${table} td:empty { display: none; }
   ${table} td[data-title]::before { content: attr(data-title) ': '; font-size: .875rem; color: var(--muted); }`;
 }
@@ -102,6 +104,7 @@ const FRAME = `
 .crumbs, .heading .lead { flex: 1 0 100%; }
 .crumbs ol { display: flex; flex-wrap: wrap; align-items: baseline; padding: 0; list-style: none; font-size: .875rem; color: var(--muted); }
 .crumbs li + li::before { content: '›' / ''; padding: 0 .5rem; }
+@media (max-width: 47.99rem) { .crumbs li[aria-current]:not(:only-child) { display: none; } }
 .crumbs a { display: inline-block; padding: .25rem 0; color: inherit; }
 .title { display: flex; flex-wrap: wrap; flex: 1 1 16rem; align-items: center; gap: .25rem .75rem; min-width: 0; min-height: 2.75rem; }
 .act { flex: none; }
@@ -139,13 +142,13 @@ export const CONSOLE_STYLE = `${FRAME}
 .wide .charts > section { min-width: 0; margin-top: 0; }
 .plot { height: 160px; margin: .5rem 0; overflow: hidden; }
 .charts table { width: 100%; border-collapse: collapse; font-size: .8125rem; }
-.charts :is(th, td) { padding: .25rem 0 .25rem .75rem; text-align: right; font-weight: 400; font-variant-numeric: tabular-nums; border-bottom: 1px solid var(--line); }
-.charts th:first-child { padding-left: 0; text-align: left; }
-.charts thead th { color: var(--muted); overflow-wrap: normal; }
+.charts :is(th, td) { padding: .25rem 0 .25rem .375rem; text-align: right; font-weight: 400; font-variant-numeric: tabular-nums; border-bottom: 1px solid var(--line); }
+.charts th:first-child { position: relative; padding-left: 1.5rem; text-align: left; }
+.charts thead th { color: var(--muted); }
 .charts td { white-space: nowrap; }
 .charts .why { display: none; color: var(--muted); }
-@media (min-width: 64rem) { .charts .why { display: block; padding-left: 1.75rem; } }
-.swatch { display: inline-block; width: 1.25rem; margin-right: .5rem; vertical-align: middle; border-top: 3px solid; }
+@media (min-width: 64rem) { .charts .why { display: block; } }
+.swatch { position: absolute; top: .75rem; left: 0; width: 1.125rem; border-top: 3px solid; }
 ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} var(--chart-${index + 1}); }`).join('\n')}
 @media (min-width: 40rem) { .profile > div { align-items: baseline; } }
 @media (min-width: 48rem) { .charts { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
@@ -192,11 +195,10 @@ html:has(input[name=picked]:checked) { scroll-padding-bottom: 7rem; }
 .data .codes { margin: 0; }
 .data .detail { font-weight: 400; }
 .data input[type=checkbox] { display: block; width: 1.5rem; min-height: 1.5rem; margin: 0; accent-color: var(--brand); }
-.data input[hidden] { display: none; }
+.data input[hidden], .data input[hidden] + label { display: none; }
 .data :is(.pick, thead td) { width: 2.25rem; padding-left: 0; }
 .data tbody tr:hover { background: var(--ground); }
 @media (min-width: 48rem) {
-  tr:focus-within td > .moment::after { right: 0; left: auto; }
   .filter { grid-template-columns: minmax(12rem, 1fr) repeat(2, minmax(8rem, 12rem)) auto; }
   .filter:not(:has(select)) { grid-template-columns: minmax(12rem, 27rem) auto; justify-content: start; }
   .filter:not(:has(select)):has(> div + div) { grid-template-columns: repeat(2, minmax(8rem, 20rem)) auto; justify-content: start; }
@@ -242,20 +244,29 @@ h2 + form { margin-top: .75rem; }
 .copied { display: inline-flex; align-items: center; gap: .5rem; max-width: 100%; }
 .copied > :first-child { min-width: 1.5rem; overflow: hidden; }
 .copied > code { user-select: all; }
-:is(td, .detail) > .moment { position: relative; }
-:is(tr, li):focus-within :is(td, .detail) > .moment::after { content: attr(title); position: absolute; top: 100%; left: 0; z-index: 1; width: max-content; max-width: 11rem; padding: .125rem .375rem; white-space: normal; font-size: .75rem; color: var(--surface); background: var(--text); border-radius: .25rem; pointer-events: none; }
+:is(td, .detail):has(> .moment) { position: relative; }
+:is(tr, li):focus-within :is(td, .detail) > .moment::after { content: attr(title); position: absolute; top: calc(100% - .5rem); left: 0; z-index: 1; width: max-content; max-width: 100%; padding: .125rem .375rem; font-size: .75rem; color: var(--surface); background: var(--text); border-radius: .25rem; pointer-events: none; }
+:is(tr, li):focus-within .detail > .moment ~ .moment::after { top: calc(100% + .875rem); }
 .exact { color: var(--muted); }
+.console table { overflow-wrap: break-word; }
+.console table :is(code, bdi) { overflow-wrap: anywhere; }
 .whole { white-space: nowrap; }
 a > :is(.identifier, bdi) { text-decoration: inherit; }
 .filter + .data, :is(.data, .rows, form) + .turning { margin-top: 1rem; }
 .identifier { display: inline-block; max-width: min(12ch, 100%); overflow: hidden; white-space: nowrap; text-overflow: ellipsis; vertical-align: bottom; }
 .copied > a > .identifier { max-width: 12ch; }
 .reason { font-size: .875rem; }
-.refusals { border-collapse: collapse; }
+.refusals { width: 100%; border-collapse: collapse; }
 .refusals :is(th, td) { padding: .375rem 1rem .375rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 .refusals th { font-size: .8125rem; color: var(--muted); vertical-align: bottom; }
 .refusals :is(th, td):last-child { padding-right: 0; }
-.refusals :is(th, td:first-child) { font-variant-numeric: tabular-nums; overflow-wrap: normal; }
+.refusals td:first-child { font-variant-numeric: tabular-nums; }
+@media (max-width: 47.99rem) {
+  .refusals thead { display: none; }
+  .refusals tr { display: grid; grid-template-columns: minmax(3.5rem, auto) minmax(0, 1fr); gap: 0 .75rem; padding: .5rem 0; border-bottom: 1px solid var(--line); }
+  .refusals td { padding: 0; border: 0; }
+  .refusals td:last-child { grid-column: 2; }
+}
 .troubles .detail .reason { display: inline; }
 .troubles { margin-block: .75rem; border: 1px solid var(--line); border-left: 4px solid var(--danger); border-radius: var(--radius, .625rem); }
 .troubles > li { padding-inline: 1rem; }

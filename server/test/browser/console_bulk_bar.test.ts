@@ -18,6 +18,7 @@ describe('a long list in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
         const { page } = visit;
         await visit.open(`/console/${list}?ui_language=en`);
         await visit.signIn();
+        await page.waitForSelector('.data tbody tr');
         await page.evaluate(() => {
           const row = document.querySelector('.data tbody tr');
           for (let count = 0; count < 60; count++) row?.after(row.cloneNode(true));
