@@ -51,7 +51,7 @@ export class OperationRefused extends Refused {
   ) {
     const problem = englishOf(said);
     const own = advice === undefined ? `${problem}.` : `${problem}: ${advice}`;
-    super(each.length === 0 ? own : each.map(({ message }) => message).join('\ngrantd: '));
+    super(each.length === 0 ? own : each.map(({ message }) => message).join('\n'));
     this.kind = kind;
     this.problem = problem;
     this.advice = advice;

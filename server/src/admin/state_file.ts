@@ -34,7 +34,7 @@ export class StateFileRefused extends ConfigurationRefused {
           const place = at === undefined ? name : `${name}:${at.line}:${at.col}`;
           return [place, ...(path.length === 0 ? [] : [path.join('.')]), englishOf(said)].join(': ');
         })
-        .join('\ngrantd: '),
+        .join('\n'),
     );
     this.problems = problems;
   }

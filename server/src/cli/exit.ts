@@ -25,10 +25,11 @@ export function usageOf({ each }: InvalidInput, inWords: (error: InvalidInput) =
 
 const BAD_USAGE = [BadUsage, ConfigurationRefused, InvalidInput];
 
-/** Prints a command’s error on stderr. @returns the exit code */
+/** Prints a command’s error on stderr, each line with the name of the program unless it is indented. @returns the exit code */
 export function exitCodeFor(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.badUsage;
-  console.error(`grantd: ${error instanceof Error ? messageOf(error) : String(error)}`);
+  const message = error instanceof Error ? messageOf(error) : String(error);
+  console.error(`grantd: ${message.replaceAll(/\n(?=\S)/g, '\ngrantd: ')}`);
   return BAD_USAGE.some((kind) => error instanceof kind) ? EXIT.badUsage : EXIT.failed;
 }
 
