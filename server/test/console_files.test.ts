@@ -128,12 +128,15 @@ describe('files in the console', () => {
     assert.match(plan.html, /And 4 more\./);
 
     await ada.get(at('/console/import?ui_language=de'));
-    const german = await check(lines(...good.slice(0, 1), stored, ...bad.slice(0, 1)), {
+    const leaving = { username: 'lea', claims: { birthdate: 'today', acr: '1' } };
+    const german = await check(lines(...good.slice(0, 1), leaving, stored, ...bad.slice(0, 1)), {
       allow_administrators: 'yes',
     });
     const broken = await check('[{"username": "x"', { format: 'csv' });
     await ada.get(at('/console/import?ui_language=en'));
-    for (const { html } of [german, broken]) assert.doesNotMatch(html, /there is no|expected|the file/i);
+    for (const { html } of [german, broken])
+      assert.doesNotMatch(html, /there is no|expected|left out|not imported|the file/i);
+    assert.match(german.html, /1 Benutzer: <bdi>claims: birthdate: weggelassen/);
     assert.match(german.html, /password_hash: Diesen Hash kann der Server nicht prüfen/);
     assert.match(broken.html, /Die Datei endet mitten im JSON-Dokument/);
   });

@@ -162,7 +162,7 @@ test('each format with a time of creation keeps it, and says if it cannot read i
     const read = (time: unknown) => {
       const line = convertUser(format, users[format](time));
       assert.ok(!('reasons' in line), JSON.stringify(line));
-      const said = line.warnings.filter((warning) => warning.startsWith('created_at'));
+      const said = line.warnings.map(String).filter((warning) => warning.startsWith('created_at'));
       return [line.createdAtMs, said];
     };
     for (const time of [
@@ -197,7 +197,7 @@ test('an app of Keycloak is imported if the server can check its codes', () => {
     assert.ok(!('reasons' in line), JSON.stringify(line));
     return {
       secret: line.totpSecret,
-      warnings: line.warnings.filter((text) => text.startsWith('credentials')),
+      warnings: line.warnings.map(String).filter((text) => text.startsWith('credentials')),
     };
   };
   const secret = Secret.fromUTF8('abcdefghijklmnopqrst').base32;

@@ -131,6 +131,6 @@ function sentLine({
 /** The server sees the converted line, and does not know what the command has left out. */
 function withWarnings({ outcome, warnings = [] }: Omit<LineReport, 'line'>, read: ImportLine | undefined) {
   const own = ['failed', 'unchanged'].includes(outcome) ? [] : (read?.warnings ?? []);
-  const both = [...new Set([...own, ...warnings])];
+  const both = [...new Map([...own, ...warnings].map((one) => [String(one), one])).values()];
   return both.length > 0 ? { warnings: both } : {};
 }

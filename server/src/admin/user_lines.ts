@@ -76,9 +76,9 @@ const IMPORT_LINE = named<Schema<UserLine>>('ImportLine', {
 });
 
 const OUTCOMES = ['imported', 'updated', 'unchanged', 'skipped', 'exists', 'failed'] as const;
-const REASONS: Schema<readonly ImportFault[]> = {
-  ...(texts('Everything for which the line was not imported, in words.') as object),
-};
+const faults = (description: string): Schema<readonly ImportFault[]> => ({
+  ...(texts(description) as object),
+});
 const lineReport = object(
   {
     line: integer('The number of the line in the request.', { minimum: 1 }),
@@ -92,8 +92,8 @@ const lineReport = object(
       ['become', 'stop'],
       'become: the line makes the user an administrator. stop: it ends that the user is one. Absent if neither.',
     ),
-    'reasons?': REASONS,
-    'warnings?': texts(
+    'reasons?': faults('Everything for which the line was not imported, in words.'),
+    'warnings?': faults(
       'What the line says and the server leaves out, such as claims of a wrong type. Absent if nothing is left out.',
     ),
   },

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { html } from 'hono/html';
 import type { AdministratorChanges } from '../admin/administrator_changes.ts';
 import { inProcess } from '../admin/in_process.ts';
-import { LeftOut } from '../admin/left_out.ts';
+import { LeftOut, leftOutSentence } from '../admin/left_out.ts';
 import { MAX_LINES } from '../admin/operation.ts';
 import { optional } from '../admin/schema.ts';
 import { usersIn } from '../admin/user_files.ts';
@@ -96,8 +96,7 @@ interface ImportShown {
   readonly added: readonly AddedUser[];
   /** The first lines that were refused. */
   readonly refused: readonly LineReport[];
-  /** What is left out, by kind, in English. */
-  readonly leftOut: readonly string[];
+  readonly leftOut: LeftOut['kinds'];
   /** Why the file was not read to its end. */
   readonly stopped?: ImportFaultSaid;
 }
@@ -248,7 +247,7 @@ async function lines(
     ...optional('administrators', counts.administrators),
     added: added.first,
     refused: report.filter(({ reasons }) => reasons !== undefined).slice(0, MAX_SHOWN),
-    leftOut: leftOut.lines(),
+    leftOut: leftOut.kinds,
     ...(stopped !== undefined && { stopped }),
     ...{ digest: digest.update(String(stopped)).digest('base64url'), report },
   };
@@ -364,7 +363,7 @@ export function importPlanPage({ planned, kept, isChanged, ...view }: PlanView, 
     body: html`${isChanged ? html`<p class="caution">${icon('alert')}<span>${words.changed}</span></p>\n` : ''}${
       canRun ? html`<p>${words.import.planText}</p>\n` : problemLine(words.import.nothing)
     }${mayBeOther(planned) ? html`<p>${words.import.otherFormat}</p>\n` : ''}<p class="note">${words.file}: <bdi>${kept.name}</bdi>. ${words.import.format}: ${words.import.formats[kept.format]}. ${words.import.howTo(html`<code>grantd help import</code>`, html`<cite lang="en">${SECTIONS[kept.format] ?? 'Exports'}</cite>`)}</p>
-${outcomes(planned, texts)}${addedShown(planned, texts)}${administratorsShown(planned.administrators, texts)}
+${outcomes(planned, texts)}${administratorsShown(planned.administrators, texts)}
 <form method="post" action="${urlOf(view.base, 'import')}">
 ${hiddenFields(view, { plan: planned.digest })}<div class="actions">
 ${canRun ? html`<button id="import-run" type="submit" class="${planned.administrators === undefined ? 'primary' : 'final'}" name="do" value="run">${words.import.run}</button>\n` : ''}<a id="import-again" class="button" href="${urlOf(view.base, 'import')}">${words.again}</a>
@@ -426,21 +425,22 @@ function addedShown({ added, counts }: ImportShown, texts: Texts): Html {
   );
 }
 
-function outcomes({ counts, refused, leftOut, stopped }: ImportShown, texts: Texts): Html {
+function outcomes(shown: ImportShown, texts: Texts): Html {
+  const { counts, refused, leftOut, stopped } = shown;
   const { files: words } = texts.console;
   const count = (name: keyof typeof counts) =>
     [words.import.outcomes[name], texts.formats.number(counts[name])] as const;
   const more = counts.failed + counts.exists - refused.length;
   return html`${stopped === undefined ? '' : html`<p class="problem">${icon('alert')}<span><bdi>${wholeSentenceIn(words.faults, stopped)}</bdi></span></p>\n`}${termList(
     (['imported', 'updated', 'unchanged', 'skipped', 'exists', 'failed'] as const).map(count),
-  )}${
-    leftOut.length === 0
+  )}${addedShown(shown, texts)}${
+    leftOut.first.length === 0
       ? ''
       : section(
           'left-out',
           words.import.leftOut,
-          html`<ul class="bullets" lang="en">
-${leftOut.map((line) => html`<li><bdi>${line}</bdi></li>\n`)}</ul>`,
+          html`<ul class="bullets">
+${leftOut.first.map((kind) => html`<li>${texts.console.countOf.users(kind.users, texts.formats.number(kind.users))}: <bdi>${leftOutSentence(kind, words.faults)}</bdi></li>\n`)}</ul>${leftOut.more > 0 ? html`<p class="note">${words.more(texts.formats.number(leftOut.more))}</p>` : ''}`,
         )
   }${
     refused.length === 0

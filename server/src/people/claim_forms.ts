@@ -132,19 +132,26 @@ export function isOfClaimType(value: unknown, type: string): boolean {
 
 /** What others say about a user, as `claimsOfTypes`. */
 export function claimsInForm(claims: Claims): Claims {
-  return claimsOfTypes(claims, '', []);
+  return claimsOfTypes(claims, '', () => {});
 }
 
-/** Claims with the types and forms that clients expect. A value that cannot be converted is left out. */
-export function claimsOfTypes(claims: Claims, username: string, warnings: string[]): Claims {
+/**
+ * Claims with the types and forms that clients expect. A value that cannot be converted is left out.
+ * @param leaveOut receives the name of such a claim, and what was expected; `undefined` if the server sets it
+ */
+export function claimsOfTypes(
+  claims: Claims,
+  username: string,
+  leaveOut: (name: string, expected: string | undefined) => void,
+): Claims {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(claims)) {
     const kind = claimTypeOf(name);
     const converted = kind === undefined ? value : asClaimType(value, kind.type);
     if (name === 'preferred_username' && value === username) continue;
     const unmet = converted === undefined ? kind : unmetFormOf(name, converted);
-    if (isOwnClaim(name)) warnings.push(`claims: ${name}: left out: it comes from the server`);
-    else if (unmet !== undefined) warnings.push(`claims: ${name}: left out: expected ${unmet.expected}`);
+    if (isOwnClaim(name)) leaveOut(name, undefined);
+    else if (unmet !== undefined) leaveOut(name, unmet.expected);
     else if (converted !== undefined) kept[name] = converted;
   }
   return kept;

@@ -41,7 +41,7 @@ export interface LineReport {
   /** Everything for which it was not imported. */
   readonly reasons?: readonly ImportFault[];
   /** What the old server had and this one leaves out. Absent if nothing is left out. */
-  readonly warnings?: readonly string[];
+  readonly warnings?: readonly ImportFault[];
 }
 
 /** A line of the file, read. */
@@ -310,7 +310,10 @@ export class PeopleImport {
     return new Map(
       newPeople.flatMap(({ key, person }, index) => {
         const { isAdded = false, takenLinks = [] } = added[index] ?? {};
-        const warnings = [...(person.mayLookAlike ? [LOOKALIKE] : []), ...takenLinks.map(takenLinkWarning)];
+        const warnings = [
+          ...(person.mayLookAlike ? [new ImportFault('lookalike')] : []),
+          ...takenLinks.map(takenLinkWarning),
+        ];
         const outcome: LineOutcome = { outcome: 'imported', subject: person.subject, warnings };
         return isAdded ? [[key, outcome] as const] : [];
       }),
@@ -402,7 +405,7 @@ export class PeopleImport {
     const { subject, groups: before = [] } = person;
     const { username: name, claims, passwordHash, disabled, groups: wanted, directoryId } = said;
     const change = <T>(work: () => Promise<T>, takes?: Taking) => changePerson(person, work, takes);
-    const warnings = said.totpSecret === undefined ? [] : [TOTP_OF_EXISTING];
+    const warnings = said.totpSecret === undefined ? [] : [new ImportFault('app_of_existing')];
     if (name !== person.name || !isDeepStrictEqual(claims, person.claims)) {
       const outcome = await change(() => people.update({ ...person, name, claims }, person));
       if (outcome !== 'updated')
@@ -457,14 +460,8 @@ function isAnother({ subject, username }: ImportLine, person: NamedPerson): bool
   return person.subject !== subject && person.name !== username;
 }
 
-const LOOKALIKE =
-  'username: another user has a name that looks the same, so only the exact spelling finds this user: rename one of them';
-
-const TOTP_OF_EXISTING =
-  'totp_secret: not imported, because the user exists: the user adds the authenticator app again';
-
-function takenLinkWarning({ provider, label }: NewIdentity): string {
-  return `links (${label} at ${provider}): not imported, because another user has this link`;
+function takenLinkWarning({ provider, label }: NewIdentity): ImportFault {
+  return new ImportFault('link_taken', label, provider);
 }
 
 const TAKEN: LineOutcome = { outcome: 'failed', reasons: [new ImportFault('taken')] };

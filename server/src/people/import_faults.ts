@@ -1,4 +1,4 @@
-// What is wrong with a file of users or a line of it, by a code. Commands and the admin API say it in English, and pages in
+// What is wrong with a file of users or a line of it, and what an import leaves out, by a code. Commands and the admin API say it in English, and pages in
 // their language.
 import { Refused } from '../config/refused.ts';
 import { type SaidIn, sentenceIn } from '../config/said.ts';
@@ -71,6 +71,41 @@ export const IMPORT_FAULTS = {
   changed_meanwhile: () => 'another command has just changed the user: try again',
   /** @param why in English */
   not_changed: (why: string) => why,
+  // What is left out of a line. In parentheses is what differs from user to user.
+  own_claim: (name: string) => `claims: ${name}: left out: it comes from the server`,
+  // Only English says what was expected.
+  claim_left_out: (name: string, expected: string) => `claims: ${name}: left out: expected ${expected}`,
+  unusual_name: (expected: string) => `username: nobody else can have such a name: expected ${expected}`,
+  not_invited: () => 'invite: there is no email address to send a link to: run grantd user set-password',
+  not_imported: (name: string) => `${name}: not imported`,
+  link_left_out: (provider: string) =>
+    `links (${provider}): not imported, because the issuer is unknown: the user connects the account again on the account page`,
+  links_left_out: () => 'links: not imported: read the identities with include_credential=oidc too',
+  link_taken: (label: string, provider: string) =>
+    `links (${label} at ${provider}): not imported, because another user has this link`,
+  roles_left_out: (roles: string) =>
+    `roles (${roles}): not imported: use --roles-as-groups, or groups or claims`,
+  groups_left_out: (groups: string) => `groups (${groups}): not imported: export with --natural-foreign`,
+  time_left_out: () => 'created_at: not imported: expected a time',
+  hash_left_out: (expected: string) => `password_hash: not imported: expected ${expected}`,
+  password_elsewhere: () => 'login_type: the password is elsewhere, so none is imported',
+  temporary_password: () => 'password: it was temporary: the user chooses one by an invitation',
+  factors_left_out: (name: string) => `${name}: second factors are not imported: the user adds them again`,
+  credential_left_out: (type: string) => `credentials: ${type}: not imported: the user adds it again`,
+  app_left_out: (facts: string, digits: string, seconds: string) =>
+    `credentials: otp (${facts}): not imported: the server knows totp with HmacSHA1, ${digits} digits and ${seconds} s: the user adds it again`,
+  second_app: () =>
+    'credentials: otp: not imported: a user has one authenticator app, and the first was imported',
+  app_secret: () =>
+    'credentials: otp: not imported: the secret is too short or too long: the user adds it again',
+  app_of_existing: () =>
+    'totp_secret: not imported, because the user exists: the user adds the authenticator app again',
+  actions_left_out: (actions: string) => `requiredActions (${actions}): not imported`,
+  attribute_left_out: (name: string) => `attributes: ${name}: not imported, because grantd sets this claim`,
+  entry_unknown: () => 'federationLink: the entry in the directory is unknown: run grantd directory link',
+  lookalike: () =>
+    'username: another user has a name that looks the same, so only the exact spelling finds this user: rename one of them',
+  no_way_in: () => 'sign-in: nothing to sign in with is imported: run grantd user set-password',
   // The file as a whole.
   file_empty: () => 'the file is empty',
   file_bracket: () => 'the file is no JSON: a bracket closes that is not open',
@@ -87,7 +122,7 @@ export const IMPORT_FAULTS = {
 /** A code, and what its sentence names. */
 export type ImportFaultSaid = SaidIn<typeof IMPORT_FAULTS>;
 
-/** What is wrong with a line. As text and in JSON, it is its English sentence. */
+/** What is wrong with a line, or left out of it. As text and in JSON, it is its English sentence. */
 export class ImportFault {
   readonly said: ImportFaultSaid;
 

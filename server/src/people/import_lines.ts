@@ -30,7 +30,7 @@ export interface ImportLine {
   /** Digest of all of it. */
   readonly digest: string;
   /** What the old server had and this one leaves out. */
-  readonly warnings: readonly string[];
+  readonly warnings: readonly ImportFault[];
 }
 
 /** Why a line cannot be imported. */
@@ -65,7 +65,7 @@ const SUBJECT = /^[\x21-\x2C\x2E-\x7E][\x21-\x7E]{0,254}$/;
 export const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 
 /** Reads what a line says. @param found what a converter has left out */
-export function readImportLine(value: unknown, found: readonly string[] = []): ImportLine | LineProblem {
+export function readImportLine(value: unknown, found: readonly ImportFault[] = []): ImportLine | LineProblem {
   if (!isObject(value)) return { reasons: [new ImportFault('no_object')] };
   const { username, subject, claims = {}, groups, disabled, password_hash: givenHash } = value;
   const { directory_id: directoryId, links, created_at: createdAt, totp_secret: totpSecret } = value;
@@ -79,8 +79,16 @@ export function readImportLine(value: unknown, found: readonly string[] = []): I
   const warnings = [...found];
   const name = nameAsKept(String(username));
   const unusual = nameProblem(name);
-  if (unusual !== undefined) warnings.push(`username: nobody else can have such a name: expected ${unusual}`);
-  const kept = claimsAsKept(claimsOfTypes(claims as Claims, name, warnings));
+  if (unusual !== undefined) warnings.push(new ImportFault('unusual_name', unusual));
+  const kept = claimsAsKept(
+    claimsOfTypes(claims as Claims, name, (claim, expected) => {
+      warnings.push(
+        expected === undefined
+          ? new ImportFault('own_claim', claim)
+          : new ImportFault('claim_left_out', claim, expected),
+      );
+    }),
+  );
   const line = {
     username: name,
     ...(subject !== undefined && { subject: String(subject) }),
@@ -193,9 +201,9 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= MAX_TEXT && !/\p{C}/u.test(value);
 }
 
-function invitedWith({ email }: Claims, warnings: string[]): { readonly invite?: true } {
+function invitedWith({ email }: Claims, warnings: ImportFault[]): { readonly invite?: true } {
   if (typeof email === 'string' && isAddress(email)) return { invite: true };
-  warnings.push('invite: there is no email address to send a link to: run grantd user set-password');
+  warnings.push(new ImportFault('not_invited'));
   return {};
 }
 

@@ -30,7 +30,10 @@ const WITH_ENGLISH: ReadonlySet<string> = new Set([
     ...['not_for_admin_api', 'wrong', 'profile', 'lacks', 'must_keep', 'not_fetched', 'document_unfetched'],
     ...['secrets_in_use', 'uri_rule', 'mail_not_sent', 'file_syntax'],
   ].map((name) => `console.refusals.${name}`),
-  ...['username', 'password_hash', 'group_name', 'not_changed'].map((name) => `console.files.faults.${name}`),
+  ...[
+    ...['username', 'password_hash', 'group_name', 'not_changed'],
+    ...['claim_left_out', 'unusual_name', 'hash_left_out'],
+  ].map((name) => `console.files.faults.${name}`),
   // These give an order of the command line.
   ...['name_unreadable', 'scope_of_others'].map((name) => `console.warnings.${name}`),
 ]);

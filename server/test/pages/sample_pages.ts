@@ -626,7 +626,7 @@ const IMPORTED = {
     { username: 'ada', email: 'ada@example.com', groups: ['staff'] },
     { username: 'bob', groups: [] },
   ],
-  leftOut: ['312 users: credentials: webauthn: not imported: the user adds it again'],
+  leftOut: { first: [{ fault: new ImportFault('credential_left_out', 'webauthn'), users: 312 }], more: 0 },
   administrators: { become: { count: 1, usernames: ['dora'] } },
 };
 
@@ -1661,7 +1661,7 @@ const SAMPLES: readonly Sample[] = [
         counts: { ...IMPORTED.counts, imported: 0, updated: 0 },
         added: [],
         refused: [],
-        leftOut: [],
+        leftOut: { first: [], more: 0 },
         digest: 'Zm9v',
       },
       stopped: ['file_json', 'keycloak'],

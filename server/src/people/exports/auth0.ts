@@ -1,5 +1,7 @@
 // Users of Auth0: a line of a password hash export, or of a bulk user export, which has no hashes.
+
 import { type Fields, isObject } from '../fields.ts';
+import type { ImportFault } from '../import_faults.ts';
 import {
   type ConvertOptions,
   creationTime,
@@ -30,7 +32,7 @@ const AUTH0_USED: ReadonlySet<string> = new Set([
 /** The names of providers, by those of Auth0. */
 const AUTH0_PROVIDERS: Readonly<Record<string, string>> = { 'google-oauth2': 'google' };
 
-export function fromAuth0(user: Fields, warnings: string[], options: ConvertOptions): Fields {
+export function fromAuth0(user: Fields, warnings: ImportFault[], options: ConvertOptions): Fields {
   const { email, email_verified: isVerified, passwordHash, blocked, _id: id, user_id: userId } = user;
   const { created_at: createdAt } = user;
   const objectId = isObject(id) ? id.$oid : id;

@@ -1,5 +1,7 @@
 // Users of Authelia’s `users_database.yml`. Each has the username as its key, which the reader adds as `username`.
+
 import { type Fields, isObject } from '../fields.ts';
+import type { ImportFault } from '../import_faults.ts';
 import { warnOfOthers, withoutAbsent } from './conversion.ts';
 
 /** Members that are claims of the same name. */
@@ -13,7 +15,7 @@ const USED: ReadonlySet<string> = new Set([
   ...CLAIMS,
 ]);
 
-export function fromAuthelia(user: Fields, warnings: string[]): Fields {
+export function fromAuthelia(user: Fields, warnings: ImportFault[]): Fields {
   const { username, displayname, password, groups, disabled } = user;
   warnOfOthers(user, USED, warnings);
   const claims = Object.fromEntries(CLAIMS.map((name) => [name, user[name]]));

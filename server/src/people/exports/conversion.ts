@@ -1,6 +1,7 @@
 // What converters of exports have in common.
 
 import { type Fields, isObject } from '../fields.ts';
+import { ImportFault } from '../import_faults.ts';
 import { PROVIDER_NAME } from '../import_lines.ts';
 
 /** The issuers of identity providers, by the names that links have. */
@@ -36,19 +37,19 @@ export interface FirebaseHash {
 }
 
 /** Reads one user. Adds to `warnings` what is left out. @returns members of a line, or `reasons` why it is none */
-export type Converter = (user: Fields, warnings: string[], options: ConvertOptions) => Fields;
+export type Converter = (user: Fields, warnings: ImportFault[], options: ConvertOptions) => Fields;
 
 /** Warns about members that have a value, and that neither the converter uses nor anybody misses. */
 export function warnOfOthers(
   fields: Fields,
   used: ReadonlySet<string>,
-  warnings: string[],
+  warnings: ImportFault[],
   prefix = '',
 ): void {
   for (const [name, value] of Object.entries(fields)) {
     const hasContent =
       typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value);
-    if (!used.has(name) && hasContent) warnings.push(`${prefix}${name}: not imported`);
+    if (!used.has(name) && hasContent) warnings.push(new ImportFault('not_imported', `${prefix}${name}`));
   }
 }
 
@@ -62,7 +63,7 @@ interface OtherLink {
 export function linksFrom(
   links: readonly OtherLink[],
   { issuers = KNOWN_ISSUERS }: ConvertOptions,
-  warnings: string[],
+  warnings: ImportFault[],
 ) {
   const known = links.flatMap(({ provider, sub, label }) => {
     const name = String(provider);
@@ -70,9 +71,7 @@ export function linksFrom(
     const isUsable = issuer !== undefined && PROVIDER_NAME.test(name) && sub !== undefined && sub !== '';
     if (isUsable)
       return [{ provider: name, issuer, sub: String(sub), ...(typeof label === 'string' && { label }) }];
-    warnings.push(
-      `links (${name}): not imported, because the issuer is unknown: the user connects the account again on the account page`,
-    );
+    warnings.push(new ImportFault('link_left_out', name));
     return [];
   });
   return known.length > 0 ? known : undefined;
@@ -82,12 +81,12 @@ export function linksFrom(
 export function withRoles(
   groups: readonly string[] | undefined,
   roles: readonly string[],
-  warnings: string[],
+  warnings: ImportFault[],
   { rolesAreGroups }: ConvertOptions,
 ): readonly string[] | undefined {
   if (roles.length === 0) return groups;
   if (rolesAreGroups) return [...(groups ?? []), ...roles];
-  warnings.push(`roles (${roles.join(', ')}): not imported: use --roles-as-groups, or groups or claims`);
+  warnings.push(new ImportFault('roles_left_out', roles.join(', ')));
   return groups;
 }
 
@@ -98,7 +97,7 @@ const MILLISECONDS_SINCE = 100_000_000_000;
  * The time of `created_at`: seconds or milliseconds since 1970, or a date with a time, in UTC if it names no zone.
  * Databases write 0 for an unknown time.
  */
-export function creationTime(value: unknown, warnings: string[]): string | undefined {
+export function creationTime(value: unknown, warnings: ImportFault[]): string | undefined {
   if (value === undefined || value === null || value === '') return undefined;
   const text = String(value).trim();
   const number = Number(text);
@@ -108,7 +107,7 @@ export function creationTime(value: unknown, warnings: string[]): string | undef
     ? Date.parse(/T/.test(iso) ? iso : text)
     : number * (number > MILLISECONDS_SINCE ? 1 : 1000);
   if (time > 0 && time < 8.64e15) return new Date(time).toISOString();
-  if (!/^[0:. -]+$/.test(text)) warnings.push('created_at: not imported: expected a time');
+  if (!/^[0:. -]+$/.test(text)) warnings.push(new ImportFault('time_left_out'));
   return undefined;
 }
 

@@ -16,7 +16,7 @@ const USED: ReadonlySet<string> = new Set([
   ...['is_staff', 'is_superuser', 'last_login', 'date_joined'],
 ]);
 
-export function fromDjango(item: Fields, warnings: string[], options: ConvertOptions): Fields {
+export function fromDjango(item: Fields, warnings: ImportFault[], options: ConvertOptions): Fields {
   const { model, pk } = item;
   const fields = isObject(item.fields) ? item.fields : {};
   const { username, password, email, first_name: given, last_name: family, is_active: isActive } = fields;
@@ -26,8 +26,7 @@ export function fromDjango(item: Fields, warnings: string[], options: ConvertOpt
   // Without --natural-foreign, a group is a number.
   const groups = Array.isArray(fields.groups) ? fields.groups.flat().map(String) : [];
   const numbers = groups.filter((group) => /^\d+$/.test(group));
-  if (numbers.length > 0)
-    warnings.push(`groups (${numbers.join(', ')}): not imported: export with --natural-foreign`);
+  if (numbers.length > 0) warnings.push(new ImportFault('groups_left_out', numbers.join(', ')));
   const roles = (['is_staff', 'is_superuser'] as const).filter((name) => fields[name] === true);
   return {
     username: username ?? email,

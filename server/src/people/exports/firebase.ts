@@ -44,7 +44,7 @@ const USED: ReadonlySet<string> = new Set([
   ...['providerUserInfo', ''],
 ]);
 
-export function fromFirebase(user: Fields, warnings: string[], options: ConvertOptions): Fields {
+export function fromFirebase(user: Fields, warnings: ImportFault[], options: ConvertOptions): Fields {
   const row = rowOf(user);
   const [localId, email, phoneNumber] = [row('localId'), row('email'), row('phoneNumber')];
   const [passwordHash, salt] = [row('passwordHash'), row('salt')];

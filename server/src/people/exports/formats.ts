@@ -62,7 +62,7 @@ export function convertUser(
 ): ImportLine | LineProblem {
   const { convert } = formatOf(format);
   if (!isObject(user)) return { reasons: [new ImportFault('no_object')] };
-  const warnings: string[] = [];
+  const warnings: ImportFault[] = [];
   const converted = convert === undefined ? user : withoutAbsent(convert(user, warnings, options));
   if (convert !== undefined && isUnconverted(converted))
     return {
@@ -81,7 +81,7 @@ function isUnconverted(fields: Fields): fields is Fields & { readonly reasons: r
 
 function withOptions(
   converted: Readonly<Record<string, unknown>>,
-  warnings: string[],
+  warnings: ImportFault[],
   { emailsAreVerified = false, dropsUnusableHashes = false }: ConvertOptions,
 ): Readonly<Record<string, unknown>> {
   const { password_hash: hash, ...others } = converted;
@@ -95,7 +95,7 @@ function withOptions(
   if (hash === undefined) return line;
   const problem = dropsUnusableHashes && typeof hash === 'string' ? hashProblem(hash) : undefined;
   if (problem === undefined) return { ...line, password_hash: hash };
-  warnings.push(`password_hash: not imported: expected ${problem}`);
+  warnings.push(new ImportFault('hash_left_out', problem));
   return line;
 }
 
@@ -105,9 +105,16 @@ function hashProblem(hash: string): string | undefined {
 }
 
 /** What a user misses who has nothing to sign in with, and no verified address for a link to choose a password. */
-function withoutWayIn({ passwordHash, links, directoryId, invite, claims, warnings }: ImportLine): string[] {
+function withoutWayIn({
+  passwordHash,
+  links,
+  directoryId,
+  invite,
+  claims,
+  warnings,
+}: ImportLine): ImportFault[] {
   const canSignIn = [passwordHash, links, directoryId, invite].some((item) => item !== undefined);
-  const isSaid = warnings.some((warning) => warning.includes('run grantd'));
+  const isSaid = warnings.some((warning) => String(warning).includes('run grantd'));
   if (canSignIn || claims.email_verified === true || isSaid) return [];
-  return ['sign-in: nothing to sign in with is imported: run grantd user set-password'];
+  return [new ImportFault('no_way_in')];
 }

@@ -71,7 +71,7 @@ const KEYCLOAK_USED: ReadonlySet<string> = new Set([
 ]);
 
 /** A user of a realm export (`kc.sh export`). */
-export function fromKeycloak(user: Fields, warnings: string[], options: ConvertOptions): Fields {
+export function fromKeycloak(user: Fields, warnings: ImportFault[], options: ConvertOptions): Fields {
   const { username, id, email, emailVerified, firstName, lastName, enabled, groups, credentials } = user;
   if (user.serviceAccountClientId !== undefined)
     return { username, isSkipped: true, reasons: [new ImportFault('service_account')] };
@@ -85,14 +85,13 @@ export function fromKeycloak(user: Fields, warnings: string[], options: ConvertO
     warnings,
   );
   for (const type of new Set(all.map((item) => String(item.type))))
-    if (type !== 'password' && type !== 'otp')
-      warnings.push(`credentials: ${type}: not imported: the user adds it again`);
+    if (type !== 'password' && type !== 'otp') warnings.push(new ImportFault('credential_left_out', type));
   const actions = Array.isArray(user.requiredActions) ? user.requiredActions.map(String) : [];
   const isTemporary =
     passwords.some(({ temporary }) => temporary === true) || actions.includes('UPDATE_PASSWORD');
-  if (isTemporary) warnings.push('password: it was temporary: the user chooses one by an invitation');
+  if (isTemporary) warnings.push(new ImportFault('temporary_password'));
   const otherActions = actions.filter((action) => action !== 'UPDATE_PASSWORD');
-  if (otherActions.length > 0) warnings.push(`requiredActions (${otherActions.join(', ')}): not imported`);
+  if (otherActions.length > 0) warnings.push(new ImportFault('actions_left_out', otherActions.join(', ')));
   warnOfOthers(user, KEYCLOAK_USED, warnings);
   const directoryId = directoryIdOf(user, warnings);
   const links = objectsIn(user.federatedIdentities).map(({ identityProvider, userId, userName }) => ({
@@ -126,11 +125,10 @@ export function fromKeycloak(user: Fields, warnings: string[], options: ConvertO
 /** Claims that the server makes itself. An attribute of the same name would be taken for it. */
 const OWN_CLAIMS: ReadonlySet<string> = new Set(['sub', 'groups', 'preferred_username']);
 
-function attributeClaims({ attributes }: Fields, warnings: string[]): Fields {
+function attributeClaims({ attributes }: Fields, warnings: ImportFault[]): Fields {
   const entries = isObject(attributes) ? Object.entries(attributes) : [];
   for (const [name] of entries)
-    if (OWN_CLAIMS.has(name))
-      warnings.push(`attributes: ${name}: not imported, because grantd sets this claim`);
+    if (OWN_CLAIMS.has(name)) warnings.push(new ImportFault('attribute_left_out', name));
   const pairs = entries
     .filter(([name]) => !LDAP_ATTRIBUTES.has(name) && !OWN_CLAIMS.has(name))
     .map(([name, value]) => [KEYCLOAK_CLAIMS.get(name) ?? name, singleIn(value)] as const);
@@ -157,16 +155,16 @@ function rolesOf({ realmRoles, clientRoles }: Fields): readonly string[] {
   return [...ofRealm, ...ofClients];
 }
 
-function directoryIdOf({ federationLink, attributes }: Fields, warnings: string[]): unknown {
+function directoryIdOf({ federationLink, attributes }: Fields, warnings: ImportFault[]): unknown {
   if (federationLink === undefined || federationLink === null) return undefined;
   const id = isObject(attributes) ? singleIn(attributes.LDAP_ID) : undefined;
   if (typeof id === 'string') return id;
-  warnings.push('federationLink: the entry in the directory is unknown: run grantd directory link');
+  warnings.push(new ImportFault('entry_unknown'));
   return undefined;
 }
 
 /** The secret of the first app whose codes the server can check, in base32. */
-function totpSecretOf(devices: readonly Fields[], warnings: string[]): string | undefined {
+function totpSecretOf(devices: readonly Fields[], warnings: ImportFault[]): string | undefined {
   let found: string | undefined;
   for (const { secretData, credentialData } of devices) {
     const [secret, data] = [secretData, credentialData].map(objectOf);
@@ -174,23 +172,15 @@ function totpSecretOf(devices: readonly Fields[], warnings: string[]): string | 
     const isOfTime = subType === 'totp' && algorithm === 'HmacSHA1';
     const facts = [subType, algorithm, `${digits} digits`, `${period} s`].join(', ');
     if (typeof secret?.value !== 'string' || data === undefined)
-      warnings.push('credentials: otp: not imported: the user adds it again');
+      warnings.push(new ImportFault('credential_left_out', 'otp'));
     else if (!(isOfTime && digits === DIGITS && period === PERIOD_SECONDS))
-      warnings.push(
-        `credentials: otp (${facts}): not imported: the server knows totp with HmacSHA1, ${DIGITS} digits and ${PERIOD_SECONDS} s: the user adds it again`,
-      );
-    else if (found !== undefined)
-      warnings.push(
-        'credentials: otp: not imported: a user has one authenticator app, and the first was imported',
-      );
+      warnings.push(new ImportFault('app_left_out', facts, String(DIGITS), String(PERIOD_SECONDS)));
+    else if (found !== undefined) warnings.push(new ImportFault('second_app'));
     else {
       const encoded =
         secretEncoding === 'BASE32' ? secret.value.toUpperCase().replace(/=+$/, '') : base32(secret.value);
       if (isTotpSecret(encoded)) found = encoded;
-      else
-        warnings.push(
-          'credentials: otp: not imported: the secret is too short or too long: the user adds it again',
-        );
+      else warnings.push(new ImportFault('app_secret'));
     }
   }
   return found;

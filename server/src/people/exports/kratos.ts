@@ -1,5 +1,7 @@
 // Identities of Ory Kratos, read with `include_credential=password` and `include_credential=oidc`.
+
 import { type Fields, isObject, objectOf } from '../fields.ts';
+import { ImportFault } from '../import_faults.ts';
 import {
   type ConvertOptions,
   creationTime,
@@ -17,7 +19,7 @@ const KRATOS_USED: ReadonlySet<string> = new Set([
 const KRATOS_TRAITS: ReadonlySet<string> = new Set(['email', 'username', 'name', 'phone']);
 const KRATOS_CREDENTIALS: ReadonlySet<string> = new Set(['password', 'oidc']);
 
-export function fromKratos(identity: Fields, warnings: string[], options: ConvertOptions): Fields {
+export function fromKratos(identity: Fields, warnings: ImportFault[], options: ConvertOptions): Fields {
   const { id, state, verifiable_addresses: addresses } = identity;
   const [traits = {}, credentials = {}] = [identity.traits, identity.credentials].map(objectOf);
   const [password = {}, oidc = {}] = [credentials.password, credentials.oidc].map(objectOf);
@@ -32,8 +34,7 @@ export function fromKratos(identity: Fields, warnings: string[], options: Conver
   const links = objectsIn(oidcConfig.providers).map(({ provider, subject }) => ({
     ...{ provider, sub: subject, label: email },
   }));
-  if (links.length === 0 && credentials.oidc !== undefined)
-    warnings.push('links: not imported: read the identities with include_credential=oidc too');
+  if (links.length === 0 && credentials.oidc !== undefined) warnings.push(new ImportFault('links_left_out'));
   return {
     username: username ?? email ?? identifiers[0],
     subject: id,

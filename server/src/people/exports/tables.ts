@@ -14,7 +14,7 @@ import {
   withRoles,
 } from './conversion.ts';
 
-function warnOfColumns(fields: Fields, used: readonly string[], warnings: string[]): void {
+function warnOfColumns(fields: Fields, used: readonly string[], warnings: ImportFault[]): void {
   const known = new Set(used.map(plain));
   const names = Object.keys(fields).filter((name) => known.has(plain(name)));
   warnOfOthers(fields, new Set(names), warnings);
@@ -26,7 +26,7 @@ const WORDPRESS = [
 ];
 
 /** `wp user list --fields=…`. */
-export function fromWordPress(user: Fields, warnings: string[], options: ConvertOptions): Fields {
+export function fromWordPress(user: Fields, warnings: ImportFault[], options: ConvertOptions): Fields {
   const row = rowOf(user);
   warnOfColumns(user, WORDPRESS, warnings);
   const isDeleted = truth(row('spam')) === true || truth(row('deleted')) === true;
@@ -48,7 +48,7 @@ export function fromWordPress(user: Fields, warnings: string[], options: Convert
 const NEXTCLOUD = ['uid', 'uid_lower', 'displayname', 'password', 'email', 'enabled', 'groups'];
 
 /** The table `oc_users`, with the email address, the state and the groups from other tables. */
-export function fromNextcloud(user: Fields, warnings: string[]): Fields {
+export function fromNextcloud(user: Fields, warnings: ImportFault[]): Fields {
   const row = rowOf(user);
   warnOfColumns(user, NEXTCLOUD, warnings);
   const enabled = truth(row('enabled'));
@@ -72,7 +72,7 @@ const GITEA_SETTINGS =
   /^(?:(?:created|updated|last_login)_unix|num_|keep_|email_notifications|visibility|allow_|max_|last_repo|diff_view|theme|repo_admin|enable_repo|is_org|description|location|pronouns|keep|conflict)/;
 
 /** The table `user` of Gitea and Forgejo. */
-export function fromGitea(user: Fields, warnings: string[], options: ConvertOptions): Fields {
+export function fromGitea(user: Fields, warnings: ImportFault[], options: ConvertOptions): Fields {
   const row = rowOf(user);
   const username = text(row('name'));
   // The type of individuals is 0. Others are organisations and users that were only reserved.
@@ -82,9 +82,9 @@ export function fromGitea(user: Fields, warnings: string[], options: ConvertOpti
   warnOfColumns(Object.fromEntries(shown), GITEA, warnings);
   const [isActive, isProhibited] = [truth(row('is_active')), truth(row('prohibit_login'))];
   const isLocal = ['0', '1', undefined].includes(text(row('login_type')));
-  if (!isLocal) warnings.push('login_type: the password is elsewhere, so none is imported');
+  if (!isLocal) warnings.push(new ImportFault('password_elsewhere'));
   const isTemporary = isLocal && truth(row('must_change_password')) === true;
-  if (isTemporary) warnings.push('password: it was temporary: the user chooses one by an invitation');
+  if (isTemporary) warnings.push(new ImportFault('temporary_password'));
   const passwd = text(row('passwd'));
   const hash =
     passwd === undefined || !isLocal || isTemporary
@@ -118,11 +118,10 @@ const ASPNET = [
 const LOCKOUT_FOR_EVER = /^(?:[3-9]\d{3}|\d{5,})-/;
 
 /** The table `AspNetUsers`. */
-export function fromAspNet(user: Fields, warnings: string[], options: ConvertOptions): Fields {
+export function fromAspNet(user: Fields, warnings: ImportFault[], options: ConvertOptions): Fields {
   const row = rowOf(user);
   warnOfColumns(user, ASPNET, warnings);
-  if (truth(row('TwoFactorEnabled')))
-    warnings.push('TwoFactorEnabled: second factors are not imported: the user adds them again');
+  if (truth(row('TwoFactorEnabled'))) warnings.push(new ImportFault('factors_left_out', 'TwoFactorEnabled'));
   const phone = row('PhoneNumber');
   return {
     username: text(row('UserName')) ?? text(row('Email')),
@@ -156,11 +155,10 @@ const BETTER_AUTH = [
 ];
 
 /** The table `user`, with its rows of the table `account` as a list. */
-export function fromBetterAuth(user: Fields, warnings: string[], options: ConvertOptions): Fields {
+export function fromBetterAuth(user: Fields, warnings: ImportFault[], options: ConvertOptions): Fields {
   const row = rowOf(user);
   warnOfColumns(user, BETTER_AUTH, warnings);
-  if (truth(row('twoFactorEnabled')))
-    warnings.push('twoFactorEnabled: second factors are not imported: the user adds them again');
+  if (truth(row('twoFactorEnabled'))) warnings.push(new ImportFault('factors_left_out', 'twoFactorEnabled'));
   const accounts = row('accounts');
   const all = objectsIn(typeof accounts === 'string' ? parsedList(accounts) : accounts).map(rowOf);
   const own = all.find((account) => account('providerId') === 'credential');
@@ -196,7 +194,7 @@ const MEMBERS: ReadonlySet<string> = new Set([
 ]);
 
 /** A table whose columns are named like the members of a line. All other columns are claims. */
-export function fromTable(user: Fields, warnings: string[]): Fields {
+export function fromTable(user: Fields, warnings: ImportFault[]): Fields {
   const row = rowOf(user);
   const claims = Object.entries(user).filter(
     ([name, value]) => !MEMBERS.has(name) && name !== '' && value !== '',

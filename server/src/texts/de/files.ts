@@ -80,6 +80,41 @@ export const FILES: typeof en.FILES = {
     entry_taken: () => 'directory_id: Der Eintrag gehört einem anderen Benutzer',
     changed_meanwhile: () => 'Der Benutzer wurde gerade geändert. Versuchen Sie es noch einmal',
     not_changed: () => 'Der Benutzer oder die Datei lässt sich gerade nicht verarbeiten',
+    own_claim: (name) => `claims: ${name}: weggelassen. Diesen Claim bestimmt der Server`,
+    claim_left_out: (name) => `claims: ${name}: weggelassen. Der Wert hat die falsche Form`,
+    unusual_name: () => 'username: Neue Benutzer könnten nicht so heißen',
+    not_invited: () => 'invite: Es gibt keine E-Mail-Adresse für einen Link. Setzen Sie ein Passwort',
+    not_imported: (name) => `${name}: nicht übernommen`,
+    link_left_out: (provider) =>
+      `links (${provider}): nicht übernommen, weil der Aussteller unbekannt ist. Der Benutzer verbindet das Konto neu, auf der Seite seines Kontos`,
+    links_left_out: () =>
+      'links: nicht übernommen. Lesen Sie die Identitäten auch mit include_credential=oidc',
+    link_taken: (label, provider) =>
+      `links (${label} bei ${provider}): nicht übernommen, weil ein anderer Benutzer diese Verknüpfung hat`,
+    roles_left_out: (roles) => `roles (${roles}): nicht übernommen. --roles-as-groups macht Gruppen daraus`,
+    groups_left_out: (groups) =>
+      `groups (${groups}): nicht übernommen. Exportieren Sie mit --natural-foreign`,
+    time_left_out: () => 'created_at: nicht übernommen. Erwartet wird eine Zeit',
+    hash_left_out: () => 'password_hash: nicht übernommen. Diesen Hash kann der Server nicht prüfen',
+    password_elsewhere: () => 'login_type: Das Passwort liegt anderswo und wird nicht übernommen',
+    temporary_password: () => 'password: Es war vorläufig. Der Benutzer wählt eines über eine Einladung',
+    factors_left_out: (name) =>
+      `${name}: Zweite Faktoren werden nicht übernommen. Der Benutzer fügt sie neu hinzu`,
+    credential_left_out: (type) => `credentials: ${type}: nicht übernommen. Der Benutzer fügt es neu hinzu`,
+    app_left_out: (facts, digits, seconds) =>
+      `credentials: otp (${facts}): nicht übernommen. Der Server kennt totp mit HmacSHA1, ${digits} Ziffern und ${seconds} s`,
+    second_app: () =>
+      'credentials: otp: nicht übernommen. Ein Benutzer hat eine Authenticator-App, und die erste ist übernommen',
+    app_secret: () => 'credentials: otp: nicht übernommen. Das Geheimnis ist zu kurz oder zu lang',
+    app_of_existing: () =>
+      'totp_secret: nicht übernommen, weil es den Benutzer schon gibt. Er fügt die Authenticator-App neu hinzu',
+    actions_left_out: (actions) => `requiredActions (${actions}): nicht übernommen`,
+    attribute_left_out: (name) => `attributes: ${name}: nicht übernommen, weil grantd diesen Claim bestimmt`,
+    entry_unknown: () => 'federationLink: Der Eintrag im Verzeichnis ist unbekannt (grantd directory link)',
+    lookalike: () =>
+      'username: Ein anderer Benutzer hat einen Namen, der genauso aussieht. Nur die genaue Schreibweise führt zu diesem. Benennen Sie einen um',
+    no_way_in: () =>
+      'Anmeldung: Übernommen wird nichts, womit sich der Benutzer anmelden kann. Setzen Sie ein Passwort',
     file_empty: () => 'Die Datei ist leer',
     file_bracket: () => 'Die Datei ist kein JSON: Eine Klammer schließt, die nicht offen ist',
     file_cut: () => 'Die Datei endet mitten im JSON-Dokument. Exportieren Sie noch einmal',
