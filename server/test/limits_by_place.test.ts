@@ -76,3 +76,17 @@ describe('limits by name and user', () => {
         assert.ok(!isLogin(await browser.submit(await browser.get(`${server.url}/account`), who)));
       });
 });
+
+test('an IPv6 /48 gets few emails, for however many of its /64 and names', async () => {
+  const statuses = new Map<number, number>();
+  for (let place = 1; place <= 480; place += 1) {
+    const browser = new Browser(server.url, { 'x-forwarded-for': `2001:db8:48:${place.toString(16)}::1` });
+    const { status } =
+      (await LIMITED['a link to sign up']?.(browser, `many${place}@example.com`)) ?? assert.fail();
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+  }
+  assert.deepEqual([...statuses.keys()], [200, 429]);
+  assert.equal(statuses.get(200), 4 * 100);
+  const elsewhere = new Browser(server.url, { 'x-forwarded-for': '2001:db8:49:1::1' });
+  assert.equal((await LIMITED['a link to sign up']?.(elsewhere, 'other@example.com'))?.status, 200);
+});

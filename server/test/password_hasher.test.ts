@@ -295,13 +295,46 @@ describe('at low cost', () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const hold = (name: string, isKnown: boolean) => busy.admit({ name, isKnown }, () => promise);
     const strangers = Array.from({ length: 500 }, (_, index) => hold(`192.0.2.${index % 200}`, false));
-    assert.equal(strangers.filter((begun) => begun !== undefined).length, 4 * 34);
+    assert.equal(strangers.filter((begun) => begun !== undefined).length, 8 * 34);
     assert.equal(hold('203.0.113.1', false), undefined);
     const known = Array.from({ length: 500 }, (_, index) => hold(`browser ${index}`, true));
     assert.equal(known.filter((begun) => begun !== undefined).length, 34);
     resolve();
     await Promise.all([...strangers, ...known]);
     assert.ok(hold('203.0.113.1', false) !== undefined, 'every place is given back');
+  });
+
+  test('one site takes no places from others, by many IPv6 /64 or many browsers of its users', async () => {
+    const busy = new PasswordHasher();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const begun: (Promise<void> | undefined)[] = [];
+    const hold = (place: Place) => {
+      const admitted = busy.admit(place, () => promise);
+      begun.push(admitted);
+      return admitted !== undefined;
+    };
+    const held = (place: (index: number) => Place) =>
+      Array.from({ length: 1000 }, (_, index) => hold(place(index))).filter((isHeld) => isHeld).length;
+    assert.equal(
+      held((index) => ({ name: `2001:db8:1:${index}::/64`, isKnown: false })),
+      2 * 34,
+    );
+    const address = '192.0.2.1';
+    assert.equal(
+      held(() => ({ name: address, isKnown: false })),
+      34,
+    );
+    const browsers = held((index) => ({ name: `browser ${index}`, isKnown: true, address }));
+    assert.equal(browsers, 34, 'users at an address have places that strangers there cannot take');
+    for (const name of ['2001:db8:2:1::/64', '198.51.100.7']) assert.ok(hold({ name, isKnown: false }));
+    assert.ok(hold({ name: 'browser of another', isKnown: true, address: '198.51.100.7' }));
+    resolve();
+    await Promise.all(begun);
+    assert.equal(
+      held((index) => ({ name: `2001:db8:1:${index}::/64`, isKnown: false })),
+      2 * 34,
+    );
+    await Promise.all(begun);
   });
 
   test('no imported hash lets in a password that differs only in what its algorithm ignores', async () => {

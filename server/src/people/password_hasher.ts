@@ -29,11 +29,23 @@ const MAX_CONCURRENT = 2;
 /** Maximum running and waiting checks per place. Later ones would wait for seconds. */
 const MAX_PER_PLACE = MAX_CONCURRENT + 32;
 
+/**
+ * Maximum per site: an IPv4 address or an IPv6 /48. Anyone can have a /48 with thousands of places, and a user many known
+ * browsers (ADR 229).
+ */
+const MAX_PER_SITE = 2 * MAX_PER_PLACE;
+
 /** Maximum checks of all places, because requests and passwords use memory. */
-const MAX_TOTAL = 4 * MAX_PER_PLACE;
+const MAX_TOTAL = 4 * MAX_PER_SITE;
 
 /** Additional checks for known places, in case strangers use up the rest. */
 const EXTRA_FOR_KNOWN = MAX_PER_PLACE;
+
+/** Of the 16-bit groups of an IPv6 address. */
+const GROUPS_OF_SITE = 3;
+
+/** No place has this name. */
+const ALL = 'all places';
 
 /** Where a sign-in attempt comes from. */
 export interface Place {
@@ -41,6 +53,8 @@ export interface Place {
   readonly name: string;
   /** Whether the user has signed in from there before. */
   readonly isKnown: boolean;
+  /** The address unit of a browser. Default: the name. */
+  readonly address?: string;
 }
 
 /** The place of commands, which are trusted. */
@@ -65,8 +79,8 @@ export class PasswordHasher {
   readonly #costliest: () => Promise<readonly CostlyHash[]>;
   /** Waiting checks by place, in order of their turns. */
   readonly #waiting = new Map<string, (() => void)[]>();
+  /** By place, by site, and in all. */
   readonly #admitted = new Map<string, number>();
-  #admittedInAll = 0;
   #running = 0;
 
   /** @param costliest returns one of the imported hashes that cost most, of each algorithm. Default: there are none */
@@ -78,19 +92,19 @@ export class PasswordHasher {
    * Runs work that checks a password, unless too much work is pending.
    * @returns `undefined` if the work was not started
    */
-  admit<T>({ name, isKnown }: Place, work: () => Promise<T>): Promise<T> | undefined {
-    const ofPlace = this.#admitted.get(name) ?? 0;
-    const maxTotal = isKnown ? MAX_TOTAL + EXTRA_FOR_KNOWN : MAX_TOTAL;
-    if (ofPlace >= MAX_PER_PLACE || this.#admittedInAll >= maxTotal) return undefined;
-    this.#count(name, 1);
-    return work().finally(() => this.#count(name, -1));
+  admit<T>({ name, isKnown, address = name }: Place, work: () => Promise<T>): Promise<T> | undefined {
+    const site = `site ${address.split(':', GROUPS_OF_SITE).join(':')}`;
+    const ofAll = isKnown ? MAX_TOTAL + EXTRA_FOR_KNOWN : MAX_TOTAL;
+    const limits = Object.entries({ [name]: MAX_PER_PLACE, [site]: MAX_PER_SITE, [ALL]: ofAll });
+    if (limits.some(([of, most]) => (this.#admitted.get(of) ?? 0) >= most)) return undefined;
+    for (const [of] of limits) this.#count(of, 1);
+    return work().finally(() => limits.map(([of]) => this.#count(of, -1)));
   }
 
-  #count(name: string, change: 1 | -1): void {
-    const ofPlace = (this.#admitted.get(name) ?? 0) + change;
-    if (ofPlace === 0) this.#admitted.delete(name);
-    else this.#admitted.set(name, ofPlace);
-    this.#admittedInAll += change;
+  #count(of: string, change: 1 | -1): void {
+    const count = (this.#admitted.get(of) ?? 0) + change;
+    if (count === 0) this.#admitted.delete(of);
+    else this.#admitted.set(of, count);
   }
 
   /** Hashes a password for storage. */

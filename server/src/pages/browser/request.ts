@@ -1,6 +1,6 @@
 // A request of a browser, in the form in which all pages get it.
 import { type HttpRequest, type HttpResponse, MAX_BODY_BYTES, pathOf, queryOf } from '@grantd/core';
-import { addressUnit, toHttpRequest } from '@grantd/core/node';
+import { addressUnit, senderOf, toHttpRequest } from '@grantd/core/node';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
@@ -153,6 +153,11 @@ export class Visitors {
     return addressUnit(addressOf(c));
   }
 
+  /** What limits count as one sender: an IPv4 address, or a part of an IPv6 /48. */
+  senderOf(c: PageContext): string {
+    return senderOf(addressOf(c));
+  }
+
   /** The network that a request comes from; `undefined` if that is unknown. */
   networkOf(c: Context): string | undefined {
     return networkOf(addressOf(c));
@@ -164,7 +169,7 @@ export class Visitors {
       const browser = person && (await this.#needs.knownBrowsers.nameOf(c, person.subject));
       return browser === undefined
         ? { name: this.unitOf(c), isKnown: false }
-        : { name: `browser ${browser}`, isKnown: true };
+        : { name: `browser ${browser}`, isKnown: true, address: this.unitOf(c) };
     };
   }
 

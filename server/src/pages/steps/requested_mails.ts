@@ -15,6 +15,12 @@ interface Needs {
 const MAILS_OF_PLACE = { attempts: 30, windowMs: 60 * 60 * 1000 };
 
 /**
+ * Maximum emails that all places of one sender may ask for in an hour. Anyone can have an IPv6 /48 with thousands of places,
+ * and the emails that they ask for delay those of others (ADR 229).
+ */
+const MAILS_OF_SENDER = { attempts: 100, windowMs: 60 * 60 * 1000 };
+
+/**
  * Maximum emails for one name: asked for at one place, and at all unknown ones. With links, the time is that of the links,
  * so that a user whom strangers have used up the emails of still has a link that works.
  */
@@ -53,6 +59,7 @@ export async function admitMail(
     most: { attempts: MAILS_OF_NAME.atPlace, windowMs },
   };
   const ofAddress = { name: `mail ${purpose} from`, place: address, most: MAILS_OF_PLACE };
+  const ofSender = { ...ofAddress, place: needs.visitors.senderOf(c), most: MAILS_OF_SENDER };
   // What was typed may look like a place.
   const inAll = {
     name: `mail ${purpose} to`,
@@ -60,10 +67,12 @@ export async function admitMail(
     most: { attempts: MAILS_OF_NAME.inAll, windowMs },
   };
   // The codes of a user are counted when they are due (ADR 159).
-  const ofStrangers = purpose === 'code' ? [ofAddress, atPlace] : [ofAddress, atPlace, inAll];
-  const counts = browser === undefined ? ofStrangers : [atPlace];
+  const ofName = purpose === 'code' ? [atPlace] : [atPlace, inAll];
+  const ofPlace = ofSender.place === address ? [ofAddress] : [ofAddress, ofSender];
+  const counts = browser === undefined ? [...ofPlace, ...ofName] : [atPlace];
   const reached = await needs.signInParts.limits.begin(...counts);
-  if (reached?.count === ofAddress) return { secondsToWait: reached.secondsToWait };
+  if (reached !== undefined && ofPlace.includes(reached.count))
+    return { secondsToWait: reached.secondsToWait };
   return { isSent: reached === undefined, knownBrowser: browser };
 }
 
