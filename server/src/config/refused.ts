@@ -1,3 +1,5 @@
+import { type SaidIn, sentenceIn } from './said.ts';
+
 /** A setting is invalid. The message names it as the user wrote it and says what was expected. */
 export class ConfigurationRefused extends Error {
   override readonly name = 'ConfigurationRefused';
@@ -20,21 +22,15 @@ export const FILE_PROBLEMS = {
   file_unwritable: (path: string, error: string) => `the file ${path} cannot be written (${error})`,
 };
 
-type FileProblems = typeof FILE_PROBLEMS;
-
 /** A code, and what its sentence names. */
-export type FileProblem = {
-  [Code in keyof FileProblems]: readonly [code: Code, ...names: Parameters<FileProblems[Code]>];
-}[keyof FileProblems];
+export type FileProblem = SaidIn<typeof FILE_PROBLEMS>;
 
 /** A file cannot be changed. */
 export class FileRefused extends Refused {
   readonly said: FileProblem;
 
   constructor(said: FileProblem, options?: ErrorOptions) {
-    const [code, ...names] = said;
-    const say = FILE_PROBLEMS[code] as (...names: readonly string[]) => string;
-    super(`${say(...names)}.`, options);
+    super(`${sentenceIn(FILE_PROBLEMS, said)}.`, options);
     this.said = said;
   }
 }
