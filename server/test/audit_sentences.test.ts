@@ -25,7 +25,7 @@ function event(type: EventType, facts: Partial<AuditEventView> = {}): AuditEvent
 }
 
 async function said(of: AuditEventView, language = 'en', names: typeof NAMES = NAMES): Promise<string> {
-  const view = { base: '/console', names, nowMs: 0 };
+  const view = { base: '/console', names, nowMs: 0, adminGroup: 'admins' };
   return String(await sentenceOf(of, view, textsIn(language)));
 }
 
@@ -111,6 +111,23 @@ describe('sentences about events', () => {
         [
           'A command on the server added alice to the group a/b',
           'Ein Befehl auf dem Server hat alice in die Gruppe a/b aufgenommen',
+        ],
+      ],
+      [
+        event('group_member_added', {
+          ...{ actor: 'console:sub-root', target: 'admins/sub-alice', subject: 'sub-alice' },
+          address: '203.0.113.7',
+        }),
+        [
+          'root made alice an administrator (group admins) from 203.0.113.7',
+          'root hat von 203.0.113.7 aus alice zum Administrator ernannt (Gruppe admins)',
+        ],
+      ],
+      [
+        event('group_member_removed', { target: 'admins/sub-alice', subject: 'sub-alice' }),
+        [
+          'A command on the server removed alice from the administrators (group admins)',
+          'Ein Befehl auf dem Server hat alice als Administrator abgesetzt (Gruppe admins)',
         ],
       ],
       [

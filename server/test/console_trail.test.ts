@@ -219,9 +219,9 @@ test('an act is one row that names first what matters most, and leads to all of 
   const { groups, importedPeople, storage } = set.instance;
   await groups.add({ name: 'crew', description: '' }, Date.now());
   const { subject } = await set.addUser('root');
-  const cause = { actor: `console:${subject}`, requestId: 'import01-2a-0', address: '192.0.2.9' } as const;
-  const imports = (from: number, count: number, others: readonly string[] = []) =>
-    within(cause, () =>
+  const cause = { actor: `console:${subject}` as const, requestId: 'import01-2a-0', address: '192.0.2.9' };
+  const imports = (from: number, count: number, others: readonly string[] = [], by = cause) =>
+    within(by, () =>
       importedPeople.add(
         Array.from({ length: count }, (_, at) => ({
           ...{ name: `imported-${from + at}`, subject: `sub-${from + at}`, passwordHash: '', claims: {} },
@@ -246,7 +246,7 @@ test('an act is one row that names first what matters most, and leads to all of 
     const page = await browser.get(`${set.url}${path}`);
     assert.match(
       plain(page),
-      /root added imported-507 to the group admins from 192\.0\.2\.9\. Also: imported 1,500 users and added 1,500 members to groups\. All events of this act/,
+      /root made imported-507 an administrator \(group admins\) from 192\.0\.2\.9\. Also: imported 1,500 users and added 1,500 members to groups\. All events of this act/,
       path,
     );
     const acts = page.html.match(/href="\/console\/audit\?request=import01-2a-0"/g);
@@ -260,6 +260,14 @@ test('an act is one row that names first what matters most, and leads to all of 
   const german = await browser.get(`${set.url}/console/audit?ui_language=de`);
   assert.match(
     plain(german),
-    /root hat von 192\.0\.2\.9 aus imported-507 in die Gruppe admins aufgenommen\. Außerdem: 1\.500 Benutzer importiert und 1\.500 Mitglieder in Gruppen aufgenommen\. Alle Ereignisse dieses Vorgangs/,
+    /root hat von 192\.0\.2\.9 aus imported-507 zum Administrator ernannt \(Gruppe admins\)\. Außerdem: 1\.500 Benutzer importiert und 1\.500 Mitglieder in Gruppen aufgenommen\. Alle Ereignisse dieses Vorgangs/,
   );
+  const second = { ...cause, requestId: 'import02-2a-0' };
+  for (const from of [2000, 2500]) await imports(from, 500, ['admins'], second);
+  const overview = await browser.get(`${set.url}/console?ui_language=en`);
+  assert.match(
+    plain(overview),
+    /root made 2 administrators, imported 1,000 users and added 1,000 members to groups from 192\.0\.2\.9\. Administrators All events of this act/,
+  );
+  assert.ok(overview.html.includes('href="/console/users?group=admins">Administrators</a>'));
 });

@@ -380,7 +380,8 @@ async function outdated(
   const { items } = await visit.call('listAudit', { limit: 1, ...(target !== undefined && { target }) });
   const { console: parts, session, setting, view } = visit;
   const names = await namesOf(parts.partsOf(session.person.subject), identifiersIn(items));
-  const latest = items.map((event) => sentenceOf(event, { ...view, names }, textsIn(setting.language)))[0];
+  const saying = { ...view, names, adminGroup: parts.adminGroup };
+  const latest = items.map((event) => sentenceOf(event, saying, textsIn(setting.language)))[0];
   const others = { ...merged.others, ...(latest !== undefined && { latest }) };
   return { typed: merged.typed, status: 409, others, hasOwn };
 }

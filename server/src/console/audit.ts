@@ -124,14 +124,14 @@ async function isUser({ call }: Visit, typed: string): Promise<boolean> {
 
 /** What sentences about events need. @param subject of another user to name */
 export async function saying(
-  { console: { pages, partsOf }, session }: Visit,
+  { console: { pages, partsOf, adminGroup }, session }: Visit,
   events: readonly AuditEventView[],
   subject = '',
-): Promise<Pick<AuditView, 'names' | 'nowMs'>> {
+): Promise<Pick<AuditView, 'names' | 'nowMs' | 'adminGroup'>> {
   const { subjects, ...others } = identifiersIn(events);
   const named = { ...others, subjects: subject === '' ? subjects : [...subjects, subject] };
   const names = await namesOf(partsOf(session.person.subject), named);
-  return { names, nowMs: pages.clock() };
+  return { names, nowMs: pages.clock(), adminGroup };
 }
 
 /** @throws {OperationRefused} there is no such event, or no longer */

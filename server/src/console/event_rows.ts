@@ -245,7 +245,12 @@ function saidOf({ event, kinds, ...row }: EventRow, view: SentenceView, texts: T
   const did = isNamed ? sentence : sentenceOfAct(event, countsOf(kinds, texts), view, texts);
   const also = isNamed && others.length > 0 ? ` ${events.also(countsOf(others, texts))}` : '';
   const continues = row.continues === true ? ` ${words.actContinues}` : '';
-  return html`${did}.${also}${continues}${linked(words.allOfAct)}${isNamed ? reason : ''}`;
+  // Its events are too many to look for the users whom the row does not name.
+  const administrators =
+    !isNamed && kinds[0].kind === 'administrator_made'
+      ? html` <a href="${urlOf(view.base, 'users', { group: view.adminGroup })}">${texts.console.badges.administrators}</a>`
+      : '';
+  return html`${did}.${also}${continues}${administrators}${linked(words.allOfAct)}${isNamed ? reason : ''}`;
 }
 
 function countsOf(kinds: readonly KindCount[], { console: { events }, formats }: Texts): string {

@@ -80,6 +80,7 @@ export async function showOverview(visit: Visit): Promise<Response> {
       ...since,
       keys,
       nowMs,
+      adminGroup: parts.adminGroup,
       issuer: parts.issuer,
     },
     names: await namesOf(admin, { ...mentioned, clientIds: [...refused, ...clientIds] }),

@@ -13,6 +13,8 @@ import { ago, clientLink, groupLink, identifier, type NamingView, userLink } fro
 /** What sentences need besides names. */
 export interface SentenceView extends NamingView {
   readonly nowMs: number;
+  /** Its members are the administrators. */
+  readonly adminGroup: string;
 }
 
 /** Who acted, as the member `actor` of an event says. */
@@ -353,6 +355,16 @@ export function isReuse(event: Event): boolean {
   return endingReasonOf(event)?.endsWith('_reused') === true;
 }
 
+/** Whether an event makes a user an administrator, or ends that. */
+function administratorKind(
+  { type, target, subject }: Event,
+  adminGroup: string,
+): 'administrator_made' | 'administrator_removed' | undefined {
+  if (subject === undefined || target !== `${adminGroup}/${subject}`) return undefined;
+  if (type === 'group_member_added') return 'administrator_made';
+  return type === 'group_member_removed' ? 'administrator_removed' : undefined;
+}
+
 /** An event as a sentence, with links to the user, client or group that it names. */
 export function sentenceOf(event: Event, view: SentenceView, texts: Texts): Html {
   const { sentences, ownSentences, from } = texts.console.events;
@@ -368,7 +380,12 @@ export function sentenceOf(event: Event, view: SentenceView, texts: Texts): Html
   const followsChange = event.type.startsWith('session_') && other !== NOTHING;
   const ownSentence = isOwn(actor, event) && !followsChange ? own[event.type] : undefined;
   return ownSentence === undefined
-    ? sentences[event.type](actorShown(actor, view, texts), it, begin, end)
+    ? sentences[administratorKind(event, view.adminGroup) ?? event.type](
+        actorShown(actor, view, texts),
+        it,
+        begin,
+        end,
+      )
     : ownSentence(actor.by === 'registration' ? it : actorShown(actor, view, texts), it, begin, end);
 }
 

@@ -784,6 +784,7 @@ const CONSOLE_TOKEN = { ...EXCHANGED_TOKEN, family_id: 'b5r0sYqmJ8Y2nDq6nL6kJw',
 /** Names of users and clients that pages of the console know. */
 const KNOWN = {
   nowMs: NOW_MS,
+  adminGroup: 'admins',
   names: {
     user: (subject: string) =>
       new Map([

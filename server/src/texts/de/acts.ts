@@ -209,7 +209,7 @@ export const ACTS: typeof en.ACTS = {
     },
     rotate_secret: {
       title: (name) => `Neues Geheimnis für ${name}`,
-      text: 'Die nächste Seite zeigt das neue Geheimnis einmal. Das alte gilt noch eine Weile. Eine Anwendung hat höchstens zwei gültige Geheimnisse, ein noch älteres endet deshalb sofort.',
+      text: 'Die nächste Seite zeigt das neue Geheimnis einmal. Das alte gilt noch einen Tag. Wenn es bekannt geworden ist, geben Sie 0 ein, und wählen Sie danach auf der Seite der Anwendung „Alle Token widerrufen“: Ihre Token gelten sonst weiter. Eine Anwendung hat höchstens zwei gültige Geheimnisse, ein noch älteres endet deshalb sofort.',
       yes: 'Geheimnis erneuern',
     },
     disable: {

@@ -50,6 +50,10 @@ export const EVENTS: typeof en.EVENTS = {
       html`${actor} hat${from} ${user} in die Gruppe ${group} aufgenommen`,
     group_member_removed: (actor, user, from, group) =>
       html`${actor} hat${from} ${user} aus der Gruppe ${group} entfernt`,
+    administrator_made: (actor, user, from, group) =>
+      html`${actor} hat${from} ${user} zum Administrator ernannt (Gruppe ${group})`,
+    administrator_removed: (actor, user, from, group) =>
+      html`${actor} hat${from} ${user} als Administrator abgesetzt (Gruppe ${group})`,
     documents_denied: (actor, rule, from) =>
       html`${actor} hat${from} die Metadaten-Dokumente von ${rule} ausgeschlossen`,
     documents_allowed: (actor, rule, from) =>

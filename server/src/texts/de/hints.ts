@@ -17,7 +17,8 @@ export const HINTS: typeof en.HINTS = {
   apis: 'Die APIs, für die die Anwendung Zugriffstoken bekommt.',
   resource: 'Der Empfänger (aud) ihrer Zugriffstoken, etwa https://api.example.com.',
   api_scopes: 'Die Berechtigungen (Scopes), die zu dieser API gehören.',
-  overlap: 'Wie lange beide Geheimnisse gelten. Ohne Angabe ein Tag, höchstens 90 Tage.',
+  overlap:
+    'Wie lange beide Geheimnisse gelten. Mit 0 endet das alte sofort. Ohne Angabe ein Tag (86400), höchstens 90 Tage (7776000).',
   generate:
     'Für Server, deren Geheimnis eine Option ist: zeigt einmal ein neues Geheimnis und ändert nichts.',
   reason: 'Das Protokoll hält ihn fest.',

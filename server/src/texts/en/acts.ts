@@ -212,7 +212,7 @@ export const ACTS = {
     },
     rotate_secret: {
       title: (name: string) => `Give ${name} a new secret`,
-      text: 'The next page shows the new secret once. The old one still works for a while. A client has two working secrets at most, so an even older one ends at once.',
+      text: 'The next page shows the new secret once. The old one still works for a day. If it has leaked, type 0, and then choose Revoke all tokens on the page of the client: its tokens stay valid otherwise. A client has two working secrets at most, so an even older one ends at once.',
       yes: 'Rotate secret',
     },
     disable: {

@@ -32,7 +32,7 @@ type OwnType = Extract<
   `person${string}` | `session_${string}` | `client_${string}` | `consent_${string}`
 >;
 
-const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
+const SENTENCES: Readonly<Record<CountedKind, EventSentence>> = {
   client_added: (actor, client, from) => html`${actor} added the client ${client}${from}`,
   client_changed: (actor, client, from) => html`${actor} changed the client ${client}${from}`,
   client_secret_rotated: (actor, client, from) =>
@@ -70,6 +70,10 @@ const SENTENCES: Readonly<Record<EventType, EventSentence>> = {
   group_member_added: (actor, user, from, group) => html`${actor} added ${user} to the group ${group}${from}`,
   group_member_removed: (actor, user, from, group) =>
     html`${actor} removed ${user} from the group ${group}${from}`,
+  administrator_made: (actor, user, from, group) =>
+    html`${actor} made ${user} an administrator (group ${group})${from}`,
+  administrator_removed: (actor, user, from, group) =>
+    html`${actor} removed ${user} from the administrators (group ${group})${from}`,
   scope_texts_changed: (actor, scope, from) => html`${actor} changed the texts of the scope ${scope}${from}`,
   documents_denied: (actor, rule, from) => html`${actor} denied the client documents of ${rule}${from}`,
   documents_allowed: (actor, rule, from) =>

@@ -17,7 +17,8 @@ const OWN = {
   apis: 'The APIs for which the client gets access tokens.',
   resource: 'The audience of its access tokens, such as https://api.example.com.',
   api_scopes: 'The scopes that belong to this API.',
-  overlap: 'How long both secrets work. By default one day, at most 90 days.',
+  overlap:
+    'How long both secrets work. With 0, the old one ends at once. By default one day (86400), at most 90 days (7776000).',
   generate: 'For servers whose secret is an option: shows a new secret once, and changes nothing.',
   reason: 'The audit trail records it.',
   issued_before: 'A time such as 2026-01-31 12:00 (UTC), not in the future.',
