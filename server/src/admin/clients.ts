@@ -307,13 +307,13 @@ with a secret after the change, and has none, the command generates one and prin
     },
     async prepare(parts, input) {
       const { before, members, changed } = await changedClient(parts, input);
+      parts.caller.requireClient(changed);
       const { apis, allowed_groups: groups } = changed.metadata ?? {};
       const { apis: apisBefore, allowed_groups: groupsBefore } = before.metadata ?? {};
       await requireEachFits([
         () => requireKnownGroups(parts, groups, groupsBefore),
         () => requireKnownApis(parts, apis, apisBefore),
       ]);
-      parts.caller.requireClient(changed);
       const kept = hasSecret(changed.metadata) ? usableSecrets(changed.metadata, before.secrets) : [];
       const secret = kept === undefined ? await secretFor(parts, undefined, changed) : undefined;
       const secrets = secret ? [secret.stored] : kept;

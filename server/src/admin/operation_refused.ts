@@ -181,7 +181,7 @@ export function requireEach(checks: Checks): void {
 /** Checks of values against what is stored. They do not depend on each other. */
 export type StoredChecks = readonly (() => Promise<void>)[];
 
-/** @throws {OperationRefused} with every conflict that the checks find. Another refusal comes before all conflicts */
+/** @throws {OperationRefused} with every conflict that the checks find. Another refusal comes before all conflicts (ADR 227) */
 export async function requireEachFits(checks: StoredChecks): Promise<void> {
   const found: OperationRefused[] = [];
   for (const check of checks)
