@@ -126,6 +126,14 @@ describe('files in the console', () => {
     );
     assert.equal([...plan.html.matchAll(/<p>Line \d/g)].length, 100);
     assert.match(plan.html, /And 4 more\./);
+    // What lines have in common comes before them.
+    const [before = ''] = plan.html.split('<details><summary>Line by line</summary>');
+    assert.match(before, /<li>103 × <bdi>groups: /);
+    assert.match(before, /<li>1 × <bdi>groups: there is no group gone/);
+    assert.doesNotMatch(before, /<p>Line \d/);
+    const alone = await check(lines(stored));
+    assert.match(alone.html, /<p>Line 1 /);
+    assert.doesNotMatch(alone.html, /Line by line| × /);
 
     await ada.get(at('/console/import?ui_language=de'));
     const leaving = { username: 'lea', claims: { birthdate: 'today', acr: '1' } };
@@ -427,6 +435,10 @@ clients:
     assert.ok(unescaped(imported.html).includes(MAKES), imported.html);
     assert.match(imported.html, RED);
     assert.doesNotMatch((await check(users)).html, /class="final"/);
+    const zoe = lines({ username: 'zoe', groups: ['admins'] });
+    const done = await ada.submit(await check(zoe, { allow_administrators: 'yes' }), { do: 'run' });
+    assert.match(done.html, /The import is done/);
+    assert.equal(counts(done)['New administrators'], '1 user: <bdi>zoe</bdi>');
   });
 
   test('pruning names what is removed, and the button is red', async () => {

@@ -5,22 +5,23 @@ import type { IMPORT_FAULTS, ImportFault } from '../people/import_faults.ts';
 /** Kinds that a command or a page shows. */
 const MAX_KINDS = 20;
 
-/** Something that an import left out of lines. */
+/** Something that an import left out of lines, or for which it refused them. */
 export interface LeftOutKind {
   /** Of the first line. What differs from user to user is in parentheses in each sentence. */
   readonly fault: ImportFault;
   users: number;
 }
 
-/** Counts what an import left out, by kind. */
+/** Counts what an import left out, or why it refused lines, by kind. */
 export class LeftOut {
   readonly #byKind = new Map<string, LeftOutKind>();
-  /** Users of whom something was left out. */
+  /** Users with anything of it. */
   users = 0;
 
-  count({ warnings = [] }: Pick<LineReport, 'warnings'>): void {
-    if (warnings.length > 0) this.users += 1;
-    const kinds = new Map(warnings.map((fault) => [withoutDetails(String(fault)), fault]));
+  /** @param faults of one line */
+  count(faults: LineReport['warnings'] = []): void {
+    if (faults.length > 0) this.users += 1;
+    const kinds = new Map(faults.map((fault) => [withoutDetails(String(fault)), fault]));
     for (const [kind, fault] of kinds) {
       const known = this.#byKind.get(kind);
       if (known === undefined) this.#byKind.set(kind, { fault, users: 1 });

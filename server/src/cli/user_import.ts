@@ -189,7 +189,7 @@ async function importPeople(parts: AdministrationParts, wish: ImportWish): Promi
     added.count(one, read);
     [lines, lastLine] = [lines + 1, Math.max(lastLine, one.line)];
     report?.write(`${JSON.stringify(one)}\n`);
-    leftOut.count(one);
+    leftOut.count(one.warnings);
     if (one.reasons !== undefined && report === undefined && printed++ < MAX_PRINTED) {
       endProgress();
       console.error(

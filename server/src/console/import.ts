@@ -96,6 +96,8 @@ interface ImportShown {
   readonly added: readonly AddedUser[];
   /** The first lines that were refused. */
   readonly refused: readonly LineReport[];
+  /** Why all refused lines were refused. */
+  readonly refusals: LeftOut['kinds'];
   readonly leftOut: LeftOut['kinds'];
   /** Why the file was not read to its end. */
   readonly stopped?: ImportFaultSaid;
@@ -219,13 +221,15 @@ async function lines(
     firebaseHash: readFirebaseHash(firebaseHash),
   };
   const calls = inProcess({ ...parts.partsOf(session.person.subject), requireCaller });
-  const [counts, leftOut, digest] = [new ImportCounts(), new LeftOut(), createHash('sha256')];
+  const [counts, digest] = [new ImportCounts(), createHash('sha256')];
+  const [refusals, leftOut] = [new LeftOut(), new LeftOut()];
   const added = new AddedUsers();
   const all: LineReport[] = [];
   const onLine = ({ subject: _, ...line }: LineReport, read?: ImportLine) => {
     counts.count(line);
     added.count(line, read);
-    leftOut.count(line);
+    refusals.count(line.reasons);
+    leftOut.count(line.warnings);
     all.push(line);
   };
   let stopped: ImportFaultSaid | undefined;
@@ -247,6 +251,7 @@ async function lines(
     ...optional('administrators', counts.administrators),
     added: added.first,
     refused: report.filter(({ reasons }) => reasons !== undefined).slice(0, MAX_SHOWN),
+    refusals: refusals.kinds,
     leftOut: leftOut.kinds,
     ...(stopped !== undefined && { stopped }),
     ...{ digest: digest.update(String(stopped)).digest('base64url'), report },
@@ -393,7 +398,7 @@ export function importedPage({ done, hasReport, ...view }: ImportedView, setting
   return consoleFrame(view, setting, {
     title: words.import.done,
     body: html`<p>${hasReport ? words.import.doneText : words.import.doneWhole}</p>
-${outcomes(done, texts)}
+${administratorsShown(done.administrators, texts)}${outcomes(done, texts)}
 <p class="actions">${hasReport ? html`<a id="import-report" class="button" href="${view.base}/import.jsonl">${words.import.report}</a>` : ''}<a id="import-again" class="button" href="${urlOf(view.base, 'import')}">${words.again}</a></p>`,
   });
 }
@@ -426,11 +431,10 @@ function addedShown({ added, counts }: ImportShown, texts: Texts): Html {
 }
 
 function outcomes(shown: ImportShown, texts: Texts): Html {
-  const { counts, refused, leftOut, stopped } = shown;
+  const { counts, leftOut, stopped } = shown;
   const { files: words } = texts.console;
   const count = (name: keyof typeof counts) =>
     [words.import.outcomes[name], texts.formats.number(counts[name])] as const;
-  const more = counts.failed + counts.exists - refused.length;
   return html`${stopped === undefined ? '' : html`<p class="problem">${icon('alert')}<span><bdi>${wholeSentenceIn(words.faults, stopped)}</bdi></span></p>\n`}${termList(
     (['imported', 'updated', 'unchanged', 'skipped', 'exists', 'failed'] as const).map(count),
   )}${addedShown(shown, texts)}${
@@ -439,20 +443,41 @@ function outcomes(shown: ImportShown, texts: Texts): Html {
       : section(
           'left-out',
           words.import.leftOut,
-          html`<ul class="bullets">
-${leftOut.first.map((kind) => html`<li>${texts.console.countOf.users(kind.users, texts.formats.number(kind.users))}: <bdi>${leftOutSentence(kind, words.faults)}</bdi></li>\n`)}</ul>${leftOut.more > 0 ? html`<p class="note">${words.more(texts.formats.number(leftOut.more))}</p>` : ''}`,
+          kindsShown(
+            leftOut,
+            (users) => `${texts.console.countOf.users(users, texts.formats.number(users))}:`,
+            texts,
+          ),
         )
-  }${
-    refused.length === 0
-      ? ''
-      : section(
-          'refused',
-          words.import.refused,
-          html`<ul class="rows" role="list">
+  }${refusedShown(shown, texts)}`;
+}
+
+/** The refused lines. If they have reasons in common, these come first. */
+function refusedShown({ counts, refused, refusals }: ImportShown, texts: Texts): Html {
+  const { files: words } = texts.console;
+  const { formats } = texts;
+  if (refused.length === 0) return html``;
+  const more = counts.failed + counts.exists - refused.length;
+  const lines = html`<ul class="rows" role="list">
 ${refused.map(
   ({ line, username, reasons = [] }) =>
-    html`<li><p>${words.line(texts.formats.number(line))}${username === undefined ? '' : html` <bdi>${username}</bdi>`}</p>${reasons.map(({ said }) => html`<p class="detail"><bdi>${wholeSentenceIn(words.faults, said)}</bdi></p>`)}</li>\n`,
-)}</ul>${more > 0 ? html`<p class="note">${words.more(texts.formats.number(more))}</p>` : ''}`,
-        )
-  }`;
+    html`<li><p>${words.line(formats.number(line))}${username === undefined ? '' : html` <bdi>${username}</bdi>`}</p>${reasons.map(({ said }) => html`<p class="detail"><bdi>${wholeSentenceIn(words.faults, said)}</bdi></p>`)}</li>\n`,
+)}</ul>${more > 0 ? html`<p class="note">${words.more(formats.number(more))}</p>` : ''}`;
+  const isRepeated = refusals.first.some(({ users }) => users > 1);
+  return section(
+    'refused',
+    words.import.refused,
+    isRepeated
+      ? html`${kindsShown(refusals, (count) => `${formats.number(count)} ×`, texts)}
+<details><summary>${words.import.eachLine}</summary>
+${lines}
+</details>`
+      : lines,
+  );
+}
+
+function kindsShown(kinds: LeftOut['kinds'], counted: (count: number) => string, texts: Texts): Html {
+  const { files: words } = texts.console;
+  return html`<ul class="bullets">
+${kinds.first.map((kind) => html`<li>${counted(kind.users)} <bdi>${leftOutSentence(kind, words.faults)}</bdi></li>\n`)}</ul>${kinds.more > 0 ? html`<p class="note">${words.more(texts.formats.number(kinds.more))}</p>` : ''}`;
 }

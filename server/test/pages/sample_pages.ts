@@ -626,6 +626,13 @@ const IMPORTED = {
     { username: 'ada', email: 'ada@example.com', groups: ['staff'] },
     { username: 'bob', groups: [] },
   ],
+  refusals: {
+    first: [
+      { fault: new ImportFault('no_group', 'x'), users: 30 },
+      { fault: new ImportFault('created_at'), users: 1 },
+    ],
+    more: 0,
+  },
   leftOut: { first: [{ fault: new ImportFault('credential_left_out', 'webauthn'), users: 312 }], more: 0 },
   administrators: { become: { count: 1, usernames: ['dora'] } },
 };
@@ -1662,6 +1669,7 @@ const SAMPLES: readonly Sample[] = [
         counts: { ...IMPORTED.counts, imported: 0, updated: 0 },
         added: [],
         refused: [],
+        refusals: { first: [], more: 0 },
         leftOut: { first: [], more: 0 },
         digest: 'Zm9v',
       },

@@ -190,6 +190,7 @@ export const FILES: typeof en.FILES = {
     report: 'Bericht herunterladen',
     leftOut: 'Weggelassen',
     refused: 'Abgelehnte Zeilen',
+    eachLine: 'Zeile für Zeile',
     outcomes: {
       imported: 'Angelegt',
       updated: 'Geändert',

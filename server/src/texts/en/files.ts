@@ -67,6 +67,7 @@ export const FILES = {
     report: 'Download the report',
     leftOut: 'Left out',
     refused: 'Refused lines',
+    eachLine: 'Line by line',
     outcomes: {
       imported: 'Added',
       updated: 'Changed',
