@@ -147,6 +147,7 @@ export const CONSOLE_STYLE = `${FRAME}
 .charts thead th { color: var(--muted); }
 .charts td { white-space: nowrap; }
 .charts .why { display: none; color: var(--muted); }
+@media (max-width: 47.99rem) { .charts thead th:not(:first-child) { width: 1px; } }
 @media (min-width: 64rem) { .charts .why { display: block; } }
 .swatch { position: absolute; top: .75rem; left: 0; width: 1.125rem; border-top: 3px solid; }
 ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} var(--chart-${index + 1}); }`).join('\n')}
