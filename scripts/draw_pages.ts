@@ -15,6 +15,9 @@ import { samplePages } from '../server/test/pages/sample_pages.ts';
 const SITE = 'https://pages.test';
 const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } };
 
+/** A picture of the documentation ends there. Only the audit trail is longer. Pixels */
+const LONGEST = { phone: 5200, desktop: 3400 };
+
 /** The pictures in docs/sign_in.md, branding.md, self_service.md, passkeys.md, providers.md and console.md. */
 const DOCUMENTED = [
   'sign_in',
@@ -142,7 +145,10 @@ try {
       });
       for (const name of pages.keys()) {
         await tab.goto(`${SITE}/${name}`);
-        await tab.screenshot({ path: pictureOf(name, size, colorScheme), fullPage: true });
+        const whole = await tab.evaluate(() => document.documentElement.scrollHeight);
+        const height = positionals.length > 0 ? whole : Math.min(whole, LONGEST[size]);
+        const clip = { x: 0, y: 0, width: viewport.width, height };
+        await tab.screenshot({ path: pictureOf(name, size, colorScheme), fullPage: true, clip });
       }
       if (drawsSheets) await drawSheet(person, size, colorScheme);
       await person.close();

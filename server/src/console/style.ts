@@ -16,7 +16,7 @@ function cardsOf(table: string): string {
   return `
   ${table}, ${table} :is(tbody, tr, th, td) { display: block; }
   ${table} thead { display: block; }
-  ${table} td:has(#pick-all) { display: flex; align-items: center; gap: .75rem; width: auto; }
+  ${table} td:has(#pick-all) { display: flex; flex: 1 0 100%; align-items: center; gap: .75rem; width: auto; }
   ${table} #pick-all:not([hidden]) + label { position: static; width: auto; height: auto; margin: 0; clip-path: none; font-weight: 400; }
   ${table} thead tr { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.25rem; }
   ${table} thead tr:not(:has(a, input)), ${table} thead th:not(:has(a)) { display: none; }
@@ -142,12 +142,13 @@ export const CONSOLE_STYLE = `${FRAME}
 .wide .charts > section { min-width: 0; margin-top: 0; }
 .plot { height: 160px; margin: .5rem 0; overflow: hidden; }
 .charts table { width: 100%; border-collapse: collapse; font-size: .8125rem; }
-.charts :is(th, td) { padding: .25rem 0 .25rem .375rem; text-align: right; font-weight: 400; font-variant-numeric: tabular-nums; border-bottom: 1px solid var(--line); }
+.charts :is(th, td) { padding: .25rem 0 .25rem .75rem; text-align: right; font-weight: 400; font-variant-numeric: tabular-nums; border-bottom: 1px solid var(--line); }
 .charts th:first-child { position: relative; padding-left: 1.5rem; text-align: left; }
 .charts thead th { color: var(--muted); }
 .charts td { white-space: nowrap; }
 .charts .why { display: none; color: var(--muted); }
 @media (max-width: 47.99rem) { .charts thead th:not(:first-child) { width: 1px; } }
+@media (max-width: 24rem) { .charts :is(th, td):not(:first-child) { padding-left: .375rem; } }
 @media (min-width: 64rem) { .charts .why { display: block; } }
 .swatch { position: absolute; top: .75rem; left: 0; width: 1.125rem; border-top: 3px solid; }
 ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} var(--chart-${index + 1}); }`).join('\n')}
@@ -194,7 +195,7 @@ html:has(input[name=picked]:checked) { scroll-padding-bottom: 7rem; }
 .data [aria-sort] a::after { content: ''; display: inline-block; margin-left: .375rem; vertical-align: middle; border: .25rem solid transparent; border-top-width: 0; border-bottom-color: currentColor; }
 .data [aria-sort=descending] a::after { rotate: 180deg; }
 .data .codes { margin: 0; }
-.data .detail { font-weight: 400; }
+.data :is(.detail, .reason) { font-weight: 400; }
 .data input[type=checkbox] { display: block; width: 1.5rem; min-height: 1.5rem; margin: 0; accent-color: var(--brand); }
 .data input[hidden], .data input[hidden] + label { display: none; }
 .data :is(.pick, thead td) { width: 2.25rem; padding-left: 0; }

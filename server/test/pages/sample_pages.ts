@@ -832,7 +832,7 @@ const ISSUED: AuditEventView = {
 
 /** One event of each type, and what they seldom have. */
 const AUDIT_EVENTS: readonly AuditEventView[] = EVENT_TYPES.map((type, at) => ({
-  ...{ number: 100 - at, at: new Date(NOW_MS - at * HOUR_MS).toISOString(), type },
+  ...{ number: 1000 - 2 * at, at: new Date(NOW_MS - at * HOUR_MS).toISOString(), type },
   ...{ target: at % 3 === 0 ? 'photos/web' : 'xT2a9', subject: 'xT2a9', client_id: 'photos/web' },
   ...{ actor: ['cli', 'console:xT2a1', 'api:orders/xT2a1', 'user:xT2a9'][at % 4] ?? 'server' },
   ...(at % 2 === 0 && { address: '2001:db8:85a3:8d3:1319:8a2e:370:7348' }),
@@ -847,7 +847,7 @@ const OF_IMPORT = [
 
 /** Rows of several events: an import, one that also adds an administrator, and failures of one user. */
 const FOLDED_ROWS: readonly EventRow[] = AUDIT_EVENTS.flatMap((single): readonly EventRow[] => {
-  const event = { ...single, number: single.number + 1000 };
+  const event = { ...single, number: single.number - 1 };
   switch (event.type) {
     case 'people_imported':
       return [{ ...FOLDED, event, kinds: OF_IMPORT }];
@@ -861,11 +861,26 @@ const FOLDED_ROWS: readonly EventRow[] = AUDIT_EVENTS.flatMap((single): readonly
         },
       ];
     case 'sign_in_failed':
-      return [{ event, kinds: [{ kind: event.type, count: 12 }], sinceAt: EPOCH, filter: { user: 'xT2a9' } }];
+      return [
+        {
+          event,
+          kinds: [{ kind: event.type, count: 12 }],
+          sinceAt: hourBefore(event),
+          filter: { user: 'xT2a9' },
+        },
+      ];
     default:
       return [];
   }
 });
+
+function hourBefore({ at }: AuditEventView): string {
+  return new Date(Date.parse(at) - HOUR_MS).toISOString();
+}
+
+function newestFirst(rows: readonly EventRow[]): readonly EventRow[] {
+  return rows.toSorted((one, other) => other.event.number - one.event.number);
+}
 
 const SAMPLES: readonly Sample[] = [
   sample('sign_in', signInPage, SIGN_IN),
@@ -1179,7 +1194,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('console', consolePage, {
     ...{ ...CONSOLE, ...KNOWN, current: 'overview', troubles: [], topics: ['database', 'clock', 'requests'] },
-    ...{ changes: [...FOLDED_ROWS, ...singleRows(AUDIT_EVENTS.slice(0, 1))], allChanges: 4 },
+    ...{ changes: newestFirst([...FOLDED_ROWS, ...singleRows(AUDIT_EVENTS.slice(0, 1))]), allChanges: 4 },
     issuer: 'https://login.example.com',
     keys: CONSOLE_KEYS,
     isShared: true,
@@ -1779,7 +1794,7 @@ const SAMPLES: readonly Sample[] = [
       ...{ type: 'group_added', changes: '', operators: '', user: '', client: '', actor: '' },
       ...{ target: 'staff', address: '', request: '', range: '', since: '2026-01-31 12:00', until: '' },
     },
-    rows: [...FOLDED_ROWS, ...singleRows(AUDIT_EVENTS)],
+    rows: newestFirst([...FOLDED_ROWS, ...singleRows(AUDIT_EVENTS)]),
     pages: { first: '/console/audit', previous: '/console/audit?cursor=a', next: '/console/audit?cursor=b' },
   }),
   sample('console_event', eventPage, {
