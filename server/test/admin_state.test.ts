@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import { hasResource } from '@grantd/core';
+import { resourceFinder } from '../src/admin/client_plan.ts';
 import { readDesiredState } from '../src/admin/desired_state.ts';
 import { performPlan, planFor } from '../src/admin/state_plan.ts';
 import { localParts } from '../src/cli/local_calls.ts';
@@ -550,4 +552,42 @@ describe('between the plan and its changes', () => {
       /another command has just changed client stopped/,
     );
   });
+});
+
+test('APIs are found among thousands, in each spelling of their URI', () => {
+  const known = [
+    ...Array.from({ length: 3000 }, (_, at) => `https://api.example/${at}`),
+    ...[
+      'https://Mixed.example',
+      'https://slash.example/',
+      'urn:example:api',
+      'app://Host/x',
+      'http://[2001:db8::1]:80/',
+    ],
+  ];
+  const isResource = resourceFinder(known);
+  const cases: readonly (readonly [string, boolean])[] = [
+    ['https://api.example:443/7', true],
+    ['HTTPS://API.example/2999', true],
+    ['https://api.example/7/', false],
+    ['https://api.example/3000', false],
+    ['https://mixed.example:443/', true],
+    ['https://mixed.example:444/', false],
+    ['https://slash.example', true],
+    ['https://slash.example:', true],
+    ['https://slash.example?', false],
+    ['urn:example:api', true],
+    ['urn:example:API', false],
+    ['app://host/x', true],
+    ['app://host/X', false],
+    ['http://[2001:DB8::1]', true],
+  ];
+  for (const [uri, isKnown] of cases) {
+    assert.equal(hasResource(known, uri), isKnown, uri);
+    assert.equal(isResource(uri), isKnown, uri);
+  }
+  const before = process.cpuUsage();
+  for (let at = 0; at < 3000; at += 1) assert.ok(isResource(`https://API.example/${at}`));
+  const { user } = process.cpuUsage(before);
+  assert.ok(user < 2_000_000, `${user} µs`);
 });

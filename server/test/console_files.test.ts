@@ -328,6 +328,32 @@ clients:
     for (const done of twice) assert.match(done.html, /<h1[^>]*>The file is applied/);
   });
 
+  test('thousands of groups that are stored are planned again without a long turn', async () => {
+    const file = `groups:\n${Array.from({ length: 4000 }, (_, at) => `  stored-${at}: {}\n`).join('')}`;
+    const planned = await plan(file);
+    assert.match((await ada.submit(planned, { do: 'apply' })).html, /The file is applied/);
+    const before = process.cpuUsage();
+    assert.match((await plan(file)).html, /Everything is as in the file/);
+    const { user } = process.cpuUsage(before);
+    assert.ok(user < 4_000_000, `${user} µs`);
+  });
+
+  test('a plan for many groups lets other requests in between, however many clients there are', async () => {
+    const client = (at: number) =>
+      `  app-${at}: { redirect_uris: [https://app.example/], token_endpoint_auth_method: none, scope: openid }\n`;
+    const planned = await plan(`clients:\n${Array.from({ length: 600 }, (_, at) => client(at)).join('')}`);
+    assert.match((await ada.submit(planned, { do: 'apply' })).html, /The file is applied/);
+    const picked = Array.from({ length: 200 }, (_, at) => `&picked=stored-${at}`).join('');
+    let turns = 0;
+    const timer = setInterval(() => {
+      turns += 1;
+    }, 1);
+    const asked = await ada.get(at(`/console/groups?ask=bulk&do=remove${picked}`));
+    clearInterval(timer);
+    assert.match(asked.html, /200 groups/);
+    assert.ok(turns >= 15, `${turns} turns`);
+  });
+
   test('a change in between is shown as a new plan, and overwrites nothing', async () => {
     const planned = await plan(FILE.replace('Everyone', 'All'));
     await own.instance.groups.add({ name: 'other', description: '' }, Date.now());

@@ -28,15 +28,16 @@ import { type Warn, Warning } from './warning.ts';
 
 /**
  * Members are added. They are removed only with `prune`, because they may have been added elsewhere on purpose.
+ * @param stored all groups, by the keys of their names
  */
 export async function planGroup(
   parts: PlanParts,
   { name, description, signInPolicy, members }: DesiredGroup,
-  stored: readonly Group[],
+  stored: ReadonlyMap<string, Group>,
   { prune }: Planning,
 ): Promise<Planned | FileProblem[]> {
   const path = ['groups', name];
-  const before = stored.find((group) => nameKey(group.name) === nameKey(name));
+  const before = stored.get(nameKey(name));
   const wanted: Person[] = [];
   const isAnother = before !== undefined && before.name !== name;
   const unknown: FileProblem[] = isAnother ? [{ path, said: ['lookalike_group', before.name] }] : [];

@@ -3,10 +3,11 @@ import { type ClientRecord, isUnchecked } from '@grantd/core';
 import { Refused } from '../config/refused.ts';
 import type { ScopeText } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
+import { nameKey } from '../data/names.ts';
 import { adminAudience } from '../instance/admin_access.ts';
 import { isOfPersonalTokens } from '../instance/personal_tokens_client.ts';
 import type { Members } from './client_metadata.ts';
-import { comparable, planClient, removal } from './client_plan.ts';
+import { comparable, planClient, removal, resourceFinder } from './client_plan.ts';
 import type { DesiredClient, DesiredState, FileProblem } from './desired_state.ts';
 import { groupRemoval, planGroup } from './group_plan.ts';
 import type { OperationParts } from './operation.ts';
@@ -48,6 +49,7 @@ export async function planFor(
   const problems: FileProblem[] = [];
   const changes: (Change | undefined)[] = [];
   const desired = state.clients ?? [];
+  const desiredById = new Map(desired.map((client) => [client.id, client]));
   const registered = new Map((await parts.storage.clients.list()).map((client) => [client.id, client]));
   const isPruned = (client: ClientRecord) =>
     prune &&
@@ -56,26 +58,27 @@ export async function planFor(
     !isOfPersonalTokens(client) &&
     // The client that sends the file stays although the file omits it, because it could not undo its removal.
     client.id !== caller.clientId &&
-    !desired.some(({ id }) => id === client.id);
-  const resources = [
+    !desiredById.has(client.id);
+  const isResource = resourceFinder([
     adminAudience(parts.issuer),
     ...desired.filter(({ isDisabled }) => !isDisabled).map(({ members }) => members.resource),
     ...[...registered.values()]
       .filter((client) => client.disabledAtMs === undefined && !isPruned(client))
-      .filter(({ id }) => !desired.some((client) => client.id === id))
+      .filter(({ id }) => !desiredById.has(id))
       .map(({ resource }) => resource),
-  ];
+  ]);
 
   const storedGroups = await parts.groups.list();
-  const isPrunedGroup = ({ name }: Group) =>
-    prune && state.groups !== undefined && !state.groups.some((group) => group.name === name);
+  const groupsByKey = new Map(storedGroups.map((group) => [nameKey(group.name), group]));
+  const desiredGroups = state.groups && new Set(state.groups.map(({ name }) => name));
+  const isPrunedGroup = ({ name }: Group) => prune && desiredGroups?.has(name) === false;
   const groupNames = new Set([
     ...(state.groups ?? []).map(({ name }) => name),
     ...storedGroups.filter((group) => !isPrunedGroup(group)).map(({ name }) => name),
   ]);
   // A group comes before the clients that are for it, and is removed after them.
   for (const group of state.groups ?? []) {
-    const planned = await planGroup(parts, group, storedGroups, planning);
+    const planned = await planGroup(parts, group, groupsByKey, planning);
     if (Array.isArray(planned)) problems.push(...planned);
     else changes.push(...planned.changes);
   }
@@ -84,7 +87,7 @@ export async function planFor(
   const apisFirst = desired.toSorted((one, other) => Number(isApi(other)) - Number(isApi(one)));
   for (const client of apisFirst) {
     const before = registered.get(client.id);
-    const planned = await planClient(parts, client, before, { ...planning, resources, groupNames });
+    const planned = await planClient(parts, client, before, { ...planning, isResource, groupNames });
     if (Array.isArray(planned)) problems.push(...planned);
     else changes.push(...planned.changes);
   }
@@ -95,12 +98,14 @@ export async function planFor(
     caller.requireClient(client);
     changes.push(removal(parts, client));
   }
-  const kept = [...registered.values()].filter((client) => !isPruned(client));
+  /** The first client that is for a group. */
+  const users = new Map<unknown, string>();
+  for (const { id, metadata } of [...registered.values()].filter((client) => !isPruned(client))) {
+    const { allowed_groups: allowed } = desiredById.get(id)?.members ?? { ...metadata };
+    for (const group of Array.isArray(allowed) ? allowed : []) if (!users.has(group)) users.set(group, id);
+  }
   for (const group of storedGroups.filter(isPrunedGroup)) {
-    const user = kept.find(({ id, metadata }) => {
-      const { allowed_groups: allowed } = desired.find((item) => item.id === id)?.members ?? { ...metadata };
-      return Array.isArray(allowed) && allowed.includes(group.name);
-    });
+    const user = users.get(group.name);
     caller.requireGroup(group.name);
     const isKept = parts.caller.keepsAdministrator && parts.caller.isAdminGroup(group.name);
     if (isKept)
@@ -109,7 +114,7 @@ export async function planFor(
         said: ['admin_group_stays', group.name],
       });
     else if (user === undefined) changes.push(await groupRemoval(parts, group));
-    else problems.push({ path: ['groups'], said: ['client_for_group', user.id, group.name] });
+    else problems.push({ path: ['groups'], said: ['client_for_group', user, group.name] });
   }
   if (problems.length > 0) return { problems };
   const planned = changes.filter((change) => change !== undefined);

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { html } from 'hono/html';
 import { MAX_LIMIT } from '../admin/operation.ts';
 import { InvalidInput, OperationRefused } from '../admin/operation_refused.ts';
@@ -23,6 +24,9 @@ import { dataTable, thingUrl } from './lists.ts';
 import { clientCalled, namesOf } from './names.ts';
 import { atLeastShown, firstNames, identifier, type RefusalShown, refusalText } from './values.ts';
 
+/** Plans that are made together. Between them, other requests get their turn: the plan of a group reads all clients. */
+const AT_ONCE = 10;
+
 type ActName = keyof Texts['console']['bulk']['acts'];
 
 interface Picked {
@@ -42,18 +46,21 @@ export async function askBulk(visit: Visit, list: BulkList): Promise<Response> {
     return c.redirect(urlOf(view.base, list, { ...wish, [UNPICKED]: 'yes' }), 303);
   }
   const choice = group === '' ? await act.groups?.(visit, keys) : undefined;
-  const plans = await Promise.all(
-    keys.map(async (key): Promise<Plan> => {
-      const picked = { key, name: await nameOf(visit, list, key) };
-      if (choice !== undefined) return picked;
-      const planned: { -readonly [Member in keyof Plan]?: Plan[Member] } = {};
-      const problem = await problemOf(async () => {
-        await requirePossibleOrder(visit, act.order(key, group));
-        planned.change = await act.plan(visit, key, group);
-      });
-      return { ...picked, ...planned, ...optional('problem', problem) };
-    }),
-  );
+  const planOne = async (key: string): Promise<Plan> => {
+    const picked = { key, name: await nameOf(visit, list, key) };
+    if (choice !== undefined) return picked;
+    const planned: { -readonly [Member in keyof Plan]?: Plan[Member] } = {};
+    const problem = await problemOf(async () => {
+      await requirePossibleOrder(visit, act.order(key, group));
+      planned.change = await act.plan(visit, key, group);
+    });
+    return { ...picked, ...planned, ...optional('problem', problem) };
+  };
+  const plans: Plan[] = [];
+  for (let at = 0; at < keys.length; at += AT_ONCE) {
+    plans.push(...(await Promise.all(keys.slice(at, at + AT_ONCE).map(planOne))));
+    await nextTurn();
+  }
   const shown = { list, does: does as ActName, plans, ...optional('groups', choice) };
   const isOfAdministrators = group !== '' && isAdminGroup(visit, group);
   const chosen = group !== '' && { group, isOfAdministrators };
