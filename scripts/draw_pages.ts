@@ -40,6 +40,7 @@ const DOCUMENTED = [
   'console_audit',
   'console_users',
   'console_client_added',
+  'console_trial_whole',
 ];
 
 const HELP = `Usage: npm run pictures -- [--sheets] [FOLDER [NAME …]]

@@ -1634,6 +1634,30 @@ const SAMPLES: readonly Sample[] = [
       sealed: 'sealed',
     },
   }),
+  sample('console_trial_whole', resultPage, {
+    ...{ ...CONSOLE, current: 'clients', client: TRIED_CLIENT },
+    result: {
+      ...{ scopes: ['openid', 'profile', 'email'], missing: [], concerns: [], unusedApis: [] },
+      idToken: {
+        ...{ iss: 'https://login.example.com', sub: 'xT2a9', aud: 'notes', exp: NOW_MS / 1000 + 3600 },
+        ...{
+          iat: NOW_MS / 1000,
+          auth_time: NOW_MS / 1000 - 60,
+          amr: ['pwd'],
+          nonce: 'b5r0sYqmJ8Y2nDq6nL6kJw',
+        },
+      },
+      userInfo: {
+        ...{ name: 'Alice Liddell', preferred_username: 'alice', email: 'alice@example.com' },
+        ...{ email_verified: true, locale: 'en-GB', sub: 'xT2a9' },
+      },
+      introspection: {
+        ...{ active: true, scope: 'openid profile email', client_id: 'notes', token_type: 'Bearer' },
+        ...{ exp: NOW_MS / 1000 + 3600, sub: 'xT2a9', username: 'alice' },
+      },
+      ...{ hasRefreshToken: true, sealed: 'sealed' },
+    },
+  }),
   sample('console_trial_of_api', resultPage, {
     ...{ ...CONSOLE, current: 'clients', client: TRIED_CLIENT },
     result: {
