@@ -1045,6 +1045,13 @@ describe('groups', () => {
     );
     const late = await post('/users', { sub: mallory.subject, do: 'disable', again: 'later' });
     assert.match(late.html, /is disabled\./);
+    const oscar = await set.addUser('oscar', ['admins']);
+    const picked = `picked=${own.sub}&picked=${oscar.subject}`;
+    const several = await browser.get(`${set.url}/console/users?ask=bulk&do=leave&group=admins&${picked}`);
+    assert.match(several.html, /<title>Take administrator rights from oscar\?/);
+    assert.match(several.html, /Refused<\/span> administrators cannot remove themselves/);
+    const taken = await browser.submit(several, { do: 'bulk' });
+    assert.match(taken.html, /Done for 1 of 1\./);
   });
 
   test('the last administrator cannot delete their own account, and commands warn', async (t) => {

@@ -177,7 +177,7 @@ export function administratorsOf(parts: OperationParts): Administrators {
 
 /**
  * Removes a user from the group of administrators while another one who can sign in stays. Warns that it did.
- * @param by subject of the administrator who does so, and must stay one
+ * @param by subject of another administrator, who does so and must stay one
  * @throws {OperationRefused} there is no other one, or `by` is no longer one. No user is removed
  */
 export async function leaveAdministrators(
@@ -186,8 +186,7 @@ export async function leaveAdministrators(
   warn: Warn,
   by?: string,
 ): Promise<MemberOutcome> {
-  const { name, subject } = person;
-  if (subject === by) throw new OperationRefused('conflict', ['not_oneself']);
+  const { name } = person;
   const leave = () => administratorsOf(parts).leave(new AccessEnding(parts), person, by);
   const ended = await refusedIfLast(parts, person, leave);
   if (ended === 'actor_lost_right') throw new OperationRefused('changed', ['no_longer_administrator']);
@@ -360,6 +359,15 @@ async function membership(
   const found = await requireGroup(parts, typed);
   parts.caller.requireGroup(found.name);
   return { found, person: await requireSubject(parts, sub) };
+}
+
+/** A group and a user that the caller may remove from it. @throws {OperationRefused} administrators stay administrators themselves */
+async function leaving(parts: AdminParts, input: Parameters<typeof membership>[1]) {
+  const { found, person } = await membership(parts, input);
+  const { keepsAdministrator, subject } = parts.caller;
+  if (keepsAdministrator && parts.caller.isAdminGroup(found.name) && person.subject === subject)
+    throw new OperationRefused('conflict', ['not_oneself']);
+  return { found, person };
 }
 
 export const GROUP_OPERATIONS = {
@@ -564,7 +572,7 @@ export const GROUP_OPERATIONS = {
       'Remove a user from a group. If the user may then no longer use a client, the server revokes the user’s tokens for it',
     status: 200,
     output: MEMBERSHIP,
-    prepare: membership,
+    prepare: leaving,
     async write(parts, { found, person }) {
       const warnings: Warning[] = [];
       const leave = parts.caller.isAdminGroup(found.name) ? leaveAdminGroup : leaveGroup;
