@@ -20,3 +20,17 @@ test('a server with the console says where it is, and who gets in', (t) => {
   assert.ok(linesWith({ ...withConsole, GRANTD_CONSOLE_SIGN_IN_POLICY: 'password' }).includes(line));
   assert.ok(linesWith({}).every((one) => !one.includes('console')));
 });
+
+test('a server whose port is not that of its URLs says so, unless a proxy has them', (t) => {
+  const printed = t.mock.method(console, 'error', () => {});
+  const { settings } = readConfiguration({}, { GRANTD_SECRET: 's'.repeat(32), GRANTD_PORT: '4000' });
+  const saysPort = (issuer: string) => {
+    printed.mock.resetCalls();
+    announce(logTo({ write: () => {} }), settings, { issuer, database: 'grantd.db' });
+    return printed.mock.calls.some(({ arguments: [line] }) => String(line).includes('use --port'));
+  };
+  for (const issuer of ['http://localhost:4811', 'http://127.0.0.1', 'http://[::1]:4001/id'])
+    assert.equal(saysPort(issuer), true, issuer);
+  for (const issuer of ['http://localhost:4000', 'https://localhost:4811', 'https://id.example'])
+    assert.equal(saysPort(issuer), false, issuer);
+});

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isatty } from 'node:tty';
+import { isLoopback } from '../config/networks.ts';
 import type { Settings } from '../config/options.ts';
 import type { Log } from '../log/log.ts';
 
@@ -124,6 +125,13 @@ export function announce(
   const by = what.length > 0 ? ` with ${what.join(' and ')}` : '';
   const ports = `port ${port}${mtlsPort === undefined ? '' : `, and port ${mtlsPort} for client certificates`}`;
   console.error(`grantd serves ${issuer}${by} (listening on ${host}, ${ports})`);
+  const { protocol, hostname, port: named } = new URL(issuer);
+  const expected = Number(named || 80);
+  // Behind a proxy, the issuer has https or the name of another machine.
+  if (protocol === 'http:' && isLoopback(hostname) && expected !== port)
+    console.error(
+      `its URLs have port ${expected}: use --port ${expected}, unless something forwards that port`,
+    );
   if (settings.console)
     console.error(
       `the console is at ${issuer.replace(/\/$/, '')}/console: sign in as a member of the group ${settings.adminGroup}`,
