@@ -151,10 +151,12 @@ export function problemFrame(view: FrameView, setting: PageSetting, problem: Pro
   const links = html`<ul class="links" role="list">
 ${view.tools === undefined && view.person !== undefined ? '' : html`<li><a id="to-console" href="${view.base}">${texts.console.title}</a></li>\n`}<li><a id="to-account" href="${account}">${texts.problemWays.account}</a></li>
 </ul>`;
+  const mayOperate = view.tools !== undefined || view.person === undefined;
+  const hasCause = problem.problem === 'unavailable' && mayOperate;
   const shown = view.tools === undefined ? { ...view, home } : view;
   return framed(shown, setting, {
     ...{ title: texts.problems[problem.problem].title, isProblem: true },
-    body: problemBody(problem, links, texts),
+    body: html`${problemBody(problem, links, texts)}${hasCause ? html`<p class="note">${texts.console.outage(html`<code>npx grantd health</code>`)}</p>` : ''}`,
   });
 }
 

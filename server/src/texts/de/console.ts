@@ -9,6 +9,8 @@ import { TRIAL } from './trial.ts';
 
 export const CONSOLE: typeof en.CONSOLE = {
   title: 'Konsole',
+  outage: (command) =>
+    html`Die Ursache steht im Log, unter der Nummer der Anfrage. Auf der Maschine des Servers sagt ${command}, ob der Server bereit ist.`,
   pages: {
     overview: 'Übersicht',
     tokens: 'Token',

@@ -8,6 +8,9 @@ import { TRIAL } from './trial.ts';
 
 export const CONSOLE = {
   title: 'Console',
+  /** On a page that an outage prevents. */
+  outage: (command: Html) =>
+    html`The log has the cause, under the request number. On the server’s machine, ${command} tells whether the server is ready.`,
   pages: {
     overview: 'Overview',
     tokens: 'Tokens',
