@@ -35,11 +35,13 @@ export function repeatedKeyIn(document: Document): Node | undefined {
   let repeated: Node | undefined;
   visit(document, {
     Map(_, { items }) {
-      const known = new Set<unknown>();
+      const known = new Set<string>();
       for (const { key } of items) {
         if (!isScalar(key)) continue;
-        if (known.has(key.value)) repeated ??= key;
-        known.add(key.value);
+        // As members of an object, the number 1 and the text "1" are the same.
+        const name = String(key.value ?? '');
+        if (known.has(name)) repeated ??= key;
+        known.add(name);
       }
       return repeated === undefined ? undefined : visit.BREAK;
     },
