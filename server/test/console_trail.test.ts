@@ -270,4 +270,9 @@ test('an act is one row that names first what matters most, and leads to all of 
     /root made 2 administrators, imported 1,000 users and added 1,000 members to groups from 192\.0\.2\.9\. Administrators All events of this act/,
   );
   assert.ok(overview.html.includes('href="/console/users?group=admins">Administrators</a>'));
+  for (let at = 0; at < 12; at++)
+    await storage.recordAct({ type: 'group_changed', target: 'crew', actor: `console:${subject}` });
+  const later = await browser.get(`${set.url}/console`);
+  assert.match(plain(later), /root made 2 administrators, imported 1,000 users/);
+  assert.ok((later.html.match(/id="event-\d+"/g)?.length ?? 0) <= 10);
 });

@@ -89,6 +89,12 @@ function kindsOf({ kinds }: Act, adminGroup: string | undefined) {
     .toSorted((one, other) => rankOf(one.kind) - rankOf(other.kind) || other.count - one.count);
 }
 
+/** Whether an act made a user an administrator, or ended that. */
+export function changesAdministrators(act: Act, adminGroup: string | undefined): boolean {
+  const kind = kindsOf(act, adminGroup)[0]?.kind;
+  return kind === 'administrator_made' || kind === 'administrator_removed';
+}
+
 // ── What is read ──────────────────────────────────────────────────────────────────────────────────────────
 
 type TrailParts = Pick<AdminParts, 'auditTrail' | 'configuration'>;

@@ -11,7 +11,7 @@ import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { CHART_STYLE } from './chart_library.ts';
 import { CHARTS_SCRIPT, chartsSection, secondsOf } from './charts.ts';
-import { type EventRow, eventTable, readActs, rowsOf } from './event_rows.ts';
+import { changesAdministrators, type EventRow, eventTable, readActs, rowsOf } from './event_rows.ts';
 import { type ConsoleView, consoleFrame, section, urlOf } from './frame.ts';
 import { namesOf } from './names.ts';
 import { isShared, refusalsTable, refusedClients, refusedName } from './refusals.ts';
@@ -91,11 +91,15 @@ export async function showOverview(visit: Visit): Promise<Response> {
   return renderPage(c, overviewPage(shown, setting));
 }
 
-/** The latest changes by operators and by the server itself. */
+/** The latest changes by operators and by the server itself. Later ones do not hide those of administrators. */
 async function changesSince(admin: Pick<AdminParts, 'auditTrail' | 'configuration'>, sinceMs: number) {
   const filter = { sinceMs, changes: true, operators: true };
   const page = await readActs(admin, filter, { most: MAX_COUNTED, mostRead: MAX_EVENTS_READ });
-  const items = page.items.slice(0, MAX_CHANGES);
+  const { adminGroup } = admin.configuration.settings;
+  const rank = (act: (typeof page.items)[number]) => (changesAdministrators(act, adminGroup) ? 0 : 1);
+  const byRank = page.items.toSorted((one, other) => rank(one) - rank(other));
+  const shown = new Set(byRank.slice(0, MAX_CHANGES));
+  const items = page.items.filter((act) => shown.has(act));
   return {
     changes: await rowsOf(admin, { ...page, items }),
     ...(page.next_cursor === undefined && { allChanges: page.items.length }),
