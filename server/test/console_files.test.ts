@@ -202,6 +202,8 @@ describe('files in the console', () => {
     assert.equal(plan.status, 400);
     const twice = await upload(ada, '/console/apply', 'groups:\n  a: {}\n  a: {}\n', { do: 'plan' });
     assert.match(twice.html, /Line 3, column 3: <bdi>Expected each key of a map once/);
+    const number = await upload(ada, '/console/apply', 'groups:\n  1: {}\n  "1": {}\n', { do: 'plan' });
+    assert.match(number.html, /Line 3, column 3: <bdi>Expected each key of a map once/);
     const long = await upload(ada, '/console/apply', `# ${'x'.repeat(512 * 1024)}`, { do: 'plan' });
     assert.match(long.html, /larger than the console accepts/);
   });
