@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { AdministrableStorage } from '@grantd/core';
 import { namedStatements, PostgresConnections } from '@grantd/core/internal/storage/postgres/connections';
 import { readStoredIssuer } from '@grantd/core/internal/storage/postgres/schema';
@@ -19,6 +20,17 @@ async function timeToFail(attempt: () => unknown, reason: RegExp): Promise<numbe
   const begun = performance.now();
   await assert.rejects(async () => attempt(), faultBy(reason));
   return performance.now() - begun;
+}
+
+/** What a server answers that has just started: on a busy machine, it accepts connections later than `DEADLINES` allow. */
+async function whenBack<T>(attempt: () => T): Promise<Awaited<T>> {
+  for (const endsAt = Date.now() + 10_000; ; await pause(50)) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (Date.now() > endsAt) throw error;
+    }
+  }
 }
 
 describe('a PostgreSQL server that fails', { skip: POSTGRES_ABSENCE, timeout: 120_000 }, () => {
@@ -69,7 +81,8 @@ describe('a PostgreSQL server that fails', { skip: POSTGRES_ABSENCE, timeout: 12
     const failed = await timeToFail(() => storage.tokens.getByAccessToken(kept.id), /./);
     assert.ok(failed < 1500, `${failed} ms`);
     await cluster.start();
-    assert.equal((await storage.tokens.getByAccessToken(kept.id))?.revokedAtMs, undefined);
+    const found = await whenBack(() => storage.tokens.getByAccessToken(kept.id));
+    assert.deepEqual([found?.id, found?.revokedAtMs], [kept.id, undefined]);
     assert.notEqual((await storage.tokens.getByAccessToken(revoked.id))?.revokedAtMs, undefined);
   });
 
@@ -85,7 +98,7 @@ describe('a PostgreSQL server that fails', { skip: POSTGRES_ABSENCE, timeout: 12
       await cluster.kill();
       for (const { status } of await settled) assert.match(status, /fulfilled|rejected/);
       await cluster.start();
-      assert.equal(await storage.tokens.getByAccessToken('any'), undefined);
+      assert.equal(await whenBack(() => storage.tokens.getByAccessToken('any')), undefined);
     }
   });
 
