@@ -75,7 +75,7 @@ export const IMPORT_FAULTS = {
   own_claim: (name: string) => `claims: ${name}: left out: it comes from the server`,
   // Only English says what was expected.
   claim_left_out: (name: string, expected: string) => `claims: ${name}: left out: expected ${expected}`,
-  unusual_name: (expected: string) => `username: nobody else can have such a name: expected ${expected}`,
+  unusual_name: (expected: string) => `username: no other user can have such a name: expected ${expected}`,
   not_invited: () => 'invite: there is no email address to send a link to: run grantd user set-password',
   not_imported: (name: string) => `${name}: not imported`,
   link_left_out: (provider: string) =>

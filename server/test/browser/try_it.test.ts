@@ -36,7 +36,7 @@ describe('a new client in the console', { skip: CHROMIUM_ABSENCE }, () => {
       let words = 0;
       const steps = ['#add-client', '#ask-add_spa', '#save-try_spa', '#consent-allow'];
       for (const [index, step] of steps.entries()) {
-        // Nobody reads the overview to add an application.
+        // The overview is not read to add an application.
         if (index > 0) words += await wordsOf(page);
         if (step === '#save-try_spa') await page.fill('#field-client_name', 'Notes');
         await page.click(step);

@@ -146,8 +146,8 @@ export const EVENTS = {
   counts: {
     administrator_made: formats.counted('made 1 administrator', 'made # administrators'),
     administrator_removed: formats.counted(
-      'removed 1 administrator from the administrators',
-      'removed # administrators from the administrators',
+      'removed 1 user from the administrators',
+      'removed # users from the administrators',
     ),
     signed_in: formats.counted('signed in once', 'signed in # times'),
     sign_in_failed: formats.counted('failed once to sign in', 'failed # times to sign in'),
