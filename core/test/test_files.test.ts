@@ -123,42 +123,65 @@ test('a long file begins before the others', () => {
   );
 });
 
-test('a title in the ledger that no test can have is found before any test runs', () => {
+/** What the check of a ledger with these tests in its rows says: about the sources, or about these outcomes. */
+function checkLedger(tests: readonly string[], outcomes?: Readonly<Record<string, string>>) {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-ledger-'));
   const script = join(folder, 'scripts', 'check_ledger.ts');
   try {
-    for (const part of ['scripts', 'docs/specs', 'core/test'])
+    for (const part of ['scripts', 'docs/specs', 'core/test', '.test-results'])
       mkdirSync(join(folder, part), { recursive: true });
     cpSync(join(import.meta.dirname, '..', '..', 'scripts', 'check_ledger.ts'), script);
+    writeFileSync(join(folder, '.test-results/titles.json'), JSON.stringify(outcomes ?? {}));
     writeFileSync(
       join(folder, 'core/test/planted.test.ts'),
       `test('a user’s key isn\\'t shown', …);
+      test('a user’s name is shown to them', …);
+      test('a user’s name', …);
       test(\`a token is \${state} at the end of its life\`, …);
       test(\`\${store}, \${group}: \${title}\`, …);
       const [STORE, GROUP] = ['SQLite', 'tokens'];`,
     );
-    const titles = [
-      ...[
-        "a user’s key isn't shown",
-        'a token is {dead, alive} at the end of its life',
-        'SQLite, tokens: SQLite',
-      ],
-      ...[
-        'a user’s key is not shown',
-        'a token is dead at the end of life',
-        '{SQLite, PostgreSQL}, tokens: another',
-      ],
-    ];
-    const rows = titles.map(
-      (title) => `| decided | a rule | ours | \`core/test/planted.test.ts\` | \`${title}\` |\n`,
+    const rows = tests.map(
+      (text) => `| decided | a rule | ours | \`core/test/planted.test.ts\` | \`${text}\` |\n`,
     );
     writeFileSync(join(folder, 'docs/specs/planted.md'), rows.join(''));
-    const { status, stderr } = spawnSync(process.execPath, [script, '--places'], { encoding: 'utf8' });
-    const faults = [...titles.slice(3, 5), 'SQLite, tokens: another', 'PostgreSQL, tokens: another'].map(
-      (title, at) => `docs/specs/planted.md:${Math.min(at + 4, 6)}: no such test: ${title}\n`,
-    );
-    assert.deepEqual([status, stderr], [1, faults.join('')]);
+    const { status, stderr } = spawnSync(process.execPath, [script, ...(outcomes ? [] : ['--places'])], {
+      encoding: 'utf8',
+    });
+    return { status, faults: stderr.replaceAll('docs/specs/planted.md:', '').split('\n').slice(0, -1) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+test('first words in the ledger with which no title can begin, or several do, are found before any test runs', () => {
+  const { status, faults } = checkLedger([
+    "a user’s key isn't",
+    'a user’s name',
+    'a token is {dead, alive} at the end',
+    'SQLite, tokens: SQLite',
+    'a user’s',
+    'a user’s key is not',
+    'a token is',
+    'a token is dead at its end',
+    '{SQLite, PostgreSQL}, tokens: another',
+  ]);
+  assert.deepEqual(faults, [
+    '5: several tests begin so: a user’s',
+    '6: no such test: a user’s key is not',
+    '7: several tests begin so: a token is',
+    '8: no such test: a token is dead at its end',
+    '9: no such test: SQLite, tokens: another',
+    '9: no such test: PostgreSQL, tokens: another',
+  ]);
+  assert.equal(status, 1);
+});
+
+test('a requirement in the ledger fails if no test that begins so has run, or one of them has not passed', () => {
+  const outcomes = { 'a key is hidden': 'passed', 'a name': 'passed', 'a name is shown': 'failed' };
+  assert.deepEqual(checkLedger(['a key', 'a name'], outcomes), { status: 0, faults: [] });
+  assert.deepEqual(checkLedger(['a key', 'a name is', 'a na', 'a user'], outcomes), {
+    status: 1,
+    faults: ['2: failed: a name is', '3: failed: a na', '4: no such test: a user'],
+  });
 });
