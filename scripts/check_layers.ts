@@ -2,7 +2,7 @@
 // import each other. No imports close a circle of files or of folders. `node:` modules stay in the files made for Node.
 // Protect carries no part of the server. The program uses the core through its published entry points, and its files of
 // databases also through those parts of the core's stores that are listed here. Prints each breach and exits with 1 if
-// there is one. `check_layers.ts FOLDER` checks another tree (ADR 58, ADR 59, ADR 141, ADR 154).
+// there is one. `check_layers.ts FOLDER` checks another tree (ADR 58, ADR 59, ADR 60).
 //
 // A file of more than 600 lines, also a test, says why in its first comment: `// Long: …`.
 //

@@ -83,7 +83,7 @@ The code below is from [an example that runs](../${FOLDER}). [Its tests](../exam
 
 ### 1. Describe the old tokens
 
-With the option \`previousServer\`, grantd recognises tokens of a previous server and finds their rows ([ADR 33](adr/0033-tokens-of-a-previous-server-keep-working.md), [ADR 145](adr/0145-previous-servers-have-the-token-methods-of-a-storage.md)). The storage of grantd needs the method \`getPrincipalState\`, which the stores of the library have.
+With the option \`previousServer\`, grantd recognises tokens of a previous server and finds their rows ([ADR 33](adr/0033-tokens-of-a-previous-server-keep-working.md)). The storage of grantd needs the method \`getPrincipalState\`, which the stores of the library have.
 
 | member | purpose |
 | --- | --- |

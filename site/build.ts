@@ -3,7 +3,7 @@
 //
 //     npm run site
 //     npm run site -- --serve    then serves it at http://127.0.0.1:4173
-// ADR 97, ADR 105.
+// ADR 97.
 import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,

@@ -141,7 +141,6 @@ export const PARTS: readonly Part[] = [
       { path: 'docs/specification.md' },
       { path: 'docs/standards.md' },
       { path: 'docs/certification.md', title: 'Certification' },
-      { path: 'docs/documents.md' },
       { path: 'docs/runtimes.md' },
       { path: 'CHANGELOG.md' },
     ],

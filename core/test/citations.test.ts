@@ -14,12 +14,11 @@ const SOUND: Readonly<Record<string, string>> = {
     '### 2.3 Finding',
     'As in $2.3. `Code cites nothing: $9`.',
   ].join('\n\n'),
-  'docs/documents.md': [
-    '| cited as | title | sections |',
-    '| --- | --- | --- |',
-    '| RFC 7662 | Introspection | 2.1, 2.2, 4 |',
-    '| RFC 6749 | OAuth | 3.2 |',
-    '| OpenID Connect Core, Core | Core | 5.3 |',
+  'scripts/cited_documents.txt': [
+    '# Names, title, sections',
+    'RFC 7662 | Introspection | 2.1, 2.2, 4',
+    'RFC 6749 | OAuth | 3.2',
+    'OpenID Connect Core, Core | Core | 5.3',
   ].join('\n'),
   'docs/specs/introspection.md':
     'Requirements.\n\n$ refers to RFC 7662.\n\n| section |\n| --- |\n| $2.1, OpenID Connect Core $5.3 |',
@@ -35,10 +34,8 @@ const SOUND: Readonly<Record<string, string>> = {
     "test('$2.1 it answers');",
   ].join('\n'),
   'server/src/pages/page.ts': '/** RFC 7662 $2.1 (3), (4); RFC 6749 $3.2 (ADR 1). */',
-  'docs/adr/0001-a.md': '# 1. A\n\nDate: 2026-01-01. Status: Accepted.',
-  'docs/adr/0002-b.md': '# 2. B\n\nDate: 2026-01-01. Status: Superseded by ADR 1.',
-  'docs/adr/0003-c.md':
-    '# 3. C\n\nDate: 2026-01-01. Status: Accepted. Cited by no code: it is about releases.',
+  'docs/adr/0001-a.md': '# 1. A\n\nDate: 2026-01-01.',
+  'docs/adr/0003-c.md': '# 3. C\n\nDate: 2026-01-01. Cited by no code: it is about releases.',
 };
 
 const FILE = 'core/src/http/form.ts';
@@ -47,7 +44,7 @@ const PLANTED: readonly (readonly [breach: string, file: string, text: string, r
   [
     'a decision that no source cites',
     'docs/adr/0004-d.md',
-    '# 4. D\n\nDate: 2026-01-01. Status: Accepted.',
+    '# 4. D\n\nDate: 2026-01-01.',
     /^docs\/adr\/0004-d\.md: no source cites ADR 4\. Cite it beside its code, or write: Cited by no code: REASON\.$/,
   ],
   [
@@ -72,7 +69,7 @@ const PLANTED: readonly (readonly [breach: string, file: string, text: string, r
     'a header that names an unknown document',
     FILE,
     '// $ refers to & 1.',
-    /^core\/src\/http\/form\.ts: its header names RF[C] 1, which docs\/documents\.md does not list$/m,
+    /^core\/src\/http\/form\.ts: its header names RF[C] 1, which scripts\/cited_documents\.txt does not list$/m,
   ],
   [
     'a test file named after another RFC than its header names',
@@ -102,31 +99,31 @@ const PLANTED: readonly (readonly [breach: string, file: string, text: string, r
     'a section that an RFC is not known to have',
     FILE,
     '/** RFC 7662 $2.1, $9.9 */',
-    /^core\/src\/http\/form\.ts:1: docs\/documents\.md has no section 9\.9 of RFC 7662$/,
+    /^core\/src\/http\/form\.ts:1: scripts\/cited_documents\.txt has no section 9\.9 of RFC 7662$/,
   ],
   [
     'an unknown section in the words of an error description',
     FILE,
     "const description = 'see RFC 6749 section 9.9';",
-    /^core\/src\/http\/form\.ts:1: docs\/documents\.md has no section 9\.9 of RFC 6749$/,
+    /^core\/src\/http\/form\.ts:1: scripts\/cited_documents\.txt has no section 9\.9 of RFC 6749$/,
   ],
   [
     'an unknown section of the document of the header',
     FILE,
     "// $ refers to RFC 7662.\ntest('$9.9 it answers');",
-    /^core\/src\/http\/form\.ts:2: docs\/documents\.md has no section 9\.9 of RFC 7662$/,
+    /^core\/src\/http\/form\.ts:2: scripts\/cited_documents\.txt has no section 9\.9 of RFC 7662$/,
   ],
   [
     'an RFC that is not listed, though no section of it is cited',
     FILE,
     '/** As & 9999 wants it. */',
-    /^core\/src\/http\/form\.ts:1: docs\/documents\.md does not list RF[C] 9999$/,
+    /^core\/src\/http\/form\.ts:1: scripts\/cited_documents\.txt does not list RF[C] 9999$/,
   ],
   [
     'a document that is not listed, below a header that names one',
     FILE,
     '// $ refers to RFC 7662.\n/** Some Profile 2.0 $2.1 */',
-    /^core\/src\/http\/form\.ts:2: section 2\.1 is of a document that docs\/documents\.md does not list$/,
+    /^core\/src\/http\/form\.ts:2: section 2\.1 is of a document that scripts\/cited_documents\.txt does not list$/,
   ],
   ['a number that runs on', FILE, '/** RFC 7662 $2.1x */', /form\.ts:1: a section sign without a section/],
   ['a section sign without a number', FILE, '/** RFC 7662 $ 2.1 */', /form\.ts:1: a section sign without a/],
@@ -134,9 +131,9 @@ const PLANTED: readonly (readonly [breach: string, file: string, text: string, r
   ['an RFC with a comma', FILE, '/** RFC 7662, $2.1 */', /form\.ts:1: RFC 7662, \u00a7 is not spelled/],
   [
     'a document that is listed twice',
-    'docs/documents.md',
-    '| RFC 7662 | Introspection | 2.1, 2.2, 4 |\n| RFC 6749, Core, OpenID Connect Core | OAuth | 3.2, 5.3 |\n| RFC 7662 | Again | 2.1, 2.2, 4 |',
-    /^docs\/documents\.md lists RFC 7662 twice$/,
+    'scripts/cited_documents.txt',
+    'RFC 7662 | Introspection | 2.1, 2.2, 4\nRFC 6749, Core, OpenID Connect Core | OAuth | 3.2, 5.3\nRFC 7662 | Again | 2.1, 2.2, 4',
+    /^scripts\/cited_documents\.txt lists RFC 7662 twice$/,
   ],
 ];
 

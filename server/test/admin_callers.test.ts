@@ -1,4 +1,4 @@
-// Every operation of administration does, records and refuses the same for all of its callers (ADR 151).
+// Every operation of administration does, records and refuses the same for all of its callers (ADR 94).
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Caller } from '../src/admin/caller.ts';

@@ -1,4 +1,4 @@
-// `grantd follow`: a process beside a gateway (ADR 179).
+// `grantd follow`: a process beside a gateway (ADR 176).
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// What commands that import users and apply files know of the administrators (ADR 207).
+// What commands that import users and apply files know of the administrators (ADR 132).
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

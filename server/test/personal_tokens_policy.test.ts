@@ -1,4 +1,4 @@
-// What a start with another policy does to personal access tokens (ADR 216).
+// What a start with another policy does to personal access tokens (ADR 194).
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

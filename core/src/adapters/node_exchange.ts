@@ -375,7 +375,7 @@ const SENDERS_OF_SITE = 4;
 
 /**
  * What counts as one sender of requests that anyone can send and that store something. Anyone can have an IPv6 /48, with
- * 65,536 /64, so each /64 of it is one of four senders. With one /64, a neighbor can use up only one of them (ADR 156).
+ * 65,536 /64, so each /64 of it is one of four senders. With one /64, a neighbor can use up only one of them (ADR 155).
  */
 export function senderOf(address: string): string {
   const unit = addressUnit(address);

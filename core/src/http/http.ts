@@ -6,7 +6,7 @@
  */
 export type ParsedForm = Readonly<Record<string, unknown>>;
 
-// ADR 61
+// ADR 67
 export interface HttpRequest {
   /** Upper case. */
   readonly method: string;

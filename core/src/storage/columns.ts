@@ -1,5 +1,5 @@
 // The columns of the SQL stores. Column lists, insertions and records are derived from these tables. A migration in
-// each `schema.ts` creates the columns. The tables of the program have the same types of columns (ADR 153).
+// each `schema.ts` creates the columns. The tables of the program have the same types of columns (ADR 60).
 import type { PendingRow } from '../protocol/pending.ts';
 import type {
   AuthorizationCodeRecord,

@@ -191,7 +191,7 @@ export async function revokeForOthers(
 
 /**
  * Revokes the tokens of a client that had other pairwise identifiers of its users before a change: no ending could name
- * those to followers (ADR 181).
+ * those to followers (ADR 23).
  * @returns a warning if it had
  */
 export async function revokeFormerSubjects(

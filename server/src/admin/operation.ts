@@ -181,7 +181,7 @@ const MAX_ATTEMPTS = 5;
  * An operation that changes something in two parts.
  * @param defined `prepare` looks up, checks, hashes and fetches, and changes nothing. `write` gets its result, and awaits
  * nothing but the store. It returns `undefined` if others have changed what `prepare` has read. Then both run again
- * (ADR 161).
+ * (ADR 94).
  */
 export function change<const P extends string, const Q extends Parameters, B, O, R>({
   prepare,

@@ -182,7 +182,7 @@ async function isBeyondOptions(
 const BEYOND_POLICY = 'beyond_policy';
 
 /**
- * Ends the live tokens that the options do not allow, at a start (ADR 216). An API that is disabled for a while is no reason.
+ * Ends the live tokens that the options do not allow, at a start (ADR 194). An API that is disabled for a while is no reason.
  * @returns how many have ended; `undefined` without personal access tokens: then it ends none
  */
 export async function endBeyondOptions(

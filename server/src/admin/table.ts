@@ -20,7 +20,7 @@ import { TOKEN_OPERATIONS } from './tokens.ts';
 import { USER_STREAMS } from './user_lines.ts';
 import { USER_OPERATIONS } from './users.ts';
 
-// ADR 151
+// ADR 94
 export const OPERATIONS = {
   ...CLIENT_OPERATIONS,
   ...DENIED_DOCUMENT_OPERATIONS,

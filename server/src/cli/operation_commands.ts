@@ -1,4 +1,4 @@
-// Makes the commands of operations, from what the table says about them (ADR 160).
+// Makes the commands of operations, from what the table says about them (ADR 94).
 import { once } from 'node:events';
 import { type Kind, oneOf, wholeNumber } from '@grantd/core/options';
 import { Command, Option } from 'commander';

@@ -93,7 +93,7 @@ export interface Act {
   readonly warns?: (document: never) => readonly WarningSaid[];
   /** Warnings of which the next page tells by itself, as long as they are true. */
   readonly tells?: readonly WarningCode[];
-  /** The acts whose buttons the form has, the main one first (ADR 228). Default: only its own. */
+  /** The acts whose buttons the form has, the main one first (ADR 220). Default: only its own. */
   readonly buttons?: (visit: Visit) => readonly string[];
   /** Answers instead of the page that follows. */
   readonly leads?: (visit: Visit, document: never) => Promise<Response>;

@@ -30,7 +30,7 @@ export interface Attempts {
   /** Subtracts an attempt from some keys, and forgets others, in one write. */
   end(keys: EndedKeys): Promise<void>;
   /**
-   * As `end`, in one write with what other requests store within some milliseconds (ADR 224). What is taken back is counted
+   * As `end`, in one write with what other requests store within some milliseconds (ADR 212). What is taken back is counted
    * before what is forgotten. That has at most eight keys, and ends with the one that is counted last.
    */
   endSoon(keys: EndedKeys): Promise<void>;

@@ -99,7 +99,7 @@ export class AuditTrailBroken extends Error {
 /**
  * The audit trail: the events of the library’s store in the order of their numbers, chained by hashes. A change and its
  * event are one transaction. The chain follows later, so that changes do not wait for each other. Every method rejects
- * with a `StorageFault` if the database does not answer (ADR 55, ADR 93).
+ * with a `StorageFault` if the database does not answer (ADR 93).
  */
 export class AuditTrail {
   readonly #tables: ProgramTables;

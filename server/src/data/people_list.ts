@@ -1,4 +1,4 @@
-// Lists of users: their filters, and their orders, each of which an index has (ADR 197).
+// Lists of users: their filters, and their orders, each of which an index has (ADR 202).
 import { OF_HOST } from '@grantd/core/internal/storage/statements';
 import { searchTerms } from './names.ts';
 import { batch, dynamicCall, type ProgramTables, type TableCall, type TableRow } from './tables.ts';

@@ -1,4 +1,4 @@
-// The columns of the program's tables, and statements with named parameters (ADR 153). Values are bound by position: the
+// The columns of the program's tables, and statements with named parameters (ADR 60). Values are bound by position: the
 // names are resolved once, when a statement is made.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';

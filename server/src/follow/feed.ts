@@ -296,7 +296,7 @@ function write({ response }: Stream, message: Buffer): void {
 }
 
 /**
- * An API may follow for its own resource. For others, and for the issuer, a client needs a right of its own (ADR 180).
+ * An API may follow for its own resource. For others, and for the issuer, a client needs a right of its own (ADR 175).
  * @throws {OAuthError} `unauthorized_client`
  */
 function requireFollower(client: ClientRecord, resources: readonly string[]): void {

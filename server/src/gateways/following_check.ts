@@ -1,4 +1,4 @@
-// Checks tokens for a gateway on the same machine, by a follower of a server elsewhere (ADR 179, docs/gateways.md).
+// Checks tokens for a gateway on the same machine, by a follower of a server elsewhere (ADR 176, docs/gateways.md).
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { hasResource, OAuthError, pathOf } from '@grantd/core';
 import type { NodeRequest } from '@grantd/core/node';

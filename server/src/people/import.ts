@@ -94,7 +94,7 @@ interface Wish {
   /** Whether users who exist get what their line says. */
   readonly updates: boolean;
   readonly createsGroups: boolean;
-  /** Whether users become administrators, and administrators change. Default: `false` (ADR 207). */
+  /** Whether users become administrators, and administrators change. Default: `false` (ADR 132). */
   readonly allowsAdministrators?: boolean;
   /**
    * Whether users are added whose names users may not choose, as an export of a database of an earlier version can have them.

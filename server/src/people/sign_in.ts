@@ -84,7 +84,7 @@ export async function signIn(
     const state = await storage.getPrincipalState('subject', checked.person.subject);
     if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled', ...tried };
     const forgotten = [...ofEntries, ofName, ofPerson];
-    // If this fails, the attempts count until their windows end, as after a crash (ADR 224).
+    // If this fails, the attempts count until their windows end, as after a crash (ADR 212).
     limits.end({ takenBack: ofAddress, forgotten, isSoon: true }).catch(unlessOutage);
     return checked;
   };

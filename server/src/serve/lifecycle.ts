@@ -1,4 +1,4 @@
-// The life of a server over a database, from its start to its end (ADR 158).
+// The life of a server over a database, from its start to its end (ADR 81).
 import { isDeepStrictEqual } from 'node:util';
 import type { Configuration } from '../config/configuration.ts';
 import type { OptionName } from '../config/options.ts';
@@ -55,7 +55,7 @@ export async function serveDatabase(
   await new Lifecycle(environment, role).run(configuration);
 }
 
-/** Each transition is one method (ADR 158). */
+/** Each transition is one method (ADR 81). */
 class Lifecycle {
   #state: State = 'starting';
   readonly #environment: NodeJS.ProcessEnv;

@@ -399,7 +399,7 @@ function limitSessions(
   });
 }
 
-/** Ends personal access tokens beyond the policy. Without a policy, it says how many stay alive (ADR 216). */
+/** Ends personal access tokens beyond the policy. Without a policy, it says how many stay alive (ADR 194). */
 function endTokensBeyond(
   instance: Instance,
   configuration: Configuration,

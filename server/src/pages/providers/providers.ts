@@ -241,7 +241,7 @@ async function signIn(
   const admit = async (person: Person) => (await directory?.admit(person)) ?? { person };
   const resolved = await upstream.resolve(connected, user, {
     admit,
-    // ADR 146: a link is a change of the account, for which the provider shows no more than a password.
+    // ADR 91: a link is a change of the account, for which the provider shows no more than a password.
     protects: async (owner) => {
       const signedIn = { person: owner, amr: [FEDERATED], signedInAtMs: needs.clock() };
       return (await needs.missing.ofChange(signedIn, 'links')) !== undefined;

@@ -61,7 +61,7 @@ export interface SignInAgain {
 /**
  * `/login`: fields `username` and, unless it comes later, `password`, button `login-submit`; for an application also the
  * button `login-cancel`, which sends the field `decision` as `cancel`; with passkeys the button `passkey-submit`. The
- * page shows only the operator’s brand, because the password goes to the operator (ADR 39, ADR 124).
+ * page shows only the operator’s brand, because the password goes to the operator (ADR 39).
  */
 export function signInPage(view: SignInView, setting: PageSetting): Page {
   const { application, again, problem, challenge } = view;
