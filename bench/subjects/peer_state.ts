@@ -19,7 +19,7 @@ interface PeerProgram {
   readonly introspector: BenchClient;
 }
 
-/** The name of each peer, with its program and its storage (ADR 206). */
+/** The name of each peer, with its program and its storage (bench/METHOD.md). */
 export interface Peer extends PeerProgram {
   readonly storage: StorageName;
 }
