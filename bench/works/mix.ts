@@ -18,8 +18,9 @@ const CYCLE = 100;
 const ISSUES = new Set([5, 30, 55, 80]);
 const REVOCATION = 50;
 
-/** One of this many tokens is revoked. */
-const TOKENS_OF_A_REVOCATION = 50;
+/** Of so many tokens, one is revoked, and at most so many in all. Each makes 100 requests, which can be sent only once. */
+const TOKENS_OF_A_REVOCATION = 5;
+const MOST_REVOCATIONS = 2000;
 
 /** The share of each kind of request. */
 export const SHARES = { introspection: 0.95, issue: 0.04, revocation: 0.01 } as const;
@@ -62,7 +63,7 @@ export const mix: Work = {
   connections: 32,
   async contestants(stage) {
     const population = await stage.population();
-    const half = Math.ceil(stage.sizes.tokens / TOKENS_OF_A_REVOCATION / 2);
+    const half = Math.ceil(Math.min(stage.sizes.tokens / TOKENS_OF_A_REVOCATION, MOST_REVOCATIONS) / 2);
     const introspections = introspecting(tokensOf(population, 'jwt_rs256'));
     const first = { ...(await stage.requests(`${name}.first`, introspections)), answers: [ACTIVE] };
     const workload = {
