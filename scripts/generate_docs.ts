@@ -13,9 +13,9 @@ import { libraryPage } from './library_page.ts';
 import { migrationPage } from './migration_page.ts';
 import { monitoringPage } from './monitoring_page.ts';
 import { libraryOptionsTables, meaningAndDefault, optionsInterfaces } from './options_page.ts';
-import { pageWithMeasured } from './performance_page.ts';
 import { productionPage } from './production_page.ts';
 import { publicNamesPage } from './public_names_page.ts';
+import { readmePage } from './readme_page.ts';
 import { runtimesPage } from './runtimes_page.ts';
 import { pageWithWalk } from './walk_picture.ts';
 
@@ -38,8 +38,7 @@ for (const [path, text] of [
   ['docs/public_names.md', await publicNamesPage()],
   ['docs/README.md', mapOfPages()],
   ['docs/theme.schema.json', `${JSON.stringify(schemaOfTheme(), undefined, 2)}\n`],
-  ['README.md', pageWithMeasured('README.md')],
-  ['docs/performance.md', pageWithMeasured('docs/performance.md')],
+  ['README.md', readmePage()],
   ['docs/runtimes.md', runtimesPage()],
   ['CONTRIBUTING.md', await pageWithWalk()],
 ] as const) {

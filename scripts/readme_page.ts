@@ -9,10 +9,10 @@ const OF_THE_TABLE = `The table compares grantd with other servers that have the
 
 const OF_THE_PICTURE = `The picture compares authorization servers on one core. grantd stores a million records in an SQLite file, and every write is durable. The others keep tokens in memory.`;
 
-/** A page with the figures of the stored run, between two comments. @throws Error if the page lacks the comments */
-export function pageWithMeasured(path: string): string {
-  const page = readFileSync(path, 'utf8');
-  if (!PART.test(page)) throw new Error(`${path} has no place for what was measured`);
+/** With the figures of the stored run, between two comments. @throws Error if it lacks the comments */
+export function readmePage(): string {
+  const page = readFileSync('README.md', 'utf8');
+  if (!PART.test(page)) throw new Error('README.md has no place for what was measured');
   const text = existsSync(TABLE)
     ? `${OF_THE_TABLE}\n\n${readFileSync(TABLE, 'utf8').trimEnd()}`
     : OF_THE_PICTURE;
