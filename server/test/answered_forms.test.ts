@@ -38,6 +38,9 @@ class Process {
   perform = async (number: number): Promise<Response> => new Response(`result ${number}`, { status: 201 });
   /** What its forms decide about. */
   subject: string | undefined;
+  /** The user whose session its forms find. */
+  user: string | undefined;
+  count = countAnswers(() => this.nowMs);
   readonly failures: unknown[] = [];
   readonly #app: Hono;
 
@@ -50,7 +53,7 @@ class Process {
     });
     const requestLog = { failure: (...given: unknown[]) => this.failures.push(given) };
     const app = new Hono<{
-      Variables: { plain: { url: string; body: string }; earlier?: string; decision?: string };
+      Variables: { plain: { url: string; body: string }; earlier?: string; decision?: string; user?: string };
     }>();
     app.get('/form', async (c) => c.text(await formTokens.make(c, 'test')));
     app.use(async (c, next) => {
@@ -60,7 +63,13 @@ class Process {
     app.use(
       answerOnce(
         {
-          ...{ cookies, formAnswers, countAnswer: countAnswers(() => this.nowMs), clock: () => this.nowMs },
+          ...{
+            cookies,
+            formAnswers,
+            countAnswer: (...stored) => this.count(...stored),
+            clock: () => this.nowMs,
+          },
+          visitors: { unitOf: (c) => c.env.incoming.address ?? '' },
           requestLog: requestLog as unknown as RequestLog,
         },
         sentForm({ formTokens, pending: { decided: async () => this.subject } }),
@@ -70,6 +79,7 @@ class Process {
       const earlier = c.get('earlier');
       if (earlier !== undefined) return c.text(`earlier ${earlier}`);
       this.performed += 1;
+      if (this.user !== undefined) c.set('user', this.user);
       const response = await this.perform(this.performed);
       if (this.subject !== undefined && response.ok) c.set('decision', 'denied');
       return response;
@@ -88,42 +98,79 @@ class Process {
   async send({ cookie, token, answer = 'yes' }: Sent): Promise<string> {
     const body = new URLSearchParams({ form_token: token, answer });
     const response = await this.#app.request('/form', { method: 'POST', headers: { cookie }, body }, {
-      incoming: {},
+      incoming: { address: '192.0.2.1' },
     } as never);
     return `${response.status} ${await response.text()}`;
   }
 }
 
+/** Counts answers. Returns the names of those that are dropped. */
+function newCounter() {
+  const clock = { nowMs: 0 };
+  const count = countAnswers(() => clock.nowMs);
+  const add = (
+    name: string,
+    {
+      user,
+      browser = name,
+      address = '192.0.2.1',
+    }: { user?: string; browser?: string; address?: string } = {},
+  ) => count({ keyDigest: '', attempt: name }, user, browser, address).map(({ attempt }) => attempt);
+  return { clock, add };
+}
+
 test('answers of strangers never take the place of those of users', () => {
-  let nowMs = 0;
-  const count = countAnswers(() => nowMs);
-  const dropped: string[] = [];
-  const add = (session: string, browser: string) => {
-    const names = count({ session, browser, keyDigest: '', attempt: '' });
-    dropped.push(...names.map((one) => one.session || one.browser));
-    return names.length;
-  };
-  assert.equal(add('session', ''), 0);
-  for (let sent = 0; sent < 1300; sent++) add('', `browser ${sent}`);
+  const { clock, add } = newCounter();
+  assert.deepEqual(add('of a user', { user: 'user' }), []);
+  const dropped = Array.from({ length: 1300 }, (_, sent) => add(`${sent}`)).flat();
   assert.equal(dropped.length, 300);
-  assert.deepEqual(dropped.slice(0, 2), ['browser 0', 'browser 1'], 'the oldest first');
-  assert.ok(!dropped.includes('session'));
-  nowMs += 2 * 60 * 1000;
-  assert.equal(add('', 'later'), 0, 'what was swept does not count');
+  assert.deepEqual(dropped.slice(0, 2), ['0', '1'], 'the oldest first');
+  clock.nowMs += 2 * 60 * 1000;
+  assert.deepEqual(add('later'), [], 'what was swept does not count');
 });
 
-test('the oldest answers of a session go first, and what was dropped does not count', () => {
-  const count = countAnswers(() => 0);
-  const add = (session: string, browser: string, attempt: string) =>
-    count({ session, browser, keyDigest: '', attempt }).map((one) => one.attempt);
-  for (let sent = 0; sent < 32; sent++) assert.deepEqual(add('session', 'browser', `${sent}`), []);
-  assert.deepEqual(add('session', 'browser', '32'), ['0']);
-  assert.deepEqual(add('session', 'other', '33'), ['1'], 'browsers can be as many as a client likes');
-  assert.deepEqual(add('other', 'browser', '34'), []);
-  assert.deepEqual(add('session', 'browser', '35'), ['2']);
+test('the oldest answers of a user go first, and what was dropped does not count', () => {
+  const { add } = newCounter();
+  for (let sent = 0; sent < 32; sent++) assert.deepEqual(add(`${sent}`, { user: 'user' }), []);
+  assert.deepEqual(add('32', { user: 'user' }), ['0']);
+  assert.deepEqual(add('33', { user: 'user', address: '192.0.2.2' }), ['1'], 'at all addresses');
+  assert.deepEqual(add('34', { user: 'other' }), []);
+  assert.deepEqual(add('35', { user: 'user' }), ['2']);
   // 33 of 36 are left.
-  for (let sent = 36; sent < 1003; sent++) assert.deepEqual(add(`session ${sent}`, 'browser', `${sent}`), []);
-  assert.deepEqual(add('last', 'browser', '1003'), ['3']);
+  for (let sent = 36; sent < 1003; sent++) assert.deepEqual(add(`${sent}`, { user: `user ${sent}` }), []);
+  assert.deepEqual(add('1003', { user: 'last' }), ['3'], 'of the user with the most');
+});
+
+describe('no place drops the answers of others, with however many browsers or users', () => {
+  const GREEDY: Readonly<Record<string, (sent: number) => string>> = {
+    'an IPv4 address': () => '192.0.2.1',
+    'an IPv6 /64': () => '2001:db8:1:1::/64',
+    'an IPv6 /48 with many /64': (sent) => `2001:db8:1:${sent.toString(16)}::/64`,
+    'ten sites': (sent) => `2001:db8:${sent % 10}:1::/64`,
+  };
+  for (const [what, addressOf] of Object.entries(GREEDY))
+    for (const isUser of [false, true])
+      test(`${what}, ${isUser ? 'signed in' : 'strangers'}`, () => {
+        const { add } = newCounter();
+        const from = (name: string, address: string) => add(name, { address, ...(isUser && { user: name }) });
+        const others = ['198.51.100.1', '198.51.100.2', '2001:db8:ffff:1::/64'];
+        for (const address of others) assert.deepEqual(from(address, address), []);
+        const dropped = Array.from({ length: 3000 }, (_, sent) => from(`${sent}`, addressOf(sent))).flat();
+        assert.equal(dropped.length, 2003);
+        assert.deepEqual(
+          others.filter((address) => dropped.includes(address)),
+          [],
+        );
+      });
+
+  test('a /64 of the same /48', () => {
+    const { add } = newCounter();
+    add('neighbor', { address: '2001:db8:1:2::/64' });
+    const dropped = Array.from({ length: 2000 }, (_, sent) =>
+      add(`${sent}`, { address: '2001:db8:1:1::/64' }),
+    );
+    assert.ok(!dropped.flat().includes('neighbor'));
+  });
 });
 
 for (const database of DATABASES) {
@@ -257,6 +304,25 @@ for (const database of DATABASES) {
         new Response('out', { headers: { 'set-cookie': 'grantd_session=; Max-Age=0' } });
       assert.equal(await one.send(signedIn), '200 out');
       assert.equal(await other.send(out), '200 out', 'after the end of its session');
+    });
+
+    test('counts for the user of a valid session, and otherwise for its browser and address', async (t) => {
+      const [one] = await newProcesses(t);
+      const counted: unknown[] = [];
+      one.count = (_, ...sender) => {
+        counted.push(sender);
+        return [];
+      };
+      const form = await one.open();
+      const [, browser = ''] = form.cookie.split('=');
+      const address = '192.0.2.1';
+      await one.send({ ...form, cookie: `${form.cookie}; grantd_session=invented` });
+      one.user = 'subject';
+      await one.send({ ...form, answer: 'no' });
+      assert.deepEqual(counted, [
+        [undefined, browser, address],
+        ['subject', browser, address],
+      ]);
     });
 
     test('is performed again after a failure, and when the process has died', async (t) => {

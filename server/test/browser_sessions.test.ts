@@ -20,6 +20,8 @@ class World {
   nowMs = Date.parse('2026-01-01T00:00:00Z');
   cookie: string | undefined;
   readonly database: OpenDatabase;
+  /** Whom the last request counts for. */
+  user: string | undefined;
   readonly #app: Hono;
 
   constructor(database: OpenDatabase) {
@@ -34,7 +36,13 @@ class World {
       validity: new SessionValidity({ sessions, storage, lifetimes: LIFETIMES, clock }),
       visitors: { networkOf: () => '203.0.113.0/24' },
     });
-    this.#app = new Hono()
+    const app = new Hono<{ Variables: { user?: string } }>();
+    this.#app = app as unknown as Hono;
+    app
+      .use(async (c, next) => {
+        await next();
+        this.user = c.get('user');
+      })
       .post('/in/:subject', async (c) => {
         const person = await people.bySubject(c.req.param('subject'));
         assert.ok(person);
@@ -96,6 +104,23 @@ for (const database of DATABASES) {
     async function newWorld(t: TestContext): Promise<World> {
       return new World(await openDatabase(t, database));
     }
+
+    test('counts the requests of its user only while it is valid', async (t) => {
+      const world = await newWorld(t);
+      const alice = await world.add('alice');
+      await world.signIn(alice);
+      assert.equal(world.user, alice.subject);
+      await world.current();
+      assert.equal(world.user, alice.subject);
+      const { cookie } = world;
+      world.cookie = 'grantd_session=invented';
+      await world.current();
+      assert.equal(world.user, undefined);
+      world.cookie = cookie;
+      world.nowMs += 30 * MINUTE_MS;
+      await world.current();
+      assert.equal(world.user, undefined);
+    });
 
     test('ends after the idle lifetime without use, and each use restarts it', async (t) => {
       const world = await newWorld(t);

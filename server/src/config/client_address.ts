@@ -65,6 +65,15 @@ export function admissionByAddress(
   };
 }
 
+/** Of the 16-bit groups of an IPv6 address. */
+const GROUPS_OF_SITE = 3;
+
+/**
+ * The name of the site of an address unit: of an IPv4 address, or of the /48 of an IPv6 /64. Anyone can have a /48 with
+ * thousands of /64 (ADR 229).
+ */
+export const siteOf = (unit: string): string => `site ${unit.split(':', GROUPS_OF_SITE).join(':')}`;
+
 /**
  * The network of an address, which says where a sign-in came from without naming one device.
  * @returns an IPv4 /24 or an IPv6 /56; `undefined` if the text is no address

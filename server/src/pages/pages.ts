@@ -246,7 +246,7 @@ export function openPages(
   const countAnswer = countAnswers(clock);
   const performedForms = new PerformedForms({ formTokens, requestLog, answers: answersOf() });
   const answers = (sent: Parameters<typeof answerOnce>[1]) =>
-    answerOnce({ cookies, requestLog, formAnswers, countAnswer, clock }, sent);
+    answerOnce({ cookies, visitors, requestLog, formAnswers, countAnswer, clock }, sent);
 
   // What draws, and the steps between pages.
   const shown = operatorShown(operator, issuer, basePath);

@@ -1,5 +1,6 @@
 import { argon2, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
+import { siteOf } from '../config/client_address.ts';
 import {
   COST,
   type CostlyHash,
@@ -29,10 +30,7 @@ const MAX_CONCURRENT = 2;
 /** Maximum running and waiting checks per place. Later ones would wait for seconds. */
 const MAX_PER_PLACE = MAX_CONCURRENT + 32;
 
-/**
- * Maximum per site: an IPv4 address or an IPv6 /48. Anyone can have a /48 with thousands of places, and a user many known
- * browsers (ADR 229).
- */
+/** Maximum per site (`siteOf`). A user can also have many known browsers. */
 const MAX_PER_SITE = 2 * MAX_PER_PLACE;
 
 /** Maximum checks of all places, because requests and passwords use memory. */
@@ -40,9 +38,6 @@ const MAX_TOTAL = 4 * MAX_PER_SITE;
 
 /** Additional checks for known places, in case strangers use up the rest. */
 const EXTRA_FOR_KNOWN = MAX_PER_PLACE;
-
-/** Of the 16-bit groups of an IPv6 address. */
-const GROUPS_OF_SITE = 3;
 
 /** No place has this name. */
 const ALL = 'all places';
@@ -93,9 +88,8 @@ export class PasswordHasher {
    * @returns `undefined` if the work was not started
    */
   admit<T>({ name, isKnown, address = name }: Place, work: () => Promise<T>): Promise<T> | undefined {
-    const site = `site ${address.split(':', GROUPS_OF_SITE).join(':')}`;
     const ofAll = isKnown ? MAX_TOTAL + EXTRA_FOR_KNOWN : MAX_TOTAL;
-    const limits = Object.entries({ [name]: MAX_PER_PLACE, [site]: MAX_PER_SITE, [ALL]: ofAll });
+    const limits = Object.entries({ [name]: MAX_PER_PLACE, [siteOf(address)]: MAX_PER_SITE, [ALL]: ofAll });
     if (limits.some(([of, most]) => (this.#admitted.get(of) ?? 0) >= most)) return undefined;
     for (const [of] of limits) this.#count(of, 1);
     return work().finally(() => limits.map(([of]) => this.#count(of, -1)));

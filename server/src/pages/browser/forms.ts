@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import { StorageFault } from '@grantd/core';
 import type { Context, MiddlewareHandler } from 'hono';
+import { siteOf } from '../../config/client_address.ts';
 import type { AnsweredRequests, Attempt, StoredAttempt } from '../../data/answered_requests.ts';
 import type { LinkPurpose } from '../../data/mails.ts';
 import type { ProgramSecret } from '../../data/secrets.ts';
@@ -21,6 +22,7 @@ import {
   PageProblem,
   requestIdOf,
   type SentForm,
+  type Visitors,
 } from './request.ts';
 import { SESSION_COOKIE } from './sessions.ts';
 
@@ -159,9 +161,10 @@ const unpack = promisify(inflateRaw);
 
 interface AnswerNeeds {
   readonly cookies: Cookies;
+  readonly visitors: Pick<Visitors, 'unitOf'>;
   readonly requestLog: Pick<RequestLog, 'failure'>;
   readonly formAnswers: AnsweredRequests<FormAnswer>;
-  readonly countAnswer: ReturnType<typeof countAnswers>;
+  readonly countAnswer: CountAnswer;
   readonly clock: () => number;
 }
 
@@ -257,7 +260,7 @@ async function beginOrWait<A>(answers: AnsweredRequests<A>, key: string): Promis
  */
 async function remember(
   c: PageContext,
-  { cookies, requestLog, countAnswer, clock }: AnswerNeeds,
+  { cookies, visitors, requestLog, countAnswer, clock }: AnswerNeeds,
   attempt: Attempt<FormAnswer>,
   { browser, about, all, before }: OnceSent & { readonly before: string },
 ): Promise<FormAnswer | undefined> {
@@ -276,7 +279,7 @@ async function remember(
   const length = answer.body.length + (headers.get('location')?.length ?? 0);
   if (!decision && length > MAX_ANSWER) return free().then(() => answer);
   const kept = decision && length > MAX_DECISION_ANSWER ? decidedAlone(answer, decision) : answer;
-  const dropped = decision ? [] : countAnswer({ session, browser, ...attempt });
+  const dropped = decision ? [] : countAnswer(attempt, c.get('user'), browser, visitors.unitOf(c));
   const keptMs = decision ? DECISION_KEPT_MS : KEPT_MS;
   attempt.finishSoon(kept, keptMs, dropped).catch((error: unknown) => logFailure(c, requestLog, error));
   return answer;
@@ -368,53 +371,93 @@ export class PerformedForms {
   }
 }
 
-/** Stored answers to one browser in one session (ADR 167). */
+/** Stored answers to one user, or to one browser without a user (ADR 167). */
 const MOST_OWN = 32;
 
-/** Answers without a session, and likewise answers with one. In each process. */
+/** Answers to users, and likewise answers to strangers. In each process. */
 const MOST = 1000;
 
 /** Milliseconds after which an answer has been swept. */
 const SWEPT_MS = 2 * 60 * 1000;
 
-/** An answer that is stored. */
-interface StoredAnswer extends StoredAttempt {
-  /** The session that the answer leaves; empty if there is none. */
-  readonly session: string;
-  readonly browser: string;
-}
+/**
+ * Counts an answer that is stored.
+ * @param user of a session that is valid
+ * @param address as limits count it
+ * @returns those to forget
+ */
+type CountAnswer = (
+  stored: StoredAttempt,
+  user: string | undefined,
+  browser: string,
+  address: string,
+) => readonly StoredAttempt[];
 
-type Entry = StoredAnswer & { readonly owner: string; readonly storedAtMs: number };
+/** With the names of its places, from the largest to the smallest, and of its owner. */
+type Entry = StoredAttempt & { readonly names: readonly string[]; readonly storedAtMs: number };
 
 /**
- * Counts the answers that a process has stored, and finds the oldest beyond a limit. Answers without a session have a
- * limit of their own, so that strangers cannot drop those of users.
- * @returns counts an answer, and returns those to forget
+ * Counts the answers that a process has stored, and finds those beyond a limit. Answers without a user have a limit of
+ * their own, so that strangers cannot drop those of users.
  */
-export function countAnswers(clock: () => number): (stored: StoredAnswer) => readonly StoredAnswer[] {
+export function countAnswers(clock: () => number): CountAnswer {
+  const [ofUsers, ofStrangers] = [new CountedAnswers(), new CountedAnswers()];
+  return (stored, user, browser, address) =>
+    (user === undefined ? ofStrangers : ofUsers).add(stored, `of ${user ?? browser}`, address, clock());
+}
+
+class CountedAnswers {
   /** In the order of their times. */
-  const [ofUsers, ofStrangers] = [new Set<Entry>(), new Set<Entry>()];
-  /** How many answers each owner has. */
-  const counts = new Map<string, number>();
-  const remove = (entries: Set<Entry>, entry: Entry) => {
-    entries.delete(entry);
-    const left = (counts.get(entry.owner) ?? 0) - 1;
-    if (left > 0) counts.set(entry.owner, left);
-    else counts.delete(entry.owner);
-  };
-  return (stored) => {
-    const alike = stored.session === '' ? ofStrangers : ofUsers;
-    const newest = { ...stored, owner: stored.session || stored.browser, storedAtMs: clock() };
-    for (const entry of alike) {
-      if (entry.storedAtMs + SWEPT_MS > newest.storedAtMs) break;
-      remove(alike, entry);
+  readonly #entries = new Set<Entry>();
+  /** How many answers each name has. */
+  readonly #counts = new Map<string, number>();
+
+  add(stored: StoredAttempt, owner: string, address: string, storedAtMs: number): readonly StoredAttempt[] {
+    const names = [siteOf(address), `at ${address}`, `at ${address} ${owner}`, owner];
+    for (const name of names) this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+    this.#entries.add({ ...stored, names, storedAtMs });
+    const isFull = this.#entries.size > MOST || (this.#counts.get(owner) ?? 0) > MOST_OWN;
+    return isFull ? this.#dropOne(owner, storedAtMs) : [];
+  }
+
+  #countOf(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  /** Each answer is one more, so one goes, unless some have been swept. */
+  #dropOne(owner: string, nowMs: number): readonly StoredAttempt[] {
+    for (const entry of this.#entries) {
+      if (entry.storedAtMs + SWEPT_MS > nowMs) break;
+      this.#remove(entry);
     }
-    const count = (counts.get(newest.owner) ?? 0) + 1;
-    counts.set(newest.owner, count);
-    if (alike.add(newest).size <= MOST && count <= MOST_OWN) return [];
-    // Each answer is one more, so one goes.
-    const oldest = [...alike].find(({ owner }) => count <= MOST_OWN || owner === newest.owner) ?? newest;
-    remove(alike, oldest);
-    return [oldest];
-  };
+    const isBeyondOwn = this.#countOf(owner) > MOST_OWN;
+    if (this.#entries.size <= MOST && !isBeyondOwn) return [];
+    const dropped = isBeyondOwn ? this.#oldestOf(owner) : this.#oldestOfFullest();
+    if (dropped !== undefined) this.#remove(dropped);
+    return dropped === undefined ? [] : [dropped];
+  }
+
+  #remove(entry: Entry): void {
+    this.#entries.delete(entry);
+    for (const name of entry.names) {
+      const left = this.#countOf(name) - 1;
+      if (left > 0) this.#counts.set(name, left);
+      else this.#counts.delete(name);
+    }
+  }
+
+  #oldestOf(name: string): Entry | undefined {
+    return [...this.#entries].find(({ names }) => names.includes(name));
+  }
+
+  /** Of the site with the most answers, there of the address with the most, and there of the owner with the most. */
+  #oldestOfFullest(): Entry | undefined {
+    let fullest: { readonly entry: Entry; readonly counts: readonly number[] } | undefined;
+    for (const entry of this.#entries) {
+      const counts = entry.names.slice(0, -1).map((name) => this.#countOf(name));
+      const at = counts.findIndex((count, index) => count !== fullest?.counts[index]);
+      if (at !== -1 && (counts[at] ?? 0) > (fullest?.counts[at] ?? 0)) fullest = { entry, counts };
+    }
+    return fullest?.entry;
+  }
 }

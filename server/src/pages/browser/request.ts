@@ -38,6 +38,8 @@ export interface PageEnvironment {
     earlier?: Decision | undefined;
     /** What this form has decided. */
     decision?: Decision;
+    /** The user of its session, once that is known to be valid. */
+    user?: string;
     /** The file that it sends, as text; or why there is none. */
     file?: { readonly text: string; readonly name: string } | { readonly problem: 'too_large' | 'no_file' };
     /** Path and query of the page that it gets, if it was not for that page (ADR 211). */

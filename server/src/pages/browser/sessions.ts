@@ -116,6 +116,7 @@ export class BrowserSessions {
     }
     await how.begun?.(id);
     cookies.set(c, SESSION_COOKIE, secret, lifetimes.absolute);
+    c.set('user', person.subject);
     return { session, ended };
   }
 
@@ -130,8 +131,8 @@ export class BrowserSessions {
     const person = await people.bySubject(stored.subject);
     if (person === undefined) return undefined;
     await validity.touch(stored);
-    const { id, signedInAtMs, amr } = stored;
-    return { id, person, signedInAtMs, amr };
+    c.set('user', person.subject);
+    return { id: stored.id, person, signedInAtMs: stored.signedInAtMs, amr: stored.amr };
   }
 
   /** Ends this browser’s session and revokes its tokens. */
