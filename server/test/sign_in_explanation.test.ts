@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { call } from '../src/admin/in_process.ts';
+import { SIGN_IN_OPERATIONS } from '../src/admin/sign_in_explanation.ts';
 import type { Input } from '../src/admin/table.ts';
 import { localCalls } from '../src/cli/local_calls.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
@@ -184,6 +185,40 @@ describe('the ways to sign in of a user', () => {
     const disabled = await explain({ sub: subject });
     assert.deepEqual([disabled.can_sign_in, disabled.obstacles], [false, ['disabled', 'locked']]);
     assert.ok(disabled.disabled_at);
+  });
+
+  test('the command begins with whether the user can sign in, and names the command that helps', async () => {
+    const { subject } = await add('fay');
+    const lines = SIGN_IN_OPERATIONS.explainUser.command?.lines as (said: object) => readonly string[];
+    const printed = async (clientId?: string) =>
+      lines(await explain({ sub: subject, ...(clientId !== undefined && { client_id: clientId }) }));
+    assert.equal(
+      (await printed())[0],
+      'fay can sign in (with --client ID: whether this application lets them in)',
+    );
+    await instance.groups.add({ name: 'ops', description: '', signInPolicy: undefined }, Date.now());
+    await call(calls, 'addClient', {
+      ...{ client_id: 'wiki', redirect_uris: ['https://wiki.example/cb'], allowed_groups: ['ops'] },
+    } as Input<'addClient'>);
+    assert.deepEqual((await printed('wiki')).slice(0, 2), [
+      'fay cannot sign in to wiki',
+      '  the client is only for members of ops (grantd group add-member GROUP fay)',
+    ]);
+    const limits = new AttemptLimits(instance.attempts, instance.secret());
+    for (let attempt = 0; attempt <= ATTEMPTS_OF_NAME.attempts; attempt += 1)
+      await limits.begin({ name: attemptName('fay'), place: '192.0.2.8', most: ATTEMPTS_OF_NAME });
+    const [headline, reason, next] = await printed();
+    assert.equal(headline, 'fay is locked, and can sign in only from other places');
+    assert.match(
+      reason ?? '',
+      /^ {2}too many attempts for the password from 1 place, until 20\S+ \(grantd user unlock fay\)$/,
+    );
+    assert.equal(next, 'ways to sign in');
+    await call(calls, 'disableUser', { sub: subject });
+    assert.deepEqual((await printed()).slice(0, 2), [
+      'fay cannot sign in',
+      '  the user is disabled (grantd user enable fay)',
+    ]);
   });
 });
 

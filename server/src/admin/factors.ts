@@ -124,6 +124,19 @@ export const LOCK = object({
   ends_at: time('When the last of them is let in again.'),
 });
 export type LockView = ValueOf<typeof LOCK>;
+
+const STEPS_IN_WORDS: Readonly<Record<LockView['step'], string>> = {
+  password: 'the password',
+  code: 'codes',
+  mailed_link: 'mailed links',
+};
+
+/** A lock in the output of commands. */
+export function lockInWords({ step, places, ends_at: endsAt }: LockView, username: string): string {
+  const where = places === 1 ? '1 place' : `${places} places`;
+  return `too many attempts for ${STEPS_IN_WORDS[step]} from ${where}, until ${endsAt} (grantd user unlock ${username})`;
+}
+
 const LOCKS = whole('Locks', LOCK, 'What is refused after too many attempts. Empty if nothing is.');
 
 // ── Documents ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ import { waysOf } from '../people/ways_to_sign_in.ts';
 import { EN, reasonIn } from '../texts/texts.ts';
 import { firstOf } from './audit.ts';
 import { requireClient } from './client_rules.ts';
-import { LOCK, type LockView, locksIn, lockView } from './factors.ts';
+import { LOCK, type LockView, lockInWords, locksIn, lockView } from './factors.ts';
 import { requireSubject } from './groups.ts';
 import { type AdminParts, MAX_EVENTS_READ, operation } from './operation.ts';
 import {
@@ -363,15 +363,30 @@ async function explanationOf(
 
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What an obstacle means, for commands. */
-const IN_WORDS: Readonly<Record<Obstacle, string>> = {
-  disabled: 'the user is disabled: grantd user enable',
-  locked: 'too many attempts: grantd user unlock',
-  no_way: 'the user has no way to sign in: grantd user set-password, or a mailed link',
-  client_disabled: 'the client is disabled: grantd client enable',
-  not_in_groups: 'the client is for groups of which the user is no member: grantd group add-member',
-  factor_needed: 'the user must first add a factor, which the server offers during the sign-in',
-};
+/** What an obstacle means, and the command that helps. `locked` has a line for each lock instead. */
+function obstacleLines(said: SignInExplanation): readonly string[] {
+  const { username, obstacles, locks, client } = said;
+  const inWords: Readonly<Record<Obstacle, readonly string[]>> = {
+    disabled: [`the user is disabled (grantd user enable ${username})`],
+    locked: locks.map((lock) => lockInWords(lock, username)),
+    no_way: [`the user has no way to sign in (grantd user set-password ${username}, or a mailed link)`],
+    client_disabled: [`the client is disabled (grantd client enable ${client?.client_id})`],
+    not_in_groups: [
+      `the client is only for members of ${client?.allowed_groups.join(' or ')} (grantd group add-member GROUP ${username})`,
+    ],
+    factor_needed: ['the user must first add a factor, which the server offers during the sign-in'],
+  };
+  return obstacles.flatMap((one) => inWords[one].map((line) => `  ${line}`));
+}
+
+function headline({ username, can_sign_in: can, locks, client }: SignInExplanation): string {
+  const to = client === undefined ? '' : ` to ${client.client_id}`;
+  if (!can) return `${username} cannot sign in${to}`;
+  if (locks.length > 0) return `${username} is locked, and can sign in${to} only from other places`;
+  return client === undefined
+    ? `${username} can sign in (with --client ID: whether this application lets them in)`
+    : `${username} can sign in${to}`;
+}
 
 const THEN_IN_WORDS: Readonly<Record<NonNullable<WayView['followed_by']>, string>> = {
   nothing: 'then signed in',
@@ -416,11 +431,10 @@ function attemptLine(one: AttemptView): string {
 }
 
 function lines(said: SignInExplanation): readonly string[] {
-  const { username, can_sign_in: can, obstacles, locks, ways, policies, policy, attempts, email } = said;
+  const { ways, policies, policy, attempts, email } = said;
   return [
-    can ? `${username} can sign in` : `${username} cannot sign in`,
-    ...obstacles.map((one) => `  ${IN_WORDS[one]}`),
-    ...locks.map(({ step, places, ends_at: end }) => `  locked: ${step} from ${places} places, until ${end}`),
+    headline(said),
+    ...obstacleLines(said),
     'ways to sign in',
     ...ways.map(wayLine),
     ...factorLine(said.factors),

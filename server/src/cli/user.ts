@@ -1,7 +1,7 @@
 import type { Claims } from '@grantd/core';
 import type { Command } from 'commander';
 import { labelled } from '../admin/command_form.ts';
-import type { FactorsView, LockView } from '../admin/factors.ts';
+import { type FactorsView, type LockView, lockInWords } from '../admin/factors.ts';
 import { type AdminCalls, call } from '../admin/in_process.ts';
 import { InvalidInput } from '../admin/operation_refused.ts';
 import type { GivenFlags } from '../config/configuration.ts';
@@ -238,12 +238,6 @@ function asJson(text: string): unknown {
   }
 }
 
-const STEPS_IN_WORDS: Readonly<Record<LockView['step'], string>> = {
-  password: 'the password',
-  code: 'codes',
-  mailed_link: 'mailed links',
-};
-
 /** @returns `undefined` if a command does not have the secret with which the server counts attempts */
 async function locksOf(admin: AdminCalls, sub: string): Promise<readonly LockView[] | undefined> {
   try {
@@ -345,8 +339,5 @@ function lockLines(locks: readonly LockView[] | undefined, name: string): readon
     return [
       'locked: unknown, because this command does not have the secret of the server (--secret-file or GRANTD_SECRET)',
     ];
-  return locks.map(
-    ({ step, places, ends_at: endsAt }) =>
-      `locked: too many attempts for ${STEPS_IN_WORDS[step]} from ${places === 1 ? '1 place' : `${places} places`}, until ${endsAt} (grantd user unlock ${name})`,
-  );
+  return locks.map((lock) => `locked: ${lockInWords(lock, name)}`);
 }
