@@ -17,16 +17,9 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { LANDING_PAGE, MAP_PAGE, siteFileOf } from './addresses.ts';
 import { brokenLinks } from './links.ts';
-import {
-  LANDING_PAGE,
-  MAP_PAGE,
-  pagePaths,
-  publicAddressOf,
-  siteFileOf,
-  sitePage,
-  textOfPage,
-} from './pages.ts';
+import { pagePaths, publicAddressOf, sitePage, textOfPage } from './pages.ts';
 
 const { values } = parseArgs({
   options: { serve: { type: 'boolean', default: false }, port: { type: 'string', default: '4173' } },

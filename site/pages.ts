@@ -2,6 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import { BUILT_PAGES, builtPage } from '../scripts/built_pages.ts';
+import { addressOf, headingOf } from './addresses.ts';
 import { FOLDERS, PARTS } from './navigation.ts';
 
 const ROOT = dirname(import.meta.dirname);
@@ -27,32 +28,6 @@ export function pagePaths(): readonly string[] {
 /** The Markdown of a page. */
 export async function textOfPage(path: string): Promise<string> {
   return (await builtPage(path)) ?? readFileSync(join(ROOT, path), 'utf8');
-}
-
-/** The first page of the website. */
-export const LANDING_PAGE = 'site/landing.md';
-/** The list of all pages. */
-export const MAP_PAGE = 'docs/README.md';
-
-/** The file of a page on the website. */
-export function siteFileOf(path: string): string {
-  if (path === 'README.md') return 'start.md';
-  if (path === LANDING_PAGE) return 'index.md';
-  if (path === MAP_PAGE) return 'map.md';
-  if (path.startsWith('docs/')) return path.slice('docs/'.length).replace(/README\.md$/, 'index.md');
-  return path.replace(/\/README\.md$/, '.md').toLowerCase();
-}
-
-/** The address of a page on the website. */
-export function addressOf(path: string): string {
-  return `/${siteFileOf(path)}`.replace(/(index)?\.md$/, '');
-}
-
-/** The heading of a page. */
-export function headingOf(text: string): string {
-  const heading = /^# (.+)$/m.exec(text)?.[1];
-  if (heading === undefined) throw new Error('a page needs a heading');
-  return heading;
 }
 
 export interface SitePage {
@@ -101,14 +76,6 @@ export function sitePage(path: string, text: string, pages: ReadonlySet<string>)
 /** The address of a file that is no page. */
 export function publicAddressOf(file: string): string {
   return `/files/${file}`;
-}
-
-/** As GitHub makes them from headings, so that links with an anchor work in both places. */
-export function slugOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '')
-    .replaceAll(' ', '-');
 }
 
 /** The map of the documentation: docs/README.md. */

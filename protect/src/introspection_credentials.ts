@@ -67,7 +67,7 @@ export function authenticationBy(
   const { method, clientId, clientSecret } = credentials;
   if (!clientId || !clientSecret)
     throw new ConfigurationError('credentials', 'a clientId and a clientSecret');
-  const authentication =
+  const authentication: Authentication =
     method === 'client_secret_post'
       ? { headers: {}, parameters: { client_id: clientId, client_secret: clientSecret } }
       : { headers: { authorization: basic(clientId, clientSecret) }, parameters: {} };

@@ -7,7 +7,7 @@ import { dirname, join, matchesGlob } from 'node:path';
 import { test } from 'node:test';
 import type { Command } from 'commander';
 import { parseAllDocuments } from 'yaml';
-import { slugOf } from '../../site/pages.ts';
+import { slugOf } from '../../site/addresses.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { OPTIONS, variableOf } from '../src/config/options.ts';

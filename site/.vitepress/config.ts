@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { defineConfig } from 'vitepress';
+import { addressOf, headingOf, slugOf } from '../addresses.ts';
 import { API_FOLDER, PARTS } from '../navigation.ts';
-import { addressOf, headingOf, slugOf } from '../pages.ts';
 import { drawDiagram } from './diagrams.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
@@ -29,6 +29,8 @@ export default defineConfig({
   srcDir: '.pages',
   outDir: 'dist',
   cleanUrls: false,
+  // Links to the reader's own server.
+  ignoreDeadLinks: 'localhostLinks',
   head: [
     ['meta', { 'http-equiv': 'Content-Security-Policy', content: POLICY }],
     ['link', { rel: 'icon', href: 'data:,' }],

@@ -3,18 +3,10 @@ import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { addressOf, LANDING_PAGE, MAP_PAGE, siteFileOf, slugOf } from '../addresses.ts';
 import { brokenLinks } from '../links.ts';
 import { FOLDERS, PARTS } from '../navigation.ts';
-import {
-  addressOf,
-  LANDING_PAGE,
-  MAP_PAGE,
-  pagePaths,
-  siteFileOf,
-  sitePage,
-  slugOf,
-  textOfPage,
-} from '../pages.ts';
+import { pagePaths, sitePage, textOfPage } from '../pages.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
 const PAGES: ReadonlySet<string> = new Set([...pagePaths(), MAP_PAGE, LANDING_PAGE]);
@@ -122,4 +114,16 @@ test('a link that leads to no file is an error', () => {
 
 test('anchors are those of GitHub', () => {
   assert.equal(slugOf('Client secrets: `HMAC`, and a user’s own'), 'client-secrets-hmac-and-a-users-own');
+});
+
+test('the configuration of VitePress imports nothing of the program, which it could not load', () => {
+  const imported = new Set(['site/.vitepress/config.ts']);
+  for (const file of imported)
+    for (const [, target = ''] of readFileSync(join(ROOT, file), 'utf8').matchAll(/ from '(\.[^']+)'/g))
+      imported.add(join(dirname(file), target));
+  assert.ok(imported.size > 1);
+  assert.deepEqual(
+    [...imported].filter((file) => !file.startsWith('site/')),
+    [],
+  );
 });

@@ -155,7 +155,8 @@ async function withErrorHeaders(
   call: Call,
 ): Promise<OAuthError> {
   const challenges = endpoint.challenges(context, error, request);
-  const challenge = challenges.length === 0 ? {} : { 'www-authenticate': formatChallenges(challenges) };
+  const challenge: Readonly<Record<string, string>> =
+    challenges.length === 0 ? {} : { 'www-authenticate': formatChallenges(challenges) };
   return error.withHeaders({ ...challenge, ...(await commonHeaders(endpoint, context, request, call)) });
 }
 

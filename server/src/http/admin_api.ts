@@ -135,7 +135,7 @@ export async function openAdminApi(
       const onFailure = (error: unknown) => requestLog.failure(requestId, 'storage_unavailable', error);
       const order = { caller: caller.identity, target, body, key, onFailure };
       const { answer: stored, isRepeated } = await repeated.once(order, perform);
-      const replayed = isRepeated ? { 'idempotency-replayed': 'true' } : {};
+      const replayed: Record<string, string> = isRepeated ? { 'idempotency-replayed': 'true' } : {};
       return answer({ ...stored, headers: { ...stored.headers, ...replayed } });
     };
 
