@@ -66,11 +66,12 @@ function process(
   smtp: Smtp | undefined,
   clock: () => number,
   codes?: EmailCodes,
+  secrets: readonly string[] = ['s'.repeat(32)],
 ) {
   const reports: string[] = [];
   const faults: unknown[] = [];
   const links = new LinkBook({ links: mailedLinks, issuer: ISSUER, clock });
-  const queue = new MailQueue({ mails, secret: new ServerSecret<ProgramSecretUse>('s'.repeat(32)), clock });
+  const queue = new MailQueue({ mails, secret: new ServerSecret<ProgramSecretUse>(secrets), clock });
   const deliverer = new MailDeliverer({
     ...{ queue, links, people, storage, smtp, clock, codes },
     passwords: new OwnPasswords({ providers: [], identities }),
@@ -264,6 +265,24 @@ for (const database of DATABASES) {
         'mail_sent',
       ]);
       assert.equal(received.length, 1);
+    });
+
+    test('an email that another secret of the server has encrypted waits for a process that has it', async (t) => {
+      const [opened] = await openDatabases(t, database);
+      assert.ok(opened);
+      const { received, port } = await smtpServer(t);
+      let nowMs = 1_000_000;
+      const smtp = await openSmtp(`smtp://127.0.0.1:${port}`, FROM);
+      const open = (...secrets: string[]) => process(opened, smtp, () => nowMs, undefined, secrets);
+      const [older, newer] = ['o'.repeat(32), 'n'.repeat(32)];
+      const without = open(newer);
+      await open(older).queue.add(TEST_MAIL);
+      await without.deliverer.settled();
+      const [waiting] = await without.queue.mails.list(false, 10);
+      assert.match(waiting?.lastError ?? '', /a server secret that this process does not have/);
+      nowMs += 10_000;
+      await open(newer, older).deliverer.settled();
+      assert.deepEqual([without.reports, received.length], [['mail_postponed other_secret'], 1]);
     });
 
     test('an email with a code costs one code, however often it is sent again', async (t) => {

@@ -17,13 +17,13 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 async function requests(t: TestContext) {
   const { apiRequests } = await openDatabase(t, SQLITE);
   const stage = { nowMs: 1000, performed: 0, failures: 0 };
-  const repeatedOn = (store: ApiRequests) =>
-    new RepeatedRequests({ apiRequests: store, secret: SECRET, clock: () => stage.nowMs });
-  const send = async (repeated: RepeatedRequests, result: StoredAnswer | Error = ANSWER) => {
+  const repeatedOn = (store: ApiRequests, secret = SECRET) =>
+    new RepeatedRequests({ apiRequests: store, secret, clock: () => stage.nowMs });
+  const send = async (repeated: RepeatedRequests, result: StoredAnswer | Error = ANSWER, sent = {}) => {
     const onFailure = () => {
       stage.failures++;
     };
-    const request = { caller: 'ops', target: 'POST /clients', body: '{}', key: 'key', onFailure };
+    const request = { caller: 'ops', target: 'POST /clients', body: '{}', key: 'key', onFailure, ...sent };
     try {
       const { answer, isRepeated } = await repeated.once(request, async () => {
         stage.performed++;
@@ -90,4 +90,54 @@ test('a request that did not begin frees its key after a minute', async (t) => {
   stage.nowMs += 60_000;
   assert.deepEqual(await send(repeatedOn(apiRequests)), ['made', false]);
   assert.equal(stage.performed, 1);
+});
+
+test('a request is performed once, whichever secret of the server its processes use first', async (t) => {
+  const { apiRequests, stage, send, repeatedOn } = await requests(t);
+  const [older, newer] = ['o'.repeat(32), 'n'.repeat(32)];
+  /** The secrets of a process in the steps of docs/secrets.md. */
+  const steps = [[older], [older, newer], [newer, older], [newer]].map((secrets) =>
+    repeatedOn(apiRequests, new ServerSecret<ProgramSecretUse>(secrets)),
+  );
+  for (const [at, step] of steps.slice(1).entries())
+    for (const [first, second] of [
+      [steps[at], step],
+      // Both steps are served until the last process has restarted.
+      ...(at === 1 ? [[step, steps[at]]] : []),
+    ]) {
+      assert.ok(first && second);
+      const key = `step-${at}`;
+      stage.performed = 0;
+      assert.deepEqual(await send(first, ANSWER, { key }), ['made', false]);
+      assert.deepEqual(await send(second, ANSWER, { key }), ['made', true], `step ${at}`);
+      assert.equal(await send(second, ANSWER, { key, body: '{"other":1}' }), 'idempotency_key_reused');
+      assert.equal(stage.performed, 1);
+      stage.nowMs += DAY_MS;
+    }
+});
+
+test('of a request that processes with other secrets get at once, at most one is performed', async (t) => {
+  const { apiRequests, stage, send, repeatedOn } = await requests(t);
+  const [older, newer] = ['o'.repeat(32), 'n'.repeat(32)];
+  const both = [
+    [older, newer],
+    [newer, older],
+  ].map((secrets) => repeatedOn(apiRequests, new ServerSecret<ProgramSecretUse>(secrets)));
+  for (let round = 0; round < 20; round++) {
+    stage.performed = 0;
+    const key = `round-${round}`;
+    const outcomes = await Promise.all(
+      Array.from({ length: 6 }, (_, index) => send(both[index % 2] ?? assert.fail(), ANSWER, { key })),
+    );
+    assert.ok(stage.performed <= 1, String(stage.performed));
+    for (const outcome of outcomes)
+      assert.ok(
+        outcome === 'request_pending' || JSON.stringify(outcome).startsWith('["made",'),
+        `${outcome}`,
+      );
+    const performedAtOnce = stage.performed;
+    const last = await send(both[round % 2] ?? assert.fail(), ANSWER, { key });
+    assert.deepEqual(last, ['made', performedAtOnce === 1]);
+    assert.equal(stage.performed, 1);
+  }
 });

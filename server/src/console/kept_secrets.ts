@@ -18,21 +18,17 @@ export class ShownOnce {
 
   /** Shows a value at a place of the console from now on, instead of an earlier one. @param owner a session or a user */
   async keep(owner: string, place: string, value: string, keptMs = KEPT_MS): Promise<void> {
-    const key = await this.#answers.digest('shown_once', owner, place);
-    await this.#answers.drop(key);
-    const attempt = await this.#answers.begin(key, '', PENDING_MS);
+    const keys = await this.#answers.digests('shown_once', owner, place);
+    await this.#answers.drop(keys);
+    const attempt = await this.#answers.begin(keys, [], PENDING_MS);
     if ('finish' in attempt) await attempt.finish(value, keptMs);
   }
 
   async find(owner: string, place: string): Promise<string | undefined> {
-    for (const key of await this.#answers.digests('shown_once', owner, place)) {
-      const answer = (await this.#answers.find(key, ''))?.answer;
-      if (answer !== undefined) return answer;
-    }
-    return undefined;
+    return (await this.#answers.find(await this.#answers.digests('shown_once', owner, place)))?.answer;
   }
 
   async forget(owner: string, place: string): Promise<void> {
-    for (const key of await this.#answers.digests('shown_once', owner, place)) await this.#answers.drop(key);
+    await this.#answers.drop(await this.#answers.digests('shown_once', owner, place));
   }
 }

@@ -134,6 +134,9 @@ interface Repeated<Answer> {
   readonly answer: Answer | undefined;
 }
 
+/** Of one text, under each accepted secret, the newest first. */
+export type Digests = readonly string[];
+
 type Begun<Answer> = Attempt<Answer> | Repeated<Answer>;
 
 /**
@@ -148,29 +151,28 @@ export class AnsweredRequests<Answer> {
     this.#parts = parts;
   }
 
-  async digest(...about: readonly string[]): Promise<string> {
-    const { secret, use } = this.#parts;
-    const key = await secret.key(use);
-    return createHmac('sha256', key).update(JSON.stringify(about)).digest('base64url');
-  }
-
-  /** Under each accepted secret, the newest first: a request may be older than the newest. */
-  async digests(...about: readonly string[]): Promise<readonly string[]> {
-    const { secret, use } = this.#parts;
-    const text = JSON.stringify(about);
-    const keys = await secret.keys(use);
-    return keys.map((key) => createHmac('sha256', key).update(text).digest('base64url'));
+  /** Of a request, under each accepted secret, the newest first: other processes may use another one for new values. */
+  async digests(...about: readonly string[]): Promise<Digests> {
+    const keys = await this.#parts.secret.keys(this.#parts.use);
+    return keys.map((key) => createHmac('sha256', key).update(JSON.stringify(about)).digest('base64url'));
   }
 
   /**
-   * Takes a key for a request. Atomic: of concurrent callers, one gets it.
+   * Takes a key for a request. Atomic: of concurrent callers, at most one gets it.
    * @param pendingMs after this time, the request of a process that died may be performed again
    */
-  async begin(keyDigest: string, requestDigest: string, pendingMs: number): Promise<Begun<Answer>> {
+  async begin(keys: Digests, requests: Digests, pendingMs: number): Promise<Begun<Answer>> {
     const { apiRequests, secret, use, clock } = this.#parts;
+    const [[keyDigest = '', ...older], [requestDigest = '', ...olderRequests]] = [keys, requests];
     const nowMs = clock();
     const begun = await apiRequests.begin(keyDigest, requestDigest, nowMs, nowMs + pendingMs);
     if ('requestDigest' in begun) return this.#repeated(begun, keyDigest, requestDigest);
+    // Comes after the key is taken, so that of two processes with other newest secrets, one sees the other.
+    const earlier = older.length > 0 ? await this.find(older, olderRequests) : undefined;
+    if (earlier !== undefined) {
+      await apiRequests.forget(keyDigest, begun.attempt);
+      return earlier;
+    }
     const sealedOf = async (answer: Answer) => seal(await secret.key(use), JSON.stringify(answer), keyDigest);
     return {
       ...{ keyDigest, ...begun },
@@ -186,15 +188,18 @@ export class AnsweredRequests<Answer> {
   }
 
   /** Looks for the answer without taking the key. @returns `undefined` if the key is free */
-  async find(keyDigest: string, requestDigest: string): Promise<Repeated<Answer> | undefined> {
+  async find(keys: Digests, requests: Digests = []): Promise<Repeated<Answer> | undefined> {
     const { apiRequests, clock } = this.#parts;
-    const stored = await apiRequests.find(keyDigest, clock());
-    return stored && this.#repeated(stored, keyDigest, requestDigest);
+    for (const [index, keyDigest] of keys.entries()) {
+      const stored = await apiRequests.find(keyDigest, clock());
+      if (stored !== undefined) return this.#repeated(stored, keyDigest, requests[index] ?? '');
+    }
+    return undefined;
   }
 
-  /** Frees a key. Only for values that their process has stored. */
-  async drop(keyDigest: string): Promise<void> {
-    await this.#parts.apiRequests.drop(keyDigest);
+  /** Frees the keys of a request. Only for values that their process has stored. */
+  async drop(keys: Digests): Promise<void> {
+    for (const key of keys) await this.#parts.apiRequests.drop(key);
   }
 
   async #repeated(

@@ -19,6 +19,7 @@ export const MAIL_FAILURES = {
   timeout: 'the server did not answer in time',
   protocol: 'the server did not speak SMTP',
   other: 'the email could not be sent',
+  other_secret: 'it was encrypted with a server secret that this process does not have',
   no_password: 'the user signs in through an identity provider, so there is no password to choose',
 } as const;
 

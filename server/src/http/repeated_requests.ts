@@ -67,8 +67,8 @@ export class RepeatedRequests {
         errors: [{ in: 'Idempotency-Key', detail: 'expected visible ASCII characters, at most 200' }],
       });
     const answers = this.#answers;
-    const keyDigest = await answers.digest('key', caller, key);
-    const begun = await answers.begin(keyDigest, await answers.digest('request', target, body), PENDING_MS);
+    const keys = await answers.digests('key', caller, key);
+    const begun = await answers.begin(keys, await answers.digests('request', target, body), PENDING_MS);
     if ('isSame' in begun) {
       if (!begun.isSame) throw new Problem('idempotency_key_reused');
       return { answer: this.#answerOf(begun.answer), isRepeated: true };

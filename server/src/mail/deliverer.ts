@@ -147,13 +147,16 @@ export class MailDeliverer {
 
   /**
    * @returns `undefined` if there is nothing to send: the address is unknown, or the user has changed since
-   * @throws {MailFailure} the invited user could not sign in with a password. Only this process is sure to know the providers.
+   * @throws {MailFailure} this process cannot open the email, or the invited user could not sign in with a password. Only this
+   *   process is sure to know the providers.
    */
   async #address(mail: StoredMail): Promise<Addressed | undefined> {
     const { queue, people } = this.#parts;
     const parameters = await queue.open(mail);
     const template = TEMPLATES.find((template) => template === mail.template);
-    if (parameters === undefined || template === undefined) return undefined;
+    // Another process may have the secret, or an operator may set it again.
+    if (parameters === undefined) throw new MailFailure('other_secret', 'other_secret', false);
+    if (template === undefined) return undefined;
     const browser = typeof parameters.browser === 'string' ? { browser: parameters.browser } : {};
     const { recipient: to } = mail;
     if (template === 'reset' || template === 'sign_up') {

@@ -7,7 +7,7 @@ import { deflateRaw, inflateRaw } from 'node:zlib';
 import { StorageFault } from '@grantd/core';
 import type { Context, MiddlewareHandler } from 'hono';
 import { siteOf } from '../../config/client_address.ts';
-import type { AnsweredRequests, Attempt, StoredAttempt } from '../../data/answered_requests.ts';
+import type { AnsweredRequests, Attempt, Digests, StoredAttempt } from '../../data/answered_requests.ts';
 import type { LinkPurpose } from '../../data/mails.ts';
 import type { ProgramSecret } from '../../data/secrets.ts';
 import type { RequestLog } from '../../log/log.ts';
@@ -207,20 +207,20 @@ export function sentForm({ formTokens, pending }: SentNeeds): Sent {
 export function answerOnce(needs: AnswerNeeds, sent: Sent): MiddlewareHandler<PageEnvironment> {
   const { formAnswers } = needs;
   /** What this process is performing, or whose answer it is waiting for. */
-  const pending = new Map<string, Promise<FormAnswer | undefined>>();
+  const pending = new Map<string | undefined, Promise<FormAnswer | undefined>>();
   return async (c, next) => {
     const once = await sent(c);
     if (once === undefined) return next();
-    const key = await formAnswers.digest(once.browser, once.about);
-    for (let other = pending.get(key); other !== undefined; other = pending.get(key)) {
+    const keys = await formAnswers.digests(once.browser, once.about);
+    for (let other = pending.get(keys[0]); other !== undefined; other = pending.get(keys[0])) {
       const answer = await other;
       if (answer !== undefined) return repeat(c, needs, answer, once) ?? next();
     }
     const { promise, resolve } = Promise.withResolvers<FormAnswer | undefined>();
-    pending.set(key, promise);
+    pending.set(keys[0], promise);
     let answer: FormAnswer | undefined;
     try {
-      const begun = await beginOrWait(formAnswers, key);
+      const begun = await beginOrWait(formAnswers, keys);
       if ('sessions' in begun) {
         answer = begun;
       } else {
@@ -230,7 +230,7 @@ export function answerOnce(needs: AnswerNeeds, sent: Sent): MiddlewareHandler<Pa
         return;
       }
     } finally {
-      pending.delete(key);
+      pending.delete(keys[0]);
       resolve(answer);
     }
     return repeat(c, needs, answer, once) ?? next();
@@ -238,15 +238,11 @@ export function answerOnce(needs: AnswerNeeds, sent: Sent): MiddlewareHandler<Pa
 }
 
 /** @returns the right to perform what the key stands for, or the answer of the process that has performed it */
-async function beginOrWait<A>(answers: AnsweredRequests<A>, key: string): Promise<Attempt<A> | A> {
+async function beginOrWait<A>(answers: AnsweredRequests<A>, keys: Digests): Promise<Attempt<A> | A> {
   for (;;) {
-    const begun = await answers.begin(key, '', PENDING_MS);
+    const begun = await answers.begin(keys, [], PENDING_MS);
     if (!('isSame' in begun)) return begun;
-    for (
-      let found: typeof begun | undefined = begun;
-      found !== undefined;
-      found = await answers.find(key, '')
-    ) {
+    for (let found: typeof begun | undefined = begun; found !== undefined; found = await answers.find(keys)) {
       if (found.answer !== undefined) return found.answer;
       await pause(LOOK_MS);
     }
@@ -344,18 +340,14 @@ export class PerformedForms {
 
   /** Which of these the form of a request has done before; `undefined` if none. */
   async find<D extends PerformedForm>(c: PageContext, ...done: readonly D[]): Promise<D | undefined> {
-    for (const key of await this.#keys(c)) {
-      const found = await this.#needs.answers.find(key, '');
-      if (found !== undefined) return done.find((item) => item === found.answer);
-    }
-    return undefined;
+    const found = await this.#needs.answers.find(await this.#keys(c));
+    return done.find((item) => item === found?.answer);
   }
 
   async remember(c: PageContext, done: PerformedForm): Promise<void> {
     const { answers, requestLog } = this.#needs;
     try {
-      const [key = ''] = await this.#keys(c);
-      const attempt = await answers.begin(key, '', PENDING_MS);
+      const attempt = await answers.begin(await this.#keys(c), [], PENDING_MS);
       if ('finish' in attempt) await attempt.finish(done, PERFORMED_KEPT_MS);
     } catch (error) {
       if (!(error instanceof StorageFault)) throw error;
@@ -364,7 +356,7 @@ export class PerformedForms {
     }
   }
 
-  #keys(c: PageContext): Promise<readonly string[]> {
+  #keys(c: PageContext): Promise<Digests> {
     const { formTokens, answers } = this.#needs;
     const token = new URLSearchParams(bodyOf(c)).get('form_token') ?? '';
     return answers.digests('performed_form', formTokens.browserOf(c) ?? '', token);

@@ -13,6 +13,7 @@ export const MAIL_FAILURES: Readonly<Record<keyof typeof MAIL_WORDS, string>> = 
   timeout: 'der Mailserver hat nicht rechtzeitig geantwortet',
   protocol: 'der Server spricht kein SMTP',
   other: 'die E-Mail ließ sich nicht senden',
+  other_secret: 'sie wurde mit einem Geheimnis des Servers verschlüsselt, das dieser Prozess nicht hat',
   no_password: 'der Benutzer meldet sich bei einem Anbieter an und hat hier kein Passwort',
 };
 

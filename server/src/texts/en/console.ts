@@ -425,6 +425,7 @@ export const CONSOLE = {
     timeout: 'the mail server did not answer in time',
     protocol: 'the server did not speak SMTP',
     other: 'the email could not be sent',
+    other_secret: 'it was encrypted with a server secret that this process does not have',
     no_password: 'the user signs in through an identity provider, so there is no password to choose',
   },
   attempts: (attempts: number, shown: string) => (attempts === 1 ? '1 attempt' : `${shown} attempts`),
