@@ -6,6 +6,7 @@ import { NO_FACTORS, type Passkey, resealTotps, sealsOfTotps } from '../src/data
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { Passkeys } from '../src/people/passkeys.ts';
 import { SecondFactors } from '../src/people/second_factors.ts';
+import { AttemptLimits } from '../src/people/sign_in.ts';
 import { type AttestationKind, Authenticator } from './harness/authenticator.ts';
 import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { addPerson, ISSUER, openDatabase, openDatabases } from './harness/program_data.ts';
@@ -180,8 +181,8 @@ for (const database of DATABASES) {
       const under = (...texts: string[]) => new ServerSecret<ProgramSecretUse>(texts);
       const seals = async (...texts: string[]) => [...(await sealsOfTotps(factors, under(...texts), ISSUER))];
       const before = new SecondFactors({
-        ...{ issuer: ISSUER, issuerName: 'Example', factors, attempts, clock },
-        secret: under(older),
+        ...{ issuer: ISSUER, issuerName: 'Example', factors, clock, secret: under(older) },
+        limits: new AttemptLimits(attempts, under(older), clock),
       });
       const alice = await addPerson(opened, 'alice');
       const offer = await before.offerTotp(alice);
@@ -199,8 +200,9 @@ for (const database of DATABASES) {
       await resealTotps(factors, under(newer, older), ISSUER);
       assert.deepEqual(await seals(newer, older), [[0, 1]]);
       const later = new SecondFactors({
-        ...{ issuer: ISSUER, issuerName: 'Example', factors, attempts },
+        ...{ issuer: ISSUER, issuerName: 'Example', factors },
         ...{ clock: () => START_MS + STEP_MS, secret: under(newer) },
+        limits: new AttemptLimits(attempts, under(newer), clock),
       });
       assert.equal(await later.checkTotp(alice, codeOf(offer.secret, START_MS + STEP_MS)), undefined);
     });
@@ -218,8 +220,9 @@ for (const database of ANY_DATABASE) {
       const now = { ms: START_MS };
       const { factors, attempts } = opened;
       const second = new SecondFactors({
-        ...{ issuer: ISSUER, issuerName: 'Example: Ltd', factors, attempts, secret: SECRET },
+        ...{ issuer: ISSUER, issuerName: 'Example: Ltd', factors, secret: SECRET },
         clock: () => now.ms,
+        limits: new AttemptLimits(attempts, SECRET, () => now.ms),
       });
       const alice = await addPerson(opened, 'alice');
       const offer = await second.offerTotp(alice);

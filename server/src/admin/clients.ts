@@ -121,10 +121,10 @@ function doneWith(done: string, secret: string | undefined): string | readonly s
 
 /** Seconds since 1970. A caller may have a wrong clock, so it is no later than the time that a sweep goes by (ADR 118). */
 async function unusedSince(
-  parts: Pick<OperationParts, 'referenceTime' | 'clock'>,
+  { referenceTime, clock }: Pick<OperationParts, 'referenceTime' | 'clock'>,
   requested: string | undefined,
 ): Promise<number> {
-  const watch = new ClockWatch(parts, parts);
+  const watch = new ClockWatch({ referenceTime }, { clock });
   await watch.look();
   const limitMs = watch.deletionLimitMs();
   return Math.floor(Math.min(requested === undefined ? limitMs : Date.parse(requested), limitMs) / 1000);

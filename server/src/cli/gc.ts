@@ -1,7 +1,8 @@
 import { sweep } from '@grantd/core';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { ClockWatch, MAX_SKEW_MS } from '../data/clock_watch.ts';
+import { ClockWatch } from '../data/clock_watch.ts';
+import { MAX_SKEW_MS } from '../data/deletion_limit.ts';
 import { sweepable } from '../serve/sweeper.ts';
 import {
   type CommandParts,

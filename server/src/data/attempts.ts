@@ -1,3 +1,4 @@
+import { MAX_SKEW_MS } from './deletion_limit.ts';
 import { personAct } from './people.ts';
 import {
   type GatheredWrite,
@@ -34,6 +35,34 @@ export interface Attempts {
    * before what is forgotten. That has at most eight keys, and ends with the one that is counted last.
    */
   endSoon(keys: EndedKeys): Promise<void>;
+}
+
+/**
+ * The time by which counts of attempts and keys of requests end: that of a process, unless it is wrong (ADR 230). A
+ * `ClockWatch` says what it is compared with.
+ */
+export class SharedTime {
+  /** The reference, less the monotonic clock. Nothing was compared yet. */
+  #offsetMs = Number.NaN;
+  #mostBehindMs = 0;
+  readonly #clock: () => number;
+  readonly #monotonic: () => number;
+
+  constructor(clock: () => number = Date.now, monotonic: () => number = () => performance.now()) {
+    this.#clock = clock;
+    this.#monotonic = monotonic;
+  }
+
+  /** @param isNow whether the reference also tells that a clock is behind */
+  compare(offsetMs: number, isNow: boolean): void {
+    this.#offsetMs = offsetMs;
+    this.#mostBehindMs = isNow ? MAX_SKEW_MS : Number.POSITIVE_INFINITY;
+  }
+
+  readonly now = (nowMs = this.#clock()): number => {
+    const aheadMs = nowMs - this.#offsetMs - this.#monotonic();
+    return aheadMs > MAX_SKEW_MS || aheadMs < -this.#mostBehindMs ? Math.floor(nowMs - aheadMs) : nowMs;
+  };
 }
 
 interface EndedKeys {
@@ -91,6 +120,10 @@ const COUNTS: readonly ((values: Readonly<Record<string, string | number>>) => T
   (_, earlier) => statement(countSql(earlier)),
 );
 
+function refuseKeys(): never {
+  throw new RangeError(`expected at most ${MAX_KEYS} keys`);
+}
+
 /** A range of the primary key: `/` is the character after `.`. @param name of the parameter with the digest */
 function ofName<const N extends string>(name: N) {
   return `(key_digest >= :${name} || '.' AND key_digest < :${name} || '/')` as const;
@@ -124,8 +157,7 @@ export function attemptsTable(tables: ProgramTables, gathered: GatheredWrites): 
     async count(keys, nowMs) {
       const earlier: Record<string, string | number> = {};
       const calls = keys.map(({ keyDigest, triedSubject = '', attempts: most, windowMs }, at): TableCall => {
-        const count = COUNTS[at];
-        if (count === undefined) throw new RangeError(`expected at most ${MAX_KEYS} keys`);
+        const count = COUNTS[at] ?? refuseKeys();
         Object.assign(earlier, { [`key${at}`]: keyDigest, [`most${at}`]: most });
         return count({ ...earlier, keyDigest, triedSubject, most, nowMs, endsAtMs: nowMs + windowMs });
       });

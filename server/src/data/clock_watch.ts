@@ -2,13 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../log/log.ts';
 import type { OpenDatabase } from './database.ts';
-import type { DeletionLimitMs } from './deletion_limit.ts';
-
-/**
- * Milliseconds by which clocks may differ. Used identifiers are kept for a minute longer than they are accepted, so two
- * processes may differ from the database by half of that.
- */
-export const MAX_SKEW_MS = 30_000;
+import { type DeletionLimitMs, MAX_SKEW_MS } from './deletion_limit.ts';
 
 const LOOK_EVERY_MS = 60_000;
 
@@ -23,6 +17,9 @@ interface Surroundings {
   /** Milliseconds that always pass evenly. Default: those of the process. */
   readonly monotonic?: () => number;
 }
+
+/** `sharedTime` gets the results. */
+type WatchedDatabase = Pick<OpenDatabase, 'referenceTime'> & Partial<Pick<OpenDatabase, 'sharedTime'>>;
 
 /** One comparison. */
 interface Look {
@@ -40,7 +37,7 @@ interface Look {
  * recorded it.
  */
 export class ClockWatch {
-  readonly #referenceTime: OpenDatabase['referenceTime'];
+  readonly #database: WatchedDatabase;
   readonly #log: Surroundings['log'];
   readonly #clock: () => number;
   readonly #monotonic: () => number;
@@ -48,10 +45,10 @@ export class ClockWatch {
   #skewMs = 0;
 
   constructor(
-    { referenceTime }: Pick<OpenDatabase, 'referenceTime'>,
+    database: WatchedDatabase,
     { log, clock = Date.now, monotonic = () => performance.now() }: Surroundings = {},
   ) {
-    this.#referenceTime = referenceTime;
+    this.#database = database;
     this.#log = log;
     this.#clock = clock;
     this.#monotonic = monotonic;
@@ -65,19 +62,22 @@ export class ClockWatch {
   /** @throws {StorageFault} the database does not answer */
   async look(): Promise<void> {
     const askedAtMs = this.#monotonic();
-    const { atMs, isNow, settledMs } = await this.#referenceTime();
+    const { atMs, isNow, settledMs } = await this.#database.referenceTime();
     const [nowMs, monotonicMs] = [this.#clock(), this.#monotonic()];
     const last = this.#last;
     const referenceMs = atMs ?? nowMs;
-    if (isNow || last === undefined) {
-      this.#last = { nowMs, monotonicMs, referenceMs, passedMs: settledMs ?? referenceMs };
+    const sinceLastMs = monotonicMs - (last?.monotonicMs ?? monotonicMs);
+    const isFirst = isNow || last === undefined;
+    const passedMs = isFirst
+      ? (settledMs ?? referenceMs)
+      : Math.max(last.passedMs, last.referenceMs) + sinceLastMs;
+    this.#last = { nowMs, monotonicMs, referenceMs, passedMs };
+    this.#database.sharedTime?.compare(passedMs - monotonicMs, isNow);
+    if (isFirst) {
       const aheadMs = nowMs - referenceMs;
       this.#setSkew(isNow ? aheadMs : Math.min(0, aheadMs), monotonicMs - askedAtMs);
       return;
     }
-    const sinceLastMs = monotonicMs - last.monotonicMs;
-    const passedMs = Math.max(last.passedMs, last.referenceMs) + sinceLastMs;
-    this.#last = { nowMs, monotonicMs, referenceMs, passedMs };
     const jumpMs = nowMs - last.nowMs - sinceLastMs;
     this.#setSkew(Math.abs(jumpMs) > MAX_SKEW_MS ? jumpMs : Math.min(0, nowMs - referenceMs), 0);
   }

@@ -1,3 +1,9 @@
+/**
+ * Milliseconds by which clocks may differ. Used identifiers are kept for a minute longer than they are accepted, so two
+ * processes may differ from the database by half of that.
+ */
+export const MAX_SKEW_MS = 30_000;
+
 declare const COMPARED: unique symbol;
 
 /**

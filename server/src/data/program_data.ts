@@ -1,7 +1,7 @@
 import { type AdministrableStorage, type ClientRecord, sweepRegistrations } from '@grantd/core';
 import { type ActingUses, actingUsesTable } from './acting_uses.ts';
 import { type ApiRequests, apiRequestsTable } from './answered_requests.ts';
-import { type Attempts, attemptsTable } from './attempts.ts';
+import { type Attempts, attemptsTable, SharedTime } from './attempts.ts';
 import { AuditTrail } from './audit.ts';
 import { ConsentSweep, type Consents, consentsTable, type ScopeTexts, scopeTextsTable } from './consents.ts';
 import type { DeletionLimitMs } from './deletion_limit.ts';
@@ -38,6 +38,8 @@ export interface ProgramData {
   readonly scopeTexts: ScopeTexts;
   readonly deniedDocuments: DeniedDocuments;
   readonly attempts: Attempts;
+  /** By which `attempts` and `apiRequests` are used. */
+  readonly sharedTime: SharedTime;
   readonly factors: Factors;
   readonly logoutDeliveries: LogoutDeliveries;
   readonly mails: Mails;
@@ -100,6 +102,7 @@ export function programData(
     scopeTexts: scopeTextsTable(tables),
     deniedDocuments: deniedDocumentsTable(tables),
     attempts: attemptsTable(tables, gatheredWrites),
+    sharedTime: new SharedTime(),
     factors: factorsTable(tables),
     logoutDeliveries: logoutDeliveriesTable(tables),
     mails: mailsTable(tables),

@@ -81,7 +81,11 @@ export async function openAdminApi(
         headers: { 'retry-after': String(secondsToWait) },
       });
   };
-  const repeated = new RepeatedRequests({ apiRequests, secret: instance.secret() });
+  const repeated = new RepeatedRequests({
+    apiRequests,
+    secret: instance.secret(),
+    clock: instance.sharedTime.now,
+  });
   const description = JSON.stringify(openApiDocument(issuer));
 
   // Uses the path exactly as in the request, like the library.

@@ -47,7 +47,7 @@ export async function openMail(
     policy &&
     new EmailCodes({
       ...{ ...policy, people, storage, secret, clock, links: mailedLinks },
-      limits: new AttemptLimits(instance.attempts, secret, clock),
+      limits: new AttemptLimits(instance.attempts, secret, instance.sharedTime.now),
       takesAddresses: settings.signInWithEmail,
     });
   const links = new LinkBook({ links: mailedLinks, issuer });

@@ -130,6 +130,7 @@ type PageData = Pick<
   | 'consents'
   | 'scopeTexts'
   | 'attempts'
+  | 'sharedTime'
   | 'apiRequests'
   | 'secret'
   | 'fetchDocument'
@@ -156,6 +157,7 @@ export function openPages(
   const { issuer, people, groups, sessions, consents, actingUses, scopeTexts, attempts, apiRequests } =
     instance;
   const { ownPeople, ownFactors: factors } = instance;
+  const { now: sharedClock } = instance.sharedTime;
   const storage = askedStorage(instance.storage);
   const { clients } = storage;
   const secret = instance.secret();
@@ -168,7 +170,7 @@ export function openPages(
   const lifetimes = { idle: settings.sessionIdleLifetime, absolute: settings.sessionLifetime };
   const validity = new SessionValidity({ sessions, storage, lifetimes, clock });
   const hasher = new PasswordHasher(() => costliestHashes(people));
-  const limits = new AttemptLimits(attempts, secret, clock);
+  const limits = new AttemptLimits(attempts, secret, sharedClock);
   const passwords = new OwnPasswords({
     providers: instance.openWays().providers,
     identities: instance.upstreamIdentities,
@@ -183,7 +185,7 @@ export function openPages(
           storage: instance.storage,
         });
   const issuerName = operator.name ?? new URL(issuer).host;
-  const secondFactors = new SecondFactors({ issuer, issuerName, factors, attempts, secret, clock });
+  const secondFactors = new SecondFactors({ issuer, issuerName, factors, limits, secret, clock });
   const { signInPolicy, consoleSignInPolicy, recoveryHold, signUpDomains } = settings;
   const missing = new MissingSteps({
     ...{ passwords, groups, signInPolicy, consoleSignInPolicy, clock, factors: instance.factors },
@@ -241,7 +243,7 @@ export function openPages(
   const requests = new PendingRequests(secret, clock);
   const pending = new PendingPages({ requests, formTokens, server, basePath });
   const answersOf = <Answer>() =>
-    new AnsweredRequests<Answer>({ apiRequests, secret, clock, use: 'answered_form' });
+    new AnsweredRequests<Answer>({ apiRequests, secret, clock: sharedClock, use: 'answered_form' });
   const formAnswers = answersOf<FormAnswer>();
   const countAnswer = countAnswers(clock);
   const performedForms = new PerformedForms({ formTokens, requestLog, answers: answersOf() });

@@ -1,10 +1,9 @@
 import { createHash, randomInt } from 'node:crypto';
-import type { Attempts } from '../data/attempts.ts';
 import { type Factors, factorBinding } from '../data/factors.ts';
 import type { Notice } from '../data/mails.ts';
 import type { Person } from '../data/people.ts';
 import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
-import { AttemptLimits, type Count } from './sign_in.ts';
+import type { AttemptLimits, Count } from './sign_in.ts';
 
 /** RFC 6238 §4. Authenticator apps support no other values reliably. */
 export const PERIOD_SECONDS = 30;
@@ -39,7 +38,7 @@ interface Parts {
   /** The name that the app shows. */
   readonly issuerName: string;
   readonly factors: Factors;
-  readonly attempts: Attempts;
+  readonly limits: AttemptLimits;
   readonly secret: ProgramSecret;
   readonly clock: () => number;
 }
@@ -47,11 +46,9 @@ interface Parts {
 /** Authenticator apps (RFC 6238) and recovery codes. */
 export class SecondFactors {
   readonly #parts: Parts;
-  readonly #limits: AttemptLimits;
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#limits = new AttemptLimits(parts.attempts, parts.secret, parts.clock);
   }
 
   /** A new secret for an app. It counts only after a first code. */
@@ -135,14 +132,14 @@ export class SecondFactors {
 
   /** An attempt that one limit refuses does not count for the next. @returns `undefined` to go on */
   async #begin(subject: string): Promise<Extract<CodeRefusal, { refused: 'too_many_codes' }> | undefined> {
-    const reached = await this.#limits.begin(...countsOf(subject));
+    const reached = await this.#parts.limits.begin(...countsOf(subject));
     if (reached === undefined) return undefined;
     const { secondsToWait, isFirst } = reached;
     return { refused: 'too_many_codes', secondsToWait, isFirst };
   }
 
   async #succeeded(subject: string): Promise<void> {
-    await this.#limits.end({ forgotten: countsOf(subject) });
+    await this.#parts.limits.end({ forgotten: countsOf(subject) });
   }
 
   async #totp(secret: string, label: string) {

@@ -42,8 +42,8 @@ export type SignIn =
       readonly triedSubject?: string;
     };
 
-/** The time in which a full queue moves on. */
-const SECONDS_TO_WAIT = 5;
+/** A full queue moves on within the time to wait. */
+const QUEUE_IS_FULL = { refused: 'too_many_sign_ins', secondsToWait: 5 } as const;
 
 /**
  * Checks a username and a password. An unknown name costs as much as a wrong password. The address counts failures and
@@ -61,8 +61,7 @@ export async function signIn(
   placeOf: (person: Person | undefined) => Promise<Place>,
 ): Promise<SignIn> {
   const name = attemptName(typedName);
-  const person =
-    name === '' ? undefined : ((await people.byName(typedName)) ?? (await byAddress?.(typedName)));
+  const person = name ? ((await people.byName(typedName)) ?? (await byAddress?.(typedName))) : undefined;
   const tried = person !== undefined && { triedSubject: person.subject };
   if (!passwords.areAskedOf(typedName)) return { refused: 'password_not_asked', ...tried };
   const place = await placeOf(person);
@@ -114,9 +113,7 @@ export async function signIn(
     }
   };
   // Queues before counting, so that a refused request does not count as an attempt.
-  return (
-    hasher.admit(place, attempt) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT, ...tried }
-  );
+  return hasher.admit(place, attempt) ?? { ...QUEUE_IS_FULL, ...tried };
 }
 
 /**
@@ -386,8 +383,7 @@ export class AttemptLimits {
     const keyDigests = await this.#keysOf(counts);
     const keys = counts.map((one, index) => ({ ...one, ...one.most, keyDigest: keyDigests[index] ?? '' }));
     const counted = await this.#attempts.count(keys, nowMs);
-    const count = counts[counted.length - 1];
-    const last = counted.at(-1);
+    const [count, last] = [counts[counted.length - 1], counted.at(-1)];
     if (count === undefined || last === undefined || last.attempts <= count.most.attempts) return undefined;
     const secondsToWait = Math.max(1, Math.ceil((last.endsAtMs - nowMs) / 1000));
     return { count, secondsToWait, isFirst: last.attempts === count.most.attempts + 1 };
@@ -399,10 +395,8 @@ export class AttemptLimits {
    */
   async end({ takenBack = [], forgotten = [], isSoon = false }: EndedCounts): Promise<void> {
     if (takenBack.length + forgotten.length === 0) return;
-    await this.#attempts[isSoon ? 'endSoon' : 'end']({
-      takenBack: await this.#keysOf(takenBack),
-      forgotten: await this.#keysOf(forgotten),
-    });
+    const keys = { takenBack: await this.#keysOf(takenBack), forgotten: await this.#keysOf(forgotten) };
+    await this.#attempts[isSoon ? 'endSoon' : 'end'](keys);
   }
 
   /** When the limit of a name ends, for each place at which it is reached. */
