@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
+import { call } from '../src/admin/in_process.ts';
+import { localCalls } from '../src/cli/local_calls.ts';
 import { SECTIONS } from '../src/console/import.ts';
 import { MAX_FILE } from '../src/console/uploads.ts';
 import { IMPORT_FORMATS } from '../src/people/exports/formats.ts';
@@ -164,6 +166,16 @@ describe('files in the console', () => {
     const done = await ada.submit(refused, { do: 'run' });
     assert.match(done.html, /The import is done/);
     assert.ok(await own.instance.people.byName('frank'));
+  });
+
+  test('an import whose username belongs to another user by now is planned again', async () => {
+    const { subject } = await own.addUser('heidi');
+    const plan = await check(lines({ username: 'heidi', claims: { name: 'Heidi' } }), { update: 'yes' });
+    const calls = localCalls({ ...own.instance.actingAs('cli'), configuration: own.configuration });
+    await call(calls, 'removeUser', { sub: subject });
+    const other = await own.addUser('heidi');
+    assert.match((await ada.submit(plan, { do: 'run' })).html, /Something has changed since the plan/);
+    assert.deepEqual((await own.instance.people.bySubject(other.subject))?.claims, {});
   });
 
   test('an import that leaves nothing out says it, and offers no report', async () => {

@@ -154,7 +154,7 @@ export async function planClient(
   const setsGroups = differences.some(({ name }) => name === 'allowed_groups');
   const client = before && { before, after: isDisabled && !wasDisabled ? undefined : after, setsGroups };
   const change = { action, kind: 'client', name: id, members: differences, perform } as const;
-  return { changes: [{ ...change, ...optional('client', client) }] };
+  return { changes: [{ ...change, ...optional('client', client), ...optional('covers', added?.hash) }] };
 }
 
 /** Attempts to store a client whose secrets are used meanwhile. */

@@ -92,7 +92,9 @@ export async function planGroup(
   const administrators = isOfAdministrators
     ? { become: namesOf(joining), stop: namesOf(leaving) }
     : undefined;
-  const change = { action, kind: 'group', name, members: differences, perform } as const;
+  // A username can belong to another user by then.
+  const covers = [...joining, ...leaving].map(({ subject }) => subject);
+  const change = { action, kind: 'group', name, members: differences, covers, perform } as const;
   return { changes: [{ ...change, ...optional('administrators', administrators) }] };
 }
 

@@ -165,10 +165,18 @@ function planView({ changes, unchanged }: Plan): PlanView {
     counts.add('stop', stop);
   }
   return {
-    changes: changes.map(({ perform: _, client: __, administrators: ___, ...shown }) => shown),
+    changes: changes.map(({ perform: _, client: __, administrators: ___, covers: ____, ...shown }) => shown),
     unchanged,
     ...optional('administrators', counts.changes),
   };
+}
+
+/**
+ * Two plans have the same version only if they perform the same. Consequences are left out, because they change with each
+ * token.
+ */
+function versionOf({ changes }: Plan, shown: PlanView): object {
+  return { ...shown, covers: changes.map(({ covers = '' }) => covers) };
 }
 
 // ── Operations ────────────────────────────────────────────────────────────────────────────────────────────
@@ -205,8 +213,7 @@ export const STATE_OPERATIONS = {
       const shown = planView(planned);
       const clients = planned.changes.flatMap(({ client }) => client ?? []);
       const consequences = await consequencesOfAll(parts, clients);
-      // The version leaves them out, because they change with each token.
-      return { document: { ...shown, consequences }, version: shown };
+      return { document: { ...shown, consequences }, version: versionOf(planned, shown) };
     },
   }),
   applyState: operation({
@@ -225,7 +232,8 @@ export const STATE_OPERATIONS = {
     async perform(parts, order) {
       const planned = await planOf(parts, order);
       const shown = planView(planned);
-      parts.requireVersion(shown, [['state_changed'], 'run grantd apply again.']);
+      const version = versionOf(planned, shown);
+      parts.requireVersion(version, [['state_changed'], 'run grantd apply again.']);
       const warnings: Warning[] = [];
       await performPlan(
         planned,
@@ -235,7 +243,7 @@ export const STATE_OPERATIONS = {
           await parts.requireCaller();
         },
       );
-      return { document: { ...shown, warnings }, version: shown };
+      return { document: { ...shown, warnings }, version };
     },
   }),
 };

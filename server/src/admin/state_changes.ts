@@ -35,6 +35,8 @@ export interface Change extends ShownChange {
   readonly client?: ClientChange;
   /** The usernames of those who become administrators, or stop being ones. */
   readonly administrators?: Readonly<Record<AdministratorChange, readonly string[]>>;
+  /** What the change performs and does not show, without secrets. The version of the plan depends on it. */
+  readonly covers?: string | readonly string[];
   /** @throws {Refused} it was changed in the meantime */
   perform(warn: Warn): Promise<void>;
 }

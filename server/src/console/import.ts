@@ -225,7 +225,10 @@ async function lines(
   const [refusals, leftOut] = [new LeftOut(), new LeftOut()];
   const added = new AddedUsers();
   const all: LineReport[] = [];
-  const onLine = ({ subject: _, ...line }: LineReport, read?: ImportLine) => {
+  /** Whom the lines change: a username can belong to another user by then. */
+  const subjects: (readonly [line: number, subject: string])[] = [];
+  const onLine = ({ subject, ...line }: LineReport, read?: ImportLine) => {
+    if (subject !== undefined) subjects.push([line.line, subject]);
     counts.count(line);
     added.count(line, read);
     refusals.count(line.reasons);
@@ -244,6 +247,7 @@ async function lines(
   const sorted = all.toSorted((one, other) => one.line - other.line);
   // Another file can have the same outcomes.
   digest.update(JSON.stringify(kept));
+  digest.update(JSON.stringify(subjects));
   for (const line of sorted) digest.update(JSON.stringify(line));
   const report = sorted.filter(({ reasons, warnings }) => (reasons ?? warnings) !== undefined);
   return {
