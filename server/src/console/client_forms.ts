@@ -154,7 +154,7 @@ export const keepSecret: NonNullable<Act['after']> = async (
   { console: { shownOnce }, session },
   { client_id: id, client_secret: secret }: Document<'rotateClientSecret'>,
 ) => {
-  if (secret !== undefined) await shownOnce.keep(session.id, placeOf(id), secret);
+  if (secret !== undefined) await shownOnce.add(session.id, placeOf(id), secret);
 };
 
 export function placeOf(id: string): string {

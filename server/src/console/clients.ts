@@ -22,6 +22,7 @@ import {
 } from './client_forms.ts';
 import { idOf, labelOf } from './forms.ts';
 import { type ConsoleView, consoleFrame, type Row, rowsOr, section, termList, urlOf } from './frame.ts';
+import type { ShownSecret } from './kept_secrets.ts';
 import {
   type Badge,
   type Column,
@@ -203,7 +204,7 @@ export const CLIENTS: Acts = {
       operation: 'newRegistrationToken',
       form: { first: ['lifetime', 'once'] },
       after: async ({ console: { shownOnce }, session }, { token }: Document<'newRegistrationToken'>) =>
-        shownOnce.keep(session.id, TOKEN_PLACE, token),
+        shownOnce.add(session.id, TOKEN_PLACE, token),
       done: 'registration_token_made',
     },
     remove_unused: {
@@ -245,7 +246,7 @@ const MAX_REMOVED = 500;
 export async function showClients(visit: Visit): Promise<Response> {
   const { c, call, console: parts, session, setting, view } = visit;
   const { id, add } = c.req.query();
-  const secret = await parts.shownOnce.find(session.id, id === undefined ? TOKEN_PLACE : placeOf(id));
+  const made = await parts.shownOnce.secrets(session.id, id === undefined ? TOKEN_PLACE : placeOf(id));
   if (id === undefined && add !== undefined) return renderPage(c, newClientPage(view, setting));
   if (id === undefined) {
     const clients = await call('listClients', {
@@ -260,13 +261,12 @@ export async function showClients(visit: Visit): Promise<Response> {
     );
     const denied = await call('listDeniedDocuments', { limit: MAX_CHOICES });
     const list = { ...rows, denied, firstStep: texts.console.firstClient };
-    return renderPage(c, clientsPage({ ...list, ...(secret !== undefined && { secret }) }, setting));
+    return renderPage(c, clientsPage({ ...list, made }, setting));
   }
   const client = await call('getClient', { client_id: id });
   const { history } = parts;
   const shown = {
-    ...{ client, trial: trialNeeds(visit), concerns: await concernsOf(visit, client) },
-    ...(secret !== undefined && { secret }),
+    ...{ client, trial: trialNeeds(visit), concerns: await concernsOf(visit, client), made },
     ...(history && {
       counted: { samples: history.samples, nowMs: parts.pages.clock(), isShared: isShared(visit) },
     }),
@@ -325,8 +325,8 @@ function badgesOf({
 }
 
 export interface ClientsView extends ListView {
-  /** A token for registrations that was just made. */
-  readonly secret?: string;
+  /** Tokens for registrations that were just made. */
+  readonly made?: readonly ShownSecret[];
   readonly denied: Document<'listDeniedDocuments'>;
 }
 
@@ -334,7 +334,7 @@ export interface ClientsView extends ListView {
  * `/console/clients`: the list, links `add-client`, `ask-registration_token`, `ask-remove_unused` and `ask-deny`, and
  * `ask-allow-RULE` for each denial.
  */
-export function clientsPage({ secret, denied, ...view }: ClientsView, setting: PageSetting): Page {
+export function clientsPage({ made = [], denied, ...view }: ClientsView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
   const { base } = view;
@@ -342,7 +342,7 @@ export function clientsPage({ secret, denied, ...view }: ClientsView, setting: P
     title: words.pages.clients,
     primary: html`<a id="add-client" class="button primary" href="${urlOf(base, 'clients', { add: 'yes' })}">${words.addClient}</a>`,
     style: TRY_STYLE,
-    body: html`${secret === undefined ? '' : secretSection(view, setting.language, secret, {})}${listBody(view, texts)}
+    body: html`${secretSection(view, setting.language, made, {})}${listBody(view, texts)}
 ${section(
   'self-registered',
   words.selfRegistration,
@@ -373,8 +373,8 @@ export interface ClientView extends ConsoleView {
   readonly client: Client;
   readonly trial: TrialNeeds;
   readonly concerns: readonly ScopeConcern[];
-  /** A secret that was just made. */
-  readonly secret?: string;
+  /** Secrets that were just made. */
+  readonly made?: readonly ShownSecret[];
   /** Present if this server counts what it does. */
   readonly counted?: Counted;
 }
@@ -383,7 +383,7 @@ export interface ClientView extends ConsoleView {
 export function clientPage(view: ClientView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, client, trial, concerns, nowMs, secret, counted } = view;
+  const { base, client, trial, concerns, nowMs, made = [], counted } = view;
   const {
     client_id: id,
     type,
@@ -407,10 +407,10 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
   return thingPage(view, setting, {
     ...{ name, given, ...(name !== id && { id }), badges: badgesOf(client), style: TRY_STYLE },
     primary: actLink(CLIENTS, isDisabled ? 'enable' : 'edit', base, given, texts, {
-      isPrimary: secret === undefined,
+      isPrimary: made.length === 0,
     }),
     ...{ events: { client: id }, acts: others.map(act) },
-    above: html`${secret === undefined ? '' : secretSection(view, setting.language, secret, given)}${
+    above: html`${secretSection(view, setting.language, made, given)}${
       isUnchecked
         ? html`<p class="caution">${icon('alert')}<span>${isSelfRegistered ? words.uncheckedClient : words.documentClient}</span></p>\n`
         : ''

@@ -6,6 +6,7 @@ import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Act, type Acts, actLink } from './acts.ts';
 import { type ConsoleView, consoleFrame, termList } from './frame.ts';
+import type { ShownSecret } from './kept_secrets.ts';
 import { thingLinks } from './lists.ts';
 import { secretSection, submitSaved } from './shown_once.ts';
 import { TRY_STYLE } from './try_it.ts';
@@ -28,7 +29,7 @@ export const SECRETS: Acts = {
       form: { first: ['generate'] },
       asks: () => true,
       async after({ console: { shownOnce }, session }, { secret }: Document<'rotateSecrets'>) {
-        if (secret !== undefined) await shownOnce.keep(session.id, PLACE, secret);
+        if (secret !== undefined) await shownOnce.add(session.id, PLACE, secret);
       },
       done: ({ file }: Document<'rotateSecrets'>) =>
         file === undefined ? 'server_secret_by_option' : 'server_secret_rotated',
@@ -50,8 +51,8 @@ export const SECRETS: Acts = {
 export async function showSecrets(visit: Visit): Promise<Response> {
   const { c, call, console: parts, session, setting, view } = visit;
   const { items: secrets } = await call('listSecrets', {});
-  const secret = await parts.shownOnce.find(session.id, PLACE);
-  return renderPage(c, secretsPage({ ...view, secrets, ...(secret !== undefined && { secret }) }, setting));
+  const made = await parts.shownOnce.secrets(session.id, PLACE);
+  return renderPage(c, secretsPage({ ...view, secrets, made }, setting));
 }
 
 export async function submitSecrets(visit: Visit): Promise<Response> {
@@ -60,12 +61,12 @@ export async function submitSecrets(visit: Visit): Promise<Response> {
 
 export interface SecretsView extends ConsoleView {
   readonly secrets: readonly SecretView[];
-  /** A secret that was just made, for an option. */
-  readonly secret?: string;
+  /** Secrets that were just made, for an option. */
+  readonly made?: readonly ShownSecret[];
 }
 
 /** `/console/secrets`: links `ask-rotate` and `ask-drop`. */
-export function secretsPage({ secrets, secret, ...view }: SecretsView, setting: PageSetting): Page {
+export function secretsPage({ secrets, made = [], ...view }: SecretsView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words, formats } = texts;
   const act = (name: string) => actLink(SECRETS, name, view.base, {}, texts);
@@ -74,7 +75,7 @@ export function secretsPage({ secrets, secret, ...view }: SecretsView, setting: 
     title: words.pages.secrets,
     lead: words.secretsText,
     style: TRY_STYLE,
-    body: html`${secret === undefined ? '' : secretSection(view, setting.language, secret, {})}<ul class="rows" role="list">
+    body: html`${secretSection(view, setting.language, made, {})}<ul class="rows" role="list">
 ${secrets.map(
   (
     one,

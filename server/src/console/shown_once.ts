@@ -5,9 +5,13 @@ import { type Html, icon } from '../texts/formats/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type ConsoleView, hiddenFields, section, toConsole, urlOf } from './frame.ts';
+import type { ShownSecret } from './kept_secrets.ts';
 
 /** What `do` says in the form below a secret. */
 const SAVED = 'secret_saved';
+
+/** The hidden fields with the names of the secrets above. */
+const SHOWN = 'shown';
 
 /** `POST` of the form below a secret. */
 export async function submitSaved(
@@ -16,7 +20,7 @@ export async function submitSaved(
   parameters: Readonly<Record<string, string>>,
 ): Promise<Response> {
   const isSaved = form.get('do') === SAVED;
-  if (isSaved) await shownOnce.forget(session.id, place);
+  if (isSaved) await shownOnce.acknowledge(session.id, place, form.getAll(SHOWN));
   return toConsole(
     c,
     pages,
@@ -26,22 +30,25 @@ export async function submitSaved(
   );
 }
 
-/** A secret, with the button `secret-saved`, after which it is never shown again. */
+/** Secrets, if there are any, with the button `secret-saved`, after which they are never shown again. */
 export function secretSection(
   view: ConsoleView,
   language: string,
-  secret: string,
+  made: readonly ShownSecret[],
   parameters: Readonly<Record<string, string>>,
-): Html {
+): Html | '' {
+  if (made.length === 0) return '';
   const texts = textsIn(language);
   const { console: words } = texts;
   return section(
     'secret',
     words.forms.secretTitle,
-    html`<p class="caution">${icon('key')}<span>${words.forms.secretOnce}</span></p>
-<p class="shown-secret"><code id="new-secret">${secret}</code> ${copyButton('copy-secret', '#new-secret', texts)}</p>
-<form method="post" action="${urlOf(view.base, view.current)}">
-${hiddenFields(view, parameters)}<button id="secret-saved" type="submit" class="primary" name="do" value="${SAVED}">${words.forms.secretSaved}</button>
+    html`<p class="caution">${icon('key')}<span>${words.forms.secretOnce}${made.length > 1 ? ` ${words.forms.newestFirst}` : ''}</span></p>
+${made.map(({ secret }, at) => {
+  const suffix = at === 0 ? '' : `-${at}`;
+  return html`<p class="shown-secret"><code id="new-secret${suffix}">${secret}</code> ${copyButton(`copy-secret${suffix}`, `#new-secret${suffix}`, texts)}</p>\n`;
+})}<form method="post" action="${urlOf(view.base, view.current)}">
+${hiddenFields(view, parameters)}${made.map(({ name }) => html`<input type="hidden" name="${SHOWN}" value="${name}">\n`)}<button id="secret-saved" type="submit" class="primary" name="do" value="${SAVED}">${words.forms.secretSaved}</button>
 </form>`,
   );
 }

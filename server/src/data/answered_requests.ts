@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { type ProgramSecret, type ProgramSecretUse, seal, unseal } from './secrets.ts';
 import {
+  asRow,
   type GatheredWrite,
   type GatheredWrites,
   newIdentifier,
@@ -45,6 +46,10 @@ export interface ApiRequests {
   ): Promise<void>;
   /** Frees the key of an attempt that has changed nothing. */
   forget(keyDigest: string, attempt: string): Promise<void>;
+  /** What is stored under the key and under all keys that are the key, a period and a name, the newest first. */
+  ofName(keyDigest: string, nowMs: number): Promise<readonly NamedValue[]>;
+  /** Stores a value in place of what is stored under the key. Atomic: of concurrent callers, the last one wins. */
+  keep(keyDigest: string, requestDigest: string, sealed: string, expiresAtMs: number): Promise<void>;
   /** Frees the key, whatever is stored under it. */
   drop(keyDigest: string): Promise<void>;
 }
@@ -53,6 +58,11 @@ export interface ApiRequests {
 export interface StoredAttempt {
   readonly keyDigest: string;
   readonly attempt: string;
+}
+
+interface NamedValue {
+  readonly keyDigest: string;
+  readonly sealed: string;
 }
 
 export const REQUESTS = table(
@@ -71,7 +81,17 @@ const SQL = REQUESTS.statements({
       expires_at_ms = excluded.expires_at_ms
     WHERE api_requests.expires_at_ms <= :nowMs
     RETURNING key_digest`,
+  keep: `
+    ${REQUESTS.insert} WHERE TRUE
+    ON CONFLICT (issuer, key_digest) DO UPDATE
+    SET request_digest = excluded.request_digest, attempt = excluded.attempt, sealed = excluded.sealed,
+      expires_at_ms = excluded.expires_at_ms`,
   find: `SELECT ${REQUESTS.list} FROM grantd.api_requests WHERE ${ONE} AND expires_at_ms > :nowMs`,
+  ofName: `
+    SELECT key_digest, sealed FROM grantd.api_requests
+    WHERE issuer = :issuer AND key_digest >= :keyDigest AND key_digest < :keyDigest || '/'
+      AND expires_at_ms > :nowMs AND sealed IS NOT NULL
+    ORDER BY expires_at_ms DESC`,
   finish: `
     UPDATE grantd.api_requests SET sealed = :sealed, expires_at_ms = :expiresAtMs
     WHERE ${ONE} AND attempt = :attempt`,
@@ -103,6 +123,13 @@ export function apiRequestsTable(tables: ProgramTables, gathered: GatheredWrites
     finishSoon: (stored, freed) =>
       gathered.add([stored.keyDigest, SQL.finish(stored)], ...freed.map(freeing)),
     forget: (keyDigest, attempt) => tables.run(SQL.forget({ keyDigest, attempt })),
+    ofName: async (keyDigest, nowMs) =>
+      (await tables.list(SQL.ofName({ keyDigest, nowMs }), asRow)).map(({ key_digest: key, sealed }) => ({
+        keyDigest: String(key),
+        sealed: String(sealed),
+      })),
+    keep: (keyDigest, requestDigest, sealed, expiresAtMs) =>
+      tables.run(SQL.keep({ keyDigest, requestDigest, sealed, expiresAtMs, attempt: newIdentifier() })),
     drop: (keyDigest) => tables.run(SQL.drop({ keyDigest })),
   };
 }
@@ -197,6 +224,26 @@ export class AnsweredRequests<Answer> {
     return undefined;
   }
 
+  /** Stores a value in place of what is stored under the keys. Only for values that are no answers of attempts. */
+  async keep([keyDigest = '', ...older]: Digests, answer: Answer, keptMs: number): Promise<void> {
+    const { apiRequests, secret, use, clock } = this.#parts;
+    const sealed = seal(await secret.key(use), JSON.stringify(answer), keyDigest);
+    await apiRequests.keep(keyDigest, '', sealed, clock() + keptMs);
+    await this.drop(older);
+  }
+
+  /** What `keep` has stored under the key, and under all keys that are the key, a period and a name. The newest first. */
+  async ofName(
+    keyDigest: string,
+  ): Promise<readonly { readonly keyDigest: string; readonly answer: Answer }[]> {
+    const { apiRequests, clock } = this.#parts;
+    const stored = await apiRequests.ofName(keyDigest, clock());
+    const opened = await Promise.all(
+      stored.map(async (one) => ({ ...one, answer: await this.#opened(one.sealed, one.keyDigest) })),
+    );
+    return opened.flatMap(({ answer, ...one }) => (answer === undefined ? [] : [{ ...one, answer }]));
+  }
+
   /** Frees the keys of a request. Only for values that their process has stored. */
   async drop(keys: Digests): Promise<void> {
     for (const key of keys) await this.#parts.apiRequests.drop(key);
@@ -209,12 +256,16 @@ export class AnsweredRequests<Answer> {
   ): Promise<Repeated<Answer>> {
     const { sealed } = stored;
     const isSame = stored.requestDigest === requestDigest;
-    if (sealed === undefined || !isSame) return { isSame, answer: undefined };
+    const isOpen = sealed !== undefined && isSame;
+    return { isSame, answer: isOpen ? await this.#opened(sealed, keyDigest) : undefined };
+  }
+
+  async #opened(sealed: string, keyDigest: string): Promise<Answer | undefined> {
     const { secret, use } = this.#parts;
     for (const key of await secret.keys(use)) {
       const text = unseal(key, sealed, keyDigest);
-      if (text !== undefined) return { isSame, answer: JSON.parse(text) };
+      if (text !== undefined) return JSON.parse(text);
     }
-    return { isSame, answer: undefined };
+    return undefined;
   }
 }

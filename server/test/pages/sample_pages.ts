@@ -1558,7 +1558,10 @@ const SAMPLES: readonly Sample[] = [
   sample('console_clients', clientsPage, {
     ...{ ...CONSOLE, current: 'clients', wish: { kind: 'registered' }, pages: {}, total: 2 },
     columns: [{ title: 'Client ID', sort: 'client_id' }, { title: 'Name' }],
-    secret: 'eyJhbGciOiJIUzI1NiJ9.e30.c',
+    made: [
+      { name: '.b', secret: 'eyJhbGciOiJIUzI1NiJ9.e30.c' },
+      { name: '.a', secret: 'eyJhbGciOiJIUzI1NiJ9.e30.b' },
+    ],
     rows: [
       { key: 'orders', name: 'orders', cells: ['Orders API'] },
       { key: 'photos/web', name: 'photos/web', cells: ['Photos'], badges: ['self_registered', 'disabled'] },
@@ -1579,7 +1582,7 @@ const SAMPLES: readonly Sample[] = [
       current: 'clients',
       notice: 'client_added',
     },
-    ...{ trial: TRIAL_NEEDS, secret: 'Yk0S3u7rC2u5u1Wq8cHn4A' },
+    ...{ trial: TRIAL_NEEDS, made: [{ name: '.a', secret: 'Yk0S3u7rC2u5u1Wq8cHn4A' }] },
     concerns: [
       { scope: 'photos:read', owners: ['https://photos.example'] },
       { scope: 'openid,email', owners: [] },

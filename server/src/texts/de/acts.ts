@@ -373,6 +373,7 @@ export const FORMS: typeof en.FORMS = {
   secretTitle: 'Bewahren Sie dieses Geheimnis jetzt auf',
   secretOnce:
     'Es wird später nie wieder angezeigt. Auf dieser Seite bleibt es, nur für Sie, bis Sie bestätigen, dass Sie es aufbewahrt haben, höchstens aber einen Tag.',
+  newestFirst: 'Das neueste steht oben.',
   secretSaved: 'Ich habe es aufbewahrt',
   values: {
     none: 'Keine: öffentliche Anwendung',

@@ -378,6 +378,7 @@ export const FORMS = {
   secretTitle: 'Store this secret now',
   secretOnce:
     'It is never shown again later. It stays on this page, for you alone, until you say that you have stored it, and for a day at most.',
+  newestFirst: 'The newest one comes first.',
   secretSaved: 'I have stored it',
   values: {
     none: 'None: a public client',
