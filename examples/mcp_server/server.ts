@@ -32,3 +32,4 @@ app.all('/mcp', protect(options), (context) => {
   return mcp.fetch(context.req.raw, { authInfo });
 });
 serve({ fetch: app.fetch, port, hostname: '127.0.0.1' });
+console.log(`The MCP server is at http://localhost:${port}/mcp`);
