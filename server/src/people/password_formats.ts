@@ -1,6 +1,5 @@
-import {
+import crypto, {
   type Argon2Algorithm,
-  argon2,
   createCipheriv,
   createHash,
   createHmac,
@@ -209,7 +208,11 @@ const PHPASS_EXPONENT = { least: 7, most: 19 } as const;
 const MAX_SALT = 128;
 const TAG_BYTES = { least: 16, most: 128 } as const;
 
-const deriveArgon2 = promisify(argon2);
+// An application that embeds the program may run on a Node without it. A named import would not say so (ADR 48).
+if (typeof crypto.argon2 !== 'function')
+  throw new Error(`grantd needs Node 24.7 or later; this is Node ${process.versions.node}.`);
+
+export const deriveArgon2 = promisify(crypto.argon2);
 const derivePbkdf2 = promisify(pbkdf2);
 const deriveScrypt = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 

@@ -1,9 +1,9 @@
-import { argon2, randomBytes } from 'node:crypto';
-import { promisify } from 'node:util';
+import { randomBytes } from 'node:crypto';
 import { siteOf } from '../config/client_address.ts';
 import {
   COST,
   type CostlyHash,
+  deriveArgon2,
   inForm,
   OWN_HASH,
   type PasswordHash,
@@ -55,8 +55,6 @@ export interface Place {
 /** The place of commands, which are trusted. */
 const COMMAND_LINE: Place = { name: '', isKnown: true };
 
-const derive = promisify(argon2);
-
 /** The result of a password check. */
 export interface PasswordCheck {
   readonly fits: boolean;
@@ -105,7 +103,7 @@ export class PasswordHasher {
   async hash(password: string, place = COMMAND_LINE): Promise<string> {
     const nonce = randomBytes(SALT_BYTES);
     const parameters = { nonce, ...COST, message: inForm(password, 'NFC') };
-    const tag = await this.#inTurn(place, () => derive('argon2id', parameters));
+    const tag = await this.#inTurn(place, () => deriveArgon2('argon2id', parameters));
     return `${OWN_HASH}${withoutPadding(nonce)}$${withoutPadding(tag)}`;
   }
 
