@@ -102,6 +102,8 @@ export GRANTD_SECRET="$(npx node -p 'crypto.randomUUID()')" # keep it: it encryp
 npx node examples/hosts/express.ts
 \`\`\`
 
+The host prints nothing. \`http://localhost:3000/.well-known/oauth-authorization-server\` shows that it runs.
+
 If your application only accepts tokens, [protect its routes](resource_servers.md) instead.
 
 ## What every adapter exports

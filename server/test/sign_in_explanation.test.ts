@@ -214,6 +214,17 @@ describe('the ways to sign in of a user', () => {
       /^ {2}too many attempts for the password from 1 place, until 20\S+ \(grantd user unlock fay\)$/,
     );
     assert.equal(next, 'ways to sign in');
+    const withoutWay = await add('gus', { passwordHash: NO_PASSWORD });
+    const said = await explain({ sub: withoutWay.subject });
+    assert.deepEqual(lines(said).slice(0, 2), [
+      'gus cannot sign in',
+      '  the user has no way to sign in (grantd user set-password gus, or a mailed link)',
+    ]);
+    const atProvider = {
+      ...said,
+      ways: [{ way: 'password', open: false, closed_by: 'address_of_provider' }],
+    };
+    assert.equal(lines(atProvider)[1], '  the user has no way to sign in', 'a password would not help');
     await call(calls, 'disableUser', { sub: subject });
     assert.deepEqual((await printed()).slice(0, 2), [
       'fay cannot sign in',

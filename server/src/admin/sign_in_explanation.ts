@@ -365,11 +365,15 @@ async function explanationOf(
 
 /** What an obstacle means, and the command that helps. `locked` has a line for each lock instead. */
 function obstacleLines(said: SignInExplanation): readonly string[] {
-  const { username, obstacles, locks, client } = said;
+  const { username, obstacles, locks, ways, client } = said;
   const inWords: Readonly<Record<Obstacle, readonly string[]>> = {
     disabled: [`the user is disabled (grantd user enable ${username})`],
     locked: locks.map((lock) => lockInWords(lock, username)),
-    no_way: [`the user has no way to sign in (grantd user set-password ${username}, or a mailed link)`],
+    no_way: [
+      ways.some((way) => way.closed_by === 'no_password')
+        ? `the user has no way to sign in (grantd user set-password ${username}, or a mailed link)`
+        : 'the user has no way to sign in',
+    ],
     client_disabled: [`the client is disabled (grantd client enable ${client?.client_id})`],
     not_in_groups: [
       `the client is only for members of ${client?.allowed_groups.join(' or ')} (grantd group add-member GROUP ${username})`,
@@ -467,7 +471,8 @@ export const SIGN_IN_OPERATIONS = {
       flags: {
         client_id: { flag: 'client', about: 'the client that the user wants to use', placeholder: 'ID' },
       },
-      notes: `Run it with the options of the server: they decide which ways to sign in are open.
+      notes: `Run it with the config file or the GRANTD_ variables of the server: its options decide which ways to sign in are
+open. The command has no flags for them. If the server was started with flags, ask it with --url.
 
   grantd user explain bob --client shop`,
       lines,

@@ -192,7 +192,8 @@ export const PAGES: typeof en.PAGES = {
     submitRecovery: 'Weiter',
     lost: 'Alles verloren? Der Betreiber dieses Dienstes kann zurücksetzen, wie Sie sich anmelden.',
     problems: {
-      code_wrong: 'Dieser Code ist falsch. Alle 30 Sekunden gilt ein neuer.',
+      code_wrong:
+        'Dieser Code ist falsch. Alle 30 Sekunden gilt ein neuer: Prüfen Sie, ob die Uhr Ihres Telefons richtig geht.',
       code_used: 'Dieser Code wurde schon verwendet. Warten Sie auf den nächsten.',
       recovery_code_wrong: 'Dieser Wiederherstellungscode ist falsch oder wurde schon verwendet.',
       too_many_codes: 'Zu viele falsche Codes.',

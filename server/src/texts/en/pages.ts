@@ -197,7 +197,8 @@ export const PAGES = {
     submitRecovery: 'Continue',
     lost: 'Lost everything? The people who run this service can reset how you sign in.',
     problems: {
-      code_wrong: 'This code is wrong. Codes change every 30 seconds.',
+      code_wrong:
+        'This code is wrong. Codes change every 30 seconds: check that the clock of your phone is right.',
       code_used: 'This code was already used. Wait for the next one.',
       recovery_code_wrong: 'This recovery code is wrong, or it was already used.',
       too_many_codes: 'Too many wrong codes.',
