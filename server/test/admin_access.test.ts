@@ -559,9 +559,31 @@ test('--admin-request-limit: further requests of a client get 429, also guesses 
     [refused.body.code, Number(refused.headers.get('retry-after')) > 0],
     ['too_many_requests', true],
   );
-  for (let sent = 0; sent < 3; sent++)
-    assert.equal((await admin.send('GET', '/admin/keys', { token: 'guessed' })).status, 401);
-  assert.equal((await admin.send('GET', '/admin/keys', { token: 'guessed' })).status, 429);
+  const guess = async (token: string) => (await admin.send('GET', '/admin/keys', { token })).status;
+  for (const token of ['guess-1', 'guess-2', 'guess-2', 'guess-2', 'guess-3'])
+    assert.equal(await guess(token), 401, 'the same one again is no guess');
+  assert.equal(await guess('guess-4'), 429);
+  assert.equal(await guess('guess-3'), 429);
+});
+
+test('strangers who guess tokens at an address stop no caller there, and a /48 has as many guesses as four addresses', async (t) => {
+  const admin = await startAdmin({
+    ...{ GRANTD_ADMIN_REQUEST_LIMIT: '5', GRANTD_TRUSTED_PROXIES: '127.0.0.1,::1' },
+    GRANTD_ADMIN_FROM: '0.0.0.0/0,::/0',
+  });
+  t.after(() => admin.close());
+  const from = async (address: string, token?: string) =>
+    (await admin.send('GET', '/admin/keys', { token, headers: { 'x-forwarded-for': address } })).status;
+  assert.equal(await from('192.0.2.1'), 200);
+  const statuses: number[] = [];
+  for (let sent = 0; sent < 7; sent++) statuses.push(await from('192.0.2.1', `guess-${sent}`));
+  assert.deepEqual(statuses, [401, 401, 401, 401, 401, 429, 429]);
+  assert.equal(await from('192.0.2.1'), 200, 'a token that has been right');
+  assert.equal(await from('192.0.2.2', 'guess'), 401, 'another address');
+  let guesses = 0;
+  for (let place = 0; place < 60; place++)
+    if ((await from(`2001:db8:1:${place.toString(16)}::1`, `guess-${place}-of-a-site`)) === 401) guesses += 1;
+  assert.equal(guesses, 4 * 5);
 });
 
 test('options that would let clients help themselves to the admin API are refused at the start', () => {

@@ -437,7 +437,7 @@ export const OPTIONS = {
   adminRequestLimit: option(
     'Administration',
     wholeNumber(1, 1_000_000),
-    'Maximum requests of one client to the admin API in a minute, per process. The server counts requests with an invalid token by their IP address.',
+    'Maximum requests of one client to the admin API in a minute, per process. The server counts as many different invalid tokens of one IP address, and an IPv6 /48 as four addresses. Tokens that have been valid go on.',
     600,
   ),
 

@@ -1,7 +1,7 @@
 // The admin API: the table of operations over HTTP, for clients with tokens of this server.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AuthorizationServer, pathOf } from '@grantd/core';
-import { addressUnit, type NodeRequest, RequestRate } from '@grantd/core/node';
+import { type NodeRequest, RequestRate, senderOf } from '@grantd/core/node';
 import type { PresentedCertificate } from '@grantd/protect/node';
 import { type Handler, Hono, type MiddlewareHandler } from 'hono';
 import type { Caller } from '../admin/caller.ts';
@@ -14,6 +14,7 @@ import { type admissionByAddress, clientAddress } from '../config/client_address
 import type { Configuration } from '../config/configuration.ts';
 import { adminAudience } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
+import { GuessLimit } from '../limits/guesses.ts';
 import type { RequestLog } from '../log/log.ts';
 import { Admission } from './admission.ts';
 import { headerOf, inputOf, streamInputOf } from './input.ts';
@@ -50,8 +51,8 @@ interface Environment {
     readonly incoming: IncomingMessage;
     readonly outgoing: ServerResponse;
     readonly requestId: string;
-    /** Whose requests count together before the caller is known. */
-    readonly place: string;
+    /** Whose guesses count together. */
+    readonly sender: string;
   };
   Variables: { caller: Caller };
 }
@@ -74,6 +75,7 @@ export async function openAdminApi(
   const admission = new Admission(instance, surroundings);
   const { adminRequestLimit } = settings;
   const rate = new RequestRate(adminRequestLimit);
+  const guesses = new GuessLimit(adminRequestLimit);
   const requireNoWait = (secondsToWait: number) => {
     if (secondsToWait > 0)
       throw new Problem('too_many_requests', {
@@ -105,7 +107,9 @@ export async function openAdminApi(
       const caller = await admission.admit(operation, incoming, outgoing);
       const { clientId } = caller;
       about(requestId, { ...(clientId !== undefined && { clientId }) });
-      requireNoWait(rate.take(`client ${clientId}`));
+      // What has been right is no guess, whatever others at the same address send (ADR 177).
+      guesses.remember(undefined, tokenIn(incoming));
+      requireNoWait(rate.take(clientId ?? ''));
       c.set('caller', caller);
       await next();
     };
@@ -155,7 +159,7 @@ export async function openAdminApi(
 
   app.use(async ({ env }, next) => {
     about(env.requestId);
-    requireNoWait(rate.secondsToWait(env.place));
+    requireNoWait(guesses.secondsToWait(env.sender, tokenIn(env.incoming)));
     await next();
   });
   app.get('/openapi.json', () =>
@@ -179,7 +183,7 @@ export async function openAdminApi(
   app.notFound(() => {
     throw new Problem('not_found', { detail: 'there is no such path: openapi.json lists all of them' });
   });
-  app.onError((error, { env: { incoming, outgoing, requestId, place } }) => {
+  app.onError((error, { env: { incoming, outgoing, requestId, sender } }) => {
     // The caller disconnected during its request.
     if ((incoming.destroyed && !incoming.complete) || error instanceof CallerLeft) return new Response();
     if (error instanceof CallerTooSlow) {
@@ -192,7 +196,11 @@ export async function openAdminApi(
     about(requestId, { reason: code });
     if (code === 'internal') requestLog.failure(requestId, 'unexpected', error);
     if (code === 'unavailable') requestLog.failure(requestId, 'storage_unavailable', error);
-    if (code === 'invalid_token') rate.note(place);
+    if (code === 'invalid_token') {
+      guesses.count(sender, tokenIn(incoming));
+      // Nothing depends on which limits are near.
+      guesses.calm();
+    }
     // The caller sees that the response has no end.
     if (outgoing.headersSent) outgoing.destroy();
     return answer({
@@ -209,14 +217,19 @@ export async function openAdminApi(
   return async (incoming, outgoing, requestId) => {
     if (!pathOf({ url: incoming.url ?? '' }).startsWith(`${basePath}/`)) return false;
     if (!isAdmitted(incoming)) return false;
-    const place = `address ${addressUnit(addressOf(incoming))}`;
+    const sender = senderOf(addressOf(incoming));
     // A method that no request of Fetch can have has no operation, like OPTIONS.
     const method = incoming.method === 'TRACE' ? 'OPTIONS' : (incoming.method ?? 'GET');
     const request = new Request(base, { method });
-    const response = await app.fetch(request, { incoming, outgoing, requestId, place });
+    const response = await app.fetch(request, { incoming, outgoing, requestId, sender });
     if (!outgoing.headersSent && !outgoing.destroyed) await write(outgoing, response);
     return true;
   };
+}
+
+/** The token that a request presents; empty if it has none. */
+function tokenIn(request: IncomingMessage): string {
+  return headerOf(request, 'authorization')?.replace(/^\S* +/, '') ?? '';
 }
 
 function refuseMethod(methods: readonly string[]): Handler {

@@ -409,7 +409,7 @@ function subjectOf(assertion: string): string {
 }
 
 /** Different wrong texts in a minute, for each key. The same one again is no guess: its sender is only wrong. */
-class GuessLimit {
+export class GuessLimit {
   readonly #clock: () => number;
   readonly #guesses: RequestRate;
   /** Reached at an eighth of the limit. */
@@ -421,7 +421,7 @@ class GuessLimit {
   /** Only digests are remembered. */
   readonly #salt = randomBytes(16).toString('base64');
 
-  constructor(most: number, clock: () => number) {
+  constructor(most: number, clock: () => number = Date.now) {
     this.#clock = clock;
     this.#guesses = new RequestRate(most, clock);
     this.#early = new RequestRate(Math.ceil(most / 8), clock);
