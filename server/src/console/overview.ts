@@ -211,17 +211,25 @@ function shownOf({ changes, allChanges }: OverviewView, { console: { overview },
 
 /** What is wrong, or what was looked at. */
 function troublesShown(view: OverviewView, texts: Texts): Html {
-  const { troubles, topics, issuer, countedSeconds, isShared } = view;
+  const { troubles, topics, issuer, countedSeconds, isShared, samples, nowMs } = view;
   const { overview: state } = texts.console;
   const early =
     countedSeconds === undefined ? undefined : state.cannotCompare(texts.formats.duration(countedSeconds));
   const looked = html`<p class="note">${state.lookedAt(texts.formats.list(topics.map((topic) => state.topics[topic])))}${
     isShared ? html` ${state.ofThisServer}` : ''
   } ${texts.console.issuer}: <bdi>${issuer}</bdi></p>`;
-  if (troubles.length === 0)
+  const lookedAtMs = samples?.at(-1)?.atMs;
+  if (troubles.length === 0 && samples !== undefined && lookedAtMs === undefined)
+    return html`<p><span class="badge">${state.notLooked}</span></p>\n${looked}`;
+  if (troubles.length === 0) {
+    const nothing =
+      lookedAtMs === undefined
+        ? state.nothing
+        : state.nothingBefore(texts.formats.duration((nowMs - lookedAtMs) / 1000));
     return early === undefined
-      ? html`<p><span class="badge good">${state.nothing}</span></p>\n${looked}`
-      : html`<p><span class="badge">${state.nothingYet}</span> ${early}</p>\n${looked}`;
+      ? html`<p><span class="badge good">${nothing}</span></p>\n${looked}`
+      : html`<p><span class="badge">${nothing}</span> ${early}</p>\n${looked}`;
+  }
   return html`<ul class="rows troubles" role="list">
 ${troubles.map((trouble) => troubleRow(trouble, view, texts))}</ul>
 ${early === undefined ? '' : html`<p class="note">${early}</p>\n`}${looked}`;

@@ -8,7 +8,9 @@ const plural = FORMATS.counted.bind(FORMATS);
 export const OVERVIEW: typeof en.OVERVIEW = {
   title: 'Was jetzt nicht stimmt',
   nothing: 'Alles in Ordnung.',
-  nothingYet: 'Bisher alles in Ordnung.',
+  nothingBefore: (duration) => `Vor ${duration} war alles in Ordnung.`,
+  notLooked:
+    'Noch unbekannt. Der Server wertet seine Anfragen alle paar Sekunden aus und ist gerade erst gestartet.',
   cannotCompare: (duration) => `Was üblich ist, weiß der Server noch nicht: Er zählt erst seit ${duration}.`,
   ofThisServer: 'Gezählt wird, was dieser Server tut, nicht andere mit derselben Datenbank.',
   last: (at) => html`Zuletzt ${at}.`,

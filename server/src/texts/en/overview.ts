@@ -8,7 +8,8 @@ const plural = FORMATS.counted.bind(FORMATS);
 export const OVERVIEW = {
   title: 'What is wrong now',
   nothing: 'Nothing is wrong.',
-  nothingYet: 'Nothing is wrong so far.',
+  nothingBefore: (duration: string) => `Nothing was wrong ${duration} ago.`,
+  notLooked: 'Not known yet. The server looks at its requests every few seconds, and has just started.',
   cannotCompare: (duration: string) =>
     `The server cannot yet tell what is usual: it started to count ${duration} ago.`,
   ofThisServer: 'Counts are those of this server, not of other servers with the same database.',
