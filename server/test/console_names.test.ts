@@ -37,6 +37,29 @@ after(() => set.close());
 const at = (path: string) => browser.get(`${set.url}/console/${path}`);
 const headline = (html: string) => unescaped(/<h1>(.*?)<\/h1>/s.exec(html)?.[1] ?? '');
 
+test('the page of a group lists its clients by name and ID', async () => {
+  assert.match(
+    (await at('groups?name=staff')).html,
+    /href="[^"]*clients\?id=app-1"><bdi>Orders \(app-1\)<\/bdi>/,
+  );
+});
+
+test('the trail calls the claims of a user as their forms do', async () => {
+  const calls = localCalls({ ...set.instance.actingAs('cli'), configuration: set.configuration });
+  const { subject } = await set.addUser('renamed');
+  await call(calls, 'updateUser', { sub: subject, claims: { name: 'Renate' } });
+  for (const [language, label] of [
+    ['de', DE.labels.full_name],
+    ['en', EN.labels.full_name],
+  ] as const) {
+    await at(`?ui_language=${language}`);
+    const list = (await at('audit?type=person_changed')).html;
+    const [, event = ''] = /href="[^"]*audit\?([^"]*event=[^"]*)"/.exec(list) ?? [];
+    assert.ok(list.includes(`: ${label}`), label);
+    if (event !== '') assert.ok((await at(`audit?${unescaped(event)}`)).html.includes(label));
+  }
+});
+
 /** The acts about a thing, with what their titles and trails call it. */
 const THINGS: readonly (readonly [Acts, () => Readonly<Record<string, string>>, string])[] = [
   [CLIENTS, () => ({ id: 'app-1' }), 'Orders (app-1)'],

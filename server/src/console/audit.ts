@@ -18,7 +18,7 @@ import { type Page, type PageSetting, renderPage } from '../pages/drawing/layout
 import { type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type EventRow, eventTable, readActs, reasonOf, rowsOf, singleRows } from './event_rows.ts';
-import { labelOf } from './forms.ts';
+import { labelOfChange } from './forms.ts';
 import { type ConsoleView, consoleFrame, partLinks, type Row, section, termList, urlOf } from './frame.ts';
 import { type PageUrls, pageLinks, pagesAround } from './lists.ts';
 import { namesOf } from './names.ts';
@@ -366,7 +366,7 @@ export function eventPage(view: EventPageView, setting: PageSetting): Page {
     title: words.number(String(event.number)),
     body: html`<p class="sentence">${sentenceOf(event, view, texts)}, ${ago(event.at, nowMs, texts)}.</p>
 ${reasonOf(event, texts)}
-${changes === undefined ? '' : section('changes', words.changes, termList(changes.map((one) => changeRow(one, texts))))}
+${changes === undefined ? '' : section('changes', words.changes, termList(changes.map((one) => changeRow(event.type, one, texts))))}
 ${section(
   'members',
   words.members,
@@ -380,9 +380,9 @@ ${section(
   });
 }
 
-function changeRow({ member, values }: MemberChange, texts: Texts): Row {
+function changeRow(type: AuditEventView['type'], { member, values }: MemberChange, texts: Texts): Row {
   const { audit: words, forms } = texts.console;
-  const label = labelOf(member, texts);
+  const label = labelOfChange(type, member, texts);
   const name =
     label === member ? html`<code>${member}</code>` : html`${label} <code class="raw">${member}</code>`;
   if (values === undefined) return [name, words.changed];

@@ -8,7 +8,7 @@ import { changesIn } from '../data/changes.ts';
 import type { CountedKind } from '../texts/en/events.ts';
 import type { Html } from '../texts/formats/html.ts';
 import type { Texts } from '../texts/texts.ts';
-import { labelOf, rawName } from './forms.ts';
+import { labelOfChange, rawName } from './forms.ts';
 import { urlOf } from './frame.ts';
 import { dataTable } from './lists.ts';
 import { endingReasonOf, isReuse, type SentenceView, sentenceOf, sentenceOfAct } from './sentences.ts';
@@ -265,7 +265,7 @@ function countsOf(kinds: readonly KindCount[], { console: { events }, formats }:
 
 /** The fields that an event of a change names. */
 function changedFields({ type, reason }: AuditEventView, texts: Texts): Html | '' {
-  const fields = changesIn(type, reason)?.map(({ member }) => labelOf(member, texts)) ?? [];
+  const fields = changesIn(type, reason)?.map(({ member }) => labelOfChange(type, member, texts)) ?? [];
   if (fields.length === 0) return '';
   const more = fields.length - FIELDS_IN_ROW;
   const named = fields.slice(0, FIELDS_IN_ROW);

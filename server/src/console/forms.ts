@@ -1,5 +1,6 @@
 // Draws the fields of forms. What they are is in fields.ts.
 
+import type { EventType } from '@grantd/core';
 import { html } from 'hono/html';
 import { wholeSentenceIn } from '../config/said.ts';
 import { type Html, icon } from '../texts/formats/html.ts';
@@ -70,6 +71,15 @@ export function labelOf(name: string, texts: Texts, spec: Partial<FormSpec> = {}
   const [base, tag] = [textNameOf(name, spec), name.split('#')[1]];
   const label = labels[base] ?? base;
   return tag === undefined ? label : `${label} (${texts.formats.languageName(tag)})`;
+}
+
+/** What the claims of users are called if others have the same name. */
+export const PERSON_LABELS = { 'claims.name': 'full_name', 'claims.profile': 'profile_page' } as const;
+
+/** What a member is called that an event says has changed. */
+export function labelOfChange(type: EventType, member: string, texts: Texts): string {
+  const isClaim = type === 'person_changed' && member !== 'username';
+  return isClaim ? labelOf(`claims.${member}`, texts, { labels: PERSON_LABELS }) : labelOf(member, texts);
 }
 
 function fieldShown(field: Field, form: FormShown, texts: Texts): Html {

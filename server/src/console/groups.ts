@@ -11,6 +11,7 @@ import { type ConsoleView, consoleFrame, rowsOr, section, termList } from './fra
 import {
   badges,
   type Column,
+  clientLinks,
   type ListRow,
   type ListView,
   listBody,
@@ -19,11 +20,10 @@ import {
   pageLinks,
   pagesAround,
   SEARCH_MS,
-  thingLinks,
   thingUrl,
   wishOf,
 } from './lists.ts';
-import { clientsCalled } from './names.ts';
+import { clientsCalled, type Names, namesOf } from './names.ts';
 import { thingPage } from './things.ts';
 import { rowOf as rowOfUser } from './user_rows.ts';
 import { copied, fullMoment, memberRow, termOf } from './values.ts';
@@ -160,13 +160,14 @@ async function groupOf(visit: Visit, name: string): Promise<GroupView> {
     call,
     view,
     session,
-    console: { adminGroup },
+    console: { adminGroup, partsOf },
   } = visit;
   const group = await call('getGroup', { group: name });
   const { search: _, ...wish } = wishOf(visit);
   const members = await call('listUsers', { ...wish, group: group.name, within_ms: SEARCH_MS });
   return {
     ...{ ...view, group },
+    names: await namesOf(partsOf(session.person.subject), { clientIds: group.clients }),
     members: members.items.map((member) => rowOfUser(member, '')),
     isOfAdministrators: group.name === adminGroup,
     own: session.person.subject,
@@ -190,6 +191,8 @@ export interface GroupView extends ConsoleView {
   readonly group: Document<'getGroup'>;
   readonly members: readonly ListRow[];
   readonly isOfAdministrators: boolean;
+  /** Of its clients. */
+  readonly names: Names;
   /** Subject of the user who looks at it. */
   readonly own: string;
   /** URLs of other members. */
@@ -219,7 +222,7 @@ export function groupPage(view: GroupView, setting: PageSetting): Page {
             group.sign_in_policy && words.policies[group.sign_in_policy],
           ],
           [termOf('created_at', words.createdAt), fullMoment(group.created_at, view.nowMs, texts)],
-          [termOf('clients', words.clientsFor), thingLinks(base, 'clients', clients)],
+          [termOf('clients', words.clientsFor), clientLinks(base, clients, view.names)],
         ]),
       ),
       section(

@@ -10,6 +10,7 @@ import type { Texts } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { actNamed, BULK_ACTS, type BulkList } from './bulk_acts.ts';
 import { type ConsoleView, partLinks, problemLine, urlOf } from './frame.ts';
+import { called, type Names } from './names.ts';
 
 interface ListAbout {
   readonly parameter: string;
@@ -188,11 +189,22 @@ export function thingUrl(
   return urlOf(base, list, { [LISTS[list].parameter]: key, ...parameters });
 }
 
-/** Links to things of a list; `undefined` without any. */
-export function thingLinks(base: string, list: ListName, keys: readonly string[]): Html | undefined {
+/** Links to things of a list; `undefined` without any. @param names default: the keys */
+export function thingLinks(
+  base: string,
+  list: ListName,
+  keys: readonly string[],
+  names: readonly string[] = keys,
+): Html | undefined {
   return keys.length === 0
     ? undefined
-    : html`<span class="listed">${keys.map((key) => html`<a href="${thingUrl(base, list, key)}"><bdi>${key}</bdi></a> `)}</span>`;
+    : html`<span class="listed">${keys.map((key, at) => html`<a href="${thingUrl(base, list, key)}"><bdi>${names[at]}</bdi></a> `)}</span>`;
+}
+
+/** Links to clients, as titles call them; `undefined` without any. */
+export function clientLinks(base: string, ids: readonly string[], names: Names): Html | undefined {
+  const shown = ids.map((id) => called(id, names.client(id)));
+  return thingLinks(base, 'clients', ids, shown);
 }
 
 /** Fields `search` and those of the filters, table, bulk acts `bulk-ACT`, links `first`, `previous` and `next`. */

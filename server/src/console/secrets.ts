@@ -7,7 +7,8 @@ import type { Visit } from './access.ts';
 import { type Act, type Acts, actLink } from './acts.ts';
 import { type ConsoleView, consoleFrame, termList } from './frame.ts';
 import type { ShownSecret } from './kept_secrets.ts';
-import { thingLinks } from './lists.ts';
+import { clientLinks } from './lists.ts';
+import { type Names, namesOf } from './names.ts';
 import { secretSection, submitSaved } from './shown_once.ts';
 import { TRY_STYLE } from './try_it.ts';
 import { copied } from './values.ts';
@@ -52,7 +53,9 @@ export async function showSecrets(visit: Visit): Promise<Response> {
   const { c, call, console: parts, session, setting, view } = visit;
   const { items: secrets } = await call('listSecrets', {});
   const made = await parts.shownOnce.secrets(session.id, PLACE);
-  return renderPage(c, secretsPage({ ...view, secrets, made }, setting));
+  const clientIds = secrets.flatMap(({ clients }) => clients);
+  const names = await namesOf(parts.partsOf(session.person.subject), { clientIds });
+  return renderPage(c, secretsPage({ ...view, secrets, made, names }, setting));
 }
 
 export async function submitSecrets(visit: Visit): Promise<Response> {
@@ -61,12 +64,14 @@ export async function submitSecrets(visit: Visit): Promise<Response> {
 
 export interface SecretsView extends ConsoleView {
   readonly secrets: readonly SecretView[];
+  /** Of their clients. */
+  readonly names: Names;
   /** Secrets that were just made, for an option. */
   readonly made?: readonly ShownSecret[];
 }
 
 /** `/console/secrets`: links `ask-rotate` and `ask-drop`. */
-export function secretsPage({ secrets, made = [], ...view }: SecretsView, setting: PageSetting): Page {
+export function secretsPage({ secrets, made = [], names, ...view }: SecretsView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words, formats } = texts;
   const act = (name: string) => actLink(SECRETS, name, view.base, {}, texts);
@@ -81,7 +86,7 @@ ${secrets.map(
     one,
   ) => html`<li>${copied(one.secret, texts, html`<code>${one.secret}</code>`)} <span class="badge${one.use === 'missing' ? ' bad' : ''}">${words.secretUses[one.use]}</span>
 ${termList([
-  [words.pages.clients, thingLinks(view.base, 'clients', one.clients)],
+  [words.pages.clients, clientLinks(view.base, one.clients, names)],
   [words.signingKeys, number(one.signing_keys.length)],
   [words.authenticatorApps, number(one.authenticator_apps)],
   [words.pairwiseSecret, one.pairwise_secret ? words.forms.yes : undefined],

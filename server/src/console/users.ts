@@ -13,7 +13,7 @@ import type { Html } from '../texts/formats/html.ts';
 import { languages, type Texts, textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
 import { type Act, type Acts, actLink, type Given } from './acts.ts';
-import { labelOf } from './forms.ts';
+import { labelOf, PERSON_LABELS } from './forms.ts';
 import { type ConsoleView, consoleFrame, rowsOr, section, termList } from './frame.ts';
 import { isAdminGroup } from './groups.ts';
 import { chosen, type ListView, listBody, listOf, SEARCH_MS, thingUrl, wishOf } from './lists.ts';
@@ -40,7 +40,7 @@ const PERSON = {
       .filter((name) => !SHOWN_FIRST.includes(name)),
   },
   inner: { claims: CLAIMS },
-  labels: { 'claims.name': 'full_name', 'claims.profile': 'profile_page' },
+  labels: PERSON_LABELS,
 } as const;
 
 /** More groups than fit on a page are typed. */

@@ -19,6 +19,7 @@ import { importedPage, importPage, importPlanPage } from '../../src/console/impo
 import { issuersPage } from '../../src/console/issuers.ts';
 import { keysPage, rotatePage } from '../../src/console/keys.ts';
 import { mailsPage } from '../../src/console/mails.ts';
+import { NO_NAMES } from '../../src/console/names.ts';
 import { overviewPage as consolePage } from '../../src/console/overview.ts';
 import { scopesPage } from '../../src/console/scopes.ts';
 import { searchPage } from '../../src/console/search.ts';
@@ -1517,6 +1518,7 @@ const SAMPLES: readonly Sample[] = [
     ],
   }),
   sample('console_group', groupPage, {
+    names: NO_NAMES,
     ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, own: 'xT2a1' },
     ...{ isOfAdministrators: true, pages: { next: '/console/groups?name=admins&cursor=b' } },
     members: [
@@ -1525,6 +1527,7 @@ const SAMPLES: readonly Sample[] = [
     ],
   }),
   sample('console_group_of_users', groupPage, {
+    names: NO_NAMES,
     ...{ ...CONSOLE, current: 'groups', own: 'xT2a1', isOfAdministrators: false, members: [], pages: {} },
     group: { ...CONSOLE_GROUP, name: 'staff', clients: [] },
   }),
@@ -1772,6 +1775,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('console_no_issuers', issuersPage, { ...CONSOLE, current: 'issuers' }),
   sample('console_secrets', secretsPage, {
+    names: NO_NAMES,
     ...{ ...CONSOLE, current: 'secrets' },
     secrets: [
       {
