@@ -4,7 +4,8 @@ import { describe, type TestContext, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
 import { ClockWatch } from '../src/data/clock_watch.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
-import { GUESSES_OF_CODE } from '../src/people/email_codes.ts';
+import { EmailCodes, GUESSES_OF_CODE, newCodeRequest } from '../src/people/email_codes.ts';
+import { OwnPasswords } from '../src/people/own_passwords.ts';
 import { CODE_LIMITS } from '../src/people/second_factors.ts';
 import { ATTEMPTS_OF_NAME, AttemptLimits, FAILURES_OF_ADDRESS } from '../src/people/sign_in.ts';
 import { DATABASES, type TestDatabase } from './harness/databases.ts';
@@ -31,7 +32,14 @@ async function processesAt(t: TestContext, database: TestDatabase, skewsMs: read
       const watch = new ClockWatch(one, { clock: wrongClock });
       await watch.look();
       const clock = () => one.sharedTime.now(wrongClock());
-      return { ...one, time, watch, clock, limits: new AttemptLimits(one.attempts, SECRET, clock) };
+      return {
+        ...one,
+        time,
+        watch,
+        wrongClock,
+        clock,
+        limits: new AttemptLimits(one.attempts, SECRET, clock),
+      };
     }),
   );
 }
@@ -83,6 +91,31 @@ for (const database of DATABASES)
         await watch.look();
       }
       assert.equal(admitted, ATTEMPTS_OF_NAME.attempts);
+    });
+
+    test('an email that a process with another clock sends again brings no used code back', async (t) => {
+      for (const skewMs of skews) {
+        const [right, wrong] = await processesAt(t, database, [0, skewMs]);
+        assert.ok(right && wrong);
+        const claims = { email: 'ada@example.com', email_verified: true };
+        const ada = await right.people.add({ name: 'ada', passwordHash: 'hash', claims });
+        const codesOf = (process: Process) =>
+          new EmailCodes({
+            ...{ ...process, links: process.mailedLinks, secret: SECRET, clock: process.wrongClock },
+            ...{ onlyGroups: undefined, withoutCodes: undefined, takesAddresses: true },
+            passwords: new OwnPasswords({ providers: [], identities: process.upstreamIdentities }),
+          });
+        const request = newCodeRequest('browser', undefined);
+        const place = { name: '192.0.2.1', isKnown: false };
+        const made = await codesOf(right).make('ada', request, place.name);
+        const redeem = (process: Process) =>
+          codesOf(process).redeem({ ...request, typed: 'ada' }, made?.code ?? '', place);
+        const used = await redeem(right);
+        assert.ok('person' in used && used.person.subject === ada?.subject);
+        assert.equal(await codesOf(wrong).make('ada', request, place.name), undefined, `${skewMs}`);
+        for (const process of [right, wrong])
+          assert.deepEqual(await redeem(process), { refused: 'email_code_wrong' });
+      }
     });
 
     test('a request is performed once, whatever the clocks of the processes say', async (t) => {
