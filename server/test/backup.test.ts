@@ -142,7 +142,7 @@ describe('a backup of a running server', () => {
     chmodSync(join(home.folder, 'words'), 0o644);
     const exposed = await grantd(home.folder, ['backup', 'more.age', '--passphrase-file', 'words']);
     assert.equal(exposed.code, 2);
-    assert.match(exposed.stderr, /^grantd: --passphrase-file: \S+ is open to others .*: run chown/);
+    assert.match(exposed.stderr, /^grantd: --passphrase-file: \S+ is open to others .*: run chmod 600/);
   });
 
   test('for a key that is none names the flag', async () => {

@@ -189,6 +189,29 @@ for (const database of DATABASES) {
   });
 }
 
+test('a failure that lasts has one line a minute for each kind of work on the audit trail', async (t) => {
+  const program = sqliteDatabase(join(workbench.folder(), 'grantd.db'));
+  const { auditTrail } = await program.open(ISSUER);
+  await program.close();
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const key = new ServerSecret<ProgramSecretUse>('a secret of this test that is long enough');
+  const ending = new AbortController();
+  const lines: unknown[] = [];
+  const write = (line: { readonly event?: unknown }) => void lines.push(line.event);
+  let passes = 0;
+  const clock = {
+    deletionLimitMs: () => {
+      passes += 1;
+      if (passes === 3) ending.abort();
+      setImmediate(() => t.mock.timers.tick(2_000));
+      return undefined as unknown as DeletionLimitMs;
+    },
+  };
+  const log = { info: write, warn: write, error: write };
+  await sealPeriodically({ auditTrail, secret: () => key }, 1, clock, log, ending.signal);
+  assert.deepEqual([passes, lines], [3, ['audit_seal_failed', 'audit_removal_failed']]);
+});
+
 test('SQLite: what processes with a wrong clock recorded before they soon ended counts for no later one', async (t) => {
   const path = join(workbench.folder(), 'grantd.db');
   const program = sqliteDatabase(path);

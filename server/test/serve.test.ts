@@ -398,7 +398,7 @@ describe('grantd serve', () => {
     assert.equal(code, 2);
     assert.match(
       stderr,
-      /the server’s secret: \S+grantd\.db\.secret is open to others .* mode 604\): run chown \d+ \S+ and chmod 600 \S+grantd\.db\.secret,/,
+      /the server’s secret: \S+grantd\.db\.secret is open to others .* mode 604\): run chmod 600 \S+grantd\.db\.secret,/,
     );
   });
 

@@ -71,7 +71,7 @@ export function exposureOf(file: number, path: string, reader = thisProcess()): 
   if ((isOwned && isOfGroup && (mode & 0o007) === 0) || isMountedSecret(file)) return undefined;
   const what = `owner ${uid}, group ${gid}, mode ${(mode & 0o777).toString(8)}`;
   const advice = isOwned
-    ? `run chown ${user} ${path} and chmod 600 ${path}, and replace the secret if anyone else may have read it`
+    ? `run ${uid === user ? '' : `chown ${user} ${path} and `}chmod 600 ${path}, and replace the secret if anyone else may have read it`
     : `run grantd as user ${uid}, or run chown ${user} ${path} if you know where the file comes from`;
   return (
     `${path} is open to others than user ${user}, who runs grantd (${what}): ${advice}. ` +

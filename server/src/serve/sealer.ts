@@ -11,6 +11,9 @@ const SEAL_EVERY_MS = 2_000;
 /** Milliseconds between two removals of old events. */
 const REMOVE_EVERY_MS = 60_000;
 
+/** Milliseconds between two lines about a failure that lasts, such as a full disk. */
+const REPORT_EVERY_MS = 60_000;
+
 /** How long a database without a chain is taken for a new one. */
 const NEW_FOR_MS = 60_000;
 
@@ -45,8 +48,9 @@ export async function sealPeriodically(
 ): Promise<void> {
   const key = secret();
   let removesAtMs = 0;
+  const rarely = reportingRarely(log);
   while (!signal.aborted) {
-    await sealOnce({ auditTrail, secret: () => key }, log, signal);
+    await sealOnce({ auditTrail, secret: () => key }, rarely, signal);
     try {
       if (performance.now() >= removesAtMs) {
         const remove = () => auditTrail.removeOldest(key, retentionSeconds, clock.deletionLimitMs());
@@ -55,7 +59,7 @@ export async function sealPeriodically(
         removesAtMs = performance.now() + REMOVE_EVERY_MS;
       }
     } catch (error) {
-      if (!signal.aborted) report(log, error, 'audit_removal_failed');
+      if (!signal.aborted) report(rarely, error, 'audit_removal_failed');
       // A chain that was changed stays so for the next pass.
       if (error instanceof AuditTrailBroken) removesAtMs = performance.now() + REMOVE_EVERY_MS;
     }
@@ -67,6 +71,18 @@ export async function sealPeriodically(
 function report(log: Pick<Log, 'error' | 'warn'>, error: unknown, otherwise: string): void {
   if (error instanceof AuditTrailBroken) log.error({ event: 'audit_trail_broken', cause: causeOf(error) });
   else log.warn({ event: otherwise, cause: causeOf(error) });
+}
+
+/** Each pass meets a failure that lasts. */
+function reportingRarely(log: Pick<Log, 'error' | 'warn'>): Pick<Log, 'error' | 'warn'> {
+  const nextMs = new Map<unknown, number>();
+  const rarely = (level: 'error' | 'warn') => (line: { readonly event?: unknown }) => {
+    const nowMs = performance.now();
+    if (nowMs < (nextMs.get(line.event) ?? 0)) return;
+    nextMs.set(line.event, nowMs + REPORT_EVERY_MS);
+    log[level](line);
+  };
+  return { error: rarely('error'), warn: rarely('warn') };
 }
 
 async function removeOld(remove: () => Promise<number>, signal: AbortSignal): Promise<number> {
