@@ -120,6 +120,22 @@ describe('two administrators change the same client', () => {
     assert.deepEqual([name, uris], ['Store', redirects('a', 'b')]);
   });
 
+  test('what is wrong is named beside what someone else has changed', async () => {
+    await open('wrong');
+    const wrong = {
+      ...fields(),
+      client_name: 'Store',
+      ...{ redirect_uris: [...redirects('a'), 'no URI', '/'].join('\n'), jwks: 'no JSON' },
+    };
+    const { html, status } = await alice.submit(form, wrong);
+    assert.equal(status, 409);
+    assert.match(html, /id="field-redirect_uris-stored"/);
+    assert.match(html, /id="field-redirect_uris-problem"[\s\S]*?Line 2[\s\S]*?Line 3/);
+    assert.match(html, /id="field-jwks-problem"/);
+    assert.match(html, /id="wrong"[\s\S]*?href="#field-redirect_uris"/);
+    assert.equal(html.match(/ autofocus/g)?.length, 1);
+  });
+
   test('what both have changed shows what is stored, and is saved over it', async () => {
     await open('both');
     const own = { ...fields(), redirect_uris: redirects('a', 'c').join('\n') };

@@ -209,14 +209,11 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
   if (stored !== undefined && form.get('shown') !== stored.version) {
     const digests = (await visit.console.openedForms.of(form))?.digests ?? {};
     const merged = await outdated(visit, act, given, opened, { typed: form, digests });
-    return merged.hasOwn || isBack ? again(new Map(), merged) : nothingChanged();
+    return merged.hasOwn || isBack ? again(merged.problems, merged) : nothingChanged();
   }
   if (isBack) return again(new Map());
-  if (sent.problems.size > 0) {
-    const others = problemsAt(fields, await otherErrors(visit, act, given, sent.input), form);
-    const all = new Map([...others, ...sent.problems]);
-    return again(new Map([...all].filter(([name]) => name !== '')), { status: 400 });
-  }
+  if (sent.problems.size > 0)
+    return again(await withOthers(visit, act, given, fields, form, sent), { status: 400 });
   if (stored !== undefined && Object.keys(sent.input).length === 0) return nothingChanged();
   const { asks } = act;
   try {
@@ -251,6 +248,19 @@ export async function submitAct(visit: Visit, own: Acts): Promise<Response> {
 function actIn({ acts }: Acts, name: string | null | undefined): readonly [string, Act] | undefined {
   const act = name != null && Object.hasOwn(acts, name) ? acts[name] : undefined;
   return act && [name ?? '', act];
+}
+
+/** What is wrong with fields: what could not be read, and what the operation refuses of the rest. */
+async function withOthers(
+  visit: Visit,
+  act: Act,
+  given: Given,
+  fields: Opened['fields'],
+  typed: URLSearchParams,
+  { input, problems }: { readonly input: Values; readonly problems: Problems },
+): Promise<Problems> {
+  const others = problemsAt(fields, await otherErrors(visit, act, given, input), typed);
+  return new Map([...others, ...problems].filter(([name]) => name !== ''));
 }
 
 /** What the operation refuses of the fields that could be read. */
@@ -365,17 +375,18 @@ interface OthersChanges {
   readonly latest?: Html;
 }
 
-/** Tells the changes of a form that is out of date from those of others. */
+/** Tells the changes of a form that is out of date from those of others, and what is wrong with them. */
 async function outdated(
   visit: Visit,
   act: Act,
   given: Given,
   { fields, spec, stored }: Opened,
   { typed, digests }: Pick<OpenedForm, 'digests'> & { readonly typed: URLSearchParams },
-): Promise<Pick<Again, 'typed' | 'status' | 'others'> & { readonly hasOwn: boolean }> {
-  const { hasOwn, ...merged } = mergedWith(fields, typed, digests, (field) =>
-    ownValue(field, stored?.document ?? {}, spec),
-  );
+): Promise<Pick<Again, 'typed' | 'problems' | 'status' | 'others'> & { readonly hasOwn: boolean }> {
+  const document = stored?.document ?? {};
+  const { hasOwn, ...merged } = mergedWith(fields, typed, digests, (field) => ownValue(field, document, spec));
+  const sent = readChange(fields, merged.typed, document, spec);
+  const problems = await withOthers(visit, act, given, fields, merged.typed, sent);
   const [target] = Object.values(act.of ?? {}).flatMap((name) => given[name] ?? []);
   const { items } = await visit.call('listAudit', { limit: 1, ...(target !== undefined && { target }) });
   const { console: parts, session, setting, view } = visit;
@@ -383,7 +394,7 @@ async function outdated(
   const saying = { ...view, names, adminGroup: parts.adminGroup };
   const latest = items.map((event) => sentenceOf(event, saying, textsIn(setting.language)))[0];
   const others = { ...merged.others, ...(latest !== undefined && { latest }) };
-  return { typed: merged.typed, status: 409, others, hasOwn };
+  return { typed: merged.typed, problems, status: 409, others, hasOwn };
 }
 
 async function renderForm(
@@ -468,10 +479,8 @@ export function actFormPage(view: ActFormView, setting: PageSetting): Page {
       others
         ? html`<div role="alert" id="problem" class="problem">${icon('alert')}<div><p>${isConflict ? words.conflict : words.outdated}</p>
 ${others.latest === undefined ? '' : html`<p>${others.latest}</p>\n`}</div></div>\n`
-        : problems.size > 0
-          ? problemSummary(words.wrong, view, texts)
-          : ''
-    }<form method="post" action="${urlOf(base, page)}" class="form" novalidate>
+        : ''
+    }${problems.size > 0 ? problemSummary(words.wrong, view, texts, others && 'wrong') : ''}<form method="post" action="${urlOf(base, page)}" class="form" novalidate>
 ${hiddenFields(view, hidden)}${formFields(view, texts)}<div class="actions">
 ${buttons.map((act) => html`<button id="save-${act}" type="submit"${act === main ? html` class="primary"` : ''} name="do" value="${act}">${isConflict ? words.saveOver : actText(page, act, texts).yes}</button>\n`)}<a id="form-cancel" class="button" href="${urlOf(base, page, given)}">${texts.console.no}</a>
 </div>

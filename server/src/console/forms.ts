@@ -225,10 +225,15 @@ function storedShown(field: Field, value: unknown, texts: Texts): Html {
 }
 
 /** What is wrong with a form, with links to its fields. */
-export function problemSummary(heading: string, { fields, problems, spec }: FormShown, texts: Texts): Html {
+export function problemSummary(
+  heading: string,
+  { fields, problems, spec }: FormShown,
+  texts: Texts,
+  id = 'problem',
+): Html {
   const known = fields.filter(({ name }) => problems.has(name));
   const general = problems.get('');
-  return html`<div role="alert" id="problem" class="problem"${known.length === 0 ? html` tabindex="-1" autofocus` : ''}>${icon('alert')}<div><p>${heading}</p>
+  return html`<div role="alert" id="${id}" class="problem"${known.length === 0 ? html` tabindex="-1" autofocus` : ''}>${icon('alert')}<div><p>${heading}</p>
 ${general === undefined ? '' : html`<p>${problemText(general, texts)}</p>\n`}${
   known.length === 0
     ? ''
