@@ -402,6 +402,22 @@ clients:
     assert.equal(own.log().includes(secret), false);
   });
 
+  test('one answer has everything that is wrong, each at its line, before secrets are typed', async () => {
+    const { html, status } = await plan(
+      'clients:\n  bad:\n    redirect_uris:\n      - https://fine.example/\n      - /\n      - x y\n    scope: openid\n    colour: red\n    secret: { env: BAD }\ngroups: { lost: { members: [nobody] } }\n',
+    );
+    assert.equal(status, 400);
+    const list = [...unescaped(html).matchAll(/<li>(Line .*?)<\/code>/g)].map(([, text = '']) =>
+      text.replace('<code>', ''),
+    );
+    assert.deepEqual(list, [
+      'Line 8, column 5: clients.bad.colour',
+      'Line 10, column 19: groups.lost.members',
+      'Line 5, column 9: clients.bad.redirect_uris.1',
+      'Line 6, column 9: clients.bad.redirect_uris.2',
+    ]);
+  });
+
   test('what is wrong with a file is said in the language of the page', async () => {
     const files: Readonly<Record<string, string>> = {
       syntax: 'a: [',

@@ -1,4 +1,4 @@
-// Plans of states: their version covers everything that is performed.
+// Plans of states: their version covers everything that is performed, and one answer names everything that is wrong.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type AdminServer, startAdmin } from './harness/admin.ts';
@@ -36,4 +36,34 @@ describe('a state is not applied', () => {
     assert.equal((await apply(order, version)).status, 412);
     assert.equal((await apply(order, await versionOf(order))).status, 200);
   });
+});
+
+test('one answer names what is wrong with the form of a state, and what does not fit of the rest', async () => {
+  const state = {
+    groups: { staff: { members: ['lost'], member: [] }, empty: null },
+    clients: {
+      shop: { redirect_url: ['https://shop.example/cb', '/', 'x'], scope: 'openid', colour: 'red' },
+      api: { resource: 'https://api.example', api_scopes: ['read'], secret: { env: 'A' } },
+      uses: { apis: ['https://lost.example'], scope: null, secret: { env: 'B' } },
+    },
+  };
+  const secret = 'a-secret-that-is-long-enough';
+  const { status, body } = await plan({ state, secrets: { api: secret, unknown: secret } });
+  assert.equal(status, 422);
+  assert.deepEqual(
+    body.errors.map((one: { in: string }) => one.in),
+    [
+      '/state/groups/staff/member',
+      '/state/groups/empty',
+      '/state/clients/shop/redirect_url',
+      '/state/clients/shop/colour',
+      '/state/clients/uses/scope',
+      '/state/groups/staff/members',
+      '/state/clients/shop/redirect_uris/1',
+      '/state/clients/shop/redirect_uris/2',
+      '/state/clients/uses/apis',
+      '/secrets/uses',
+      '/secrets/unknown',
+    ],
+  );
 });

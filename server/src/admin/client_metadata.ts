@@ -23,7 +23,8 @@ import { brokenRule, URI_RULES } from './uri_rules.ts';
 /** Client metadata by member name, as given. */
 export type Members = Readonly<Record<string, unknown>>;
 
-const CLIENT_ID = /^[\x21-\x7E]{1,200}$/;
+/** The form of an identifier. */
+export const CLIENT_ID = /^[\x21-\x7E]{1,200}$/;
 
 /**
  * Builds a registration, without its secret. Needs no database.

@@ -14,7 +14,7 @@ import {
 import { changesOf } from '../data/changes.ts';
 import { ConditionBroken, isRevision, isSameClient, issuerIsLocked, under } from '../data/conditions.ts';
 import { isOfPersonalTokens } from '../instance/personal_tokens_client.ts';
-import { defaultGrants, isSettable, type Members, wholeClient } from './client_metadata.ts';
+import { CLIENT_ID, defaultGrants, isSettable, type Members, wholeClient } from './client_metadata.ts';
 import {
   DEFAULT_OVERLAP,
   idProblem,
@@ -24,7 +24,7 @@ import {
 } from './client_rules.ts';
 import type { DesiredClient, FileProblem } from './desired_state.ts';
 import type { OperationParts } from './operation.ts';
-import { InvalidInput } from './operation_refused.ts';
+import { InvalidInput, partsOf } from './operation_refused.ts';
 import { optional } from './schema.ts';
 import {
   type Change,
@@ -68,7 +68,8 @@ export async function planClient(
     return [{ path, said: [isOfDocument ? 'document_client' : 'self_registered'] }];
   }
   const isNew = before === undefined || isOfPersonalTokens(before);
-  const taken = isNew ? await idProblem(parts, id) : undefined;
+  // Only a file whose form is wrong has others.
+  const taken = isNew && CLIENT_ID.test(id) ? await idProblem(parts, id) : undefined;
   const problems: FileProblem[] = taken === undefined ? [] : [{ path, said: taken }];
   const server = await parts.server();
   let after: NewClient | undefined;
@@ -76,12 +77,13 @@ export async function planClient(
     after = await wholeClient(server, parts.configuration, { id }, members, before);
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error;
-    problems.push(...error.each.map(({ member, said }) => ({ path: [...path, member], said })));
+    for (const { in: pointer, detail, said } of error.errors)
+      problems.push({ path: [...path, ...partsOf(pointer)], said: said ?? { english: detail } });
   }
   const groupsBefore = before?.metadata?.allowed_groups ?? [];
   // A list that is wrong by itself is compared with nothing.
   const namesIn = (member: 'apis' | 'allowed_groups') => {
-    const isWrong = problems.some((one) => one.path.at(-1) === member);
+    const isWrong = problems.some((one) => one.path[path.length] === member);
     return isWrong ? [] : [members[member] ?? []].flat().map(String);
   };
   const unknownApis = namesIn('apis').filter((uri) => !isResource(uri));

@@ -4,7 +4,7 @@ import { isJsonObject, MEMBER_TEXTS, similarName } from '@grantd/core/options';
 import type { FurtherPolicy } from '../config/acr.ts';
 import type { ScopeText } from '../data/consents.ts';
 import { nameAsKept } from '../data/names.ts';
-import { isSettable, type Members, schemaOfKind } from './client_metadata.ts';
+import { CLIENT_ID, isSettable, type Members, schemaOfKind } from './client_metadata.ts';
 import { MAX_DESCRIPTION, requireDescription, requireGroupName } from './groups.ts';
 import { type InEnglish, InvalidInput, type Said } from './operation_refused.ts';
 import { scopeProblem, textProblems } from './scopes.ts';
@@ -83,14 +83,17 @@ const ELSEWHERE: ReadonlyMap<string, Said> = new Map([
   ['users', ['users_elsewhere']],
 ]);
 
-const CLIENT_ID = /^[\x21-\x7E]{1,200}$/;
-
 // ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Reads the parsed content of a file. @returns the content, or everything that is wrong with its form */
-export function readDesiredState(
-  content: unknown,
-): { readonly state: DesiredState } | { readonly problems: readonly FileProblem[] } {
+/** What could be read of a file, and everything that is wrong with its form. */
+export interface ReadState {
+  /** Without the members that are wrong. A misspelled one has the name that it is similar to. */
+  readonly state: DesiredState;
+  readonly problems: readonly FileProblem[];
+}
+
+/** Reads the parsed content of a file. */
+export function readDesiredState(content: unknown): ReadState {
   const problems: FileProblem[] = [];
   const wrong = (path: FilePath, ...said: Said): undefined => {
     problems.push({ path, said });
@@ -131,16 +134,21 @@ export function readDesiredState(
     if (!CLIENT_ID.test(id)) wrong(path, 'client_id_form');
     const given = Object.fromEntries(entriesOf(path, value));
     const { secret, disabled = false, scope_texts: scopeTexts, ...members } = given;
+    const sound: Record<string, unknown> = {};
     for (const [name, member] of Object.entries(members)) {
-      if (!isSettable(name)) wrong([...path, name], ...unknownMember(name));
+      const said = isSettable(name) ? undefined : unknownMember(name);
+      const similar = said?.[0] === 'misspelled_name' ? said[1] : undefined;
+      if (said !== undefined) wrong([...path, name], ...said);
       else if (member === null) wrong([...path, name], 'value_needed');
+      else sound[name] = member;
+      if (similar !== undefined && isSettable(similar)) sound[similar] ??= members[similar] ?? member;
     }
     if (typeof disabled !== 'boolean') wrong([...path, 'disabled'], 'true_or_false');
     if (scopeTexts !== undefined && members.resource === undefined)
       wrong([...path, 'scope_texts'], 'api_needed');
     return {
       id,
-      members,
+      members: sound,
       secret: secretReference([...path, 'secret'], secret),
       isDisabled: disabled === true,
       scopeTexts: scopeTexts === undefined ? undefined : texts([...path, 'scope_texts'], scopeTexts),
@@ -196,7 +204,7 @@ export function readDesiredState(
         : entriesOf(['clients'], clients).map(([id, value]) => client(id, value)),
     scopeTexts: scopeTexts === undefined ? undefined : texts(['scope_texts'], scopeTexts),
   };
-  return problems.length > 0 ? { problems } : { state };
+  return { state, problems };
 }
 
 /** Why a check refuses a value. @returns `undefined` if it does not */

@@ -199,6 +199,14 @@ function pointerTo(member: string): string {
   return `/${member.replaceAll('~', '~0').replaceAll('/', '~1').replace('.', '/')}`;
 }
 
+/** The names in a JSON Pointer. */
+export function partsOf(pointer: string): readonly string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
 /** `/claims/email` as `claims.email`. */
 export function memberOf(pointer: string): string {
   return pointer.replace(/^\//, '').replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');

@@ -3,9 +3,9 @@ import type { AdminScope } from '../instance/admin_access.ts';
 import { ADMINISTRATOR_CHANGES, AdministratorCounts } from './administrator_changes.ts';
 import { consequencesOfAll, STATE_CONSEQUENCES } from './client_consequences.ts';
 import { newSecret } from './client_documents.ts';
-import { type DesiredState, type FileProblem, readDesiredState } from './desired_state.ts';
+import { type DesiredState, type FilePath, type FileProblem, readDesiredState } from './desired_state.ts';
 import { type AdminParts, operation } from './operation.ts';
-import { englishOf, InvalidInput } from './operation_refused.ts';
+import { englishOf, InvalidInput, type Said } from './operation_refused.ts';
 import {
   anyObject,
   count,
@@ -126,36 +126,57 @@ function invalid(member: 'state' | 'secrets', problems: readonly FileProblem[]):
 }
 
 /** The server never follows a reference to a secret, because it would read its own files for its callers. */
-function secretsFor(
+function problemsOfSecrets(
   { clients = [] }: DesiredState,
-  given: Readonly<Record<string, string>>,
-): ReadonlyMap<string, string> {
-  const known = new Map(Object.entries(given));
+  known: ReadonlyMap<string, string>,
+): readonly FileProblem[] {
   const referring = new Set(clients.filter(({ secret }) => secret !== undefined).map(({ id }) => id));
   const missing = [...referring].filter((id) => !known.has(id));
   const unknown = [...known.keys()].filter((id) => !referring.has(id));
-  const problems = [
+  return [
     ...missing.map((id) => ({ path: [id], said: ['secret_missing'] as const })),
     ...unknown.map((id) => ({ path: [id], said: ['secret_unreferred'] as const })),
   ];
-  if (problems.length > 0) throw invalid('secrets', problems);
-  return known;
 }
+
+/** What is said of a section, or of something in it, that has no members. */
+const UNREAD: ReadonlySet<string | undefined> = new Set<Said[0]>(['names_needed', 'names_or_none']);
 
 /** @throws {InvalidInput | OperationRefused} the document is invalid, or the caller may not make its changes */
 async function planOf(
   parts: AdminParts,
   { state: document, secrets: given = {}, prune = false }: ValueOf<typeof STATE_ORDER>,
 ): Promise<Plan> {
-  const read = readDesiredState(document);
-  if ('problems' in read) throw invalid('state', read.problems);
-  const { state: desired } = read;
+  const { state: desired, problems } = readDesiredState(document);
   // No other request waits for a command on the server’s machine.
   if (!parts.caller.isOnMachine) requireFewNames(desired);
   requireSectionScopes(parts, desired);
-  const planned = await planFor(parts, desired, { prune, secrets: secretsFor(desired, given) });
-  if ('problems' in planned) throw invalid('state', planned.problems);
+  const secrets = new Map(Object.entries(given));
+  const isWhole = problems.length === 0;
+  // What could be read is compared too, so that one answer names everything (ADR 227). Then nothing counts as left out.
+  const planned = await planFor(parts, desired, { prune: prune && isWhole, secrets });
+  const unfit = 'problems' in planned ? planned.problems.filter((one) => !isKnown(one, problems)) : [];
+  const ofSecrets = problemsOfSecrets(desired, secrets);
+  const found = [
+    ...(isWhole && unfit.length === 0 ? [] : [invalid('state', [...problems, ...unfit])]),
+    ...(ofSecrets.length === 0 ? [] : [invalid('secrets', ofSecrets)]),
+  ];
+  if (found.length > 0 || 'problems' in planned) throw InvalidInput.together(found);
   return planned;
+}
+
+/**
+ * Whether what is wrong with a form explains what does not fit: it is at the same place, or around it and could not be read,
+ * or it can be why a client has no secret.
+ */
+function isKnown({ path, said }: FileProblem, problems: readonly FileProblem[]): boolean {
+  const isIn = (some: FilePath, other: FilePath) => some.every((name, at) => other[at] === name);
+  const codeOf = (said: FileProblem['said']) => ('english' in said ? undefined : said[0]);
+  return problems.some(
+    (one) =>
+      (isIn(one.path, path) && (one.path.length === path.length || UNREAD.has(codeOf(one.said)))) ||
+      (isIn(path, one.path) && codeOf(said) === 'secret_needed'),
+  );
 }
 
 function planView({ changes, unchanged }: Plan): PlanView {

@@ -1,9 +1,9 @@
 // The file of `grantd apply` as text: what it says, and where in it a problem is.
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { PARSING, repeatedKeyIn } from '../config/parsed_file.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
 import { type DesiredState, type FilePath, type FileProblem, readDesiredState } from './desired_state.ts';
-import { englishOf, type Said } from './operation_refused.ts';
+import { englishOf, partsOf, type Said } from './operation_refused.ts';
 
 /** 200 clients with everything that they can have are far shorter. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
@@ -12,7 +12,10 @@ export interface StateFile {
   readonly document: Document;
   readonly lines: LineCounter;
   readonly content: unknown;
+  /** What could be read. */
   readonly state: DesiredState;
+  /** What is wrong with its form. */
+  readonly problems: readonly FileProblem[];
   /** Adds the lines of the file to problems. */
   readonly report: (problems: readonly FileProblem[]) => StateFileRefused;
 }
@@ -40,7 +43,7 @@ export class StateFileRefused extends ConfigurationRefused {
   }
 }
 
-/** @throws {StateFileRefused} the text has no valid form */
+/** @throws {StateFileRefused} the text is neither YAML nor JSON */
 export function stateIn(name: string, text: string): StateFile {
   const lines = new LineCounter();
   const document = parse(name, text, lines);
@@ -50,9 +53,7 @@ export function stateIn(name: string, text: string): StateFile {
       problems.map((problem) => ({ ...problem, at: placeOf(document, lines, problem.path) })),
     );
   const content = contentIn(name, document);
-  const read = readDesiredState(content);
-  if ('problems' in read) throw report(read.problems);
-  return { document, lines, content, state: read.state, report };
+  return { document, lines, content, ...readDesiredState(content), report };
 }
 
 /** @throws {StateFileRefused} the aliases would make it too large */
@@ -90,6 +91,8 @@ export function parse(name: string, text: string, lines = new LineCounter()): Do
 function placeOf(document: Document, lines: LineCounter, path: FilePath): PlacedProblem['at'] {
   for (let length = path.length; length > 0; length--) {
     const around = document.getIn(path.slice(0, length - 1), true);
+    const item = isSeq(around) ? around.items[Number(path[length - 1])] : undefined;
+    if (isNode(item) && item.range) return lines.linePos(item.range[0]);
     const pair = isMap(around)
       ? around.items.find(({ key }) => isScalar(key) && String(key.value) === path[length - 1])
       : undefined;
@@ -100,10 +103,7 @@ function placeOf(document: Document, lines: LineCounter, path: FilePath): Placed
 
 /** The place in the file that a JSON Pointer in the input refers to. */
 export function pathIn(pointer: string): readonly string[] {
-  const names = pointer
-    .split('/')
-    .slice(1)
-    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const names = partsOf(pointer);
   const [member, ...path] = names;
   if (member === 'state') return path;
   return member === 'secrets' && path[0] !== undefined ? ['clients', path[0], 'secret'] : names;

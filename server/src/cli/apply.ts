@@ -10,7 +10,7 @@ import type { PlanView } from '../admin/state.ts';
 import { pathIn, type StateFile, stateIn } from '../admin/state_file.ts';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { readPrivateText } from '../config/private_file.ts';
-import { ConfigurationRefused } from '../config/refused.ts';
+import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { readTextFile } from '../config/text_file.ts';
 import {
   type AdministrationParts,
@@ -81,6 +81,7 @@ grantd serve reads (--providers).
       if (!dryRun && !yes && !(process.stdin.isTTY && file !== '-'))
         throw new BadUsage('--yes: required without a terminal. --dry-run prints the changes and makes none');
       const read = await readFile(file);
+      if (read.problems.length > 0) throw read.report(await everythingWrong(flags, read));
       const mode = dryRun ? 'dry_run' : yes ? 'apply' : 'ask';
       await withAdministration(flags, dryRun ? 'needs_database' : 'may_create_database', (parts) =>
         apply(parts, read, { mode, prune: prune === true }),
@@ -93,17 +94,43 @@ interface ReadFile {
   readonly content: Readonly<Record<string, unknown>>;
   /** The secrets to which the file refers, by client ID. */
   readonly secrets: ReadonlyMap<string, string>;
+  /** What is wrong with its form, and secrets that are missing. */
+  readonly problems: readonly FileProblem[];
   readonly report: StateFile['report'];
 }
 
-/** @throws {BadUsage | ConfigurationRefused} the file is unreadable or has no valid form, or a secret is missing */
+/** @throws {BadUsage | ConfigurationRefused} the file is unreadable, or neither YAML nor JSON */
 async function readFile(path: string): Promise<ReadFile> {
   const at = typedPath(process.env, path);
   const isInput = path === '-';
   const text = isInput ? await readStandardInput('a YAML or JSON file') : contentOf(path, at);
-  const { content, state, report } = stateIn(isInput ? 'standard input' : path, text);
+  const { content, state, problems, report } = stateIn(isInput ? 'standard input' : path, text);
   const folder = isInput ? typedPath(process.env, '.') : dirname(at);
-  return { content: Object(content ?? {}), report, secrets: secretsOf(state, folder, report) };
+  const { secrets, missing } = secretsOf(state, folder);
+  return { content: Object(content ?? {}), report, secrets, problems: [...problems, ...missing] };
+}
+
+/** What is wrong with a file, also with what is stored, if there is a database or server that can be asked. */
+async function everythingWrong(
+  flags: Parameters<typeof withAdministration>[0],
+  { content, secrets, problems }: ReadFile,
+): Promise<readonly FileProblem[]> {
+  try {
+    await withAdministration(flags, 'needs_database', async ({ admin }) => {
+      await admin.versioned('planState', { state: content, secrets: Object.fromEntries(secrets) });
+    });
+  } catch (error) {
+    if (!(error instanceof InvalidInput) && !(error instanceof Refused)) throw error;
+    const errors = error instanceof InvalidInput ? error.errors : [];
+    const known = new Set(problems.map(({ path }) => path.join('\n')));
+    const others = problemsIn(errors).filter(({ path }) => !known.has(path.join('\n')));
+    return [...problems, ...others];
+  }
+  return problems;
+}
+
+function problemsIn(errors: InvalidInput['errors']): readonly FileProblem[] {
+  return errors.map((one) => ({ path: pathIn(one.in), said: { english: one.detail } }));
 }
 
 export function contentOf(path: string, at: string): string {
@@ -150,7 +177,7 @@ async function apply(
       ]);
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error;
-    throw report(error.errors.map((one) => ({ path: pathIn(one.in), said: { english: one.detail } })));
+    throw report(problemsIn(error.errors));
   }
 }
 
@@ -199,24 +226,19 @@ function shown(value: unknown): string {
 /**
  * Reads the secrets before a database is opened, so that a missing one never creates it.
  * @param folder to which the paths in the file are relative
- * @throws {ConfigurationRefused} names every secret that is missing or cannot be one
+ * @returns also every secret that is missing or cannot be one
  */
-function secretsOf(
-  { clients = [] }: DesiredState,
-  folder: string,
-  report: ReadFile['report'],
-): ReadFile['secrets'] {
+function secretsOf({ clients = [] }: DesiredState, folder: string) {
   const secrets = new Map<string, string>();
-  const problems: FileProblem[] = [];
+  const missing: FileProblem[] = [];
   for (const { id, secret } of clients) {
     if (secret === undefined) continue;
     const found = secretOf(secret, folder);
     if ('problem' in found)
-      problems.push({ path: ['clients', id, 'secret'], said: { english: found.problem } });
+      missing.push({ path: ['clients', id, 'secret'], said: { english: found.problem } });
     else secrets.set(id, found.secret);
   }
-  if (problems.length > 0) throw report(problems);
-  return secrets;
+  return { secrets, missing };
 }
 
 function secretOf(

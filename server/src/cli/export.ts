@@ -86,7 +86,8 @@ function formedAs(at: string, present: string, text: string | undefined): string
  * @throws {BadUsage} `grantd apply` does not accept the file, or it has aliases
  */
 function updatable(path: string, text: string): Document {
-  const { document, lines } = stateIn(path, text);
+  const { document, lines, problems, report } = stateIn(path, text);
+  if (problems.length > 0) throw report(problems);
   visit(document, {
     Alias(_, { source, range }) {
       const { line, col } = lines.linePos(range?.[0] ?? 0);

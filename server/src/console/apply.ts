@@ -67,7 +67,9 @@ async function plan(visit: Visit, kept: KeptFile, isChanged = false): Promise<Re
   const { c, console: parts, session, setting, versioned, view } = visit;
   const refused = (wrong: readonly PlacedProblem[]) =>
     renderPage(c, applyPage({ ...view, wrong, isPruning: kept.prune }, setting));
-  return reading(kept, refused, async ({ state, content }) => {
+  return reading(kept, refused, async ({ state, content, problems }) => {
+    // Refuses it, with what else does not fit. Secrets are typed later.
+    if (problems.length > 0) await versioned('planState', orderOf(kept, content));
     const referring = (state.clients ?? []).filter(({ secret }) => secret !== undefined);
     const missing = referring.map(({ id }) => id).filter((id) => !Object.hasOwn(kept.secrets, id));
     const keep = (file: KeptFile) =>
@@ -138,9 +140,12 @@ async function reading(
   } catch (error) {
     if (error instanceof StateFileRefused) return refused(error.problems);
     if (!(error instanceof InvalidInput) || file === undefined) throw error;
-    const problems = error.errors.map((one) => ({
-      ...{ path: pathIn(one.in), said: one.said ?? { english: one.detail } },
-    }));
+    const isTyped = file.problems.length === 0;
+    const problems = error.errors.flatMap((one) =>
+      isTyped || !one.in.startsWith('/secrets/')
+        ? [{ path: pathIn(one.in), said: one.said ?? { english: one.detail } }]
+        : [],
+    );
     return refused(file.report(problems).problems);
   }
 }

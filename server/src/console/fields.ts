@@ -1,6 +1,6 @@
 // Fields of forms, from the schemas of operations: which ones there are, and what a sent form says.
 import { isJsonObject } from '@grantd/core/options';
-import type { Said, ValueProblem } from '../admin/operation_refused.ts';
+import { partsOf, type Said, type ValueProblem } from '../admin/operation_refused.ts';
 import type { Schema } from '../admin/schema.ts';
 import { type PatternName, patternIn } from '../admin/validation.ts';
 import type { Texts } from '../texts/texts.ts';
@@ -372,10 +372,7 @@ export function problemsAt(
   const problems = new Map<string, ShownProblem>();
   for (const error of errors) {
     const { in: pointer } = error;
-    const path = pointer
-      .split('/')
-      .slice(1)
-      .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+    const path = partsOf(pointer);
     const [field] = fields
       .filter(({ path: own }) => own.every((part, at) => part === path[at]))
       .toSorted((one, other) => other.path.length - one.path.length);
