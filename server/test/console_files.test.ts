@@ -178,6 +178,13 @@ describe('files in the console', () => {
     assert.deepEqual((await own.instance.people.bySubject(other.subject))?.claims, {});
   });
 
+  test('a plan with thousands of users says that the import takes long', async () => {
+    const users = (count: number) =>
+      lines(...Array.from({ length: count }, (_, at) => ({ username: `many${at}` })));
+    assert.match((await check(users(5_000))).html, /can take a minute/);
+    assert.doesNotMatch((await check(users(10))).html, /can take a minute/);
+  });
+
   test('an import that leaves nothing out says it, and offers no report', async () => {
     const done = await ada.submit(await check(lines({ username: 'whole' })), { do: 'run' });
     assert.match(done.html, /Nothing was left out/);

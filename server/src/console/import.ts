@@ -85,6 +85,9 @@ const MAX_USERS = 50_000;
 /** Characters of a file that are read in one turn. Thousands of lines that cannot be read take seconds. */
 const PIECE = 2048;
 
+/** From so many users on, an import takes long enough that a browser seems to hang. */
+const MANY_USERS = 5_000;
+
 /** Refused lines that a page shows. */
 const MAX_SHOWN = 100;
 
@@ -369,7 +372,7 @@ export function importPlanPage({ planned, kept, isChanged, ...view }: PlanView, 
     title: words.import.plan,
     trail: [],
     style: FORM_STYLE,
-    body: html`${isChanged ? html`<p class="caution">${icon('alert')}<span>${words.changed}</span></p>\n` : ''}${
+    body: html`${imported + updated >= MANY_USERS ? html`<p class="caution">${icon('alert')}<span>${words.import.long}</span></p>\n` : ''}${isChanged ? html`<p class="caution">${icon('alert')}<span>${words.changed}</span></p>\n` : ''}${
       canRun ? html`<p>${words.import.planText}</p>\n` : problemLine(words.import.nothing)
     }${mayBeOther(planned) ? html`<p>${words.import.otherFormat}</p>\n` : ''}<p class="note">${words.file}: <bdi>${kept.name}</bdi>. ${words.import.format}: ${words.import.formats[kept.format]}. ${words.import.howTo(html`<code>grantd help import</code>`, html`<cite lang="en">${SECTIONS[kept.format] ?? 'Exports'}</cite>`)}</p>
 ${outcomes(planned, texts)}${administratorsShown(planned.administrators, texts)}

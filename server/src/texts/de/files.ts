@@ -177,6 +177,7 @@ export const FILES: typeof en.FILES = {
     planText: 'Noch hat sich nichts geändert. Importieren Sie die Datei, wenn Sie das erwarten.',
     added: 'Neue Benutzer',
     howTo: (command, section) => html`So entsteht eine solche Datei: ${command}, Abschnitt ${section}.`,
+    long: 'Bei so vielen Benutzern kann der Import eine Minute dauern. Lassen Sie diese Seite offen: Die nächste sagt, was geschehen ist.',
     nothing: 'Der Import würde keinen Benutzer anlegen und keinen ändern.',
     otherFormat: 'Die Datei hat vielleicht ein anderes Format. Wählen Sie unten ihr Format.',
     otherChoices: 'Diese Datei mit anderen Angaben prüfen',

@@ -55,6 +55,7 @@ export const FILES = {
     planText: 'Nothing has changed yet. Import the file if this is what you expect.',
     added: 'New users',
     howTo: (command: Html, section: Html) => html`How to get such a file: ${command}, section ${section}.`,
+    long: 'An import of so many users can take a minute. Leave this page open: the next one says what was done.',
     nothing: 'The import would add and change no user.',
     otherFormat: 'The file may be of another format. Choose its format below.',
     otherChoices: 'Check this file with other choices',
