@@ -268,6 +268,19 @@ specification('JWTs of trusted issuers as grants (RFC 7523 §2.1)', ON_EVERY_STO
     await assertRefused(world, 'reports', withOtherSignature(unnamed), 'assertion_replayed');
   });
 
+  spec(
+    'RFC 7523 §3 (7) a JWT stays used in a process with a slower clock, after its row is swept',
+    async (world) => {
+      const jwt = await assertion(world, { iss: OTHER }, {}, otherKey);
+      await tokenOf(world, 'reports', jwt);
+      const aheadSeconds = 3 * 3600;
+      world.clock.advance(aheadSeconds);
+      while ((await world.storage.sweep(100)) > 0);
+      world.clock.advance(-aheadSeconds);
+      await assertRefused(world, 'reports', jwt, 'assertion_replayed');
+    },
+  );
+
   spec('RFC 8693 §2.1 an exchange gives the access of the grant, and ends as that does', async (world) => {
     const jwt = await assertion(world);
     const { access_token, ...answer } = JSON.parse((await exchange(world, jwt)).body);

@@ -1,7 +1,13 @@
 // The grant of JWTs that trusted issuers have signed. § refers to RFC 7523.
 import { sha256 } from '#crypto';
 import { accessFor, audienceOf, refusedUse } from '../clients/access.ts';
-import { type ClientContext, type ForeignSubject, isUnchecked, type UnfitJwt } from '../clients/client.ts';
+import {
+  type ClientContext,
+  type ForeignSubject,
+  isUnchecked,
+  takeOnce,
+  type UnfitJwt,
+} from '../clients/client.ts';
 import { confirmationOfAccessToken } from '../confirmation/confirmation.ts';
 import { grantEnded, invalidGrant, loggable, OAuthError, type ReasonCode } from '../http/errors.ts';
 import { requireParameter, selectScopes, valuesIn } from '../http/form.ts';
@@ -268,8 +274,7 @@ export function namedBy({ issuer }: { readonly issuer: string }, { sub }: Claims
 }
 
 /**
- * As `namedBy`, after the names of claims that rules do not accept. The names are those of the rules, and the values are
- * left out, because they are of a stranger.
+ * As `namedBy`, after the names of claims that rules do not accept, without their values, which are of a stranger.
  */
 export function unmatchedBy(
   rules: readonly { readonly unmatched: UnmatchedClaim }[],
@@ -299,8 +304,7 @@ export async function assertedSession(issuer: string, sub: string): Promise<stri
 }
 
 /**
- * Stores the row at the first use. Later ones need it to be alive, and of the same client: a JWT that another client has
- * got hold of is of no use to it.
+ * Stores the row at the first use. Later ones need it to be alive, and of the same client.
  * @throws {OAuthError} `invalid_grant`
  */
 async function store(
@@ -317,9 +321,10 @@ async function store(
   if (stored === undefined) throw grantEnded();
   const life = await assertionLife(context, stored);
   if (!life.alive) throw refused(life.reason, named);
-  if (isFirst) return;
-  if (stored.clientId !== client.id) throw refused('assertion_of_other_client', named);
-  if (verified.issuer.reuse === 'once' && !verified.isIdentityAssertion)
+  if (!isFirst && stored.clientId !== client.id) throw refused('assertion_of_other_client', named);
+  if (verified.issuer.reuse === 'allowed' || verified.isIdentityAssertion) return;
+  // A sweep by a clock that is ahead could have deleted the row of an earlier use (ADR 117).
+  if (!isFirst || !(await takeOnce(context, row.id, row.expiresAt + CLIENT_CLOCK_AHEAD)))
     throw refused('assertion_replayed', named);
 }
 

@@ -313,7 +313,7 @@ function openIssuer(issuer: ReadIssuer, { clock, storage, ...services }: TrustSe
     throw new ConfigurationError(`${place}.issuer`, 'another one than that of this server');
   if (issuer.grants.length > 0 && !storage.keepsAncestors)
     throw new ConfigurationError('storage', `tokens.keepsAncestors, because of ${place}.grants`);
-  if (issuer.reuse === 'once' && issuer.rules.length > 0 && storage.oneTimeIdentifiers === undefined)
+  if (issuer.reuse === 'once' && storage.oneTimeIdentifiers === undefined)
     throw new ConfigurationError(`${place}.reuse`, 'allowed, because the storage has no oneTimeIdentifiers');
   const fetchDocument = issuer.fetchDocument ?? services.fetchDocument;
   if (jwks === undefined && fetchDocument === undefined)
