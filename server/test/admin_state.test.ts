@@ -182,7 +182,10 @@ describe('a state', () => {
       clients: { good: { scope: 'read', secret: { env: 'A' } }, bad: { redirect_uris: ['/'] } },
     };
     const refused = await apply({ state: wrong, secrets: { good: SECRET } });
-    assert.deepEqual([refused.status, refused.body.errors[0].in], [422, '/state/clients/bad/redirect_uris/0']);
+    assert.deepEqual(
+      [refused.status, refused.body.errors[0].in],
+      [422, '/state/clients/bad/redirect_uris/0'],
+    );
     assert.equal((await admin.send('GET', '/admin/clients/good')).status, 404);
     for (const form of [{}, { state: [] }, { state, more: 1 }, { state: {}, secrets: { a: 'short' } }])
       assert.equal((await plan(form)).status, 422, JSON.stringify(form));

@@ -384,7 +384,9 @@ async function outdated(
   { typed, digests }: Pick<OpenedForm, 'digests'> & { readonly typed: URLSearchParams },
 ): Promise<Pick<Again, 'typed' | 'problems' | 'status' | 'others'> & { readonly hasOwn: boolean }> {
   const document = stored?.document ?? {};
-  const { hasOwn, ...merged } = mergedWith(fields, typed, digests, (field) => ownValue(field, document, spec));
+  const { hasOwn, ...merged } = mergedWith(fields, typed, digests, (field) =>
+    ownValue(field, document, spec),
+  );
   const sent = readChange(fields, merged.typed, document, spec);
   const problems = await withOthers(visit, act, given, fields, merged.typed, sent);
   const [target] = Object.values(act.of ?? {}).flatMap((name) => given[name] ?? []);
